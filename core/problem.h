@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A problem: a named computation with a typed signature, its cost and its implementations, as read
+ * from a problem description (doc/problem-description.md has the grammar).
+ *
+ * Problems are immutable once parsed and may be shared between threads.
+ */
+#ifndef CORE_PROBLEM_H
+#define CORE_PROBLEM_H
+
+#include "core/expr.h"
+#include <stddef.h>
+
+#define PROBLEM_MAX_DIMS 7
+#define PROBLEM_MAX_ARGUMENTS 64
+#define PROBLEM_MAX_NAME 63          /* bytes of a problem's or argument's name */
+#define PROBLEM_MAX_TEXT (64 * 1024) /* bytes of one problem's description */
+
+enum argument_mode { MODE_IN, MODE_OUT, MODE_INOUT, MODE_WORK };
+
+enum base_type {
+    TYPE_CHAR,
+    TYPE_SHORT,
+    TYPE_INT,   /* 32 bits: Fortran's INTEGER */
+    TYPE_LONG,  /* 64 bits */
+    TYPE_INT64, /* 64 bits */
+    TYPE_FLOAT,
+    TYPE_DOUBLE,
+    TYPE_COMPLEX,        /* two floats */
+    TYPE_DOUBLE_COMPLEX, /* two doubles */
+    TYPE_STRING,         /* NUL-terminated text; a scalar of variable length */
+    TYPE_FILE            /* the contents of a file; a scalar of variable length */
+};
+
+/* Bytes of one element; 1 for TYPE_STRING and TYPE_FILE, whose extent only the value tells. */
+size_t base_type_size(enum base_type type);
+const char *base_type_name(enum base_type type);
+
+/* Properties an argument may be declared with (a set of bits). */
+enum argument_property {
+    PROPERTY_UPPER = 1 << 0,
+    PROPERTY_LOWER = 1 << 1,
+    PROPERTY_SYMMETRIC = 1 << 2,
+    PROPERTY_POSITIVE_DEFINITE = 1 << 3,
+    PROPERTY_ROW_MAJOR = 1 << 4, /* else column-major */
+    PROPERTY_UNIT_DIAGONAL = 1 << 5
+};
+
+struct argument {
+    const char *name;
+    const char *text; /* one line for people, or "" */
+    enum argument_mode mode;
+    enum base_type type;
+    uint32_t properties;
+    uint32_t n_dims; /* 0: a scalar */
+    struct expr *dims[PROBLEM_MAX_DIMS];
+    struct expr *initial; /* default value of an optional scalar input, or NULL */
+    unsigned line;
+};
+
+struct precondition {
+    struct expr *condition;
+    const char *message; /* or NULL: the expression's own text */
+};
+
+/* One parameter of the call that an implementation makes. */
+struct call_parameter {
+    enum {
+        PARAMETER_ARGUMENT, /* an argument of the problem: arrays by address, scalars as the convention says */
+        PARAMETER_VALUE,    /* an expression: max(1,n) */
+        PARAMETER_RESULT    /* `out info`: an int that the routine sets, named in the error clauses */
+    } kind;
+    uint32_t argument;     /* PARAMETER_ARGUMENT: its index */
+    struct expr *value;    /* PARAMETER_VALUE */
+    enum base_type type;   /* PARAMETER_VALUE, PARAMETER_RESULT: as what it is passed */
+    uint32_t result_index; /* PARAMETER_RESULT: its index in the scope, behind the arguments */
+    const char *name;      /* PARAMETER_RESULT */
+};
+
+/* When a call has failed and what to say: `error info > 0 "U({info},{info}) is exactly zero"`. */
+struct error_clause {
+    struct expr *condition;
+    const char *message; /* with {expression} in braces, expanded by problem_error_text() */
+    struct expr **embedded;
+    uint32_t n_embedded;
+};
+
+enum convention { CONVENTION_C, CONVENTION_FORTRAN };
+
+struct implementation {
+    const char *name; /* lapack */
+    enum convention convention;
+    const char *symbol;  /* dgesv_ */
+    const char *library; /* liblapack.so.3; "" = the process itself */
+    bool returns;        /* the function's result is stored in `result` */
+    struct call_parameter result; /* PARAMETER_ARGUMENT (an out scalar) or PARAMETER_RESULT */
+    struct call_parameter *parameters;
+    uint32_t n_parameters;
+    struct error_clause *errors;
+    uint32_t n_errors;
+    unsigned line;
+};
+
+struct problem {
+    const char *name;  /* dgesv */
+    const char *title; /* one line */
+    const char *text;  /* more for people, or "" */
+    const char *gams;  /* GAMS class, or "" */
+    struct argument *arguments;
+    uint32_t n_arguments;
+    struct precondition *preconditions;
+    uint32_t n_preconditions;
+    struct expr *work;   /* floating point operations, or NULL */
+    struct expr *memory; /* bytes needed beyond the arguments, or NULL */
+    bool idempotent;     /* a repetition is harmless */
+    struct implementation *implementations;
+    uint32_t n_implementations;
+    const char *source;    /* canonical text of the signature part (without implementations) */
+    uint64_t digest;       /* of `source`: equal digests mean equal signatures */
+    const char *file;      /* where it was read from */
+    unsigned line;
+    void *memory_owner; /* internal */
+};
+
+/* A set of problems, in the order of their names. */
+struct problem_set {
+    struct problem **problems;
+    size_t n_problems;
+};
+
+/* Parses `text`, which `file` names in messages ("file:line:column: expected ..., found ...").
+ * On success *problem_set is the caller's (problem_set_destroy). A text without problems is ESP_SYNTAX. */
+enum esp_status problem_parse(const char *text, size_t length, const char *file,
+                              struct problem_set **problem_set, struct esp_error *error);
+
+/* Reads a description file, or every *.esp below a folder (sorted by name, not following symbolic
+ * links out of it). Two problems of one name are ESP_SYNTAX naming both places. */
+enum esp_status problem_load(const char *path, struct problem_set **problem_set,
+                             struct esp_error *error);
+/* The problems of several paths as one set. */
+enum esp_status problem_load_all(const char *const *paths, size_t n_paths,
+                                 struct problem_set **problem_set, struct esp_error *error);
+const struct problem *problem_find(const struct problem_set *problem_set, const char *name);
+void problem_set_destroy(struct problem_set *problem_set);
+
+/* The extent of one argument in one call. */
+struct shape {
+    uint32_t n_dims;
+    int64_t dims[PROBLEM_MAX_DIMS];
+    uint64_t count; /* elements; 1 for a scalar */
+    uint64_t bytes; /* count * base_type_size; 0 for TYPE_STRING and TYPE_FILE (the value tells) */
+};
+
+/* Fills `scope_values` (n_arguments of them) from the scalar inputs in values[i] (raw little-endian
+ * elements, NULL where there is none; a missing optional one gets its default), checks the
+ * preconditions and computes every shape. ESP_INVALID with the problem's and argument's name otherwise. */
+enum esp_status problem_bind(const struct problem *problem, const void *const *values,
+                             struct number *scope_values, struct shape *shapes,
+                             struct esp_error *error);
+
+/* Works out integer scalar inputs that are not known from the dimensions of arrays that are:
+ * known_dims[i] points to the dims of argument i as a file had them (NULL: not given), n_known its
+ * rank. Fills unknown entries of scope_values; contradictions are ESP_INVALID
+ * ("B has 4 rows, but n = 3 from A"). Scalars that stay unknown and have no default are ESP_INVALID. */
+enum esp_status problem_infer(const struct problem *problem, const int64_t *const *known_dims,
+                              const uint32_t *n_known, struct number *scope_values,
+                              struct esp_error *error);
+
+/* Floating point operations of a call (0 when the description names none); >= 0. */
+enum esp_status problem_work(const struct problem *problem, const struct number *scope_values,
+                             double *flops, struct esp_error *error);
+/* Bytes needed beyond the arguments. */
+enum esp_status problem_memory(const struct problem *problem, const struct number *scope_values,
+                               uint64_t *bytes, struct esp_error *error);
+
+/* Expands an error clause whose condition holds into the reader's text. `scope` covers arguments
+ * and results. */
+void problem_error_text(const struct error_clause *clause, const struct scope *scope, char *text,
+                        size_t size);
+
+/* The index of the argument of that name, or -1. */
+int problem_argument_index(const struct problem *problem, const char *name);
+
+/* Whether callers pass this argument (all but work arrays). */
+static inline bool argument_is_passed(const struct argument *argument)
+{
+    return argument->mode != MODE_WORK;
+}
+static inline bool argument_is_input(const struct argument *argument)
+{
+    return argument->mode == MODE_IN || argument->mode == MODE_INOUT;
+}
+static inline bool argument_is_output(const struct argument *argument)
+{
+    return argument->mode == MODE_OUT || argument->mode == MODE_INOUT;
+}
+
+/* 64-bit digest (FNV-1a) of text, used for signatures and catalogues. */
+uint64_t digest_text(const char *text, size_t length);
+
+#endif

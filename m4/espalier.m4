@@ -1,0 +1,74 @@
+dnl SPDX-License-Identifier: Apache-2.0
+dnl What configure needs beyond autoconf's own: checks that collect everything that is missing, with
+dnl the Debian package that brings it, and say it once at the end.
+
+esp_missing=
+
+dnl ESP_MISSING(what, debian-package, purpose)
+AC_DEFUN([ESP_MISSING], [esp_missing="$esp_missing
+  $1 ($3): apt-get install $2"
+esp_missing_packages="$esp_missing_packages $2"])
+
+dnl ESP_NEED_PACKAGE(VARIABLE, pkg-config module, debian-package, purpose)
+AC_DEFUN([ESP_NEED_PACKAGE], [PKG_CHECK_MODULES([$1], [$2], [], [ESP_MISSING([$2], [$3], [$4])])])
+
+dnl ESP_NEED_HEADER(header, debian-package, purpose)
+AC_DEFUN([ESP_NEED_HEADER], [AC_CHECK_HEADER([$1], [], [ESP_MISSING([$1], [$2], [$3])])])
+
+AC_DEFUN([ESP_REPORT_MISSING], [AS_IF([test -n "$esp_missing"], [AC_MSG_ERROR([
+Espalier needs these, and did not find them:
+$esp_missing
+
+On Debian all of them at once:
+  apt-get install$esp_missing_packages
+])])])
+
+AC_DEFUN([ESP_WITH_OMNIORB], [
+AC_ARG_WITH([omniorb], [AS_HELP_STRING([--without-omniorb],
+    [build only what needs no network (tests and simulator run, daemons are left out)])],
+    [], [with_omniorb=yes])
+AS_IF([test "x$with_omniorb" != xno], [
+    PKG_CHECK_MODULES([OMNIORB], [omniORB4], [], [ESP_MISSING([omniORB4], [libomniorb4-dev], [the ORB])])
+    AC_PATH_PROG([OMNIIDL], [omniidl])
+    AS_IF([test -z "$OMNIIDL"], [ESP_MISSING([omniidl], [omniidl], [the IDL compiler])])
+    AC_LANG_PUSH([C++])
+    AC_CHECK_HEADER([omniORB4/sslContext.h], [], [ESP_MISSING([omniORB4/sslContext.h],
+        [libomniorb4-dev], [TLS connections of the ORB])], [-])
+    AC_LANG_POP([C++])
+    OMNISSL_LIBS="-lomnisslTP4 -lssl -lcrypto"
+])
+AC_SUBST([OMNISSL_LIBS])
+AM_CONDITIONAL([WITH_OMNIORB], [test "x$with_omniorb" != xno])
+])
+
+AC_DEFUN([ESP_ENABLE_SANITIZER], [
+AC_ARG_ENABLE([sanitizer], [AS_HELP_STRING([--enable-sanitizer=LIST],
+    [compile with -fsanitize=LIST: address,undefined or thread])],
+    [AS_CASE([$enableval], [yes], [enable_sanitizer=address,undefined])], [enable_sanitizer=no])
+AS_IF([test "x$enable_sanitizer" != xno], [
+    SANITIZER_FLAGS="-fsanitize=$enable_sanitizer -fno-omit-frame-pointer -g"
+    CFLAGS="$CFLAGS $SANITIZER_FLAGS"
+    CXXFLAGS="$CXXFLAGS $SANITIZER_FLAGS"
+    LDFLAGS="$LDFLAGS $SANITIZER_FLAGS"
+])
+AM_CONDITIONAL([SANITIZER], [test "x$enable_sanitizer" != xno])
+])
+
+AC_DEFUN([ESP_WARNINGS], [
+AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [make every warning an error])],
+    [], [enable_werror=no])
+WARNING_CFLAGS="-std=c11 -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla"
+WARNING_CXXFLAGS="-std=c++17 -Wall -Wextra"
+AS_IF([test "x$enable_werror" = xyes], [
+    WARNING_CFLAGS="$WARNING_CFLAGS -Werror"
+    WARNING_CXXFLAGS="$WARNING_CXXFLAGS -Werror"
+])
+AC_SUBST([WARNING_CFLAGS])
+AC_SUBST([WARNING_CXXFLAGS])
+])
+
+AC_DEFUN([ESP_CHECK_OPENBLAS], [
+AC_CHECK_LIB([openblas], [dgemm_], [OPENBLAS_LIBS=-lopenblas],
+    [ESP_MISSING([libopenblas], [libopenblas-dev], [BLAS and LAPACK])])
+AC_SUBST([OPENBLAS_LIBS])
+])

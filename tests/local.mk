@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+# Unit tests: tests/unit/test_<module>.c, one program each (cmocka, TAP through the environment).
+AM_TESTS_ENVIRONMENT = CMOCKA_MESSAGE_OUTPUT=TAP; export CMOCKA_MESSAGE_OUTPUT; \
+	top_srcdir='$(abs_top_srcdir)'; top_builddir='$(abs_top_builddir)'; export top_srcdir top_builddir;
+LOG_DRIVER = env AM_TAP_AWK='$(AWK)' $(SHELL) $(top_srcdir)/build-aux/tap-driver.sh
+T_LOG_DRIVER = $(LOG_DRIVER)
+TEST_EXTENSIONS = .t
+UNIT_LIBS = core/libcore.la util/libutil.la $(CMOCKA_LIBS)
+
+unit_tests =
+check_PROGRAMS += $(unit_tests)
+TESTS += $(unit_tests)
+
+unit_tests += tests/unit/test_error
+tests_unit_test_error_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/error.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const status_strings[] = {
+    [ESP_OK] = "success",
+    [ESP_INVALID] = "invalid argument",
+    [ESP_SYNTAX] = "malformed input",
+    [ESP_NO_MEMORY] = "not enough memory",
+    [ESP_SYSTEM] = "the operating system refused",
+    [ESP_NOT_FOUND] = "not found",
+    [ESP_UNKNOWN_PROBLEM] = "unknown problem",
+    [ESP_NO_SERVER] = "no server available",
+    [ESP_UNREACHABLE] = "unreachable",
+    [ESP_MAYBE] = "connection lost in the middle of a call",
+    [ESP_TIMEOUT] = "deadline passed",
+    [ESP_REFUSED] = "refused",
+    [ESP_LIMIT] = "limit reached",
+    [ESP_VERSION] = "incompatible version",
+    [ESP_STALE] = "meant for an earlier incarnation",
+    [ESP_FAILED] = "the routine reported a failure",
+    [ESP_CRASHED] = "the routine crashed",
+    [ESP_CANCELLED] = "cancelled",
+    [ESP_PENDING] = "not finished yet",
+    [ESP_PROTOCOL] = "protocol violation",
+    [ESP_SECURITY] = "security",
+    [ESP_CONFIG] = "wrong configuration",
+    [ESP_INTERNAL] = "internal error",
+};
+
+const char *esp_status_string(enum esp_status status)
+{
+    size_t index = (size_t)status;
+    if (index >= sizeof status_strings / sizeof *status_strings)
+        return "unknown status";
+    return status_strings[index];
+}
+
+enum esp_status error_vset(struct esp_error *error, enum esp_status status, const char *format,
+                           va_list arguments)
+{
+    if (error) {
+        error->status = status;
+        vsnprintf(error->text, sizeof error->text, format, arguments);
+    }
+    return status;
+}
+
+enum esp_status error_set(struct esp_error *error, enum esp_status status, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    error_vset(error, status, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+enum esp_status error_prefix(struct esp_error *error, const char *format, ...)
+{
+    if (!error)
+        return ESP_INTERNAL;
+    char old[sizeof error->text];
+    memcpy(old, error->text, sizeof old);
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(error->text, sizeof error->text, format, arguments);
+    va_end(arguments);
+    if (length >= 0 && (size_t)length < sizeof error->text)
+        snprintf(error->text + length, sizeof error->text - (size_t)length, ": %s", old);
+    return error->status;
+}
+
+enum esp_status error_no_memory(struct esp_error *error, const char *what)
+{
+    return error_set(error, ESP_NO_MEMORY, "out of memory for %s", what);
+}
+
+enum esp_status error_errno(struct esp_error *error, const char *format, ...)
+{
+    int saved = errno;
+    va_list arguments;
+    va_start(arguments, format);
+    error_vset(error, ESP_SYSTEM, format, arguments);
+    va_end(arguments);
+    if (error) {
+        size_t length = strlen(error->text);
+        snprintf(error->text + length, sizeof error->text - length, ": %s", strerror(saved));
+    }
+    return ESP_SYSTEM;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Log lines of the daemons: one line per event, "time level node message key=value ...".
+ * Library code that runs inside a client program never calls this.
+ */
+#ifndef UTIL_LOG_H
+#define UTIL_LOG_H
+
+#include "util/error.h"
+
+enum log_level { LOG_ERROR_LEVEL, LOG_WARNING_LEVEL, LOG_NOTICE_LEVEL, LOG_DEBUG_LEVEL };
+
+struct log_options {
+    const char *node;     /* name shown in every line */
+    const char *path;     /* file, appended to; NULL: standard error */
+    enum log_level level; /* lines above it are dropped */
+};
+
+/* Opens the log of this process. Before it, lines go to standard error at LOG_NOTICE_LEVEL. */
+enum esp_status log_open(const struct log_options *options, struct esp_error *error);
+
+/* Opens the file again under the same name (after rotation, SIGHUP). */
+enum esp_status log_reopen(struct esp_error *error);
+void log_close(void);
+
+/* One line; control characters in it are escaped, so no input can forge a second line.
+ * `session` is the printed session id, or NULL. Any thread. */
+void log_write(enum log_level level, const char *session, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define log_error(...) log_write(LOG_ERROR_LEVEL, NULL, __VA_ARGS__)
+#define log_warning(...) log_write(LOG_WARNING_LEVEL, NULL, __VA_ARGS__)
+#define log_notice(...) log_write(LOG_NOTICE_LEVEL, NULL, __VA_ARGS__)
+#define log_debug(...) log_write(LOG_DEBUG_LEVEL, NULL, __VA_ARGS__)
+
+#endif
