@@ -25,7 +25,8 @@ struct scope {
 };
 
 /* Evaluates. Integer arithmetic is checked: an overflow, a division by zero, an unknown value are
- * ESP_INVALID with a text that shows the expression. `/` of integers that does not come out even gives a real. */
+ * ESP_INVALID with a text that shows the expression. `/` of integers that does not come out even gives a
+ * real. */
 enum esp_status expr_eval(const struct expr *expr, const struct scope *scope, struct number *result,
                           struct esp_error *error);
 

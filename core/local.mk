@@ -2,3 +2,5 @@
 noinst_LTLIBRARIES += core/libcore.la
 core_libcore_la_SOURCES = core/expr.h core/problem.h
 core_libcore_la_LIBADD = util/libutil.la
+core_libcore_la_SOURCES += core/wire.c core/wire.h core/message.c core/message.h core/transport.c core/transport.h
+core_libcore_la_SOURCES += core/inproc.h core/estimate.h core/membership.h

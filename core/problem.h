@@ -11,10 +11,10 @@
 #include "core/expr.h"
 #include <stddef.h>
 
-#define PROBLEM_MAX_DIMS 7
+#define PROBLEM_MAX_DIMS      7
 #define PROBLEM_MAX_ARGUMENTS 64
-#define PROBLEM_MAX_NAME 63          /* bytes of a problem's or argument's name */
-#define PROBLEM_MAX_TEXT (64 * 1024) /* bytes of one problem's description */
+#define PROBLEM_MAX_NAME      63          /* bytes of a problem's or argument's name */
+#define PROBLEM_MAX_TEXT      (64 * 1024) /* bytes of one problem's description */
 
 enum argument_mode { MODE_IN, MODE_OUT, MODE_INOUT, MODE_WORK };
 
@@ -66,7 +66,8 @@ struct precondition {
 /* One parameter of the call that an implementation makes. */
 struct call_parameter {
     enum {
-        PARAMETER_ARGUMENT, /* an argument of the problem: arrays by address, scalars as the convention says */
+        PARAMETER_ARGUMENT, /* an argument of the problem: arrays by address, scalars as the convention says
+                             */
         PARAMETER_VALUE,    /* an expression: max(1,n) */
         PARAMETER_RESULT    /* `out info`: an int that the routine sets, named in the error clauses */
     } kind;
@@ -90,9 +91,9 @@ enum convention { CONVENTION_C, CONVENTION_FORTRAN };
 struct implementation {
     const char *name; /* lapack */
     enum convention convention;
-    const char *symbol;  /* dgesv_ */
-    const char *library; /* liblapack.so.3; "" = the process itself */
-    bool returns;        /* the function's result is stored in `result` */
+    const char *symbol;           /* dgesv_ */
+    const char *library;          /* liblapack.so.3; "" = the process itself */
+    bool returns;                 /* the function's result is stored in `result` */
     struct call_parameter result; /* PARAMETER_ARGUMENT (an out scalar) or PARAMETER_RESULT */
     struct call_parameter *parameters;
     uint32_t n_parameters;
@@ -115,9 +116,9 @@ struct problem {
     bool idempotent;     /* a repetition is harmless */
     struct implementation *implementations;
     uint32_t n_implementations;
-    const char *source;    /* canonical text of the signature part (without implementations) */
-    uint64_t digest;       /* of `source`: equal digests mean equal signatures */
-    const char *file;      /* where it was read from */
+    const char *source; /* canonical text of the signature part (without implementations) */
+    uint64_t digest;    /* of `source`: equal digests mean equal signatures */
+    const char *file;   /* where it was read from */
     unsigned line;
     void *memory_owner; /* internal */
 };
@@ -135,11 +136,10 @@ enum esp_status problem_parse(const char *text, size_t length, const char *file,
 
 /* Reads a description file, or every *.esp below a folder (sorted by name, not following symbolic
  * links out of it). Two problems of one name are ESP_SYNTAX naming both places. */
-enum esp_status problem_load(const char *path, struct problem_set **problem_set,
-                             struct esp_error *error);
+enum esp_status problem_load(const char *path, struct problem_set **problem_set, struct esp_error *error);
 /* The problems of several paths as one set. */
-enum esp_status problem_load_all(const char *const *paths, size_t n_paths,
-                                 struct problem_set **problem_set, struct esp_error *error);
+enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,
+                                 struct esp_error *error);
 const struct problem *problem_find(const struct problem_set *problem_set, const char *name);
 void problem_set_destroy(struct problem_set *problem_set);
 
@@ -155,20 +155,18 @@ struct shape {
  * elements, NULL where there is none; a missing optional one gets its default), checks the
  * preconditions and computes every shape. ESP_INVALID with the problem's and argument's name otherwise. */
 enum esp_status problem_bind(const struct problem *problem, const void *const *values,
-                             struct number *scope_values, struct shape *shapes,
-                             struct esp_error *error);
+                             struct number *scope_values, struct shape *shapes, struct esp_error *error);
 
 /* Works out integer scalar inputs that are not known from the dimensions of arrays that are:
  * known_dims[i] points to the dims of argument i as a file had them (NULL: not given), n_known its
  * rank. Fills unknown entries of scope_values; contradictions are ESP_INVALID
  * ("B has 4 rows, but n = 3 from A"). Scalars that stay unknown and have no default are ESP_INVALID. */
 enum esp_status problem_infer(const struct problem *problem, const int64_t *const *known_dims,
-                              const uint32_t *n_known, struct number *scope_values,
-                              struct esp_error *error);
+                              const uint32_t *n_known, struct number *scope_values, struct esp_error *error);
 
 /* Floating point operations of a call (0 when the description names none); >= 0. */
-enum esp_status problem_work(const struct problem *problem, const struct number *scope_values,
-                             double *flops, struct esp_error *error);
+enum esp_status problem_work(const struct problem *problem, const struct number *scope_values, double *flops,
+                             struct esp_error *error);
 /* Bytes needed beyond the arguments. */
 enum esp_status problem_memory(const struct problem *problem, const struct number *scope_values,
                                uint64_t *bytes, struct esp_error *error);

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
-#define NS_PER_S INT64_C(1000000000)
-#define NS_PER_MS INT64_C(1000000)
+#define NS_PER_S    INT64_C(1000000000)
+#define NS_PER_MS   INT64_C(1000000)
 #define CLOCK_NEVER INT64_MAX
 
 struct clock {

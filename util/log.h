@@ -28,9 +28,9 @@ void log_close(void);
 void log_write(enum log_level level, const char *session, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-#define log_error(...) log_write(LOG_ERROR_LEVEL, NULL, __VA_ARGS__)
+#define log_error(...)   log_write(LOG_ERROR_LEVEL, NULL, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_WARNING_LEVEL, NULL, __VA_ARGS__)
-#define log_notice(...) log_write(LOG_NOTICE_LEVEL, NULL, __VA_ARGS__)
-#define log_debug(...) log_write(LOG_DEBUG_LEVEL, NULL, __VA_ARGS__)
+#define log_notice(...)  log_write(LOG_NOTICE_LEVEL, NULL, __VA_ARGS__)
+#define log_debug(...)   log_write(LOG_DEBUG_LEVEL, NULL, __VA_ARGS__)
 
 #endif

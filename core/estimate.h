@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The forecast for one request on one server. Agents (from memory) and servers (for themselves) use these
+ * very functions, so that an answer from memory is what the server would have said.
+ */
+#ifndef CORE_ESTIMATE_H
+#define CORE_ESTIMATE_H
+
+#include "core/message.h"
+#include "util/clock.h"
+
+/* When each slot of a server will be free, on the local clock, as a heap: the earliest first. */
+struct load {
+    uint32_t slots;
+    int64_t *free_at_ns;
+};
+
+/* All slots free at `now_ns`. ESP_NO_MEMORY when there is no memory; at most CAP_SLOTS slots. */
+enum esp_status load_init(struct load *load, uint32_t slots, int64_t now_ns);
+void load_release(struct load *load);
+/* As a record tells it: seconds from `now_ns`. */
+enum esp_status load_set(struct load *load, const double *free_in_s, uint32_t n, int64_t now_ns);
+/* Seconds until a new session could start: 0 when a slot is free. */
+double load_wait_s(const struct load *load, int64_t now_ns);
+/* Gives the next session of that length to the slot that is free first (list scheduling). */
+void load_place(struct load *load, double seconds, int64_t now_ns);
+
+/* Forecast of the computation: the request's work over the server's measured speed, plus the cost of a call
+ * itself. `speed_flops` <= 0: not measured yet, taken as ESTIMATE_DEFAULT_SPEED.
+ * Returns seconds; *error_s is the expected error. */
+#define ESTIMATE_DEFAULT_SPEED 1e9
+#define ESTIMATE_CALL_S        20e-6
+double estimate_compute_s(double work_flop, double speed_flops, double *error_s);
+
+/* Seconds to move `bytes` along a path: latency + bytes / bandwidth (0 when nothing is known of it: an
+ * unknown link decides nothing). */
+double path_seconds(const struct path *path, uint64_t bytes);
+/* Path a, then path b: the sum of latencies, the lesser bandwidth; unknown if one is. */
+struct path path_join(struct path a, struct path b);
+
+#endif

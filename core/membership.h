@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The child's side of the tie to a parent: hello, welcome, reports under a lease, and finding the parent
+ * again when it was not there yet, was restarted, or fell silent. Used by servers, agents, and a master agent
+ * towards the redirector. Pure state machine; the owner posts what it is told to.
+ */
+#ifndef CORE_MEMBERSHIP_H
+#define CORE_MEMBERSHIP_H
+
+#include "core/transport.h"
+#include "util/clock.h"
+
+struct membership;
+
+struct membership_options {
+    const char *const *parents; /* addresses, the preferred one first */
+    size_t n_parents;
+    enum node_role role;
+    const char *name; /* its own; a welcome whose ancestors contain it is a loop and is left again */
+    uint64_t features;
+    int64_t retry_first_ms, retry_most_ms; /* between hellos, doubling, with jitter; 0: 100 and 5000 */
+    uint64_t seed;
+    const struct clock *clock;
+};
+
+struct membership_ops {
+    /* Send this to the parent. */
+    void (*post)(void *self, const char *address, uint64_t to_incarnation, const struct message *message);
+    /* Fill a report: all that is known (`complete`), or what changed since the last one (maybe nothing).
+     * What it points to must live until the next operation; building in message->arena is best. */
+    void (*report)(void *self, bool complete, struct message *report);
+    /* The state changed: joined (parent's name and the ancestors), refused (with the text), or lost.
+     * For the log, once per change, not once per try. */
+    void (*changed)(void *self, bool joined, const char *parent, const char *why);
+};
+
+enum esp_status membership_create(const struct membership_options *options, const struct membership_ops *ops,
+                                  void *self, struct membership **membership, struct esp_error *error);
+void membership_destroy(struct membership *membership);
+
+/* The own address is known: say hello. */
+void membership_start(struct membership *membership, const char *own_address);
+
+/* Hand it what came: returns true when the message was its (welcome, pulse, rejoin from its parent). */
+bool membership_post(struct membership *membership, const struct envelope *envelope,
+                     const struct message *message);
+void membership_undelivered(struct membership *membership, const char *address);
+
+/* Something changed below: a report is due soon (changes are gathered for `within_ms`, 0: now). */
+void membership_touch(struct membership *membership, int64_t within_ms);
+
+int64_t membership_due(const struct membership *membership);
+void membership_tick(struct membership *membership);
+
+/* Says goodbye to the parent. */
+void membership_leave(struct membership *membership, const char *reason);
+
+bool membership_joined(const struct membership *membership);
+/* Of the parent while joined, else NULL / 0. */
+const char *membership_parent_name(const struct membership *membership);
+const char *membership_parent_address(const struct membership *membership);
+uint64_t membership_parent_incarnation(const struct membership *membership);
+/* The parent's ancestors, itself first, while joined. */
+const char *const *membership_ancestors(const struct membership *membership, size_t *n);
+
+#endif

@@ -1,0 +1,627 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Everything that nodes and clients say to each other, as C structs. The contract on the wire is
+ * idl/espalier.idl: the structs here have the same fields in the same order, and tests hold the two together.
+ *
+ * Durations travel as time left or as ages, never as clock readings. Structs that may grow end in
+ * extensions: (tag, value) pairs that a receiver who does not know the tag ignores.
+ * Values of arguments travel as little-endian IEEE bytes, column-major.
+ */
+#ifndef CORE_MESSAGE_H
+#define CORE_MESSAGE_H
+
+#include "core/wire.h"
+
+#define CONTRACT_MAJOR 1 /* part of every object key: another major is another object */
+#define CONTRACT_MINOR 0
+
+/* Caps on what is accepted from outside (elements or bytes). */
+#define CAP_NAME       255
+#define CAP_ADDRESS    255
+#define CAP_TEXT       (64 * 1024) /* a problem's description */
+#define CAP_ERROR_TEXT 4096
+#define CAP_ARGUMENTS  64
+#define CAP_DIMS       7
+#define CAP_CANDIDATES 1024
+#define CAP_SLOTS      4096
+#define CAP_RECORDS    65536
+#define CAP_MESSAGES   65536
+#define CAP_EXTENSIONS 64
+#define CAP_INLINE     (4 << 20) /* bytes of one inline argument */
+#define CAP_SESSIONS   65536
+#define CAP_ANCESTORS  64
+#define MESSAGE_BYTES  (8 << 20) /* one message, all in all */
+
+enum node_role { ROLE_CLIENT, ROLE_REDIRECTOR, ROLE_MASTER, ROLE_LEADER, ROLE_SERVER };
+const char *node_role_name(enum node_role role); /* "redirector", "master agent", ... */
+
+struct extension {
+    uint32_t tag;
+    const uint8_t *value;
+    uint32_t length;
+};
+
+struct extensions {
+    struct extension *items;
+    uint32_t n;
+};
+
+/* One call of one client. The secret proves that the asker is the one who opened the session. */
+struct session_id {
+    uint64_t client_high, client_low; /* 128 random bits, drawn by the client library at start */
+    uint64_t sequence;                /* 1, 2, 3, ... within the client */
+    uint64_t secret;
+};
+
+/* Prints "c0ffee12-7" (shortened client id, sequence) without the secret, for logs and messages.
+ * `text` has at least SESSION_TEXT bytes. */
+#define SESSION_TEXT 48
+const char *session_id_text(const struct session_id *session, char *text);
+/* Compares client and sequence, not the secret. */
+bool session_id_equal(const struct session_id *a, const struct session_id *b);
+
+/* How an operation went; every reply begins with it. */
+struct outcome {
+    uint32_t status; /* enum esp_status */
+    const char *text;
+};
+
+/* A path through the tree or the network: what is carried is the sum of latencies and the least bandwidth. */
+struct path {
+    bool known;
+    double latency_s;
+    double bandwidth_bps; /* bytes per second; 0: not known */
+};
+
+/* A master's placements up to `number` are contained in the queue that a record describes. */
+struct placement_mark {
+    uint64_t master; /* incarnation of the master agent */
+    uint64_t number;
+};
+
+/* What is known of one node below an agent. Agents' own records leave the server's fields at 0. */
+struct node_record {
+    const char *name;
+    const char *parent;
+    const char *address;
+    uint32_t role;
+    uint64_t incarnation;
+    bool draining;      /* takes no new sessions */
+    struct path link;   /* from its parent to it */
+    uint64_t catalog;   /* digest of the list of problems it solves; 0: none */
+    double speed_flops; /* measured: what one slot reaches, flop/s */
+    uint32_t slots;
+    uint32_t threads;  /* of BLAS, per slot */
+    double *free_in_s; /* per slot, ascending: seconds until it is free, all known work counted */
+    uint32_t n_free_in;
+    uint32_t queued, running;
+    uint64_t memory_total, memory_free; /* bytes for sessions */
+    uint64_t completed, failed;
+    struct placement_mark *marks;
+    uint32_t n_marks;
+    double age_s; /* how long ago the node itself said so */
+    struct extensions extensions;
+};
+
+/* ---- one-way messages between daemons ---- */
+
+/* Child to parent: I am here, or here again. Its full report follows the welcome. */
+struct hello {
+    uint32_t minor;    /* newest contract minor it speaks */
+    uint64_t features; /* bits that both must have to be used */
+    uint32_t role;
+    const char *address; /* where it can be reached */
+    struct extensions extensions;
+};
+
+/* Parent to child: welcome, or a refusal with a reason. */
+struct welcome {
+    struct outcome outcome;
+    uint32_t minor;    /* the lower of the two */
+    uint64_t features; /* what both have */
+    uint32_t role;
+    uint64_t lease_ms;      /* without a report for that long, the child is taken for dead */
+    uint64_t heartbeat_ms;  /* how often to report at least */
+    const char **ancestors; /* the parent, its parent, ... up to the root: a child in it means a loop */
+    uint32_t n_ancestors;
+    struct extensions extensions;
+};
+
+/* Child to parent: what changed below (nothing: a heartbeat). */
+struct report {
+    uint64_t number; /* 1, 2, 3, ... since the hello; the pulse answers with it */
+    bool complete;   /* forget what is not mentioned */
+    struct node_record *records;
+    uint32_t n_records;
+    const char **removed; /* names of nodes that are gone */
+    uint32_t n_removed;
+    double oldest_s; /* age of the oldest unmentioned record below */
+    struct extensions extensions;
+};
+
+/* Parent to child: your report arrived. */
+struct pulse {
+    uint64_t number;
+};
+
+/* Parent to child: I do not know you (I was restarted, or your lease ended): say hello again. */
+struct rejoin {
+    const char *reason;
+};
+
+/* Child to parent: I leave in order. */
+struct goodbye {
+    const char *reason;
+};
+
+/* An attribute of one argument of a request. Never the data. */
+struct argument_attribute {
+    uint32_t index; /* in the problem's description */
+    uint32_t mode;  /* enum argument_mode */
+    uint64_t bytes;
+    const char *holder; /* name of the node that holds it, "": it comes from the client */
+    const char *datum;  /* its identity when it lives on servers, or "" */
+};
+
+/* A scalar input's value, for cost models and preconditions. */
+struct scalar_value {
+    uint32_t index;
+    bool is_real;
+    int64_t integer;
+    double real;
+};
+
+/* What a client wants done. */
+struct request {
+    struct session_id session;
+    const char *problem;
+    uint64_t digest;       /* of the signature the client holds */
+    double work_flop;      /* the description's work for these sizes */
+    uint64_t memory_bytes; /* arguments, results and extra memory */
+    struct scalar_value *scalars;
+    uint32_t n_scalars;
+    struct argument_attribute *arguments;
+    uint32_t n_arguments;
+    const char *server;    /* only this one, or "" */
+    const char **excluded; /* servers not wanted (they failed before) */
+    uint32_t n_excluded;
+    uint32_t candidates; /* how many are wanted, 0: as the agent is set */
+    struct extensions extensions;
+};
+
+/* Figure I.5 (b): where a datum is, and the path from its holder to the responder. */
+struct data_location {
+    uint32_t argument;
+    const char *holder; /* "": not known below */
+    struct path to_me;
+};
+
+/* Figure I.5 (b): one capable server. */
+struct server_estimate {
+    const char *server;
+    const char *address;
+    uint64_t incarnation;
+    double compute_s;      /* tComp */
+    double queue_s;        /* until it can start */
+    double error_s;        /* expected error of the sum */
+    struct path *transfer; /* tComm: per data_location of the response, the path it takes to the server */
+    uint32_t n_transfer;
+    struct extensions extensions;
+};
+
+struct response {
+    const char *name; /* the responder */
+    struct data_location *data;
+    uint32_t n_data;
+    struct server_estimate *servers;
+    uint32_t n_servers;
+    uint32_t capable; /* servers below that could, before the cut */
+    struct extensions extensions;
+};
+
+/* Parent to child. */
+struct ask {
+    uint64_t id;      /* drawn by the asker; the answer carries it */
+    uint32_t breadth; /* so many servers at most in the answer */
+    uint64_t time_left_ms;
+    struct request request;
+};
+
+/* Child to parent. */
+struct answer {
+    uint64_t id;
+    struct outcome outcome;
+    struct response response;
+};
+
+/* A session was promised to a server; count it until the call arrives or the lease ends. */
+struct placement {
+    const char *server;
+    struct session_id session; /* secret left at 0 */
+    uint64_t master;           /* incarnation of the master agent that decided */
+    uint64_t number;           /* counts that master's placements on that server: 1, 2, 3, ... */
+    double seconds;            /* forecast computation */
+    uint64_t lease_ms;
+};
+
+/* Parent to child, down the path. */
+struct place {
+    struct placement *items;
+    uint32_t n;
+};
+
+/* Parent to child: send me these catalogues and descriptions. */
+struct want {
+    uint64_t *catalogs;
+    uint32_t n_catalogs;
+    uint64_t *texts;
+    uint32_t n_texts;
+};
+
+struct catalog_entry {
+    const char *problem;
+    uint64_t digest; /* of its signature */
+};
+
+/* Child to parent: the list of problems behind a digest. */
+struct catalog {
+    uint64_t digest;
+    struct catalog_entry *entries;
+    uint32_t n_entries;
+};
+
+struct described {
+    uint64_t digest;
+    const char *text; /* canonical description */
+};
+
+/* Child to parent: descriptions. */
+struct texts {
+    struct described *items;
+    uint32_t n;
+};
+
+/* ---- two-way operations, asked by clients ---- */
+
+/* Any node. */
+struct greet {
+    uint32_t minor;
+    uint64_t features;
+    struct extensions extensions;
+};
+struct greet_reply {
+    struct outcome outcome;
+    uint32_t minor;
+    uint64_t features;
+    const char *name;
+    uint32_t role;
+    uint64_t incarnation;
+    struct extensions extensions;
+};
+
+/* Redirector. */
+struct locate {
+    struct extensions extensions;
+};
+struct master_entry {
+    const char *name;
+    const char *address;
+    uint64_t incarnation;
+    uint32_t servers;
+    double load; /* busy slots over slots */
+};
+struct locate_reply {
+    struct outcome outcome;
+    struct master_entry *masters; /* best first */
+    uint32_t n_masters;
+    struct extensions extensions;
+};
+
+/* Master agent: choose servers for a request. */
+struct submit {
+    uint64_t time_left_ms;
+    struct request request;
+};
+struct candidate {
+    const char *server;
+    const char *address;
+    uint64_t incarnation;
+    double compute_s, queue_s, transfer_s, error_s; /* forecast */
+};
+struct submit_reply {
+    struct outcome outcome;
+    struct candidate *candidates; /* best first; the first one counts the session from now on */
+    uint32_t n_candidates;
+    uint64_t master; /* the placement, to be shown to the server */
+    uint64_t placement;
+    uint32_t capable; /* servers that could, in all */
+    bool asked;       /* the tree was asked (otherwise: answered from memory) */
+    struct extensions extensions;
+};
+
+/* Agent, server: one problem's description. */
+struct describe {
+    const char *problem;
+};
+struct describe_reply {
+    struct outcome outcome;
+    uint64_t digest;
+    const char *text;
+    uint32_t servers;
+};
+
+/* Agent, server: the problems that can be solved, in order of their names. */
+struct list {
+    const char *after; /* names behind this one; "" from the start */
+    uint32_t limit;
+};
+struct listed {
+    const char *problem;
+    const char *title;
+    const char *gams;
+    uint64_t digest;
+    uint32_t servers;
+};
+struct list_reply {
+    struct outcome outcome;
+    struct listed *items;
+    uint32_t n;
+    bool more;
+};
+
+/* Agent, server, redirector: the node itself and all below it. */
+struct tree {
+    const char *node; /* only this one by name, or "" for all */
+};
+struct tree_reply {
+    struct outcome outcome;
+    struct node_record *records; /* parents before children */
+    uint32_t n_records;
+};
+
+/* Server: a session. */
+enum argument_kind {
+    KIND_ABSENT, /* an optional input left out, or an output nobody wants */
+    KIND_INLINE, /* the bytes are here */
+    KIND_BULK,   /* so many bytes travel as chunks */
+    KIND_WANTED, /* an output that is wanted back */
+    KIND_DATUM   /* lives on a server under this identity */
+};
+struct call_argument {
+    uint32_t index; /* in the problem's description */
+    uint32_t kind;
+    uint64_t bytes;
+    const uint8_t *data; /* KIND_INLINE: the value; KIND_DATUM: the identity */
+    uint32_t length;
+};
+struct call_request {
+    struct session_id session;
+    uint64_t oldest_unacknowledged; /* below it, the server forgets and refuses */
+    uint64_t server_incarnation;    /* 0: any */
+    uint64_t time_left_ms;          /* of the whole session */
+    uint64_t patience_ms;           /* how long this call may wait for the result */
+    const char *problem;
+    uint64_t digest;
+    uint64_t master, placement; /* from submit_reply; 0: none */
+    double forecast_s;
+    struct call_argument *arguments;
+    uint32_t n_arguments;
+    struct extensions extensions;
+};
+
+enum session_state {
+    SESSION_UNKNOWN,
+    SESSION_WAITING,   /* for memory; holds nothing yet */
+    SESSION_RECEIVING, /* memory is there: send the chunks, then run */
+    SESSION_QUEUED,
+    SESSION_RUNNING,
+    SESSION_DONE,   /* results can be had */
+    SESSION_FAILED, /* outcome tells why */
+    SESSION_CANCELLED
+};
+const char *session_state_name(enum session_state state);
+
+struct call_result {
+    uint32_t index;
+    uint32_t kind; /* KIND_INLINE or KIND_BULK (fetch with get) */
+    uint64_t bytes;
+    const uint8_t *data;
+    uint32_t length;
+};
+struct session_timings {
+    double wait_s;     /* for memory */
+    double transfer_s; /* of arguments, as the server saw it */
+    double queue_s;
+    double compute_s;
+    double forecast_s; /* computation, as forecast by the server */
+};
+/* How a session stands. */
+struct session_report {
+    struct outcome outcome; /* of the session, not of asking about it */
+    uint64_t sequence;
+    uint32_t state;
+    uint32_t ahead; /* sessions before it in the queue */
+    struct call_result *results;
+    uint32_t n_results;
+    struct session_timings timings;
+    struct extensions extensions;
+};
+struct call_reply {
+    struct outcome outcome; /* of the operation */
+    struct session_report session;
+};
+
+/* Server: all chunks have been put; queue it. */
+struct run {
+    struct session_id session;
+    uint64_t patience_ms;
+};
+/* Answered with a call_reply. */
+
+/* Server: wait for any of these sessions of one client. */
+struct await_entry {
+    uint64_t sequence;
+    uint64_t secret;
+};
+struct await {
+    uint64_t client_high, client_low;
+    uint64_t oldest_unacknowledged;
+    struct await_entry *sessions;
+    uint32_t n_sessions;
+    uint64_t patience_ms;
+};
+struct await_reply {
+    struct outcome outcome;
+    struct session_report *sessions; /* those that changed to receiving, or ended */
+    uint32_t n_sessions;
+    struct extensions extensions;
+};
+
+/* Server. */
+struct cancel {
+    struct session_id session;
+};
+struct done_reply {
+    struct outcome outcome;
+};
+
+/* Server: a piece of a large argument or result. */
+enum chunk_flag { CHUNK_HAS_CRC = 1 };
+struct chunk {
+    struct session_id session;
+    uint32_t argument;
+    uint64_t offset;
+    uint64_t length;
+    uint32_t flags;
+    uint32_t crc32c;
+};
+struct chunk_reply {
+    struct outcome outcome;
+    uint64_t length;
+    uint32_t flags;
+    uint32_t crc32c;
+};
+
+enum message_kind {
+    MESSAGE_NONE = 0,
+    /* one-way, in the union of the IDL: the numbers are the contract */
+    MESSAGE_HELLO = 1,
+    MESSAGE_WELCOME = 2,
+    MESSAGE_REPORT = 3,
+    MESSAGE_PULSE = 4,
+    MESSAGE_REJOIN = 5,
+    MESSAGE_GOODBYE = 6,
+    MESSAGE_ASK = 7,
+    MESSAGE_ANSWER = 8,
+    MESSAGE_PLACE = 9,
+    MESSAGE_WANT = 10,
+    MESSAGE_CATALOG = 11,
+    MESSAGE_TEXTS = 12,
+    MESSAGE_LAST_ONE_WAY = MESSAGE_TEXTS,
+    /* two-way: operations of the IDL's interfaces */
+    MESSAGE_GREET = 32,
+    MESSAGE_LOCATE,
+    MESSAGE_SUBMIT,
+    MESSAGE_DESCRIBE,
+    MESSAGE_LIST,
+    MESSAGE_TREE,
+    MESSAGE_CALL,
+    MESSAGE_RUN,
+    MESSAGE_AWAIT,
+    MESSAGE_CANCEL,
+    MESSAGE_PUT, /* header of a chunk that comes with data */
+    MESSAGE_GET,
+    MESSAGE_LAST_REQUEST = MESSAGE_GET,
+    /* their replies */
+    MESSAGE_GREET_REPLY = 64,
+    MESSAGE_LOCATE_REPLY,
+    MESSAGE_SUBMIT_REPLY,
+    MESSAGE_DESCRIBE_REPLY,
+    MESSAGE_LIST_REPLY,
+    MESSAGE_TREE_REPLY,
+    MESSAGE_CALL_REPLY, /* of call and run */
+    MESSAGE_AWAIT_REPLY,
+    MESSAGE_DONE_REPLY, /* of cancel */
+    MESSAGE_CHUNK_REPLY /* of put and get */
+};
+
+struct message {
+    enum message_kind kind;
+    struct arena arena; /* owns what decoding allocated; builders may use it too */
+    union {
+        struct outcome outcome; /* first member of every reply */
+        struct hello hello;
+        struct welcome welcome;
+        struct report report;
+        struct pulse pulse;
+        struct rejoin rejoin;
+        struct goodbye goodbye;
+        struct ask ask;
+        struct answer answer;
+        struct place place;
+        struct want want;
+        struct catalog catalog;
+        struct texts texts;
+        struct greet greet;
+        struct locate locate;
+        struct submit submit;
+        struct describe describe;
+        struct list list;
+        struct tree tree;
+        struct call_request call;
+        struct run run;
+        struct await await;
+        struct cancel cancel;
+        struct chunk chunk;
+        struct greet_reply greet_reply;
+        struct locate_reply locate_reply;
+        struct submit_reply submit_reply;
+        struct describe_reply describe_reply;
+        struct list_reply list_reply;
+        struct tree_reply tree_reply;
+        struct call_reply call_reply;
+        struct await_reply await_reply;
+        struct done_reply done_reply;
+        struct chunk_reply chunk_reply;
+    };
+};
+
+/* Who speaks, in front of the messages of one post. */
+struct envelope {
+    const char *from; /* the node's name */
+    uint64_t from_incarnation;
+    uint64_t to_incarnation; /* 0: whoever is there */
+    /* Filled by the receiving transport, not on the wire: */
+    const char *peer;     /* network address, for logs */
+    const char *identity; /* name in the peer's certificate, "" without TLS */
+};
+
+/* Moves the body of the message (not its kind). Decoding: `message->kind` must be set. */
+bool wire_message(struct wire *wire, struct message *message);
+/* Moves kind and body, as the union of the one-way contract has them. */
+bool wire_one_way(struct wire *wire, struct message *message);
+bool wire_envelope(struct wire *wire, struct envelope *envelope);
+
+/* The operation's name ("submit"), and the kind of its reply; NULL / MESSAGE_NONE for one-way kinds. */
+const char *message_operation(enum message_kind kind);
+enum message_kind message_reply_kind(enum message_kind kind);
+/* A name for logs ("report"). */
+const char *message_name(enum message_kind kind);
+
+/* A heap message of that kind, all fields zero; NULL without memory. */
+struct message *message_create(enum message_kind kind);
+void message_destroy(struct message *message);
+/* Empties a message that lives elsewhere. */
+void message_clear(struct message *message);
+
+/* A reply of `kind` that says nothing but the failure. The text is copied. */
+struct message *message_failure(enum message_kind kind, enum esp_status status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The outcome of a reply as an error; ESP_OK when it is one. A NULL text is "". */
+enum esp_status message_outcome(const struct message *reply, struct esp_error *error);
+
+/* Finds an extension; NULL when it is not there. */
+const struct extension *extension_find(const struct extensions *extensions, uint32_t tag);
+
+#endif

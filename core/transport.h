@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How nodes and clients reach each other: a table of operations with two implementations, the in-process
+ * transport (core/inproc.h: a queue and a clock that a test owns) and the one over the ORB (orb/orb.h).
+ * One conformance suite runs over both (tests/inproc/conformance.c).
+ *
+ * A node (redirector, agent, server) is written as a state machine: the transport calls its endpoint_ops,
+ * never two at a time for one endpoint ("the endpoint's lock is held"); nothing in them may block. What they
+ * post leaves after they have returned. Clients call from any thread and wait.
+ *
+ * Addresses are text: "host:port" (TCP, or TLS when the transport was opened with certificates).
+ */
+#ifndef CORE_TRANSPORT_H
+#define CORE_TRANSPORT_H
+
+#include "core/message.h"
+
+struct transport;
+struct endpoint;
+struct call;
+
+/* The memory that a chunk goes to or comes from. The node keeps it valid from `chunk` to `chunk_done`. */
+struct chunk_area {
+    void *data;
+    uint64_t length;       /* as asked, or less when reading at the end */
+    struct message *reply; /* set instead: nothing can be moved, this is the answer (a chunk_reply) */
+    void *hold;            /* the node's own: what to release */
+};
+
+/* What a node does; `self` is what was given to transport_serve(). NULL members are not supported requests.
+ */
+struct endpoint_ops {
+    /* A one-way message arrived. The message dies when this returns. */
+    void (*post)(void *self, const struct envelope *envelope, const struct message *message);
+    /* What was posted to that address could not be delivered (connection refused, broken, timed out).
+     * Said once per batch; later posts try again. */
+    void (*undelivered)(void *self, const char *address, enum esp_status status);
+    /* A request arrived. Answer with call_reply() here or later; the request lives until then. */
+    void (*call)(void *self, struct call *call, const struct message *request);
+    /* The transport has answered the call itself: its deadline passed or the asker is gone. Forget it. */
+    void (*abandoned)(void *self, struct call *call);
+    /* A chunk is about to move: into the node (`write`) or out of it. Fill the area. */
+    void (*chunk)(void *self, const struct message *header, bool write, struct chunk_area *area);
+    /* It has moved (`complete`), or broke off in the middle. The data moved without the lock. */
+    void (*chunk_done)(void *self, const struct message *header, bool write, struct chunk_area *area,
+                       bool complete);
+    /* When tick() is next wanted, on the transport's clock (CLOCK_NEVER: not at all). Asked after each of the
+     * other operations. */
+    int64_t (*due)(void *self);
+    void (*tick)(void *self);
+};
+
+struct endpoint_options {
+    const char *name;
+    enum node_role role;
+    uint64_t incarnation; /* messages for another one are dropped with ESP_STALE (0 in a message: any) */
+    const char *listen;   /* "host:port"; port 0: any free one */
+};
+
+/* Starts serving: from now on `ops` are called. The endpoint is the caller's until endpoint_close(). */
+enum esp_status transport_serve(struct transport *transport, const struct endpoint_options *options,
+                                const struct endpoint_ops *ops, void *self, struct endpoint **endpoint,
+                                struct esp_error *error);
+
+/* Stops serving: waits until no operation runs, answers waiting calls with ESP_UNREACHABLE, sends what has
+ * been posted (for a bounded time). Not from inside an operation. NULL is nothing to do. */
+void endpoint_close(struct endpoint *endpoint);
+
+/* Where the endpoint is reached, as others should dial it. Valid while it is open. */
+const char *endpoint_address(const struct endpoint *endpoint);
+
+/* Queues a one-way message. It is encoded at once (the caller keeps it), sent in order with the others to
+ * that address, several in one go. From inside an operation or between enter and leave. A message that
+ * cannot be encoded (too large) is ESP_LIMIT. */
+enum esp_status endpoint_post(struct endpoint *endpoint, const char *address, uint64_t to_incarnation,
+                              const struct message *message, struct esp_error *error);
+
+/* For threads that are not the transport's (a worker's completion): takes the endpoint's lock; leave()
+ * releases it, sends what was posted, asks due(). */
+void endpoint_enter(struct endpoint *endpoint);
+void endpoint_leave(struct endpoint *endpoint);
+
+/* Answers a call; takes `reply` over. With the lock held. NULL is answered as ESP_NO_MEMORY. After the
+ * answer, `call` and its request are gone. */
+void call_reply(struct call *call, struct message *reply);
+
+/* Who asks. Valid until the reply. */
+const struct envelope *call_envelope(const struct call *call);
+
+/* A place for the node's own state of this call. */
+void call_set_data(struct call *call, void *data);
+void *call_data(const struct call *call);
+
+/* Lends the thread that waits for this call's answer: once the operation has returned without an answer,
+ * it runs `help(arg, until_ns)` without the lock, repeatedly, until the call is answered, so that the thread
+ * which brought the request can itself wait for the worker (one wake-up less on the path of a small call).
+ * `help` returns when there was progress or `until_ns` has come; false: do not ask again.
+ * A transport without such a thread ignores it. With the lock held. */
+void call_set_help(struct call *call, bool (*help)(void *arg, int64_t until_ns), void *arg);
+
+/* ---- the asking side: from any thread, blocking, never from inside an operation ---- */
+
+/* One request and its reply. `timeout_ms` > 0 bounds all of it. On ESP_OK *reply holds a message of
+ * message_reply_kind(request->kind), whose outcome may still be a failure: this function returns the outcome
+ * (transport's or the reply's) in one. ESP_UNREACHABLE: surely not executed; ESP_MAYBE: perhaps;
+ * ESP_TIMEOUT: perhaps. The caller clears *reply in every case (message_clear). */
+enum esp_status transport_call(struct transport *transport, const char *address,
+                               const struct message *request, int64_t timeout_ms, struct message *reply,
+                               struct esp_error *error);
+
+/* Moves a piece of a large argument or result; `header` is a MESSAGE_PUT or MESSAGE_GET with the length set.
+ * get: *moved tells how many bytes came (at most the length). The data are not copied on the way. */
+enum esp_status transport_put(struct transport *transport, const char *address, const struct message *header,
+                              const void *data, int64_t timeout_ms, struct esp_error *error);
+enum esp_status transport_get(struct transport *transport, const char *address, const struct message *header,
+                              void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
+
+/* The transport's clock, the one that `due` is measured on. */
+const struct clock *transport_clock(const struct transport *transport);
+
+/* After all endpoints are closed and no call is under way. NULL is nothing to do. */
+void transport_destroy(struct transport *transport);
+
+/* ---- for implementations ---- */
+
+struct transport_ops {
+    enum esp_status (*serve)(struct transport *transport, const struct endpoint_options *options,
+                             const struct endpoint_ops *ops, void *self, struct endpoint **endpoint,
+                             struct esp_error *error);
+    void (*close)(struct endpoint *endpoint);
+    const char *(*address)(const struct endpoint *endpoint);
+    enum esp_status (*post)(struct endpoint *endpoint, const char *address, uint64_t to_incarnation,
+                            const struct message *message, struct esp_error *error);
+    void (*enter)(struct endpoint *endpoint);
+    void (*leave)(struct endpoint *endpoint);
+    void (*reply)(struct call *call, struct message *reply);
+    const struct envelope *(*envelope)(const struct call *call);
+    void (*set_help)(struct call *call, bool (*help)(void *arg, int64_t until_ns), void *arg);
+    enum esp_status (*call)(struct transport *transport, const char *address, const struct message *request,
+                            int64_t timeout_ms, struct message *reply, struct esp_error *error);
+    enum esp_status (*put)(struct transport *transport, const char *address, const struct message *header,
+                           const void *data, int64_t timeout_ms, struct esp_error *error);
+    enum esp_status (*get)(struct transport *transport, const char *address, const struct message *header,
+                           void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
+    void (*destroy)(struct transport *transport);
+};
+
+/* First members of an implementation's structs. */
+struct transport {
+    const struct transport_ops *ops;
+    const struct clock *clock;
+};
+struct endpoint {
+    struct transport *transport;
+};
+struct call {
+    struct endpoint *endpoint;
+    void *data;
+};
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The transport over the ORB, as C sees it. One per process at a time; it may be destroyed and opened again.
+ * No exception leaves this boundary: each becomes a status and a text.
+ */
+#ifndef ORB_ORB_H
+#define ORB_ORB_H
+
+#include "core/transport.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct orb_options {
+    /* All three or none: mutual TLS. PEM files. */
+    const char *tls_ca, *tls_certificate, *tls_key;
+    bool insecure;                 /* serve beyond loopback without TLS all the same */
+    unsigned connections;          /* most incoming connections in all; 0: 1000 */
+    unsigned connections_per_peer; /* most from one host (or certificate); 0: 200 */
+    size_t message_bytes;          /* largest message; 0: MESSAGE_BYTES */
+    int64_t connect_timeout_ms;    /* 0: 2000 */
+    bool client_only; /* a guest in somebody's process: no listening socket, signals left alone */
+};
+
+/* Opens the transport. Serving on an address that is not loopback without TLS and without `insecure` is
+ * ESP_SECURITY with a text that says what to write into the file. */
+enum esp_status orb_open(const struct orb_options *options, struct transport **transport,
+                         struct esp_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

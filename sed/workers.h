@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pool of workers under a server daemon, as its state machine sees it: a table of operations, so that
+ * tests and simulations put a pool of their own in place of processes (sed/processes.h is the real one).
+ */
+#ifndef SED_WORKERS_H
+#define SED_WORKERS_H
+
+#include "core/problem.h"
+#include "util/error.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One argument's memory as the server daemon holds it. */
+struct job_argument {
+    void *data; /* NULL: absent (an output nobody wants still has memory: the routine writes it) */
+    uint64_t bytes;
+    bool writable;   /* the routine may write (out, inout, work) */
+    bool in_segment; /* lies in the job's segment at `offset`; else the pool copies it in and out */
+    uint64_t offset;
+};
+
+/* A call to be made. Everything it points to stays valid until the job has ended. */
+struct job {
+    uint64_t id; /* unique among running jobs */
+    const struct problem *problem;
+    const struct implementation *implementation;
+    struct job_argument *arguments; /* problem->n_arguments of them, work arrays included */
+    const struct number *scope;     /* values of the scalar arguments, for expressions in the call */
+    int segment_fd;                 /* memfd with the arguments that are in_segment; -1: none */
+    uint64_t segment_bytes;
+    int64_t time_limit_ms; /* 0: none; after it the worker is killed */
+};
+
+struct job_end {
+    struct esp_error error; /* status ESP_OK, ESP_FAILED (the routine's error clause), ESP_CRASHED,
+                             * ESP_CANCELLED, ESP_TIMEOUT, with a text for the user */
+    double compute_s;       /* inside the routine */
+};
+
+struct workers;
+
+struct workers_ops {
+    /* Hands the job to an idle worker. ESP_LIMIT when none is free (the caller counts slots, so that is a
+     * fault). With the endpoint's lock held; does not block. */
+    enum esp_status (*start)(struct workers *workers, const struct job *job, struct esp_error *error);
+    /* Stops it: the worker's process group is killed; the end is reported as ESP_CANCELLED. Lock held. */
+    void (*cancel)(struct workers *workers, uint64_t job_id);
+    /* Waits for the end of the job from the thread that brought it, until the end or `until_ns`
+     * (CLOCK_MONOTONIC), and reports it. Without the lock. False: nothing more to wait for here. */
+    bool (*help)(struct workers *workers, uint64_t job_id, int64_t until_ns);
+    void (*destroy)(struct workers *workers);
+};
+
+/* First member of an implementation. */
+struct workers {
+    const struct workers_ops *ops;
+    /* Set by the server daemon before the first start. Called exactly once per started job, on any thread,
+     * without the lock (the receiver takes it with endpoint_enter). */
+    void (*ended)(void *arg, uint64_t job_id, const struct job_end *end);
+    void *arg;
+};
+
+#endif
