@@ -13,3 +13,13 @@ TESTS += $(unit_tests)
 
 unit_tests += tests/unit/test_error
 tests_unit_test_error_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_config
+tests_unit_test_config_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_log
+tests_unit_test_log_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_names
+tests_unit_test_names_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_random
+tests_unit_test_random_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_timer
+tests_unit_test_timer_LDADD = $(UNIT_LIBS)

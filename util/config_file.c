@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/config.h"
+#include "util/config_value.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* The whole file as text, the caller's to free. */
+static enum esp_status read_file(const char *path, char **text, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    struct stat info;
+    size_t length = 0;
+    FILE *file = fopen(path, "re");
+    *text = NULL;
+    if (!file && errno == ENOENT)
+        return error_set(error, ESP_NOT_FOUND, "%s: expected a configuration file, found none", path);
+    if (!file)
+        return error_errno(error, "%s: cannot open the configuration file", path);
+    if (fstat(fileno(file), &info) == 0 && S_ISDIR(info.st_mode)) {
+        status = error_set(error, ESP_CONFIG, "%s: expected a configuration file, found a folder", path);
+        goto done;
+    }
+    *text = malloc(CONFIG_MAX_BYTES + 2);
+    if (!*text) {
+        status = error_no_memory(error, "a configuration file");
+        goto done;
+    }
+    length = fread(*text, 1, CONFIG_MAX_BYTES + 1, file);
+    (*text)[length] = '\0';
+    if (ferror(file))
+        status = error_errno(error, "%s: cannot read the configuration file", path);
+    else if (length > CONFIG_MAX_BYTES)
+        status = error_set(error, ESP_LIMIT, "%s: expected at most %d bytes of configuration, found more",
+                           path, CONFIG_MAX_BYTES);
+    else if (strlen(*text) < length)
+        status = error_set(error, ESP_CONFIG, "%s: expected text, found a NUL byte at offset %zu", path,
+                           strlen(*text));
+done:
+    fclose(file);
+    if (status != ESP_OK) {
+        free(*text);
+        *text = NULL;
+    }
+    return status;
+}
+
+enum esp_status config_load(const struct config_schema *schema, const char *path, void *settings,
+                            struct arena *arena, struct esp_error *error)
+{
+    char *text;
+    memset(settings, 0, schema->size);
+    enum esp_status status = read_file(path, &text, error);
+    if (status == ESP_OK)
+        status = config_parse(schema, text, path, settings, arena, error);
+    free(text);
+    return status;
+}
+
+/* What a look at the top level of a file sees: words in front of "=", "+=" or "{", at brace depth 0. */
+struct outline {
+    const struct config_schema *schema;
+    size_t known, unknown;
+};
+
+static void outline_word(struct outline *outline, const char *word, size_t length)
+{
+    char name[64] = "";
+    if (length < sizeof name)
+        memcpy(name, word, length);
+    if (config_key_find(outline->schema, name) || config_section_find(outline->schema, name))
+        outline->known++;
+    else
+        outline->unknown++;
+}
+
+/* Behind a comment or a quoted text that starts at `text`; `text` itself when there is none. */
+static const char *skip_inert(const char *text)
+{
+    const char *end = NULL;
+    if (*text == '#' || (text[0] == '/' && text[1] == '/'))
+        return text + strcspn(text, "\n");
+    if (text[0] == '/' && text[1] == '*') {
+        end = strstr(text + 2, "*/");
+        return end ? end + 2 : text + strlen(text);
+    }
+    if (*text != '"' && *text != '\'')
+        return text;
+    for (end = text + 1; *end && *end != *text; end++)
+        if (*end == '\\' && end[1])
+            end++;
+    return *end ? end + 1 : end;
+}
+
+static bool is_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_' || c == '-';
+}
+
+static void outline_scan(struct outline *outline, const char *text)
+{
+    const char *word = NULL;
+    size_t length = 0, depth = 0;
+    while (*text) {
+        const char *behind = skip_inert(text);
+        if (behind != text) {
+            text = behind;
+        } else if (is_word(*text)) {
+            for (word = text; is_word(*text); text++)
+                ;
+            length = (size_t)(text - word);
+        } else {
+            if ((*text == '=' || *text == '{') && depth == 0 && word) {
+                outline_word(outline, word, length);
+                word = NULL;
+            }
+            if (*text == '{')
+                depth++;
+            if (*text == '}' && depth > 0)
+                depth--;
+            text++;
+        }
+    }
+}
+
+enum esp_status config_count(const struct config_schema *schema, const char *path, size_t *known,
+                             size_t *unknown, struct esp_error *error)
+{
+    struct outline outline = {.schema = schema};
+    char *text;
+    enum esp_status status = read_file(path, &text, error);
+    if (status == ESP_OK)
+        outline_scan(&outline, text);
+    free(text);
+    *known = outline.known;
+    *unknown = outline.unknown;
+    return status;
+}

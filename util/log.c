@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_LINE    4096 /* a longer line is cut: with O_APPEND one write() of this size stays in one piece */
+#define MAX_MESSAGE 3072
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards node, path and descriptor */
+static char node[128] = "-";
+static char *path;
+static int descriptor = STDERR_FILENO;
+static atomic_int threshold = LOG_NOTICE_LEVEL;
+
+static const char *const level_names[] = {"error", "warning", "notice", "debug"};
+
+/* A byte sequence that one unit of text is made of: how many bytes may be copied as they are, 0 when the
+ * first byte must be escaped. Terminals obey C1 controls (U+0080 to U+009F) too, so those are not copied. */
+static size_t harmless(const unsigned char *text)
+{
+    if (text[0] < 0x80)
+        return text[0] >= 0x20 && text[0] != 0x7f && text[0] != '\\';
+    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
+    if (text[0] < 0xc2 || text[0] > 0xf4 || (text[0] == 0xc2 && text[1] < 0xa0))
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((text[i] & 0xc0) != 0x80)
+            return 0;
+    return length;
+}
+
+static size_t escape_byte(unsigned char byte, char *out)
+{
+    const char *names = "\\\\\nn\tt\rr";
+    for (; *names; names += 2)
+        if ((unsigned char)names[0] == byte)
+            return (size_t)sprintf(out, "\\%c", names[1]);
+    return (size_t)sprintf(out, "\\x%02x", byte);
+}
+
+/* Appends `text` at line[used], escaped, leaving two bytes; returns the new length. */
+static size_t append_escaped(char *line, size_t used, const char *text)
+{
+    while (*text && used + 6 < MAX_LINE) {
+        size_t length = harmless((const unsigned char *)text);
+        if (length == 0) {
+            used += escape_byte((unsigned char)*text++, line + used);
+            continue;
+        }
+        memcpy(line + used, text, length);
+        used += length;
+        text += length;
+    }
+    return used;
+}
+
+static size_t append_time(char *line)
+{
+    struct timespec now;
+    struct tm parts;
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    size_t used = strftime(line, 40, "%Y-%m-%dT%H:%M:%S", &parts);
+    return used + (size_t)snprintf(line + used, 20, ".%06ldZ ", now.tv_nsec / 1000);
+}
+
+/* Short writes are finished, but a full disk or a closed pipe loses the line: a daemon goes on. */
+static void write_all(int fd, const char *data, size_t length)
+{
+    while (length > 0) {
+        ssize_t n = write(fd, data, length);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return;
+        data += n;
+        length -= (size_t)n;
+    }
+}
+
+void log_write(enum log_level level, const char *session, const char *format, ...)
+{
+    char message[MAX_MESSAGE], line[MAX_LINE];
+    int saved = errno;
+    if ((int)level > atomic_load_explicit(&threshold, memory_order_relaxed))
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+
+    size_t used = append_time(line);
+    used += (size_t)snprintf(line + used, 20, "%s ", level_names[level]);
+    pthread_mutex_lock(&lock);
+    used = append_escaped(line, used, node);
+    if (session) {
+        memcpy(line + used, " session=", 9);
+        used = append_escaped(line, used + 9, session);
+    }
+    line[used++] = ' ';
+    used = append_escaped(line, used, message);
+    line[used++] = '\n';
+    write_all(descriptor, line, used);
+    pthread_mutex_unlock(&lock);
+    errno = saved;
+}
+
+static int open_file(const char *name)
+{
+    return open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
+}
+
+enum esp_status log_open(const struct log_options *options, struct esp_error *error)
+{
+    int fd = STDERR_FILENO;
+    char *copy = NULL;
+    if (options->path) {
+        copy = strdup(options->path);
+        if (!copy)
+            return error_no_memory(error, "the log");
+        fd = open_file(copy);
+        if (fd < 0) {
+            error_errno(error, "cannot open the log file \"%s\"", copy);
+            free(copy);
+            return ESP_SYSTEM;
+        }
+    }
+    log_close();
+    pthread_mutex_lock(&lock);
+    snprintf(node, sizeof node, "%s", options->node ? options->node : "-");
+    path = copy;
+    descriptor = fd;
+    pthread_mutex_unlock(&lock);
+    atomic_store(&threshold, (int)options->level);
+    return ESP_OK;
+}
+
+enum esp_status log_reopen(struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    pthread_mutex_lock(&lock);
+    if (path) {
+        int fd = open_file(path);
+        if (fd < 0) {
+            status = error_errno(error, "cannot open the log file \"%s\" again", path);
+        } else {
+            close(descriptor);
+            descriptor = fd;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void log_close(void)
+{
+    pthread_mutex_lock(&lock);
+    if (descriptor != STDERR_FILENO)
+        close(descriptor);
+    descriptor = STDERR_FILENO;
+    free(path);
+    path = NULL;
+    pthread_mutex_unlock(&lock);
+}
