@@ -23,3 +23,8 @@ unit_tests += tests/unit/test_random
 tests_unit_test_random_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_timer
 tests_unit_test_timer_LDADD = $(UNIT_LIBS)
+
+unit_tests += tests/unit/test_matrix
+tests_unit_test_matrix_LDADD = $(UNIT_LIBS) -lm
+
+EXTRA_DIST += tests/fuzz/fuzz_matrix.c

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "core/matrix_text.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+bool lines_next(struct lines *lines, struct span *line)
+{
+    if (lines->at == lines->end)
+        return false;
+    const char *newline = memchr(lines->at, '\n', (size_t)(lines->end - lines->at));
+    const char *stop = newline ? newline : lines->end;
+    line->text = lines->at;
+    line->length = (size_t)(stop - lines->at);
+    if (line->length && line->text[line->length - 1] == '\r')
+        line->length--;
+    lines->at = newline ? newline + 1 : lines->end;
+    lines->number++;
+    return true;
+}
+
+bool lines_next_content(struct lines *lines, char comment, struct span *line)
+{
+    while (lines_next(lines, line)) {
+        struct span trimmed = span_trim(*line);
+        if (trimmed.length && !(comment && trimmed.text[0] == comment))
+            return true;
+    }
+    return false;
+}
+
+enum esp_status lines_error(const struct lines *lines, struct esp_error *error, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    error_vset(error, ESP_SYNTAX, format, arguments);
+    va_end(arguments);
+    error_prefix(error, "%s:%llu", lines->name, (unsigned long long)(lines->number ? lines->number : 1));
+    return ESP_SYNTAX;
+}
+
+enum esp_status lines_expected(const struct lines *lines, struct esp_error *error, struct span found,
+                               const char *format, ...)
+{
+    char expected[256], shown[64];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(expected, sizeof expected, format, arguments);
+    va_end(arguments);
+    return lines_error(lines, error, "expected %s, found %s", expected,
+                       span_trim(found).length ? span_show(found, shown, sizeof shown)
+                                               : "the end of the line");
+}
+
+enum esp_status lines_plausible(const struct lines *lines, uint64_t count, unsigned min_chars,
+                                const char *what, struct esp_error *error)
+{
+    uint64_t left = (uint64_t)(lines->end - lines->at) + 1; /* the last one needs no separator */
+    if (count <= left / min_chars)
+        return ESP_OK;
+    return lines_error(lines, error,
+                       "%llu %s are announced, but the file holds only %llu more bytes: it is truncated or "
+                       "its header is wrong",
+                       (unsigned long long)count, what, (unsigned long long)(left - 1));
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
+
+struct span span_word(struct span *line)
+{
+    size_t start = 0;
+    while (start < line->length && is_blank(line->text[start]))
+        start++;
+    size_t stop = start;
+    while (stop < line->length && !is_blank(line->text[stop]))
+        stop++;
+    struct span word = {line->text + start, stop - start};
+    line->text += stop;
+    line->length -= stop;
+    return word;
+}
+
+struct span span_trim(struct span span)
+{
+    while (span.length && is_blank(span.text[0])) {
+        span.text++;
+        span.length--;
+    }
+    while (span.length && is_blank(span.text[span.length - 1]))
+        span.length--;
+    return span;
+}
+
+struct span span_columns(struct span line, size_t from, size_t width)
+{
+    if (from >= line.length)
+        return (struct span){line.text + line.length, 0};
+    return (struct span){line.text + from, line.length - from < width ? line.length - from : width};
+}
+
+void span_copy(char *to, size_t size, struct span span)
+{
+    while (span.length && span.text[span.length - 1] == ' ')
+        span.length--;
+    size_t length = span.length < size - 1 ? span.length : size - 1;
+    for (size_t i = 0; i < length; i++)
+        to[i] = span.text[i] >= ' ' && span.text[i] < 127 ? span.text[i] : '?';
+    to[length] = 0;
+}
+
+bool span_equal_case(struct span span, const char *word)
+{
+    return strlen(word) == span.length && strncasecmp(span.text, word, span.length) == 0;
+}
+
+const char *span_show(struct span span, char *text, size_t size)
+{
+    span = span_trim(span);
+    size_t used = 0;
+    text[used++] = '\'';
+    for (size_t i = 0; i < span.length && used + 5 < size; i++) {
+        unsigned char c = (unsigned char)span.text[i];
+        text[used++] = c >= ' ' && c < 127 ? (char)c : '?';
+    }
+    if (used + 5 >= size) {
+        memcpy(text + used, "...", 3);
+        used += 3;
+    }
+    text[used++] = '\'';
+    text[used] = 0;
+    return text;
+}
+
+bool span_integer(struct span span, int64_t *value)
+{
+    size_t i = 0;
+    bool negative = false;
+    if (i < span.length && (span.text[i] == '-' || span.text[i] == '+'))
+        negative = span.text[i++] == '-';
+    if (i == span.length)
+        return false;
+    int64_t result = 0;
+    for (; i < span.length; i++) {
+        if (span.text[i] < '0' || span.text[i] > '9' ||
+            __builtin_mul_overflow(result, (int64_t)10, &result) ||
+            __builtin_add_overflow(result, (int64_t)(span.text[i] - '0'), &result))
+            return false;
+    }
+    *value = negative ? -result : result;
+    return true;
+}
+
+static bool special_real(struct span span, double *value)
+{
+    bool negative = span.length && span.text[0] == '-';
+    if (span.length && (span.text[0] == '-' || span.text[0] == '+')) {
+        span.text++;
+        span.length--;
+    }
+    if (span_equal_case(span, "nan"))
+        *value = NAN;
+    else if (span_equal_case(span, "inf") || span_equal_case(span, "infinity"))
+        *value = INFINITY;
+    else
+        return false;
+    if (negative)
+        *value = -*value;
+    return true;
+}
+
+/* The digits and the point of a number, up to its exponent. Returns their length, 0 when malformed. */
+static size_t mantissa_length(struct span span)
+{
+    size_t i = 0, digits = 0, points = 0;
+    if (i < span.length && (span.text[i] == '-' || span.text[i] == '+'))
+        i++;
+    for (; i < span.length; i++) {
+        if (span.text[i] >= '0' && span.text[i] <= '9')
+            digits++;
+        else if (span.text[i] == '.')
+            points++;
+        else
+            break;
+    }
+    return digits && points <= 1 ? i : 0;
+}
+
+enum number_verdict span_real(struct span span, int shift, double *value)
+{
+    if (special_real(span, value))
+        return NUMBER_GOOD;
+    size_t length = mantissa_length(span);
+    if (!length || length > MATRIX_MAX_NUMBER)
+        return NUMBER_MALFORMED;
+
+    int64_t exponent = 0;
+    struct span tail = {span.text + length, span.length - length};
+    if (tail.length) {
+        /* Fortran also writes D, and leaves the letter out before a sign: 1.5-120. */
+        if (memchr("eEdDqQ", tail.text[0], 6)) {
+            tail.text++;
+            tail.length--;
+        } else if (tail.text[0] != '-' && tail.text[0] != '+') {
+            return NUMBER_MALFORMED;
+        }
+        if (!span_integer(tail, &exponent))
+            return NUMBER_MALFORMED;
+    }
+    /* Far beyond what any double needs, and short enough for the text below. */
+    if (exponent > 100000)
+        exponent = 100000;
+    if (exponent < -100000)
+        exponent = -100000;
+
+    char text[MATRIX_MAX_NUMBER + 16];
+    memcpy(text, span.text, length);
+    snprintf(text + length, sizeof text - length, "e%d", (int)exponent + shift);
+    errno = 0;
+    *value =
+        strtod_l(text, NULL, newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* glibc's own C: not allocated */
+    return isinf(*value) ? NUMBER_TOO_LARGE : NUMBER_GOOD;
+}
+
+enum esp_status entry_sink_init(struct entry_sink *sink, const struct lines *lines, struct matrix *matrix,
+                                enum matrix_symmetry symmetry, struct esp_error *error)
+{
+    sink->lines = lines;
+    sink->matrix = matrix;
+    sink->symmetry = symmetry;
+    size_t elements = (size_t)matrix->rows * (size_t)matrix->cols;
+    sink->seen = calloc(elements / 64 + 1, sizeof *sink->seen);
+    return sink->seen ? ESP_OK : error_no_memory(error, "the marks of a matrix's entries");
+}
+
+static bool sink_mark(struct entry_sink *sink, size_t element)
+{
+    uint64_t bit = UINT64_C(1) << (element % 64);
+    bool fresh = !(sink->seen[element / 64] & bit);
+    sink->seen[element / 64] |= bit;
+    return fresh;
+}
+
+static void sink_store(struct matrix *matrix, size_t element, double re, double im)
+{
+    if (matrix->is_complex) {
+        matrix->values[2 * element] = re;
+        matrix->values[2 * element + 1] = im;
+    } else {
+        matrix->values[element] = re;
+    }
+}
+
+static enum esp_status check_index(const struct lines *lines, const char *what, int64_t index, int64_t extent,
+                                   struct esp_error *error)
+{
+    if (index >= 1 && index <= extent)
+        return ESP_OK;
+    if (index < 1)
+        return lines_error(lines, error, "%s %lld: indices start at 1", what, (long long)index);
+    return lines_error(lines, error, "%s %lld: the matrix has %lld %ss", what, (long long)index,
+                       (long long)extent, strcmp(what, "row") ? "column" : "row");
+}
+
+/* What a symmetry demands of the elements on the diagonal. */
+static enum esp_status check_diagonal(const struct entry_sink *sink, int64_t row, const double value[2],
+                                      struct esp_error *error)
+{
+    if (sink->symmetry == SYMMETRY_SKEW && (value[0] != 0 || value[1] != 0))
+        return lines_error(sink->lines, error,
+                           "entry (%lld,%lld) is not zero, as the diagonal of a skew-symmetric matrix is",
+                           (long long)row, (long long)row);
+    if (sink->symmetry == SYMMETRY_HERMITIAN && value[1] != 0)
+        return lines_error(sink->lines, error,
+                           "entry (%lld,%lld) is not real, as the diagonal of a Hermitian matrix is",
+                           (long long)row, (long long)row);
+    return ESP_OK;
+}
+
+enum esp_status entry_sink_put(struct entry_sink *sink, int64_t row, int64_t col, const double value[2],
+                               struct esp_error *error)
+{
+    struct matrix *matrix = sink->matrix;
+    enum esp_status status = check_index(sink->lines, "row", row, matrix->rows, error);
+    if (status == ESP_OK)
+        status = check_index(sink->lines, "column", col, matrix->cols, error);
+    if (status == ESP_OK && row == col)
+        status = check_diagonal(sink, row, value, error);
+    if (status != ESP_OK)
+        return status;
+
+    size_t element = (size_t)(col - 1) * (size_t)matrix->rows + (size_t)(row - 1);
+    bool fresh = sink_mark(sink, element);
+    sink_store(matrix, element, value[0], value[1]);
+    if (sink->symmetry != SYMMETRY_GENERAL && row != col) {
+        size_t mirrored = (size_t)(row - 1) * (size_t)matrix->rows + (size_t)(col - 1);
+        fresh = sink_mark(sink, mirrored) && fresh;
+        double re_sign = sink->symmetry == SYMMETRY_SKEW ? -1 : 1;
+        double im_sign = sink->symmetry == SYMMETRY_SYMMETRIC ? 1 : -1;
+        sink_store(matrix, mirrored, re_sign * value[0], im_sign * value[1]);
+    }
+    if (!fresh)
+        return lines_error(sink->lines, error, "entry (%lld,%lld) is given a second time%s", (long long)row,
+                           (long long)col,
+                           sink->symmetry == SYMMETRY_GENERAL ? "" : " (each pair is written once)");
+    return ESP_OK;
+}
+
+void entry_sink_clear(struct entry_sink *sink)
+{
+    free(sink->seen);
+    sink->seen = NULL;
+}

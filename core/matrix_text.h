@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Internal to the matrix files' readers: lines and words of a text with their place, numbers without a
+ * locale, and entries put into a dense matrix.
+ */
+#ifndef CORE_MATRIX_TEXT_H
+#define CORE_MATRIX_TEXT_H
+
+#include "core/matrix.h"
+
+#define MATRIX_MARKET_BANNER "%%MatrixMarket"
+
+#define MATRIX_MAX_NUMBER 511 /* characters of one number */
+
+/* A piece of the text; not terminated. */
+struct span {
+    const char *text;
+    size_t length;
+};
+
+struct lines {
+    const char *name; /* of the file */
+    const char *at, *end;
+    uint64_t number; /* of the line read last, from 1 */
+    uint64_t max_bytes;
+};
+
+/* The next line without its end (LF or CR LF). False at the end of the text. */
+bool lines_next(struct lines *lines, struct span *line);
+/* The next line that is not blank and does not begin with `comment` (0: no comments). */
+bool lines_next_content(struct lines *lines, char comment, struct span *line);
+
+/* ESP_SYNTAX with "file:line: " in front. */
+enum esp_status lines_error(const struct lines *lines, struct esp_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* ESP_SYNTAX "expected ..., found ..." where found is shown safely; an empty span is "the end of the line".
+ */
+enum esp_status lines_expected(const struct lines *lines, struct esp_error *error, struct span found,
+                               const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Cuts the next word off the line; an empty span when there is none. */
+struct span span_word(struct span *line);
+struct span span_trim(struct span span);
+/* Columns `from` (from 0) to `from + width`, cut where the line ends. */
+struct span span_columns(struct span line, size_t from, size_t width);
+/* A terminated copy without trailing blanks and control characters, cut at `size`. */
+void span_copy(char *to, size_t size, struct span span);
+bool span_equal_case(struct span span, const char *word);
+/* For messages: quotes, and no control characters. Returns `text`. */
+const char *span_show(struct span span, char *text, size_t size);
+
+/* A decimal integer with an optional sign. False when the span is anything else or does not fit. */
+bool span_integer(struct span span, int64_t *value);
+
+enum number_verdict { NUMBER_GOOD, NUMBER_MALFORMED, NUMBER_TOO_LARGE };
+
+/* A decimal number as C and Fortran write it: 1.5, .5e-3, 1.5D+03, 1.5+003, nan, inf. The value is
+ * multiplied by 10^shift before it is rounded, once. */
+enum number_verdict span_real(struct span span, int shift, double *value);
+
+/* Puts the entries that a file lists into a dense matrix: bounds, mirrored triangles, each only once. */
+struct entry_sink {
+    const struct lines *lines;
+    struct matrix *matrix;
+    enum matrix_symmetry symmetry;
+    uint64_t *seen; /* one bit per element */
+};
+
+enum esp_status entry_sink_init(struct entry_sink *sink, const struct lines *lines, struct matrix *matrix,
+                                enum matrix_symmetry symmetry, struct esp_error *error);
+/* Indices as in the file, from 1. */
+enum esp_status entry_sink_put(struct entry_sink *sink, int64_t row, int64_t col, const double value[2],
+                               struct esp_error *error);
+void entry_sink_clear(struct entry_sink *sink);
+
+/* Refuses a count of values that the rest of the text cannot hold, each taking
+ * at least `min_chars` characters, before memory is taken for them. */
+enum esp_status lines_plausible(const struct lines *lines, uint64_t count, unsigned min_chars,
+                                const char *what, struct esp_error *error);
+
+/* The readers. `lines` stands at the start of the text. */
+enum esp_status matrix_market_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+/* Whether the content looks like it; cheap, never reads beyond the first few lines. */
+bool matrix_market_probe(const char *text, size_t length);
+bool harwell_boeing_probe(const char *text, size_t length);
+
+#endif
