@@ -6,3 +6,4 @@ core_libcore_la_SOURCES += core/wire.c core/wire.h core/message.c core/message.h
 core_libcore_la_SOURCES += core/inproc.h core/estimate.h core/membership.h
 core_libcore_la_SOURCES += core/fortran_format.c core/fortran_format.h core/harwell_boeing.c core/matrix.c core/matrix.h \
 	core/matrix_market.c core/matrix_save.c core/matrix_text.c core/matrix_text.h
+core_libcore_la_SOURCES += core/estimate.c core/membership.c

@@ -3,6 +3,10 @@
  * The child's side of the tie to a parent: hello, welcome, reports under a lease, and finding the parent
  * again when it was not there yet, was restarted, or fell silent. Used by servers, agents, and a master agent
  * towards the redirector. Pure state machine; the owner posts what it is told to.
+ *
+ * Reports are changes, so none may be lost: a pulse says up to which number the parent has them all, and when
+ * one stays unconfirmed the next report is a complete one. Numbers never start again within an incarnation,
+ * so a report that was delayed cannot overwrite a later one.
  */
 #ifndef CORE_MEMBERSHIP_H
 #define CORE_MEMBERSHIP_H
@@ -12,8 +16,12 @@
 
 struct membership;
 
+/* Tag of an extension (4 bytes) that a hello carries and its welcome gives back: which of the child's parents
+ * is meant. Without it, the late welcome of one parent could be taken for that of the next one tried. */
+#define EXTENSION_PARENT_INDEX 1
+
 struct membership_options {
-    const char *const *parents; /* addresses, the preferred one first */
+    const char *const *parents; /* addresses, the preferred one first; copied */
     size_t n_parents;
     enum node_role role;
     const char *name; /* its own; a welcome whose ancestors contain it is a loop and is left again */
@@ -27,21 +35,27 @@ struct membership_ops {
     /* Send this to the parent. */
     void (*post)(void *self, const char *address, uint64_t to_incarnation, const struct message *message);
     /* Fill a report: all that is known (`complete`), or what changed since the last one (maybe nothing).
-     * What it points to must live until the next operation; building in message->arena is best. */
+     * What it points to must live until the next operation; building in message->arena is best. The number
+     * and `complete` are filled in by the caller. */
     void (*report)(void *self, bool complete, struct message *report);
-    /* The state changed: joined (parent's name and the ancestors), refused (with the text), or lost.
-     * For the log, once per change, not once per try. */
+    /* The state changed: joined (parent's name), refused (with the text), not reachable, or lost.
+     * For the log, once per change, not once per try. `parent` is a name, or an address while no name is
+     * known; `why` is "" when joined. */
     void (*changed)(void *self, bool joined, const char *parent, const char *why);
+    /* The ancestors are new (after `changed`, or because something changed further up): an agent tells its
+     * children. May be NULL. */
+    void (*ancestors)(void *self);
 };
 
+/* The options' strings are copied, the clock is borrowed. Without parents it stays alone for ever. */
 enum esp_status membership_create(const struct membership_options *options, const struct membership_ops *ops,
                                   void *self, struct membership **membership, struct esp_error *error);
 void membership_destroy(struct membership *membership);
 
-/* The own address is known: say hello. */
+/* The own address is known: say hello (in the next tick, which is due at once). */
 void membership_start(struct membership *membership, const char *own_address);
 
-/* Hand it what came: returns true when the message was its (welcome, pulse, rejoin from its parent). */
+/* Hand it what came: returns true when the message was its (welcome, pulse, rejoin). */
 bool membership_post(struct membership *membership, const struct envelope *envelope,
                      const struct message *message);
 void membership_undelivered(struct membership *membership, const char *address);
@@ -52,7 +66,7 @@ void membership_touch(struct membership *membership, int64_t within_ms);
 int64_t membership_due(const struct membership *membership);
 void membership_tick(struct membership *membership);
 
-/* Says goodbye to the parent. */
+/* Says goodbye to the parent and stays out of the tree until membership_start(). */
 void membership_leave(struct membership *membership, const char *reason);
 
 bool membership_joined(const struct membership *membership);
@@ -60,6 +74,7 @@ bool membership_joined(const struct membership *membership);
 const char *membership_parent_name(const struct membership *membership);
 const char *membership_parent_address(const struct membership *membership);
 uint64_t membership_parent_incarnation(const struct membership *membership);
+uint64_t membership_features(const struct membership *membership); /* those that both have */
 /* The parent's ancestors, itself first, while joined. */
 const char *const *membership_ancestors(const struct membership *membership, size_t *n);
 

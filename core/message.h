@@ -129,7 +129,7 @@ struct welcome {
 
 /* Child to parent: what changed below (nothing: a heartbeat). */
 struct report {
-    uint64_t number; /* 1, 2, 3, ... since the hello; the pulse answers with it */
+    uint64_t number; /* 1, 2, 3, ... over the child's incarnation: a late one cannot pass for a new one */
     bool complete;   /* forget what is not mentioned */
     struct node_record *records;
     uint32_t n_records;
@@ -139,7 +139,7 @@ struct report {
     struct extensions extensions;
 };
 
-/* Parent to child: your report arrived. */
+/* Parent to child: your reports arrived, all up to this number (a complete one stands for all before it). */
 struct pulse {
     uint64_t number;
 };

@@ -28,3 +28,7 @@ unit_tests += tests/unit/test_matrix
 tests_unit_test_matrix_LDADD = $(UNIT_LIBS) -lm
 
 EXTRA_DIST += tests/fuzz/fuzz_matrix.c
+unit_tests += tests/unit/test_estimate
+tests_unit_test_estimate_LDADD = $(UNIT_LIBS) -lm
+unit_tests += tests/unit/test_membership
+tests_unit_test_membership_LDADD = $(UNIT_LIBS)

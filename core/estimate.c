@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/estimate.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Times further away than this (about 30 years) are "never" as far as a queue is concerned; it keeps sums of
+ * nanoseconds far from overflow whatever a message claims. */
+#define FARTHEST_S 1e9
+
+/* How far off a forecast by work over measured speed is, as a fraction: its standard error over the routines
+ * and sizes of problems/ until measured models replace it. */
+#define FORECAST_ERROR 0.25
+
+static int64_t seconds_to_ns(double seconds)
+{
+    if (!(seconds > 0))
+        return 0;
+    return (int64_t)(fmin(seconds, FARTHEST_S) * 1e9);
+}
+
+enum esp_status load_init(struct load *load, uint32_t slots, int64_t now_ns)
+{
+    if (slots > CAP_SLOTS)
+        slots = CAP_SLOTS;
+    int64_t *free_at_ns = slots ? malloc(slots * sizeof *free_at_ns) : NULL;
+    if (slots && !free_at_ns)
+        return ESP_NO_MEMORY;
+    for (uint32_t i = 0; i < slots; i++)
+        free_at_ns[i] = now_ns;
+    *load = (struct load){.slots = slots, .free_at_ns = free_at_ns};
+    return ESP_OK;
+}
+
+void load_release(struct load *load)
+{
+    free(load->free_at_ns);
+    *load = (struct load){0};
+}
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+enum esp_status load_set(struct load *load, const double *free_in_s, uint32_t n, int64_t now_ns)
+{
+    if (n > CAP_SLOTS)
+        n = CAP_SLOTS;
+    if (n != load->slots) {
+        int64_t *free_at_ns = n ? realloc(load->free_at_ns, n * sizeof *free_at_ns) : NULL;
+        if (n && !free_at_ns)
+            return ESP_NO_MEMORY;
+        if (!n)
+            free(load->free_at_ns);
+        load->free_at_ns = free_at_ns;
+        load->slots = n;
+    }
+    bool ascending = true;
+    for (uint32_t i = 0; i < n; i++) {
+        load->free_at_ns[i] = now_ns + seconds_to_ns(free_in_s[i]);
+        ascending = ascending && (i == 0 || load->free_at_ns[i - 1] <= load->free_at_ns[i]);
+    }
+    /* What came over the network may not be ascending; an ascending array is a heap. */
+    if (!ascending)
+        qsort(load->free_at_ns, n, sizeof *load->free_at_ns, by_time);
+    return ESP_OK;
+}
+
+double load_wait_s(const struct load *load, int64_t now_ns)
+{
+    if (load->slots == 0)
+        return HUGE_VAL;
+    int64_t first = load->free_at_ns[0];
+    return first > now_ns ? (double)(first - now_ns) / 1e9 : 0;
+}
+
+/* Restores the heap after the root has grown. */
+static void sift_down(int64_t *heap, uint32_t n)
+{
+    uint32_t at = 0;
+    int64_t moving = heap[0];
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= n)
+            break;
+        if (child + 1 < n && heap[child + 1] < heap[child])
+            child++;
+        if (heap[child] >= moving)
+            break;
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = moving;
+}
+
+void load_place(struct load *load, double seconds, int64_t now_ns)
+{
+    if (load->slots == 0)
+        return;
+    int64_t start = load->free_at_ns[0] > now_ns ? load->free_at_ns[0] : now_ns;
+    load->free_at_ns[0] = start + seconds_to_ns(seconds);
+    sift_down(load->free_at_ns, load->slots);
+}
+
+double estimate_compute_s(double work_flop, double speed_flops, double *error_s)
+{
+    if (!(speed_flops > 0))
+        speed_flops = ESTIMATE_DEFAULT_SPEED;
+    double work_s = work_flop > 0 ? work_flop / speed_flops : 0;
+    if (error_s)
+        *error_s = FORECAST_ERROR * (work_s + ESTIMATE_CALL_S);
+    return ESTIMATE_CALL_S + work_s;
+}
+
+double path_seconds(const struct path *path, uint64_t bytes)
+{
+    if (!path->known)
+        return 0;
+    double seconds = path->latency_s;
+    if (path->bandwidth_bps > 0)
+        seconds += (double)bytes / path->bandwidth_bps;
+    return seconds;
+}
+
+/* A bandwidth of 0 is one that nobody has measured: the other one decides. */
+static double lesser_bandwidth(double a, double b)
+{
+    if (a <= 0)
+        return b;
+    if (b <= 0)
+        return a;
+    return fmin(a, b);
+}
+
+struct path path_join(struct path a, struct path b)
+{
+    if (!a.known || !b.known)
+        return (struct path){0};
+    return (struct path){
+        .known = true,
+        .latency_s = a.latency_s + b.latency_s,
+        .bandwidth_bps = lesser_bandwidth(a.bandwidth_bps, b.bandwidth_bps),
+    };
+}

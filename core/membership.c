@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/membership.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_FIRST_MS 100
+#define RETRY_MOST_MS  5000
+/* A parent may ask for leases and heartbeats within these bounds only: a silly value must neither make a
+ * child send without end nor let it wait for ever. */
+#define HEARTBEAT_LEAST_MS 10
+#define HEARTBEAT_MOST_MS  (60 * 1000)
+#define LEASE_MOST_MS      (600 * 1000)
+
+enum state { STATE_OUT, STATE_SEEKING, STATE_JOINED };
+
+struct membership {
+    struct membership_ops ops;
+    void *self;
+    const struct clock *clock;
+    char **parents;
+    size_t n_parents;
+    enum node_role role;
+    char *name;
+    char *own_address;
+    uint64_t features;
+    int64_t retry_first_ms, retry_most_ms;
+    uint64_t random;
+
+    enum state state;
+    size_t current; /* parent being tried, or joined */
+    size_t tries;   /* hellos since the tie was lost, for the backoff */
+    int64_t hello_ns;
+    char **said; /* per parent: the last reason told to `changed` since it was joined, or NULL */
+
+    char *parent_name;
+    uint64_t parent_incarnation;
+    uint64_t agreed_features;
+    char **ancestors;
+    size_t n_ancestors;
+    int64_t lease_ns, heartbeat_ns;
+
+    uint64_t number;        /* of the last report sent, over the whole life of this node */
+    uint64_t confirmed;     /* the parent has all up to this one */
+    int64_t unconfirmed_ns; /* when the oldest unconfirmed report was sent */
+    bool complete_next;     /* the next report must tell all */
+    int64_t report_ns;      /* next report */
+    int64_t heard_ns;       /* last sign of life from the parent */
+};
+
+static void free_texts(char **texts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+static char **copy_texts(const char *const *texts, size_t n)
+{
+    char **copies = calloc(n ? n : 1, sizeof *copies);
+    if (!copies)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        copies[i] = strdup(texts[i]);
+        if (!copies[i]) {
+            free_texts(copies, i);
+            return NULL;
+        }
+    }
+    return copies;
+}
+
+enum esp_status membership_create(const struct membership_options *options, const struct membership_ops *ops,
+                                  void *self, struct membership **membership, struct esp_error *error)
+{
+    struct membership *m = calloc(1, sizeof *m);
+    if (!m)
+        return error_no_memory(error, "the tie to a parent");
+    m->ops = *ops;
+    m->self = self;
+    m->clock = options->clock;
+    m->role = options->role;
+    m->features = options->features;
+    m->retry_first_ms = options->retry_first_ms > 0 ? options->retry_first_ms : RETRY_FIRST_MS;
+    m->retry_most_ms = options->retry_most_ms > 0 ? options->retry_most_ms : RETRY_MOST_MS;
+    m->random = options->seed ? options->seed : 1;
+    m->name = strdup(options->name);
+    m->parents = copy_texts(options->parents, options->n_parents);
+    if (!m->name || !m->parents) {
+        membership_destroy(m);
+        return error_no_memory(error, "the tie to a parent");
+    }
+    m->n_parents = options->n_parents;
+    m->said = calloc(m->n_parents ? m->n_parents : 1, sizeof *m->said);
+    if (!m->said) {
+        membership_destroy(m);
+        return error_no_memory(error, "the tie to a parent");
+    }
+    *membership = m;
+    return ESP_OK;
+}
+
+static void forget_parent(struct membership *m)
+{
+    free(m->parent_name);
+    m->parent_name = NULL;
+    free_texts(m->ancestors, m->n_ancestors);
+    m->ancestors = NULL;
+    m->n_ancestors = 0;
+    m->parent_incarnation = 0;
+    m->agreed_features = 0;
+}
+
+void membership_destroy(struct membership *m)
+{
+    if (!m)
+        return;
+    forget_parent(m);
+    free_texts(m->said, m->said ? m->n_parents : 0);
+    free_texts(m->parents, m->parents ? m->n_parents : 0);
+    free(m->name);
+    free(m->own_address);
+    free(m);
+}
+
+static int64_t now(const struct membership *m)
+{
+    return clock_now_ns(m->clock);
+}
+
+/* A number in [0, 1) from xorshift64*: enough to spread the retries of many children. */
+static double draw(struct membership *m)
+{
+    m->random ^= m->random >> 12;
+    m->random ^= m->random << 25;
+    m->random ^= m->random >> 27;
+    return (double)((m->random * UINT64_C(2685821657736338717)) >> 11) / 9007199254740992.0;
+}
+
+/* Tells the owner why there is no tie to this parent, but the same thing only once. */
+static void say(struct membership *m, size_t index, const char *parent, const char *why)
+{
+    char **said = &m->said[index];
+    if (*said && strcmp(*said, why) == 0)
+        return;
+    free(*said);
+    *said = strdup(why);
+    if (m->ops.changed)
+        m->ops.changed(m->self, false, parent, why);
+}
+
+static void forget_said(struct membership *m)
+{
+    for (size_t i = 0; i < m->n_parents; i++) {
+        free(m->said[i]);
+        m->said[i] = NULL;
+    }
+}
+
+/* When to say hello again: doubling up to the most, between half and all of it. Parents are tried in turn, so
+ * the pause grows once per round. */
+static void schedule_hello(struct membership *m)
+{
+    size_t rounds = m->tries / (m->n_parents ? m->n_parents : 1);
+    int64_t pause_ms = m->retry_first_ms;
+    for (size_t i = 0; i < rounds && pause_ms < m->retry_most_ms; i++)
+        pause_ms *= 2;
+    if (pause_ms > m->retry_most_ms)
+        pause_ms = m->retry_most_ms;
+    double jittered = (double)(pause_ms * NS_PER_MS) * (0.5 + 0.5 * draw(m));
+    m->hello_ns = now(m) + (int64_t)jittered;
+}
+
+static void send_hello(struct membership *m)
+{
+    m->current = m->tries % m->n_parents;
+    uint32_t index = (uint32_t)m->current;
+    struct extension echo = {
+        .tag = EXTENSION_PARENT_INDEX, .value = (const uint8_t *)&index, .length = sizeof index};
+    struct message message = {
+        .kind = MESSAGE_HELLO,
+        .hello =
+            {
+                .minor = CONTRACT_MINOR,
+                .features = m->features,
+                .role = m->role,
+                .address = m->own_address,
+                .extensions = {.items = &echo, .n = 1},
+            },
+    };
+    m->tries++;
+    schedule_hello(m);
+    m->ops.post(m->self, m->parents[index], 0, &message);
+}
+
+/* Looks for a parent from now on, the preferred one first. */
+static void seek(struct membership *m)
+{
+    forget_parent(m);
+    m->state = STATE_SEEKING;
+    m->tries = 0;
+    m->hello_ns = now(m);
+}
+
+void membership_start(struct membership *m, const char *own_address)
+{
+    char *copy = strdup(own_address);
+    if (!copy)
+        return;
+    free(m->own_address);
+    m->own_address = copy;
+    if (m->n_parents > 0)
+        seek(m);
+}
+
+static int64_t clamp(uint64_t value, int64_t least, int64_t most)
+{
+    if (value > (uint64_t)most)
+        return most;
+    return (int64_t)value < least ? least : (int64_t)value;
+}
+
+static void take_terms(struct membership *m, const struct welcome *welcome)
+{
+    int64_t heartbeat_ms = clamp(welcome->heartbeat_ms, HEARTBEAT_LEAST_MS, HEARTBEAT_MOST_MS);
+    m->heartbeat_ns = heartbeat_ms * NS_PER_MS;
+    m->lease_ns = clamp(welcome->lease_ms, 2 * heartbeat_ms, LEASE_MOST_MS) * NS_PER_MS;
+    m->agreed_features = welcome->features & m->features;
+}
+
+static bool is_ancestor(const struct membership *m, const struct envelope *envelope,
+                        const struct welcome *welcome)
+{
+    if (strcmp(envelope->from, m->name) == 0)
+        return true;
+    for (uint32_t i = 0; i < welcome->n_ancestors; i++)
+        if (strcmp(welcome->ancestors[i], m->name) == 0)
+            return true;
+    return false;
+}
+
+static bool same_ancestors(const struct membership *m, const struct welcome *welcome)
+{
+    if (m->n_ancestors != welcome->n_ancestors)
+        return false;
+    for (size_t i = 0; i < m->n_ancestors; i++)
+        if (strcmp(m->ancestors[i], welcome->ancestors[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool take_ancestors(struct membership *m, const struct welcome *welcome)
+{
+    char **copies = copy_texts(welcome->ancestors, welcome->n_ancestors);
+    if (!copies)
+        return false;
+    free_texts(m->ancestors, m->n_ancestors);
+    m->ancestors = copies;
+    m->n_ancestors = welcome->n_ancestors;
+    return true;
+}
+
+/* The parent's number among ours that the welcome answers; SIZE_MAX when it answers none. */
+static size_t welcome_index(const struct membership *m, const struct welcome *welcome)
+{
+    const struct extension *echo = extension_find(&welcome->extensions, EXTENSION_PARENT_INDEX);
+    uint32_t index;
+    if (!echo)
+        return m->current;
+    if (echo->length != sizeof index)
+        return SIZE_MAX;
+    memcpy(&index, echo->value, sizeof index);
+    return index < m->n_parents ? index : SIZE_MAX;
+}
+
+/* The tie cannot be: look on. An answer will not change within milliseconds, so back off faster. */
+static void refused(struct membership *m, size_t index, const char *parent, const char *why)
+{
+    say(m, index, parent, why);
+    m->tries += m->n_parents;
+    schedule_hello(m);
+}
+
+static void post_goodbye(struct membership *m, const char *address, const char *reason)
+{
+    struct message message = {.kind = MESSAGE_GOODBYE, .goodbye = {.reason = reason}};
+    m->ops.post(m->self, address, 0, &message);
+}
+
+static void join(struct membership *m, const struct envelope *envelope, const struct welcome *welcome,
+                 size_t index)
+{
+    char *name = strdup(envelope->from);
+    if (!name || !take_ancestors(m, welcome)) {
+        free(name);
+        return; /* the next hello is already due */
+    }
+    free(m->parent_name);
+    m->parent_name = name;
+    m->parent_incarnation = envelope->from_incarnation;
+    m->current = index;
+    take_terms(m, welcome);
+    m->state = STATE_JOINED;
+    m->tries = 0;
+    forget_said(m);
+    m->complete_next = true;
+    m->confirmed = m->number;
+    m->report_ns = m->heard_ns = now(m);
+    if (m->ops.changed)
+        m->ops.changed(m->self, true, m->parent_name, "");
+    if (m->ops.ancestors)
+        m->ops.ancestors(m->self);
+}
+
+static void lose(struct membership *m, const char *why)
+{
+    char name[CAP_NAME + 1];
+    snprintf(name, sizeof name, "%s", m->parent_name ? m->parent_name : m->parents[m->current]);
+    size_t index = m->current;
+    seek(m);
+    say(m, index, name, why);
+    if (m->ops.ancestors)
+        m->ops.ancestors(m->self);
+}
+
+static const char loop_text[] = "it is below this node already: a loop";
+
+static void on_welcome_seeking(struct membership *m, const struct envelope *envelope,
+                               const struct welcome *welcome)
+{
+    size_t index = welcome_index(m, welcome);
+    if (index == SIZE_MAX)
+        return;
+    if (welcome->outcome.status != ESP_OK) {
+        refused(m, index, envelope->from, welcome->outcome.text);
+    } else if (is_ancestor(m, envelope, welcome)) {
+        post_goodbye(m, m->parents[index], loop_text);
+        refused(m, index, envelope->from, loop_text);
+    } else {
+        join(m, envelope, welcome, index);
+    }
+}
+
+static bool from_parent(const struct membership *m, const struct envelope *envelope)
+{
+    return m->parent_incarnation == envelope->from_incarnation && strcmp(m->parent_name, envelope->from) == 0;
+}
+
+static void on_welcome_joined(struct membership *m, const struct envelope *envelope,
+                              const struct welcome *welcome)
+{
+    if (!from_parent(m, envelope))
+        return;
+    m->heard_ns = now(m);
+    if (welcome->outcome.status != ESP_OK) {
+        lose(m, welcome->outcome.text);
+        m->tries = m->n_parents;
+        schedule_hello(m);
+    } else if (is_ancestor(m, envelope, welcome)) {
+        post_goodbye(m, m->parents[m->current], loop_text);
+        lose(m, loop_text);
+        m->tries = m->n_parents;
+        schedule_hello(m); /* jittered, so that of two who leave each other one comes first */
+    } else {
+        take_terms(m, welcome);
+        if (!same_ancestors(m, welcome) && take_ancestors(m, welcome) && m->ops.ancestors)
+            m->ops.ancestors(m->self);
+    }
+}
+
+static void on_pulse(struct membership *m, const struct envelope *envelope, uint64_t number)
+{
+    if (m->state != STATE_JOINED || !from_parent(m, envelope))
+        return;
+    m->heard_ns = now(m);
+    if (number > m->confirmed && number <= m->number) {
+        m->confirmed = number;
+        m->unconfirmed_ns = m->heard_ns;
+    }
+}
+
+static void on_rejoin(struct membership *m, const struct envelope *envelope, const char *reason)
+{
+    /* A restarted parent has the old name and a new incarnation. While seeking, a hello is under way. */
+    if (m->state == STATE_JOINED && strcmp(m->parent_name, envelope->from) == 0)
+        lose(m, reason);
+}
+
+bool membership_post(struct membership *m, const struct envelope *envelope, const struct message *message)
+{
+    switch (message->kind) {
+    case MESSAGE_WELCOME:
+        if (m->state == STATE_SEEKING)
+            on_welcome_seeking(m, envelope, &message->welcome);
+        else if (m->state == STATE_JOINED)
+            on_welcome_joined(m, envelope, &message->welcome);
+        return true;
+    case MESSAGE_PULSE:
+        on_pulse(m, envelope, message->pulse.number);
+        return true;
+    case MESSAGE_REJOIN:
+        on_rejoin(m, envelope, message->rejoin.reason);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void membership_undelivered(struct membership *m, const char *address)
+{
+    if (m->state == STATE_OUT || strcmp(m->parents[m->current], address) != 0)
+        return;
+    if (m->state == STATE_JOINED)
+        lose(m, "the connection broke");
+    else
+        say(m, m->current, address, "cannot be reached");
+}
+
+void membership_touch(struct membership *m, int64_t within_ms)
+{
+    if (m->state != STATE_JOINED)
+        return; /* a complete report follows the welcome anyway */
+    int64_t due = now(m) + within_ms * NS_PER_MS;
+    if (due < m->report_ns)
+        m->report_ns = due;
+}
+
+/* A report should have been confirmed by now: half the lease leaves time for a complete one to arrive. */
+static int64_t resend_ns(const struct membership *m)
+{
+    if (m->confirmed == m->number || m->complete_next)
+        return CLOCK_NEVER;
+    int64_t patience = m->heartbeat_ns < m->lease_ns / 3 ? m->heartbeat_ns : m->lease_ns / 3;
+    return m->unconfirmed_ns + patience;
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t membership_due(const struct membership *m)
+{
+    switch (m->state) {
+    case STATE_SEEKING:
+        return m->hello_ns;
+    case STATE_JOINED:
+        return earlier(earlier(m->report_ns, resend_ns(m)), m->heard_ns + m->lease_ns);
+    default:
+        return CLOCK_NEVER;
+    }
+}
+
+static void send_report(struct membership *m)
+{
+    bool complete = m->complete_next;
+    struct message message = {.kind = MESSAGE_REPORT};
+    m->ops.report(m->self, complete, &message);
+    message.report.complete = complete;
+    message.report.number = ++m->number;
+    if (complete || m->confirmed == m->number - 1)
+        m->unconfirmed_ns = now(m);
+    if (complete)
+        m->confirmed = m->number - 1; /* what came before no longer matters */
+    m->complete_next = false;
+    m->report_ns = now(m) + m->heartbeat_ns;
+    /* To any incarnation: a restarted parent answers with "rejoin" at once, where a message for its past self
+     * would vanish and cost a lease. */
+    m->ops.post(m->self, m->parents[m->current], 0, &message);
+    arena_clear(&message.arena);
+}
+
+void membership_tick(struct membership *m)
+{
+    int64_t time = now(m);
+    if (m->state == STATE_JOINED && time >= m->heard_ns + m->lease_ns)
+        lose(m, "it fell silent");
+    if (m->state == STATE_SEEKING && time >= m->hello_ns) {
+        if (m->tries == 2 * m->n_parents)
+            say(m, m->current, m->parents[m->current], "does not answer");
+        send_hello(m);
+    }
+    if (m->state == STATE_JOINED && time >= resend_ns(m)) {
+        m->complete_next = true;
+        m->report_ns = time;
+    }
+    if (m->state == STATE_JOINED && time >= m->report_ns)
+        send_report(m);
+}
+
+void membership_leave(struct membership *m, const char *reason)
+{
+    if (m->state == STATE_JOINED)
+        post_goodbye(m, m->parents[m->current], reason);
+    m->state = STATE_OUT;
+    forget_parent(m);
+}
+
+bool membership_joined(const struct membership *m)
+{
+    return m->state == STATE_JOINED;
+}
+
+const char *membership_parent_name(const struct membership *m)
+{
+    return m->state == STATE_JOINED ? m->parent_name : NULL;
+}
+
+const char *membership_parent_address(const struct membership *m)
+{
+    return m->state == STATE_JOINED ? m->parents[m->current] : NULL;
+}
+
+uint64_t membership_parent_incarnation(const struct membership *m)
+{
+    return m->state == STATE_JOINED ? m->parent_incarnation : 0;
+}
+
+uint64_t membership_features(const struct membership *m)
+{
+    return m->state == STATE_JOINED ? m->agreed_features : 0;
+}
+
+const char *const *membership_ancestors(const struct membership *m, size_t *n)
+{
+    *n = m->state == STATE_JOINED ? m->n_ancestors : 0;
+    return (const char *const *)m->ancestors;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+#include "core/estimate.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const int64_t start = 5 * NS_PER_S;
+
+static void a_free_slot_means_no_wait(void **state)
+{
+    (void)state;
+    struct load load;
+    assert_int_equal(load_init(&load, 2, start), ESP_OK);
+    load_place(&load, 10, start);
+    assert_true(load_wait_s(&load, start) == 0);
+    load_place(&load, 4, start);
+    assert_float_equal(load_wait_s(&load, start), 4, 1e-9);
+    assert_float_equal(load_wait_s(&load, start + 3 * NS_PER_S), 1, 1e-9);
+    assert_true(load_wait_s(&load, start + 30 * NS_PER_S) == 0);
+    load_release(&load);
+}
+
+static void placing_is_list_scheduling(void **state)
+{
+    (void)state;
+    enum { SLOTS = 7, JOBS = 200 };
+    struct load load;
+    assert_int_equal(load_init(&load, SLOTS, start), ESP_OK);
+    int64_t plain[SLOTS];
+    for (int i = 0; i < SLOTS; i++)
+        plain[i] = start;
+    srand(4711);
+    for (int job = 0; job < JOBS; job++) {
+        double seconds = 0.25 * (double)(rand() % 40);
+        int first = 0;
+        for (int i = 1; i < SLOTS; i++)
+            if (plain[i] < plain[first])
+                first = i;
+        assert_float_equal(load_wait_s(&load, start), (double)(plain[first] - start) / 1e9, 1e-9);
+        plain[first] += (int64_t)(seconds * 1e9);
+        load_place(&load, seconds, start);
+    }
+    load_release(&load);
+}
+
+static void a_past_slot_is_taken_from_now(void **state)
+{
+    (void)state;
+    struct load load;
+    assert_int_equal(load_init(&load, 1, start), ESP_OK);
+    load_place(&load, 2, start + 10 * NS_PER_S);
+    assert_float_equal(load_wait_s(&load, start + 11 * NS_PER_S), 1, 1e-9);
+    load_release(&load);
+}
+
+static void takes_a_record_s_slots_in_any_order_and_survives_nonsense(void **state)
+{
+    (void)state;
+    struct load load = {0};
+    double told[] = {9, 3, -5, NAN, INFINITY};
+    assert_int_equal(load_set(&load, told, 2, start), ESP_OK);
+    assert_float_equal(load_wait_s(&load, start), 3, 1e-9);
+    assert_int_equal(load_set(&load, told, 5, start), ESP_OK);
+    assert_true(load_wait_s(&load, start) == 0);
+    for (int i = 0; i < 100; i++)
+        load_place(&load, INFINITY, start);
+    assert_true(load_wait_s(&load, start) > 1e9 - 1);
+    assert_int_equal(load_set(&load, NULL, 0, start), ESP_OK);
+    assert_true(isinf(load_wait_s(&load, start)));
+    load_place(&load, 1, start);
+    load_release(&load);
+}
+
+static void computes_work_over_speed(void **state)
+{
+    (void)state;
+    double error_s = 0;
+    assert_float_equal(estimate_compute_s(2e9, 1e9, &error_s), 2 + ESTIMATE_CALL_S, 1e-12);
+    assert_true(error_s > 0 && error_s < 2);
+    assert_float_equal(estimate_compute_s(2e9, 0, NULL), 2e9 / ESTIMATE_DEFAULT_SPEED + ESTIMATE_CALL_S,
+                       1e-12);
+    assert_float_equal(estimate_compute_s(0, 1e9, NULL), ESTIMATE_CALL_S, 1e-12);
+    assert_float_equal(estimate_compute_s(NAN, NAN, NULL), ESTIMATE_CALL_S, 1e-12);
+}
+
+static void a_path_is_the_sum_of_latencies_and_the_least_bandwidth(void **state)
+{
+    (void)state;
+    struct path a = {.known = true, .latency_s = 0.01, .bandwidth_bps = 1e6};
+    struct path b = {.known = true, .latency_s = 0.02, .bandwidth_bps = 4e6};
+    struct path both = path_join(a, b);
+    assert_true(both.known);
+    assert_float_equal(both.latency_s, 0.03, 1e-12);
+    assert_float_equal(both.bandwidth_bps, 1e6, 1e-3);
+    assert_float_equal(path_seconds(&both, 2000000), 2.03, 1e-9);
+}
+
+static void what_is_not_known_decides_nothing(void **state)
+{
+    (void)state;
+    struct path unknown = {0};
+    struct path fast = {.known = true, .latency_s = 0.01, .bandwidth_bps = 1e6};
+    struct path latency_only = {.known = true, .latency_s = 0.01};
+    assert_true(path_seconds(&unknown, 1 << 30) == 0);
+    assert_false(path_join(unknown, fast).known);
+    assert_false(path_join(fast, unknown).known);
+    assert_float_equal(path_join(latency_only, fast).bandwidth_bps, 1e6, 1e-3);
+    assert_float_equal(path_seconds(&latency_only, 1 << 30), 0.01, 1e-12);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_free_slot_means_no_wait),
+        cmocka_unit_test(placing_is_list_scheduling),
+        cmocka_unit_test(a_past_slot_is_taken_from_now),
+        cmocka_unit_test(takes_a_record_s_slots_in_any_order_and_survives_nonsense),
+        cmocka_unit_test(computes_work_over_speed),
+        cmocka_unit_test(a_path_is_the_sum_of_latencies_and_the_least_bandwidth),
+        cmocka_unit_test(what_is_not_known_decides_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

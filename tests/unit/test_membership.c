@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The child's side against a parent that the test plays by hand.
+ */
+#include "tests/unit/unit.h"
+#include "core/membership.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct child {
+    struct manual_clock clock;
+    struct membership *membership;
+    /* what it did */
+    int hellos, reports, complete_reports, goodbyes;
+    char last_address[64];
+    uint32_t last_index;
+    uint64_t last_number;
+    int changes, ancestor_changes;
+    bool joined;
+    char why[128];
+};
+
+static void on_post(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
+{
+    struct child *child = self;
+    (void)to_incarnation;
+    snprintf(child->last_address, sizeof child->last_address, "%s", address);
+    if (message->kind == MESSAGE_HELLO) {
+        child->hellos++;
+        const struct extension *echo = extension_find(&message->hello.extensions, EXTENSION_PARENT_INDEX);
+        assert_non_null(echo);
+        memcpy(&child->last_index, echo->value, sizeof child->last_index);
+    } else if (message->kind == MESSAGE_REPORT) {
+        child->reports++;
+        child->complete_reports += message->report.complete;
+        assert_int_equal(message->report.number, child->last_number + 1);
+        child->last_number = message->report.number;
+    } else if (message->kind == MESSAGE_GOODBYE) {
+        child->goodbyes++;
+    }
+}
+
+static void on_report(void *self, bool complete, struct message *report)
+{
+    (void)self;
+    (void)complete;
+    report->report.oldest_s = 0;
+}
+
+static void on_changed(void *self, bool joined, const char *parent, const char *why)
+{
+    struct child *child = self;
+    assert_non_null(parent);
+    child->changes++;
+    child->joined = joined;
+    snprintf(child->why, sizeof child->why, "%s", why);
+}
+
+static void on_ancestors(void *self)
+{
+    ((struct child *)self)->ancestor_changes++;
+}
+
+static const struct membership_ops ops = {
+    .post = on_post, .report = on_report, .changed = on_changed, .ancestors = on_ancestors};
+
+static void start(struct child *child, const char *const *parents, size_t n)
+{
+    *child = (struct child){0};
+    manual_clock_init(&child->clock, NS_PER_S);
+    struct membership_options options = {
+        .parents = parents,
+        .n_parents = n,
+        .role = ROLE_LEADER,
+        .name = "la-1",
+        .features = 6,
+        .retry_first_ms = 100,
+        .retry_most_ms = 2000,
+        .seed = 42,
+        .clock = &child->clock.clock,
+    };
+    struct esp_error error;
+    assert_int_equal(membership_create(&options, &ops, child, &child->membership, &error), ESP_OK);
+    membership_start(child->membership, "here:1");
+}
+
+/* Lets time pass and everything due happen. */
+static void pass_ms(struct child *child, int64_t ms)
+{
+    int64_t until = child->clock.time_ns + ms * NS_PER_MS;
+    for (;;) {
+        int64_t due = membership_due(child->membership);
+        if (due > until)
+            break;
+        if (due > child->clock.time_ns)
+            child->clock.time_ns = due;
+        membership_tick(child->membership);
+    }
+    child->clock.time_ns = until;
+}
+
+static void say_from(struct child *child, const char *from, uint64_t incarnation, struct message *message)
+{
+    struct envelope envelope = {.from = from, .from_incarnation = incarnation};
+    assert_true(membership_post(child->membership, &envelope, message));
+}
+
+static void welcome(struct child *child, const char *from, uint64_t incarnation, const char **ancestors,
+                    uint32_t n, uint32_t index)
+{
+    struct extension echo = {EXTENSION_PARENT_INDEX, (const uint8_t *)&index, sizeof index};
+    struct message message = {
+        .kind = MESSAGE_WELCOME,
+        .welcome = {.features = 3,
+                    .lease_ms = 3000,
+                    .heartbeat_ms = 1000,
+                    .ancestors = ancestors,
+                    .n_ancestors = n,
+                    .extensions = {.items = &echo, .n = 1}},
+    };
+    say_from(child, from, incarnation, &message);
+}
+
+static void pulse(struct child *child, const char *from, uint64_t incarnation)
+{
+    struct message message = {.kind = MESSAGE_PULSE, .pulse = {.number = child->last_number}};
+    say_from(child, from, incarnation, &message);
+}
+
+static void refuse(struct child *child, const char *why)
+{
+    struct message message = {.kind = MESSAGE_WELCOME,
+                              .welcome = {.outcome = {.status = ESP_REFUSED, .text = why}}};
+    say_from(child, "ma", 5, &message);
+}
+
+static const char *const one[] = {"ma:1"};
+static const char *const two[] = {"ma:1", "other:2"};
+static const char *above[] = {"ma"};
+
+static void tries_quietly_until_the_parent_is_there(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    for (int i = 0; i < 60; i++) {
+        pass_ms(&child, 1000);
+        membership_undelivered(child.membership, "ma:1");
+    }
+    assert_in_range(child.hellos, 30, 75); /* backed off to 1 .. 2 s */
+    assert_in_range(child.changes, 1, 2);
+    assert_false(membership_joined(child.membership));
+    assert_null(membership_parent_name(child.membership));
+    welcome(&child, "ma", 5, above, 1, 0);
+    assert_true(membership_joined(child.membership));
+    assert_true(child.joined);
+    assert_string_equal(membership_parent_name(child.membership), "ma");
+    assert_string_equal(membership_parent_address(child.membership), "ma:1");
+    assert_int_equal(membership_features(child.membership), 2);
+    membership_destroy(child.membership);
+}
+
+static void reports_all_then_changes_then_heartbeats(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    welcome(&child, "ma", 5, above, 1, 0);
+    pass_ms(&child, 1);
+    assert_int_equal(child.complete_reports, 1);
+    pulse(&child, "ma", 5);
+    membership_touch(child.membership, 50);
+    membership_touch(child.membership, 80);
+    pass_ms(&child, 49);
+    assert_int_equal(child.reports, 1);
+    pass_ms(&child, 2);
+    assert_int_equal(child.reports, 2);
+    pulse(&child, "ma", 5);
+    for (int i = 0; i < 10; i++) {
+        pass_ms(&child, 1000);
+        pulse(&child, "ma", 5);
+    }
+    assert_int_equal(child.reports, 12);
+    assert_int_equal(child.complete_reports, 1);
+    membership_destroy(child.membership);
+}
+
+static void an_unconfirmed_report_is_followed_by_a_complete_one(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    welcome(&child, "ma", 5, above, 1, 0);
+    pass_ms(&child, 1);
+    pulse(&child, "ma", 5);
+    membership_touch(child.membership, 0);
+    pass_ms(&child, 1);
+    assert_int_equal(child.complete_reports, 1);
+    pass_ms(&child, 1100); /* no pulse for it */
+    assert_int_equal(child.complete_reports, 2);
+    assert_true(membership_joined(child.membership));
+    membership_destroy(child.membership);
+}
+
+static void a_silent_parent_is_lost_and_found_again(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    welcome(&child, "ma", 5, above, 1, 0);
+    pass_ms(&child, 2900);
+    assert_true(membership_joined(child.membership));
+    int hellos = child.hellos;
+    pass_ms(&child, 200);
+    assert_false(membership_joined(child.membership));
+    assert_string_equal(child.why, "it fell silent");
+    assert_int_equal(child.hellos, hellos + 1);
+    welcome(&child, "ma", 6, above, 1, 0);
+    assert_int_equal(membership_parent_incarnation(child.membership), 6);
+    membership_destroy(child.membership);
+}
+
+static void a_restarted_parent_s_rejoin_brings_a_hello_at_once(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    welcome(&child, "ma", 5, above, 1, 0);
+    pass_ms(&child, 1);
+    int hellos = child.hellos;
+    struct message rejoin = {.kind = MESSAGE_REJOIN, .rejoin = {.reason = "I was restarted"}};
+    say_from(&child, "stranger", 9, &rejoin);
+    assert_true(membership_joined(child.membership));
+    say_from(&child, "ma", 6, &rejoin);
+    say_from(&child, "ma", 6, &rejoin);
+    assert_false(membership_joined(child.membership));
+    pass_ms(&child, 1);
+    assert_int_equal(child.hellos, hellos + 1);
+    membership_destroy(child.membership);
+}
+
+static void a_refusal_is_told_once_and_tried_again_slowly(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    for (int i = 0; i < 100; i++) {
+        int before = child.hellos;
+        pass_ms(&child, 200);
+        if (child.hellos > before)
+            refuse(&child, "the name is taken");
+    }
+    assert_in_range(child.hellos, 3, 40);
+    assert_int_equal(child.changes, 1);
+    assert_string_equal(child.why, "the name is taken");
+    membership_destroy(child.membership);
+}
+
+static void a_loop_is_left_again(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    const char *loop[] = {"ma", "x", "la-1"};
+    welcome(&child, "ma", 5, loop, 3, 0);
+    assert_false(membership_joined(child.membership));
+    assert_int_equal(child.goodbyes, 1);
+    welcome(&child, "ma", 5, above, 1, 0);
+    assert_true(membership_joined(child.membership));
+    welcome(&child, "ma", 5, loop, 3, 0); /* the loop was closed further up */
+    assert_false(membership_joined(child.membership));
+    assert_int_equal(child.goodbyes, 2);
+    membership_destroy(child.membership);
+}
+
+static void new_ancestors_are_passed_on(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    welcome(&child, "ma", 5, above, 1, 0);
+    assert_int_equal(child.ancestor_changes, 1);
+    welcome(&child, "ma", 5, above, 1, 0);
+    assert_int_equal(child.ancestor_changes, 1);
+    const char *more[] = {"ma", "red"};
+    welcome(&child, "ma", 5, more, 2, 0);
+    assert_int_equal(child.ancestor_changes, 2);
+    size_t n;
+    assert_string_equal(membership_ancestors(child.membership, &n)[1], "red");
+    assert_int_equal(n, 2);
+    membership_destroy(child.membership);
+}
+
+static void tries_its_parents_in_turn_and_knows_whose_welcome_it_is(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, two, 2);
+    pass_ms(&child, 1);
+    assert_string_equal(child.last_address, "ma:1");
+    pass_ms(&child, 100);
+    assert_string_equal(child.last_address, "other:2");
+    assert_int_equal(child.last_index, 1);
+    welcome(&child, "ma", 5, above, 1, 0); /* the first one's, late */
+    assert_string_equal(membership_parent_address(child.membership), "ma:1");
+    struct message stray = {.kind = MESSAGE_PULSE, .pulse = {.number = 1}};
+    say_from(&child, "other", 8, &stray);
+    assert_string_equal(membership_parent_name(child.membership), "ma");
+    membership_destroy(child.membership);
+}
+
+static void leaves_in_order(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    welcome(&child, "ma", 5, above, 1, 0);
+    membership_leave(child.membership, "stopping");
+    assert_int_equal(child.goodbyes, 1);
+    assert_true(membership_due(child.membership) == CLOCK_NEVER);
+    membership_destroy(child.membership);
+}
+
+static void without_parents_nothing_is_ever_due(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, NULL, 0);
+    assert_true(membership_due(child.membership) == CLOCK_NEVER);
+    membership_undelivered(child.membership, "x");
+    membership_destroy(child.membership);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tries_quietly_until_the_parent_is_there),
+        cmocka_unit_test(reports_all_then_changes_then_heartbeats),
+        cmocka_unit_test(an_unconfirmed_report_is_followed_by_a_complete_one),
+        cmocka_unit_test(a_silent_parent_is_lost_and_found_again),
+        cmocka_unit_test(a_restarted_parent_s_rejoin_brings_a_hello_at_once),
+        cmocka_unit_test(a_refusal_is_told_once_and_tried_again_slowly),
+        cmocka_unit_test(a_loop_is_left_again),
+        cmocka_unit_test(new_ancestors_are_passed_on),
+        cmocka_unit_test(tries_its_parents_in_turn_and_knows_whose_welcome_it_is),
+        cmocka_unit_test(leaves_in_order),
+        cmocka_unit_test(without_parents_nothing_is_ever_due),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
