@@ -2,10 +2,18 @@
  *
  * espalier.h: what Espalier offers a client program beyond the GridRPC standard (grpc.h).
  *
- * All functions may be called from any thread. No function prints, exits or touches signals.
+ * All functions may be called from any thread. No function prints, exits or touches signals. Functions that
+ * return an esp_status leave a text behind for esp_last_error() when they fail; outside grpc_initialize() ..
+ * grpc_finalize() those that need a connection fail with ESP_INVALID.
+ *
+ * What a function hands out through a pointer to a pointer is the caller's, in one piece, and goes back to
+ * the *_free() function named with it, which takes NULL.
  */
 #ifndef ESPALIER_H
 #define ESPALIER_H
+
+#include "grpc.h"
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,6 +55,236 @@ struct esp_error {
 
 /* A short constant English text for the status, never NULL ("deadline passed"). */
 const char *esp_status_string(enum esp_status status);
+
+/* What went wrong in the last call of a function of grpc.h or espalier.h that failed in this thread (and has
+ * a text); status ESP_OK and "" when none has. Valid until the thread calls the next one. Never NULL. */
+const struct esp_error *esp_last_error(void);
+
+/* ---- begin ---- */
+
+struct esp_options {
+    const char *config; /* configuration file; NULL: as grpc_initialize(NULL) searches, none found: none */
+    const char *redirector; /* "host:port", in place of what the file says; NULL: as the file says */
+    const char *agent;      /* "host:port" of a master agent: no redirector is asked; NULL: none */
+};
+
+/* grpc_initialize() for programs that have addresses of their own. NULL: all as the file says.
+ * ESP_INVALID: already initialized; ESP_NOT_FOUND, ESP_SYNTAX, ESP_CONFIG: the file, or it names neither
+ * redirector nor agents. grpc_finalize() ends it. */
+enum esp_status esp_initialize(const struct esp_options *options);
+
+/* ---- problems ---- */
+
+#define ESP_MAX_DIMS      7
+#define ESP_MAX_ARGUMENTS 64
+
+enum esp_mode { ESP_MODE_IN, ESP_MODE_OUT, ESP_MODE_INOUT };
+
+enum esp_type {
+    ESP_TYPE_ANY = 0, /* in a call: the caller does not say */
+    ESP_TYPE_CHAR,
+    ESP_TYPE_SHORT,
+    ESP_TYPE_INT,   /* int32_t */
+    ESP_TYPE_LONG,  /* int64_t */
+    ESP_TYPE_INT64, /* int64_t */
+    ESP_TYPE_FLOAT,
+    ESP_TYPE_DOUBLE,
+    ESP_TYPE_COMPLEX,        /* float complex */
+    ESP_TYPE_DOUBLE_COMPLEX, /* double complex */
+    ESP_TYPE_STRING,
+    ESP_TYPE_FILE
+};
+/* As descriptions write it ("double"), never NULL; and the bytes of one element (0: string, file, any). */
+const char *esp_type_name(enum esp_type type);
+size_t esp_type_size(enum esp_type type);
+
+enum esp_property {
+    ESP_PROPERTY_UPPER = 1 << 0,
+    ESP_PROPERTY_LOWER = 1 << 1,
+    ESP_PROPERTY_SYMMETRIC = 1 << 2,
+    ESP_PROPERTY_POSITIVE_DEFINITE = 1 << 3,
+    ESP_PROPERTY_ROW_MAJOR = 1 << 4,
+    ESP_PROPERTY_UNIT_DIAGONAL = 1 << 5
+};
+
+/* One argument as callers pass it. */
+struct esp_problem_argument {
+    const char *name;
+    const char *text; /* one line for people, or "" */
+    enum esp_mode mode;
+    enum esp_type type;
+    unsigned properties;            /* enum esp_property, a set */
+    unsigned n_dims;                /* 0: a scalar (strings and files are scalars) */
+    const char *dims[ESP_MAX_DIMS]; /* expressions over scalar inputs, as text: "n", "max(1,n)" */
+    const char *initial;            /* default of a scalar input that may be left out, or NULL */
+};
+
+/* A problem's signature. Work arrays are not shown: callers do not pass them. */
+struct esp_problem {
+    const char *name;
+    const char *title;                /* one line */
+    const char *text;                 /* more for people, or "" */
+    const char *gams;                 /* GAMS class, or "" */
+    const char *source;               /* the description itself */
+    const char *const *preconditions; /* as text: "n >= 0" */
+    size_t n_preconditions;
+    const char *work;   /* floating point operations as an expression, or NULL */
+    const char *memory; /* bytes beyond the arguments as an expression, or NULL */
+    int idempotent;     /* a repetition is harmless: it may be tried on another server when one dies */
+    uint64_t digest;    /* equal digests mean equal signatures */
+    unsigned servers;   /* that have it */
+    const struct esp_problem_argument *arguments;
+    size_t n_arguments;
+};
+
+/* The signature of a problem as the hierarchy has it. ESP_UNKNOWN_PROBLEM, ESP_UNREACHABLE, ... */
+enum esp_status esp_problem_describe(const char *name, struct esp_problem **problem);
+void esp_problem_free(struct esp_problem *problem);
+
+struct esp_problem_entry {
+    const char *name;
+    const char *title;
+    const char *gams;
+    uint64_t digest;
+    unsigned servers;
+};
+
+/* All problems of the hierarchy in the order of their names. */
+enum esp_status esp_problem_list(struct esp_problem_entry **entries, size_t *n);
+void esp_problem_list_free(struct esp_problem_entry *entries);
+
+/* ---- calls by argument vector ---- */
+
+/* One argument of a call; a vector has one for each esp_problem_argument, in their order. An all-zero struct
+ * is an input that was left out or an output that nobody wants. */
+struct esp_argument {
+    /* Scalars and arrays: their memory. Strings: in: the text; out, inout: a char ** as in grpc.h. Files: the
+     * path. NULL: left out (an input must then have a default or follow from the extents of arrays), or not
+     * wanted. */
+    void *data;
+    enum esp_type type; /* of `data`: checked; ESP_TYPE_ANY: taken on trust */
+    unsigned n_dims;    /* how many extents are given: checked; 0: taken on trust */
+    int64_t dims[ESP_MAX_DIMS];
+    /* Set by esp_arguments_complete(): a scalar input that was left out and what it is. */
+    int completed;
+    union {
+        int64_t integer; /* of all integer types */
+        double real;     /* of float and double */
+    } value;
+};
+
+/* Works out what was left out: scalar inputs that follow from the given extents of arrays (n from A) or have
+ * a default, and then n_dims and dims of every array, so that outputs can be allocated. Needs no connection.
+ * ESP_INVALID names the argument that is missing, contradicts another, or violates a precondition. */
+enum esp_status esp_arguments_complete(const struct esp_problem *problem, struct esp_argument *arguments,
+                                       size_t n_arguments);
+
+/* All zero: nothing special. */
+struct esp_call_options {
+    double deadline_s; /* for the whole session, in seconds; 0: the handle's */
+};
+
+/* How a session stands or went. Times are in seconds; those not known (yet) are 0. */
+struct esp_candidate {
+    const char *server;
+    const char *address;
+    double compute_s, queue_s, transfer_s; /* forecast */
+    double error_s;                        /* its expected error */
+    int tried;                             /* this one was called */
+    enum esp_status status;                /* when tried: ESP_OK: it took the session; else why not */
+};
+struct esp_session_info {
+    const char *id; /* as the daemons' logs print it */
+    const char *problem;
+    const char *server; /* that has it or had it, or "" */
+    const char *state;  /* "submitting", "waiting", "sending", "queued", "running", "receiving", "ended" */
+    struct esp_error error; /* how it ended; ESP_PENDING until then */
+    double submit_s;        /* asking the agents for servers */
+    double wait_s;          /* for memory on the server */
+    double transfer_s;      /* of arguments and results */
+    double queue_s;
+    double compute_s;
+    double total_s;    /* from the call to the end */
+    double forecast_s; /* computation, queue and transfer as forecast for the server that took it */
+    double forecast_compute_s;
+    double forecast_error_s;
+    unsigned capable; /* servers that could have taken it, in all */
+    int asked;        /* the tree was asked; 0: agents answered from memory, or the handle is bound */
+    const struct esp_candidate *candidates; /* best first */
+    size_t n_candidates;
+};
+void esp_session_info_free(struct esp_session_info *info);
+
+/* grpc_call() with a vector. `info`, unless NULL, receives what the session took, also when it failed (NULL
+ * when there was none). ESP_INVALID: wrong count, type, extents or values, with the argument's name; else how
+ * the session failed. */
+enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argument *arguments,
+                         size_t n_arguments, const struct esp_call_options *options,
+                         struct esp_session_info **info);
+
+/* grpc_call_async() with a vector; the functions of grpc.h wait for the session. The vector itself is no
+ * longer needed when this returns. */
+enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_argument *arguments,
+                               size_t n_arguments, const struct esp_call_options *options,
+                               grpc_sessionid_t *session);
+
+/* Of a session of grpc_call_async() or esp_call_async(), as long as its id is valid (candidates: until a wait
+ * function has reported it). ESP_NOT_FOUND. */
+enum esp_status esp_session_info_get(grpc_sessionid_t session, struct esp_session_info **info);
+
+/* Of the last grpc_call() in this thread, without candidates. ESP_NOT_FOUND: there was none. */
+enum esp_status esp_last_session_info(struct esp_session_info **info);
+
+/* Sessions of this handle end with ESP_TIMEOUT after so many seconds, transfers and queue included; their
+ * computation is stopped. 0: as the configuration file says. ESP_INVALID. */
+enum esp_status esp_handle_set_deadline(grpc_function_handle_t *handle, double seconds);
+
+/* ---- the hierarchy ---- */
+
+enum esp_role { ESP_ROLE_CLIENT, ESP_ROLE_REDIRECTOR, ESP_ROLE_MASTER, ESP_ROLE_LEADER, ESP_ROLE_SERVER };
+/* "redirector", "master agent", "leader agent", "server"; never NULL. */
+const char *esp_role_name(enum esp_role role);
+
+struct esp_node {
+    const char *name;
+    const char *parent; /* "" for a root */
+    const char *address;
+    enum esp_role role;
+    uint64_t incarnation;
+    int draining;         /* takes no new sessions */
+    int link_known;       /* the path from its parent was measured */
+    double latency_s;     /* of that path */
+    double bandwidth_bps; /* bytes per second */
+    double age_s;         /* how long ago the node itself said all this */
+    /* servers: */
+    double speed_flops; /* measured, of one slot */
+    unsigned slots, threads;
+    unsigned queued, running;
+    uint64_t memory_total, memory_free; /* bytes for sessions */
+    uint64_t completed, failed;         /* sessions since its start */
+};
+
+/* All nodes, parents before their children: the redirector (when one is configured), each master agent and
+ * what is below it. A node that is known but cannot be reached is shown without anything below it.
+ * `address`: only the node at "host:port" and what is below it; NULL: everything. */
+enum esp_status esp_tree(const char *address, struct esp_node **nodes, size_t *n);
+void esp_tree_free(struct esp_node *nodes);
+
+struct esp_master {
+    const char *name;
+    const char *address;
+    uint64_t incarnation;
+    unsigned servers; /* below it */
+    double load;      /* busy slots over slots */
+};
+
+/* The master agents, best first, as the redirector names them now (or the file, then with addresses only). */
+enum esp_status esp_locate(struct esp_master **masters, size_t *n);
+void esp_locate_free(struct esp_master *masters);
+
+/* Who answers at "host:port": ESP_OK and its name and role (memory of the caller's, at least 256 bytes for
+ * the name; either may be NULL), or why nobody does. */
+enum esp_status esp_greet(const char *address, char *name, enum esp_role *role);
 
 #ifdef __cplusplus
 }
