@@ -394,6 +394,8 @@ struct call_argument {
     const uint8_t *data; /* KIND_INLINE: the value; KIND_DATUM: the identity */
     uint32_t length;
 };
+/* Said again with the same session (its reply was lost), it starts nothing: the answer is how that session
+ * stands. The same holds for run, put and get. */
 struct call_request {
     struct session_id session;
     uint64_t oldest_unacknowledged; /* below it, the server forgets and refuses */
@@ -458,7 +460,10 @@ struct run {
 };
 /* Answered with a call_reply. */
 
-/* Server: wait for any of these sessions of one client. */
+/* Server: wait for any of these sessions of one client. A client has one await at a time at a server: a newer
+ * one, which names more sessions, ends the older at once (answered with no sessions). Without sessions and
+ * patience it only acknowledges. A session the server does not have is reported as SESSION_UNKNOWN, at once.
+ */
 struct await_entry {
     uint64_t sequence;
     uint64_t secret;
