@@ -429,7 +429,8 @@ bool config_value_is_initial(const struct config_key *key, const void *field)
         const char *text = *(char *const *)field;
         return !text || (key->initial && strcmp(text, key->initial) == 0);
     }
-    if (!key->initial || !read_plain(key, key->initial, &initial))
+    memset(&initial, 0, sizeof initial); /* what a key without default holds when it is not given */
+    if (key->initial && !read_plain(key, key->initial, &initial))
         return false;
     switch (key->type) {
     case CONFIG_BOOL:

@@ -18,7 +18,7 @@ enum esp_status config_read_value(const struct config_key *key, const char *text
 /* Writes the field's value as a file would have it, quoted where needed. */
 void config_write_value(const struct config_key *key, const void *field, FILE *file);
 
-/* True when the field equals the key's default. */
+/* True when the field equals the key's default, or is empty (zero) where there is none. */
 bool config_value_is_initial(const struct config_key *key, const void *field);
 
 /* The row of that name, or NULL. */

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/settings.h"
+#include "services/settings_tables.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const kind_names[SETTINGS_N_KINDS] = {
+    [SETTINGS_CLIENT] = "client", [SETTINGS_REDIRECTOR] = "redirector", [SETTINGS_AGENT] = "agent",
+    [SETTINGS_SED] = "sed",       [SETTINGS_PLATFORM] = "platform",
+};
+
+const char *settings_kind_name(enum settings_kind kind)
+{
+    return kind_names[kind];
+}
+
+const char *settings_kind_title(enum settings_kind kind)
+{
+    return settings_schemas[kind].title;
+}
+
+const struct config_schema *settings_schema(enum settings_kind kind)
+{
+    return &settings_schemas[kind];
+}
+
+/* ---- what one table row cannot say: rules between keys, and defaults that depend on the machine ---- */
+
+static bool is_loopback(const char *address)
+{
+    char host[256];
+    uint16_t port;
+    return config_read_address(address, SETTINGS_PORT, host, sizeof host, &port, NULL) == ESP_OK &&
+           (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0);
+}
+
+static enum esp_status check_tls(const struct settings_tls *tls, struct esp_error *error)
+{
+    int n = !!tls->ca + !!tls->certificate + !!tls->key;
+    if (n == 0 || n == 3)
+        return ESP_OK;
+    return error_set(error, ESP_CONFIG,
+                     "expected all of tls_ca, tls_certificate and tls_key, or none of them, found %d", n);
+}
+
+static enum esp_status check_node(const struct settings_node *node, struct esp_error *error)
+{
+    enum esp_status status = check_tls(&node->tls, error);
+    if (status != ESP_OK)
+        return status;
+    if (node->lease_ns < 2 * node->heartbeat_ns)
+        return error_set(error, ESP_CONFIG,
+                         "expected a lease of at least two heartbeats, or one late message ends it");
+    if (!node->tls.ca && !node->insecure && !is_loopback(node->listen))
+        return error_set(error, ESP_SECURITY,
+                         "listen = \"%s\" is beyond loopback: expected tls_ca, tls_certificate and tls_key, "
+                         "or insecure = yes, found neither",
+                         node->listen);
+    return ESP_OK;
+}
+
+static enum esp_status finish_node(struct settings_node *node, struct arena *arena, struct esp_error *error)
+{
+    char host[256] = "localhost";
+    if (!node->name) {
+        gethostname(host, sizeof host - 1);
+        node->name = arena_strdup(arena, host);
+        if (!node->name)
+            return error_no_memory(error, "a name");
+    }
+    return check_node(node, error);
+}
+
+static enum esp_status finish_redirector(void *settings, struct arena *arena, struct esp_error *error)
+{
+    struct settings_redirector *redirector = settings;
+    return finish_node(&redirector->node, arena, error);
+}
+
+static enum esp_status finish_agent(void *settings, struct arena *arena, struct esp_error *error)
+{
+    struct settings_agent *agent = settings;
+    if (agent->parent && agent->redirector)
+        return error_set(error, ESP_CONFIG,
+                         "expected parent (a leader agent) or redirector (a master agent), found both");
+    if (agent->parents.n > 0 && !agent->parent)
+        return error_set(error, ESP_CONFIG, "expected the key \"parent\" beside \"parents\", found none");
+    return finish_node(&agent->node, arena, error);
+}
+
+static int64_t n_processors(void)
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+static enum esp_status finish_server(struct settings_sed *sed, struct arena *arena, struct esp_error *error)
+{
+    if (sed->slots == 0)
+        sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
+    if (sed->memory_bytes == 0)
+        sed->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+    if (sed->problems.n == 0) {
+        sed->problems.items = arena_alloc(arena, sizeof *sed->problems.items);
+        if (!sed->problems.items || !(sed->problems.items[0] = arena_strdup(arena, ESP_PROBLEMDIR)))
+            return error_no_memory(error, "a list of problems");
+        sed->problems.n = 1;
+    }
+    return finish_node(&sed->node, arena, error);
+}
+
+static enum esp_status finish_sed(void *settings, struct arena *arena, struct esp_error *error)
+{
+    struct settings_sed *sed = settings;
+    if (!sed->parent)
+        return error_set(error, ESP_CONFIG,
+                         "expected the key \"parent\" (address of the agent above), found none");
+    return finish_server(sed, arena, error);
+}
+
+static enum esp_status finish_client(void *settings, struct arena *arena, struct esp_error *error)
+{
+    struct settings_client *client = settings;
+    (void)arena;
+    if (!client->redirector == (client->agents.n == 0))
+        return error_set(error, ESP_CONFIG, "expected the key \"redirector\" or the key \"agents\", found %s",
+                         client->redirector ? "both" : "neither");
+    return check_tls(&client->tls, error);
+}
+
+/* ---- platforms ---- */
+
+/* The daemon of that name, as the agent it is, or NULL; counts how many daemons bear it. */
+static const struct platform_agent *platform_find(const struct settings_platform *platform, const char *name,
+                                                  size_t *n_found)
+{
+    const struct platform_agent *found = NULL;
+    *n_found = 0;
+    for (size_t i = 0; i < platform->n_masters + platform->n_leaders; i++) {
+        const struct platform_agent *agent =
+            i < platform->n_masters ? &platform->masters[i] : &platform->leaders[i - platform->n_masters];
+        if (strcmp(agent->agent.node.name, name) == 0) {
+            found = agent;
+            ++*n_found;
+        }
+    }
+    for (size_t i = 0; i < platform->n_servers; i++)
+        *n_found += strcmp(platform->servers[i].sed.node.name, name) == 0;
+    return found;
+}
+
+/* That `name` is borne once, and that the way up from `parent` (NULL: there already) ends at a master. */
+static enum esp_status check_place(const struct settings_platform *platform, const char *name,
+                                   const char *parent, struct esp_error *error)
+{
+    size_t n, steps = 0;
+    const char *child = name;
+    platform_find(platform, name, &n);
+    if (n > 1)
+        return error_set(error, ESP_CONFIG, "expected one daemon named \"%s\", found %zu", name, n);
+    while (parent) {
+        const struct platform_agent *above = platform_find(platform, parent, &n);
+        if (!above)
+            return error_set(error, ESP_CONFIG,
+                             "\"%s\": expected a master or leader as parent, found \"%s\", which is %s",
+                             child, parent, n > 0 ? "a server" : "nowhere in the file");
+        if (steps++ > platform->n_leaders)
+            return error_set(error, ESP_CONFIG, "\"%s\": its parents lead in a circle, not to a master",
+                             name);
+        child = parent;
+        parent = above->parent;
+    }
+    return ESP_OK;
+}
+
+static enum esp_status finish_platform_agents(struct settings_platform *platform,
+                                              struct platform_agent *agents, size_t n, struct arena *arena,
+                                              struct esp_error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *name = agents[i].agent.node.name;
+        enum esp_status status = check_place(platform, name, agents[i].parent, error);
+        if (status == ESP_OK && (status = finish_agent(&agents[i].agent, arena, error)) != ESP_OK)
+            error_prefix(error, "\"%s\"", name);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+static enum esp_status finish_platform_server(struct settings_platform *platform,
+                                              struct platform_server *server, struct arena *arena,
+                                              struct esp_error *error)
+{
+    const char *name = server->sed.node.name;
+    enum esp_status status = check_place(platform, name, server->parent, error);
+    if (status != ESP_OK)
+        return status;
+    if (server->sed.problems.n == 0)
+        server->sed.problems = platform->problems;
+    status = finish_server(&server->sed, arena, error);
+    if (status != ESP_OK)
+        error_prefix(error, "\"%s\"", name);
+    return status;
+}
+
+static enum esp_status finish_platform(void *settings, struct arena *arena, struct esp_error *error)
+{
+    struct settings_platform *platform = settings;
+    enum esp_status status = ESP_OK;
+    if (platform->n_masters == 0)
+        return error_set(error, ESP_CONFIG, "expected at least one section \"master\", found none");
+    if (platform->n_redirectors > 0) {
+        platform->redirectors[0].node.name = arena_strdup(arena, "redirector");
+        status = finish_redirector(&platform->redirectors[0], arena, error);
+    }
+    if (status == ESP_OK)
+        status = finish_platform_agents(platform, platform->masters, platform->n_masters, arena, error);
+    if (status == ESP_OK)
+        status = finish_platform_agents(platform, platform->leaders, platform->n_leaders, arena, error);
+    for (size_t i = 0; i < platform->n_servers && status == ESP_OK; i++)
+        status = finish_platform_server(platform, &platform->servers[i], arena, error);
+    return status;
+}
+
+/* ---- reading ---- */
+
+static enum esp_status (*const finish[SETTINGS_N_KINDS])(void *, struct arena *, struct esp_error *) = {
+    [SETTINGS_CLIENT] = finish_client,     [SETTINGS_REDIRECTOR] = finish_redirector,
+    [SETTINGS_AGENT] = finish_agent,       [SETTINGS_SED] = finish_sed,
+    [SETTINGS_PLATFORM] = finish_platform,
+};
+
+/* `text` NULL: the file itself. */
+static enum esp_status load(enum settings_kind kind, const char *text, const char *path, void *settings,
+                            struct esp_error *error)
+{
+    const struct config_schema *schema = &settings_schemas[kind];
+    struct arena arena = {0};
+    enum esp_status status = text ? config_parse(schema, text, path, settings, &arena, error)
+                                  : config_load(schema, path, settings, &arena, error);
+    if (status == ESP_OK && (status = finish[kind](settings, &arena, error)) != ESP_OK)
+        error_prefix(error, "%s", path);
+    if (status != ESP_OK) {
+        arena_clear(&arena);
+        memset(settings, 0, schema->size);
+    } else {
+        memcpy(settings, &arena, sizeof arena); /* the first member of each kind */
+    }
+    return status;
+}
+
+enum esp_status settings_load_client(const char *path, struct settings_client *settings,
+                                     struct esp_error *error)
+{
+    return load(SETTINGS_CLIENT, NULL, path, settings, error);
+}
+
+enum esp_status settings_load_redirector(const char *path, struct settings_redirector *settings,
+                                         struct esp_error *error)
+{
+    return load(SETTINGS_REDIRECTOR, NULL, path, settings, error);
+}
+
+enum esp_status settings_load_agent(const char *path, struct settings_agent *settings,
+                                    struct esp_error *error)
+{
+    return load(SETTINGS_AGENT, NULL, path, settings, error);
+}
+
+enum esp_status settings_load_sed(const char *path, struct settings_sed *settings, struct esp_error *error)
+{
+    return load(SETTINGS_SED, NULL, path, settings, error);
+}
+
+enum esp_status settings_load_platform(const char *path, struct settings_platform *settings,
+                                       struct esp_error *error)
+{
+    return load(SETTINGS_PLATFORM, NULL, path, settings, error);
+}
+
+enum esp_status settings_parse(enum settings_kind kind, const char *text, const char *path, void *settings,
+                               struct esp_error *error)
+{
+    return load(kind, text, path, settings, error);
+}
+
+void settings_destroy(struct arena *arena)
+{
+    struct arena copy = *arena; /* its blocks may hold what it is a member of */
+    arena_clear(&copy);
+    *arena = copy;
+}
+
+enum esp_status settings_check(enum settings_kind kind, const char *path, struct esp_error *error)
+{
+    union {
+        struct arena arena;
+        struct settings_client client;
+        struct settings_redirector redirector;
+        struct settings_agent agent;
+        struct settings_sed sed;
+        struct settings_platform platform;
+    } settings;
+    enum esp_status status = load(kind, NULL, path, &settings, error);
+    if (status == ESP_OK)
+        settings_destroy(&settings.arena);
+    return status;
+}
+
+/* ---- which file, and what kind ---- */
+
+enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, struct esp_error *error)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t best = 0;
+    *kind = SETTINGS_CLIENT;
+    for (int i = 0; i < SETTINGS_N_KINDS; i++) {
+        size_t known, unknown;
+        enum esp_status status = config_count(&settings_schemas[i], path, &known, &unknown, error);
+        if (status != ESP_OK)
+            return status;
+        if (strstr(base, kind_names[i]))
+            known += CONFIG_MAX_BYTES; /* the name decides, among several names the contents */
+        if (known > best) {
+            best = known;
+            *kind = (enum settings_kind)i;
+        }
+    }
+    return ESP_OK;
+}
+
+void settings_client_path(char *path, size_t size)
+{
+    const char *named = getenv("ESPALIER_CONFIG"), *folder = getenv("XDG_CONFIG_HOME");
+    const char *home = getenv("HOME");
+    if (named && *named) {
+        snprintf(path, size, "%s", named);
+        return;
+    }
+    if (folder && *folder)
+        snprintf(path, size, "%s/espalier/client.conf", folder);
+    else
+        snprintf(path, size, "%s/.config/espalier/client.conf", home ? home : "");
+    if (access(path, F_OK) != 0)
+        snprintf(path, size, "%s/client.conf", ESP_SYSCONFDIR);
+}
+
+/* ---- writing ---- */
+
+enum esp_status settings_save(enum settings_kind kind, const void *settings, const char *heading,
+                              const char *path, struct esp_error *error)
+{
+    char temporary[4096];
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid()) >= sizeof temporary)
+        return error_set(error, ESP_INVALID, "the path \"%.100s...\" is too long", path);
+    int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (!file) {
+        error_errno(error, "cannot write \"%s\"", temporary);
+        if (fd >= 0)
+            close(fd);
+        return ESP_SYSTEM;
+    }
+    config_write(&settings_schemas[kind], settings, heading, file);
+    bool good = !ferror(file);
+    if (fclose(file) == 0 && good && rename(temporary, path) == 0)
+        return ESP_OK;
+    error_errno(error, "cannot write \"%s\"", path);
+    unlink(temporary);
+    return ESP_SYSTEM;
+}

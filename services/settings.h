@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the configuration files of Espalier's programs say, as plain structs.
+ *
+ * The tables behind them (services/settings.c) are the one place for each key's name, type, default, bounds
+ * and text; manual pages are checked against them. Durations are nanoseconds, sizes are bytes. Addresses are
+ * "host:port", with SETTINGS_PORT where the file gave none. Strings are NULL where nothing was given.
+ */
+#ifndef SERVICES_SETTINGS_H
+#define SERVICES_SETTINGS_H
+
+#include "util/arena.h"
+#include "util/config.h"
+#include "util/log.h"
+
+#define SETTINGS_PORT "4780" /* of redirectors and agents, where an address names none */
+
+enum settings_kind {
+    SETTINGS_CLIENT,
+    SETTINGS_REDIRECTOR,
+    SETTINGS_AGENT,
+    SETTINGS_SED,
+    SETTINGS_PLATFORM,
+    SETTINGS_N_KINDS
+};
+
+/* Mutual TLS when all three are given; all NULL: none. */
+struct settings_tls {
+    char *ca;          /* PEM file of the authority that signs every node and client */
+    char *certificate; /* PEM file with this node's certificate */
+    char *key;         /* PEM file with its private key */
+};
+
+/* What all daemons have. */
+struct settings_node {
+    char *name; /* in logs and in the tree; never NULL after loading */
+    char *listen;
+    char *address_file; /* gets the address in use, once the daemon answers there */
+    char *log_file;
+    int log_level; /* enum log_level */
+    char *state_dir;
+    struct settings_tls tls;
+    bool insecure; /* may listen beyond loopback without TLS */
+    int64_t connections, connections_per_peer;
+    uint64_t message_bytes;
+    int64_t heartbeat_ns, lease_ns, connect_timeout_ns, call_timeout_ns;
+};
+
+struct settings_redirector {
+    struct arena arena; /* owns what the struct points to; first in each kind */
+    struct settings_node node;
+};
+
+struct settings_agent {
+    struct arena arena;
+    struct settings_node node;
+    char *parent;                  /* address; given for a leader agent */
+    struct config_strings parents; /* addresses to try when the parent does not answer */
+    char *redirector;              /* address; given for a master agent that should be found by clients */
+    int64_t breadth;               /* candidates that one answer carries up */
+    int64_t candidates;            /* candidates that a client gets */
+    int64_t children;              /* at most */
+    int64_t freshness_ns;          /* how long knowledge may answer from memory; 0: never */
+    int64_t answer_timeout_ns;     /* how long to wait for children */
+    int64_t placement_lease_ns;    /* how long a placement counts before the call arrives */
+    char *scheduler;
+};
+
+/* A master agent is one without a parent. */
+static inline bool settings_agent_is_master(const struct settings_agent *settings)
+{
+    return !settings->parent;
+}
+
+struct settings_sed {
+    struct arena arena;
+    struct settings_node node;
+    char *parent;
+    struct config_strings parents;
+    struct config_strings problems; /* description files, and folders of them */
+    int64_t threads;                /* BLAS threads of one slot */
+    int64_t slots;                  /* calls at a time; never 0 after loading */
+    int64_t spares;                 /* warm workers beyond the slots */
+    uint64_t memory_bytes;          /* for arguments and results of all calls; never 0 after loading */
+    int64_t queue;                  /* waiting calls, at most */
+    int64_t sessions_per_client;
+    int64_t result_lease_ns; /* how long a result waits for its client */
+    uint64_t inline_bytes;   /* up to here a value travels inside the call */
+};
+
+struct settings_client {
+    struct arena arena;
+    char *redirector;             /* address, or */
+    struct config_strings agents; /* addresses of master agents, tried in this order */
+    struct settings_tls tls;
+    int64_t connect_timeout_ns;
+    int64_t call_timeout_ns;    /* for each single remote call */
+    int64_t session_timeout_ns; /* for a whole session; 0: none */
+    int64_t connections;        /* to one node */
+    uint64_t message_bytes, inline_bytes;
+};
+
+struct platform_agent {
+    struct settings_agent agent; /* its `parent` and `redirector` are left for `espalier up` to fill in */
+    char *parent;                /* name of a master or leader of the same file; NULL for a master */
+};
+
+struct platform_server {
+    struct settings_sed sed;
+    char *parent;     /* name of a master or leader of the same file */
+    double cpu_quota; /* in processors: 0.3 lets it use 30 % of one; 0: no limit */
+};
+
+/* A whole platform on one machine, for `espalier up`. Names are unique among all daemons, parents exist and
+ * lead to a master. The structs inside share the arena of the platform. */
+struct settings_platform {
+    struct arena arena;
+    char *state_dir; /* logs, addresses, files of the daemons; NULL: a place of the user's own */
+    struct config_strings problems;          /* for servers that name none */
+    struct settings_redirector *redirectors; /* at most one */
+    struct platform_agent *masters, *leaders;
+    struct platform_server *servers;
+    size_t n_redirectors, n_masters, n_leaders, n_servers;
+};
+
+/* Reads a file. ESP_NOT_FOUND, ESP_SYSTEM, ESP_CONFIG ("file:line: ..."), ESP_LIMIT as config_load() has
+ * them; ESP_SECURITY when a daemon would listen beyond loopback without TLS and without `insecure = yes`.
+ * On success the struct is the caller's (settings_destroy(&settings->arena)), on failure it is all zero. */
+enum esp_status settings_load_client(const char *path, struct settings_client *settings,
+                                     struct esp_error *error);
+enum esp_status settings_load_redirector(const char *path, struct settings_redirector *settings,
+                                         struct esp_error *error);
+enum esp_status settings_load_agent(const char *path, struct settings_agent *settings,
+                                    struct esp_error *error);
+enum esp_status settings_load_sed(const char *path, struct settings_sed *settings, struct esp_error *error);
+enum esp_status settings_load_platform(const char *path, struct settings_platform *settings,
+                                       struct esp_error *error);
+
+/* The same from a text, which `path` names in messages. */
+enum esp_status settings_parse(enum settings_kind kind, const char *text, const char *path, void *settings,
+                               struct esp_error *error);
+
+/* Frees what the settings point to. The struct is not to be used afterwards. */
+void settings_destroy(struct arena *arena);
+
+/* Writes a file (0640, first under a temporary name) that settings_load_* reads back to the same. Not for
+ * platforms. ESP_SYSTEM when it cannot be written. */
+enum esp_status settings_save(enum settings_kind kind, const void *settings, const char *heading,
+                              const char *path, struct esp_error *error);
+
+/* Loads the file as that kind and lets go of it: ESP_OK, or what is wrong with it. */
+enum esp_status settings_check(enum settings_kind kind, const char *path, struct esp_error *error);
+
+/* Which kind of file this is: what its name says ("sed.conf", "espalier-agent.conf"), else the kind whose
+ * keys it uses most of. Errors only when it cannot be read. */
+enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, struct esp_error *error);
+
+/* "server daemon", "platform". */
+const char *settings_kind_title(enum settings_kind kind);
+/* The word in file names: "sed", "platform". */
+const char *settings_kind_name(enum settings_kind kind);
+
+/* The table, for documentation and its test. */
+const struct config_schema *settings_schema(enum settings_kind kind);
+
+/* The client's file where the caller names none: $ESPALIER_CONFIG, else espalier/client.conf in the user's
+ * configuration folder ($XDG_CONFIG_HOME or ~/.config) if it exists, else client.conf in the system's.
+ * Written into `path`. */
+void settings_client_path(char *path, size_t size);
+
+#endif
