@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What every daemon does around its own work: command line, log, standing in the background, signals, the
+ * file with its address. A program's main function reads:
+ *
+ *     daemon_parse_arguments(...);            its options and which file to read
+ *     settings_load_...(...);
+ *     daemon_start(...);                      log, background, signals blocked
+ *     ... fork helpers, open the transport, create the node ...
+ *     daemon_ready(daemon, address, ...);     address file; whoever started it goes on
+ *     daemon_wait(daemon);                    until SIGTERM or SIGINT
+ *     ... stop the node ...
+ *     daemon_stop(daemon);
+ */
+#ifndef SERVICES_DAEMON_H
+#define SERVICES_DAEMON_H
+
+#include "services/settings.h"
+#include "util/error.h"
+#include <stdbool.h>
+
+struct daemon_arguments {
+    const char *program; /* "espalier-agent" */
+    const char *text;    /* one line for --help */
+    const char *path;    /* configuration file */
+    bool foreground;     /* stay in the foreground */
+};
+
+/* Reads the command line: [-f|--foreground] [-h|--help] [-V|--version] [CONFIG]. `program`, `text` and the
+ * default `path` are the caller's. Answers --help and --version itself, and a wrong command line, by
+ * printing and returning false with the exit code in *exit_code. */
+bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *arguments, int *exit_code);
+
+/* Prints "program: text" to standard error (and the log when it is open), tells the process that waits for
+ * daemon_ready() that nothing came of it, and returns the exit code (2 for ESP_CONFIG, ESP_SYNTAX and
+ * ESP_NOT_FOUND, else 1). */
+int daemon_failed(const struct daemon_arguments *arguments, const struct esp_error *error);
+
+struct daemon;
+
+/* Opens the log and, unless `foreground`, goes to the background: the process that was started waits until
+ * daemon_ready() or a failure, and exits with 0 or 1, so that whoever started it knows. Blocks SIGTERM,
+ * SIGINT and SIGHUP for this thread and all that it makes (a helper process that is forked later should
+ * unblock them), and ignores SIGPIPE. To be called before any thread exists. The settings are borrowed until
+ * daemon_stop(). */
+enum esp_status daemon_start(const struct daemon_arguments *arguments, const struct settings_node *settings,
+                             struct daemon **daemon, struct esp_error *error);
+
+/* The node answers on `address`: writes the address file (first under a temporary name), logs it, lets the
+ * waiting process go, and tells systemd when it asked (NOTIFY_SOCKET). */
+enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error);
+
+/* Waits for SIGTERM or SIGINT. On SIGHUP the log is opened again and the log level is read again from the
+ * file; `reload` (may be NULL) is called too, on this thread. */
+void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg);
+
+/* Removes the address file and closes the log. NULL is nothing to do. */
+void daemon_stop(struct daemon *daemon);
+
+/* A number for this start of the node: random, never 0. */
+uint64_t daemon_incarnation(void);
+
+#endif
