@@ -25,10 +25,12 @@ struct inproc_faults {
 enum esp_status inproc_create(uint64_t seed, struct transport **transport, struct esp_error *error);
 
 void inproc_set_faults(struct transport *transport, const struct inproc_faults *faults);
-/* For all between two addresses, both ways: nothing passes (calls end in ESP_TIMEOUT, posts vanish). */
+/* For all between two addresses, both ways: nothing passes (calls end in ESP_TIMEOUT, posts vanish). The
+ * askers of calls have the address "client". */
 void inproc_partition(struct transport *transport, const char *a, const char *b, bool cut);
 /* As if the process died: its endpoint no longer answers, others get ESP_UNREACHABLE / undelivered. The
- * state machine itself is the test's to destroy. */
+ * state machine itself is the test's to destroy, and so is the endpoint (endpoint_close(), which calls no
+ * operation any more). Another may serve under the address at once. */
 void inproc_kill(struct transport *transport, const char *address);
 
 /* Runs what is due until nothing is left to do before `until_ns`; the clock then stands at `until_ns`.
@@ -40,7 +42,8 @@ uint64_t inproc_run_events(struct transport *transport, uint64_t max_events);
 
 int64_t inproc_now_ns(const struct transport *transport);
 
-/* A call that does not block: `done` is called from inproc_run() with the reply (NULL with `status`). */
+/* A call that does not block: `done` is called from inproc_run(), with the reply and its outcome as `status`;
+ * with NULL when no reply came. The reply dies when `done` returns. Not for chunks. */
 typedef void inproc_done(void *arg, enum esp_status status, const struct message *reply);
 enum esp_status inproc_call_async(struct transport *transport, const char *address,
                                   const struct message *request, int64_t timeout_ms, inproc_done *done,

@@ -30,7 +30,8 @@
 #define CAP_INLINE     (4 << 20) /* bytes of one inline argument */
 #define CAP_SESSIONS   65536
 #define CAP_ANCESTORS  64
-#define MESSAGE_BYTES  (8 << 20) /* one message, all in all */
+#define MESSAGE_BYTES  (8 << 20)              /* one message, all in all */
+#define CAP_CHUNK      (MESSAGE_BYTES - 4096) /* data of one chunk: header and data are one message */
 
 enum node_role { ROLE_CLIENT, ROLE_REDIRECTOR, ROLE_MASTER, ROLE_LEADER, ROLE_SERVER };
 const char *node_role_name(enum node_role role); /* "redirector", "master agent", ... */

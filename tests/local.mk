@@ -34,3 +34,5 @@ unit_tests += tests/unit/test_membership
 tests_unit_test_membership_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_settings
 tests_unit_test_settings_LDADD = services/libservices.la $(UNIT_LIBS)
+unit_tests += tests/unit/test_inproc
+tests_unit_test_inproc_LDADD = $(UNIT_LIBS)
