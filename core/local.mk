@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The domain in pure C.
 noinst_LTLIBRARIES += core/libcore.la
 core_libcore_la_SOURCES = core/expr.h core/problem.h

@@ -91,7 +91,8 @@ struct settings_sed {
 struct settings_client {
     struct arena arena;
     char *redirector;             /* address, or */
-    struct config_strings agents; /* addresses of master agents, tried in this order */
+    struct config_strings agents; /* addresses of master agents, tried in this order; a program may also name
+                                     its own, so that neither in the file is no error of the file */
     struct settings_tls tls;
     int64_t connect_timeout_ns;
     int64_t call_timeout_ns;    /* for each single remote call */

@@ -36,3 +36,16 @@ unit_tests += tests/unit/test_settings
 tests_unit_test_settings_LDADD = services/libservices.la $(UNIT_LIBS)
 unit_tests += tests/unit/test_inproc
 tests_unit_test_inproc_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_bench
+tests_unit_test_bench_LDADD = bench/libbench.la $(UNIT_LIBS) -lm
+
+# Shell tests: TAP by tests/e2e/harness.sh; end-to-end ones are tests/e2e/tNNNN-topic.t with the real daemons.
+# `shell_tests` runs everywhere, `e2e_tests` where there are daemons (not with --without-omniorb).
+shell_tests =
+e2e_tests =
+TESTS += $(shell_tests)
+if WITH_OMNIORB
+TESTS += $(e2e_tests)
+endif
+EXTRA_DIST += tests/e2e/harness.sh $(shell_tests) $(e2e_tests)
+shell_tests += tests/check-architecture.t

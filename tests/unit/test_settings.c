@@ -81,8 +81,6 @@ static void keys_must_fit_together(void **state)
           "x.conf: expected parent (a leader agent) or redirector (a master agent), found both");
     fails(SETTINGS_AGENT, "heartbeat = 4s\nlease = 5s", ESP_CONFIG,
           "x.conf: expected a lease of at least two heartbeats, or one late message ends it");
-    fails(SETTINGS_CLIENT, "", ESP_CONFIG,
-          "x.conf: expected the key \"redirector\" or the key \"agents\", found neither");
     fails(SETTINGS_CLIENT, "redirector = a\nagents = { b }", ESP_CONFIG,
           "x.conf: expected the key \"redirector\" or the key \"agents\", found both");
 }

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The rules of the house that a compiler does not know: who may include whom, who may name CORBA, what every
+# file begins with. See ARCHITECTURE.md.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+cd "$top_srcdir" || exit 99
+
+# The files of the tree, also without git (in a distribution).
+sources() {
+    find "$@" -type f \( -name '*.[ch]' -o -name '*.cc' -o -name '*.idl' -o -name '*.sh' -o -name '*.t' \
+        -o -name '*.mk' -o -name '*.m4' \) ! -path '*/build*/*' ! -name 'libtool.m4' ! -name 'lt*.m4' ! -name aclocal.m4 2>/dev/null
+}
+
+# nothing_matches PATTERN FILE...: prints the offending lines and fails when there are some.
+nothing_matches() {
+    pattern=$1
+    shift
+    ! grep -nEi "$pattern" "$@" /dev/null
+}
+
+# includes_only FOLDER ALLOWED...: every #include "x/..." of FOLDER starts with an allowed folder.
+includes_only() {
+    folder=$1
+    shift
+    allowed=$(echo "$@" | tr ' ' '|')
+    ! find "$folder" -name '*.[ch]' -exec grep -HnE '^#include "' {} + | grep -vE "#include \"($allowed)"
+}
+
+c_files=$(find include util core services agent sed client redirector tests examples -name '*.[ch]' | sort)
+
+# shellcheck disable=SC2086
+no_corba() {
+    # An entry point chooses the transport by including orb/orb.h: that line, and no other, names the folder.
+    nothing_matches 'corba|omniorb|omni_|omnithread' $c_files
+}
+
+orb_is_chosen_by_entry_points() {
+    ! grep -lE '#include "orb/' $(find util core services -name '*.[ch]')
+}
+
+cxx_only_in_orb() {
+    test -z "$(find . \( -name '*.cc' -o -name '*.cpp' -o -name '*.hh' \) ! -path './build*' ! -path './orb/*' \
+        ! -path './bench/*' ! -path './espalier-*' ! -path './_build/*' | tee /dev/stderr)"
+}
+
+every_file_has_a_licence() {
+    missing=0
+    for file in $(sources .) quickstart .ci/run; do
+        [ -f "$file" ] || continue
+        head -n 5 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || { echo "$file"; missing=1; }
+    done
+    return $missing
+}
+
+no_file_is_too_long() {
+    long=0
+    for file in $(sources . | grep -E '\.(c|h|cc)$'); do
+        lines=$(wc -l <"$file")
+        [ "$lines" -le 800 ] || { echo "$file has $lines lines"; long=1; }
+    done
+    return $long
+}
+
+no_leftovers() {
+    # shellcheck disable=SC2086
+    nothing_matches '\b(TODO|FIXME|XXX)\b' $c_files
+}
+
+library_code_does_not_exit_or_print() {
+    ! grep -nE '(^|[^a-z_>.])(exit|abort|printf|puts|perror)\(' $(find util core services -name '*.c') /dev/null
+}
+
+check "nothing outside idl/, orb/ and bench/ names CORBA" no_corba
+check "util/ leans on nothing but the public headers" includes_only util util/ espalier.h grpc.h
+check "core/ leans on util/" includes_only core core/ util/ espalier.h grpc.h config.h
+check "services/ leans on core/ and util/" includes_only services services/ core/ util/ espalier.h grpc.h
+check "agent/ leans on services/, not on other programs" \
+    includes_only agent agent/ services/ core/ util/ orb/orb.h espalier.h grpc.h
+check "redirector/ leans on services/, not on other programs" \
+    includes_only redirector redirector/ services/ core/ util/ orb/orb.h espalier.h grpc.h
+check "sed/ leans on services/, not on other programs" \
+    includes_only sed sed/ services/ core/ util/ orb/orb.h espalier.h espalier_server.h grpc.h
+check "client/ leans on services/, not on other programs" \
+    includes_only client client/ services/ core/ util/ orb/orb.h espalier.h grpc.h
+check "only programs and the client library choose the ORB" orb_is_chosen_by_entry_points
+check "C++ stays in orb/" cxx_only_in_orb
+check "every file names its licence" every_file_has_a_licence
+check "no file is longer than 800 lines" no_file_is_too_long
+check "nothing is left to be done later" no_leftovers
+check "libraries neither exit nor print" library_code_does_not_exit_or_print
+finish

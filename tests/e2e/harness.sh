@@ -1,0 +1,185 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# What every shell test sources: TAP output, a private folder that goes away, daemons that do too.
+#
+#   . "$top_srcdir/tests/e2e/harness.sh"
+#   start agent espalier-agent --config "$work/ma.conf"
+#   check "the tree shows the server" tree_has SeD1
+#   finish
+#
+# $work is the private folder (and $HOME and the current one), $log is where the last checked command wrote.
+# Ports are never fixed: configure `listen = "127.0.0.1:0"` and `address_file`, and use address_of.
+
+set -u
+: "${top_srcdir:?is set by make check}" "${top_builddir:?is set by make check}"
+
+n_tests=0
+n_failed=0
+pids=''
+patience=${ESP_TEST_PATIENCE:-30} # seconds that wait_until gives; only a test that fails takes so long
+
+for folder in client sed agent redirector; do
+    PATH=$top_builddir/$folder:$PATH
+done
+export PATH
+work=$(mktemp -d "${TMPDIR:-/tmp}/espalier-test.XXXXXX") || exit 99
+export work
+HOME=$work
+export HOME
+unset ESPALIER_CONFIG XDG_CONFIG_HOME XDG_RUNTIME_DIR XDG_STATE_HOME
+log=$work/log
+: >"$log"
+cd "$work" || exit 99
+
+# Whole process trees of what was started: daemons have workers. Only these pids are touched.
+descendants() {
+    for child in $(cat "/proc/$1/task"/*/children 2>/dev/null); do
+        descendants "$child"
+        echo "$child"
+    done
+}
+
+stop_all() {
+    all=''
+    for pid in $pids; do
+        all="$all $(descendants "$pid" | tr '\n' ' ') $pid"
+    done
+    pids=''
+    [ -z "$all" ] && return
+    # shellcheck disable=SC2086
+    kill $all 2>/dev/null
+    i=0
+    # shellcheck disable=SC2086
+    while [ $i -lt 50 ] && kill -0 $all 2>/dev/null; do
+        sleep 0.1
+        i=$((i + 1))
+    done
+    # shellcheck disable=SC2086
+    kill -9 $all 2>/dev/null
+    wait 2>/dev/null
+}
+
+clean_up() {
+    status=$?
+    trap - EXIT
+    type at_exit >/dev/null 2>&1 && at_exit # a test may have more to undo
+    stop_all
+    cd /
+    [ -n "${ESP_TEST_KEEP:-}" ] || rm -rf "$work"
+    exit $status
+}
+trap clean_up EXIT
+trap 'exit 1' HUP INT TERM
+
+# Comment lines for the reader of a failed test.
+diag() {
+    sed 's/^/# /'
+}
+
+# check TEXT COMMAND...: one test: the command succeeds.
+check() {
+    text=$1
+    shift
+    n_tests=$((n_tests + 1))
+    if "$@" >"$log" 2>&1; then
+        echo "ok $n_tests - $text"
+    else
+        n_failed=$((n_failed + 1))
+        echo "not ok $n_tests - $text"
+        { echo "command failed: $*"; tail -n 60 "$log"; } | diag
+    fi
+}
+
+# check_fails STATUS TEXT COMMAND...: the command fails with that exit code (any, if STATUS is "any"),
+# not by a signal.
+check_fails() {
+    wanted=$1
+    text=$2
+    shift 2
+    n_tests=$((n_tests + 1))
+    "$@" >"$log" 2>&1
+    found=$?
+    if [ $found -ne 0 ] && [ $found -lt 126 ] && { [ "$wanted" = any ] || [ $found -eq "$wanted" ]; }; then
+        echo "ok $n_tests - $text"
+    else
+        n_failed=$((n_failed + 1))
+        echo "not ok $n_tests - $text"
+        { echo "expected exit code $wanted, found $found: $*"; tail -n 60 "$log"; } | diag
+    fi
+}
+
+# check_says TEXT PATTERN...: the last checked command wrote lines that match each pattern (grep -E).
+check_says() {
+    text=$1
+    shift
+    n_tests=$((n_tests + 1))
+    for pattern; do
+        grep -Eq -e "$pattern" "$log" && continue
+        n_failed=$((n_failed + 1))
+        echo "not ok $n_tests - $text"
+        { echo "expected a line like: $pattern"; echo "found:"; tail -n 60 "$log"; } | diag
+        return
+    done
+    echo "ok $n_tests - $text"
+}
+
+# wait_until COMMAND...: tries until it succeeds, $patience seconds at most.
+wait_until() {
+    i=$((patience * 10))
+    while [ $i -gt 0 ]; do
+        "$@" >/dev/null 2>&1 && return 0
+        sleep 0.1
+        i=$((i - 1))
+    done
+    return 1
+}
+
+# start NAME PROGRAM...: in the background, output in $work/NAME.out, its pid in the variable pid_NAME.
+start() {
+    name=$1
+    shift
+    "$@" >"$work/$name.out" 2>&1 &
+    pids="$pids $!"
+    eval "pid_$name=$!"
+}
+
+# stop NAME [SIGNAL]: ends what was started and waits until it is gone; its exit code is the status.
+stop() {
+    eval "pid=\$pid_$1"
+    # shellcheck disable=SC2154
+    kill -"${2:-TERM}" "$pid" 2>/dev/null
+    wait "$pid" 2>/dev/null
+    stopped=$?
+    pids=$(for p in $pids; do [ "$p" = "$pid" ] || printf '%s ' "$p"; done)
+    return $stopped
+}
+
+# address_of FILE: waits for an address file and prints what is in it.
+address_of() {
+    wait_until test -s "$1" && cat "$1"
+}
+
+# skip_all REASON: this machine cannot run the test at all.
+skip_all() {
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+
+# needs COMMAND...: skips all where one of the commands is missing.
+needs() {
+    for tool; do
+        command -v "$tool" >/dev/null 2>&1 || skip_all "$tool is not there"
+    done
+}
+
+finish() {
+    echo "1..$n_tests"
+    if [ $n_failed -gt 0 ]; then
+        for out in "$work"/*.out "$work"/*.log; do
+            [ -s "$out" ] && { echo "---- ${out##*/}"; tail -n 40 "$out"; } | diag
+        done
+        exit 1
+    fi
+    exit 0
+}
