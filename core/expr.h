@@ -5,11 +5,16 @@
 #ifndef CORE_EXPR_H
 #define CORE_EXPR_H
 
+#include "util/arena.h"
 #include "util/error.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-struct expr; /* an immutable tree; threads may share it */
+#define EXPR_MAX_DEPTH    64 /* levels of nesting */
+#define EXPR_MAX_OPERANDS 16 /* of min() and max() */
+
+struct expr; /* an immutable tree in its problem's memory; threads may share it */
 
 /* A number as expressions see it: an exact 64-bit integer, or a double. */
 struct number {
@@ -33,19 +38,30 @@ enum esp_status expr_eval(const struct expr *expr, const struct scope *scope, st
 /* The same where an integer >= 0 is wanted (a dimension): anything else is ESP_INVALID. */
 enum esp_status expr_eval_size(const struct expr *expr, const struct scope *scope, int64_t *result,
                                struct esp_error *error);
-/* The same where any number will do (cost), as a double. */
+/* The same where any number will do (cost), as a double: what overflows integers goes on as a real. */
 enum esp_status expr_eval_real(const struct expr *expr, const struct scope *scope, double *result,
                                struct esp_error *error);
 /* The same where a truth value is wanted (preconditions, error conditions). */
 enum esp_status expr_eval_bool(const struct expr *expr, const struct scope *scope, bool *result,
                                struct esp_error *error);
 
+/* Parses a whole expression over names[i] (index i in the scope). The expression lies in `arena`
+ * and ends with it. ESP_SYNTAX with "expression:line:column: expected ..., found ...". */
+enum esp_status expr_parse(const char *text, const char *const *names, uint32_t n_names, struct arena *arena,
+                           struct expr **expr, struct esp_error *error);
+
 /* True and the index when the expression is nothing but the name of an argument. */
 bool expr_is_name(const struct expr *expr, uint32_t *index);
 
-/* The source text of the expression as it was written, for messages and help. */
+/* When the expression is slope * x + offset with integer slope != 0 and exactly one name x that the
+ * scope does not know: true, the index of x, slope and offset. */
+bool expr_is_linear(const struct expr *expr, const struct scope *scope, uint32_t *index, int64_t *slope,
+                    int64_t *offset);
+
+/* The expression in its canonical spelling (2/3*n^3 + n), for messages, help and digests. */
 const char *expr_text(const struct expr *expr);
 
-void expr_destroy(struct expr *expr);
+/* "n = -1, nrhs = 3": the known values of the names in the expression, each once. Cut to fit. */
+void expr_describe_values(const struct expr *expr, const struct scope *scope, char *text, size_t size);
 
 #endif

@@ -2,10 +2,16 @@
 # The domain in pure C.
 noinst_LTLIBRARIES += core/libcore.la
 core_libcore_la_SOURCES = core/expr.h core/problem.h
-core_libcore_la_LIBADD = util/libutil.la
 core_libcore_la_SOURCES += core/wire.c core/wire.h core/message.c core/message.h core/transport.c core/transport.h
 core_libcore_la_SOURCES += core/estimate.h core/membership.h
 core_libcore_la_SOURCES += core/batch.c core/batch.h core/inproc.c core/inproc.h core/inproc_call.c core/inproc_net.h
 core_libcore_la_SOURCES += core/fortran_format.c core/fortran_format.h core/harwell_boeing.c core/matrix.c core/matrix.h \
 	core/matrix_market.c core/matrix_save.c core/matrix_text.c core/matrix_text.h
 core_libcore_la_SOURCES += core/estimate.c core/membership.c
+core_libcore_la_SOURCES += core/inproc.h core/estimate.h core/membership.h
+core_libcore_la_SOURCES += core/lexer.c core/lexer.h core/text.c core/text.h
+core_libcore_la_SOURCES += core/expr.c core/expr_linear.c core/expr_parse.c core/expr_print.c core/expr_tree.h
+core_libcore_la_SOURCES += core/problem.c core/problem_parse.c core/problem_parser.h core/problem_declare.c
+core_libcore_la_SOURCES += core/problem_call.c core/problem_source.c core/problem_load.c
+core_libcore_la_SOURCES += core/problem_bind.c core/problem_infer.c
+core_libcore_la_LIBADD = util/libutil.la -lm

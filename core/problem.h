@@ -11,12 +11,18 @@
 #include "core/expr.h"
 #include <stddef.h>
 
-#define PROBLEM_MAX_DIMS      7
-#define PROBLEM_MAX_ARGUMENTS 64
-#define PROBLEM_MAX_NAME      63          /* bytes of a problem's or argument's name */
-#define PROBLEM_MAX_TEXT      (64 * 1024) /* bytes of one problem's description */
+#define PROBLEM_MAX_DIMS       7
+#define PROBLEM_MAX_ARGUMENTS  64
+#define PROBLEM_MAX_NAME       63            /* bytes of a problem's or argument's name */
+#define PROBLEM_MAX_TEXT       (64 * 1024)   /* bytes of one problem's description */
+#define PROBLEM_MAX_FILE       (1024 * 1024) /* bytes of a description file */
+#define PROBLEM_MAX_PARAMETERS 128           /* of one call */
+#define PROBLEM_MAX_RESULTS    16            /* `out info` of one call */
 
+/* A work array is memory for the routine that callers never see; a work scalar is a value computed
+ * from the inputs (its `initial`), as the length of a work array. */
 enum argument_mode { MODE_IN, MODE_OUT, MODE_INOUT, MODE_WORK };
+const char *argument_mode_name(enum argument_mode mode);
 
 enum base_type {
     TYPE_CHAR,
@@ -36,6 +42,15 @@ enum base_type {
 size_t base_type_size(enum base_type type);
 const char *base_type_name(enum base_type type);
 
+/* A scalar as expressions see it, from its raw element (native byte order): char as its code;
+ * NUMBER_UNKNOWN for complex numbers, strings and files. `raw` may be unaligned. */
+struct number number_load(enum base_type type, const void *raw);
+
+/* The raw element of `type` for a number (complex: with imaginary part 0). ESP_INVALID when it does
+ * not fit ("3000000000 does not fit int (32 bits)") or is a real where an integer is wanted. */
+enum esp_status number_store(const struct number *number, enum base_type type, void *raw,
+                             struct esp_error *error);
+
 /* Properties an argument may be declared with (a set of bits). */
 enum argument_property {
     PROPERTY_UPPER = 1 << 0,
@@ -45,6 +60,9 @@ enum argument_property {
     PROPERTY_ROW_MAJOR = 1 << 4, /* else column-major */
     PROPERTY_UNIT_DIAGONAL = 1 << 5
 };
+
+/* The word for the property with that bit number ("upper" for 0), NULL behind the last. */
+const char *property_name(unsigned bit);
 
 struct argument {
     const char *name;
@@ -68,12 +86,12 @@ struct call_parameter {
     enum {
         PARAMETER_ARGUMENT, /* an argument of the problem: arrays by address, scalars as the convention says
                              */
-        PARAMETER_VALUE,    /* an expression: max(1,n) */
+        PARAMETER_VALUE,    /* an expression: max(1,n); work scalars are passed so too */
         PARAMETER_RESULT    /* `out info`: an int that the routine sets, named in the error clauses */
     } kind;
     uint32_t argument;     /* PARAMETER_ARGUMENT: its index */
     struct expr *value;    /* PARAMETER_VALUE */
-    enum base_type type;   /* PARAMETER_VALUE, PARAMETER_RESULT: as what it is passed */
+    enum base_type type;   /* as what it is passed */
     uint32_t result_index; /* PARAMETER_RESULT: its index in the scope, behind the arguments */
     const char *name;      /* PARAMETER_RESULT */
 };
@@ -99,6 +117,7 @@ struct implementation {
     uint32_t n_parameters;
     struct error_clause *errors;
     uint32_t n_errors;
+    uint32_t n_results; /* PARAMETER_RESULTs: the scope is n_arguments + n_results long */
     unsigned line;
 };
 
@@ -120,13 +139,13 @@ struct problem {
     uint64_t digest;    /* of `source`: equal digests mean equal signatures */
     const char *file;   /* where it was read from */
     unsigned line;
-    void *memory_owner; /* internal */
 };
 
-/* A set of problems, in the order of their names. */
+/* A set of problems, in the order of their names. They live as long as the set. */
 struct problem_set {
     struct problem **problems;
     size_t n_problems;
+    struct arena memory; /* internal */
 };
 
 /* Parses `text`, which `file` names in messages ("file:line:column: expected ..., found ...").
@@ -134,8 +153,9 @@ struct problem_set {
 enum esp_status problem_parse(const char *text, size_t length, const char *file,
                               struct problem_set **problem_set, struct esp_error *error);
 
-/* Reads a description file, or every *.esp below a folder (sorted by name, not following symbolic
- * links out of it). Two problems of one name are ESP_SYNTAX naming both places. */
+/* Reads a description file, or every *.esp below a folder (sorted by name; hidden files are skipped,
+ * symbolic links that lead out of the folder are ESP_INVALID). Two problems of one name are
+ * ESP_SYNTAX naming both places; a path or description that is not there is ESP_NOT_FOUND. */
 enum esp_status problem_load(const char *path, struct problem_set **problem_set, struct esp_error *error);
 /* The problems of several paths as one set. */
 enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,
@@ -157,9 +177,16 @@ struct shape {
 enum esp_status problem_bind(const struct problem *problem, const void *const *values,
                              struct number *scope_values, struct shape *shapes, struct esp_error *error);
 
+/* The raw element (at most 16 bytes) of an optional scalar that was not given: argument `index` has an
+ * `initial`. For work scalars too. */
+enum esp_status problem_default(const struct problem *problem, uint32_t index,
+                                const struct number *scope_values, void *raw, struct esp_error *error);
+
 /* Works out integer scalar inputs that are not known from the dimensions of arrays that are:
  * known_dims[i] points to the dims of argument i as a file had them (NULL: not given), n_known its
- * rank. Fills unknown entries of scope_values; contradictions are ESP_INVALID
+ * rank; dimensions of 1 may be missing or too many at the end (a vector is a matrix of one column).
+ * Solves dimensions that are linear in one unknown (n, n + 1, 2*n), fills unknown entries of
+ * scope_values (n_arguments of them), then gives the defaults. Contradictions are ESP_INVALID
  * ("B has 4 rows, but n = 3 from A"). Scalars that stay unknown and have no default are ESP_INVALID. */
 enum esp_status problem_infer(const struct problem *problem, const int64_t *const *known_dims,
                               const uint32_t *n_known, struct number *scope_values, struct esp_error *error);
@@ -170,6 +197,11 @@ enum esp_status problem_work(const struct problem *problem, const struct number 
 /* Bytes needed beyond the arguments. */
 enum esp_status problem_memory(const struct problem *problem, const struct number *scope_values,
                                uint64_t *bytes, struct esp_error *error);
+
+/* The clause of the implementation that applies, or NULL when the call succeeded. `scope` covers
+ * arguments and results. A condition that cannot be evaluated is ESP_INVALID. */
+enum esp_status problem_call_failure(const struct implementation *implementation, const struct scope *scope,
+                                     const struct error_clause **clause, struct esp_error *error);
 
 /* Expands an error clause whose condition holds into the reader's text. `scope` covers arguments
  * and results. */

@@ -49,3 +49,5 @@ TESTS += $(e2e_tests)
 endif
 EXTRA_DIST += tests/e2e/harness.sh $(shell_tests) $(e2e_tests)
 shell_tests += tests/check-architecture.t
+unit_tests += tests/unit/test_problem
+tests_unit_test_problem_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The words of a problem description: names, numbers, characters, texts, symbols and line ends.
+ *
+ * A lexer always stands on one token, `token`; lexer_advance() goes to the next. All functions that
+ * return bool have filled *error ("file:line:column: ...", ESP_SYNTAX) when they return false.
+ */
+#ifndef CORE_LEXER_H
+#define CORE_LEXER_H
+
+#include "util/arena.h"
+#include "util/error.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+enum token_kind {
+    TOKEN_END,     /* of the text */
+    TOKEN_NEWLINE, /* one for any number of empty lines; none within brackets, after a comma, before a text */
+    TOKEN_NAME,    /* letter or _, then letters, digits, _ */
+    TOKEN_INTEGER, /* 12 */
+    TOKEN_REAL,    /* 1.5, 2e9, .5d0 is not one */
+    TOKEN_CHARACTER, /* 'U' */
+    TOKEN_STRING,    /* "text", on one line; \" \\ and \n are escapes */
+    TOKEN_SYMBOL     /* + <= ... */
+};
+
+/* The code of a symbol of two characters; one of a single character is that character. */
+#define SYMBOL2(first, second) ((first) | (second) << 8)
+
+struct token {
+    enum token_kind kind;
+    int symbol;
+    uint32_t offset, length; /* in the text, quotes included */
+    unsigned line;
+    int64_t integer; /* value of TOKEN_INTEGER and TOKEN_CHARACTER */
+    double real;     /* value of TOKEN_REAL */
+};
+
+struct lexer {
+    const char *text;
+    size_t length;
+    const char *file; /* for messages */
+    struct esp_error *error;
+    struct token token; /* where the lexer stands */
+    uint32_t position;
+    unsigned line;
+    unsigned nesting; /* open brackets and parentheses */
+    bool after_comma;
+    /* Set for a lexer over a piece of text inside another one: where messages point to. */
+    const struct lexer *outer;
+    uint32_t outer_offset;
+};
+
+/* Stands on the first token of text[0 .. length), which must outlive the lexer. */
+bool lexer_open(struct lexer *lexer, const char *text, size_t length, const char *file,
+                struct esp_error *error);
+/* The same for a text inside the token at `offset` of `outer`, where its errors are reported. */
+bool lexer_open_inner(struct lexer *lexer, const char *text, size_t length, const struct lexer *outer,
+                      uint32_t offset);
+
+bool lexer_advance(struct lexer *lexer);
+
+/* Makes the token a word of any characters but white space, quotes, commas and parentheses (a
+ * library's file name), or, with `hyphened`, a name with hyphens (positive-definite). */
+bool lexer_reread_word(struct lexer *lexer, bool hyphened);
+
+bool lexer_at_symbol(const struct lexer *lexer, int symbol);
+bool lexer_at_name(const struct lexer *lexer, const char *name);
+/* Whether the line or the text ends here. */
+bool lexer_at_line_end(const struct lexer *lexer);
+
+/* Goes behind `symbol`, or fails with "expected WHAT, found ...". */
+bool lexer_take_symbol(struct lexer *lexer, int symbol, const char *what);
+
+/* The text of the current token, copied; NULL when out of memory (*error filled).
+ * Of TOKEN_STRING: without quotes, escapes replaced. */
+char *lexer_token_text(struct lexer *lexer, struct arena *arena);
+
+/* Both always return false. The text ends up as "file:line:column: ..." of the token at `offset`. */
+bool lexer_fail(const struct lexer *lexer, uint32_t offset, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "expected WHAT, found TOKEN", and ": HINT" unless it is NULL. */
+bool lexer_expected(const struct lexer *lexer, const char *what, const char *hint);
+/* "expected WHAT, found TOKEN", and the nearest of the words, if one is near the token. */
+bool lexer_expected_word(const struct lexer *lexer, const char *what, const char *const *words,
+                         size_t n_words);
+bool lexer_no_memory(const struct lexer *lexer);
+
+/* The candidate that is probably meant by `name`, or NULL. Names of one or two letters differ too little
+ * for that: only their case may be wrong. */
+const char *lexer_nearest(const char *name, const char *const *candidates, size_t n_candidates);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One call of a problem: values of its scalars, shapes of its arrays, its cost and its failure.
+ */
+#include "core/expr_tree.h"
+#include "core/problem.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static bool is_number(const struct argument *argument)
+{
+    return argument->n_dims == 0 && argument->type <= TYPE_DOUBLE;
+}
+
+enum esp_status problem_default(const struct problem *problem, uint32_t index,
+                                const struct number *scope_values, void *raw, struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[index];
+    const struct scope scope = {scope_values, problem->n_arguments};
+    struct number value;
+    enum esp_status status = expr_eval(argument->initial, &scope, &value, error);
+    if (status == ESP_OK)
+        status = number_store(&value, argument->type, raw, error);
+    if (status != ESP_OK)
+        error_prefix(error, "%s: %s", problem->name, argument->name);
+    return status;
+}
+
+static enum esp_status bind_default(const struct problem *problem, uint32_t index,
+                                    struct number *scope_values, struct esp_error *error)
+{
+    unsigned char raw[16];
+    enum esp_status status = problem_default(problem, index, scope_values, raw, error);
+    /* Stored and loaded as its type: what expressions see is what the routine gets. */
+    if (status == ESP_OK)
+        scope_values[index] = number_load(problem->arguments[index].type, raw);
+    return status;
+}
+
+static enum esp_status bind_inputs(const struct problem *problem, const void *const *values,
+                                   struct number *scope_values, struct esp_error *error)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        scope_values[i] = (struct number){.kind = NUMBER_UNKNOWN};
+        if (argument->n_dims || !argument_is_input(argument))
+            continue;
+        if (values[i]) {
+            scope_values[i] = number_load(argument->type, values[i]);
+            continue;
+        }
+        if (!argument->initial)
+            return error_set(error, ESP_INVALID, "%s: the input %s (%s) is missing", problem->name,
+                             argument->name, base_type_name(argument->type));
+        enum esp_status status = bind_default(problem, i, scope_values, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+static enum esp_status check_precondition(const struct problem *problem,
+                                          const struct precondition *precondition, const struct scope *scope,
+                                          struct esp_error *error)
+{
+    bool holds;
+    enum esp_status status = expr_eval_bool(precondition->condition, scope, &holds, error);
+    if (status != ESP_OK) {
+        error_prefix(error, "%s: precondition", problem->name);
+        return status;
+    }
+    if (holds)
+        return ESP_OK;
+    char values[200];
+    expr_describe_values(precondition->condition, scope, values, sizeof values);
+    if (precondition->message)
+        return error_set(error, ESP_INVALID, "%s: %s (found %s)", problem->name, precondition->message,
+                         values);
+    return error_set(error, ESP_INVALID, "%s: expected %s, found %s", problem->name,
+                     expr_text(precondition->condition), values);
+}
+
+/* Elements and bytes of the array; ESP_INVALID when they overflow. */
+static bool measure(const struct argument *argument, struct shape *shape)
+{
+    uint64_t element = base_type_size(argument->type);
+    shape->count = 1;
+    for (uint32_t d = 0; d < shape->n_dims; d++)
+        if (shape->dims[d] == 0)
+            shape->count = 0; /* whatever the others are, even if their product overflowed */
+    for (uint32_t d = 0; d < shape->n_dims && shape->count; d++)
+        if (__builtin_mul_overflow(shape->count, (uint64_t)shape->dims[d], &shape->count))
+            return false;
+    if (argument->type == TYPE_STRING || argument->type == TYPE_FILE)
+        element = 0;
+    return !__builtin_mul_overflow(shape->count, element, &shape->bytes) && shape->bytes <= INT64_MAX;
+}
+
+static enum esp_status bind_shape(const struct problem *problem, uint32_t index, const struct scope *scope,
+                                  struct shape *shape, struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[index];
+    *shape = (struct shape){.n_dims = argument->n_dims};
+    for (uint32_t d = 0; d < argument->n_dims; d++) {
+        enum esp_status status = expr_eval_size(argument->dims[d], scope, &shape->dims[d], error);
+        if (status != ESP_OK) {
+            error_prefix(error, "%s: dimension %u of %s", problem->name, d + 1, argument->name);
+            return status;
+        }
+    }
+    if (measure(argument, shape))
+        return ESP_OK;
+    char dims[PROBLEM_MAX_DIMS * 24] = "";
+    struct text text;
+    text_open(&text, dims, sizeof dims);
+    for (uint32_t d = 0; d < argument->n_dims; d++)
+        text_printf(&text, "%s%" PRId64, d ? " x " : "", shape->dims[d]);
+    return error_set(error, ESP_INVALID, "%s: %s of %s %s has more bytes than 64 bits can count",
+                     problem->name, argument->name, dims, base_type_name(argument->type));
+}
+
+enum esp_status problem_bind(const struct problem *problem, const void *const *values,
+                             struct number *scope_values, struct shape *shapes, struct esp_error *error)
+{
+    const struct scope scope = {scope_values, problem->n_arguments};
+    enum esp_status status = bind_inputs(problem, values, scope_values, error);
+    for (uint32_t i = 0; status == ESP_OK && i < problem->n_preconditions; i++)
+        status = check_precondition(problem, &problem->preconditions[i], &scope, error);
+    /* Work values after the preconditions, so that these speak first about a bad input. */
+    for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
+        if (problem->arguments[i].mode == MODE_WORK && is_number(&problem->arguments[i]))
+            status = bind_default(problem, i, scope_values, error);
+    for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
+        status = bind_shape(problem, i, &scope, &shapes[i], error);
+    return status;
+}
+
+enum esp_status problem_work(const struct problem *problem, const struct number *scope_values, double *flops,
+                             struct esp_error *error)
+{
+    const struct scope scope = {scope_values, problem->n_arguments};
+    *flops = 0;
+    if (!problem->work)
+        return ESP_OK;
+    enum esp_status status = expr_eval_real(problem->work, &scope, flops, error);
+    if (status != ESP_OK)
+        error_prefix(error, "%s: work", problem->name);
+    else if (*flops < 0)
+        *flops = 0; /* a polynomial may dip below 0 for tiny sizes */
+    return status;
+}
+
+enum esp_status problem_memory(const struct problem *problem, const struct number *scope_values,
+                               uint64_t *bytes, struct esp_error *error)
+{
+    const struct scope scope = {scope_values, problem->n_arguments};
+    *bytes = 0;
+    if (!problem->memory)
+        return ESP_OK;
+    double real;
+    enum esp_status status = expr_eval_real(problem->memory, &scope, &real, error);
+    if (status == ESP_OK && real >= 0x1p63)
+        status = error_set(error, ESP_INVALID, "%s: %g bytes are more than 64 bits can count",
+                           expr_text(problem->memory), real);
+    if (status != ESP_OK)
+        error_prefix(error, "%s: memory", problem->name);
+    else if (real > 0)
+        *bytes = (uint64_t)ceil(real);
+    return status;
+}
+
+enum esp_status problem_call_failure(const struct implementation *implementation, const struct scope *scope,
+                                     const struct error_clause **clause, struct esp_error *error)
+{
+    *clause = NULL;
+    for (uint32_t i = 0; i < implementation->n_errors; i++) {
+        bool holds;
+        enum esp_status status = expr_eval_bool(implementation->errors[i].condition, scope, &holds, error);
+        if (status != ESP_OK)
+            return status;
+        if (holds) {
+            *clause = &implementation->errors[i];
+            return ESP_OK;
+        }
+    }
+    return ESP_OK;
+}
+
+static void write_value(struct text *text, const struct expr *expr, const struct scope *scope)
+{
+    struct number value;
+    if (expr_eval(expr, scope, &value, NULL) != ESP_OK)
+        text_put(text, "?");
+    else if (value.kind == NUMBER_REAL)
+        text_printf(text, "%g", value.real);
+    else if (expr->kind == EXPR_NAME && expr->names_character && value.integer > ' ' && value.integer < 0x7f)
+        text_printf(text, "%c", (int)value.integer);
+    else
+        text_printf(text, "%" PRId64, value.integer);
+}
+
+void problem_error_text(const struct error_clause *clause, const struct scope *scope, char *text, size_t size)
+{
+    struct text writer;
+    text_open(&writer, text, size);
+    uint32_t n = 0;
+    for (const char *at = clause->message; *at; at++) {
+        bool doubled = (*at == '{' || *at == '}') && at[1] == *at;
+        if (*at != '{' || doubled) {
+            text_put_bytes(&writer, at, 1);
+            at += doubled;
+            continue;
+        }
+        write_value(&writer, clause->embedded[n++], scope);
+        at = strchr(at, '}');
+    }
+}

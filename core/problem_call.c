@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Implementations: the call that is made, and what its results mean.
+ */
+#include "core/problem_parser.h"
+
+#include <string.h>
+
+bool parser_end_implementation(struct parser *parser)
+{
+    struct implementation *implementation = parser->implementation;
+    if (!implementation)
+        return true;
+    if (!implementation->symbol)
+        return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+                          "the implementation '%s' has no call: expected a line with 'fortran' or 'c'",
+                          implementation->name);
+    implementation->errors =
+        parser_keep(parser, parser->errors, implementation->n_errors, sizeof *implementation->errors);
+    return implementation->errors != NULL;
+}
+
+bool parser_implementation(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct problem *problem = parser->problem;
+    uint32_t offset = lexer->token.offset;
+    if (!parser_end_implementation(parser))
+        return false;
+    if (problem->n_implementations == MAX_IMPLEMENTATIONS)
+        return lexer_fail(lexer, offset, "a problem has at most %d implementations", MAX_IMPLEMENTATIONS);
+    struct implementation *implementation = &parser->implementations[problem->n_implementations];
+    *implementation = (struct implementation){.line = lexer->token.line};
+    if (!parser_name(parser, "the name of the implementation", &implementation->name))
+        return false;
+    for (uint32_t i = 0; i < problem->n_implementations; i++)
+        if (strcmp(parser->implementations[i].name, implementation->name) == 0)
+            return lexer_fail(lexer, offset, "there is an implementation '%s' already in line %u",
+                              implementation->name, parser->implementations[i].line);
+    problem->n_implementations++;
+    parser->implementation = implementation;
+    return true;
+}
+
+/* The argument named at the lexer's token, or -1. */
+static int argument_here(const struct parser *parser)
+{
+    for (uint32_t i = 0; i < parser->problem->n_arguments; i++)
+        if (lexer_at_name(&parser->lexer, parser->arguments[i].name))
+            return (int)i;
+    return -1;
+}
+
+/* A value that the routine gives back beside the arguments of the problem; named for error clauses. */
+static bool new_result(struct parser *parser, enum base_type type, struct call_parameter *parameter)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct implementation *implementation = parser->implementation;
+    uint32_t offset = lexer->token.offset;
+    if (argument_here(parser) >= 0)
+        return lexer_expected(lexer, "a new name for a result",
+                              "this is an argument, write it without 'out'");
+    if (type > TYPE_DOUBLE)
+        return lexer_fail(lexer, offset, "a result is a number, not a %s", base_type_name(type));
+    if (implementation->n_results == PROBLEM_MAX_RESULTS)
+        return lexer_fail(lexer, offset, "a call has at most %d results", PROBLEM_MAX_RESULTS);
+    *parameter = (struct call_parameter){.kind = PARAMETER_RESULT, .type = type};
+    if (!parser_name(parser, "the name of a result", &parameter->name))
+        return false;
+    for (uint32_t i = 0; i < implementation->n_results; i++)
+        if (strcmp(parser->results[i], parameter->name) == 0)
+            return lexer_fail(lexer, offset, "there is a result '%s' already", parameter->name);
+    parameter->result_index = parser->problem->n_arguments + implementation->n_results;
+    parser->results[implementation->n_results++] = parameter->name;
+    return true;
+}
+
+static bool read_result_parameter(struct parser *parser, struct call_parameter *parameter)
+{
+    enum base_type type = TYPE_INT;
+    bool is_type;
+    return lexer_advance(&parser->lexer) && parser_type(parser, &type, &is_type) &&
+           new_result(parser, type, parameter);
+}
+
+/* As what an expression without a type before it is passed; false: as an int would lose something. */
+static bool natural_type(const struct parser *parser, const struct expr *value, enum base_type *type)
+{
+    *type = TYPE_INT;
+    if (value->kind == EXPR_CHARACTER)
+        *type = TYPE_CHAR;
+    if (value->kind == EXPR_REAL)
+        return false;
+    if (value->kind == EXPR_NAME) {
+        enum base_type named = parser->arguments[value->index].type;
+        return named != TYPE_FLOAT && named != TYPE_DOUBLE;
+    }
+    if (value->kind == EXPR_FUNCTION && (value->code == FUNCTION_LOG2 || value->code == FUNCTION_SQRT))
+        return false;
+    if (value->kind == EXPR_FUNCTION && (value->code == FUNCTION_CEIL || value->code == FUNCTION_FLOOR))
+        return true;
+    enum base_type ignored;
+    for (unsigned i = 0; i < value->n_operands; i++)
+        if (!natural_type(parser, value->operands[i], &ignored))
+            return false;
+    return true;
+}
+
+/* [TYPE] expression; a plain name is the argument itself. */
+static bool read_value_parameter(struct parser *parser, struct call_parameter *parameter)
+{
+    struct lexer *lexer = &parser->lexer;
+    uint32_t offset = lexer->token.offset;
+    struct name_list names = {.last = &names.first};
+    enum base_type type;
+    bool is_type;
+    if (!parser_type(parser, &type, &is_type))
+        return false;
+    if (is_type && (type == TYPE_STRING || type == TYPE_FILE))
+        return lexer_fail(lexer, offset, "an expression cannot be passed as a %s", base_type_name(type));
+    int index = is_type ? -1 : argument_here(parser);
+    if (!expr_read(lexer, parser->arena, &names, &parameter->value))
+        return false;
+    if (index >= 0 && parameter->value->kind == EXPR_NAME) {
+        const struct argument *argument = &parser->arguments[index];
+        parameter->argument = (uint32_t)index;
+        parameter->type = argument->type;
+        if (argument->mode != MODE_WORK || argument->n_dims) {
+            parameter->kind = PARAMETER_ARGUMENT;
+            parameter->value = NULL;
+            return true;
+        }
+    }
+    parameter->kind = PARAMETER_VALUE;
+    if (!parser_resolve(parser, lexer, names.first, USAGE_CALL, 0))
+        return false;
+    if (is_type)
+        parameter->type = type;
+    else if (parameter->value->kind != EXPR_NAME && !natural_type(parser, parameter->value, &parameter->type))
+        return lexer_fail(lexer, offset, "the real value %s needs a type: write float %s or double %s",
+                          expr_text(parameter->value), expr_text(parameter->value),
+                          expr_text(parameter->value));
+    return true;
+}
+
+/* `out` before a name makes a result; an argument cannot be called `out`. */
+static bool read_parameter(struct parser *parser, struct call_parameter *parameter)
+{
+    if (lexer_at_name(&parser->lexer, "out"))
+        return read_result_parameter(parser, parameter);
+    return read_value_parameter(parser, parameter);
+}
+
+static bool read_parameters(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct implementation *implementation = parser->implementation;
+    struct call_parameter parameters[PROBLEM_MAX_PARAMETERS] = {{0}};
+    uint32_t n = 0;
+    if (!lexer_take_symbol(lexer, '(', "'(' before the parameters of the routine"))
+        return false;
+    while (!lexer_at_symbol(lexer, ')') || n > 0) {
+        if (n == PROBLEM_MAX_PARAMETERS)
+            return lexer_fail(lexer, lexer->token.offset, "a routine has at most %d parameters",
+                              PROBLEM_MAX_PARAMETERS);
+        if (!read_parameter(parser, &parameters[n++]))
+            return false;
+        if (!lexer_at_symbol(lexer, ','))
+            break;
+        if (!lexer_advance(lexer))
+            return false;
+    }
+    implementation->parameters = parser_keep(parser, parameters, n, sizeof *parameters);
+    implementation->n_parameters = n;
+    return implementation->parameters && lexer_take_symbol(lexer, ')', "an operator, ',' or ')'");
+}
+
+/* `name =` before the symbol: an output scalar of the problem, or a new int result. */
+static bool read_returned(struct parser *parser, struct lexer at_name)
+{
+    struct implementation *implementation = parser->implementation;
+    struct lexer after_equal = parser->lexer;
+    parser->lexer = at_name;
+    implementation->returns = true;
+    int index = argument_here(parser);
+    if (index >= 0) {
+        const struct argument *argument = &parser->arguments[index];
+        if (argument->mode != MODE_OUT || argument->n_dims || !base_type_size(argument->type) ||
+            argument->type > TYPE_DOUBLE_COMPLEX)
+            return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+                              "'%s' cannot take what the routine returns: expected an 'out' scalar",
+                              argument->name);
+        implementation->result = (struct call_parameter){
+            .kind = PARAMETER_ARGUMENT, .argument = (uint32_t)index, .type = argument->type};
+    } else if (!new_result(parser, TYPE_INT, &implementation->result)) {
+        return false;
+    }
+    parser->lexer = after_equal;
+    return true;
+}
+
+static bool read_symbol(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct lexer at_name = *lexer;
+    const char *symbol;
+    if (lexer->token.kind != TOKEN_NAME)
+        return lexer_expected(lexer, "the symbol of a routine", NULL);
+    if (!(symbol = lexer_token_text(lexer, parser->arena)) || !lexer_advance(lexer))
+        return false;
+    if (lexer_at_symbol(lexer, '=')) {
+        if (!lexer_advance(lexer) || !read_returned(parser, at_name))
+            return false;
+        if (lexer->token.kind != TOKEN_NAME)
+            return lexer_expected(lexer, "the symbol of a routine", NULL);
+        if (!(symbol = lexer_token_text(lexer, parser->arena)) || !lexer_advance(lexer))
+            return false;
+    }
+    parser->implementation->symbol = symbol;
+    return true;
+}
+
+static bool read_library(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    parser->implementation->library = "";
+    if (!lexer_at_name(lexer, "in"))
+        return lexer_at_line_end(lexer) || lexer_expected(lexer, "'in LIBRARY' or the end of the line", NULL);
+    if (!lexer_advance(lexer) || !lexer_reread_word(lexer, false))
+        return false;
+    if (lexer->token.kind != TOKEN_NAME && lexer->token.kind != TOKEN_STRING)
+        return lexer_expected(lexer, "the name of a library, as liblapack.so.3", NULL);
+    parser->implementation->library = lexer_token_text(lexer, parser->arena);
+    return parser->implementation->library && lexer_advance(lexer);
+}
+
+/* An output that no call fills would reach the caller as whatever was in memory. */
+static bool check_outputs(struct parser *parser, uint32_t offset)
+{
+    const struct implementation *implementation = parser->implementation;
+    for (uint32_t i = 0; i < parser->problem->n_arguments; i++) {
+        const struct argument *argument = &parser->arguments[i];
+        bool passed = !argument_is_output(argument) ||
+                      (implementation->returns && implementation->result.kind == PARAMETER_ARGUMENT &&
+                       implementation->result.argument == i);
+        for (uint32_t p = 0; p < implementation->n_parameters && !passed; p++)
+            passed = implementation->parameters[p].kind == PARAMETER_ARGUMENT &&
+                     implementation->parameters[p].argument == i;
+        if (!passed)
+            return lexer_fail(&parser->lexer, offset, "the output '%s' is not among the parameters of %s()",
+                              argument->name, implementation->symbol);
+    }
+    return true;
+}
+
+bool parser_call(struct parser *parser, enum convention convention)
+{
+    uint32_t offset = parser->lexer.token.offset;
+    if (parser->implementation->symbol)
+        return lexer_fail(&parser->lexer, offset, "the implementation '%s' has a call already: %s()",
+                          parser->implementation->name, parser->implementation->symbol);
+    parser->implementation->convention = convention;
+    return read_symbol(parser) && read_parameters(parser) && read_library(parser) &&
+           check_outputs(parser, offset);
+}
+
+/* One {expression} of a message; *at stands behind the brace and moves behind the closing one. */
+static bool read_embedded(struct parser *parser, const char **at, uint32_t offset, struct expr **expr)
+{
+    const char *end = strchr(*at, '}');
+    if (!end)
+        return lexer_fail(&parser->lexer, offset, "'{' without '}' in a message (write {{ for a brace)");
+    struct lexer inner;
+    struct name_list names = {.last = &names.first};
+    if (!lexer_open_inner(&inner, *at, (size_t)(end - *at), &parser->lexer, offset) ||
+        !expr_read(&inner, parser->arena, &names, expr))
+        return false;
+    if (inner.token.kind != TOKEN_END)
+        return lexer_expected(&inner, "an operator or '}'", NULL);
+    *at = end + 1;
+    return parser_resolve(parser, &inner, names.first, USAGE_ERROR, 0);
+}
+
+static bool read_message(struct parser *parser, struct error_clause *clause)
+{
+    uint32_t offset = parser->lexer.token.offset;
+    struct expr *embedded[MAX_EMBEDDED];
+    uint32_t n = 0;
+    if (parser->lexer.token.length - 2 > MAX_MESSAGE)
+        return lexer_fail(&parser->lexer, offset, "a text here has at most %d bytes, this one has %u",
+                          MAX_MESSAGE, parser->lexer.token.length - 2);
+    if (!(clause->message = lexer_token_text(&parser->lexer, parser->arena)))
+        return false;
+    for (const char *at = clause->message; *at;) {
+        char c = *at++;
+        if ((c == '{' || c == '}') && *at == c) {
+            at++;
+        } else if (c == '}') {
+            return lexer_fail(&parser->lexer, offset, "'}' without '{' in a message (write }} for a brace)");
+        } else if (c == '{') {
+            if (n == MAX_EMBEDDED)
+                return lexer_fail(&parser->lexer, offset, "a message has at most %d expressions",
+                                  MAX_EMBEDDED);
+            if (!read_embedded(parser, &at, offset, &embedded[n++]))
+                return false;
+        }
+    }
+    clause->n_embedded = n;
+    clause->embedded = parser_keep(parser, embedded, n, sizeof *embedded);
+    return clause->embedded && lexer_advance(&parser->lexer);
+}
+
+bool parser_error_clause(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    struct implementation *implementation = parser->implementation;
+    if (!implementation->symbol)
+        return lexer_fail(lexer, lexer->token.offset,
+                          "'error' belongs behind the call ('fortran' or 'c') it is about");
+    if (implementation->n_errors == MAX_ERROR_CLAUSES)
+        return lexer_fail(lexer, lexer->token.offset, "an implementation has at most %d error clauses",
+                          MAX_ERROR_CLAUSES);
+    struct error_clause *clause = &parser->errors[implementation->n_errors++];
+    struct name_list names = {.last = &names.first};
+    if (!expr_read(lexer, parser->arena, &names, &clause->condition) ||
+        !parser_resolve(parser, lexer, names.first, USAGE_ERROR, 0))
+        return false;
+    if (lexer->token.kind != TOKEN_STRING)
+        return lexer_expected(lexer, "an operator or a message in quotes", NULL);
+    return read_message(parser, clause);
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/problem_parser.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A clause is told by the first word of its line. */
+enum part { PART_PROBLEM, PART_SIGNATURE, PART_IMPLEMENTATION };
+
+struct clause {
+    const char *name;
+    enum part part;
+    bool once; /* at most one in a problem */
+    bool (*read)(struct parser *parser);
+};
+
+static bool read_text(struct parser *parser, size_t most, const char *what, const char **text)
+{
+    const struct token *token = &parser->lexer.token;
+    if (token->kind != TOKEN_STRING)
+        return lexer_expected(&parser->lexer, what, NULL);
+    if (token->length - 2 > most)
+        return lexer_fail(&parser->lexer, token->offset, "a text here has at most %zu bytes, this one has %u",
+                          most, token->length - 2);
+    *text = lexer_token_text(&parser->lexer, parser->arena);
+    return *text && lexer_advance(&parser->lexer);
+}
+
+static bool read_problem(struct parser *parser)
+{
+    struct problem *problem = arena_alloc(parser->arena, sizeof *problem);
+    if (!problem)
+        return lexer_no_memory(&parser->lexer);
+    problem->line = parser->lexer.line;
+    problem->file = parser->file;
+    problem->idempotent = true;
+    problem->text = problem->gams = "";
+    problem->arguments = parser->arguments;
+    problem->preconditions = parser->preconditions;
+    problem->implementations = parser->implementations;
+    parser->problem = problem;
+    parser->implementation = NULL;
+    parser->pending = NULL;
+    parser->last_pending = &parser->pending;
+    memset(parser->clause_line, 0, sizeof parser->clause_line);
+    return parser_name(parser, "the name of the problem", &problem->name) &&
+           read_text(parser, MAX_TITLE, "the title of the problem in quotes", &problem->title);
+}
+
+static bool read_description(struct parser *parser)
+{
+    const char *text;
+    if (!read_text(parser, PROBLEM_MAX_TEXT, "a text in quotes", &text))
+        return false;
+    const char *before = parser->problem->text;
+    if (!*before) {
+        parser->problem->text = text;
+        return true;
+    }
+    /* Several text clauses are lines of one text. */
+    size_t n = strlen(before);
+    char *both = arena_alloc(parser->arena, n + strlen(text) + 2);
+    if (!both)
+        return lexer_no_memory(&parser->lexer);
+    memcpy(both, before, n);
+    both[n] = '\n';
+    strcpy(both + n + 1, text);
+    parser->problem->text = both;
+    return true;
+}
+
+static bool read_gams(struct parser *parser)
+{
+    if (parser->lexer.token.kind != TOKEN_NAME || parser->lexer.token.length > 16)
+        return lexer_expected(&parser->lexer, "a GAMS class, as D2a1", NULL);
+    parser->problem->gams = lexer_token_text(&parser->lexer, parser->arena);
+    return parser->problem->gams && lexer_advance(&parser->lexer);
+}
+
+static bool read_in(struct parser *parser)
+{
+    return parser_declare(parser, MODE_IN);
+}
+
+static bool read_out(struct parser *parser)
+{
+    return parser_declare(parser, MODE_OUT);
+}
+
+static bool read_inout(struct parser *parser)
+{
+    return parser_declare(parser, MODE_INOUT);
+}
+
+/* `work double w[n]` declares a work array, `work 2*n` tells the cost: types are reserved words. */
+static bool read_work(struct parser *parser)
+{
+    enum base_type type;
+    bool is_type;
+    struct lexer before = parser->lexer;
+    if (!parser_type(parser, &type, &is_type))
+        return false;
+    parser->lexer = before;
+    if (is_type)
+        return parser_declare(parser, MODE_WORK);
+    if (parser->problem->work)
+        return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+                          "'work' was given already in this problem");
+    return parser_expression(parser, USAGE_COST, &parser->problem->work);
+}
+
+static bool read_memory(struct parser *parser)
+{
+    return parser_expression(parser, USAGE_COST, &parser->problem->memory);
+}
+
+static bool read_idempotent(struct parser *parser)
+{
+    bool yes = lexer_at_name(&parser->lexer, "yes");
+    if (!yes && !lexer_at_name(&parser->lexer, "no"))
+        return lexer_expected(&parser->lexer, "yes or no", NULL);
+    parser->problem->idempotent = yes;
+    return lexer_advance(&parser->lexer);
+}
+
+static bool read_require(struct parser *parser)
+{
+    struct problem *problem = parser->problem;
+    uint32_t first = problem->n_preconditions;
+    for (;;) {
+        if (problem->n_preconditions == MAX_PRECONDITIONS)
+            return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+                              "a problem has at most %d preconditions", MAX_PRECONDITIONS);
+        struct precondition *precondition = &parser->preconditions[problem->n_preconditions++];
+        precondition->message = NULL;
+        if (!parser_expression(parser, USAGE_REQUIRE, &precondition->condition))
+            return false;
+        if (!lexer_at_symbol(&parser->lexer, ','))
+            break;
+        if (!lexer_advance(&parser->lexer))
+            return false;
+    }
+    if (lexer_at_line_end(&parser->lexer))
+        return true;
+    const char *message;
+    if (!read_text(parser, MAX_MESSAGE, "an operator, ',', a message in quotes or the end of the line",
+                   &message))
+        return false;
+    for (; first < problem->n_preconditions; first++)
+        parser->preconditions[first].message = message;
+    return true;
+}
+
+static bool read_fortran(struct parser *parser)
+{
+    return parser_call(parser, CONVENTION_FORTRAN);
+}
+
+static bool read_c(struct parser *parser)
+{
+    return parser_call(parser, CONVENTION_C);
+}
+
+static const struct clause clauses[] = {
+    {"problem", PART_PROBLEM, false, read_problem},
+    {"text", PART_SIGNATURE, false, read_description},
+    {"gams", PART_SIGNATURE, true, read_gams},
+    {"in", PART_SIGNATURE, false, read_in},
+    {"out", PART_SIGNATURE, false, read_out},
+    {"inout", PART_SIGNATURE, false, read_inout},
+    {"require", PART_SIGNATURE, false, read_require},
+    {"work", PART_SIGNATURE, false, read_work},
+    {"memory", PART_SIGNATURE, true, read_memory},
+    {"idempotent", PART_SIGNATURE, true, read_idempotent},
+    {"implementation", PART_SIGNATURE, false, parser_implementation},
+    {"fortran", PART_IMPLEMENTATION, false, read_fortran},
+    {"c", PART_IMPLEMENTATION, false, read_c},
+    {"error", PART_IMPLEMENTATION, false, parser_error_clause},
+};
+#define N_CLAUSES (sizeof clauses / sizeof *clauses)
+_Static_assert(N_CLAUSES <= sizeof((struct parser *)0)->clause_line / sizeof(unsigned),
+               "a line for each clause");
+
+void *parser_keep(struct parser *parser, const void *items, size_t n, size_t size)
+{
+    void *kept = arena_memdup(parser->arena, items, n * size);
+    if (!kept)
+        lexer_no_memory(&parser->lexer);
+    return kept;
+}
+
+static bool add_problem(struct parser *parser, struct problem *problem)
+{
+    if (parser->n_problems == parser->size_problems) {
+        size_t size = parser->size_problems ? 2 * parser->size_problems : 8;
+        struct problem **larger = realloc(parser->problems, size * sizeof(struct problem *));
+        if (!larger)
+            return lexer_no_memory(&parser->lexer);
+        parser->problems = larger;
+        parser->size_problems = size;
+    }
+    parser->problems[parser->n_problems++] = problem;
+    return true;
+}
+
+/* The signature is complete where the first implementation, the next problem or the text's end is. */
+static bool end_signature(struct parser *parser)
+{
+    return parser_resolve_pending(parser) && parser_write_source(parser);
+}
+
+static bool end_problem(struct parser *parser)
+{
+    struct problem *problem = parser->problem;
+    if (!problem)
+        return true;
+    if (problem->n_implementations == 0 ? !end_signature(parser) : !parser_end_implementation(parser))
+        return false;
+    problem->arguments =
+        parser_keep(parser, parser->arguments, problem->n_arguments, sizeof *problem->arguments);
+    problem->preconditions =
+        parser_keep(parser, parser->preconditions, problem->n_preconditions, sizeof *problem->preconditions);
+    problem->implementations = parser_keep(parser, parser->implementations, problem->n_implementations,
+                                           sizeof *problem->implementations);
+    if (!problem->arguments || !problem->preconditions || !problem->implementations)
+        return false;
+    parser->problem = NULL;
+    return add_problem(parser, problem);
+}
+
+/* The words a line may begin with where the parser is. */
+static bool expected_clause(struct parser *parser)
+{
+    if (!parser->problem) {
+        static const char *const only[] = {"problem"};
+        return lexer_expected_word(&parser->lexer, "'problem'", only, 1);
+    }
+    const char *words[N_CLAUSES];
+    for (size_t i = 0; i < N_CLAUSES; i++)
+        words[i] = clauses[i].name;
+    return lexer_expected_word(&parser->lexer,
+                               parser->implementation
+                                   ? "'fortran', 'c', 'error', 'implementation' or 'problem'"
+                                   : "a clause (in, out, inout, work, require, ...)",
+                               words, N_CLAUSES);
+}
+
+static bool clause_fits(struct parser *parser, const struct clause *clause)
+{
+    const struct lexer *lexer = &parser->lexer;
+    if (clause->part == PART_PROBLEM)
+        return true;
+    if (!parser->problem)
+        return lexer_expected(lexer, "'problem'", "a description begins with: problem NAME \"title\"");
+    bool starts = clause->read == parser_implementation;
+    if (clause->part == PART_IMPLEMENTATION && !parser->implementation)
+        return lexer_fail(lexer, lexer->token.offset, "'%s' belongs behind an 'implementation NAME' line",
+                          clause->name);
+    if (clause->part == PART_SIGNATURE && parser->implementation && !starts)
+        return lexer_fail(lexer, lexer->token.offset, "'%s' belongs before the first implementation",
+                          clause->name);
+    unsigned *line = &parser->clause_line[clause - clauses];
+    if (clause->once && *line)
+        return lexer_fail(lexer, lexer->token.offset, "'%s' was given already in line %u", clause->name,
+                          *line);
+    *line = lexer->token.line;
+    return true;
+}
+
+static bool read_clause(struct parser *parser)
+{
+    size_t i = 0;
+    while (i < N_CLAUSES && !lexer_at_name(&parser->lexer, clauses[i].name))
+        i++;
+    if (i == N_CLAUSES)
+        return expected_clause(parser);
+    const struct clause *clause = &clauses[i];
+    if (!clause_fits(parser, clause))
+        return false;
+    if (clause->part == PART_PROBLEM && !end_problem(parser))
+        return false;
+    if (clause->read == parser_implementation && !parser->implementation && !end_signature(parser))
+        return false;
+    if (!lexer_advance(&parser->lexer) || !clause->read(parser))
+        return false;
+    if (!lexer_at_line_end(&parser->lexer))
+        return lexer_expected(&parser->lexer, "the end of the line", NULL);
+    return parser->lexer.token.kind == TOKEN_END || lexer_advance(&parser->lexer);
+}
+
+/* Bounds what one problem takes, however many a file holds. */
+static bool check_extent(struct parser *parser, uint32_t *start, const struct problem *before)
+{
+    if (parser->problem != before)
+        *start = parser->lexer.token.offset;
+    if (parser->lexer.token.offset - *start <= PROBLEM_MAX_TEXT)
+        return true;
+    return lexer_fail(&parser->lexer, *start, "the description of one problem has at most %d bytes",
+                      PROBLEM_MAX_TEXT);
+}
+
+bool parser_read(struct parser *parser, const char *text, size_t length, struct esp_error *error)
+{
+    parser->problem = NULL;
+    parser->implementation = NULL;
+    if (length > PROBLEM_MAX_FILE) {
+        error_set(error, ESP_SYNTAX, "%s: a description file has at most %d bytes, this one has %zu",
+                  parser->file, PROBLEM_MAX_FILE, length);
+        return false;
+    }
+    if (!lexer_open(&parser->lexer, text, length, parser->file, error))
+        return false;
+    uint32_t start = 0;
+    while (parser->lexer.token.kind != TOKEN_END) {
+        const struct problem *before = parser->problem;
+        if (!read_clause(parser) || !check_extent(parser, &start, before))
+            return false;
+    }
+    if (!parser->problem)
+        return lexer_expected(&parser->lexer, "'problem'",
+                              "a description begins with: problem NAME \"title\"");
+    return end_problem(parser);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the parser of problem descriptions: what its files share.
+ *
+ * A clause is one row in the table of problem_parse.c; functions return false with *error filled.
+ */
+#ifndef CORE_PROBLEM_PARSER_H
+#define CORE_PROBLEM_PARSER_H
+
+#include "core/expr_tree.h"
+#include "core/problem.h"
+
+#define MAX_TITLE           200
+#define MAX_MESSAGE         1000
+#define MAX_PRECONDITIONS   64
+#define MAX_IMPLEMENTATIONS 16
+#define MAX_ERROR_CLAUSES   64
+#define MAX_EMBEDDED        16
+
+/* Where an expression stands decides which names it may use. */
+enum usage {
+    USAGE_DIMENSION,
+    USAGE_DEFAULT, /* of the argument `owner`: names declared before it */
+    USAGE_REQUIRE,
+    USAGE_COST,
+    USAGE_CALL,
+    USAGE_ERROR /* results and output scalars too */
+};
+
+/* An expression of the signature whose names wait until all arguments are declared. */
+struct pending {
+    struct pending *next;
+    struct expr *names;
+    enum usage usage;
+    uint32_t owner;
+};
+
+struct parser {
+    struct lexer lexer;
+    struct arena *arena;
+    const char *file; /* in the arena */
+
+    struct problem **problems; /* growing, malloc'd */
+    size_t n_problems, size_problems;
+
+    /* The problem being read. */
+    struct problem *problem;
+    unsigned clause_line[16]; /* by row of the clause table: where it was given, 0: not yet */
+    struct pending *pending, **last_pending;
+    struct argument arguments[PROBLEM_MAX_ARGUMENTS];
+    struct precondition preconditions[MAX_PRECONDITIONS];
+    struct implementation implementations[MAX_IMPLEMENTATIONS];
+
+    /* The implementation being read (the newest of the problem), or NULL. */
+    struct implementation *implementation;
+    struct error_clause errors[MAX_ERROR_CLAUSES];
+    const char *results[PROBLEM_MAX_RESULTS]; /* names of its PARAMETER_RESULTs */
+
+    char scratch[PROBLEM_MAX_TEXT];
+};
+
+/* The type named at the lexer's token; false without an error when there is none. */
+bool parser_type(struct parser *parser, enum base_type *type, bool *found);
+
+/* A name that an argument or result may have. The lexer stands behind it afterwards. */
+bool parser_name(struct parser *parser, const char *what, const char **name);
+
+/* Reads an expression of the signature; its names are resolved by parser_resolve_pending(). */
+bool parser_expression(struct parser *parser, enum usage usage, struct expr **expr);
+bool parser_resolve_pending(struct parser *parser);
+/* Gives names their index now. `lexer` is where messages point to. */
+bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *names, enum usage usage,
+                    uint32_t owner);
+
+/* mode TYPE name[dims] ..., ...; the lexer stands on the type. */
+bool parser_declare(struct parser *parser, enum argument_mode mode);
+
+/* implementation NAME / [result =] symbol(parameters) in library / error condition "message";
+ * the lexer stands behind the keyword. */
+bool parser_implementation(struct parser *parser);
+bool parser_call(struct parser *parser, enum convention convention);
+bool parser_error_clause(struct parser *parser);
+/* Ends the implementation being read, if any. */
+bool parser_end_implementation(struct parser *parser);
+
+/* Copies n items of `size` bytes into the arena. NULL with *error filled; n may be 0. */
+void *parser_keep(struct parser *parser, const void *items, size_t n, size_t size);
+
+/* Fills problem->source and digest. */
+bool parser_write_source(struct parser *parser);
+
+/* Reads one text into a parser whose file, arena are set; problems are appended. */
+bool parser_read(struct parser *parser, const char *text, size_t length, struct esp_error *error);
+
+#endif

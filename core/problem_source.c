@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The canonical text of a signature: what agents and clients receive instead of the file.
+ */
+#include "core/problem_parser.h"
+
+static void write_quoted(struct text *text, const char *string)
+{
+    text_put(text, "\"");
+    for (const char *at = string; *at; at++) {
+        if (*at == '\n')
+            text_put(text, "\\n");
+        else if (*at == '"' || *at == '\\')
+            text_put_bytes(text, *at == '"' ? "\\\"" : "\\\\", 2);
+        else
+            text_put_bytes(text, at, 1);
+    }
+    text_put(text, "\"");
+}
+
+static void write_argument(struct text *text, const struct argument *argument)
+{
+    text_put(text, argument_mode_name(argument->mode));
+    text_put(text, " ");
+    text_put(text, base_type_name(argument->type));
+    text_put(text, " ");
+    text_put(text, argument->name);
+    for (uint32_t d = 0; d < argument->n_dims; d++) {
+        text_put(text, d ? ", " : "[");
+        expr_write(argument->dims[d], text);
+    }
+    if (argument->n_dims)
+        text_put(text, "]");
+    for (unsigned bit = 0; property_name(bit); bit++)
+        if (argument->properties & (1U << bit)) {
+            text_put(text, " ");
+            text_put(text, property_name(bit));
+        }
+    if (argument->initial) {
+        text_put(text, " = ");
+        expr_write(argument->initial, text);
+    }
+    if (*argument->text) {
+        text_put(text, " ");
+        write_quoted(text, argument->text);
+    }
+    text_put(text, "\n");
+}
+
+static void write_expression(struct text *text, const char *clause, const struct expr *expr)
+{
+    if (!expr)
+        return;
+    text_put(text, clause);
+    text_put(text, " ");
+    text_put(text, expr_text(expr));
+    text_put(text, "\n");
+}
+
+static void write_precondition(struct text *text, const struct precondition *precondition)
+{
+    text_put(text, "require ");
+    text_put(text, expr_text(precondition->condition));
+    if (precondition->message) {
+        text_put(text, " ");
+        write_quoted(text, precondition->message);
+    }
+    text_put(text, "\n");
+}
+
+static void write_problem(struct text *text, const struct problem *problem)
+{
+    text_put(text, "problem ");
+    text_put(text, problem->name);
+    text_put(text, " ");
+    write_quoted(text, problem->title);
+    text_put(text, "\n");
+    if (*problem->text) {
+        text_put(text, "text ");
+        write_quoted(text, problem->text);
+        text_put(text, "\n");
+    }
+    if (*problem->gams) {
+        text_put(text, "gams ");
+        text_put(text, problem->gams);
+        text_put(text, "\n");
+    }
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        write_argument(text, &problem->arguments[i]);
+    for (uint32_t i = 0; i < problem->n_preconditions; i++)
+        write_precondition(text, &problem->preconditions[i]);
+    write_expression(text, "work", problem->work);
+    write_expression(text, "memory", problem->memory);
+    if (!problem->idempotent)
+        text_put(text, "idempotent no\n");
+}
+
+bool parser_write_source(struct parser *parser)
+{
+    struct problem *problem = parser->problem;
+    struct text text;
+    text_open(&text, parser->scratch, sizeof parser->scratch);
+    write_problem(&text, problem);
+    if (text.length >= text.size)
+        return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+                          "the signature of '%s' takes more than %d bytes in its canonical form",
+                          problem->name, PROBLEM_MAX_TEXT - 1);
+    problem->source = parser_keep(parser, parser->scratch, text.length + 1, 1);
+    problem->digest = digest_text(parser->scratch, text.length);
+    return problem->source != NULL;
+}

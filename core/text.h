@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Text written piece by piece into a buffer of fixed size. Like snprintf: what does not fit is
+ * counted and dropped, and the result always ends with NUL.
+ */
+#ifndef CORE_TEXT_H
+#define CORE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct text {
+    char *data;
+    size_t size;   /* of the buffer, > 0 */
+    size_t length; /* of all that was written, dropped parts included; it fits when length < size */
+};
+
+void text_open(struct text *text, char *buffer, size_t size);
+void text_put(struct text *text, const char *piece);
+void text_put_bytes(struct text *text, const char *piece, size_t n);
+void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Spaces until the current line is `column` characters long (UTF-8 counts as characters). */
+void text_pad(struct text *text, size_t column);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+#include "core/problem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct problem_set *shipped;
+
+/* The descriptions of the source tree, wherever the test runs. */
+static int load_shipped(void **state)
+{
+    (void)state;
+    const char *top = getenv("top_srcdir");
+    char path[4096];
+    struct esp_error error;
+    snprintf(path, sizeof path, "%s/problems", top ? top : "..");
+    if (problem_load(path, &shipped, &error) == ESP_OK)
+        return 0;
+    print_error("%s\n", error.text);
+    return 1;
+}
+
+static int drop_shipped(void **state)
+{
+    (void)state;
+    problem_set_destroy(shipped);
+    return 0;
+}
+
+static const struct problem *find(const char *name)
+{
+    const struct problem *problem = problem_find(shipped, name);
+    if (!problem)
+        fail_msg("no problem %s", name);
+    return problem;
+}
+
+static void shipped_problems_are_found_by_name(void **state)
+{
+    (void)state;
+    assert_true(shipped->n_problems >= 19);
+    for (size_t i = 0; i < shipped->n_problems; i++)
+        assert_ptr_equal(problem_find(shipped, shipped->problems[i]->name), shipped->problems[i]);
+    assert_null(problem_find(shipped, "dgesw"));
+    assert_null(problem_find(shipped, ""));
+}
+
+static void every_shipped_problem_is_complete(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < shipped->n_problems; i++) {
+        const struct problem *problem = shipped->problems[i];
+        assert_string_not_equal(problem->title, "");
+        assert_string_not_equal(problem->gams, "");
+        assert_non_null(problem->work);
+        assert_non_null(problem->memory);
+        assert_true(problem->n_preconditions > 0);
+        assert_true(problem->n_implementations > 0);
+        assert_true(problem->idempotent);
+    }
+}
+
+static void canonical_text_reads_back_to_the_same_digest(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < shipped->n_problems; i++) {
+        const struct problem *problem = shipped->problems[i];
+        struct problem_set *again;
+        struct esp_error error;
+        if (problem_parse(problem->source, strlen(problem->source), "canonical", &again, &error) != ESP_OK)
+            fail_msg("%s", error.text);
+        assert_int_equal(again->n_problems, 1);
+        assert_string_equal(again->problems[0]->source, problem->source);
+        assert_true(again->problems[0]->digest == problem->digest);
+        assert_int_equal(again->problems[0]->n_arguments, problem->n_arguments);
+        assert_int_equal(again->problems[0]->n_implementations, 0);
+        problem_set_destroy(again);
+    }
+}
+
+static void dgesv_is_called_as_lapack_wants(void **state)
+{
+    (void)state;
+    const struct implementation *lapack = &find("dgesv")->implementations[0];
+    assert_string_equal(lapack->name, "lapack");
+    assert_int_equal(lapack->convention, CONVENTION_FORTRAN);
+    assert_string_equal(lapack->symbol, "dgesv_");
+    assert_string_equal(lapack->library, "liblapack.so.3");
+    assert_false(lapack->returns);
+    assert_int_equal(lapack->n_parameters, 8);
+    assert_int_equal(lapack->parameters[0].kind, PARAMETER_ARGUMENT);
+    assert_int_equal(lapack->parameters[0].argument, 0);
+    assert_int_equal(lapack->parameters[3].kind, PARAMETER_VALUE);
+    assert_int_equal(lapack->parameters[3].type, TYPE_INT);
+    assert_string_equal(expr_text(lapack->parameters[3].value), "max(1, n)");
+    assert_int_equal(lapack->parameters[7].kind, PARAMETER_RESULT);
+    assert_int_equal(lapack->parameters[7].result_index, 5);
+    assert_string_equal(lapack->parameters[7].name, "info");
+    assert_int_equal(lapack->n_results, 1);
+}
+
+static void ddot_gives_its_value_back(void **state)
+{
+    (void)state;
+    const struct implementation *blas = &find("ddot")->implementations[0];
+    assert_true(blas->returns);
+    assert_int_equal(blas->result.kind, PARAMETER_ARGUMENT);
+    assert_int_equal(blas->result.argument, problem_argument_index(find("ddot"), "dot"));
+    assert_int_equal(blas->result.type, TYPE_DOUBLE);
+}
+
+static void bind_gives_shapes(void **state)
+{
+    (void)state;
+    const struct problem *problem = find("dgesv");
+    int32_t n = 3, nrhs = 2;
+    const void *values[5] = {&n, &nrhs};
+    struct number scope[5];
+    struct shape shapes[5];
+    struct esp_error error;
+    assert_int_equal(problem_bind(problem, values, scope, shapes, &error), ESP_OK);
+    assert_int_equal(shapes[0].n_dims, 0);
+    assert_int_equal(shapes[0].bytes, 4);
+    assert_int_equal(shapes[2].dims[1], 3);
+    assert_int_equal(shapes[2].bytes, 72);
+    assert_int_equal(shapes[3].bytes, 12);
+    assert_int_equal(shapes[4].count, 6);
+    double flops;
+    assert_int_equal(problem_work(problem, scope, &flops, &error), ESP_OK);
+    assert_true(flops > 53.99 && flops < 54.01);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(shipped_problems_are_found_by_name),
+    cmocka_unit_test(every_shipped_problem_is_complete),
+    cmocka_unit_test(canonical_text_reads_back_to_the_same_digest),
+    cmocka_unit_test(dgesv_is_called_as_lapack_wants),
+    cmocka_unit_test(ddot_gives_its_value_back),
+    cmocka_unit_test(bind_gives_shapes),
+};
+
+int main(void)
+{
+    return cmocka_run_group_tests(tests, load_shipped, drop_shipped);
+}
