@@ -7,7 +7,15 @@ esp_missing=
 dnl ESP_MISSING(what, debian-package, purpose)
 AC_DEFUN([ESP_MISSING], [esp_missing="$esp_missing
   $1 ($3): apt-get install $2"
-esp_missing_packages="$esp_missing_packages $2"])
+AS_CASE([" $esp_missing_packages "], [*" $2 "*], [], [esp_missing_packages="$esp_missing_packages $2"])])
+
+dnl pkg-config itself: without it every module would be reported as missing.
+AC_DEFUN([ESP_PKG_CONFIG], [
+PKG_PROG_PKG_CONFIG
+AS_IF([test -z "$PKG_CONFIG"], [AC_MSG_ERROR([
+Espalier needs pkg-config, which tells where libraries are, and did not find it.
+On Debian: apt-get install pkg-config, or everything at once: ./quickstart build
+])])])
 
 dnl ESP_NEED_PACKAGE(VARIABLE, pkg-config module, debian-package, purpose)
 AC_DEFUN([ESP_NEED_PACKAGE], [PKG_CHECK_MODULES([$1], [$2], [], [ESP_MISSING([$2], [$3], [$4])])])

@@ -35,7 +35,7 @@ no_corba() {
 }
 
 orb_is_chosen_by_entry_points() {
-    ! grep -lE '#include "orb/' $(find util core services -name '*.[ch]')
+    ! find util core services -name '*.[ch]' -exec grep -HE '#include "orb/' {} +
 }
 
 cxx_only_in_orb() {
@@ -49,7 +49,7 @@ every_file_has_a_licence() {
         [ -f "$file" ] || continue
         head -n 5 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || { echo "$file"; missing=1; }
     done
-    return $missing
+    return "$missing"
 }
 
 no_file_is_too_long() {
@@ -58,7 +58,7 @@ no_file_is_too_long() {
         lines=$(wc -l <"$file")
         [ "$lines" -le 800 ] || { echo "$file has $lines lines"; long=1; }
     done
-    return $long
+    return "$long"
 }
 
 no_leftovers() {
@@ -67,7 +67,7 @@ no_leftovers() {
 }
 
 library_code_does_not_exit_or_print() {
-    ! grep -nE '(^|[^a-z_>.])(exit|abort|printf|puts|perror)\(' $(find util core services -name '*.c') /dev/null
+    ! find util core services -name '*.c' -exec grep -HnE '(^|[^a-z_>.])(exit|abort|printf|puts|perror)\(' {} +
 }
 
 check "nothing outside idl/, orb/ and bench/ names CORBA" no_corba

@@ -51,3 +51,9 @@ EXTRA_DIST += tests/e2e/harness.sh $(shell_tests) $(e2e_tests)
 shell_tests += tests/check-architecture.t
 unit_tests += tests/unit/test_problem
 tests_unit_test_problem_LDADD = $(UNIT_LIBS)
+
+# Unit tests alone: for builds in which shell tests would measure the sanitizer.
+.PHONY: check-unit
+check-unit: $(check_PROGRAMS)
+	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(unit_tests)'
+shell_tests += tests/check-configure.t

@@ -40,6 +40,15 @@ descendants() {
     done
 }
 
+# Any of the pids is there and not a zombie (those of our own children last until we wait).
+alive() {
+    for pid; do
+        state=$(sed 's/.*) \(.\).*/\1/' "/proc/$pid/stat" 2>/dev/null)
+        case $state in '' | Z) ;; *) return 0 ;; esac
+    done
+    return 1
+}
+
 stop_all() {
     all=''
     for pid in $pids; do
@@ -51,7 +60,7 @@ stop_all() {
     kill $all 2>/dev/null
     i=0
     # shellcheck disable=SC2086
-    while [ $i -lt 50 ] && kill -0 $all 2>/dev/null; do
+    while [ $i -lt 50 ] && alive $all; do
         sleep 0.1
         i=$((i + 1))
     done
