@@ -57,3 +57,8 @@ tests_unit_test_problem_LDADD = $(UNIT_LIBS)
 check-unit: $(check_PROGRAMS)
 	$(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(unit_tests)'
 shell_tests += tests/check-configure.t
+
+# The tables of the configuration files, for tests/check-manual.t.
+check_PROGRAMS += tests/list_settings
+tests_list_settings_LDADD = services/libservices.la
+shell_tests += tests/check-manual.t

@@ -4,10 +4,11 @@
 # What every shell test sources: TAP output, a private folder that goes away, daemons that do too.
 #
 #   . "$top_srcdir/tests/e2e/harness.sh"
-#   start agent espalier-agent --config "$work/ma.conf"
+#   start agent espalier-agent --foreground "$work/agent.conf"
 #   check "the tree shows the server" tree_has SeD1
 #   finish
 #
+# Variables of the harness begin with tap_, n_ or pid; functions of a test may use every other name.
 # $work is the private folder (and $HOME and the current one), $log is where the last checked command wrote.
 # Ports are never fixed: configure `listen = "127.0.0.1:0"` and `address_file`, and use address_of.
 
@@ -88,14 +89,14 @@ diag() {
 
 # check TEXT COMMAND...: one test: the command succeeds.
 check() {
-    text=$1
+    tap_text=$1
     shift
     n_tests=$((n_tests + 1))
     if "$@" >"$log" 2>&1; then
-        echo "ok $n_tests - $text"
+        echo "ok $n_tests - $tap_text"
     else
         n_failed=$((n_failed + 1))
-        echo "not ok $n_tests - $text"
+        echo "not ok $n_tests - $tap_text"
         { echo "command failed: $*"; tail -n 60 "$log"; } | diag
     fi
 }
@@ -103,54 +104,54 @@ check() {
 # check_fails STATUS TEXT COMMAND...: the command fails with that exit code (any, if STATUS is "any"),
 # not by a signal.
 check_fails() {
-    wanted=$1
-    text=$2
+    tap_wanted=$1
+    tap_text=$2
     shift 2
     n_tests=$((n_tests + 1))
     "$@" >"$log" 2>&1
-    found=$?
-    if [ $found -ne 0 ] && [ $found -lt 126 ] && { [ "$wanted" = any ] || [ $found -eq "$wanted" ]; }; then
-        echo "ok $n_tests - $text"
+    tap_found=$?
+    if [ $tap_found -ne 0 ] && [ $tap_found -lt 126 ] && { [ "$tap_wanted" = any ] || [ $tap_found -eq "$tap_wanted" ]; }; then
+        echo "ok $n_tests - $tap_text"
     else
         n_failed=$((n_failed + 1))
-        echo "not ok $n_tests - $text"
-        { echo "expected exit code $wanted, found $found: $*"; tail -n 60 "$log"; } | diag
+        echo "not ok $n_tests - $tap_text"
+        { echo "expected exit code $tap_wanted, found $tap_found: $*"; tail -n 60 "$log"; } | diag
     fi
 }
 
 # check_says TEXT PATTERN...: the last checked command wrote lines that match each pattern (grep -E).
 check_says() {
-    text=$1
+    tap_text=$1
     shift
     n_tests=$((n_tests + 1))
-    for pattern; do
-        grep -Eq -e "$pattern" "$log" && continue
+    for tap_pattern; do
+        grep -Eq -e "$tap_pattern" "$log" && continue
         n_failed=$((n_failed + 1))
-        echo "not ok $n_tests - $text"
-        { echo "expected a line like: $pattern"; echo "found:"; tail -n 60 "$log"; } | diag
+        echo "not ok $n_tests - $tap_text"
+        { echo "expected a line like: $tap_pattern"; echo "found:"; tail -n 60 "$log"; } | diag
         return
     done
-    echo "ok $n_tests - $text"
+    echo "ok $n_tests - $tap_text"
 }
 
 # wait_until COMMAND...: tries until it succeeds, $patience seconds at most.
 wait_until() {
-    i=$((patience * 10))
-    while [ $i -gt 0 ]; do
+    tap_i=$((patience * 10))
+    while [ $tap_i -gt 0 ]; do
         "$@" >/dev/null 2>&1 && return 0
         sleep 0.1
-        i=$((i - 1))
+        tap_i=$((tap_i - 1))
     done
     return 1
 }
 
 # start NAME PROGRAM...: in the background, output in $work/NAME.out, its pid in the variable pid_NAME.
 start() {
-    name=$1
+    tap_name=$1
     shift
-    "$@" >"$work/$name.out" 2>&1 &
+    "$@" >"$work/$tap_name.out" 2>&1 &
     pids="$pids $!"
-    eval "pid_$name=$!"
+    eval "pid_$tap_name=$!"
 }
 
 # stop NAME [SIGNAL]: ends what was started and waits until it is gone; its exit code is the status.
