@@ -15,3 +15,4 @@ core_libcore_la_SOURCES += core/problem.c core/problem_parse.c core/problem_pars
 core_libcore_la_SOURCES += core/problem_call.c core/problem_source.c core/problem_load.c
 core_libcore_la_SOURCES += core/problem_bind.c core/problem_infer.c
 core_libcore_la_LIBADD = util/libutil.la -lm
+core_libcore_la_SOURCES += core/problem_help.c core/problem_help.h

@@ -62,3 +62,5 @@ shell_tests += tests/check-configure.t
 check_PROGRAMS += tests/list_settings
 tests_list_settings_LDADD = services/libservices.la
 shell_tests += tests/check-manual.t
+unit_tests += tests/unit/test_expr
+tests_unit_test_expr_LDADD = $(UNIT_LIBS)

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/problem_help.h"
+#include "core/text.h"
+
+#include <string.h>
+
+#define INDENT       "    "
+#define WIDEST_NAMES 40 /* columns; a longer declaration gets its text on a line of its own */
+
+static bool is_integer_input(const struct argument *argument)
+{
+    return argument_is_input(argument) && argument->n_dims == 0 && argument->type >= TYPE_SHORT &&
+           argument->type <= TYPE_INT64;
+}
+
+/* Makes one more scalar known, as problem_infer() would; false when none is left. */
+static bool learn(const struct problem *problem, struct number *values)
+{
+    const struct scope scope = {values, problem->n_arguments};
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        for (uint32_t d = 0; argument_is_input(&problem->arguments[i]) && d < problem->arguments[i].n_dims;
+             d++) {
+            uint32_t name;
+            int64_t slope, offset;
+            if (!expr_is_linear(problem->arguments[i].dims[d], &scope, &name, &slope, &offset) ||
+                !is_integer_input(&problem->arguments[name]))
+                continue;
+            values[name] = (struct number){.kind = NUMBER_INTEGER, .integer = 1};
+            return true;
+        }
+    return false;
+}
+
+bool problem_argument_follows(const struct problem *problem, uint32_t index)
+{
+    struct number values[PROBLEM_MAX_ARGUMENTS] = {{0}};
+    if (problem->arguments[index].initial)
+        return argument_is_input(&problem->arguments[index]);
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        unsigned char raw[16];
+        const struct argument *argument = &problem->arguments[i];
+        if (argument->initial && argument_is_input(argument) &&
+            problem_default(problem, i, values, raw, NULL) == ESP_OK)
+            values[i] = number_load(argument->type, raw);
+    }
+    while (values[index].kind == NUMBER_UNKNOWN && learn(problem, values))
+        ;
+    return values[index].kind != NUMBER_UNKNOWN;
+}
+
+/* An input of the example: files for arrays, a plausible value for a scalar. */
+static void write_input(struct text *text, const struct argument *argument)
+{
+    static const char *const values[] = {
+        [TYPE_CHAR] = "N",      [TYPE_SHORT] = "1",     [TYPE_INT] = "1",
+        [TYPE_LONG] = "1",      [TYPE_INT64] = "1",     [TYPE_FLOAT] = "1.5",
+        [TYPE_DOUBLE] = "1.5",  [TYPE_COMPLEX] = "1.5", [TYPE_DOUBLE_COMPLEX] = "1.5",
+        [TYPE_STRING] = "text", [TYPE_FILE] = "",
+    };
+    if (argument->n_dims)
+        text_printf(text, " %s=@%s.mtx", argument->name, argument->name);
+    else if (argument->type == TYPE_FILE)
+        text_printf(text, " %s=@%s", argument->name, argument->name);
+    else
+        text_printf(text, " %s=%s", argument->name, values[argument->type]);
+}
+
+static void write_output(struct text *text, const struct argument *argument)
+{
+    bool both = argument->mode == MODE_INOUT; /* the example must not overwrite its input */
+    if (argument->n_dims)
+        text_printf(text, " -o %s=%s%s.mtx", argument->name, argument->name, both ? "-out" : "");
+    else if (argument->type == TYPE_FILE)
+        text_printf(text, " -o %s=%s%s", argument->name, argument->name, both ? "-out" : "");
+}
+
+static void write_example(struct text *text, const struct problem *problem)
+{
+    text_printf(text, "espalier call %s", problem->name);
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (argument_is_input(&problem->arguments[i]) && !problem_argument_follows(problem, i))
+            write_input(text, &problem->arguments[i]);
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (argument_is_output(&problem->arguments[i]))
+            write_output(text, &problem->arguments[i]);
+}
+
+size_t problem_example(const struct problem *problem, char *buffer, size_t size)
+{
+    struct text text;
+    text_open(&text, buffer, size);
+    write_example(&text, problem);
+    return text.length;
+}
+
+static void write_lines(struct text *text, const char *lines)
+{
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+        text_put(text, INDENT);
+        text_put_bytes(text, lines, n);
+        text_put(text, "\n");
+        lines += n + (lines[n] != 0);
+    }
+}
+
+static size_t write_declaration(struct text *text, const struct argument *argument)
+{
+    size_t before = text->length;
+    text_put(text, argument->name);
+    for (uint32_t d = 0; d < argument->n_dims; d++) {
+        text_put(text, d ? ", " : "[");
+        text_put(text, expr_text(argument->dims[d]));
+    }
+    if (argument->n_dims)
+        text_put(text, "]");
+    if (argument->initial)
+        text_printf(text, " = %s", expr_text(argument->initial));
+    return text->length - before;
+}
+
+static void write_remark(struct text *text, const char *remark, bool *first)
+{
+    if (!*remark)
+        return;
+    text_put(text, *first ? "" : "; ");
+    text_put(text, remark);
+    *first = false;
+}
+
+static void write_argument(struct text *text, const struct problem *problem, uint32_t index, size_t column)
+{
+    const struct argument *argument = &problem->arguments[index];
+    const size_t names = sizeof INDENT - 1 + 7 + 16;
+    text_put(text, INDENT);
+    text_put(text, argument_mode_name(argument->mode));
+    text_pad(text, sizeof INDENT - 1 + 7);
+    text_put(text, base_type_name(argument->type));
+    text_pad(text, names);
+    size_t n = write_declaration(text, argument);
+    bool follows = !argument->initial && problem_argument_follows(problem, index);
+    if (*argument->text || argument->properties || follows) {
+        if (n > column)
+            text_put(text, "\n");
+        text_pad(text, names + column + 2);
+        bool first = true;
+        write_remark(text, argument->text, &first);
+        for (unsigned bit = 0; property_name(bit); bit++)
+            if (argument->properties & (1U << bit))
+                write_remark(text, property_name(bit), &first);
+        write_remark(text, follows ? "follows from the arrays" : "", &first);
+    }
+    text_put(text, "\n");
+}
+
+static void write_arguments(struct text *text, const struct problem *problem)
+{
+    char scratch[256];
+    size_t column = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        struct text measured;
+        text_open(&measured, scratch, sizeof scratch);
+        size_t n = write_declaration(&measured, &problem->arguments[i]);
+        if (argument_is_passed(&problem->arguments[i]) && n <= WIDEST_NAMES && n > column)
+            column = n;
+    }
+    text_put(text, "\nArguments\n");
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (argument_is_passed(&problem->arguments[i]))
+            write_argument(text, problem, i, column);
+}
+
+static void write_preconditions(struct text *text, const struct problem *problem)
+{
+    if (problem->n_preconditions)
+        text_put(text, "\nRequires\n");
+    for (uint32_t i = 0; i < problem->n_preconditions; i++) {
+        const struct precondition *precondition = &problem->preconditions[i];
+        text_put(text, INDENT);
+        text_put(text, precondition->message ? precondition->message : expr_text(precondition->condition));
+        text_put(text, "\n");
+    }
+}
+
+static void write_cost(struct text *text, const struct problem *problem)
+{
+    text_put(text, "\nCost\n");
+    text_printf(text, INDENT "work    %s%s\n", problem->work ? expr_text(problem->work) : "not told",
+                problem->work ? " floating point operations" : "");
+    if (problem->memory)
+        text_printf(text, INDENT "memory  %s bytes beyond the arguments\n", expr_text(problem->memory));
+    if (!problem->idempotent)
+        text_put(text, INDENT "a repetition is not harmless: a failed call is never tried again\n");
+    if (*problem->gams)
+        text_printf(text, "\nGAMS class\n" INDENT "%s\n", problem->gams);
+}
+
+static void write_c_call(struct text *text, const struct problem *problem)
+{
+    text_put(text, INDENT "grpc_call(&handle");
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        bool scalar = argument->n_dims == 0 && argument->type != TYPE_STRING && argument->type != TYPE_FILE;
+        if (argument_is_passed(argument))
+            text_printf(text, ", %s%s", scalar && argument_is_output(argument) ? "&" : "", argument->name);
+    }
+    text_put(text, ");\n");
+}
+
+size_t problem_usage(const struct problem *problem, char *buffer, size_t size)
+{
+    struct text text;
+    text_open(&text, buffer, size);
+    text_printf(&text, "%s: %s\n", problem->name, problem->title);
+    if (*problem->text) {
+        text_put(&text, "\n");
+        write_lines(&text, problem->text);
+    }
+    write_arguments(&text, problem);
+    write_preconditions(&text, problem);
+    write_cost(&text, problem);
+    text_put(&text, "\nExample\n" INDENT);
+    write_example(&text, problem);
+    text_put(&text, "\n\nIn C\n");
+    write_c_call(&text, problem);
+    return text.length;
+}

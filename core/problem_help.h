@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The help that follows from a problem's description, for people at a terminal.
+ */
+#ifndef CORE_PROBLEM_HELP_H
+#define CORE_PROBLEM_HELP_H
+
+#include "core/problem.h"
+
+/* Writes what callers need to know, as lines of UTF-8 text: title and texts, a table of the arguments that
+ * callers pass (mode, type, name with dimensions, text, default), preconditions, work, memory, GAMS class,
+ * and how to call it from the command line and from C. Returns the length of the whole text without its
+ * NUL; it was cut when that is >= size (as snprintf; size > 0). */
+size_t problem_usage(const struct problem *problem, char *buffer, size_t size);
+
+/* The command line of the example alone ("espalier call dgesv A=@A.mtx B=@B.mtx ..."), without a line end:
+ * scalars that follow from the arrays or have a default are left out. Returns as problem_usage(). */
+size_t problem_example(const struct problem *problem, char *buffer, size_t size);
+
+/* Whether a caller who gives all input arrays may leave out argument `index`: a scalar that has a default or
+ * follows from the dimensions of the arrays (problem_infer() will fill it). */
+bool problem_argument_follows(const struct problem *problem, uint32_t index);
+
+#endif
