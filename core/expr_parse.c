@@ -238,6 +238,8 @@ static bool foreign_operator(const struct lexer *lexer)
         {'&', "write 'and'"},
         {'|', "write 'or'"},
         {'=', "write '==' to compare"},
+        {SYMBOL2('=', '>'), "write '>='"},
+        {SYMBOL2('=', '<'), "write '<='"},
     };
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
         if (lexer_at_symbol(lexer, foreign[i].symbol)) {

@@ -267,7 +267,7 @@ static bool read_character(struct lexer *lexer)
 
 static bool read_symbol(struct lexer *lexer)
 {
-    static const char twos[][3] = {"<=", ">=", "==", "!=", "&&", "||", "**", "<>"};
+    static const char twos[][3] = {"<=", ">=", "==", "!=", "&&", "||", "**", "<>", "=>", "=<"};
     unsigned char c = peek(lexer, 0);
     lexer->token.kind = TOKEN_SYMBOL;
     for (size_t i = 0; i < sizeof twos / sizeof *twos; i++)
@@ -317,7 +317,7 @@ bool lexer_advance(struct lexer *lexer)
     skip_space(lexer, &newline);
     bool meant = lexer->nesting == 0 && !lexer->after_comma && peek(lexer, 0) != '"';
     lexer->token = (struct token){.kind = TOKEN_NEWLINE, .offset = before, .line = lexer->line};
-    if (newline && meant && lexer->token.offset > 0 && lexer->position < lexer->length)
+    if (newline && meant && lexer->token.offset > 0)
         return true;
     lexer->after_comma = false;
     lexer->token.offset = lexer->position;

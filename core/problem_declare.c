@@ -255,7 +255,7 @@ static const char *objection(const struct parser *parser, uint32_t index, enum u
         return "is a work value: the default of an input cannot use it";
     if (usage == USAGE_DEFAULT && index >= owner &&
         !(parser->arguments[owner].mode == MODE_WORK && argument->mode != MODE_WORK))
-        return "is declared later: a default can use what was declared before it";
+        return "is not declared yet: a default can use what was declared before it";
     return NULL;
 }
 

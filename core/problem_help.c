@@ -114,8 +114,10 @@ static size_t write_declaration(struct text *text, const struct argument *argume
     }
     if (argument->n_dims)
         text_put(text, "]");
-    if (argument->initial)
-        text_printf(text, " = %s", expr_text(argument->initial));
+    if (argument->initial) {
+        text_put(text, " = ");
+        text_put(text, expr_text(argument->initial));
+    }
     return text->length - before;
 }
 
@@ -182,13 +184,23 @@ static void write_preconditions(struct text *text, const struct problem *problem
     }
 }
 
+static void write_cost_line(struct text *text, const char *what, const struct expr *cost, const char *unit)
+{
+    text_put(text, INDENT);
+    text_put(text, what);
+    text_put(text, expr_text(cost));
+    text_put(text, unit);
+}
+
 static void write_cost(struct text *text, const struct problem *problem)
 {
     text_put(text, "\nCost\n");
-    text_printf(text, INDENT "work    %s%s\n", problem->work ? expr_text(problem->work) : "not told",
-                problem->work ? " floating point operations" : "");
+    if (problem->work)
+        write_cost_line(text, "work    ", problem->work, " floating point operations\n");
+    else
+        text_put(text, INDENT "work    not told\n");
     if (problem->memory)
-        text_printf(text, INDENT "memory  %s bytes beyond the arguments\n", expr_text(problem->memory));
+        write_cost_line(text, "memory  ", problem->memory, " bytes beyond the arguments\n");
     if (!problem->idempotent)
         text_put(text, INDENT "a repetition is not harmless: a failed call is never tried again\n");
     if (*problem->gams)

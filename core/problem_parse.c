@@ -41,32 +41,36 @@ static bool read_problem(struct parser *parser)
     parser->problem = problem;
     parser->implementation = NULL;
     parser->pending = NULL;
+    parser->text_length = 0;
     parser->last_pending = &parser->pending;
     memset(parser->clause_line, 0, sizeof parser->clause_line);
     return parser_name(parser, "the name of the problem", &problem->name) &&
            read_text(parser, MAX_TITLE, "the title of the problem in quotes", &problem->title);
 }
 
+/* Several text clauses are lines of one text, collected in the scratch buffer. */
 static bool read_description(struct parser *parser)
 {
     const char *text;
+    uint32_t offset = parser->lexer.token.offset;
     if (!read_text(parser, PROBLEM_MAX_TEXT, "a text in quotes", &text))
         return false;
-    const char *before = parser->problem->text;
-    if (!*before) {
-        parser->problem->text = text;
-        return true;
-    }
-    /* Several text clauses are lines of one text. */
-    size_t n = strlen(before);
-    char *both = arena_alloc(parser->arena, n + strlen(text) + 2);
-    if (!both)
-        return lexer_no_memory(&parser->lexer);
-    memcpy(both, before, n);
-    both[n] = '\n';
-    strcpy(both + n + 1, text);
-    parser->problem->text = both;
+    size_t n = strlen(text), separator = parser->text_length > 0;
+    if (parser->text_length + separator + n >= sizeof parser->scratch)
+        return lexer_fail(&parser->lexer, offset, "the texts of one problem have at most %d bytes",
+                          PROBLEM_MAX_TEXT);
+    char *at = parser->scratch + parser->text_length;
+    memcpy(at, "\n", separator);
+    memcpy(at + separator, text, n);
+    parser->text_length += separator + n;
     return true;
+}
+
+static bool keep_description(struct parser *parser)
+{
+    parser->scratch[parser->text_length] = 0;
+    parser->problem->text = parser_keep(parser, parser->scratch, parser->text_length + 1, 1);
+    return parser->problem->text != NULL;
 }
 
 static bool read_gams(struct parser *parser)
@@ -92,6 +96,15 @@ static bool read_inout(struct parser *parser)
     return parser_declare(parser, MODE_INOUT);
 }
 
+/* Two names in a row cannot begin an expression: the first was meant to be a type. */
+static bool is_misspelt_type(struct lexer ahead)
+{
+    struct esp_error unused;
+    ahead.error = &unused;
+    return ahead.token.kind == TOKEN_NAME && lexer_advance(&ahead) && ahead.token.kind == TOKEN_NAME &&
+           !lexer_at_name(&ahead, "and") && !lexer_at_name(&ahead, "or");
+}
+
 /* `work double w[n]` declares a work array, `work 2*n` tells the cost: types are reserved words. */
 static bool read_work(struct parser *parser)
 {
@@ -101,11 +114,10 @@ static bool read_work(struct parser *parser)
     if (!parser_type(parser, &type, &is_type))
         return false;
     parser->lexer = before;
-    if (is_type)
+    if (is_type || is_misspelt_type(before))
         return parser_declare(parser, MODE_WORK);
     if (parser->problem->work)
-        return lexer_fail(&parser->lexer, parser->lexer.token.offset,
-                          "'work' was given already in this problem");
+        return lexer_fail(&parser->lexer, before.token.offset, "'work' was given already in this problem");
     return parser_expression(parser, USAGE_COST, &parser->problem->work);
 }
 
@@ -206,7 +218,7 @@ static bool add_problem(struct parser *parser, struct problem *problem)
 /* The signature is complete where the first implementation, the next problem or the text's end is. */
 static bool end_signature(struct parser *parser)
 {
-    return parser_resolve_pending(parser) && parser_write_source(parser);
+    return keep_description(parser) && parser_resolve_pending(parser) && parser_write_source(parser);
 }
 
 static bool end_problem(struct parser *parser)
@@ -288,11 +300,15 @@ static bool read_clause(struct parser *parser)
     return parser->lexer.token.kind == TOKEN_END || lexer_advance(&parser->lexer);
 }
 
-/* Bounds what one problem takes, however many a file holds. */
-static bool check_extent(struct parser *parser, uint32_t *start, const struct problem *before)
+/* Bounds what one problem takes, however many a file holds. *start is where the problem begins. */
+static bool read_bounded_clause(struct parser *parser, uint32_t *start)
 {
+    const struct problem *before = parser->problem;
+    uint32_t offset = parser->lexer.token.offset;
+    if (!read_clause(parser))
+        return false;
     if (parser->problem != before)
-        *start = parser->lexer.token.offset;
+        *start = offset;
     if (parser->lexer.token.offset - *start <= PROBLEM_MAX_TEXT)
         return true;
     return lexer_fail(&parser->lexer, *start, "the description of one problem has at most %d bytes",
@@ -311,11 +327,9 @@ bool parser_read(struct parser *parser, const char *text, size_t length, struct 
     if (!lexer_open(&parser->lexer, text, length, parser->file, error))
         return false;
     uint32_t start = 0;
-    while (parser->lexer.token.kind != TOKEN_END) {
-        const struct problem *before = parser->problem;
-        if (!read_clause(parser) || !check_extent(parser, &start, before))
+    while (parser->lexer.token.kind != TOKEN_END)
+        if (!read_bounded_clause(parser, &start))
             return false;
-    }
     if (!parser->problem)
         return lexer_expected(&parser->lexer, "'problem'",
                               "a description begins with: problem NAME \"title\"");

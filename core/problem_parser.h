@@ -56,7 +56,8 @@ struct parser {
     struct error_clause errors[MAX_ERROR_CLAUSES];
     const char *results[PROBLEM_MAX_RESULTS]; /* names of its PARAMETER_RESULTs */
 
-    char scratch[PROBLEM_MAX_TEXT];
+    char scratch[PROBLEM_MAX_TEXT]; /* its texts until the signature is complete, then its source */
+    size_t text_length;
 };
 
 /* The type named at the lexer's token; false without an error when there is none. */

@@ -20,6 +20,8 @@ void text_put_bytes(struct text *text, const char *piece, size_t n)
         text->data[text->length + fits] = 0;
     }
     text->length += n;
+    for (size_t i = 0; i < n; i++)
+        text->column = piece[i] == '\n' ? 0 : text->column + (((unsigned char)piece[i] & 0xc0) != 0x80);
 }
 
 void text_put(struct text *text, const char *piece)
@@ -29,21 +31,16 @@ void text_put(struct text *text, const char *piece)
 
 void text_printf(struct text *text, const char *format, ...)
 {
-    size_t used = text->length < text->size ? text->length : text->size - 1;
+    char piece[1024];
     va_list arguments;
     va_start(arguments, format);
-    int n = vsnprintf(text->data + used, text->size - used, format, arguments);
+    vsnprintf(piece, sizeof piece, format, arguments);
     va_end(arguments);
-    if (n > 0)
-        text->length += (size_t)n;
+    text_put(text, piece);
 }
 
 void text_pad(struct text *text, size_t column)
 {
-    size_t used = text->length < text->size ? text->length : text->size - 1;
-    size_t at = 0;
-    for (size_t i = used; i > 0 && text->data[i - 1] != '\n'; i--)
-        at += ((unsigned char)text->data[i - 1] & 0xc0) != 0x80;
-    for (; at < column; at++)
+    while (text->column < column)
         text_put_bytes(text, " ", 1);
 }

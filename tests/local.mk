@@ -62,5 +62,19 @@ shell_tests += tests/check-configure.t
 check_PROGRAMS += tests/list_settings
 tests_list_settings_LDADD = services/libservices.la
 shell_tests += tests/check-manual.t
+unit_tests += tests/unit/test_problem_errors
+tests_unit_test_problem_errors_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_problem_call
+tests_unit_test_problem_call_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_problem_load
+tests_unit_test_problem_load_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_expr
 tests_unit_test_expr_LDADD = $(UNIT_LIBS)
+
+# Fuzz targets as replays of their corpus (tests/fuzz/replay.h tells how to fuzz for real).
+check_PROGRAMS += tests/fuzz/fuzz_problem
+TESTS += tests/fuzz/fuzz_problem
+tests_fuzz_fuzz_problem_SOURCES = tests/fuzz/fuzz_problem.c tests/fuzz/replay.c tests/fuzz/replay.h
+tests_fuzz_fuzz_problem_LDADD = core/libcore.la util/libutil.la
+EXTRA_DIST += tests/fuzz/corpus/problem/dgesvd.esp tests/fuzz/corpus/problem/everything.esp
+EXTRA_DIST += tests/fuzz/corpus/problem/level1.esp

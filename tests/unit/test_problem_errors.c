@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+#include "core/problem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define S "problem p \"t\"\n"
+#define I S "in int n\nout double y[n]\nimplementation i\n"
+
+static void check_message(const char *text, size_t length, const char *message)
+{
+    struct problem_set *set = NULL;
+    struct esp_error error;
+    if (problem_parse(text, length, "f.esp", &set, &error) != ESP_SYNTAX)
+        fail_msg("accepted: %s", text);
+    assert_null(set);
+    assert_memory_equal(error.text, "f.esp:", 6);
+    if (strcmp(error.text + 6, message) != 0)
+        fail_msg("%s\nexpected: %s\nfound:    %s", text, message, error.text + 6);
+}
+
+static void wrong_descriptions_say_where_and_what(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"", "1:1: expected 'problem', found the end of the file: a description begins with: problem NAME "
+             "\"title\""},
+        {"# nothing\n\n", "3:1: expected 'problem', found the end of the file: a description begins with: "
+                          "problem NAME \"title\""},
+        {"in int n\n",
+         "1:1: expected 'problem', found 'in': a description begins with: problem NAME \"title\""},
+        {"probem p \"t\"\n", "1:1: expected 'problem', found 'probem': did you mean 'problem'?"},
+        {"\"p\"\n", "1:1: expected 'problem', found \"p\""},
+        {"problem\n", "1:8: expected the name of the problem, found the end of the line"},
+        {"problem p\n", "1:10: expected the title of the problem in quotes, found the end of the line"},
+        {"problem 3 \"t\"\n", "1:9: expected the name of the problem, found 3"},
+        {"problem double \"t\"\n", "1:9: expected the name of the problem, found 'double': this word has a "
+                                   "meaning of its own in the language"},
+        {"problem p \"t\n", "1:11: this text has no closing '\"' on its line"},
+        {"problem p \"a\\tb\"\n", "1:13: unknown escape in a text: only \\\", \\\\ and \\n have a meaning"},
+        {"problem p \"a\001b\"\n", "1:13: a text cannot contain the control character 0x01"},
+        {"problem p \"\377\"\n", "1:12: the byte 0xff is not UTF-8"},
+        {"problem p \"t\" in int n\n", "1:15: expected the end of the line, found 'in'"},
+        {"problem pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp \"t\"\n",
+         "1:9: a name has at most 63 characters, this one has 64"},
+        {"problem p "
+         "\"ttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt"
+         "ttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt"
+         "ttttt\"\n",
+         "1:11: a text here has at most 200 bytes, this one has 201"},
+        {S "requires n > 0\n", "2:1: expected a clause (in, out, inout, work, require, ...), found "
+                               "'requires': did you mean 'require'?"},
+        {S "foo\n", "2:1: expected a clause (in, out, inout, work, require, ...), found 'foo'"},
+        {S "12\n", "2:1: expected a clause (in, out, inout, work, require, ...), found 12"},
+        {S "text hello\n", "2:6: expected a text in quotes, found 'hello'"},
+        {S "text \"a\"\ngams D\ntext \"b\" c\n", "4:10: expected the end of the line, found 'c'"},
+        {S "in int n # the order\nin double A[n] = 3\n",
+         "3:16: only a scalar number that goes in can have a default"},
+        {S "in double A[2]\n\"text\" \"more\"\n", "3:8: expected ',' or the end of the line, found \"more\""},
+        {S "gams \"D\"\n", "2:6: expected a GAMS class, as D2a1, found \"D\""},
+        {S "gams D2\ngams D3\n", "3:1: 'gams' was given already in line 2"},
+        {S "in integer n\n", "2:4: expected a type (char, short, int, long, int64, float, double, complex, "
+                             "...), found 'integer'"},
+        {S "in doubel x\n", "2:4: expected a type (char, short, int, long, int64, float, double, complex, "
+                            "...), found 'doubel': did you mean 'double'?"},
+        {S "in n\n",
+         "2:4: expected a type (char, short, int, long, int64, float, double, complex, ...), found 'n'"},
+        {S "in int\n", "2:7: expected the name of an argument, found the end of the line"},
+        {S "in int n m\n", "2:10: expected ',', '[' or the end of the line, found 'm'"},
+        {S "in int n,\nin int m\n", "3:1: expected the name of an argument, found 'in': this word has a "
+                                    "meaning of its own in the language"},
+        {S "in int and\n", "2:8: expected the name of an argument, found 'and': this word has a meaning of "
+                           "its own in the language"},
+        {S "in int max\n", "2:8: expected the name of an argument, found 'max': this word has a meaning of "
+                           "its own in the language"},
+        {S "in int n\nin double n\n", "3:11: 'n' was declared already in line 2"},
+        {S "in double A[n]\n", "2:13: unknown name 'n'"},
+        {S "in int n\nin double A[N]\n", "3:13: unknown name 'N': did you mean 'n'?"},
+        {S "in int n\nin double A[]\n", "3:13: expected a value, found ']'"},
+        {S "in int n\nin double A[n\n", "4:1: expected an operator, ',' or ']', found the end of the file"},
+        {S "in double A[1,1,1,1,1,1,1,1]\n", "2:26: an array has at most 7 dimensions"},
+        {S "in string s[2]\n", "2:12: a string has no dimensions"},
+        {S "in double A[2,2] uper\n",
+         "2:18: expected ',', a property or the end of the line, found 'uper': did you mean 'upper'?"},
+        {S "in double A[2] upper\n", "2:16: only a matrix (two dimensions) can have this property"},
+        {S "in double A[2,2] upper lower\n", "2:24: a matrix is upper or lower, not both"},
+        {S "in double A[2,2] symmetric symmetric\n", "2:28: this property was given already"},
+        {S "in double A[2,2] positive-definit\n",
+         "2:18: expected ',', a property or the end of the line, found 'positive-definit': did you mean "
+         "'positive-definite'?"},
+        {S "in double a upper\n", "2:13: only a matrix (two dimensions) can have this property"},
+        {S "in double A[2,2] row_major\n", "2:18: expected ',', a property or the end of the line, found "
+                                           "'row_major': did you mean 'row-major'?"},
+        {S "out int n = 1\n", "2:11: only a scalar number that goes in can have a default"},
+        {S "in double A[2] = 1\n", "2:16: only a scalar number that goes in can have a default"},
+        {S "in string s = \"a\"\n", "2:13: only a scalar number that goes in can have a default"},
+        {S "in int n = \n", "2:11: expected a value, found the end of the line"},
+        {S "in int n = m, m\n",
+         "2:12: 'm' is not declared yet: a default can use what was declared before it"},
+        {S "in int n = n\n", "2:12: 'n' is not declared yet: a default can use what was declared before it"},
+        {S "work int l\n", "2:10: 'l' needs dimensions (a work array) or a value (l = ...)"},
+        {S "work string s\n", "2:13: a string cannot be work memory"},
+        {S "work int l = 4\nin int n = l\n",
+         "3:12: 'l' is a work value: the default of an input cannot use it"},
+        {S "work int l = 4\nrequire l > 0\n", "3:9: 'l' is a work value: a precondition can use inputs only"},
+        {S "work doubel w[4]\n", "2:6: expected a type (char, short, int, long, int64, float, double, "
+                                 "complex, ...), found 'doubel': did you mean 'double'?"},
+        {S "out int k\nin double A[k]\n", "3:13: 'k' is an output: its value is not known before the call"},
+        {S "in double A[2], B[A]\n", "2:19: 'A' is an array: an expression can use scalars only"},
+        {S "in complex z\nwork z\n", "3:6: 'z' is no number that an expression could use"},
+        {S "in string s\nrequire s > 0\n", "3:9: 's' is no number that an expression could use"},
+        {S "require\n", "2:8: expected a value, found the end of the line"},
+        {S "in int n\nrequire n >= 0 n\n",
+         "3:16: expected an operator, ',', a message in quotes or the end of the line, found 'n'"},
+        {S "in int n\nrequire n > 0, \"m\"\n", "3:16: expected a value, found \"m\""},
+        {S "in int n\nrequire n => 0\n", "3:11: expected an operator, found '=>': write '>='"},
+        {S "in int n\nrequire n =< 0\n", "3:11: expected an operator, found '=<': write '<='"},
+        {S "work 1\nwork 2\n", "3:6: 'work' was given already in this problem"},
+        {S "memory 1\nmemory 2\n", "3:1: 'memory' was given already in line 2"},
+        {S "work\n", "2:5: expected a value, found the end of the line"},
+        {S "idempotent maybe\n", "2:12: expected yes or no, found 'maybe'"},
+        {S "idempotent\n", "2:11: expected yes or no, found the end of the line"},
+        {S "fortran f(n)\n", "2:1: 'fortran' belongs behind an 'implementation NAME' line"},
+        {S "error 1 > 0 \"m\"\n", "2:1: 'error' belongs behind an 'implementation NAME' line"},
+        {S "implementation\n", "2:15: expected the name of the implementation, found the end of the line"},
+        {S "implementation i\n",
+         "3:1: the implementation 'i' has no call: expected a line with 'fortran' or 'c'"},
+        {S "implementation i\nimplementation j\nc f()\n",
+         "3:16: the implementation 'i' has no call: expected a line with 'fortran' or 'c'"},
+        {S "implementation i\nc f()\nimplementation i\nc f()\n",
+         "4:16: there is an implementation 'i' already in line 2"},
+        {I "in int m\n", "5:1: 'in' belongs before the first implementation"},
+        {I "fotran f(n)\n", "5:1: expected 'fortran', 'c', 'error', 'implementation' or 'problem', found "
+                            "'fotran': did you mean 'fortran'?"},
+        {I "error 1 > 0 \"m\"\n", "5:7: 'error' belongs behind the call ('fortran' or 'c') it is about"},
+        {I "c f(n, y)\nc g(n, y)\n", "6:3: the implementation 'i' has a call already: f()"},
+        {I "c f(n)\n", "5:3: the output 'y' is not among the parameters of f()"},
+        {I "c f(n, Y)\n", "5:8: unknown name 'Y': did you mean 'y'?"},
+        {I "c f n, y\n", "5:5: expected '(' before the parameters of the routine, found 'n'"},
+        {I "c 3(n, y)\n", "5:3: expected the symbol of a routine, found 3"},
+        {I "c f(n, y\n", "6:1: expected an operator, ',' or ')', found the end of the file"},
+        {I "c f(n, y,)\n", "5:10: expected a value, found ')'"},
+        {I "c f(n y)\n", "5:7: expected an operator, ',' or ')', found 'y'"},
+        {I "c f(n, y) from lib\n", "5:11: expected 'in LIBRARY' or the end of the line, found 'from'"},
+        {I "c f(n, y) in\n",
+         "5:13: expected the name of a library, as liblapack.so.3, found the end of the line"},
+        {I "c f(n, y) in \"l\" now\n", "5:18: expected the end of the line, found 'now'"},
+        {I "c f(1.5, y)\n", "5:5: the real value 1.5 needs a type: write float 1.5 or double 1.5"},
+        {I "c f(sqrt(n), y)\n",
+         "5:5: the real value sqrt(n) needs a type: write float sqrt(n) or double sqrt(n)"},
+        {I "c f(string n, y)\n", "5:5: an expression cannot be passed as a string"},
+        {I "c f(n, y, out n)\n",
+         "5:15: expected a new name for a result, found 'n': this is an argument, write it without 'out'"},
+        {I "c f(n, y, out a, out a)\n", "5:22: there is a result 'a' already"},
+        {I "c f(n, y, out string s)\n", "5:22: a result is a number, not a string"},
+        {I "c f(n, y, 2*y)\n", "5:13: 'y' is an array: an expression can use scalars only"},
+        {I "c f(n, y, inf + 1)\n", "5:11: unknown name 'inf'"},
+        {I "c n = f(n, y)\n", "5:3: 'n' cannot take what the routine returns: expected an 'out' scalar"},
+        {I "c y = f(n, y)\n", "5:3: 'y' cannot take what the routine returns: expected an 'out' scalar"},
+        {I "c r = (n, y)\n", "5:7: expected the symbol of a routine, found '('"},
+        {I "c f(n, y, out info)\nerror info \"m\n", "6:12: this text has no closing '\"' on its line"},
+        {I "c f(n, y, out info)\nerror info\n",
+         "6:11: expected an operator or a message in quotes, found the end of the line"},
+        {I "c f(n, y, out info)\nerror inof > 0 \"m\"\n", "6:7: unknown name 'inof': did you mean 'info'?"},
+        {I "c f(n, y, out info)\nerror info > 0 \"{inof}\"\n",
+         "6:16: unknown name 'inof': did you mean 'info'?"},
+        {I "c f(n, y, out info)\nerror info > 0 \"{info\"\n",
+         "6:16: '{' without '}' in a message (write {{ for a brace)"},
+        {I "c f(n, y, out info)\nerror info > 0 \"info}\"\n",
+         "6:16: '}' without '{' in a message (write }} for a brace)"},
+        {I "c f(n, y, out info)\nerror info > 0 \"{}\"\n",
+         "6:16: expected a value, found the end of the expression"},
+        {I "c f(n, y, out info)\nerror info > 0 \"{info 1}\"\n",
+         "6:16: expected an operator or '}', found 1"},
+        {I "c f(n, y, out info)\nerror y > 0 \"m\"\n",
+         "6:7: 'y' is an array: an expression can use scalars only"},
+        {"problem p", "1:10: expected the title of the problem in quotes, found the end of the file"},
+        {S "in int n\nproblem p \"again\"\n", "3: the problem 'p' is described already in f.esp:1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        check_message(rows[i].text, strlen(rows[i].text), rows[i].message);
+}
+
+/* `head`, then `n` times `piece` with %d the number of the turn, then `tail`. */
+static void check_repeated(const char *head, const char *piece, int n, const char *tail, const char *message)
+{
+    size_t size = strlen(head) + (size_t)n * (strlen(piece) + 12) + strlen(tail) + 1;
+    char *text = malloc(size), *at = text;
+    assert_non_null(text);
+    at += sprintf(at, "%s", head);
+    for (int i = 0; i < n; i++)
+        for (const char *p = piece; *p; p++)
+            at += *p == '%' ? sprintf(at, "%d", i) : sprintf(at, "%c", *p);
+    at += sprintf(at, "%s", tail);
+    if (message) {
+        check_message(text, (size_t)(at - text), message);
+    } else {
+        struct problem_set *set;
+        struct esp_error error;
+        if (problem_parse(text, (size_t)(at - text), "f.esp", &set, &error) != ESP_OK)
+            fail_msg("%s", error.text);
+        problem_set_destroy(set);
+    }
+    free(text);
+}
+
+static void everything_has_a_limit_that_is_told(void **state)
+{
+    (void)state;
+    check_repeated(S, "in int a%\n", 64, "", NULL);
+    check_repeated(S, "in int a%\n", 65, "", "66:8: a problem has at most 64 arguments");
+    check_repeated(S "in int n\n", "require n > %\n", 64, "", NULL);
+    check_repeated(S "in int n\n", "require n > %\n", 65, "", "67:9: a problem has at most 64 preconditions");
+    check_repeated(S, "implementation i%\nc f()\n", 16, "", NULL);
+    check_repeated(S, "implementation i%\nc f()\n", 17, "",
+                   "34:16: a problem has at most 16 implementations");
+    check_repeated(I "c f(y", ", n", 127, ")\n", NULL);
+    check_repeated(I "c f(y", ", n", 128, ")\n", "5:389: a routine has at most 128 parameters");
+    check_repeated(I "c f(y", ", out r%", 16, ")\n", NULL);
+    check_repeated(I "c f(y", ", out r%", 17, ")\n", "5:146: a call has at most 16 results");
+    check_repeated(I "c f(y)\n", "error n > % \"m\"\n", 64, "", NULL);
+    check_repeated(I "c f(y)\n", "error n > % \"m\"\n", 65, "",
+                   "70:7: an implementation has at most 64 error clauses");
+    check_repeated(I "c f(y)\nerror n > 0 \"", "{n}", 16, "\"\n", NULL);
+    check_repeated(I "c f(y)\nerror n > 0 \"", "{n}", 17, "\"\n",
+                   "6:13: a message has at most 16 expressions");
+    check_repeated(S "in double a[max(1", ", 1", 15, ")]\n", NULL);
+    check_repeated(S "in double a[max(1", ", 1", 16, ")]\n", "2:63: max() takes at most 16 operands");
+    check_repeated(S, "text \"0123456789012345678901234567890123456789\"\n", 1300, "", NULL);
+    check_repeated(S, "text \"0123456789012345678901234567890123456789\"\n", 1400, "",
+                   "1:1: the description of one problem has at most 65536 bytes");
+    check_repeated(S, "# a comment of thirty-two bytes\n", 32800, "",
+                   " a description file has at most 1048576 bytes, this one has 1049614");
+}
+
+static void a_nul_byte_is_no_end(void **state)
+{
+    (void)state;
+    check_message(S "in\0int n\n", sizeof S + 9,
+                  "2:3: the byte 0x00 has no meaning outside of texts and comments");
+}
+
+/* A piece of every kind of clause; each prefix of it is parsed, from memory that ends where it ends. */
+static const char whole[] =
+    "problem whole \"title with \\\"quotes\\\"\" # comment\n"
+    "text \"first \xc3\xa9\"\ntext \"second\"\ngams D2a1\n"
+    "in char uplo = 'U' \"which\", trans = 'N'\nin int n, nrhs = 1, k = max(1, n/2)\nin double complex z\n"
+    "inout double A[n, 2*n + 1] symmetric positive-definite\nout int p[min(n, nrhs)], count\nin string s\n"
+    "work int lwork = 34*n\nwork double w[lwork]\nidempotent no\n"
+    "require n >= 0, nrhs >= 1 and not n % 2 == 7 \"sizes\"\nwork 2/3*n^3 + 1.5e0\nmemory 8*n\n"
+    "implementation one\nfortran r = whole_(uplo, n, A, max(1,n), double 2.5, w, lwork, p, count, z, out\n"
+    "info) in libwhole-1.2.so.3\nerror info < 0 \"argument {-info} {{is}} {uplo}\"\nerror r != 0 \"r\"\n"
+    "implementation two\nc whole(n, A, p, count) in \"/usr/lib/lib whole.so\"\n";
+
+static void no_truncation_does_harm(void **state)
+{
+    (void)state;
+    size_t accepted = 0;
+    for (size_t n = 0; n < sizeof whole; n++) {
+        char *text = malloc(n ? n : 1);
+        assert_non_null(text);
+        memcpy(text, whole, n);
+        struct problem_set *set = NULL;
+        struct esp_error error = {0};
+        if (problem_parse(text, n, "whole", &set, &error) == ESP_OK) {
+            accepted++;
+            problem_set_destroy(set);
+        } else {
+            assert_int_equal(error.status, ESP_SYNTAX);
+            assert_memory_equal(error.text, "whole:", 6);
+        }
+        free(text);
+    }
+    assert_true(accepted > 10);
+    struct problem_set *set;
+    struct esp_error error;
+    if (problem_parse(whole, sizeof whole - 1, "whole", &set, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    assert_string_equal(set->problems[0]->title, "title with \"quotes\"");
+    assert_string_equal(set->problems[0]->text, "first \xc3\xa9\nsecond");
+    assert_string_equal(set->problems[0]->implementations[0].library, "libwhole-1.2.so.3");
+    assert_string_equal(set->problems[0]->implementations[1].library, "/usr/lib/lib whole.so");
+    assert_false(set->problems[0]->idempotent);
+    problem_set_destroy(set);
+}
+
+static void no_changed_byte_does_harm(void **state)
+{
+    (void)state;
+    static const char replacements[] = "\0\n\"'{}()[]=^-#9\xff";
+    for (size_t n = 0; n + 1 < sizeof whole; n++)
+        for (size_t r = 0; r + 1 < sizeof replacements; r++) {
+            char text[sizeof whole];
+            memcpy(text, whole, sizeof whole);
+            text[n] = replacements[r];
+            struct problem_set *set = NULL;
+            if (problem_parse(text, sizeof whole - 1, "whole", &set, NULL) == ESP_OK)
+                problem_set_destroy(set);
+            else
+                assert_null(set);
+        }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(wrong_descriptions_say_where_and_what),
+    cmocka_unit_test(everything_has_a_limit_that_is_told),
+    cmocka_unit_test(a_nul_byte_is_no_end),
+    cmocka_unit_test(no_truncation_does_harm),
+    cmocka_unit_test(no_changed_byte_does_harm),
+};
+
+int main(void)
+{
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
