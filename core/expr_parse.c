@@ -213,11 +213,14 @@ static bool read_prefixed(struct reader *reader, int least, struct expr **result
 /* The binary operator the lexer stands on, or N_OPERATORS. */
 static unsigned binary_operator(const struct lexer *lexer)
 {
-    for (unsigned code = 0; code < N_OPERATORS; code++) {
+    if (lexer->token.kind == TOKEN_NAME)
+        return lexer_at_name(lexer, "or")    ? OPERATOR_OR
+               : lexer_at_name(lexer, "and") ? OPERATOR_AND
+                                             : N_OPERATORS;
+    for (unsigned code = 0; lexer->token.kind == TOKEN_SYMBOL && code < N_OPERATORS; code++) {
         if (code == OPERATOR_NOT || code == OPERATOR_NEGATE)
             continue;
-        const struct operator_row *row = &expr_operators[code];
-        if (row->symbol ? lexer_at_symbol(lexer, row->symbol) : lexer_at_name(lexer, row->spelling))
+        if (expr_operators[code].symbol && lexer_at_symbol(lexer, expr_operators[code].symbol))
             return code;
     }
     return N_OPERATORS;
@@ -241,7 +244,7 @@ static bool foreign_operator(const struct lexer *lexer)
         {SYMBOL2('=', '>'), "write '>='"},
         {SYMBOL2('=', '<'), "write '<='"},
     };
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+    for (size_t i = 0; lexer->token.kind == TOKEN_SYMBOL && i < sizeof foreign / sizeof *foreign; i++)
         if (lexer_at_symbol(lexer, foreign[i].symbol)) {
             lexer_expected(lexer, "an operator", foreign[i].hint);
             return true;

@@ -243,8 +243,9 @@ static bool read_string(struct lexer *lexer)
         if ((c < ' ' && c != '\t') || c == 0x7f)
             return lexer_fail(lexer, lexer->position, "a text cannot contain the control character 0x%02x",
                               c);
-        size_t n = utf8_length((const unsigned char *)lexer->text + lexer->position,
-                               lexer->length - lexer->position);
+        size_t n = c < 0x80 ? 1
+                            : utf8_length((const unsigned char *)lexer->text + lexer->position,
+                                          lexer->length - lexer->position);
         if (n == 0)
             return lexer_fail(lexer, lexer->position, "the byte 0x%02x is not UTF-8", c);
         lexer->position += (uint32_t)n;

@@ -4,16 +4,18 @@
  */
 #include "core/problem_parser.h"
 
+#include <string.h>
+
 static void write_quoted(struct text *text, const char *string)
 {
     text_put(text, "\"");
-    for (const char *at = string; *at; at++) {
-        if (*at == '\n')
-            text_put(text, "\\n");
-        else if (*at == '"' || *at == '\\')
-            text_put_bytes(text, *at == '"' ? "\\\"" : "\\\\", 2);
-        else
-            text_put_bytes(text, at, 1);
+    for (const char *at = string; *at;) {
+        size_t plain = strcspn(at, "\n\"\\");
+        text_put_bytes(text, at, plain);
+        at += plain;
+        if (*at)
+            text_put(text, *at == '\n' ? "\\n" : *at == '"' ? "\\\"" : "\\\\");
+        at += *at != 0;
     }
     text_put(text, "\"");
 }

@@ -131,7 +131,65 @@ static void bind_gives_shapes(void **state)
     assert_true(flops > 53.99 && flops < 54.01);
 }
 
+/* Each block between ```esp and ``` of the reference is a description that is accepted. */
+static void the_examples_of_the_manual_are_accepted(void **state)
+{
+    (void)state;
+    const char *top = getenv("top_srcdir");
+    char path[4096], line[400], block[8192] = "";
+    snprintf(path, sizeof path, "%s/doc/problem-description.md", top ? top : "..");
+    FILE *manual = fopen(path, "r");
+    assert_non_null(manual);
+    int n_blocks = 0;
+    bool inside = false;
+    while (fgets(line, sizeof line, manual)) {
+        if (inside && strcmp(line, "```\n") == 0) {
+            struct problem_set *set;
+            struct esp_error error;
+            if (problem_parse(block, strlen(block), "manual", &set, &error) != ESP_OK)
+                fail_msg("%s\n%s", error.text, block);
+            problem_set_destroy(set);
+            n_blocks++;
+            inside = false;
+        } else if (inside) {
+            assert_true(strlen(block) + strlen(line) < sizeof block);
+            strcat(block, line);
+        } else if (strcmp(line, "```esp\n") == 0) {
+            inside = true;
+            block[0] = 0;
+        }
+    }
+    fclose(manual);
+    assert_int_equal(n_blocks, 3);
+}
+
+/* Every type, function, property and operator that the parser knows has its place in the reference. */
+static void the_manual_names_every_word(void **state)
+{
+    (void)state;
+    const char *top = getenv("top_srcdir");
+    char path[4096];
+    static char manual[65536];
+    snprintf(path, sizeof path, "%s/doc/problem-description.md", top ? top : "..");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t n = fread(manual, 1, sizeof manual - 1, file);
+    fclose(file);
+    manual[n] = 0;
+    for (unsigned bit = 0; property_name(bit); bit++)
+        assert_non_null(strstr(manual, property_name(bit)));
+    for (enum base_type type = TYPE_CHAR; type <= TYPE_FILE; type++)
+        assert_non_null(strstr(manual, base_type_name(type)));
+    static const char *const words[] = {"`min`",  "`max`",           "`abs`",  "`ceil`", "`floor`",
+                                        "`log2`", "`sqrt`",          "`if(",   "`%`",    "`^`",
+                                        "`not`",  "`idempotent no`", "`gams`", "`text ", "{{"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        assert_non_null(strstr(manual, words[i]));
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_examples_of_the_manual_are_accepted),
+    cmocka_unit_test(the_manual_names_every_word),
     cmocka_unit_test(shipped_problems_are_found_by_name),
     cmocka_unit_test(every_shipped_problem_is_complete),
     cmocka_unit_test(canonical_text_reads_back_to_the_same_digest),
