@@ -1,1 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
+# Computational workers: the daemon's side, and the program they run in.
+noinst_LTLIBRARIES += sed/libworkers.la
+sed_libworkers_la_SOURCES = sed/signature.c sed/signature.h sed/ring.c sed/ring.h sed/folder.c sed/folder.h
+sed_libworkers_la_SOURCES += sed/handoff.c sed/handoff.h sed/handoff_read.c
+sed_libworkers_la_SOURCES += sed/processes.c sed/processes.h sed/processes_pool.h sed/processes_monitor.c
+sed_libworkers_la_SOURCES += sed/processes_link.c sed/processes_create.c sed/spawner.h
+sed_libworkers_la_LIBADD = core/libcore.la util/libutil.la
+noinst_LTLIBRARIES += sed/libinvoke.la
+sed_libinvoke_la_SOURCES = sed/invoke.c sed/invoke.h
+sed_libinvoke_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFI_CFLAGS)
+sed_libinvoke_la_LIBADD = $(FFI_LIBS)
+pkglibexec_PROGRAMS += sed/espalier-crd
+sed_espalier_crd_SOURCES = sed/crd.c sed/crd.h sed/crd_worker.c sed/crd_areas.c sed/crd_faults.c
+sed_espalier_crd_SOURCES += sed/crd_library.c sed/crd_xerbla.c sed/spawner.c
+sed_espalier_crd_LDADD = sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
+sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic

@@ -11,9 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Arguments that are not in the segment may take this much in all, 64 bytes more counted for each. */
+#define WORKERS_INLINE_BYTES (128 * 1024)
+
 /* One argument's memory as the server daemon holds it. */
 struct job_argument {
-    void *data; /* NULL: absent (an output nobody wants still has memory: the routine writes it) */
+    void *data; /* NULL with bytes > 0: scratch memory, neither copied in nor out (work arrays) */
     uint64_t bytes;
     bool writable;   /* the routine may write (out, inout, work) */
     bool in_segment; /* lies in the job's segment at `offset`; else the pool copies it in and out */
@@ -34,7 +37,8 @@ struct job {
 
 struct job_end {
     struct esp_error error; /* status ESP_OK, ESP_FAILED (the routine's error clause), ESP_CRASHED,
-                             * ESP_CANCELLED, ESP_TIMEOUT, with a text for the user */
+                             * ESP_CANCELLED, ESP_TIMEOUT, ESP_SYSTEM (it could not be called: library,
+                             * symbol, memory), with a text for the user */
     double compute_s;       /* inside the routine */
 };
 
@@ -47,7 +51,8 @@ struct workers_ops {
     /* Stops it: the worker's process group is killed; the end is reported as ESP_CANCELLED. Lock held. */
     void (*cancel)(struct workers *workers, uint64_t job_id);
     /* Waits for the end of the job from the thread that brought it, until the end or `until_ns`
-     * (CLOCK_MONOTONIC), and reports it. Without the lock. False: nothing more to wait for here. */
+     * (CLOCK_MONOTONIC), and reports it. Without the lock. True: it is still running. False: it has ended
+     * (reported from here or from another thread, or about to be), or there is no such job. */
     bool (*help)(struct workers *workers, uint64_t job_id, int64_t until_ns);
     void (*destroy)(struct workers *workers);
 };

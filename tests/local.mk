@@ -78,3 +78,12 @@ tests_fuzz_fuzz_problem_SOURCES = tests/fuzz/fuzz_problem.c tests/fuzz/replay.c 
 tests_fuzz_fuzz_problem_LDADD = core/libcore.la util/libutil.la
 EXTRA_DIST += tests/fuzz/corpus/problem/dgesvd.esp tests/fuzz/corpus/problem/everything.esp
 EXTRA_DIST += tests/fuzz/corpus/problem/level1.esp
+# Workers run real routines: LAPACK's, and those of a library of the tests' own.
+check_LTLIBRARIES += tests/unit/libroutines.la
+tests_unit_libroutines_la_SOURCES = tests/unit/routines.c
+tests_unit_libroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
+check_LTLIBRARIES += tests/unit/librig.la
+tests_unit_librig_la_SOURCES = tests/unit/worker_rig.c tests/unit/worker_rig.h
+WORKER_LIBS = tests/unit/librig.la sed/libworkers.la $(UNIT_LIBS) -lm
+unit_tests += tests/unit/test_workers
+tests_unit_test_workers_LDADD = $(WORKER_LIBS)

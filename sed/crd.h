@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside espalier-crd: the parts of a worker process. A worker is single-threaded but for what its routines
+ * start, and belongs to one daemon.
+ */
+#ifndef SED_CRD_H
+#define SED_CRD_H
+
+#include "sed/invoke.h"
+#include "sed/ring.h"
+
+/* ---- libraries and symbols (crd_library.c) ---- */
+
+/* The symbol's address, from a library that stays loaded; `folder` is searched first. ESP_NOT_FOUND with the
+ * loader's words, or naming library and symbol. */
+enum esp_status library_symbol(const char *folder, const char *library, const char *symbol,
+                               void (**routine)(void), struct esp_error *error);
+/* Loads it, for good. */
+enum esp_status library_load(const char *folder, const char *library, struct esp_error *error);
+bool library_is_loaded(const char *folder, const char *library);
+/* Gives every BLAS that is loaded, and will be, this many threads. Never in a process that forks later. */
+void library_set_threads(unsigned threads);
+
+/* ---- a session's segment (crd_areas.c) ---- */
+
+/* An argument as it is mapped: guards of RING_GUARD_BYTES on both sides of whole pages. */
+struct area {
+    char *pages; /* NULL: not mapped */
+    size_t page_bytes;
+    char *data;
+    uint64_t bytes;
+    uint32_t argument;
+    bool writable;
+};
+
+struct areas {
+    uint32_t n;
+    struct area items[PROBLEM_MAX_ARGUMENTS];
+};
+
+/* Maps the areas of the job from the segment. ESP_SYSTEM, ESP_INTERNAL. */
+enum esp_status areas_map(const struct ring_job *job, int segment, struct areas *areas,
+                          struct esp_error *error);
+void areas_unmap(struct areas *areas);
+
+/* ---- crashes, exits, illegal arguments (crd_faults.c) ---- */
+
+/* Takes over the signals of crashes, on a stack of their own, and exit(). What happens inside a call is
+ * written into the ring; outside one the process just ends. Never undone. */
+void faults_install(struct ring *ring, const struct areas *areas, int bell);
+/* Installs the handlers again where a routine has put its own. */
+void faults_renew(void);
+void faults_enter_call(void);
+void faults_leave_call(void);
+/* The first illegal argument that xerbla was told of since faults_enter_call(); 0: none. */
+int faults_illegal(const char **routine);
+void faults_note_illegal(const char *routine, size_t length, int number);
+
+/* Says that the answer is in the ring. Async-signal-safe. */
+void worker_reply(struct ring *ring, int bell);
+
+/* ---- the life of a worker (crd_worker.c) ---- */
+
+struct worker_descriptors {
+    int socket; /* segments come over it */
+    int ring;
+    int bell;   /* eventfd: answers that nobody watches for */
+    int output; /* pipe, not blocking: standard output and error */
+    int folder; /* its private directory */
+};
+
+/* Serves calls until it is killed. The descriptors are renumbered; all others are closed. */
+_Noreturn void worker_run(const struct worker_descriptors *descriptors, unsigned threads);
+
+/* ---- the spawner (spawner.c) ---- */
+
+/* Serves the daemon at `socket` until it closes. Returns the exit code. */
+int spawner_run(int socket);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session's segment in the worker: each argument mapped by itself, what the routine may not write is
+ * read-only, and around each lies memory that nobody may touch.
+ */
+#include "sed/crd.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum esp_status map_area(const struct ring_area *from, int segment, struct area *area,
+                                struct esp_error *error)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t first = from->offset & ~(page - 1);
+    uint64_t last = (from->offset + from->bytes + page - 1) & ~(page - 1);
+    size_t bytes = last - first;
+    char *room = mmap(NULL, bytes + 2 * RING_GUARD_BYTES, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return error_errno(error, "cannot reserve %zu bytes of addresses for an argument", bytes);
+    char *pages = mmap(room + RING_GUARD_BYTES, bytes, from->writable ? PROT_READ | PROT_WRITE : PROT_READ,
+                       MAP_SHARED | MAP_FIXED | MAP_POPULATE, segment, (off_t)first);
+    if (pages == MAP_FAILED) {
+        error_errno(error, "cannot map %zu bytes of an argument", bytes);
+        munmap(room, bytes + 2 * RING_GUARD_BYTES);
+        return ESP_SYSTEM;
+    }
+    *area = (struct area){.pages = pages,
+                          .page_bytes = bytes,
+                          .data = pages + (from->offset - first),
+                          .bytes = from->bytes,
+                          .argument = from->argument,
+                          .writable = from->writable};
+    return ESP_OK;
+}
+
+enum esp_status areas_map(const struct ring_job *job, int segment, struct areas *areas,
+                          struct esp_error *error)
+{
+    areas->n = 0;
+    struct stat is;
+    if (fstat(segment, &is) != 0)
+        return error_errno(error, "cannot look at the session's segment");
+    for (uint32_t i = 0; i < job->n_areas && i < PROBLEM_MAX_ARGUMENTS; i++) {
+        const struct ring_area *area = &job->areas[i];
+        /* Beyond its end a mapping is there and kills who touches it. */
+        if (area->offset > (uint64_t)is.st_size || area->bytes > (uint64_t)is.st_size - area->offset) {
+            areas_unmap(areas);
+            return error_set(error, ESP_INTERNAL, "an argument lies outside of its segment of %lld bytes",
+                             (long long)is.st_size);
+        }
+        enum esp_status status = map_area(area, segment, &areas->items[i], error);
+        if (status != ESP_OK) {
+            areas_unmap(areas);
+            return status;
+        }
+        areas->n = i + 1;
+    }
+    return ESP_OK;
+}
+
+void areas_unmap(struct areas *areas)
+{
+    for (uint32_t i = 0; i < areas->n; i++)
+        munmap(areas->items[i].pages - RING_GUARD_BYTES, areas->items[i].page_bytes + 2 * RING_GUARD_BYTES);
+    areas->n = 0;
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a worker says with its last breath. The daemon hears of a death only after the kernel has torn the
+ * worker's memory down, tens of milliseconds with large arguments, and without the address that did it.
+ */
+#include "sed/crd.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
+
+static struct {
+    struct ring *ring;
+    const struct areas *areas;
+    int bell;
+    pid_t pid; /* a routine's forked child has the handlers too, and must not speak for the worker */
+    volatile sig_atomic_t in_call;
+    int illegal;
+    char routine[32];
+} here;
+
+/* The other threads of the process go on for a moment while it is ending. */
+static bool is_alone(void)
+{
+    struct stat tasks;
+    return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
+}
+
+static void locate(uintptr_t address, struct ring_answer *answer)
+{
+    answer->address = address;
+    answer->place = FAULT_ELSEWHERE;
+    uintptr_t arena_end = (uintptr_t)(here.ring + 1);
+    if (address >= arena_end && address < arena_end + RING_GUARD_BYTES)
+        answer->place = FAULT_ARENA;
+    for (uint32_t i = 0; i < here.areas->n; i++) {
+        const struct area *area = &here.areas->items[i];
+        uintptr_t begin = (uintptr_t)area->pages, end = begin + area->page_bytes;
+        if (address < begin - RING_GUARD_BYTES || address >= end + RING_GUARD_BYTES)
+            continue;
+        answer->argument = area->argument;
+        answer->place = address < begin ? FAULT_BEFORE : address >= end ? FAULT_BEHIND : FAULT_INSIDE;
+    }
+}
+
+/* The processor knows whether it was a read or a write. */
+static uint32_t access_of(int signal_number, const void *context)
+{
+#if defined __x86_64__ && defined REG_ERR
+    if (signal_number == SIGSEGV)
+        return ((const ucontext_t *)context)->uc_mcontext.gregs[REG_ERR] & 2 ? 2 : 1;
+#endif
+    (void)signal_number;
+    (void)context;
+    return 0;
+}
+
+static void on_crash(int signal_number, siginfo_t *info, void *context)
+{
+    if (here.in_call && getpid() == here.pid) {
+        struct ring_answer *answer = &here.ring->answer;
+        here.in_call = 0;
+        answer->code = signal_number;
+        answer->access = access_of(signal_number, context);
+        locate(info->si_code > 0 ? (uintptr_t)info->si_addr : 0, answer);
+        answer->alone = is_alone();
+        answer->kind = ANSWER_SIGNALLED;
+        worker_reply(here.ring, here.bell);
+    }
+    _exit(128 + signal_number);
+}
+
+static void on_leaving(int code, void *unused)
+{
+    (void)unused;
+    if (getpid() != here.pid)
+        return;
+    if (here.in_call) {
+        here.in_call = 0;
+        here.ring->answer.code = code;
+        here.ring->answer.alone = is_alone();
+        here.ring->answer.kind = ANSWER_EXITED;
+        worker_reply(here.ring, here.bell);
+    }
+    _exit(code);
+}
+
+void faults_renew(void)
+{
+    struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigfillset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof crash_signals / sizeof *crash_signals; i++)
+        sigaction(crash_signals[i], &action, NULL);
+}
+
+void faults_install(struct ring *ring, const struct areas *areas, int bell)
+{
+    here.ring = ring;
+    here.areas = areas;
+    here.bell = bell;
+    here.pid = getpid();
+    /* A stack of its own: the routine may have used up the other. */
+    static unsigned char stack[64 * 1024];
+    stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
+    sigaltstack(&other, NULL);
+    faults_renew();
+    on_exit(on_leaving, NULL);
+}
+
+void faults_enter_call(void)
+{
+    here.illegal = 0;
+    here.in_call = 1;
+}
+
+void faults_leave_call(void)
+{
+    here.in_call = 0;
+}
+
+int faults_illegal(const char **routine)
+{
+    *routine = here.routine;
+    return here.illegal;
+}
+
+void faults_note_illegal(const char *routine, size_t length, int number)
+{
+    /* The first complaint is the cause, later ones may follow from it. */
+    if (here.illegal != 0 || number == 0)
+        return;
+    size_t n = length < sizeof here.routine ? length : sizeof here.routine - 1;
+    memcpy(here.routine, routine, n);
+    here.routine[n] = 0;
+    here.illegal = number;
+}

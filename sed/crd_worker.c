@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The life of a worker: wait, call, answer, tidy up.
+ */
+#include "sed/crd.h"
+
+#include "sed/folder.h"
+#include "util/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SPIN_NS       10000
+#define REMEMBERED    64 /* prepared calls, by key */
+#define FD_SOCKET     3
+#define FD_BELL       4
+#define FD_FOLDER     5
+#define FD_FIRST_FREE 6
+
+struct remembered_call {
+    struct call_signature signature;
+    struct invocation *invocation;
+};
+
+struct worker {
+    struct ring *ring;
+    struct areas areas;
+    struct stat descriptors[FD_FIRST_FREE]; /* as they were, to see that they still are */
+    struct timespec folder_changed;
+    struct remembered_call calls[REMEMBERED];
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+void worker_reply(struct ring *ring, int bell)
+{
+    static const uint64_t one = 1;
+    uint32_t before = atomic_exchange(&ring->reply, RING_DONE);
+    if (before & RING_WAITERS)
+        ring_wake(&ring->reply);
+    /* Whoever leaves the word looks at it once more afterwards, so one of the two sees the other. A bell that
+     * the routine has closed is as good as rung by dying: the spawner tells of that. */
+    if (atomic_load(&ring->attended) == 0 && write(bell, &one, sizeof one) != sizeof one)
+        _exit(0);
+}
+
+/* ---- waiting ---- */
+
+/* Looks for a while before it sleeps: a wake-up on another core costs more than the call. Yielding gives the
+ * core away when the daemon needs it. */
+static void wait_for_request(struct ring *ring, uint32_t last)
+{
+    int64_t until = now_ns() + SPIN_NS;
+    do {
+        if (atomic_load_explicit(&ring->request, memory_order_acquire) != last)
+            return;
+        sched_yield();
+    } while (now_ns() < until);
+    atomic_store(&ring->sleeping, 1);
+    while (atomic_load(&ring->request) == last)
+        ring_sleep(&ring->request, last, CLOCK_NEVER);
+    atomic_store_explicit(&ring->sleeping, 0, memory_order_relaxed);
+}
+
+/* ---- a call ---- */
+
+static void answer_unable(struct ring *ring, const struct esp_error *error)
+{
+    ring->answer.kind = ANSWER_UNABLE;
+    snprintf(ring->answer.text, sizeof ring->answer.text, "%s", error->text);
+}
+
+static int receive_segment(void)
+{
+    char byte;
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec data = {.iov_base = &byte, .iov_len = 1};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t n;
+    do
+        n = recvmsg(FD_SOCKET, &message, MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    int fd = -1;
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
+        memcpy(&fd, CMSG_DATA(header), sizeof fd);
+    return fd;
+}
+
+static enum esp_status map_segment(struct worker *worker, struct esp_error *error)
+{
+    worker->areas.n = 0;
+    if (!worker->ring->job.has_segment)
+        return ESP_OK;
+    int segment = receive_segment();
+    if (segment < 0)
+        return error_set(error, ESP_SYSTEM, "the worker did not receive the session's memory");
+    enum esp_status status = areas_map(&worker->ring->job, segment, &worker->areas, error);
+    close(segment);
+    return status;
+}
+
+/* The call, prepared now or before. NULL: *error says why. */
+static struct invocation *find_call(struct worker *worker, struct esp_error *error)
+{
+    const struct call_signature *signature = &worker->ring->job.signature;
+    if (!signature_is_sane(signature)) {
+        error_set(error, ESP_INTERNAL, "the worker was handed a malformed call");
+        return NULL;
+    }
+    struct remembered_call *call = &worker->calls[signature->key % REMEMBERED];
+    if (call->invocation && signature_equal(&call->signature, signature))
+        return call->invocation;
+    void (*routine)(void);
+    struct invocation *made;
+    if (library_symbol(signature->folder, signature->library, signature->symbol, &routine, error) != ESP_OK ||
+        invocation_create(signature, routine, &made, error) != ESP_OK)
+        return NULL;
+    invocation_destroy(call->invocation);
+    call->invocation = made;
+    signature_copy(&call->signature, signature);
+    return made;
+}
+
+static bool resolve_operands(const struct worker *worker, void **operands)
+{
+    const struct ring_job *job = &worker->ring->job;
+    for (uint32_t i = 0; i < job->signature.n_parameters; i++) {
+        const struct ring_operand *operand = &job->operands[i];
+        if (operand->place == OPERAND_NUMBER)
+            operands[i] = (void *)(uintptr_t)operand->value;
+        else if (operand->place == OPERAND_AREA && operand->value < worker->areas.n)
+            operands[i] = worker->areas.items[operand->value].data;
+        else if (operand->place == OPERAND_ARENA && operand->value <= RING_ARENA_BYTES - 16)
+            operands[i] = worker->ring->arena + operand->value;
+        else
+            return false;
+    }
+    return job->result_offset <= RING_ARENA_BYTES - INVOKE_RESULT_BYTES;
+}
+
+static void call_routine(struct worker *worker, struct invocation *invocation, void **operands)
+{
+    struct ring *ring = worker->ring;
+    void *result = ring->arena + ring->job.result_offset;
+    faults_enter_call();
+    int64_t begun = now_ns();
+    invocation_call(invocation, operands, result);
+    int64_t ended = now_ns();
+    faults_leave_call();
+    fflush(stdout);
+    const char *routine;
+    int illegal = faults_illegal(&routine);
+    ring->answer.compute_ns = (uint64_t)(ended - begun);
+    ring->answer.code = illegal;
+    if (illegal)
+        snprintf(ring->answer.text, sizeof ring->answer.text, "%s", routine);
+    ring->answer.kind = illegal ? ANSWER_ILLEGAL : ANSWER_RETURNED;
+}
+
+static void serve(struct worker *worker)
+{
+    struct esp_error error;
+    void *operands[SIGNATURE_MAX_PARAMETERS];
+    struct invocation *invocation = NULL;
+    /* The segment first: its descriptor is on the way in any case and must not meet the next job. */
+    if (map_segment(worker, &error) == ESP_OK)
+        invocation = find_call(worker, &error);
+    if (invocation && !resolve_operands(worker, operands)) {
+        error_set(&error, ESP_INTERNAL, "the worker was handed a malformed call");
+        invocation = NULL;
+    }
+    if (invocation)
+        call_routine(worker, invocation, operands);
+    else
+        answer_unable(worker->ring, &error);
+    /* Before the answer: afterwards the daemon may give the memory to another session. */
+    areas_unmap(&worker->areas);
+    worker_reply(worker->ring, FD_BELL);
+}
+
+/* ---- tidying up after a routine, while nobody waits for it ---- */
+
+/* A routine that closed or replaced the worker's own descriptors: let a fresh worker take over. */
+static bool descriptors_are_whole(struct worker *worker)
+{
+    for (int fd = 1; fd < FD_FIRST_FREE; fd++) {
+        struct stat is;
+        if (fstat(fd, &is) != 0 || is.st_ino != worker->descriptors[fd].st_ino ||
+            is.st_dev != worker->descriptors[fd].st_dev)
+            return false;
+        if (fd == FD_FOLDER && (is.st_mtim.tv_sec != worker->folder_changed.tv_sec ||
+                                is.st_mtim.tv_nsec != worker->folder_changed.tv_nsec)) {
+            folder_empty(FD_FOLDER);
+            fstat(fd, &is);
+            worker->folder_changed = is.st_mtim;
+        }
+    }
+    return true;
+}
+
+static void tidy_up(struct worker *worker)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    faults_renew();
+    fesetenv(FE_DFL_ENV);
+    umask(077);
+    if (!descriptors_are_whole(worker) || fchdir(FD_FOLDER) != 0)
+        _exit(0);
+}
+
+/* ---- starting up ---- */
+
+static void keep_descriptor(int from, int to)
+{
+    if (from == to)
+        fcntl(to, F_SETFD, FD_CLOEXEC);
+    else if (dup3(from, to, O_CLOEXEC) < 0)
+        _exit(1);
+}
+
+/* First out of the way of the numbers that are wanted, then to them. */
+static void renumber(const struct worker_descriptors *descriptors)
+{
+    int high[4] = {
+        fcntl(descriptors->socket, F_DUPFD_CLOEXEC, 64), fcntl(descriptors->bell, F_DUPFD_CLOEXEC, 64),
+        fcntl(descriptors->folder, F_DUPFD_CLOEXEC, 64), fcntl(descriptors->output, F_DUPFD_CLOEXEC, 64)};
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0 || dup2(null, 0) < 0 || dup2(high[3], 1) < 0 || dup2(high[3], 2) < 0)
+        _exit(1);
+    keep_descriptor(high[0], FD_SOCKET);
+    keep_descriptor(high[1], FD_BELL);
+    keep_descriptor(high[2], FD_FOLDER);
+    close_range(FD_FIRST_FREE, ~0U, 0);
+}
+
+_Noreturn void worker_run(const struct worker_descriptors *descriptors, unsigned threads)
+{
+    static struct worker worker;
+    worker.ring = ring_map_guarded(descriptors->ring);
+    if (!worker.ring)
+        _exit(1);
+    renumber(descriptors);
+    for (int fd = 0; fd < FD_FIRST_FREE; fd++)
+        fstat(fd, &worker.descriptors[fd]);
+    worker.folder_changed = worker.descriptors[FD_FOLDER].st_mtim;
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    faults_install(worker.ring, &worker.areas, FD_BELL);
+    library_set_threads(threads);
+    tidy_up(&worker);
+    atomic_store(&worker.ring->ready, 1);
+    for (uint32_t last = 0;;) {
+        wait_for_request(worker.ring, last);
+        last = atomic_load_explicit(&worker.ring->request, memory_order_acquire);
+        atomic_store_explicit(&worker.ring->taken, last, memory_order_release);
+        serve(&worker);
+        tidy_up(&worker);
+    }
+}

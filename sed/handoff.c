@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/handoff.h"
+
+#include <string.h>
+
+/* State of writing one job. */
+struct writer {
+    struct ring *ring;
+    struct handoff *handoff;
+    struct esp_error *error;
+};
+
+static uint32_t round_up(uint64_t bytes)
+{
+    return (uint32_t)((bytes + 15) & ~UINT64_C(15));
+}
+
+/* Puts a value of `bytes` into the arena, with a fence behind (and before: the last one's). `from` may be
+ * NULL. Returns its index among the values, or -1 when the arena is full. */
+static int32_t put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument)
+{
+    struct handoff *handoff = writer->handoff;
+    if (bytes > RING_ARENA_BYTES || handoff->n_values >= HANDOFF_MAX_VALUES ||
+        handoff->used + round_up(bytes) + RING_FENCE_BYTES > RING_ARENA_BYTES) {
+        error_set(writer->error, ESP_LIMIT,
+                  "problem %s: the small arguments take more than the %d bytes that "
+                  "go to a worker beside the segment",
+                  handoff->job.problem->name, WORKERS_INLINE_BYTES);
+        return -1;
+    }
+    unsigned char *arena = writer->ring->arena;
+    uint32_t offset = handoff->used;
+    if (from)
+        memcpy(arena + offset, from, bytes);
+    handoff->used = offset + round_up(bytes) + RING_FENCE_BYTES;
+    ring_fence_write(arena + offset + bytes, handoff->used - offset - bytes);
+    handoff->values[handoff->n_values] =
+        (struct handoff_value){.offset = offset, .bytes = (uint32_t)bytes, .argument = argument};
+    return (int32_t)handoff->n_values++;
+}
+
+static enum esp_status put_area(struct writer *writer, uint32_t index, const struct job_argument *argument)
+{
+    const struct job *job = &writer->handoff->job;
+    if (job->segment_fd < 0 || argument->offset > job->segment_bytes ||
+        argument->bytes > job->segment_bytes - argument->offset)
+        return error_set(writer->error, ESP_INTERNAL, "problem %s: argument '%s' lies outside its segment",
+                         job->problem->name, job->problem->arguments[index].name);
+    struct ring_job *to = &writer->ring->job;
+    to->areas[to->n_areas++] = (struct ring_area){.offset = argument->offset,
+                                                  .bytes = argument->bytes,
+                                                  .argument = index,
+                                                  .writable = argument->writable};
+    to->has_segment = 1;
+    return ESP_OK;
+}
+
+/* Strings go with the final 0 that C wants, whether or not the caller counted it. */
+static int32_t put_string(struct writer *writer, uint32_t index, const struct job_argument *argument)
+{
+    int32_t value = put_value(writer, argument->data, argument->bytes + 1, (int32_t)index);
+    if (value >= 0)
+        writer->ring->arena[writer->handoff->values[value].offset + argument->bytes] = 0;
+    return value;
+}
+
+/* Every argument that the call passes gets its memory, once. */
+static enum esp_status put_argument(struct writer *writer, uint32_t index, struct ring_operand *operand)
+{
+    struct handoff *handoff = writer->handoff;
+    const struct job_argument *argument = &handoff->job.arguments[index];
+    bool string = handoff->job.problem->arguments[index].type == TYPE_STRING;
+    if (argument->in_segment && argument->bytes > 0 && !string) {
+        for (uint32_t i = 0; i < writer->ring->job.n_areas; i++)
+            if (writer->ring->job.areas[i].argument == index) {
+                *operand = (struct ring_operand){.value = i, .place = OPERAND_AREA};
+                return ESP_OK;
+            }
+        *operand = (struct ring_operand){.value = writer->ring->job.n_areas, .place = OPERAND_AREA};
+        return put_area(writer, index, argument);
+    }
+    int32_t *value = &handoff->argument_values[index];
+    if (*value < 0)
+        *value = string ? put_string(writer, index, argument)
+                        : put_value(writer, argument->data, argument->bytes, (int32_t)index);
+    if (*value < 0)
+        return ESP_LIMIT;
+    *operand = (struct ring_operand){.value = handoff->values[*value].offset, .place = OPERAND_ARENA};
+    return ESP_OK;
+}
+
+static enum esp_status put_expression(struct writer *writer, const struct call_parameter *parameter,
+                                      struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    struct number number;
+    _Alignas(16) unsigned char raw[16];
+    enum esp_status status = expr_eval(parameter->value, &scope, &number, writer->error);
+    if (status == ESP_OK)
+        status = number_store(&number, parameter->type, raw, writer->error);
+    if (status != ESP_OK)
+        return error_prefix(writer->error, "problem %s: parameter '%s' of %s", job->problem->name,
+                            expr_text(parameter->value), job->implementation->symbol);
+    int32_t value = put_value(writer, raw, base_type_size(parameter->type), -1);
+    if (value < 0)
+        return ESP_LIMIT;
+    *operand = (struct ring_operand){.value = writer->handoff->values[value].offset, .place = OPERAND_ARENA};
+    return ESP_OK;
+}
+
+static enum esp_status put_parameter(struct writer *writer, uint32_t index)
+{
+    static const unsigned char zeros[16];
+    struct handoff *handoff = writer->handoff;
+    const struct call_parameter *parameter = &handoff->job.implementation->parameters[index];
+    struct ring_operand *operand = &writer->ring->job.operands[index];
+    handoff->parameter_values[index] = -1;
+    if (parameter->kind == PARAMETER_ARGUMENT)
+        return put_argument(writer, parameter->argument, operand);
+    if (parameter->kind == PARAMETER_VALUE)
+        return put_expression(writer, parameter, operand);
+    int32_t value = put_value(writer, zeros, base_type_size(parameter->type), -1);
+    if (value < 0)
+        return ESP_LIMIT;
+    handoff->parameter_values[index] = value;
+    *operand = (struct ring_operand){.value = handoff->values[value].offset, .place = OPERAND_ARENA};
+    return ESP_OK;
+}
+
+/* Fortran's length of a CHARACTER parameter: of an array, that of one element when it has more than one
+ * dimension (character*8 names(n)), else all of it (character*(n) name). */
+static uint64_t hidden_length(const struct job *job, const struct call_parameter *parameter)
+{
+    if (parameter->kind != PARAMETER_ARGUMENT)
+        return 1;
+    const struct argument *argument = &job->problem->arguments[parameter->argument];
+    struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    int64_t first;
+    if (argument->type == TYPE_CHAR && argument->n_dims > 1 &&
+        expr_eval_size(argument->dims[0], &scope, &first, NULL) == ESP_OK)
+        return (uint64_t)first;
+    return job->arguments[parameter->argument].bytes;
+}
+
+static enum esp_status put_parameters(struct writer *writer)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct implementation *implementation = job->implementation;
+    uint32_t n = implementation->n_parameters;
+    for (uint32_t i = 0; i < implementation->n_parameters; i++) {
+        enum esp_status status = put_parameter(writer, i);
+        if (status != ESP_OK)
+            return status;
+        if (signature_has_length(job->problem, implementation, &implementation->parameters[i]))
+            writer->ring->job.operands[n++] = (struct ring_operand){
+                .value = hidden_length(job, &implementation->parameters[i]), .place = OPERAND_NUMBER};
+    }
+    return ESP_OK;
+}
+
+static enum esp_status put_result(struct writer *writer)
+{
+    struct handoff *handoff = writer->handoff;
+    handoff->result_value = -1;
+    if (!handoff->job.implementation->returns)
+        return ESP_OK;
+    const struct call_parameter *result = &handoff->job.implementation->result;
+    int32_t argument = result->kind == PARAMETER_ARGUMENT ? (int32_t)result->argument : -1;
+    if (argument >= 0 && handoff->argument_values[argument] < 0 &&
+        !handoff->job.arguments[argument].in_segment) {
+        struct ring_operand unused;
+        enum esp_status status = put_argument(writer, (uint32_t)argument, &unused);
+        if (status != ESP_OK)
+            return status;
+    }
+    int32_t value = put_value(writer, NULL, 16, -1);
+    if (value < 0)
+        return ESP_LIMIT;
+    handoff->result_value = value;
+    writer->ring->job.result_offset = handoff->values[value].offset;
+    return ESP_OK;
+}
+
+enum esp_status handoff_write(struct ring *ring, const struct job *job, struct handoff *handoff,
+                              struct esp_error *error)
+{
+    struct writer writer = {.ring = ring, .handoff = handoff, .error = error};
+    enum esp_status status = signature_build(job->problem, job->implementation, &ring->job.signature, error);
+    if (status != ESP_OK)
+        return status;
+    handoff->job = *job;
+    handoff->n_values = 0;
+    handoff->used = RING_FENCE_BYTES;
+    for (uint32_t i = 0; i < job->problem->n_arguments; i++)
+        handoff->argument_values[i] = -1;
+    ring_fence_write(ring->arena, RING_FENCE_BYTES);
+    ring->job.has_segment = 0;
+    ring->job.n_areas = 0;
+    ring->job.segment_bytes = job->segment_bytes;
+    status = put_parameters(&writer);
+    if (status == ESP_OK)
+        status = put_result(&writer);
+    ring->answer.kind = ANSWER_NONE;
+    return status;
+}

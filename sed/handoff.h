@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One call through a ring, on the daemon's side: the job is written into it, and what comes back is checked,
+ * turned into words and copied out. What a worker left in the ring is never believed: a routine may have
+ * scribbled over it.
+ */
+#ifndef SED_HANDOFF_H
+#define SED_HANDOFF_H
+
+#include "sed/ring.h"
+
+#define HANDOFF_MAX_VALUES (PROBLEM_MAX_ARGUMENTS + PROBLEM_MAX_PARAMETERS + 1)
+
+/* A value in the arena, as the daemon remembers it. */
+struct handoff_value {
+    uint32_t offset, bytes;
+    int32_t argument; /* or -1: a temporary or a result */
+};
+
+/* What the daemon remembers of a job that a worker has. */
+struct handoff {
+    struct job job;
+    uint32_t n_values;
+    uint32_t used; /* of the arena */
+    struct handoff_value values[HANDOFF_MAX_VALUES];
+    int32_t result_value;                             /* the function's result, or -1 */
+    int32_t parameter_values[PROBLEM_MAX_PARAMETERS]; /* PARAMETER_RESULTs, or -1 */
+    int32_t argument_values[PROBLEM_MAX_ARGUMENTS];   /* -1: in the segment, or not passed */
+};
+
+/* Writes the job into the ring of an idle worker (without waking it). ESP_INVALID, ESP_LIMIT when the call
+ * cannot be expressed or does not fit; the ring is then still idle. */
+enum esp_status handoff_write(struct ring *ring, const struct job *job, struct handoff *handoff,
+                              struct esp_error *error);
+
+/* The worker has answered: fills *end and copies outputs to the job's arguments when the call succeeded.
+ * `elapsed_ns` since the job was handed over bounds the time that the worker claims. Returns true when the
+ * worker may be used again. *wait_for_death is set when others of its threads may still write into the job's
+ * segment. */
+bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_t elapsed_ns,
+                  const char *last_words, struct job_end *end, bool *wait_for_death);
+
+/* The process ended without an answer, with this wait status. */
+void handoff_lost(const struct ring *ring, const struct handoff *handoff, int wait_status,
+                  const char *last_words, struct job_end *end);
+
+#endif

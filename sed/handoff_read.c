@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What came back from a worker, in words.
+ */
+#include "sed/handoff.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static const char *argument_name(const struct job *job, int32_t argument)
+{
+    return argument >= 0 && (uint32_t)argument < job->problem->n_arguments
+               ? job->problem->arguments[argument].name
+               : "?";
+}
+
+/* Text out of shared memory: it ends, and has no control characters. */
+static void take_text(char *to, size_t size, const char *from)
+{
+    size_t i = 0;
+    for (; i + 1 < size && from[i]; i++)
+        to[i] = isprint((unsigned char)from[i]) ? from[i] : ' ';
+    to[i] = 0;
+}
+
+static void append_last_words(struct job_end *end, const char *last_words)
+{
+    size_t length = strlen(end->error.text);
+    if (last_words && last_words[0])
+        snprintf(end->error.text + length, sizeof end->error.text - length, "; it last printed \"%s\"",
+                 last_words);
+}
+
+/* Looks at all fences. On damage *argument is whose end was overrun (or beginning, *before), or -1. */
+static bool fence_is_damaged(const struct ring *ring, const struct handoff *handoff, int32_t *argument,
+                             bool *before)
+{
+    if (ring_fence_damage(ring->arena, RING_FENCE_BYTES) >= 0) {
+        *argument = handoff->n_values > 0 ? handoff->values[0].argument : -1;
+        *before = true;
+        return true;
+    }
+    for (uint32_t i = 0; i < handoff->n_values; i++) {
+        const struct handoff_value *value = &handoff->values[i];
+        uint32_t next = i + 1 < handoff->n_values ? handoff->values[i + 1].offset : handoff->used;
+        uint32_t from = value->offset + value->bytes;
+        int64_t damage = ring_fence_damage(ring->arena + from, next - from);
+        if (damage < 0)
+            continue;
+        /* Damage that leaves the first bytes behind a value alone came from the value behind it. */
+        *before = damage >= 16 && i + 1 < handoff->n_values && value[1].argument >= 0;
+        *argument = *before ? value[1].argument : value->argument;
+        return true;
+    }
+    return false;
+}
+
+static void describe_overrun(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
+{
+    const struct job *job = &handoff->job;
+    int32_t argument;
+    bool before;
+    if (!fence_is_damaged(ring, handoff, &argument, &before))
+        return;
+    if (argument < 0)
+        error_set(&end->error, ESP_CRASHED, "%s wrote outside its arguments", job->implementation->symbol);
+    else
+        error_set(&end->error, ESP_CRASHED, "%s wrote %s argument '%s' (%llu bytes)",
+                  job->implementation->symbol, before ? "in front of" : "behind",
+                  argument_name(job, argument), (unsigned long long)job->arguments[argument].bytes);
+}
+
+static const char *access_word(uint32_t access)
+{
+    return access == 2 ? "wrote" : access == 1 ? "read" : "reached";
+}
+
+static void describe_fault(const struct ring_answer *answer, const struct handoff *handoff,
+                           struct job_end *end)
+{
+    const struct job *job = &handoff->job;
+    const char *symbol = job->implementation->symbol;
+    const char *name = argument_name(job, (int32_t)answer->argument);
+    unsigned long long address = answer->address;
+    switch (answer->place) {
+    case FAULT_BEHIND:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s behind the end of argument '%s'", symbol,
+                  access_word(answer->access), name);
+        break;
+    case FAULT_BEFORE:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s in front of argument '%s'", symbol,
+                  access_word(answer->access), name);
+        break;
+    case FAULT_INSIDE:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s argument '%s', which is an input", symbol,
+                  answer->access == 2 ? "wrote into" : access_word(answer->access), name);
+        break;
+    case FAULT_ARENA:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s far behind the end of its small arguments",
+                  symbol, access_word(answer->access));
+        break;
+    default:
+        error_set(&end->error, ESP_CRASHED, "%s crashed with signal %d (%s) at address 0x%llx%s", symbol,
+                  answer->code, strsignal(answer->code), address,
+                  address < 4096 && answer->access ? ": it used a null pointer" : "");
+    }
+}
+
+static void describe_signal(const struct ring_answer *answer, const struct handoff *handoff,
+                            struct job_end *end)
+{
+    const char *symbol = handoff->job.implementation->symbol;
+    if (answer->code == SIGABRT)
+        error_set(&end->error, ESP_CRASHED, "%s called abort()", symbol);
+    else if (answer->code == SIGSEGV || answer->code == SIGBUS)
+        describe_fault(answer, handoff, end);
+    else
+        error_set(&end->error, ESP_CRASHED, "%s crashed with signal %d (%s)", symbol, answer->code,
+                  strsignal(answer->code));
+}
+
+/* What the reader knows the parameter by, when the message is about the routine that was called and not
+ * about one that it called in turn. */
+static void append_parameter(const struct job *job, const char *routine, int32_t number, struct job_end *end)
+{
+    const struct implementation *implementation = job->implementation;
+    size_t length = strlen(routine);
+    if (strncasecmp(routine, implementation->symbol, length) != 0 ||
+        (implementation->symbol[length] && strcmp(implementation->symbol + length, "_") != 0) || number < 1 ||
+        (uint32_t)number > implementation->n_parameters)
+        return;
+    const struct call_parameter *parameter = &implementation->parameters[number - 1];
+    size_t used = strlen(end->error.text);
+    if (parameter->kind == PARAMETER_ARGUMENT)
+        snprintf(end->error.text + used, sizeof end->error.text - used, " (argument '%s')",
+                 argument_name(job, (int32_t)parameter->argument));
+    else if (parameter->kind == PARAMETER_VALUE)
+        snprintf(end->error.text + used, sizeof end->error.text - used, " (%s)", expr_text(parameter->value));
+}
+
+static void describe_illegal(const struct ring_answer *answer, const struct handoff *handoff,
+                             struct job_end *end)
+{
+    char routine[32];
+    take_text(routine, sizeof routine, answer->text);
+    size_t length = strlen(routine);
+    while (length > 0 && routine[length - 1] == ' ')
+        routine[--length] = 0;
+    error_set(&end->error, ESP_FAILED, "argument %d of %s is illegal", answer->code, routine);
+    append_parameter(&handoff->job, routine, answer->code, end);
+}
+
+/* The scope of the error clauses: the inputs as they were, scalar outputs and results as they are. */
+static void gather_results(const struct ring *ring, const struct handoff *handoff, struct number *values)
+{
+    const struct problem *problem = handoff->job.problem;
+    const struct implementation *implementation = handoff->job.implementation;
+    memcpy(values, handoff->job.scope, problem->n_arguments * sizeof *values);
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (argument->n_dims == 0 && argument_is_output(argument) && handoff->argument_values[i] >= 0)
+            values[i] = number_load(argument->type,
+                                    ring->arena + handoff->values[handoff->argument_values[i]].offset);
+    }
+    for (uint32_t i = 0; i < implementation->n_parameters; i++)
+        if (handoff->parameter_values[i] >= 0)
+            values[implementation->parameters[i].result_index] =
+                number_load(implementation->parameters[i].type,
+                            ring->arena + handoff->values[handoff->parameter_values[i]].offset);
+    if (handoff->result_value < 0)
+        return;
+    const void *returned = ring->arena + handoff->values[handoff->result_value].offset;
+    if (implementation->result.kind == PARAMETER_RESULT)
+        values[implementation->result.result_index] = number_load(implementation->result.type, returned);
+    else
+        values[implementation->result.argument] =
+            number_load(problem->arguments[implementation->result.argument].type, returned);
+}
+
+static void judge_results(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
+{
+    const struct implementation *implementation = handoff->job.implementation;
+    if (implementation->n_errors == 0)
+        return;
+    struct number values[PROBLEM_MAX_ARGUMENTS + PROBLEM_MAX_RESULTS] = {0};
+    gather_results(ring, handoff, values);
+    struct scope scope = {.values = values,
+                          .n_values = handoff->job.problem->n_arguments + implementation->n_results};
+    const struct error_clause *clause = NULL;
+    if (problem_call_failure(implementation, &scope, &clause, &end->error) != ESP_OK || !clause)
+        return;
+    end->error.status = ESP_FAILED;
+    problem_error_text(clause, &scope, end->error.text, sizeof end->error.text);
+}
+
+static void copy_outputs(const struct ring *ring, const struct handoff *handoff)
+{
+    const struct job *job = &handoff->job;
+    for (uint32_t i = 0; i < handoff->n_values; i++) {
+        const struct handoff_value *value = &handoff->values[i];
+        if (value->argument < 0)
+            continue;
+        const struct job_argument *argument = &job->arguments[value->argument];
+        if (argument->writable && argument->data && argument->bytes <= value->bytes)
+            memcpy(argument->data, ring->arena + value->offset, argument->bytes);
+    }
+    const struct call_parameter *result = &job->implementation->result;
+    if (handoff->result_value >= 0 && result->kind == PARAMETER_ARGUMENT) {
+        const struct job_argument *argument = &job->arguments[result->argument];
+        uint64_t bytes = base_type_size(job->problem->arguments[result->argument].type);
+        if (argument->data && argument->bytes >= bytes)
+            memcpy(argument->data, ring->arena + handoff->values[handoff->result_value].offset, bytes);
+    }
+}
+
+static void read_returned(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
+{
+    describe_overrun(ring, handoff, end);
+    if (end->error.status == ESP_OK)
+        judge_results(ring, handoff, end);
+    /* LAPACK's routines leave numbers for the reader even when they failed: a factor up to the zero pivot. */
+    if (end->error.status == ESP_OK || end->error.status == ESP_FAILED)
+        copy_outputs(ring, handoff);
+}
+
+/* Whether threads of a crashed worker could still write what the daemon is about to use again. */
+static bool must_wait(const struct ring_answer *answer, const struct handoff *handoff)
+{
+    return handoff->job.segment_fd >= 0 && !answer->alone &&
+           (answer->kind == ANSWER_SIGNALLED || answer->kind == ANSWER_EXITED);
+}
+
+bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_t elapsed_ns,
+                  const char *last_words, struct job_end *end, bool *wait_for_death)
+{
+    const char *symbol = handoff->job.implementation->symbol;
+    struct ring_answer answer;
+    memcpy(&answer, &ring->answer, sizeof answer);
+    answer.text[sizeof answer.text - 1] = 0;
+    end->error = (struct esp_error){.status = ESP_OK};
+    end->compute_s =
+        (double)(answer.compute_ns <= (uint64_t)elapsed_ns ? answer.compute_ns : (uint64_t)elapsed_ns) / 1e9;
+    *wait_for_death = must_wait(&answer, handoff);
+    switch (answer.kind) {
+    case ANSWER_RETURNED:
+        read_returned(ring, handoff, end);
+        return end->error.status != ESP_CRASHED;
+    case ANSWER_ILLEGAL:
+        describe_overrun(ring, handoff, end);
+        if (end->error.status == ESP_OK)
+            describe_illegal(&answer, handoff, end);
+        return end->error.status != ESP_CRASHED;
+    case ANSWER_UNABLE:
+        end->error.status = ESP_SYSTEM;
+        take_text(end->error.text, sizeof end->error.text, answer.text);
+        return true;
+    case ANSWER_SIGNALLED:
+        describe_signal(&answer, handoff, end);
+        if (answer.place == FAULT_ARENA)
+            describe_overrun(ring, handoff, end);
+        break;
+    case ANSWER_EXITED:
+        error_set(&end->error, ESP_CRASHED, "%s called exit(%d)", symbol, answer.code);
+        break;
+    default:
+        error_set(&end->error, ESP_CRASHED, "%s left no valid answer: it wrote over the worker's memory",
+                  symbol);
+        *wait_for_death = handoff->job.segment_fd >= 0;
+    }
+    append_last_words(end, last_words);
+    return false;
+}
+
+void handoff_lost(const struct ring *ring, const struct handoff *handoff, int wait_status,
+                  const char *last_words, struct job_end *end)
+{
+    const char *symbol = handoff->job.implementation->symbol;
+    *end = (struct job_end){.error = {.status = ESP_OK}};
+    if (WIFSIGNALED(wait_status))
+        error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", symbol, WTERMSIG(wait_status),
+                  strsignal(WTERMSIG(wait_status)));
+    else
+        error_set(&end->error, ESP_CRASHED, "%s ended its process with exit code %d", symbol,
+                  WEXITSTATUS(wait_status));
+    (void)ring;
+    append_last_words(end, last_words);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/invoke.h"
+
+#include <ffi.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct invocation {
+    ffi_cif cif;
+    void (*routine)(void);
+    uint32_t n_parameters;
+    bool returns;
+    enum base_type result_type;
+    uint8_t by_value[SIGNATURE_MAX_PARAMETERS];
+    ffi_type *types[SIGNATURE_MAX_PARAMETERS];
+};
+
+/* The C type of one element, or NULL when none can be passed by value. */
+static ffi_type *element_type(enum base_type type)
+{
+    switch (type) {
+    case TYPE_CHAR:
+        return &ffi_type_schar;
+    case TYPE_SHORT:
+        return &ffi_type_sint16;
+    case TYPE_INT:
+        return &ffi_type_sint32;
+    case TYPE_LONG:
+    case TYPE_INT64:
+        return &ffi_type_sint64;
+    case TYPE_FLOAT:
+        return &ffi_type_float;
+    case TYPE_DOUBLE:
+        return &ffi_type_double;
+#ifdef FFI_TARGET_HAS_COMPLEX_TYPE
+    case TYPE_COMPLEX:
+        return &ffi_type_complex_float;
+    case TYPE_DOUBLE_COMPLEX:
+        return &ffi_type_complex_double;
+#endif
+    default:
+        return NULL;
+    }
+}
+
+static ffi_type *parameter_type(const struct parameter_form *form)
+{
+    if (form->pass == PASS_ADDRESS)
+        return &ffi_type_pointer;
+    if (form->pass == PASS_LENGTH)
+        return sizeof(size_t) == 8 ? &ffi_type_uint64 : &ffi_type_uint32;
+    return element_type((enum base_type)form->type);
+}
+
+static enum esp_status prepare(struct invocation *invocation, const struct call_signature *signature,
+                               struct esp_error *error)
+{
+    ffi_type *result = &ffi_type_void;
+    if (signature->returns)
+        result = element_type((enum base_type)signature->result_type);
+    if (!result)
+        return error_set(error, ESP_INVALID, "%s: a result of type %s cannot be called for on this machine",
+                         signature->symbol, base_type_name((enum base_type)signature->result_type));
+    for (uint32_t i = 0; i < signature->n_parameters; i++) {
+        const struct parameter_form *form = &signature->parameters[i];
+        invocation->by_value[i] = form->pass == PASS_VALUE;
+        invocation->types[i] = parameter_type(form);
+        if (!invocation->types[i])
+            return error_set(error, ESP_INVALID, "%s: parameter %u of type %s cannot be passed by value",
+                             signature->symbol, i + 1, base_type_name((enum base_type)form->type));
+    }
+    if (ffi_prep_cif(&invocation->cif, FFI_DEFAULT_ABI, signature->n_parameters, result, invocation->types) !=
+        FFI_OK)
+        return error_set(error, ESP_INVALID, "%s: libffi cannot make such a call", signature->symbol);
+    return ESP_OK;
+}
+
+enum esp_status invocation_create(const struct call_signature *signature, void (*routine)(void),
+                                  struct invocation **invocation, struct esp_error *error)
+{
+    struct invocation *made = calloc(1, sizeof *made);
+    if (!made)
+        return error_no_memory(error, "a prepared call");
+    made->routine = routine;
+    made->n_parameters = signature->n_parameters;
+    made->returns = signature->returns;
+    made->result_type = (enum base_type)signature->result_type;
+    enum esp_status status = prepare(made, signature, error);
+    if (status != ESP_OK) {
+        invocation_destroy(made);
+        return status;
+    }
+    *invocation = made;
+    return ESP_OK;
+}
+
+void invocation_destroy(struct invocation *invocation)
+{
+    free(invocation);
+}
+
+/* libffi widens integers shorter than a register: the element is the value, not its first bytes. */
+static void store_result(enum base_type type, const void *returned, void *result)
+{
+    ffi_sarg wide;
+    memcpy(&wide, returned, sizeof wide);
+    switch (type) {
+    case TYPE_CHAR:
+        *(signed char *)result = (signed char)wide;
+        break;
+    case TYPE_SHORT:
+        *(int16_t *)result = (int16_t)wide;
+        break;
+    case TYPE_INT:
+        *(int32_t *)result = (int32_t)wide;
+        break;
+    default:
+        memcpy(result, returned, base_type_size(type));
+    }
+}
+
+void invocation_call(struct invocation *invocation, void *const *operands, void *result)
+{
+    void *values[SIGNATURE_MAX_PARAMETERS];
+    _Alignas(16) unsigned char returned[INVOKE_RESULT_BYTES];
+    for (uint32_t i = 0; i < invocation->n_parameters; i++)
+        values[i] = invocation->by_value[i] ? operands[i] : (void *)(uintptr_t)&operands[i];
+    ffi_call(&invocation->cif, invocation->routine, returned, values);
+    if (invocation->returns)
+        store_result(invocation->result_type, returned, result);
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The daemon's end of the socket to the spawner.
+ */
+#include "sed/processes_pool.h"
+
+#include "sed/folder.h"
+#include "util/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define STOP_MS 15000
+
+/* ---- the spawner's environment ---- */
+
+static bool is_replaced(const char *entry, char *const *replacements)
+{
+    for (; *replacements; replacements++) {
+        size_t name = (size_t)(strchr(*replacements, '=') - *replacements) + 1;
+        if (strncmp(entry, *replacements, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Ours first, then what the daemon has. The strings are not copied. */
+static char **merge_environment(char **replacements)
+{
+    size_t n = 0, used = 0;
+    while (environ[n])
+        n++;
+    for (char **entry = replacements; *entry; entry++)
+        n++;
+    char **merged = calloc(n + 1, sizeof *merged);
+    if (!merged)
+        return NULL;
+    for (char **entry = replacements; *entry; entry++)
+        merged[used++] = *entry;
+    for (char **entry = environ; *entry; entry++)
+        if (!is_replaced(*entry, replacements))
+            merged[used++] = *entry;
+    return merged;
+}
+
+static enum esp_status run_program(struct pool *pool, int socket, char **environment, struct esp_error *error)
+{
+    char *arguments[] = {(char *)"espalier-crd", (char *)"--spawner", NULL};
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t all, none;
+    sigfillset(&all);
+    sigdelset(&all, SIGKILL);
+    sigdelset(&all, SIGSTOP);
+    sigemptyset(&none);
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&files, socket, SPAWNER_SOCKET);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_RDWR, 0);
+    posix_spawnattr_setsigdefault(&attributes, &all); /* the ORB ignores SIGPIPE: routines do not */
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    int why = posix_spawn(&pool->spawner_pid, pool->program, &files, &attributes, arguments, environment);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&files);
+    if (why == 0)
+        return ESP_OK;
+    return error_set(error, ESP_SYSTEM, "cannot start %s: %s", pool->program, strerror(why));
+}
+
+static enum esp_status run_spawner(struct pool *pool, int socket, struct esp_error *error)
+{
+    char omp[32], mkl[32], blis[32], libraries[4096];
+    unsigned threads = pool->options.threads;
+    snprintf(omp, sizeof omp, "OMP_NUM_THREADS=%u", threads);
+    snprintf(mkl, sizeof mkl, "MKL_NUM_THREADS=%u", threads);
+    snprintf(blis, sizeof blis, "BLIS_NUM_THREADS=%u", threads);
+    const char *before = getenv("LD_LIBRARY_PATH");
+    snprintf(libraries, sizeof libraries, "LD_LIBRARY_PATH=%s%s%s",
+             pool->library_path ? pool->library_path : "", pool->library_path && before ? ":" : "",
+             before ? before : "");
+    /* OpenBLAS starts its threads when it is loaded, which the spawner must not have; workers start theirs.
+     * What Fortran writes is not to be lost in a buffer when a routine stops the process. */
+    char *replacements[] = {(char *)"OPENBLAS_NUM_THREADS=1",
+                            (char *)"GFORTRAN_UNBUFFERED_PRECONNECTED=y",
+                            omp,
+                            mkl,
+                            blis,
+                            pool->library_path ? libraries : NULL,
+                            NULL};
+    char **environment = merge_environment(replacements);
+    if (!environment)
+        return error_no_memory(error, "the environment of workers");
+    enum esp_status status = run_program(pool, socket, environment, error);
+    free(environment);
+    return status;
+}
+
+/* ---- messages ---- */
+
+static enum esp_status send_message(struct pool *pool, const struct spawner_message *message,
+                                    const int *descriptors, size_t n_descriptors, struct esp_error *error)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(4 * sizeof(int))];
+    } control;
+    struct iovec data = {.iov_base = (void *)(uintptr_t)message, .iov_len = sizeof *message};
+    struct msghdr envelope = {.msg_iov = &data, .msg_iovlen = 1};
+    if (n_descriptors > 0) {
+        memset(&control, 0, sizeof control);
+        envelope.msg_control = &control;
+        envelope.msg_controllen = CMSG_SPACE(n_descriptors * sizeof(int));
+        struct cmsghdr *header = CMSG_FIRSTHDR(&envelope);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(n_descriptors * sizeof(int));
+        memcpy(CMSG_DATA(header), descriptors, n_descriptors * sizeof(int));
+    }
+    ssize_t n;
+    do
+        n = sendmsg(pool->spawner, &envelope, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n == sizeof *message ? ESP_OK : error_errno(error, "cannot reach the spawner of workers");
+}
+
+bool link_receive(struct pool *pool, struct spawner_message *message, bool *lost)
+{
+    ssize_t n;
+    do
+        n = recv(pool->spawner, message, sizeof *message, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    *lost = n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+    return n == sizeof *message;
+}
+
+enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[4], struct esp_error *error)
+{
+    struct spawner_message message = {.kind = SPAWNER_SPAWN, .id = id};
+    return send_message(pool, &message, descriptors, 4, error);
+}
+
+void link_kill(struct pool *pool, uint32_t id)
+{
+    struct spawner_message message = {.kind = SPAWNER_KILL, .id = id};
+    if (pool->spawner >= 0)
+        send_message(pool, &message, NULL, 0, NULL);
+}
+
+enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_check *check,
+                           struct esp_error *error)
+{
+    struct spawner_message message = {.kind = SPAWNER_CHECK, .id = id, .check = *check};
+    if (pool->spawner < 0)
+        return error_set(error, ESP_SYSTEM, "the spawner of workers is not running");
+    return send_message(pool, &message, NULL, 0, error);
+}
+
+/* ---- its life ---- */
+
+static enum esp_status introduce(struct pool *pool, struct esp_error *error)
+{
+    const struct processes_options *options = &pool->options;
+    struct spawner_message message = {
+        .kind = SPAWNER_SETUP,
+        .setup = {.threads = options->threads, .nice = options->nice, .n_limits = options->n_limits}};
+    memcpy(message.setup.folder, pool->folder, sizeof message.setup.folder);
+    for (uint32_t i = 0; i < options->n_limits; i++)
+        message.setup.limits[i] = options->limits[i];
+    return send_message(pool, &message, NULL, 0, error);
+}
+
+static enum esp_status watch(struct pool *pool, struct esp_error *error)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_SPAWNER};
+    if (epoll_ctl(pool->epoll, EPOLL_CTL_ADD, pool->spawner, &event) != 0)
+        return error_errno(error, "cannot watch the spawner of workers");
+    return ESP_OK;
+}
+
+enum esp_status link_start(struct pool *pool, struct esp_error *error)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return error_errno(error, "cannot make a socket to the spawner of workers");
+    enum esp_status status = run_spawner(pool, ends[1], error);
+    close(ends[1]);
+    if (status != ESP_OK) {
+        close(ends[0]);
+        return status;
+    }
+    pool->spawner = ends[0];
+    status = introduce(pool, error);
+    if (status == ESP_OK)
+        status = watch(pool, error);
+    if (status == ESP_OK)
+        status = link_preload(pool, error);
+    if (status != ESP_OK)
+        link_stop(pool);
+    return status;
+}
+
+/* A library that many implementations name is loaded once; one that does not load is reported by
+ * processes_check(). Their answers carry the id 0, which nobody waits for. */
+enum esp_status link_preload(struct pool *pool, struct esp_error *error)
+{
+    const struct problem_set *set = pool->options.problems;
+    struct call_signature *signature = malloc(sizeof *signature);
+    struct spawner_check *seen = NULL;
+    size_t n_seen = 0;
+    enum esp_status status = signature ? ESP_OK : error_no_memory(error, "a signature");
+    for (size_t p = 0; status == ESP_OK && set && p < set->n_problems; p++)
+        for (uint32_t i = 0; status == ESP_OK && i < set->problems[p]->n_implementations; i++) {
+            if (signature_build(set->problems[p], &set->problems[p]->implementations[i], signature, NULL) !=
+                    ESP_OK ||
+                !signature->library[0])
+                continue;
+            size_t at = 0;
+            while (at < n_seen && (strcmp(seen[at].library, signature->library) != 0 ||
+                                   strcmp(seen[at].folder, signature->folder) != 0))
+                at++;
+            if (at < n_seen)
+                continue;
+            struct spawner_check *more = realloc(seen, (n_seen + 1) * sizeof *seen);
+            if (!more) {
+                status = error_no_memory(error, "the list of libraries");
+                break;
+            }
+            seen = more;
+            memset(&seen[n_seen], 0, sizeof *seen);
+            strcpy(seen[n_seen].library, signature->library);
+            strcpy(seen[n_seen].folder, signature->folder);
+            status = link_check(pool, 0, &seen[n_seen++], error);
+        }
+    free(seen);
+    free(signature);
+    return status;
+}
+
+void link_stop(struct pool *pool)
+{
+    if (pool->spawner < 0)
+        return;
+    epoll_ctl(pool->epoll, EPOLL_CTL_DEL, pool->spawner, NULL);
+    close(pool->spawner);
+    pool->spawner = -1;
+    /* It kills its workers and removes their folders. One that hangs itself is killed, and they with it. */
+    for (int waited_ms = 0; waitpid(pool->spawner_pid, NULL, WNOHANG) == 0; waited_ms++) {
+        if (waited_ms == STOP_MS)
+            kill(pool->spawner_pid, SIGKILL);
+        nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
+    }
+    pool->spawner_pid = 0;
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The thread that watches over the pool: births and deaths, answers that nobody waits for, time limits, and
+ * what routines print.
+ */
+#include "sed/processes_pool.h"
+
+#include "util/clock.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* While there is work, all workers are looked at this often: a routine that wrote over the ring may have kept
+ * the bell from ringing. */
+#define SWEEP_NS (250 * NS_PER_MS)
+
+void monitor_wake(struct pool *pool)
+{
+    uint64_t one = 1;
+    while (write(pool->wake, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+/* ---- output ---- */
+
+enum esp_status monitor_watch_output(struct pool *pool, struct worker *worker, struct esp_error *error)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_OUTPUT | worker->id};
+    if (epoll_ctl(pool->epoll, EPOLL_CTL_ADD, worker->output, &event) != 0)
+        return error_errno(error, "cannot watch a worker's output");
+    return ESP_OK;
+}
+
+static void mute(struct pool *pool, struct worker *worker, bool muted)
+{
+    struct epoll_event event = {.events = muted ? 0 : EPOLLIN, .data.u64 = EVENT_OUTPUT | worker->id};
+    worker->printed.muted = muted;
+    epoll_ctl(pool->epoll, EPOLL_CTL_MOD, worker->output, &event);
+}
+
+static void finish_line(struct pool *pool, struct output *printed)
+{
+    if (printed->length == 0)
+        return;
+    printed->line[printed->length] = 0;
+    printed->length = 0;
+    snprintf(printed->last, sizeof printed->last, "%.*s", LAST_WORDS - 1, printed->line);
+    if (pool->options.output)
+        pool->options.output(pool->options.output_arg, atomic_load(&printed->job_id), printed->line);
+}
+
+static void take_output(struct pool *pool, struct output *printed, const char *text, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        if (text[i] == '\n' || printed->length == sizeof printed->line - 1)
+            finish_line(pool, printed);
+        if (text[i] != '\n' && printed->length < sizeof printed->line - 1)
+            printed->line[printed->length++] = (char)(iscntrl((unsigned char)text[i]) ? ' ' : text[i]);
+    }
+}
+
+static void drain(struct pool *pool, struct worker *worker)
+{
+    char text[4096];
+    ssize_t n;
+    while (!worker->printed.muted && (n = read(worker->output, text, sizeof text)) > 0) {
+        take_output(pool, &worker->printed, text, (size_t)n);
+        worker->printed.bytes += (uint64_t)n;
+        if (worker->printed.bytes >= OUTPUT_BYTES)
+            mute(pool, worker, true);
+    }
+}
+
+void monitor_drain_output(struct pool *pool, struct worker *worker)
+{
+    pthread_mutex_lock(&pool->output_lock);
+    drain(pool, worker);
+    finish_line(pool, &worker->printed);
+    pthread_mutex_unlock(&pool->output_lock);
+}
+
+void monitor_reset_output(struct pool *pool, struct worker *worker, uint64_t job_id)
+{
+    struct output *printed = &worker->printed;
+    if (printed->muted || printed->bytes > 0 || printed->last[0]) {
+        char rest[4096];
+        while (printed->muted && read(worker->output, rest, sizeof rest) > 0)
+            ;
+        mute(pool, worker, false);
+        printed->bytes = 0;
+        printed->last[0] = 0;
+    }
+    atomic_store(&printed->job_id, job_id);
+}
+
+static struct worker *use_worker(struct pool *pool, uint32_t id)
+{
+    struct worker *worker;
+    pthread_mutex_lock(&pool->lock);
+    HASH_FIND(by_id, pool->by_id, &id, sizeof id, worker);
+    if (worker)
+        worker->users++;
+    pthread_mutex_unlock(&pool->lock);
+    return worker;
+}
+
+static void drop_worker(struct pool *pool, struct worker *worker)
+{
+    pthread_mutex_lock(&pool->lock);
+    pool_release(pool, worker);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void on_output(struct pool *pool, uint32_t id, uint32_t events)
+{
+    struct worker *worker = use_worker(pool, id);
+    if (!worker)
+        return;
+    pthread_mutex_lock(&pool->output_lock);
+    drain(pool, worker);
+    /* The writing end is closed: its death is announced elsewhere, and this would be said for ever. */
+    if (!(events & EPOLLIN))
+        epoll_ctl(pool->epoll, EPOLL_CTL_DEL, worker->output, NULL);
+    pthread_mutex_unlock(&pool->output_lock);
+    drop_worker(pool, worker);
+}
+
+/* ---- the spawner ---- */
+
+static void on_death(struct pool *pool, uint32_t id, int wait_status, const char *why)
+{
+    struct worker *worker = use_worker(pool, id);
+    if (!worker)
+        return;
+    monitor_drain_output(pool, worker);
+    pool_buried(pool, worker, wait_status, why);
+    drop_worker(pool, worker);
+}
+
+static void on_checked(struct pool *pool, const struct spawner_message *message)
+{
+    pthread_mutex_lock(&pool->lock);
+    if (pool->checking && pool->check.id == message->id && message->id != 0) {
+        error_set(&pool->check.error, (enum esp_status)message->status, "%.*s", (int)sizeof message->text - 1,
+                  message->text);
+        pool->check.done = true;
+        pthread_cond_broadcast(&pool->checked);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static uint32_t any_worker(struct pool *pool)
+{
+    uint32_t id = 0;
+    pthread_mutex_lock(&pool->lock);
+    for (struct worker *worker = pool->by_id; worker; worker = worker->by_id.next)
+        if (!worker->dead) {
+            id = worker->id;
+            break;
+        }
+    pthread_mutex_unlock(&pool->lock);
+    return id;
+}
+
+/* Its workers died with it. The pool starts another when it makes workers. */
+static void on_spawner_lost(struct pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    link_stop(pool);
+    pthread_mutex_unlock(&pool->lock);
+    for (uint32_t id = any_worker(pool); id != 0; id = any_worker(pool))
+        on_death(pool, id, 0, "the process that starts workers has ended");
+}
+
+static bool receive(struct pool *pool, struct spawner_message *message, bool *lost)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool received = pool->spawner >= 0 && link_receive(pool, message, lost);
+    pthread_mutex_unlock(&pool->lock);
+    return received;
+}
+
+static void on_spawner(struct pool *pool)
+{
+    struct spawner_message message;
+    bool lost = false;
+    while (receive(pool, &message, &lost)) {
+        if (message.kind == SPAWNER_BORN)
+            pool_born(pool, message.id, message.pid);
+        else if (message.kind == SPAWNER_DIED)
+            on_death(pool, message.id, message.status, NULL);
+        else if (message.kind == SPAWNER_UNBORN)
+            on_death(pool, message.id, 0, strerror(message.status));
+        else if (message.kind == SPAWNER_CHECKED)
+            on_checked(pool, &message);
+    }
+    if (lost)
+        on_spawner_lost(pool);
+}
+
+/* ---- answers and limits ---- */
+
+/* The next busy worker behind `id` whose answer is there, as its user; NULL when there is none. */
+static struct worker *next_answered(struct pool *pool, uint32_t after)
+{
+    struct worker *found = NULL;
+    pthread_mutex_lock(&pool->lock);
+    for (struct worker *worker = pool->by_job; worker; worker = worker->by_job.next)
+        if (worker->id > after && !worker->claimed && worker->verdict == ESP_OK &&
+            (atomic_load(&worker->ring->reply) & ~RING_WAITERS) == RING_DONE &&
+            (!found || worker->id < found->id))
+            found = worker;
+    if (found)
+        found->users++;
+    pthread_mutex_unlock(&pool->lock);
+    return found;
+}
+
+static void sweep(struct pool *pool)
+{
+    uint32_t last = 0;
+    for (struct worker *worker = next_answered(pool, 0); worker; worker = next_answered(pool, last)) {
+        last = worker->id;
+        pool_collect(pool, worker);
+        drop_worker(pool, worker);
+    }
+}
+
+/* Kills what has run for too long. Returns when to look again. */
+static int64_t enforce_limits(struct pool *pool)
+{
+    int64_t next = CLOCK_NEVER, now = pool_now_ns();
+    pthread_mutex_lock(&pool->lock);
+    for (struct worker *worker = pool->by_job; worker; worker = worker->by_job.next) {
+        if (worker->claimed || worker->verdict != ESP_OK)
+            continue;
+        if (worker->due_ns <= now) {
+            worker->verdict = ESP_TIMEOUT;
+            link_kill(pool, worker->id);
+            continue;
+        }
+        next = worker->due_ns < next ? worker->due_ns : next;
+    }
+    if (pool->by_job && now + SWEEP_NS < next)
+        next = now + SWEEP_NS;
+    if (pool->alive < pool->options.slots + pool->options.spares) {
+        pool_refill(pool);
+        if (pool->retry_ns > now && pool->retry_ns < next)
+            next = pool->retry_ns;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return next;
+}
+
+static int timeout_ms(int64_t until_ns)
+{
+    if (until_ns == CLOCK_NEVER)
+        return -1;
+    int64_t left = until_ns - pool_now_ns();
+    return left <= 0 ? 0 : (int)(left / NS_PER_MS < 1000000 ? left / NS_PER_MS + 1 : 1000000);
+}
+
+static void clear(int eventfd)
+{
+    uint64_t count;
+    while (read(eventfd, &count, sizeof count) < 0 && errno == EINTR)
+        ;
+}
+
+static void handle(struct pool *pool, const struct epoll_event *event)
+{
+    if (event->data.u64 == EVENT_SPAWNER)
+        on_spawner(pool);
+    else if (event->data.u64 == EVENT_WAKE)
+        clear(pool->wake);
+    else if (event->data.u64 == EVENT_BELL)
+        clear(pool->bell);
+    else
+        on_output(pool, (uint32_t)event->data.u64, event->events);
+}
+
+void *monitor_run(void *arg)
+{
+    struct pool *pool = arg;
+    uint64_t seen = 0;
+    while (!atomic_load(&pool->stopping)) {
+        int64_t until = enforce_limits(pool);
+        /* One more sweep after the last job, so that a stream of calls does not wake this thread each time.
+         */
+        pthread_mutex_lock(&pool->lock);
+        if (until == CLOCK_NEVER && pool->n_started != seen)
+            until = pool_now_ns() + SWEEP_NS;
+        seen = pool->n_started;
+        atomic_store(&pool->monitor_until_ns, until);
+        pthread_mutex_unlock(&pool->lock);
+        struct epoll_event events[16];
+        int n = epoll_wait(pool->epoll, events, 16, timeout_ms(until));
+        for (int i = 0; i < n; i++)
+            handle(pool, &events[i]);
+        sweep(pool);
+    }
+    return NULL;
+}

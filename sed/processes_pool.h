@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the pool of worker processes: its state, shared by processes.c (jobs), processes_monitor.c (deaths,
+ * time limits, output) and processes_link.c (the spawner).
+ *
+ * A worker's life: it is made (ring, socket) and the spawner asked to fork it; from then on it may be given a
+ * job, which it finds when it wakes up. IDLE <-> BUSY until it dies, or is DOOMED: no job any more, and its
+ * death is awaited. The spawner's word that it died ends everything: until then it may write to memory.
+ *
+ * Whoever finds that a job is over claims it under the lock, so that its end is reported once.
+ */
+#ifndef SED_PROCESSES_POOL_H
+#define SED_PROCESSES_POOL_H
+
+#include "sed/handoff.h"
+#include "sed/processes.h"
+
+#include <pthread.h>
+#include <uthash.h>
+
+#define LAST_WORDS   160
+#define OUTPUT_BYTES (64 * 1024) /* of one job */
+
+/* What the monitor's epoll tells apart. */
+#define EVENT_SPAWNER 1
+#define EVENT_BELL    2
+#define EVENT_WAKE    3
+#define EVENT_OUTPUT  (UINT64_C(1) << 32) /* and the worker's id */
+
+enum worker_state { WORKER_IDLE, WORKER_BUSY, WORKER_DOOMED };
+
+/* What a worker prints, cut into lines. Under the pool's output_lock. */
+struct output {
+    char line[512];
+    size_t length;
+    char last[LAST_WORDS];
+    uint64_t bytes; /* of this job */
+    bool muted;     /* beyond OUTPUT_BYTES: nobody reads the pipe, and the routine's writes fail */
+    _Atomic uint64_t job_id;
+};
+
+struct worker {
+    uint32_t id;
+    int32_t pid; /* 0: not born yet */
+    enum worker_state state;
+    bool dead;       /* the spawner said so, or that it was never born */
+    int wait_status; /* of a dead one */
+    uint32_t users;  /* threads that look at it without the lock: it is freed by the last */
+    bool has_worked; /* finished a job: not one of those that die at birth */
+    struct ring *ring;
+    int socket, output;
+    /* the job */
+    uint64_t job_id;
+    unsigned tries; /* workers that died before they began it */
+    bool claimed;
+    bool wait_for_death;     /* the end is known, and is reported when it is dead */
+    enum esp_status verdict; /* ESP_CANCELLED, ESP_TIMEOUT: killed on purpose; else ESP_OK */
+    int64_t started_ns, due_ns;
+    struct job_end end;
+    struct handoff handoff;
+    /* its output */
+    struct output printed;
+    struct worker *prev, *next; /* idle ones, the most recently used first */
+    UT_hash_handle by_id, by_job;
+};
+
+struct check {
+    uint32_t id;
+    bool done;
+    struct esp_error error;
+};
+
+struct pool {
+    struct workers workers; /* first */
+    struct processes_options options;
+    struct spawner_limit limits[SPAWNER_MAX_LIMITS];
+    char *program, *library_path, folder[SIGNATURE_MAX_PATH];
+    pthread_mutex_t lock;
+    pthread_mutex_t output_lock; /* taken alone, never with `lock` */
+    pthread_cond_t checked;
+    /* under the lock */
+    struct worker *by_id, *by_job, *idle;
+    uint32_t alive; /* not doomed */
+    uint32_t next_id;
+    uint64_t n_started, born, died;
+    struct check check;
+    bool checking;
+    int spawner; /* socket; -1: lost */
+    pid_t spawner_pid;
+    int64_t retry_ns; /* when to try again to make what is missing */
+    /* the monitor */
+    pthread_t monitor;
+    bool has_monitor;
+    int bell, wake, epoll; /* eventfds, epoll */
+    _Atomic int64_t monitor_until_ns;
+    _Atomic bool stopping;
+};
+
+/* ---- processes.c ---- */
+
+extern const struct workers_ops pool_ops;
+int64_t pool_now_ns(void);
+
+/* A reply may be there: claims, reads and reports it, unless that is another's. Without the lock; the caller
+ * is a user of the worker. */
+void pool_collect(struct pool *pool, struct worker *worker);
+/* The process is dead (wait status), or never came to be (`why` not NULL). Without the lock. */
+void pool_buried(struct pool *pool, struct worker *worker, int wait_status, const char *why);
+/* A worker was born. Without the lock. */
+void pool_born(struct pool *pool, uint32_t id, int32_t pid);
+/* Makes the workers that are missing, unless that failed a moment ago. With the lock. */
+void pool_refill(struct pool *pool);
+/* Lets go of a worker that was used without the lock. With the lock. */
+void pool_release(struct pool *pool, struct worker *worker);
+/* All of them, when no thread uses them any more. */
+void pool_free_workers(struct pool *pool);
+
+/* ---- processes_create.c ---- */
+
+void pool_destroy(struct workers *workers);
+
+/* ---- processes_monitor.c ---- */
+
+void *monitor_run(void *pool);
+void monitor_wake(struct pool *pool);
+/* Reads what a worker has printed and hands on its lines. Without the lock; the caller is a user of it. */
+void monitor_drain_output(struct pool *pool, struct worker *worker);
+enum esp_status monitor_watch_output(struct pool *pool, struct worker *worker, struct esp_error *error);
+/* A new job on the worker: its output counts anew. */
+void monitor_reset_output(struct pool *pool, struct worker *worker, uint64_t job_id);
+
+/* ---- processes_link.c: the spawner ---- */
+
+enum esp_status link_start(struct pool *pool, struct esp_error *error);
+enum esp_status link_preload(struct pool *pool, struct esp_error *error);
+/* Asks for a worker with these descriptors. */
+enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[4], struct esp_error *error);
+void link_kill(struct pool *pool, uint32_t id);
+enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_check *check,
+                           struct esp_error *error);
+/* One message from the spawner; false when there is none (*lost: and never will be). */
+bool link_receive(struct pool *pool, struct spawner_message *message, bool *lost);
+/* Closes the socket and waits for the spawner's end, which is the end of all its workers. */
+void link_stop(struct pool *pool);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/ring.h"
+
+#include "util/clock.h"
+
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum esp_status ring_create(struct ring **ring, int *fd, struct esp_error *error)
+{
+    int file = memfd_create("espalier-ring", MFD_CLOEXEC);
+    if (file < 0)
+        return error_errno(error, "cannot make memory shared with a worker");
+    if (ftruncate(file, sizeof **ring) != 0) {
+        error_errno(error, "cannot make %zu bytes shared with a worker", sizeof **ring);
+        close(file);
+        return ESP_SYSTEM;
+    }
+    void *memory = mmap(NULL, sizeof **ring, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    if (memory == MAP_FAILED) {
+        error_errno(error, "cannot map memory shared with a worker");
+        close(file);
+        return ESP_SYSTEM;
+    }
+    *ring = memory;
+    *fd = file;
+    return ESP_OK;
+}
+
+struct ring *ring_map_guarded(int fd)
+{
+    char *room = mmap(NULL, sizeof(struct ring) + RING_GUARD_BYTES, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return NULL;
+    void *memory =
+        mmap(room, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void ring_unmap(struct ring *ring)
+{
+    if (ring)
+        munmap(ring, sizeof *ring);
+}
+
+void ring_sleep(_Atomic uint32_t *word, uint32_t value, int64_t until_ns)
+{
+    struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    /* The bitset form takes an absolute time, so an interrupted wait need not be worked out anew. */
+    syscall(SYS_futex, word, FUTEX_WAIT_BITSET, value, until_ns == CLOCK_NEVER ? NULL : &until, NULL,
+            FUTEX_BITSET_MATCH_ANY);
+}
+
+void ring_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* Not a value that code likes to write: no 0 and no small integer, -2e300 as a double. */
+#define FENCE_BYTE 0xfd
+
+void ring_fence_write(unsigned char *from, uint64_t bytes)
+{
+    memset(from, FENCE_BYTE, bytes);
+}
+
+int64_t ring_fence_damage(const unsigned char *from, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes; i++)
+        if (from[i] != FENCE_BYTE)
+            return (int64_t)i;
+    return -1;
+}

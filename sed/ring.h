@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The memory that a server daemon shares with one worker: two words to hand a call over and back, the job,
+ * the answer, and an arena for arguments that are small.
+ *
+ *   +----------------+ request, sleeping        daemon wakes worker
+ *   | words          | reply, attended          worker wakes daemon
+ *   +----------------+
+ *   | answer         | what became of the job   written by the worker, believed by nobody
+ *   +----------------+
+ *   | job            | signature, operands, areas of the segment
+ *   +----------------+ page
+ *   | arena          | fence value fence value fence ...
+ *   +----------------+ (the worker has a guard region behind it)
+ *
+ * The arena is last, so that a routine that runs over a small argument meets fences and then the guard, and
+ * not the words.
+ */
+#ifndef SED_RING_H
+#define SED_RING_H
+
+#include "sed/signature.h"
+#include "sed/workers.h"
+#include <stdatomic.h>
+
+#define RING_ARENA_BYTES (WORKERS_INLINE_BYTES + 64 * 1024) /* fences, temporaries and results besides */
+#define RING_FENCE_BYTES 32                                 /* at least, before and behind each value */
+#define RING_GUARD_BYTES (1 << 20)                          /* inaccessible memory around arrays in workers */
+
+/* Values of `reply`. */
+#define RING_IDLE    0u
+#define RING_POSTED  1u
+#define RING_DONE    2u
+#define RING_WAITERS 0x80000000u /* with RING_POSTED: somebody sleeps on the word */
+
+enum operand_place {
+    OPERAND_ARENA, /* offset in the arena */
+    OPERAND_AREA,  /* index of an area of the segment */
+    OPERAND_NUMBER /* the number itself: a hidden length */
+};
+
+struct ring_operand {
+    uint64_t value; /* offset, index or number */
+    uint32_t place; /* enum operand_place */
+    uint32_t unused;
+};
+
+/* One argument in the session's segment, mapped by itself with guards around it. */
+struct ring_area {
+    uint64_t offset, bytes;
+    uint32_t argument;
+    uint32_t writable;
+};
+
+struct ring_job {
+    uint32_t has_segment; /* its descriptor comes over the socket */
+    uint32_t n_areas;
+    uint64_t segment_bytes;
+    uint64_t result_offset; /* where the function's result goes, in the arena */
+    struct ring_area areas[PROBLEM_MAX_ARGUMENTS];
+    struct ring_operand operands[SIGNATURE_MAX_PARAMETERS];
+    struct call_signature signature;
+};
+
+enum answer_kind {
+    ANSWER_NONE,
+    ANSWER_RETURNED,  /* the routine returned */
+    ANSWER_ILLEGAL,   /* it returned, but said that one of its arguments is illegal (xerbla) */
+    ANSWER_UNABLE,    /* it was not called: library, symbol or segment; `text` says why */
+    ANSWER_SIGNALLED, /* it crashed with the signal `code` */
+    ANSWER_EXITED     /* it called exit(code) */
+};
+
+enum fault_place { FAULT_ELSEWHERE, FAULT_BEHIND, FAULT_BEFORE, FAULT_INSIDE, FAULT_ARENA };
+
+struct ring_answer {
+    uint32_t kind;     /* enum answer_kind */
+    int32_t code;      /* signal, exit code or number of the illegal parameter */
+    uint64_t address;  /* that the crash was about */
+    uint32_t place;    /* enum fault_place, of the address */
+    uint32_t argument; /* that the address is behind, before or inside */
+    uint32_t access;   /* 1: a read, 2: a write, 0: not known */
+    uint32_t alone;    /* the crashed process had no other thread that could still write */
+    uint64_t compute_ns;
+    char text[512]; /* ANSWER_UNABLE: the reason; ANSWER_ILLEGAL: the routine's name */
+};
+
+struct ring {
+    _Alignas(64) _Atomic uint32_t request; /* counts jobs; futex */
+    _Atomic uint32_t sleeping;             /* the worker waits in the futex */
+    _Alignas(64) _Atomic uint32_t reply;   /* RING_*; futex */
+    _Atomic uint32_t attended;             /* threads of the daemon that watch `reply` */
+    _Alignas(64) _Atomic uint32_t ready;   /* the worker has started up */
+    _Atomic uint32_t taken;                /* the request that it has begun */
+    struct ring_answer answer;
+    struct ring_job job;
+    _Alignas(4096) unsigned char arena[RING_ARENA_BYTES];
+};
+
+/* Makes a ring as a memory file of its own, mapped here. The caller owns both (close, ring_unmap). */
+enum esp_status ring_create(struct ring **ring, int *fd, struct esp_error *error);
+/* Maps it in a worker, with a guard region behind. NULL when the system refuses (errno). */
+struct ring *ring_map_guarded(int fd);
+void ring_unmap(struct ring *ring);
+
+/* Sleeps while *word == value, at most until `until_ns` (CLOCK_MONOTONIC; CLOCK_NEVER: for ever).
+ * Returns for any reason or none. */
+void ring_sleep(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
+void ring_wake(_Atomic uint32_t *word);
+
+/* Looks for `bytes` damaged in the fence [from, from + bytes): the offset of the first, or -1. */
+int64_t ring_fence_damage(const unsigned char *from, uint64_t bytes);
+void ring_fence_write(unsigned char *from, uint64_t bytes);
+
+#endif

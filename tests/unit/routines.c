@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Routines that behave, and routines that misbehave, for the tests of workers. A shared library of its own.
+ */
+#include <complex.h>
+#include <fcntl.h>
+#include <fenv.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ROUTINE __attribute__((visibility("default"), noinline))
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* ---- calling conventions ---- */
+
+ROUTINE double add_c(char a, short b, int c, int64_t d, float e, double f)
+{
+    return a + b + c + (double)d + e + f;
+}
+
+ROUTINE void scalars_out(int n, int *doubled, double *halved, float complex *turned)
+{
+    *doubled = 2 * n;
+    *halved = n / 2.0;
+    *turned = n * I;
+}
+
+ROUTINE short negative(short n)
+{
+    return (short)-n;
+}
+
+ROUTINE double complex zconj(double complex z)
+{
+    return conj(z);
+}
+
+ROUTINE int length_of(const char *text)
+{
+    return (int)strlen(text);
+}
+
+/* subroutine lengths(one, name, n, l1, l2) with character one, character*(*) name */
+ROUTINE void lengths_(const char *one, const char *name, const int32_t *n, int32_t *l1, int32_t *l2,
+                      size_t h1, size_t h2)
+{
+    (void)one;
+    (void)name;
+    *l1 = (int32_t)h1;
+    *l2 = (int32_t)h2 + *n * 1000;
+}
+
+ROUTINE void fill(int n, double value, double *x)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = value;
+}
+
+ROUTINE int status_of(int n)
+{
+    return n;
+}
+
+/* ---- misbehaviour ---- */
+
+ROUTINE void null_write(int n)
+{
+    *(volatile int *)(intptr_t)(n * 0) = n;
+}
+
+ROUTINE void overrun(int n, int by, double *x)
+{
+    for (int i = 0; i < n + by; i++)
+        ((volatile double *)x)[i] = i;
+}
+
+ROUTINE void underrun(int n, int by, double *x)
+{
+    for (int i = n - 1; i >= -by; i--)
+        ((volatile double *)x)[i] = i;
+}
+
+ROUTINE void write_input(int n, const double *x, double *y)
+{
+    ((volatile double *)(uintptr_t)x)[0] = n;
+    y[0] = n;
+}
+
+ROUTINE void leave(int code)
+{
+    fprintf(stderr, "leaving now\n");
+    exit(code);
+}
+
+ROUTINE void leave_at_once(int code)
+{
+    _exit(code);
+}
+
+ROUTINE void give_up(int n)
+{
+    (void)n;
+    abort();
+}
+
+ROUTINE void raise_signal(int n)
+{
+    kill(getpid(), n);
+}
+
+ROUTINE void spin(int ms, int *done)
+{
+    for (int i = 0; i < ms; i++)
+        usleep(1000);
+    *done = 1;
+}
+
+ROUTINE void spin_for_ever(int n)
+{
+    for (volatile int i = 0; n; i++)
+        if (i < 0)
+            i = 0;
+}
+
+/* A child of the routine's own that would live for a minute. */
+ROUTINE void leave_a_child(int n, int *pid)
+{
+    *pid = (int)fork();
+    if (*pid == 0) {
+        sleep(60);
+        _exit(0);
+    }
+    if (n)
+        for (;;)
+            pause();
+}
+
+static void recurse(volatile char *above)
+{
+    volatile char here[4096];
+    here[0] = *above;
+    if (here[0] != 127)
+        recurse(here);
+    here[1] = here[0];
+}
+
+ROUTINE void use_up_the_stack(int n)
+{
+    volatile char first = (char)n;
+    recurse(&first);
+}
+
+/* ---- leaving a mess, and looking whether one is there ---- */
+
+ROUTINE void make_a_mess(int n)
+{
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    signal(SIGSEGV, SIG_IGN);
+    fesetround(FE_UPWARD);
+    feenableexcept(FE_DIVBYZERO);
+    umask(0);
+    FILE *file = fopen("left-behind", "w");
+    if (file)
+        fclose(file);
+    if (chdir("/") != 0 || n < 0)
+        abort();
+}
+
+ROUTINE int find_a_mess(int n)
+{
+    sigset_t now;
+    sigprocmask(SIG_SETMASK, NULL, &now);
+    mode_t mask = umask(077);
+    char folder[4096];
+    int found = 0;
+    found |= sigismember(&now, SIGTERM) ? 1 : 0;
+    found |= fegetround() != FE_TONEAREST ? 2 : 0;
+    found |= fegetexcept() != 0 ? 4 : 0;
+    found |= mask != 077 ? 8 : 0;
+    found |= access("left-behind", F_OK) == 0 ? 16 : 0;
+    found |= !getcwd(folder, sizeof folder) || strcmp(folder, "/") == 0 ? 32 : 0;
+    return found + n;
+}
+
+ROUTINE void close_all(int n)
+{
+    for (int fd = n; fd < 1024; fd++)
+        close(fd);
+}
+
+ROUTINE void scribble_before(int n, double *x)
+{
+    memset((char *)x - n, 0x55, (size_t)n);
+}
+
+ROUTINE void print_much(int lines)
+{
+    for (int i = 0; i < lines; i++)
+        printf("line %d of what nobody wanted to read, padded so that it is a long one\n", i);
+}
+
+ROUTINE void print_line(int n)
+{
+    printf("the answer is %d\n", n);
+}
+
+ROUTINE int open_descriptors(int n)
+{
+    int open = 0;
+    for (int fd = n; fd < 1024; fd++)
+        open += fcntl(fd, F_GETFD) >= 0;
+    return open;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Numerical routines in real worker processes, against mathematics.
+ */
+#include "tests/unit/worker_rig.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char description[] =
+    "problem dgesv \"Solve A X = B\"\n"
+    "    in      int     n, nrhs\n"
+    "    inout   double  A[n, n]\n"
+    "    out     int     ipiv[n]\n"
+    "    inout   double  B[n, nrhs]\n"
+    "implementation lapack\n"
+    "    fortran dgesv_(n, nrhs, A, max(1,n), ipiv, B, max(1,n), out info) in liblapack.so.3\n"
+    "    error   info < 0 \"argument {-info} is illegal\"\n"
+    "    error   info > 0 \"U({info},{info}) is exactly zero: the matrix is singular\"\n"
+    "problem ddot \"Inner product\"\n"
+    "    in      int     n\n"
+    "    in      double  x[n], y[n]\n"
+    "    out     double  dot\n"
+    "implementation blas\n"
+    "    fortran dot = ddot_(n, x, 1, y, 1) in libblas.so.3\n"
+    "problem dgemm \"C := A B\"\n"
+    "    in      int     n\n"
+    "    in      double  A[n, n], B[n, n]\n"
+    "    out     double  C[n, n]\n"
+    "implementation blas\n"
+    "    fortran dgemm_('N', 'N', n, n, n, double 1.0, A, max(1,n), B, max(1,n), double 0.0, C, max(1,n)) in "
+    "libblas.so.3\n"
+    "problem dsyev \"Eigenvalues\"\n"
+    "    in      char    jobz\n"
+    "    in      int     n\n"
+    "    inout   double  A[n, n]\n"
+    "    out     double  w[n]\n"
+    "    work    int     lwork = max(1, 34*n)\n"
+    "    work    double  workspace[lwork]\n"
+    "implementation lapack\n"
+    "    fortran dsyev_(jobz, 'U', n, A, max(1,n), w, workspace, lwork, out info) in liblapack.so.3\n"
+    "    error   info != 0 \"info = {info}\"\n"
+    "problem wrong_lda \"A leading dimension that is too small\"\n"
+    "    in      int     n\n"
+    "    inout   double  A[n, n]\n"
+    "    out     int     ipiv[n]\n"
+    "    inout   double  b[n]\n"
+    "implementation lapack\n"
+    "    fortran dgesv_(n, 1, A, n - 1, ipiv, b, max(1,n), out info) in liblapack.so.3\n"
+    "problem wrong_trans \"A BLAS routine that is handed nonsense\"\n"
+    "    in      int     n\n"
+    "    in      double  A[n, n], x[n]\n"
+    "    inout   double  y[n]\n"
+    "implementation blas\n"
+    "    fortran dgemv_('X', n, n, double 1.0, A, max(1,n), x, 1, double 0.0, y, 1) in libblas.so.3\n"
+    "problem no_symbol \"A routine that is not there\"\n"
+    "    in      int     n\n"
+    "implementation blas\n"
+    "    fortran dnothing_(n) in libblas.so.3\n"
+    "problem no_library \"A library that is not there\"\n"
+    "    in      int     n\n"
+    "implementation blas\n"
+    "    fortran dnothing_(n) in libnothing.so.9\n";
+
+static struct rig rig;
+
+static int setup(void **state)
+{
+    (void)state;
+    rig_open(&rig, description, 2, 1, 1);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static void assert_ok(struct esp_error error)
+{
+    if (error.status != ESP_OK)
+        fail_msg("%s: %s", esp_status_string(error.status), error.text);
+}
+
+static void assert_fails(struct esp_error error, enum esp_status status, const char *text)
+{
+    if (error.status != status || !strstr(error.text, text))
+        fail_msg("expected %s: ... %s ..., found %s: %s", esp_status_string(status), text,
+                 esp_status_string(error.status), error.text);
+}
+
+/* A well-conditioned matrix, the same each time. */
+static void fill_matrix(double *a, int n)
+{
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < n; i++)
+            a[i + j * n] = i == j ? n + 1.0 : 1.0 / (1 + i + j);
+}
+
+static void solves(int n, bool in_segment)
+{
+    double *a = calloc((size_t)(n * n), sizeof *a), *b = calloc((size_t)n, sizeof *b);
+    double *first = calloc((size_t)(n * n), sizeof *first);
+    int *ipiv = calloc((size_t)n, sizeof *ipiv), nrhs = 1;
+    fill_matrix(a, n);
+    memcpy(first, a, (size_t)(n * n) * sizeof *a);
+    for (int i = 0; i < n; i++) /* the solution is (1, 2, ..., n) */
+        for (int j = 0; j < n; j++)
+            b[i] += a[i + j * n] * (j + 1);
+    assert_ok(rig_call(&rig, "dgesv", (void *[]){&n, &nrhs, a, ipiv, b}, in_segment));
+    for (int i = 0; i < n; i++) {
+        assert_true(fabs(b[i] - (i + 1)) < 1e-10 * n);
+        assert_in_range(ipiv[i], i + 1, n);
+    }
+    assert_memory_not_equal(a, first, (size_t)(n * n) * sizeof *a); /* the factors came back */
+    free(a);
+    free(b);
+    free(first);
+    free(ipiv);
+}
+
+static void dgesv_solves_a_small_system_through_the_ring(void **state)
+{
+    (void)state;
+    solves(3, false);
+}
+
+static void dgesv_solves_a_large_system_in_a_segment(void **state)
+{
+    (void)state;
+    solves(100, true);
+    solves(257, true); /* an odd number of bytes behind the last page's beginning */
+}
+
+static void dgesv_takes_a_system_of_no_equations(void **state)
+{
+    (void)state;
+    int n = 0, nrhs = 1, none = 0;
+    assert_ok(rig_call(&rig, "dgesv", (void *[]){&n, &nrhs, &none, &none, &none}, false));
+    assert_ok(rig_call(&rig, "dgesv", (void *[]){&n, &nrhs, &none, &none, &none}, true));
+}
+
+static void a_singular_matrix_is_named_by_the_error_clause(void **state)
+{
+    (void)state;
+    int n = 2, nrhs = 1, ipiv[2];
+    double a[] = {1, 2, 2, 4}, b[] = {1, 1};
+    assert_fails(rig_call(&rig, "dgesv", (void *[]){&n, &nrhs, a, ipiv, b}, false), ESP_FAILED,
+                 "U(2,2) is exactly zero: the matrix is singular");
+}
+
+static void ddot_returns_its_result(void **state)
+{
+    (void)state;
+    int n = 4;
+    double x[] = {1, 2, 3, 4}, y[] = {5, 6, 7, 8}, dot = 0;
+    assert_ok(rig_call(&rig, "ddot", (void *[]){&n, x, y, &dot}, false));
+    assert_true(dot == 70);
+    assert_ok(rig_call(&rig, "ddot", (void *[]){&n, x, y, &dot}, true));
+    assert_true(dot == 70);
+}
+
+static void dgemm_multiplies(void **state)
+{
+    (void)state;
+    enum { N = 64 };
+    int n = N;
+    static double a[N * N], b[N * N], c[N * N];
+    fill_matrix(a, N);
+    for (int i = 0; i < N * N; i++)
+        b[i] = i % 7 - 3;
+    for (int in_segment = 0; in_segment < 2; in_segment++) {
+        memset(c, 0, sizeof c);
+        assert_ok(rig_call(&rig, "dgemm", (void *[]){&n, a, b, c}, in_segment));
+        for (int i = 0; i < N; i++)
+            for (int j = 0; j < N; j++) {
+                double sum = 0;
+                for (int k = 0; k < N; k++)
+                    sum += a[i + k * N] * b[k + j * N];
+                assert_true(fabs(sum - c[i + j * N]) < 1e-11);
+            }
+    }
+}
+
+static void dsyev_finds_the_eigenvalues_of_the_second_difference(void **state)
+{
+    (void)state;
+    enum { N = 20 };
+    int n = N;
+    char jobz = 'V';
+    double a[N * N] = {0}, w[N];
+    for (int i = 0; i < N; i++) {
+        a[i + i * N] = 2;
+        if (i > 0)
+            a[i - 1 + i * N] = a[i + (i - 1) * N] = -1;
+    }
+    assert_ok(rig_call(&rig, "dsyev", (void *[]){&jobz, &n, a, w, NULL, NULL}, false));
+    for (int i = 0; i < N; i++)
+        assert_true(fabs(w[i] - (2 - 2 * cos((i + 1) * M_PI / (N + 1)))) < 1e-12);
+}
+
+static void an_illegal_argument_is_an_error_and_neither_a_print_nor_an_exit(void **state)
+{
+    (void)state;
+    int n = 3, ipiv[3];
+    double a[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, b[3] = {1, 2, 3};
+    uint64_t lines = atomic_load(&rig.lines);
+    struct esp_error error = rig_call(&rig, "wrong_lda", (void *[]){&n, a, ipiv, b}, false);
+    assert_fails(error, ESP_FAILED, "argument 4 of DGESV is illegal (n - 1)");
+    error = rig_call(&rig, "wrong_trans", (void *[]){&n, a, b, b}, false);
+    assert_fails(error, ESP_FAILED, "argument 1 of DGEMV is illegal");
+    assert_int_equal(atomic_load(&rig.lines), lines);
+    solves(3, false); /* on the same worker: nothing of it is left */
+}
+
+static void what_is_missing_is_named(void **state)
+{
+    (void)state;
+    int n = 1;
+    assert_fails(rig_call(&rig, "no_symbol", (void *[]){&n}, false), ESP_SYSTEM,
+                 "libblas.so.3 has no symbol 'dnothing_'");
+    assert_fails(rig_call(&rig, "no_library", (void *[]){&n}, false), ESP_SYSTEM, "libnothing.so.9");
+}
+
+static struct esp_error check(const char *name)
+{
+    struct esp_error error = {.status = ESP_OK};
+    const struct problem *problem = problem_find(rig.problems, name);
+    processes_check(rig.workers, problem, &problem->implementations[0], &error);
+    return error;
+}
+
+static void what_is_missing_is_found_by_the_check(void **state)
+{
+    (void)state;
+    assert_ok(check("dgesv"));
+    assert_ok(check("ddot"));
+    assert_fails(check("no_symbol"), ESP_NOT_FOUND,
+                 "problem no_symbol, implementation blas: libblas.so.3 has no symbol 'dnothing_'");
+    assert_fails(check("no_library"), ESP_NOT_FOUND, "libnothing.so.9");
+}
+
+static void without_a_helper_the_end_is_reported_too(void **state)
+{
+    (void)state;
+    int n = 4;
+    double x[] = {1, 2, 3, 4}, y[] = {5, 6, 7, 8}, dot = 0;
+    for (int i = 0; i < 200; i++) {
+        dot = 0;
+        struct rig_job *job = rig_prepare(&rig, "ddot", (void *[]){&n, x, y, &dot}, false);
+        rig_start(&rig, job);
+        assert_ok(rig_wait(&rig, job, i % 3 == 0)->error);
+        assert_true(dot == 70);
+        assert_true(job->end.compute_s >= 0 && job->end.compute_s < 60);
+    }
+}
+
+static void too_much_beside_the_segment_is_refused(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    int n = N;
+    static double a[N * N], b[N * N], c[N * N];
+    struct rig_job *job = rig_prepare(&rig, "dgemm", (void *[]){&n, a, b, c}, false);
+    struct esp_error error;
+    assert_int_equal(rig.workers->ops->start(rig.workers, &job->job, &error), ESP_LIMIT);
+    assert_non_null(strstr(error.text, "dgemm"));
+    solves(3, false);
+}
+
+static void more_jobs_than_workers_are_refused(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    struct processes_options options = {.slots = 0, .threads = 1};
+    struct workers *workers;
+    assert_int_equal(processes_create(&options, &workers, &error), ESP_INVALID);
+    options = (struct processes_options){.slots = 1, .threads = 1, .program = "/nothing/here"};
+    assert_int_equal(processes_create(&options, &workers, &error), ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "/nothing/here"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dgesv_solves_a_small_system_through_the_ring),
+        cmocka_unit_test(dgesv_solves_a_large_system_in_a_segment),
+        cmocka_unit_test(dgesv_takes_a_system_of_no_equations),
+        cmocka_unit_test(a_singular_matrix_is_named_by_the_error_clause),
+        cmocka_unit_test(ddot_returns_its_result),
+        cmocka_unit_test(dgemm_multiplies),
+        cmocka_unit_test(dsyev_finds_the_eigenvalues_of_the_second_difference),
+        cmocka_unit_test(an_illegal_argument_is_an_error_and_neither_a_print_nor_an_exit),
+        cmocka_unit_test(what_is_missing_is_named),
+        cmocka_unit_test(what_is_missing_is_found_by_the_check),
+        cmocka_unit_test(without_a_helper_the_end_is_reported_too),
+        cmocka_unit_test(too_much_beside_the_segment_is_refused),
+        cmocka_unit_test(more_jobs_than_workers_are_refused),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

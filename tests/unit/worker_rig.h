@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calling routines in worker processes from a test: jobs are built from a problem's description and values.
+ */
+#ifndef TESTS_WORKER_RIG_H
+#define TESTS_WORKER_RIG_H
+
+#include "tests/unit/unit.h"
+#include "sed/processes.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define RIG_JOBS 64
+
+struct rig_job {
+    struct job job;
+    struct job_argument arguments[PROBLEM_MAX_ARGUMENTS];
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+    unsigned char scratch[PROBLEM_MAX_ARGUMENTS][16];
+    char *segment; /* mapped here */
+    struct job_end end;
+    int ended; /* times that the end was reported */
+};
+
+struct rig {
+    struct workers *workers;
+    struct problem_set *problems;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct rig_job jobs[RIG_JOBS];
+    uint64_t next_id;
+    char last_line[512];
+    _Atomic uint64_t lines;
+};
+
+/* A pool with the problems of `text`, which names its library libroutines.so. */
+void rig_open(struct rig *rig, const char *text, uint32_t slots, uint32_t spares, uint32_t threads);
+void rig_close(struct rig *rig);
+
+/* A job with values[i] for argument i (NULL: memory of its own, zeroed); arrays lie in the segment, as a
+ * server lays them out, when `in_segment`. Not started. */
+struct rig_job *rig_prepare(struct rig *rig, const char *problem, void *const *values, bool in_segment);
+/* Starts it; the test fails when it cannot be. */
+void rig_start(struct rig *rig, struct rig_job *job);
+/* Waits for its end, helping when `help`. */
+const struct job_end *rig_wait(struct rig *rig, struct rig_job *job, bool help);
+/* Gives its memory back. */
+void rig_finish(struct rig_job *job);
+
+/* All of these: the value of argument `i` is values[i]. Returns the end, valid until the next call. */
+struct esp_error rig_call(struct rig *rig, const char *problem, void *const *values, bool in_segment);
+
+#endif
