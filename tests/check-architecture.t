@@ -25,7 +25,7 @@ nothing_matches() {
 includes_only() {
     folder=$1
     shift
-    allowed=$(echo "$@" | tr ' ' '|')
+    allowed="config.h|$(echo "$@" | tr ' ' '|')"
     ! find "$folder" -name '*.[ch]' -exec grep -HnE '^#include "' {} + | grep -vE "#include \"($allowed)"
 }
 
