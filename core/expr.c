@@ -202,8 +202,33 @@ static bool give_rounded(struct evaluation *e, struct number *result, double val
     return give_real(e, result, value);
 }
 
+static int64_t upper_case(int64_t letter)
+{
+    return letter >= 'a' && letter <= 'z' ? letter - ('a' - 'A') : letter;
+}
+
+/* is(flag, 'N', 'T'): LAPACK and BLAS take the letters of their flags in either case. */
+static bool is_one_of(struct evaluation *e, const struct expr *expr, struct number *result)
+{
+    struct number flag;
+    bool found = false;
+    if (!evaluate(e, expr->operands[0], &flag))
+        return false;
+    for (unsigned i = 1; i < expr->n_operands && !found; i++) {
+        struct number letter;
+        if (!evaluate(e, expr->operands[i], &letter))
+            return false;
+        if (flag.kind != NUMBER_INTEGER || letter.kind != NUMBER_INTEGER)
+            return fail(e, "is() wants characters");
+        found = upper_case(flag.integer) == upper_case(letter.integer);
+    }
+    return give_integer(result, found);
+}
+
 static bool evaluate_function(struct evaluation *e, const struct expr *expr, struct number *result)
 {
+    if (expr->code == FUNCTION_IS)
+        return is_one_of(e, expr, result);
     if (expr->code == FUNCTION_MIN || expr->code == FUNCTION_MAX)
         return extreme(e, expr, result);
     struct number a;

@@ -33,6 +33,7 @@ const struct function_row expr_functions[N_FUNCTIONS] = {
     [FUNCTION_LOG2] = {"log2", 1, 1},
     [FUNCTION_SQRT] = {"sqrt", 1, 1},
     [FUNCTION_IF] = {"if", 3, 3},
+    [FUNCTION_IS] = {"is", 2, EXPR_MAX_OPERANDS},
 };
 
 bool expr_reserves(const char *word)
@@ -125,7 +126,7 @@ static bool unknown_function(struct reader *reader, const struct expr *name)
         return lexer_fail(reader->lexer, name->offset, "unknown function '%s': did you mean '%s'?",
                           name->spelling, near);
     return lexer_fail(reader->lexer, name->offset,
-                      "unknown function '%s': there are min, max, abs, ceil, floor, log2, sqrt and if",
+                      "unknown function '%s': there are min, max, abs, ceil, floor, log2, sqrt, if and is",
                       name->spelling);
 }
 
@@ -149,8 +150,8 @@ static bool read_function(struct reader *reader, const struct expr *name, struct
     if (!lexer_take_symbol(reader->lexer, ')', "an operator, ',' or ')'"))
         return false;
     if (n < row->least)
-        return lexer_fail(reader->lexer, name->offset, "%s() takes %u operands, found %u", row->name,
-                          row->least, n);
+        return lexer_fail(reader->lexer, name->offset, "%s() takes %s%u operands, found %u", row->name,
+                          row->least < row->most ? "at least " : "", row->least, n);
     if (!new_operation(reader, EXPR_FUNCTION, code, operands, n, result))
         return false;
     (*result)->offset = name->offset;

@@ -47,6 +47,7 @@ enum expr_function {
     FUNCTION_LOG2,
     FUNCTION_SQRT,
     FUNCTION_IF,
+    FUNCTION_IS, /* a flag: one of the letters, whatever its case */
     N_FUNCTIONS
 };
 

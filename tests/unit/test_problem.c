@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 #include "core/problem.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -110,6 +111,21 @@ static void ddot_gives_its_value_back(void **state)
     assert_int_equal(blas->result.type, TYPE_DOUBLE);
 }
 
+static void every_shipped_routine_is_in_its_library(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < shipped->n_problems; i++)
+        for (uint32_t k = 0; k < shipped->problems[i]->n_implementations; k++) {
+            const struct implementation *implementation = &shipped->problems[i]->implementations[k];
+            void *library = dlopen(implementation->library, RTLD_LAZY | RTLD_LOCAL);
+            if (!library)
+                fail_msg("%s", dlerror());
+            if (!dlsym(library, implementation->symbol))
+                fail_msg("%s: %s", implementation->library, dlerror());
+            dlclose(library);
+        }
+}
+
 static void bind_gives_shapes(void **state)
 {
     (void)state;
@@ -180,9 +196,9 @@ static void the_manual_names_every_word(void **state)
         assert_non_null(strstr(manual, property_name(bit)));
     for (enum base_type type = TYPE_CHAR; type <= TYPE_FILE; type++)
         assert_non_null(strstr(manual, base_type_name(type)));
-    static const char *const words[] = {"`min`",  "`max`",           "`abs`",  "`ceil`", "`floor`",
-                                        "`log2`", "`sqrt`",          "`if(",   "`%`",    "`^`",
-                                        "`not`",  "`idempotent no`", "`gams`", "`text ", "{{"};
+    static const char *const words[] = {"`min`",           "`max`",  "`abs`",  "`ceil`", "`floor`", "`log2`",
+                                        "`sqrt`",          "`if(",   "`is(",   "`%`",    "`^`",     "`not`",
+                                        "`idempotent no`", "`gams`", "`text ", "{{"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         assert_non_null(strstr(manual, words[i]));
 }
@@ -195,6 +211,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(canonical_text_reads_back_to_the_same_digest),
     cmocka_unit_test(dgesv_is_called_as_lapack_wants),
     cmocka_unit_test(ddot_gives_its_value_back),
+    cmocka_unit_test(every_shipped_routine_is_in_its_library),
     cmocka_unit_test(bind_gives_shapes),
 };
 
