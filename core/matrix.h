@@ -66,11 +66,18 @@ enum esp_status matrix_parse(const char *text, size_t length, const char *name, 
                              struct matrix_file *file, struct esp_error *error);
 void matrix_file_clear(struct matrix_file *file);
 
+/* A matrix as typed: [1, 2; 3, 4], rows between semicolons, elements between commas or blanks; complex ones
+ * as 1+2i. [] is 0 x 0. ESP_INVALID names row and column. On success matrix_clear() frees. */
+enum esp_status matrix_parse_inline(const char *text, struct matrix *matrix, struct esp_error *error);
+/* One such element. False when the text is not one. */
+bool matrix_parse_number(const char *text, double *re, double *im);
+
 enum matrix_layout { LAYOUT_ARRAY, LAYOUT_COORDINATE };
 
 /* Writes a Matrix Market file (general; real or complex; 17 significant digits, so that reading gives
  * the same bits back). The file appears whole or not at all (temporary name, then rename), except where
- * `path` is no regular file (a pipe, /dev/stdout). LAYOUT_COORDINATE leaves zeros out. */
+ * `path` is a pipe, a device or a symbolic link: they are written through. "-" is standard output, which
+ * the caller has flushed. LAYOUT_COORDINATE leaves zeros out. */
 enum esp_status matrix_save(const char *path, const struct matrix *matrix, enum matrix_layout layout,
                             struct esp_error *error);
 

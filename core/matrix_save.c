@@ -49,13 +49,14 @@ static void write_matrix(FILE *stream, const struct matrix *matrix, enum matrix_
         }
 }
 
-/* Writes to the open descriptor, which it closes. */
+/* Writes to the open descriptor, which it closes; -1: it could not be opened (errno). */
 static enum esp_status write_to(int fd, const char *path, const struct matrix *matrix,
                                 enum matrix_layout layout, struct esp_error *error)
 {
-    FILE *stream = fdopen(fd, "w");
+    FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
     if (!stream) {
-        close(fd);
+        if (fd >= 0)
+            close(fd);
         return error_errno(error, "cannot write %s", path);
     }
     /* The decimal point must be a point, whatever locale the program has chosen. */
@@ -90,11 +91,11 @@ enum esp_status matrix_save(const char *path, const struct matrix *matrix, enum 
                             struct esp_error *error)
 {
     struct stat there;
-    if (stat(path, &there) == 0 && !S_ISREG(there.st_mode)) {
-        int fd = open(path, O_WRONLY | O_CLOEXEC);
-        return fd < 0 ? error_errno(error, "cannot write %s", path)
-                      : write_to(fd, path, matrix, layout, error);
-    }
+    if (strcmp(path, "-") == 0)
+        return write_to(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), path, matrix, layout, error);
+    /* A rename would put a file in the place of a device, or of a link such as /dev/stdout. */
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return write_to(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), path, matrix, layout, error);
     char *temporary = NULL;
     int fd = open_beside(path, &temporary);
     enum esp_status status = ESP_OK;

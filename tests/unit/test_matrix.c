@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static const char *example(const char *name)
@@ -366,6 +367,15 @@ static void what_is_written_reads_back_bit_by_bit(void **state)
     }
     unlink(path);
     assert_int_equal(matrix_init(&matrix, 1, 1, false, 0, &error), ESP_OK);
+    char link[] = "/tmp/test_matrix_link.XXXXXX";
+    close(mkstemp(link));
+    unlink(link);
+    assert_int_equal(symlink("/dev/null", link), 0);
+    assert_int_equal(matrix_save(link, &matrix, LAYOUT_ARRAY, &error), ESP_OK);
+    struct stat there;
+    assert_int_equal(lstat(link, &there), 0);
+    assert_true(S_ISLNK(there.st_mode)); /* written through, not replaced */
+    unlink(link);
     assert_int_equal(matrix_save("/nonexistent/x", &matrix, LAYOUT_ARRAY, &error), ESP_SYSTEM);
     assert_int_equal(matrix_save("/dev/full", &matrix, LAYOUT_ARRAY, &error), ESP_SYSTEM);
     assert_non_null(strstr(error.text, "No space left"));
@@ -427,6 +437,39 @@ static void what_is_not_finite_is_found(void **state)
     matrix_file_clear(&file);
 }
 
+static void refuses_inline(const char *text, const char *message)
+{
+    struct matrix matrix;
+    struct esp_error error = {0};
+    assert_int_equal(matrix_parse_inline(text, &matrix, &error), ESP_INVALID);
+    assert_string_equal(error.text, message);
+}
+
+static void typed_matrices_have_rows_between_semicolons(void **state)
+{
+    (void)state;
+    struct matrix matrix;
+    struct esp_error error;
+    assert_int_equal(matrix_parse_inline("[1,2 ; 3 4.5e0]", &matrix, &error), ESP_OK);
+    assert_int_equal(matrix.rows, 2);
+    assert_int_equal(matrix.cols, 2);
+    assert_true(at(&matrix, 1, 2) == 2 && at(&matrix, 2, 1) == 3 && at(&matrix, 2, 2) == 4.5);
+    matrix_clear(&matrix);
+    assert_int_equal(matrix_parse_inline("[1 , -2e-3-4e-1i; i, 3]", &matrix, &error), ESP_OK);
+    assert_true(matrix.is_complex);
+    const double expected[] = {1, 0, 0, 1, -2e-3, -.4, 3, 0};
+    assert_memory_equal(matrix.values, expected, sizeof expected);
+    matrix_clear(&matrix);
+    assert_int_equal(matrix_parse_inline("[]", &matrix, &error), ESP_OK);
+    assert_int_equal(matrix.rows, 0);
+    matrix_clear(&matrix);
+    refuses_inline("[1,2;3]", "row 2 has 1 element, the first row 2");
+    refuses_inline("[1,,2]", "row 1, column 2: expected a number, found ''");
+    refuses_inline("[1,2,]", "row 1: expected a number behind the last comma");
+    refuses_inline("[1,x]", "row 1, column 2: expected a number, found 'x'");
+    refuses_inline("[1,2", "expected a matrix such as [1, 2; 3, 4], found '[1,2'");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,6 +491,7 @@ int main(void)
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(backward_error_is_the_one_of_the_books),
         cmocka_unit_test(what_is_not_finite_is_found),
+        cmocka_unit_test(typed_matrices_have_rows_between_semicolons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
