@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The `espalier` command: a table of verbs, each with its options, from which the help is made.
+ *
+ * Results go to standard output (tables for people, one JSON value with --json), everything else to
+ * standard error. One thread.
+ */
+#ifndef CLIENT_COMMAND_H
+#define CLIENT_COMMAND_H
+
+#include "util/error.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum exit_code {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,      /* the computation, or whatever was asked for, failed */
+    EXIT_USAGE = 2,       /* the command line is wrong: arguments, their types and shapes included */
+    EXIT_UNREACHABLE = 3, /* the platform, or a server that could, is not reached */
+    EXIT_INPUT = 4        /* an input file is missing or wrong */
+};
+
+struct command_option {
+    char letter;          /* 0: none */
+    const char *name;     /* "output" */
+    const char *argument; /* "NAME=FILE"; NULL: a switch */
+    const char *text;
+};
+
+struct invocation;
+
+struct verb {
+    const char *name;     /* "solve", "config check" */
+    const char *operands; /* "A [B]" */
+    const char *title;    /* one line */
+    const char *text;     /* paragraphs for --help, lines broken */
+    const struct command_option *const
+        *options;    /* groups, each ending with a row without a name; NULL ends */
+    int least, most; /* operands; most < 0: any number */
+    enum exit_code (*run)(const struct invocation *invocation);
+};
+
+/* Ends with a row without a name. */
+extern const struct verb command_verbs[];
+
+/* Every verb has these. */
+extern const struct command_option common_options[];
+/* Verbs that talk to a platform have these. */
+extern const struct command_option platform_options[];
+
+/* One run of a verb, as the command line says it. */
+struct invocation {
+    const struct verb *verb;
+    bool json;
+    char **operands;
+    int n_operands;
+    struct option_value {
+        const char *name;
+        const char *value; /* "" for a switch */
+    } * options;
+    int n_options;
+};
+
+/* The value of the option given last, or NULL. */
+const char *invocation_option(const struct invocation *invocation, const char *name);
+
+/* Runs the whole command. */
+enum exit_code command_run(int argc, char **argv);
+
+/* Which exit code tells of a status. */
+enum exit_code command_exit_code(enum esp_status status);
+
+/* "espalier solve: text" on standard error and, with --json, {"error": ...} on standard output.
+ * Returns the exit code of the status. */
+enum exit_code command_fail(const struct invocation *invocation, const struct esp_error *error);
+/* The same for a command line that is wrong, with a pointer to --help. */
+enum exit_code command_usage(const struct invocation *invocation, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Prints the value as JSON, and lets go of it. EXIT_FAILED when standard output takes it not. */
+enum exit_code command_json(json_t *value);
+
+/* Standard output flushed: EXIT_DONE, or EXIT_FAILED with a message (a full disk). */
+enum exit_code command_flush(void);
+
+/* A line of progress, for people only. */
+void command_progress(const struct invocation *invocation, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The verbs. */
+enum exit_code verb_up(const struct invocation *invocation);
+enum exit_code verb_down(const struct invocation *invocation);
+enum exit_code verb_problems(const struct invocation *invocation);
+enum exit_code verb_call(const struct invocation *invocation);
+enum exit_code verb_solve(const struct invocation *invocation);
+enum exit_code verb_tree(const struct invocation *invocation);
+enum exit_code verb_config_check(const struct invocation *invocation);
+enum exit_code verb_matrix_info(const struct invocation *invocation);
+
+#endif

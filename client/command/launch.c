@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "client/command/launch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LOG_LINES 15
+#define LOG_BYTES 8192
+
+static bool is_program(const char *path)
+{
+    return access(path, X_OK) == 0;
+}
+
+/* The folder of this very program. */
+static void own_folder(char *path, size_t size)
+{
+    ssize_t length = readlink("/proc/self/exe", path, size - 1);
+    path[length > 0 ? length : 0] = 0;
+    char *slash = strrchr(path, '/');
+    if (slash)
+        *slash = 0;
+}
+
+/* Beside this command, where the build has it, where it is installed, on the PATH. */
+static enum esp_status find_program(const char *program, char *path, size_t size, struct esp_error *error)
+{
+    static const char *const beside[] = {"", "/../sbin", "/../agent", "/../redirector", "/../sed", "/.."};
+    char folder[PATH_MAX];
+    own_folder(folder, sizeof folder);
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        if (snprintf(path, size, "%s%s/%s", folder, beside[i], program) < (int)size && is_program(path))
+            return ESP_OK;
+    static const char *const installed[] = {ESP_SBINDIR, ESP_BINDIR};
+    for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
+        if (snprintf(path, size, "%s/%s", installed[i], program) < (int)size && is_program(path))
+            return ESP_OK;
+    const char *search = getenv("PATH");
+    while (search && *search) {
+        int length = (int)strcspn(search, ":");
+        if (length && snprintf(path, size, "%.*s/%s", length, search, program) < (int)size &&
+            is_program(path))
+            return ESP_OK;
+        search += length + (search[length] == ':');
+    }
+    return error_set(error, ESP_NOT_FOUND,
+                     "the program %s is neither beside this command, nor in %s, nor on the PATH", program,
+                     ESP_SBINDIR);
+}
+
+/* In the child. Only what may be called after fork(). */
+static void become_daemon(const struct launch *launch, const char *path, int log, int failure)
+{
+    char *arguments[] = {(char *)launch->program, (char *)"--config", (char *)launch->config, NULL};
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGINT, SIG_DFL);
+    signal(SIGTERM, SIG_DFL);
+    setsid();
+    int null = open("/dev/null", O_RDONLY);
+    if (null >= 0 && dup2(null, 0) >= 0 && dup2(log, 1) >= 0 && dup2(log, 2) >= 0 &&
+        quota_enter(&launch->quota))
+        execv(path, arguments);
+    int reason = errno;
+    while (write(failure, &reason, sizeof reason) < 0 && errno == EINTR)
+        ;
+    _exit(127);
+}
+
+static enum esp_status spawn(struct launch *launch, const char *path, int log, struct esp_error *error)
+{
+    int failure[2], reason = 0;
+    if (pipe2(failure, O_CLOEXEC) != 0)
+        return error_errno(error, "cannot start %s", launch->program);
+    launch->pid = fork();
+    if (launch->pid == 0)
+        become_daemon(launch, path, log, failure[1]);
+    int saved = errno;
+    close(failure[1]);
+    ssize_t got = launch->pid > 0 ? read(failure[0], &reason, sizeof reason) : 0;
+    close(failure[0]);
+    if (launch->pid > 0 && got <= 0)
+        return ESP_OK;
+    errno = launch->pid < 0 ? saved : reason;
+    if (launch->pid > 0)
+        waitpid(launch->pid, NULL, 0);
+    launch->pid = 0;
+    return error_errno(error, "cannot start %s", path);
+}
+
+static enum esp_status record(const struct platform_state *state, const char *kind, pid_t pid,
+                              const char *name, struct esp_error *error)
+{
+    struct platform_record row = {.pid = pid, .start = pid ? process_start_time(pid) : 0};
+    snprintf(row.kind, sizeof row.kind, "%s", kind);
+    snprintf(row.name, sizeof row.name, "%s", name);
+    return platform_record_add(state, &row, error);
+}
+
+static enum esp_status prepare_quota(const struct platform_state *state, struct launch *launch,
+                                     struct esp_error *error)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%.40s-%.40s-%ld", state->name, launch->name, (long)getpid());
+    quota_prepare(name, launch->cpu_quota, &launch->quota);
+    return launch->quota.means == QUOTA_CGROUP ? record(state, "cgroup", 0, launch->quota.group, error)
+                                               : ESP_OK;
+}
+
+enum esp_status launch_start(const struct platform_state *state, struct launch *launch,
+                             struct esp_error *error)
+{
+    char path[PATH_MAX];
+    enum esp_status status = find_program(launch->program, path, sizeof path, error);
+    if (status == ESP_OK && launch->cpu_quota > 0)
+        status = prepare_quota(state, launch, error);
+    if (status != ESP_OK)
+        return status;
+    unlink(launch->address_file);
+    int log = open(launch->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    if (log < 0)
+        return error_errno(error, "cannot write %s", launch->log);
+    status = spawn(launch, path, log, error);
+    close(log);
+    if (status == ESP_OK)
+        status = record(state, launch->kind, launch->pid, launch->name, error);
+    for (unsigned i = 0; status == ESP_OK && i < launch->quota.loads; i++) {
+        pid_t load = quota_start_load(&launch->quota, launch->pid);
+        status = load < 0 ? error_errno(error, "cannot start a competing load")
+                          : record(state, "load", load, launch->name, error);
+    }
+    return status;
+}
+
+bool launch_ready(struct launch *launch)
+{
+    if (*launch->address)
+        return true;
+    FILE *stream = fopen(launch->address_file, "re");
+    if (!stream)
+        return false;
+    char line[sizeof launch->address];
+    /* a whole line: the daemon may be about to write it */
+    if (fgets(line, sizeof line, stream) && strchr(line, '\n')) {
+        line[strcspn(line, "\r\n")] = 0;
+        snprintf(launch->address, sizeof launch->address, "%s", line);
+    }
+    fclose(stream);
+    return *launch->address;
+}
+
+bool launch_died(const struct launch *launch, struct esp_error *error)
+{
+    int how;
+    if (launch->pid <= 0 || waitpid(launch->pid, &how, WNOHANG) != launch->pid)
+        return false;
+    if (WIFSIGNALED(how))
+        error_set(error, ESP_SYSTEM, "%s %s was killed by signal %d (%s)", launch->kind, launch->name,
+                  WTERMSIG(how), strsignal(WTERMSIG(how)));
+    else
+        error_set(error, ESP_SYSTEM, "%s %s ended with exit code %d", launch->kind, launch->name,
+                  WEXITSTATUS(how));
+    return true;
+}
+
+void launch_show_log(const struct launch *launch)
+{
+    char text[LOG_BYTES + 1];
+    FILE *stream = fopen(launch->log, "re");
+    if (!stream)
+        return;
+    if (fseek(stream, -LOG_BYTES, SEEK_END) != 0)
+        rewind(stream);
+    size_t length = fread(text, 1, LOG_BYTES, stream);
+    fclose(stream);
+    text[length] = 0;
+    char *from = text + length;
+    for (int lines = 0; from > text; from--)
+        if (from[-1] == '\n' && ++lines > LOG_LINES)
+            break;
+    fprintf(stderr, "The end of its log %s:\n%s%s", launch->log, from,
+            length && text[length - 1] != '\n' ? "\n" : "");
+}

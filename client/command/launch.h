@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Starting one daemon of a platform on this machine.
+ */
+#ifndef CLIENT_COMMAND_LAUNCH_H
+#define CLIENT_COMMAND_LAUNCH_H
+
+#include "client/command/platform_state.h"
+#include "client/command/quota.h"
+
+struct launch {
+    const char *kind;    /* "server" */
+    const char *program; /* "espalier-sed" */
+    const char *name;
+    char config[PATH_MAX], log[PATH_MAX], address_file[PATH_MAX];
+    double cpu_quota; /* 0: none */
+    struct quota quota;
+    pid_t pid;
+    char address[256]; /* "" until it is known */
+};
+
+/* Starts the program with --config, its output going to the log; records it. ESP_NOT_FOUND when the program
+ * is nowhere (beside this command, in the installed places, on the PATH), ESP_SYSTEM. */
+enum esp_status launch_start(const struct platform_state *state, struct launch *launch,
+                             struct esp_error *error);
+
+/* Reads the address file. True once it is there. */
+bool launch_ready(struct launch *launch);
+
+/* True when the process has ended; *error tells how, with the end of its log. */
+bool launch_died(const struct launch *launch, struct esp_error *error);
+
+/* The last lines of the log on standard error. */
+void launch_show_log(const struct launch *launch);
+
+#endif

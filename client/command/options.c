@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From the command line to a verb, and the help that the same tables give.
+ */
+#include "config.h"
+
+#include "client/command/command.h"
+#include "util/names.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_OPTIONS 64 /* of one verb, all groups */
+
+const struct command_option common_options[] = {
+    {'h', "help", NULL, "show this text"},
+    {'j', "json", NULL, "write one JSON value for programs instead of tables for people"},
+    {0, NULL, NULL, NULL},
+};
+
+const struct command_option platform_options[] = {
+    {'c', "config", "FILE", "client configuration file; says where the platform is"},
+    {0, "redirector", "ADDRESS", "the platform's redirector, HOST:PORT"},
+    {0, "agent", "ADDRESS", "a master agent, HOST:PORT, instead of a redirector"},
+    {0, "platform", "NAME", "the platform that 'espalier up' started under that name"},
+    {0, "timeout", "TIME", "give up after so long, such as '30 s'"},
+    {0, NULL, NULL, NULL},
+};
+
+/* All options of a verb in one row. */
+static unsigned collect(const struct verb *verb, const struct command_option **options)
+{
+    unsigned n = 0;
+    for (const struct command_option *const *group = verb->options; *group; group++)
+        for (const struct command_option *option = *group; option->name && n < MAX_OPTIONS; option++)
+            options[n++] = option;
+    for (const struct command_option *option = common_options; option->name && n < MAX_OPTIONS; option++)
+        options[n++] = option;
+    return n;
+}
+
+static void print_options(const struct command_option *const *options, unsigned n)
+{
+    int width = 0;
+    char heads[MAX_OPTIONS][64];
+    for (unsigned i = 0; i < n; i++) {
+        char letter[8] = "    ";
+        if (options[i]->letter)
+            snprintf(letter, sizeof letter, "-%c, ", options[i]->letter);
+        int length =
+            snprintf(heads[i], sizeof heads[i], "%s--%s%s%s", letter, options[i]->name,
+                     options[i]->argument ? " " : "", options[i]->argument ? options[i]->argument : "");
+        width = length > width ? length : width;
+    }
+    puts("\nOptions:");
+    for (unsigned i = 0; i < n; i++)
+        printf("  %-*s  %s\n", width, heads[i], options[i]->text);
+}
+
+static void print_exit_codes(void)
+{
+    puts("\nExit codes:\n"
+         "  0  done\n"
+         "  1  the computation, or what was asked for, failed\n"
+         "  2  the command line is wrong: a verb, an option, an argument's name, type or shape\n"
+         "  3  the platform, or a server that could, is not reached\n"
+         "  4  an input file (matrix, configuration, description) is missing or wrong");
+}
+
+static void print_verb_help(const struct verb *verb)
+{
+    const struct command_option *options[MAX_OPTIONS];
+    unsigned n = collect(verb, options);
+    printf("Usage: espalier %s%s%s [OPTION]...\n%s.\n", verb->name, *verb->operands ? " " : "",
+           verb->operands, verb->title);
+    printf("\n%s\n", verb->text);
+    print_options(options, n);
+    print_exit_codes();
+}
+
+static void print_help(void)
+{
+    puts("Usage: espalier VERB [ARGUMENT]... [OPTION]...\n"
+         "Call numerical solvers on the servers of a hierarchy, and run such a hierarchy on this machine.\n\n"
+         "Verbs:");
+    int width = 0;
+    for (const struct verb *verb = command_verbs; verb->name; verb++) {
+        int length = (int)(strlen(verb->name) + 1 + strlen(verb->operands));
+        width = length > width ? length : width;
+    }
+    for (const struct verb *verb = command_verbs; verb->name; verb++) {
+        char head[128];
+        snprintf(head, sizeof head, "%s %s", verb->name, verb->operands);
+        printf("  %-*s  %s\n", width, head, verb->title);
+    }
+    puts("\n'espalier VERB --help' tells more about one; 'espalier --version' which release this is.");
+    print_exit_codes();
+}
+
+/* The verb that the first words name, and how many words that took; NULL: none. */
+static const struct verb *find_verb(int argc, char **argv, int *words)
+{
+    for (const struct verb *verb = command_verbs; verb->name; verb++) {
+        const char *space = strchr(verb->name, ' ');
+        size_t first = space ? (size_t)(space - verb->name) : strlen(verb->name);
+        if (strlen(argv[1]) != first || strncmp(argv[1], verb->name, first) != 0)
+            continue;
+        if (space && (argc < 3 || strcmp(argv[2], space + 1) != 0))
+            continue;
+        *words = space ? 2 : 1;
+        return verb;
+    }
+    return NULL;
+}
+
+static enum exit_code unknown_verb(int argc, char **argv)
+{
+    const char *names[64];
+    size_t n = 0;
+    char given[128];
+    for (const struct verb *verb = command_verbs; verb->name && n < 64; verb++) {
+        const char *space = strchr(verb->name, ' ');
+        if (space && strncmp(verb->name, argv[1], (size_t)(space - verb->name)) == 0 &&
+            argv[1][space - verb->name] == 0) {
+            bool asks_help = argc > 2 && (strcmp(argv[2], "--help") == 0 || strcmp(argv[2], "-h") == 0);
+            if (asks_help) {
+                print_verb_help(verb);
+                return EXIT_DONE;
+            }
+            fprintf(stderr, "espalier: expected 'espalier %s ...', found '%s%s%s'\n", verb->name, argv[1],
+                    argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
+            return EXIT_USAGE;
+        }
+        names[n++] = verb->name;
+    }
+    snprintf(given, sizeof given, "%s", argv[1]);
+    const char *closest = names_closest(given, names, n);
+    fprintf(stderr, "espalier: there is no verb '%s'", given);
+    if (closest)
+        fprintf(stderr, ": did you mean '%s'?", closest);
+    fprintf(stderr, "\nTry 'espalier --help'.\n");
+    return EXIT_USAGE;
+}
+
+/* getopt's view of the options. */
+static void fill_getopt(const struct command_option *const *options, unsigned n, struct option *longs,
+                        char *shorts)
+{
+    *shorts++ = ':'; /* a missing value is told apart from an unknown option */
+    for (unsigned i = 0; i < n; i++) {
+        longs[i] = (struct option){options[i]->name, options[i]->argument ? required_argument : no_argument,
+                                   NULL, 256 + (int)i};
+        if (!options[i]->letter)
+            continue;
+        *shorts++ = options[i]->letter;
+        if (options[i]->argument)
+            *shorts++ = ':';
+    }
+    longs[n] = (struct option){0};
+    *shorts = 0;
+}
+
+static const struct command_option *option_found(const struct command_option *const *options, unsigned n,
+                                                 int found)
+{
+    if (found >= 256)
+        return options[found - 256];
+    for (unsigned i = 0; i < n; i++)
+        if (options[i]->letter == found)
+            return options[i];
+    return NULL;
+}
+
+static enum exit_code unknown_option(const struct invocation *invocation, const char *word, int letter,
+                                     const struct command_option *const *options, unsigned n)
+{
+    if (letter > 0 && letter < 256)
+        return command_usage(invocation, "there is no option '-%c'", letter);
+    const char *names[MAX_OPTIONS];
+    char given[64];
+    for (unsigned i = 0; i < n; i++)
+        names[i] = options[i]->name;
+    snprintf(given, sizeof given, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    const char *closest = names_closest(given, names, n);
+    return closest
+               ? command_usage(invocation, "there is no option '--%s': did you mean '--%s'?", given, closest)
+               : command_usage(invocation, "there is no option '--%s'", given);
+}
+
+/* Reads the words behind the verb. False, with the exit code, when the command ends here. */
+static bool parse_words(struct invocation *invocation, int argc, char **argv, enum exit_code *code)
+{
+    const struct command_option *options[MAX_OPTIONS];
+    struct option longs[MAX_OPTIONS + 1];
+    char shorts[2 * MAX_OPTIONS + 2];
+    unsigned n = collect(invocation->verb, options);
+    fill_getopt(options, n, longs, shorts);
+    opterr = 0;
+    optind = 0;
+    int found;
+    while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        const struct command_option *option = option_found(options, n, found);
+        if (!option) {
+            const char *word = argv[optind - 1];
+            *code = found == ':' ? command_usage(invocation, "option '%s' needs a value", word)
+                                 : unknown_option(invocation, word, optopt, options, n);
+            return false;
+        }
+        if (strcmp(option->name, "help") == 0) {
+            print_verb_help(invocation->verb);
+            *code = command_flush();
+            return false;
+        }
+        if (strcmp(option->name, "json") == 0)
+            invocation->json = true;
+        invocation->options[invocation->n_options++] =
+            (struct option_value){option->name, optarg ? optarg : ""};
+    }
+    invocation->operands = argv + optind;
+    invocation->n_operands = argc - optind;
+    const struct verb *verb = invocation->verb;
+    if (invocation->n_operands < verb->least)
+        *code = command_usage(invocation, "expected %s, found %d argument%s", verb->operands,
+                              invocation->n_operands, invocation->n_operands == 1 ? "" : "s");
+    else if (verb->most >= 0 && invocation->n_operands > verb->most)
+        *code = command_usage(invocation, "expected %s, found '%s' too",
+                              *verb->operands ? verb->operands : "no arguments",
+                              invocation->operands[verb->most]);
+    else
+        return true;
+    return false;
+}
+
+const char *invocation_option(const struct invocation *invocation, const char *name)
+{
+    for (int i = invocation->n_options; i-- > 0;)
+        if (strcmp(invocation->options[i].name, name) == 0)
+            return invocation->options[i].value;
+    return NULL;
+}
+
+enum exit_code command_run(int argc, char **argv)
+{
+    if (argc < 2) {
+        fputs("espalier: expected a verb\nTry 'espalier --help'.\n", stderr);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help();
+        return command_flush();
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        puts("espalier " PACKAGE_VERSION);
+        return command_flush();
+    }
+    int words = 0;
+    struct invocation invocation = {.verb = find_verb(argc, argv, &words)};
+    if (!invocation.verb)
+        return unknown_verb(argc, argv);
+    invocation.options = calloc((size_t)argc + 1, sizeof *invocation.options);
+    if (!invocation.options) {
+        fputs("espalier: out of memory\n", stderr);
+        return EXIT_FAILED;
+    }
+    enum exit_code code;
+    if (parse_words(&invocation, argc - words, argv + words, &code))
+        code = invocation.verb->run(&invocation);
+    free(invocation.options);
+    return code;
+}

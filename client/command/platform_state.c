@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "client/command/platform_state.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAX_RECORDS 100000
+
+static bool is_name(const char *name)
+{
+    if (!*name || *name == '.' || strlen(name) >= PLATFORM_MAX_NAME)
+        return false;
+    for (; *name; name++)
+        if (!isalnum((unsigned char)*name) && !strchr("._-", *name))
+            return false;
+    return true;
+}
+
+static void base_folder(char *path, size_t size)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    if (runtime && *runtime == '/' && access(runtime, W_OK) == 0)
+        snprintf(path, size, "%s/espalier", runtime);
+    else
+        snprintf(path, size, "/tmp/espalier-%lu", (unsigned long)geteuid());
+}
+
+enum esp_status platform_state_locate(const char *name, struct platform_state *state, struct esp_error *error)
+{
+    char base[PLATFORM_PATH / 2];
+    const char *slash = strrchr(name, '/');
+    size_t length = strlen(slash ? slash + 1 : name);
+    *state = (struct platform_state){.lock = -1};
+    snprintf(state->name, sizeof state->name, "%s", slash ? slash + 1 : name);
+    if (length < sizeof state->name && length > 5 && strcmp(state->name + length - 5, ".conf") == 0)
+        state->name[length - 5] = 0;
+    if (length >= sizeof state->name || !is_name(state->name))
+        return error_set(error, ESP_INVALID,
+                         "'%.100s' is not a platform's name: expected letters, digits, '.', '_', '-'", name);
+    base_folder(base, sizeof base);
+    snprintf(state->dir, sizeof state->dir, "%s/%s", base, state->name);
+    return ESP_OK;
+}
+
+/* A folder of ours that nobody else can write to: /tmp is everybody's. */
+static enum esp_status own_folder(const char *path, bool create, struct esp_error *error)
+{
+    struct stat there;
+    if (create && mkdir(path, 0700) != 0 && errno != EEXIST)
+        return error_errno(error, "cannot create %s", path);
+    if (lstat(path, &there) != 0)
+        return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "%s does not exist", path)
+                               : error_errno(error, "cannot look at %s", path);
+    if (!S_ISDIR(there.st_mode) || there.st_uid != geteuid() || (there.st_mode & 022))
+        return error_set(error, ESP_REFUSED, "%s is not a folder that only you can write to", path);
+    return ESP_OK;
+}
+
+enum esp_status platform_state_acquire(const char *name, bool create, struct platform_state *state,
+                                       struct esp_error *error)
+{
+    char base[PLATFORM_PATH / 2], path[PATH_MAX];
+    enum esp_status status = platform_state_locate(name, state, error);
+    if (status != ESP_OK)
+        return status;
+    base_folder(base, sizeof base);
+    status = own_folder(base, create, error);
+    if (status == ESP_OK)
+        status = own_folder(state->dir, create, error);
+    if (status == ESP_NOT_FOUND)
+        return error_set(error, ESP_NOT_FOUND, "no platform '%s' was started here", state->name);
+    if (status != ESP_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/lock", state->dir);
+    state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (state->lock < 0)
+        return error_errno(error, "cannot open %s", path);
+    if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
+        return ESP_OK;
+    platform_state_release(state);
+    return error_set(error, ESP_REFUSED, "another 'espalier up' or 'espalier down' of '%s' is at work",
+                     state->name);
+}
+
+void platform_state_release(struct platform_state *state)
+{
+    if (state->lock >= 0)
+        close(state->lock);
+    state->lock = -1;
+}
+
+static int remove_entry(const char *path, const struct stat *info, int kind, struct FTW *place)
+{
+    (void)info, (void)kind, (void)place;
+    return remove(path);
+}
+
+void platform_state_remove(const struct platform_state *state)
+{
+    nftw(state->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void records_path(const struct platform_state *state, char *path, size_t size)
+{
+    snprintf(path, size, "%s/processes", state->dir);
+}
+
+enum esp_status platform_record_add(const struct platform_state *state, const struct platform_record *record,
+                                    struct esp_error *error)
+{
+    char path[PATH_MAX];
+    records_path(state, path, sizeof path);
+    FILE *stream = fopen(path, "ae");
+    if (!stream)
+        return error_errno(error, "cannot write %s", path);
+    fprintf(stream, "%s %ld %llu %s\n", record->kind, (long)record->pid, record->start, record->name);
+    return fclose(stream) == 0 ? ESP_OK : error_errno(error, "cannot write %s", path);
+}
+
+enum esp_status platform_record_list(const struct platform_state *state, struct platform_record **records,
+                                     size_t *n, struct esp_error *error)
+{
+    char path[PATH_MAX];
+    *records = NULL;
+    *n = 0;
+    records_path(state, path, sizeof path);
+    FILE *stream = fopen(path, "re");
+    if (!stream)
+        return errno == ENOENT ? ESP_OK : error_errno(error, "cannot read %s", path);
+    struct platform_record record;
+    long pid;
+    while (*n < MAX_RECORDS &&
+           fscanf(stream, "%15s %ld %llu %255[^\n]", record.kind, &pid, &record.start, record.name) == 4) {
+        record.pid = (pid_t)pid;
+        struct platform_record *more = realloc(*records, (*n + 1) * sizeof *more);
+        if (!more) {
+            fclose(stream);
+            return error_no_memory(error, "the list of processes");
+        }
+        *records = more;
+        more[(*n)++] = record;
+    }
+    fclose(stream);
+    return ESP_OK;
+}
+
+void platform_record_clear(const struct platform_state *state)
+{
+    char path[PATH_MAX];
+    records_path(state, path, sizeof path);
+    unlink(path);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "client/command/session.h"
+#include "client/command/platform_state.h"
+#include "client/command/table.h"
+#include "services/settings.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where the client file is, as far as the command itself decides: NULL leaves it to the library. */
+static enum esp_status choose_config(const struct invocation *invocation, char *path, size_t size,
+                                     const char **config, struct esp_error *error)
+{
+    const char *platform = invocation_option(invocation, "platform");
+    *config = invocation_option(invocation, "config");
+    if (*config && platform)
+        return error_set(error, ESP_INVALID, "--config and --platform say both where the platform is");
+    if (*config || (!platform && getenv("ESPALIER_CONFIG")))
+        return ESP_OK;
+    struct platform_state state;
+    enum esp_status status =
+        platform_state_locate(platform ? platform : PLATFORM_DEFAULT_NAME, &state, error);
+    if (status == ESP_OK) {
+        snprintf(path, size, "%s/client.conf", state.dir);
+        if (access(path, R_OK) == 0) {
+            *config = path;
+            return ESP_OK;
+        }
+    }
+    if (platform)
+        return status == ESP_OK ? error_set(error, ESP_UNREACHABLE,
+                                            "no platform '%s' runs here: 'espalier up' starts one", platform)
+                                : status;
+    return ESP_OK;
+}
+
+/* Nothing says where a platform is: tell how to get one, not which key a file lacks. */
+static bool nothing_names_a_platform(const struct esp_options *options)
+{
+    char path[PATH_MAX];
+    if (options->config || options->redirector || options->agent || getenv("ESPALIER_CONFIG"))
+        return false;
+    settings_client_path(path, sizeof path);
+    return access(path, F_OK) != 0;
+}
+
+enum exit_code session_open(const struct invocation *invocation)
+{
+    struct esp_error error = {0};
+    char path[PATH_MAX];
+    struct esp_options options = {.redirector = invocation_option(invocation, "redirector"),
+                                  .agent = invocation_option(invocation, "agent")};
+    if (options.redirector && options.agent)
+        return command_usage(invocation, "--redirector and --agent say both where the platform is");
+    if (options.redirector || options.agent)
+        options.config = invocation_option(invocation, "config");
+    else if (choose_config(invocation, path, sizeof path, &options.config, &error) != ESP_OK)
+        return command_fail(invocation, &error);
+    if (nothing_names_a_platform(&options)) {
+        error_set(&error, ESP_UNREACHABLE,
+                  "no platform is known: start one here with 'espalier up', or name one with --redirector, "
+                  "--config or $ESPALIER_CONFIG");
+        return command_fail(invocation, &error);
+    }
+    if (esp_initialize(&options) == ESP_OK)
+        return EXIT_DONE;
+    error = *esp_last_error();
+    return command_fail(invocation, &error);
+}
+
+enum exit_code session_fail(const struct invocation *invocation)
+{
+    struct esp_error error = *esp_last_error();
+    enum exit_code code = command_fail(invocation, &error);
+    return error.status == ESP_NOT_FOUND ? EXIT_UNREACHABLE : code;
+}
+
+enum esp_status session_timeout(const struct invocation *invocation, double *seconds, struct esp_error *error)
+{
+    const char *text = invocation_option(invocation, "timeout");
+    int64_t ns = 0;
+    *seconds = 0;
+    if (!text)
+        return ESP_OK;
+    if (config_read_duration(text, &ns, error) != ESP_OK || ns <= 0)
+        return error_set(error, ESP_INVALID, "--timeout: expected a time such as '30 s', found '%s'", text);
+    *seconds = (double)ns / 1e9;
+    return ESP_OK;
+}
+
+enum exit_code session_handle(const struct invocation *invocation, const char *problem,
+                              grpc_function_handle_t *handle)
+{
+    const char *server = invocation_option(invocation, "server");
+    grpc_error_t code = server ? grpc_function_handle_init(handle, (char *)server, (char *)problem)
+                               : grpc_function_handle_default(handle, (char *)problem);
+    return code == GRPC_NO_ERROR ? EXIT_DONE : session_fail(invocation);
+}
+
+static const char *candidate_note(const struct esp_session_info *info, const struct esp_candidate *candidate)
+{
+    if (!candidate->tried)
+        return "";
+    if (candidate->status != ESP_OK)
+        return esp_status_string(candidate->status);
+    return strcmp(candidate->server, info->server) == 0 ? "<- chosen" : "";
+}
+
+static void print_candidates(const struct esp_session_info *info)
+{
+    static const char *const headings[] = {"server", ">computation", ">queue", ">transfer",
+                                           ">total", ">+-",          ""};
+    struct table table;
+    char text[5][QUANTITY_TEXT];
+    table_init(&table, 7, headings);
+    for (size_t i = 0; i < info->n_candidates; i++) {
+        const struct esp_candidate *candidate = &info->candidates[i];
+        double total = candidate->compute_s + candidate->queue_s + candidate->transfer_s;
+        table_cell(&table, "%s", candidate->server);
+        table_cell(&table, "%s", quantity_seconds(candidate->compute_s, text[0]));
+        table_cell(&table, "%s", quantity_seconds(candidate->queue_s, text[1]));
+        table_cell(&table, "%s", quantity_seconds(candidate->transfer_s, text[2]));
+        table_cell(&table, "%s", quantity_seconds(total, text[3]));
+        table_cell(&table, "%s", quantity_seconds(candidate->error_s, text[4]));
+        table_cell(&table, "%s", candidate_note(info, candidate));
+    }
+    printf("Candidates for %s, of %u server%s that can, with their forecasts (%s):\n", info->problem,
+           info->capable, info->capable == 1 ? "" : "s",
+           info->asked ? "the tree was asked" : "the agents answered from memory");
+    table_print(&table, 2, stdout);
+}
+
+void session_print(const struct esp_session_info *info)
+{
+    char text[6][QUANTITY_TEXT];
+    if (info->n_candidates)
+        print_candidates(info);
+    printf("Server    %s, session %s\n", *info->server ? info->server : "none", info->id);
+    if (info->n_candidates)
+        printf("Forecast  %s: computation %s\n", quantity_seconds(info->forecast_s, text[0]),
+               quantity_seconds(info->forecast_compute_s, text[1]));
+    printf("Took      %s: computation %s, queue %s, transfer %s, choosing %s\n",
+           quantity_seconds(info->total_s, text[0]), quantity_seconds(info->compute_s, text[1]),
+           quantity_seconds(info->queue_s + info->wait_s, text[2]),
+           quantity_seconds(info->transfer_s, text[3]), quantity_seconds(info->submit_s, text[4]));
+}
+
+static json_t *candidate_json(const struct esp_candidate *candidate)
+{
+    json_t *value = json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:b}", "server", candidate->server, "address",
+                              candidate->address, "compute_s", candidate->compute_s, "queue_s",
+                              candidate->queue_s, "transfer_s", candidate->transfer_s, "error_s",
+                              candidate->error_s, "tried", candidate->tried);
+    if (value && candidate->tried)
+        json_object_set_new(value, "outcome", json_string(esp_status_string(candidate->status)));
+    return value;
+}
+
+json_t *session_json(const struct esp_session_info *info)
+{
+    json_t *candidates = json_array();
+    for (size_t i = 0; i < info->n_candidates; i++)
+        json_array_append_new(candidates, candidate_json(&info->candidates[i]));
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o}", "id",
+                     info->id, "problem", info->problem, "server", info->server, "submit_s", info->submit_s,
+                     "wait_s", info->wait_s, "transfer_s", info->transfer_s, "queue_s", info->queue_s,
+                     "compute_s", info->compute_s, "total_s", info->total_s, "forecast_s", info->forecast_s,
+                     "forecast_compute_s", info->forecast_compute_s, "forecast_error_s",
+                     info->forecast_error_s, "capable", (int)info->capable, "asked", info->asked,
+                     "candidates", candidates);
+}

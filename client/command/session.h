@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the verbs share that talk to a platform: which one, the last error, what a session took.
+ */
+#ifndef CLIENT_COMMAND_SESSION_H
+#define CLIENT_COMMAND_SESSION_H
+
+#include "client/command/command.h"
+
+/* Opens the client library for the platform that the options, $ESPALIER_CONFIG, a platform that
+ * 'espalier up' runs here, or the user's or system's client.conf name, in this order. EXIT_DONE, or
+ * the message has been printed. grpc_finalize() ends it. */
+enum exit_code session_open(const struct invocation *invocation);
+
+/* The library's last error, and how the command ends with it: what is not found on a platform is not an
+ * input file. */
+enum exit_code session_fail(const struct invocation *invocation);
+
+/* --timeout in seconds, 0 when it is not given. */
+enum esp_status session_timeout(const struct invocation *invocation, double *seconds,
+                                struct esp_error *error);
+
+/* A handle for the problem, bound when --server is given. */
+enum exit_code session_handle(const struct invocation *invocation, const char *problem,
+                              grpc_function_handle_t *handle);
+
+/* The candidates with their forecasts, who took the session, and where its time went. */
+void session_print(const struct esp_session_info *info);
+json_t *session_json(const struct esp_session_info *info);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "client/command/table.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void table_init(struct table *table, unsigned n_columns, const char *const *headings)
+{
+    *table = (struct table){.n_columns = n_columns};
+    for (unsigned i = 0; i < n_columns; i++) {
+        table->right[i] = headings[i][0] == '>';
+        table->titles[i] = headings[i] + table->right[i];
+    }
+}
+
+void table_cell(struct table *table, const char *format, ...)
+{
+    if (table->n_cells == table->capacity) {
+        size_t capacity = table->capacity ? table->capacity * 2 : 64;
+        char **cells = realloc(table->cells, capacity * sizeof *cells);
+        if (!cells)
+            return;
+        table->cells = cells;
+        table->capacity = capacity;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&table->cells[table->n_cells], format, arguments) >= 0)
+        table->n_cells++;
+    va_end(arguments);
+}
+
+static void print_row(const struct table *table, const int *widths, const char *const *cells, unsigned indent,
+                      FILE *stream)
+{
+    fprintf(stream, "%*s", (int)indent, "");
+    for (unsigned i = 0; i < table->n_columns; i++) {
+        bool last = i + 1 == table->n_columns;
+        if (table->right[i])
+            fprintf(stream, "%*s", widths[i], cells[i]);
+        else if (last)
+            fputs(cells[i], stream);
+        else
+            fprintf(stream, "%-*s", widths[i], cells[i]);
+        fputs(last ? "\n" : "  ", stream);
+    }
+}
+
+void table_print(struct table *table, unsigned indent, FILE *stream)
+{
+    int widths[TABLE_MAX_COLUMNS];
+    for (unsigned i = 0; i < table->n_columns; i++)
+        widths[i] = (int)strlen(table->titles[i]);
+    for (size_t k = 0; k < table->n_cells; k++) {
+        int width = (int)strlen(table->cells[k]);
+        if (width > widths[k % table->n_columns])
+            widths[k % table->n_columns] = width;
+    }
+    print_row(table, widths, table->titles, indent, stream);
+    for (size_t k = 0; k + table->n_columns <= table->n_cells; k += table->n_columns)
+        print_row(table, widths, (const char *const *)table->cells + k, indent, stream);
+    for (size_t k = 0; k < table->n_cells; k++)
+        free(table->cells[k]);
+    free(table->cells);
+    table->cells = NULL;
+    table->n_cells = table->capacity = 0;
+}
+
+const char *quantity_seconds(double seconds, char *text)
+{
+    if (!isfinite(seconds))
+        snprintf(text, QUANTITY_TEXT, "unknown");
+    else if (seconds == 0)
+        snprintf(text, QUANTITY_TEXT, "0");
+    else if (fabs(seconds) < 999.5e-9)
+        snprintf(text, QUANTITY_TEXT, "%.3g ns", seconds * 1e9);
+    else if (fabs(seconds) < 999.5e-6)
+        snprintf(text, QUANTITY_TEXT, "%.3g us", seconds * 1e6);
+    else if (fabs(seconds) < 999.5e-3)
+        snprintf(text, QUANTITY_TEXT, "%.3g ms", seconds * 1e3);
+    else if (fabs(seconds) < 600)
+        snprintf(text, QUANTITY_TEXT, "%.3g s", seconds);
+    else if (fabs(seconds) < 7200)
+        snprintf(text, QUANTITY_TEXT, "%.3g min", seconds / 60);
+    else
+        snprintf(text, QUANTITY_TEXT, "%.3g h", seconds / 3600);
+    return text;
+}
+
+const char *quantity_si(double value, const char *unit, char *text)
+{
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+    unsigned i = 0;
+    while (fabs(value) >= 999.5 && i < 6) {
+        value /= 1000;
+        i++;
+    }
+    snprintf(text, QUANTITY_TEXT, "%.3g %s%s", value, prefixes[i], unit);
+    return text;
+}
+
+const char *quantity_bytes(uint64_t bytes, char *text)
+{
+    return quantity_si((double)bytes, "B", text);
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From words to typed memory.
+ */
+#include "config.h"
+
+#include "client/command/signature.h"
+#include "client/command/values.h"
+#include "util/names.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define MAX_TEXT_FILE (64 << 20) /* bytes of a string's file */
+
+enum esp_status values_init(struct values *values, const struct esp_problem *problem, struct esp_error *error)
+{
+    size_t n = problem->n_arguments + 1; /* never zero */
+    *values = (struct values){problem, calloc(n, sizeof *values->arguments), calloc(n, sizeof *values->slots),
+                              false};
+    if (values->arguments && values->slots)
+        return ESP_OK;
+    values_clear(values);
+    return error_no_memory(error, "the arguments");
+}
+
+void values_clear(struct values *values)
+{
+    for (size_t i = 0; values->slots && i < values->problem->n_arguments; i++) {
+        if (values->slots[i].text != values->slots[i].memory)
+            free(values->slots[i].text);
+        free(values->slots[i].memory);
+    }
+    free(values->slots);
+    free(values->arguments);
+    *values = (struct values){0};
+}
+
+static bool is_integer_type(enum esp_type type)
+{
+    return type == ESP_TYPE_CHAR || type == ESP_TYPE_SHORT || type == ESP_TYPE_INT || type == ESP_TYPE_LONG ||
+           type == ESP_TYPE_INT64;
+}
+
+static bool is_complex_type(enum esp_type type)
+{
+    return type == ESP_TYPE_COMPLEX || type == ESP_TYPE_DOUBLE_COMPLEX;
+}
+
+static bool fits_integer(enum esp_type type, int64_t value)
+{
+    switch (type) {
+    case ESP_TYPE_CHAR:
+        return value >= INT8_MIN && value <= UINT8_MAX;
+    case ESP_TYPE_SHORT:
+        return value >= INT16_MIN && value <= INT16_MAX;
+    case ESP_TYPE_INT:
+        return value >= INT32_MIN && value <= INT32_MAX;
+    default:
+        return true;
+    }
+}
+
+static void store_integer(enum esp_type type, void *memory, size_t index, int64_t value)
+{
+    switch (type) {
+    case ESP_TYPE_CHAR:
+        ((char *)memory)[index] = (char)value;
+        break;
+    case ESP_TYPE_SHORT:
+        ((int16_t *)memory)[index] = (int16_t)value;
+        break;
+    case ESP_TYPE_INT:
+        ((int32_t *)memory)[index] = (int32_t)value;
+        break;
+    default:
+        ((int64_t *)memory)[index] = value;
+        break;
+    }
+}
+
+/* False when the type cannot hold the value. */
+static bool store_real(enum esp_type type, void *memory, size_t index, double re, double im)
+{
+    if (is_integer_type(type)) {
+        if (im != 0 || !(fabs(re) < 9.2e18) || re != floor(re) || !fits_integer(type, (int64_t)re))
+            return false;
+        store_integer(type, memory, index, (int64_t)re);
+        return true;
+    }
+    if (im != 0 && !is_complex_type(type))
+        return false;
+    bool is_single = type == ESP_TYPE_FLOAT || type == ESP_TYPE_COMPLEX;
+    size_t parts = is_complex_type(type) ? 2 : 1;
+    if (is_single) {
+        ((float *)memory)[parts * index] = (float)re;
+        if (parts == 2)
+            ((float *)memory)[2 * index + 1] = (float)im;
+        return !(isfinite(re) && isinf((float)re)) && !(isfinite(im) && isinf((float)im));
+    }
+    ((double *)memory)[parts * index] = re;
+    if (parts == 2)
+        ((double *)memory)[2 * index + 1] = im;
+    return true;
+}
+
+static enum esp_status take_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error)
+{
+    struct value_slot *slot = &values->slots[index];
+    slot->memory = calloc(bytes ? bytes : 1, 1);
+    if (!slot->memory)
+        return error_no_memory(error, "an argument");
+    values->arguments[index].data = slot->memory;
+    values->arguments[index].type = values->problem->arguments[index].type;
+    return ESP_OK;
+}
+
+static enum esp_status take_shape(struct values *values, size_t index, const struct matrix *matrix,
+                                  struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    struct esp_argument *argument = &values->arguments[index];
+    char shape[256];
+    bool is_vector = matrix->rows == 1 || matrix->cols == 1 || matrix->rows * matrix->cols == 0;
+    if (formal->n_dims == 0 && matrix->rows * matrix->cols != 1)
+        return error_set(error, ESP_INVALID, "%s: expected one %s, found a matrix of %lld x %lld elements",
+                         formal->name, esp_type_name(formal->type), (long long)matrix->rows,
+                         (long long)matrix->cols);
+    if ((formal->n_dims == 1 || formal->n_dims > 2) && !is_vector)
+        return error_set(error, ESP_INVALID,
+                         "%s: expected a vector for %s, found a matrix of %lld x %lld elements", formal->name,
+                         signature_shape(formal, shape, sizeof shape), (long long)matrix->rows,
+                         (long long)matrix->cols);
+    if (formal->n_dims > 2) {
+        values->slots[index].count = (uint64_t)(matrix->rows * matrix->cols);
+        return ESP_OK;
+    }
+    argument->n_dims = formal->n_dims;
+    argument->dims[0] = formal->n_dims == 1 ? matrix->rows * matrix->cols : matrix->rows;
+    argument->dims[1] = matrix->cols;
+    return ESP_OK;
+}
+
+static enum esp_status take_matrix(struct values *values, size_t index, const struct matrix *matrix,
+                                   struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    size_t size = esp_type_size(formal->type);
+    if (size == 0)
+        return error_set(error, ESP_INVALID, "%s: expected a %s, found a matrix", formal->name,
+                         esp_type_name(formal->type));
+    enum esp_status status = take_shape(values, index, matrix, error);
+    if (status == ESP_OK)
+        status = take_memory(values, index, (size_t)(matrix->rows * matrix->cols) * size, error);
+    if (status != ESP_OK)
+        return status;
+    bool row_major = formal->n_dims == 2 && (formal->properties & ESP_PROPERTY_ROW_MAJOR);
+    for (int64_t j = 0; j < matrix->cols; j++)
+        for (int64_t i = 0; i < matrix->rows; i++) {
+            size_t from = (size_t)(j * matrix->rows + i);
+            size_t to = row_major ? (size_t)(i * matrix->cols + j) : from;
+            double re = matrix->values[matrix->is_complex ? 2 * from : from];
+            double im = matrix->is_complex ? matrix->values[2 * from + 1] : 0;
+            if (!store_real(formal->type, values->slots[index].memory, to, re, im))
+                return error_set(error, ESP_INVALID,
+                                 "%s: expected elements of type %s, found %.17g%s in row %lld, column %lld",
+                                 formal->name, esp_type_name(formal->type), re,
+                                 im != 0 ? " with an imaginary part" : "", (long long)i + 1,
+                                 (long long)j + 1);
+        }
+    return ESP_OK;
+}
+
+static enum esp_status take_matrix_file(struct values *values, size_t index, const char *path,
+                                        struct esp_error *error)
+{
+    struct matrix_file file;
+    enum esp_status status = matrix_load(path, 0, &file, error);
+    if (status != ESP_OK)
+        return status;
+    status = take_matrix(values, index, &file.matrix, error);
+    matrix_file_clear(&file);
+    return status;
+}
+
+static enum esp_status take_inline(struct values *values, size_t index, const char *text,
+                                   struct esp_error *error)
+{
+    struct matrix matrix;
+    if (matrix_parse_inline(text, &matrix, error) != ESP_OK)
+        return error_prefix(error, "%s", values->problem->arguments[index].name);
+    enum esp_status status = take_matrix(values, index, &matrix, error);
+    matrix_clear(&matrix);
+    return status;
+}
+
+static enum esp_status wrong_scalar(const struct esp_problem_argument *formal, const char *text,
+                                    struct esp_error *error)
+{
+    char shape[256];
+    if (formal->n_dims)
+        return error_set(error, ESP_INVALID, "%s: expected %s as [1, 2; 3, 4] or @FILE, found '%.80s'",
+                         formal->name, signature_shape(formal, shape, sizeof shape), text);
+    return error_set(error, ESP_INVALID, "%s: expected %s %s, found '%.80s'", formal->name,
+                     formal->type == ESP_TYPE_INT || formal->type == ESP_TYPE_INT64 ? "an" : "a",
+                     esp_type_name(formal->type), text);
+}
+
+static enum esp_status take_integer(struct values *values, size_t index, const char *text,
+                                    struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    bool is_number = end != text && *end == 0 && errno == 0;
+    /* one letter is a letter, as for LAPACK's uplo */
+    if (!is_number && formal->type == ESP_TYPE_CHAR && text[0] && !text[1]) {
+        value = text[0];
+        is_number = true;
+    } else if (is_number && formal->type == ESP_TYPE_CHAR && !text[1]) {
+        value = text[0]; /* the digit, not the code */
+    }
+    if (!is_number || !fits_integer(formal->type, value))
+        return wrong_scalar(formal, text, error);
+    enum esp_status status = take_memory(values, index, 16, error);
+    if (status == ESP_OK)
+        store_integer(formal->type, values->slots[index].memory, 0, value);
+    return status;
+}
+
+static enum esp_status take_number(struct values *values, size_t index, const char *text,
+                                   struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    double re, im;
+    if (is_integer_type(formal->type))
+        return take_integer(values, index, text, error);
+    if (!matrix_parse_number(text, &re, &im))
+        return wrong_scalar(formal, text, error);
+    enum esp_status status = take_memory(values, index, 16, error);
+    if (status == ESP_OK && !store_real(formal->type, values->slots[index].memory, 0, re, im))
+        status = wrong_scalar(formal, text, error);
+    return status;
+}
+
+static enum esp_status read_text(const char *path, char **text, struct esp_error *error)
+{
+    FILE *stream = fopen(path, "re");
+    if (!stream)
+        return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "%s: no such file", path)
+                               : error_errno(error, "cannot open %s", path);
+    size_t used = 0, size = 4096;
+    enum esp_status status = ESP_OK;
+    *text = malloc(size);
+    while (*text && !feof(stream) && !ferror(stream)) {
+        used += fread(*text + used, 1, size - used - 1, stream);
+        if (used + 1 < size)
+            continue;
+        char *more = size < MAX_TEXT_FILE ? realloc(*text, size *= 2) : NULL;
+        if (!more)
+            free(*text);
+        *text = more;
+    }
+    if (!*text) {
+        status = error_set(error, ESP_LIMIT, "%s: a string has at most %d MB", path, MAX_TEXT_FILE >> 20);
+    } else if (ferror(stream)) {
+        status = error_errno(error, "cannot read %s", path);
+        free(*text);
+    } else if (memchr(*text, 0, used)) {
+        status = error_set(error, ESP_INVALID, "%s: expected text, found a zero byte", path);
+        free(*text);
+    } else {
+        (*text)[used] = 0;
+    }
+    fclose(stream);
+    return status;
+}
+
+static enum esp_status take_string(struct values *values, size_t index, const char *text,
+                                   struct esp_error *error)
+{
+    struct value_slot *slot = &values->slots[index];
+    char *copy = NULL;
+    if (*text == '@') {
+        enum esp_status status = read_text(text + 1, &copy, error);
+        if (status != ESP_OK)
+            return status;
+    } else if (!(copy = strdup(text))) {
+        return error_no_memory(error, "a string");
+    }
+    slot->memory = slot->text = copy;
+    values->arguments[index].type = ESP_TYPE_STRING;
+    values->arguments[index].data =
+        values->problem->arguments[index].mode == ESP_MODE_IN ? (void *)copy : (void *)&slot->text;
+    return ESP_OK;
+}
+
+static enum esp_status take_file(struct values *values, size_t index, const char *text,
+                                 struct esp_error *error)
+{
+    const char *path = *text == '@' ? text + 1 : text;
+    if (access(path, R_OK) != 0)
+        return error_set(error, ESP_NOT_FOUND, "%s: %s: %s", values->problem->arguments[index].name, path,
+                         strerror(errno));
+    char *copy = strdup(path);
+    if (!copy)
+        return error_no_memory(error, "a path");
+    values->slots[index].memory = values->arguments[index].data = copy;
+    values->arguments[index].type = ESP_TYPE_FILE;
+    return ESP_OK;
+}
+
+/* A text for an array of characters. */
+static enum esp_status take_characters(struct values *values, size_t index, const char *text,
+                                       struct esp_error *error)
+{
+    size_t length = strlen(text);
+    enum esp_status status = take_memory(values, index, length, error);
+    if (status != ESP_OK)
+        return status;
+    memcpy(values->slots[index].memory, text, length);
+    values->arguments[index].n_dims = 1;
+    values->arguments[index].dims[0] = (int64_t)length;
+    return ESP_OK;
+}
+
+static enum esp_status take_value(struct values *values, size_t index, const char *text,
+                                  struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    if (formal->type == ESP_TYPE_STRING)
+        return take_string(values, index, text, error);
+    if (formal->type == ESP_TYPE_FILE)
+        return take_file(values, index, text, error);
+    if (*text == '@')
+        return take_matrix_file(values, index, text + 1, error);
+    if (*text == '[')
+        return take_inline(values, index, text, error);
+    if (formal->n_dims == 1 && formal->type == ESP_TYPE_CHAR)
+        return take_characters(values, index, text, error);
+    return formal->n_dims ? wrong_scalar(formal, text, error) : take_number(values, index, text, error);
+}
+
+/* Of a name of one or two letters only the case may be wrong: every other one is near. */
+static const char *closest_name(const char *name, const char *const *names, size_t n)
+{
+    const char *closest = names_closest(name, names, n);
+    return closest && strlen(name) < 3 && strcasecmp(name, closest) != 0 ? NULL : closest;
+}
+
+/* Splits "name=value" and finds the argument. */
+static enum esp_status split_word(const struct values *values, const char *word, const char *wanted,
+                                  size_t *index, const char **value, struct esp_error *error)
+{
+    const char *equal = strchr(word, '=');
+    char name[128];
+    if (!equal || equal == word)
+        return error_set(error, ESP_INVALID, "expected %s, found '%.80s'", wanted, word);
+    snprintf(name, sizeof name, "%.*s", (int)(equal - word), word);
+    int found = signature_find(values->problem, name);
+    if (found < 0) {
+        const char *names[ESP_MAX_ARGUMENTS];
+        size_t n = values->problem->n_arguments < ESP_MAX_ARGUMENTS ? values->problem->n_arguments
+                                                                    : ESP_MAX_ARGUMENTS;
+        for (size_t i = 0; i < n; i++)
+            names[i] = values->problem->arguments[i].name;
+        const char *closest = closest_name(name, names, n);
+        return error_set(error, ESP_INVALID, "%s has no argument '%s'%s%s%s", values->problem->name, name,
+                         closest ? ": did you mean '" : "", closest ? closest : "", closest ? "'?" : "");
+    }
+    *index = (size_t)found;
+    *value = equal + 1;
+    return ESP_OK;
+}
+
+/* An input may be given once. */
+static enum esp_status claim_input(struct values *values, size_t index, struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    if (!argument_in(formal))
+        return error_set(error, ESP_INVALID, "%s is an output: '-o %s=FILE' saves it", formal->name,
+                         formal->name);
+    if (values->slots[index].given)
+        return error_set(error, ESP_INVALID, "%s is given twice", formal->name);
+    values->slots[index].given = true;
+    return ESP_OK;
+}
+
+enum esp_status values_assign(struct values *values, const char *word, struct esp_error *error)
+{
+    size_t index;
+    const char *value;
+    enum esp_status status = split_word(values, word, "NAME=VALUE", &index, &value, error);
+    if (status == ESP_OK)
+        status = claim_input(values, index, error);
+    return status == ESP_OK ? take_value(values, index, value, error) : status;
+}
+
+enum esp_status values_assign_matrix(struct values *values, const char *name, const struct matrix *matrix,
+                                     struct esp_error *error)
+{
+    int index = signature_find(values->problem, name);
+    if (index < 0)
+        return error_set(error, ESP_INVALID, "%s has no argument '%s'", values->problem->name, name);
+    enum esp_status status = claim_input(values, (size_t)index, error);
+    return status == ESP_OK ? take_matrix(values, (size_t)index, matrix, error) : status;
+}
+
+enum esp_status values_save_to(struct values *values, const char *word, struct esp_error *error)
+{
+    size_t index;
+    const char *path;
+    enum esp_status status = split_word(values, word, "-o NAME=FILE", &index, &path, error);
+    if (status != ESP_OK)
+        return status;
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    if (!argument_out(formal))
+        return error_set(error, ESP_INVALID, "-o %s: it is an input", formal->name);
+    if (!*path)
+        return error_set(error, ESP_INVALID, "-o %s: expected a file name behind '='", formal->name);
+    if (values->slots[index].path)
+        return error_set(error, ESP_INVALID, "-o %s is given twice", formal->name);
+    values->slots[index].path = path;
+    values->some_saved = true;
+    return ESP_OK;
+}
+
+static enum esp_status prepare_output(struct values *values, size_t index, struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    struct esp_argument *argument = &values->arguments[index];
+    struct value_slot *slot = &values->slots[index];
+    uint64_t bytes = esp_type_size(formal->type);
+    if (formal->type == ESP_TYPE_FILE) {
+        argument->data = (void *)slot->path; /* the library writes it; NULL: not wanted */
+        return ESP_OK;
+    }
+    if (formal->type == ESP_TYPE_STRING) {
+        argument->data = &slot->text;
+        return ESP_OK;
+    }
+    if (formal->n_dims && values->some_saved && !slot->path)
+        return ESP_OK;
+    if (!formal->n_dims)
+        return take_memory(values, index, 16, error);
+    for (unsigned k = 0; k < argument->n_dims; k++)
+        if (__builtin_mul_overflow(bytes, (uint64_t)argument->dims[k], &bytes))
+            return error_set(error, ESP_INVALID, "%s: its extents overflow", formal->name);
+    return take_memory(values, index, bytes, error);
+}
+
+/* An array of three dimensions and more was given as a vector: it must have as many elements. */
+static enum esp_status check_count(const struct values *values, size_t index, struct esp_error *error)
+{
+    const struct esp_argument *argument = &values->arguments[index];
+    uint64_t count = 1;
+    if (values->problem->arguments[index].n_dims < 3 || !values->slots[index].given)
+        return ESP_OK;
+    for (unsigned k = 0; k < argument->n_dims; k++)
+        count *= (uint64_t)argument->dims[k];
+    if (count == values->slots[index].count)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID, "%s: expected %llu elements, found %llu",
+                     values->problem->arguments[index].name, (unsigned long long)count,
+                     (unsigned long long)values->slots[index].count);
+}
+
+enum esp_status values_prepare(struct values *values, struct esp_error *error)
+{
+    const struct esp_problem *problem = values->problem;
+    if (esp_arguments_complete(problem, values->arguments, problem->n_arguments) != ESP_OK) {
+        *error = *esp_last_error();
+        return error->status;
+    }
+    for (size_t i = 0; i < problem->n_arguments; i++) {
+        enum esp_status status = problem->arguments[i].mode == ESP_MODE_OUT ? prepare_output(values, i, error)
+                                                                            : check_count(values, i, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}

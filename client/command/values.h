@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arguments of a call: from "name=value" words and matrix files to typed memory, and back to tables,
+ * JSON and files.
+ */
+#ifndef CLIENT_COMMAND_VALUES_H
+#define CLIENT_COMMAND_VALUES_H
+
+#include "client/command/command.h"
+#include "core/matrix.h"
+
+struct values {
+    const struct esp_problem *problem; /* not owned */
+    struct esp_argument *arguments;    /* one for each of the problem's; ready for esp_call() */
+    struct value_slot {
+        void *memory;     /* what the argument's data points to */
+        char *text;       /* of an output string */
+        const char *path; /* where the output goes, or NULL */
+        bool given;
+        uint64_t count; /* elements given, when the extents are not (three dimensions and more) */
+    } * slots;
+    bool some_saved; /* then arrays without a path are not fetched */
+};
+
+enum esp_status values_init(struct values *values, const struct esp_problem *problem,
+                            struct esp_error *error);
+void values_clear(struct values *values);
+
+/* Takes "name=value": a number, a text, "[1,2;3,4]", "@file" (of an array: a matrix file; of a string: its
+ * contents; of a file: the file). ESP_INVALID (name, type, range, shape); what matrix_load() says. */
+enum esp_status values_assign(struct values *values, const char *word, struct esp_error *error);
+/* Takes a matrix for the argument of that name. */
+enum esp_status values_assign_matrix(struct values *values, const char *name, const struct matrix *matrix,
+                                     struct esp_error *error);
+/* Takes "name=file" of -o. */
+enum esp_status values_save_to(struct values *values, const char *word, struct esp_error *error);
+
+/* Completes what was left out and makes room for the outputs. When -o names some, other output arrays are
+ * not asked for. */
+enum esp_status values_prepare(struct values *values, struct esp_error *error);
+
+/* After the call: writes what -o named. */
+enum esp_status values_write(const struct values *values, struct esp_error *error);
+/* A numeric argument as a matrix (matrix_clear() frees): a vector as one column. */
+enum esp_status values_matrix(const struct values *values, size_t index, struct matrix *matrix,
+                              struct esp_error *error);
+/* The outputs that were not saved, for people: scalars in full, arrays as short tables. */
+void values_print(const struct values *values);
+json_t *values_json(const struct values *values);
+
+/* The first rows and columns of a matrix. */
+void matrix_print(const struct matrix *matrix);
+/* A list of rows, or, of a single column of an array with one dimension, of elements. */
+json_t *matrix_json(const struct matrix *matrix, bool as_vector, bool integers);
+
+#endif

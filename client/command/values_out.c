@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * From typed memory to tables, JSON and files.
+ */
+#include "config.h"
+
+#include "client/command/signature.h"
+#include "client/command/table.h"
+#include "client/command/values.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN_ROWS 10 /* of an array, for people */
+#define SHOWN_COLS 6
+
+static void load_element(enum esp_type type, const void *memory, size_t index, double *re, double *im)
+{
+    *im = 0;
+    switch (type) {
+    case ESP_TYPE_CHAR:
+        *re = ((const char *)memory)[index];
+        break;
+    case ESP_TYPE_SHORT:
+        *re = ((const int16_t *)memory)[index];
+        break;
+    case ESP_TYPE_INT:
+        *re = ((const int32_t *)memory)[index];
+        break;
+    case ESP_TYPE_LONG:
+    case ESP_TYPE_INT64:
+        *re = (double)((const int64_t *)memory)[index];
+        break;
+    case ESP_TYPE_FLOAT:
+        *re = ((const float *)memory)[index];
+        break;
+    case ESP_TYPE_COMPLEX:
+        *re = ((const float *)memory)[2 * index];
+        *im = ((const float *)memory)[2 * index + 1];
+        break;
+    case ESP_TYPE_DOUBLE_COMPLEX:
+        *re = ((const double *)memory)[2 * index];
+        *im = ((const double *)memory)[2 * index + 1];
+        break;
+    default:
+        *re = ((const double *)memory)[index];
+        break;
+    }
+}
+
+static void matrix_extents(const struct esp_argument *argument, int64_t *rows, int64_t *cols)
+{
+    *rows = 1;
+    *cols = 1;
+    if (argument->n_dims == 2) {
+        *rows = argument->dims[0];
+        *cols = argument->dims[1];
+        return;
+    }
+    for (unsigned k = 0; k < argument->n_dims; k++)
+        *rows *= argument->dims[k];
+}
+
+enum esp_status values_matrix(const struct values *values, size_t index, struct matrix *matrix,
+                              struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    int64_t rows, cols;
+    bool is_complex = formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX;
+    bool row_major = formal->n_dims == 2 && (formal->properties & ESP_PROPERTY_ROW_MAJOR);
+    matrix_extents(&values->arguments[index], &rows, &cols);
+    enum esp_status status = matrix_init(matrix, rows, cols, is_complex, 0, error);
+    if (status != ESP_OK)
+        return status;
+    for (int64_t j = 0; j < cols; j++)
+        for (int64_t i = 0; i < rows; i++) {
+            size_t to = (size_t)(j * rows + i), from = row_major ? (size_t)(i * cols + j) : to;
+            double re, im;
+            load_element(formal->type, values->slots[index].memory, from, &re, &im);
+            matrix->values[is_complex ? 2 * to : to] = re;
+            if (is_complex)
+                matrix->values[2 * to + 1] = im;
+        }
+    return ESP_OK;
+}
+
+static enum esp_status write_text(const char *path, const char *text, struct esp_error *error)
+{
+    FILE *stream = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+    if (!stream)
+        return error_errno(error, "cannot write %s", path);
+    bool good = fputs(text, stream) >= 0 && fflush(stream) == 0;
+    if (stream != stdout)
+        good = fclose(stream) == 0 && good;
+    return good ? ESP_OK : error_errno(error, "cannot write %s", path);
+}
+
+static enum esp_status write_one(const struct values *values, size_t index, struct esp_error *error)
+{
+    const struct value_slot *slot = &values->slots[index];
+    enum esp_type type = values->problem->arguments[index].type;
+    if (type == ESP_TYPE_FILE)
+        return ESP_OK; /* written already */
+    if (type == ESP_TYPE_STRING)
+        return write_text(slot->path, slot->text ? slot->text : "", error);
+    struct matrix matrix;
+    enum esp_status status = values_matrix(values, index, &matrix, error);
+    if (status != ESP_OK)
+        return status;
+    status = matrix_save(slot->path, &matrix, LAYOUT_ARRAY, error);
+    matrix_clear(&matrix);
+    return status;
+}
+
+enum esp_status values_write(const struct values *values, struct esp_error *error)
+{
+    fflush(stdout);
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        if (!values->slots[i].path)
+            continue;
+        enum esp_status status = write_one(values, i, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+static const char *element_text(const struct matrix *matrix, int64_t row, int64_t col, char text[64])
+{
+    size_t element = (size_t)(col * matrix->rows + row);
+    if (matrix->is_complex)
+        snprintf(text, 64, "%.6g%+.6gi", matrix->values[2 * element], matrix->values[2 * element + 1]);
+    else
+        snprintf(text, 64, "%.7g", matrix->values[element]);
+    return text;
+}
+
+void matrix_print(const struct matrix *matrix)
+{
+    int64_t rows = matrix->rows > SHOWN_ROWS ? SHOWN_ROWS : matrix->rows;
+    int64_t cols = matrix->cols > SHOWN_COLS ? SHOWN_COLS : matrix->cols;
+    char text[64];
+    int width = 0;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < cols; j++) {
+            int length = (int)strlen(element_text(matrix, i, j, text));
+            width = length > width ? length : width;
+        }
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < cols; j++)
+            printf("  %*s", width, element_text(matrix, i, j, text));
+        puts(cols < matrix->cols ? "  ..." : "");
+    }
+    if (rows < matrix->rows)
+        printf("  %*s\n", width, "...");
+}
+
+/* Whether the value is here to be shown: an output that was fetched. */
+static bool is_shown(const struct values *values, size_t index)
+{
+    const struct value_slot *slot = &values->slots[index];
+    if (!argument_out(&values->problem->arguments[index]) || slot->path)
+        return false;
+    if (values->some_saved && values->problem->arguments[index].n_dims)
+        return false;
+    return slot->memory || slot->text;
+}
+
+static int64_t integer_value(enum esp_type type, const void *memory)
+{
+    double re, im;
+    if (type == ESP_TYPE_LONG || type == ESP_TYPE_INT64)
+        return *(const int64_t *)memory; /* all 64 bits */
+    load_element(type, memory, 0, &re, &im);
+    return (int64_t)re;
+}
+
+static bool is_integer(enum esp_type type)
+{
+    return type >= ESP_TYPE_CHAR && type <= ESP_TYPE_INT64;
+}
+
+static void print_scalar(const struct values *values, size_t index)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    const void *memory = values->slots[index].memory;
+    double re, im;
+    if (formal->type == ESP_TYPE_STRING) {
+        printf("%s = %s\n", formal->name, values->slots[index].text ? values->slots[index].text : "");
+    } else if (is_integer(formal->type)) {
+        printf("%s = %lld\n", formal->name, (long long)integer_value(formal->type, memory));
+    } else {
+        load_element(formal->type, memory, 0, &re, &im);
+        printf("%s = %.*g", formal->name, formal->type == ESP_TYPE_FLOAT ? 9 : 17, re);
+        if (formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX)
+            printf("%+.17gi", im);
+        puts("");
+    }
+}
+
+void values_print(const struct values *values)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &values->problem->arguments[i];
+        if (!is_shown(values, i) || formal->type == ESP_TYPE_FILE)
+            continue;
+        if (formal->n_dims == 0) {
+            print_scalar(values, i);
+            continue;
+        }
+        struct matrix matrix;
+        if (values_matrix(values, i, &matrix, NULL) != ESP_OK)
+            continue;
+        if (values->arguments[i].n_dims == 2)
+            printf("%s (%lld x %lld):\n", formal->name, (long long)matrix.rows, (long long)matrix.cols);
+        else
+            printf("%s (%lld):\n", formal->name, (long long)matrix.rows);
+        matrix_print(&matrix);
+        matrix_clear(&matrix);
+    }
+}
+
+/* JSON has neither NaN nor infinity: null. */
+static json_t *real_json(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *element_json(double re, double im, bool is_complex)
+{
+    return is_complex ? json_pack("[o,o]", real_json(re), real_json(im)) : real_json(re);
+}
+
+static json_t *matrix_element_json(const struct matrix *matrix, int64_t row, int64_t col, bool integers)
+{
+    size_t element = (size_t)(col * matrix->rows + row);
+    if (integers)
+        return json_integer((json_int_t)matrix->values[element]);
+    return matrix->is_complex
+               ? element_json(matrix->values[2 * element], matrix->values[2 * element + 1], true)
+               : real_json(matrix->values[element]);
+}
+
+json_t *matrix_json(const struct matrix *matrix, bool as_vector, bool integers)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < matrix->rows; i++) {
+        if (as_vector) {
+            json_array_append_new(list, matrix_element_json(matrix, i, 0, integers));
+            continue;
+        }
+        json_t *row = json_array();
+        for (int64_t j = 0; j < matrix->cols; j++)
+            json_array_append_new(row, matrix_element_json(matrix, i, j, integers));
+        json_array_append_new(list, row);
+    }
+    return list;
+}
+
+static json_t *value_json(const struct values *values, size_t index)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    const struct value_slot *slot = &values->slots[index];
+    double re, im;
+    if (formal->type == ESP_TYPE_STRING)
+        return json_string(slot->text ? slot->text : "");
+    if (formal->n_dims == 0 && is_integer(formal->type))
+        return json_integer(integer_value(formal->type, slot->memory));
+    if (formal->n_dims == 0) {
+        load_element(formal->type, slot->memory, 0, &re, &im);
+        return element_json(re, im, formal->type >= ESP_TYPE_COMPLEX);
+    }
+    struct matrix matrix;
+    if (values_matrix(values, index, &matrix, NULL) != ESP_OK)
+        return json_null();
+    json_t *list = matrix_json(&matrix, values->arguments[index].n_dims != 2, is_integer(formal->type));
+    matrix_clear(&matrix);
+    return list;
+}
+
+json_t *values_json(const struct values *values)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; i < values->problem->n_arguments; i++)
+        if (is_shown(values, i) && values->problem->arguments[i].type != ESP_TYPE_FILE)
+            json_object_set_new(object, values->problem->arguments[i].name, value_json(values, i));
+    return object;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier call: one call of any problem.
+ */
+#include "config.h"
+
+#include "client/command/session.h"
+#include "client/command/signature.h"
+#include "client/command/values.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Errors of the arguments come with what the problem wants. */
+static enum exit_code fail_with_signature(const struct invocation *invocation,
+                                          const struct esp_problem *problem, const struct esp_error *error)
+{
+    enum exit_code code = command_fail(invocation, error);
+    if (error->status == ESP_INVALID) {
+        fputs("The problem is ", stderr);
+        signature_print(problem, stderr);
+    }
+    return code;
+}
+
+static enum esp_status read_arguments(const struct invocation *invocation, struct values *values,
+                                      struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (int i = 1; i < invocation->n_operands && status == ESP_OK; i++)
+        status = values_assign(values, invocation->operands[i], error);
+    for (int i = 0; i < invocation->n_options && status == ESP_OK; i++)
+        if (strcmp(invocation->options[i].name, "output") == 0)
+            status = values_save_to(values, invocation->options[i].value, error);
+    return status == ESP_OK ? values_prepare(values, error) : status;
+}
+
+static enum exit_code show(const struct invocation *invocation, const struct values *values,
+                           const struct esp_session_info *info)
+{
+    struct esp_error error = {0};
+    if (values_write(values, &error) != ESP_OK)
+        return command_fail(invocation, &error);
+    if (invocation->json)
+        return command_json(json_pack("{s:o, s:o}", "outputs", values_json(values), "session",
+                                      info ? session_json(info) : json_null()));
+    if (info && invocation_option(invocation, "verbose"))
+        session_print(info);
+    values_print(values);
+    return command_flush();
+}
+
+static enum exit_code call(const struct invocation *invocation, const struct esp_problem *problem,
+                           struct values *values)
+{
+    struct esp_error error = {0};
+    struct esp_call_options options = {0};
+    grpc_function_handle_t handle;
+    if (session_timeout(invocation, &options.deadline_s, &error) != ESP_OK)
+        return command_fail(invocation, &error);
+    if (read_arguments(invocation, values, &error) != ESP_OK)
+        return fail_with_signature(invocation, problem, &error);
+    enum exit_code code = session_handle(invocation, problem->name, &handle);
+    if (code != EXIT_DONE)
+        return code;
+    struct esp_session_info *info = NULL;
+    bool wants_info = invocation->json || invocation_option(invocation, "verbose");
+    if (esp_call(&handle, values->arguments, problem->n_arguments, &options, wants_info ? &info : NULL) !=
+        ESP_OK) {
+        error = *esp_last_error();
+        code = fail_with_signature(invocation, problem, &error);
+    } else {
+        code = show(invocation, values, info);
+    }
+    esp_session_info_free(info);
+    grpc_function_handle_destruct(&handle);
+    return code;
+}
+
+enum exit_code verb_call(const struct invocation *invocation)
+{
+    enum exit_code code = session_open(invocation);
+    if (code != EXIT_DONE)
+        return code;
+    struct esp_problem *problem = NULL;
+    struct values values = {0};
+    struct esp_error error = {0};
+    if (esp_problem_describe(invocation->operands[0], &problem) != ESP_OK)
+        code = session_fail(invocation);
+    else if (values_init(&values, problem, &error) != ESP_OK)
+        code = command_fail(invocation, &error);
+    else
+        code = call(invocation, problem, &values);
+    values_clear(&values);
+    esp_problem_free(problem);
+    grpc_finalize();
+    return code;
+}

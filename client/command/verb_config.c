@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier config check: whether configuration files would be accepted.
+ */
+#include "config.h"
+
+#include "client/command/command.h"
+#include "services/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static enum esp_status kind_asked(const char *word, enum settings_kind *kind, struct esp_error *error)
+{
+    char known[128] = "";
+    for (int k = 0; k < SETTINGS_N_KINDS; k++) {
+        const char *name = settings_kind_name((enum settings_kind)k);
+        if (strcmp(word, name) == 0) {
+            *kind = (enum settings_kind)k;
+            return ESP_OK;
+        }
+        snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", k ? ", " : "", name);
+    }
+    return error_set(error, ESP_INVALID, "--kind: expected one of %s, found '%s'", known, word);
+}
+
+static enum esp_status check(const struct invocation *invocation, const char *path, enum settings_kind *kind,
+                             struct esp_error *error)
+{
+    const char *asked = invocation_option(invocation, "kind");
+    enum esp_status status = asked ? kind_asked(asked, kind, error) : settings_guess_kind(path, kind, error);
+    return status == ESP_OK ? settings_check(*kind, path, error) : status;
+}
+
+enum exit_code verb_config_check(const struct invocation *invocation)
+{
+    enum exit_code worst = EXIT_DONE;
+    json_t *list = invocation->json ? json_array() : NULL;
+    for (int i = 0; i < invocation->n_operands; i++) {
+        const char *path = invocation->operands[i];
+        enum settings_kind kind = SETTINGS_CLIENT;
+        struct esp_error error = {0};
+        enum esp_status status = check(invocation, path, &kind, &error);
+        /* The answer to "is this file good" is what was asked for: one code for every way to be bad. */
+        enum exit_code code = status == ESP_OK ? EXIT_DONE : status == ESP_INVALID ? EXIT_USAGE : EXIT_INPUT;
+        worst = code > worst ? code : worst;
+        if (list)
+            json_array_append_new(list, status == ESP_OK ? json_pack("{s:s, s:b, s:s}", "file", path, "good",
+                                                                     1, "kind", settings_kind_name(kind))
+                                                         : json_pack("{s:s, s:b, s:s}", "file", path, "good",
+                                                                     0, "error", error.text));
+        else if (status == ESP_OK)
+            printf("%s: a good %s file\n", path, settings_kind_title(kind));
+        else
+            fprintf(stderr, "espalier config check: %s\n", error.text);
+    }
+    enum exit_code written = list ? command_json(list) : command_flush();
+    return worst != EXIT_DONE ? worst : written;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier problems: what the platform can solve, and how one problem is called.
+ */
+#include "config.h"
+
+#include "client/command/session.h"
+#include "client/command/signature.h"
+#include "client/command/table.h"
+
+#include <string.h>
+
+static enum exit_code list_problems(const struct invocation *invocation)
+{
+    static const char *const headings[] = {"problem", "GAMS", ">servers", "what it does"};
+    struct esp_problem_entry *entries = NULL;
+    size_t n = 0;
+    if (esp_problem_list(&entries, &n) != ESP_OK)
+        return session_fail(invocation);
+    struct table table;
+    table_init(&table, 4, headings);
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        const struct esp_problem_entry *entry = &entries[i];
+        if (invocation->json) {
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i}", "name", entry->name, "title",
+                                                  entry->title, "gams", entry->gams, "servers",
+                                                  (int)entry->servers));
+            continue;
+        }
+        table_cell(&table, "%s", entry->name);
+        table_cell(&table, "%s", entry->gams);
+        table_cell(&table, "%u", entry->servers);
+        table_cell(&table, "%s", entry->title);
+    }
+    esp_problem_list_free(entries);
+    if (invocation->json)
+        return command_json(list);
+    json_decref(list);
+    table_print(&table, 0, stdout);
+    return command_flush();
+}
+
+static void property_words(unsigned properties, char *text, size_t size)
+{
+    static const char *const words[] = {"upper triangle",    "lower triangle", "symmetric",
+                                        "positive definite", "row-major",      "unit diagonal"};
+    *text = 0;
+    for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
+        if (properties & (1u << i))
+            snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "", words[i]);
+}
+
+static void print_arguments(const struct esp_problem *problem)
+{
+    static const char *const headings[] = {"mode", "type", "argument", "default", ""};
+    struct table table;
+    table_init(&table, 5, headings);
+    for (size_t i = 0; i < problem->n_arguments; i++) {
+        const struct esp_problem_argument *argument = &problem->arguments[i];
+        char shape[256], properties[128];
+        property_words(argument->properties, properties, sizeof properties);
+        table_cell(&table, "%s", mode_name(argument->mode));
+        table_cell(&table, "%s", esp_type_name(argument->type));
+        table_cell(&table, "%s", signature_shape(argument, shape, sizeof shape));
+        table_cell(&table, "%s", argument->initial ? argument->initial : "");
+        table_cell(&table, "%s%s%s", argument->text, *argument->text && *properties ? "; " : "", properties);
+    }
+    table_print(&table, 2, stdout);
+}
+
+/* Whether a scalar input is the extent of an array that callers give: then it follows from it. */
+static bool follows(const struct esp_problem *problem, const struct esp_problem_argument *scalar)
+{
+    for (size_t i = 0; i < problem->n_arguments; i++)
+        if (argument_in(&problem->arguments[i]))
+            for (unsigned k = 0; k < problem->arguments[i].n_dims; k++)
+                if (strcmp(problem->arguments[i].dims[k], scalar->name) == 0)
+                    return true;
+    return false;
+}
+
+static void print_usage(const struct esp_problem *problem)
+{
+    printf("\nCall it:\n  espalier call %s", problem->name);
+    for (size_t i = 0; i < problem->n_arguments; i++) {
+        const struct esp_problem_argument *argument = &problem->arguments[i];
+        if (!argument_in(argument) || argument->initial || (!argument->n_dims && follows(problem, argument)))
+            continue;
+        printf(argument->n_dims ? " %s=@%s.mtx" : " %s=...", argument->name, argument->name);
+    }
+    for (size_t i = 0; i < problem->n_arguments; i++)
+        if (argument_out(&problem->arguments[i]) && problem->arguments[i].n_dims)
+            printf(" -o %s=%s-out.mtx", problem->arguments[i].name, problem->arguments[i].name);
+    puts("");
+}
+
+static void print_problem(const struct esp_problem *problem)
+{
+    printf("%s: %s\n", problem->name, problem->title);
+    if (*problem->text)
+        printf("\n%s\n", problem->text);
+    puts("\nArguments:");
+    print_arguments(problem);
+    if (problem->n_preconditions)
+        puts("\nPreconditions:");
+    for (size_t i = 0; i < problem->n_preconditions; i++)
+        printf("  %s\n", problem->preconditions[i]);
+    puts("");
+    if (*problem->gams)
+        printf("GAMS     %s\n", problem->gams);
+    if (problem->work)
+        printf("Work     %s flop\n", problem->work);
+    if (problem->memory)
+        printf("Memory   %s bytes beyond the arguments\n", problem->memory);
+    printf("Servers  %u\n", problem->servers);
+    print_usage(problem);
+}
+
+static json_t *text_or_null(const char *text)
+{
+    return text ? json_string(text) : json_null();
+}
+
+static json_t *argument_json(const struct esp_problem_argument *argument)
+{
+    char properties[128];
+    json_t *dims = json_array();
+    for (unsigned k = 0; k < argument->n_dims; k++)
+        json_array_append_new(dims, json_string(argument->dims[k]));
+    property_words(argument->properties, properties, sizeof properties);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", argument->name, "text", argument->text,
+                     "mode", mode_name(argument->mode), "type", esp_type_name(argument->type), "properties",
+                     properties, "dims", dims, "default", text_or_null(argument->initial));
+}
+
+static json_t *problem_json(const struct esp_problem *problem)
+{
+    json_t *arguments = json_array(), *preconditions = json_array();
+    for (size_t i = 0; i < problem->n_arguments; i++)
+        json_array_append_new(arguments, argument_json(&problem->arguments[i]));
+    for (size_t i = 0; i < problem->n_preconditions; i++)
+        json_array_append_new(preconditions, json_string(problem->preconditions[i]));
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:s}", "name", problem->name,
+                     "title", problem->title, "text", problem->text, "gams", problem->gams, "arguments",
+                     arguments, "preconditions", preconditions, "work", text_or_null(problem->work), "memory",
+                     text_or_null(problem->memory), "idempotent", problem->idempotent, "servers",
+                     (int)problem->servers, "source", problem->source);
+}
+
+static enum exit_code show_problem(const struct invocation *invocation, const char *name)
+{
+    struct esp_problem *problem = NULL;
+    enum exit_code code;
+    if (esp_problem_describe(name, &problem) != ESP_OK)
+        return session_fail(invocation);
+    if (invocation->json) {
+        code = command_json(problem_json(problem));
+    } else {
+        print_problem(problem);
+        code = command_flush();
+    }
+    esp_problem_free(problem);
+    return code;
+}
+
+enum exit_code verb_problems(const struct invocation *invocation)
+{
+    enum exit_code code = session_open(invocation);
+    if (code != EXIT_DONE)
+        return code;
+    code = invocation->n_operands ? show_problem(invocation, invocation->operands[0])
+                                  : list_problems(invocation);
+    grpc_finalize();
+    return code;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier solve: a system of linear equations from files, and how good the solution is.
+ */
+#include "config.h"
+
+#include "client/command/session.h"
+#include "client/command/table.h"
+#include "client/command/signature.h"
+#include "client/command/values.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct system {
+    struct matrix_file file; /* A */
+    struct matrix b, x;
+    const char *b_origin; /* for people */
+    char note[256];       /* why this problem, when another was tried first */
+    char problem[64];     /* that solved it */
+    char title[256];
+    struct esp_session_info *info;
+    double backward_error;
+};
+
+static void system_clear(struct system *system)
+{
+    matrix_file_clear(&system->file);
+    matrix_clear(&system->b);
+    matrix_clear(&system->x);
+    esp_session_info_free(system->info);
+}
+
+/* Every element gets an imaginary part of 0. */
+static enum esp_status make_complex(struct matrix *matrix, struct esp_error *error)
+{
+    struct matrix wide;
+    if (matrix->is_complex)
+        return ESP_OK;
+    enum esp_status status = matrix_init(&wide, matrix->rows, matrix->cols, true, 0, error);
+    if (status != ESP_OK)
+        return status;
+    for (size_t k = 0; k < matrix_bytes(matrix) / sizeof(double); k++)
+        wide.values[2 * k] = matrix->values[k];
+    matrix_clear(matrix);
+    *matrix = wide;
+    return ESP_OK;
+}
+
+static enum esp_status check_finite(const char *path, const struct matrix *matrix, struct esp_error *error)
+{
+    int64_t row, col;
+    if (matrix_is_finite(matrix, &row, &col))
+        return ESP_OK;
+    return error_set(error, ESP_SYNTAX, "%s: the element in row %lld, column %lld is not a finite number",
+                     path, (long long)row + 1, (long long)col + 1);
+}
+
+static enum esp_status load_a(const char *path, struct system *system, struct esp_error *error)
+{
+    enum esp_status status = matrix_load(path, 0, &system->file, error);
+    if (status != ESP_OK)
+        return status;
+    const struct matrix *a = &system->file.matrix;
+    if (a->rows != a->cols)
+        return error_set(error, ESP_INVALID,
+                         "%s: expected a square matrix, found %lld x %lld ('espalier call dgels' finds least "
+                         "squares solutions)",
+                         path, (long long)a->rows, (long long)a->cols);
+    return check_finite(path, a, error);
+}
+
+static enum esp_status make_ones(struct system *system, struct esp_error *error)
+{
+    enum esp_status status = matrix_init(&system->b, system->file.matrix.rows, 1, false, 0, error);
+    for (int64_t i = 0; status == ESP_OK && i < system->b.rows; i++)
+        system->b.values[i] = 1;
+    system->b_origin = system->file.rhs.values ? "ones (--own-rhs takes the one in A's file)" : "ones";
+    return status;
+}
+
+static enum esp_status load_b(const struct invocation *invocation, struct system *system,
+                              struct esp_error *error)
+{
+    bool own = invocation_option(invocation, "own-rhs");
+    const char *path = invocation->n_operands > 1 ? invocation->operands[1] : NULL;
+    enum esp_status status = ESP_OK;
+    if (own && path)
+        return error_set(error, ESP_INVALID,
+                         "--own-rhs takes the right-hand side of A's file: B is not needed");
+    if (own && !system->file.rhs.values)
+        return error_set(error, ESP_INVALID, "--own-rhs: %s has no right-hand side", invocation->operands[0]);
+    if (own) {
+        system->b = system->file.rhs;
+        system->file.rhs = (struct matrix){0};
+        system->b_origin = "in the same file";
+    } else if (path) {
+        struct matrix_file file;
+        status = matrix_load(path, 0, &file, error);
+        if (status != ESP_OK)
+            return status;
+        system->b = file.matrix;
+        file.matrix = (struct matrix){0};
+        matrix_file_clear(&file);
+        system->b_origin = path;
+    } else {
+        status = make_ones(system, error);
+    }
+    if (status != ESP_OK)
+        return status;
+    if (system->b.rows != system->file.matrix.rows)
+        return error_set(error, ESP_INVALID, "B has %lld rows, but A has %lld", (long long)system->b.rows,
+                         (long long)system->file.matrix.rows);
+    status = check_finite(path ? path : invocation->operands[0], &system->b, error);
+    if (status == ESP_OK && system->file.matrix.is_complex)
+        status = make_complex(&system->b, error);
+    if (status == ESP_OK && system->b.is_complex)
+        status = make_complex(&system->file.matrix, error);
+    return status;
+}
+
+static enum esp_status last_error(struct esp_error *error)
+{
+    *error = *esp_last_error();
+    return error->status;
+}
+
+static enum esp_status call_with(const struct invocation *invocation, const struct esp_problem *problem,
+                                 struct system *system, struct values *values, struct esp_error *error)
+{
+    struct esp_call_options options;
+    grpc_function_handle_t handle;
+    const char *server = invocation_option(invocation, "server");
+    enum esp_status status;
+    if ((status = values_assign_matrix(values, "A", &system->file.matrix, error)) != ESP_OK ||
+        (status = values_assign_matrix(values, "B", &system->b, error)) != ESP_OK ||
+        (status = session_timeout(invocation, &options.deadline_s, error)) != ESP_OK ||
+        (status = values_prepare(values, error)) != ESP_OK)
+        return status;
+    if ((server ? grpc_function_handle_init(&handle, (char *)server, (char *)problem->name)
+                : grpc_function_handle_default(&handle, (char *)problem->name)) != GRPC_NO_ERROR)
+        return last_error(error);
+    esp_session_info_free(system->info);
+    system->info = NULL;
+    status = esp_call(&handle, values->arguments, problem->n_arguments, &options, &system->info);
+    if (status != ESP_OK)
+        status = last_error(error);
+    grpc_function_handle_destruct(&handle);
+    int b = signature_find(problem, "B");
+    return status == ESP_OK ? values_matrix(values, (size_t)b, &system->x, error) : status;
+}
+
+/* One attempt with one problem that has an A to be overwritten and a B that becomes X. */
+static enum esp_status attempt(const struct invocation *invocation, const char *name, struct system *system,
+                               struct esp_error *error)
+{
+    struct esp_problem *problem = NULL;
+    struct values values = {0};
+    if (esp_problem_describe(name, &problem) != ESP_OK)
+        return last_error(error);
+    enum esp_status status = values_init(&values, problem, error);
+    if (status == ESP_OK)
+        status = call_with(invocation, problem, system, &values, error);
+    if (status == ESP_OK) {
+        snprintf(system->problem, sizeof system->problem, "%s", problem->name);
+        snprintf(system->title, sizeof system->title, "%s", problem->title);
+    }
+    values_clear(&values);
+    esp_problem_free(problem);
+    return status;
+}
+
+static enum esp_status solve(const struct invocation *invocation, struct system *system,
+                             struct esp_error *error)
+{
+    const struct matrix *a = &system->file.matrix;
+    const char *general = a->is_complex ? "zgesv" : "dgesv", *definite = a->is_complex ? "zposv" : "dposv";
+    const char *asked = invocation_option(invocation, "problem");
+    if (asked)
+        return attempt(invocation, asked, system, error);
+    if (!matrix_is_symmetric(a, NULL, NULL) || !matrix_has_positive_diagonal(a))
+        return attempt(invocation, general, system, error);
+    enum esp_status status = attempt(invocation, definite, system, error);
+    if (status == ESP_FAILED)
+        snprintf(system->note, sizeof system->note, "symmetric, but not positive definite (%s: %.150s)",
+                 definite, error->text);
+    else if (status == ESP_UNKNOWN_PROBLEM)
+        snprintf(system->note, sizeof system->note, "symmetric, but no server has %s", definite);
+    else
+        return status;
+    command_progress(invocation, "%s: solved with %s instead", system->note, general);
+    return attempt(invocation, general, system, error);
+}
+
+static void print_system(const struct invocation *invocation, const struct system *system)
+{
+    const struct matrix *a = &system->file.matrix;
+    bool symmetric = matrix_is_symmetric(a, NULL, NULL);
+    printf("A         %s: %lld x %lld, %lld nonzeros, %s%s (%s)\n", invocation->operands[0],
+           (long long)a->rows, (long long)a->cols, (long long)matrix_nonzeros(a),
+           a->is_complex ? "complex " : "", symmetric ? "symmetric" : "unsymmetric",
+           matrix_format_name(system->file.format));
+    printf("B         %s\n", system->b_origin);
+    fflush(stdout);
+}
+
+static void print_solution(const struct system *system, const char *output)
+{
+    printf("Problem   %s: %s\n", system->problem, system->title);
+    if (system->info)
+        session_print(system->info);
+    printf("Backward error ||b - A x|| / (||A|| ||x|| + ||b||) = %.2e\n", system->backward_error);
+    if (output) {
+        if (strcmp(output, "-") != 0)
+            printf("X         %lld x %lld, written to %s\n", (long long)system->x.rows,
+                   (long long)system->x.cols, output);
+        return;
+    }
+    printf("X (%lld x %lld):\n", (long long)system->x.rows, (long long)system->x.cols);
+    matrix_print(&system->x);
+}
+
+static json_t *solution_json(const struct invocation *invocation, const struct system *system,
+                             const char *output)
+{
+    json_t *value = json_pack(
+        "{s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o}", "A", invocation->operands[0], "B", system->b_origin, "n",
+        (json_int_t)system->x.rows, "nrhs", (json_int_t)system->x.cols, "problem", system->problem, "note",
+        system->note, "session", system->info ? session_json(system->info) : json_null(), "backward_error",
+        isfinite(system->backward_error) ? json_real(system->backward_error) : json_null());
+    if (value && output)
+        json_object_set_new(value, "output", json_string(output));
+    else if (value)
+        json_object_set_new(value, "X", matrix_json(&system->x, false, false));
+    return value;
+}
+
+static enum exit_code report(const struct invocation *invocation, struct system *system)
+{
+    struct esp_error error = {0};
+    const char *output = invocation_option(invocation, "output");
+    if (matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
+                              &error) != ESP_OK)
+        return command_fail(invocation, &error);
+    if (invocation->json && output && strcmp(output, "-") == 0)
+        return command_usage(invocation, "--json and '-o -' want both standard output");
+    if (!invocation->json)
+        print_solution(system, output);
+    enum exit_code code = command_flush();
+    if (code == EXIT_DONE && output && matrix_save(output, &system->x, LAYOUT_ARRAY, &error) != ESP_OK)
+        return command_fail(invocation, &error);
+    return invocation->json ? command_json(solution_json(invocation, system, output)) : code;
+}
+
+enum exit_code verb_solve(const struct invocation *invocation)
+{
+    struct esp_error error = {0};
+    struct system system = {0};
+    enum exit_code code;
+    if (load_a(invocation->operands[0], &system, &error) != ESP_OK ||
+        load_b(invocation, &system, &error) != ESP_OK) {
+        code = command_fail(invocation, &error);
+        system_clear(&system);
+        return code;
+    }
+    code = session_open(invocation);
+    if (code == EXIT_DONE) {
+        if (!invocation->json)
+            print_system(invocation, &system);
+        if (solve(invocation, &system, &error) != ESP_OK)
+            code = error.status == ESP_NOT_FOUND ? (command_fail(invocation, &error), EXIT_UNREACHABLE)
+                                                 : command_fail(invocation, &error);
+        else
+            code = report(invocation, &system);
+        grpc_finalize();
+    }
+    system_clear(&system);
+    return code;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier up: the daemons of a platform on this machine.
+ */
+#include "config.h"
+
+#include "client/command/command.h"
+#include "client/command/launch.h"
+#include "client/command/table.h"
+#include "services/settings.h"
+#include "util/clock.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char default_platform[] =
+#include "client/command/default_platform.inc"
+    ;
+
+#define POLL_MS 20
+
+struct up {
+    const struct invocation *invocation;
+    struct platform_state state;
+    struct settings_platform platform;
+    char files[PATH_MAX / 2]; /* folder of the daemons' files */
+    struct launch *launches;
+    size_t n_launches, n_started;
+    const struct launch *dead;   /* whose log tells more */
+    struct esp_error tree_error; /* why the tree could not be had */
+    int64_t patience_ms, waited_ms;
+};
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+    interrupted = number;
+}
+
+static enum esp_status load_platform(struct up *up, struct esp_error *error)
+{
+    const struct invocation *invocation = up->invocation;
+    if (invocation->n_operands)
+        return settings_load_platform(invocation->operands[0], &up->platform, error);
+    return settings_parse(SETTINGS_PLATFORM, default_platform, "the default platform", &up->platform, error);
+}
+
+/* --problems, for servers that name none. */
+static enum esp_status add_problems(struct up *up, struct esp_error *error)
+{
+    const struct invocation *invocation = up->invocation;
+    struct arena *arena = &up->platform.arena;
+    struct config_strings paths = {0};
+    paths.items = arena_alloc(arena, ((size_t)invocation->n_options + 1) * sizeof *paths.items);
+    for (int i = 0; paths.items && i < invocation->n_options; i++) {
+        if (strcmp(invocation->options[i].name, "problems") != 0)
+            continue;
+        char path[PATH_MAX];
+        if (!realpath(invocation->options[i].value, path))
+            return error_set(error, ESP_NOT_FOUND, "%s: %s", invocation->options[i].value, strerror(errno));
+        paths.items[paths.n++] = arena_strdup(arena, path);
+    }
+    if (paths.n)
+        up->platform.problems = paths;
+    for (size_t i = 0; i < up->platform.n_servers; i++)
+        if (!up->platform.servers[i].sed.problems.n)
+            up->platform.servers[i].sed.problems = up->platform.problems;
+    return paths.items ? ESP_OK : error_no_memory(error, "the platform");
+}
+
+static bool name_is_safe(const char *name)
+{
+    return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 128;
+}
+
+/* Where the daemon's files are; what its section says of them itself stays. */
+static enum esp_status place_files(struct up *up, struct launch *launch, struct settings_node *node,
+                                   struct esp_error *error)
+{
+    struct arena *arena = &up->platform.arena;
+    char path[PATH_MAX];
+    launch->name = node->name;
+    if (!name_is_safe(node->name))
+        return error_set(error, ESP_CONFIG, "'%.100s' cannot be a daemon's name here: it names files too",
+                         node->name);
+    snprintf(launch->config, sizeof launch->config, "%s/%s.conf", up->files, node->name);
+    if (!node->address_file) {
+        snprintf(path, sizeof path, "%s/%s.address", up->files, node->name);
+        node->address_file = arena_strdup(arena, path);
+    }
+    if (!node->log_file) {
+        snprintf(path, sizeof path, "%s/%s.log", up->files, node->name);
+        node->log_file = arena_strdup(arena, path);
+    }
+    if (!node->state_dir) {
+        snprintf(path, sizeof path, "%s/%s", up->files, node->name);
+        if (mkdir(path, 0700) != 0 && errno != EEXIST)
+            return error_errno(error, "cannot create %s", path);
+        node->state_dir = arena_strdup(arena, path);
+    }
+    if (!node->address_file || !node->log_file || !node->state_dir)
+        return error_no_memory(error, "the platform");
+    snprintf(launch->address_file, sizeof launch->address_file, "%s", node->address_file);
+    snprintf(launch->log, sizeof launch->log, "%s", node->log_file);
+    return ESP_OK;
+}
+
+static enum esp_status start(struct up *up, const char *kind, const char *program,
+                             enum settings_kind settings_kind, void *settings, struct settings_node *node,
+                             double cpu_quota, struct esp_error *error)
+{
+    struct launch *launch = &up->launches[up->n_started];
+    *launch = (struct launch){.kind = kind, .program = program, .cpu_quota = cpu_quota};
+    char heading[256];
+    enum esp_status status = place_files(up, launch, node, error);
+    if (status != ESP_OK)
+        return status;
+    unlink(launch->log); /* of an earlier platform of this name */
+    snprintf(heading, sizeof heading, "Written by 'espalier up' for the platform '%s'.", up->state.name);
+    status = settings_save(settings_kind, settings, heading, launch->config, error);
+    if (status == ESP_OK)
+        status = launch_start(&up->state, launch, error);
+    if (launch->pid > 0)
+        up->n_started++;
+    return status;
+}
+
+static void sleep_poll(struct up *up)
+{
+    struct timespec time = {0, POLL_MS * 1000000};
+    nanosleep(&time, NULL);
+    up->waited_ms += POLL_MS;
+}
+
+/* Whether it makes sense to go on waiting for `what`. */
+static enum esp_status still_waiting(struct up *up, const char *what, struct esp_error *error)
+{
+    for (size_t i = 0; i < up->n_started; i++)
+        if (launch_died(&up->launches[i], error)) {
+            up->dead = &up->launches[i];
+            return ESP_SYSTEM;
+        }
+    if (interrupted)
+        return error_set(error, ESP_CANCELLED, "interrupted");
+    if (up->waited_ms >= up->patience_ms)
+        return error_set(error, ESP_TIMEOUT, "%s was not there within %.3g s%s%s", what,
+                         (double)up->patience_ms / 1e3, *up->tree_error.text ? ": " : "",
+                         up->tree_error.text);
+    sleep_poll(up);
+    return ESP_OK;
+}
+
+static enum esp_status wait_addresses(struct up *up, struct esp_error *error)
+{
+    for (size_t i = 0; i < up->n_started; i++) {
+        struct launch *launch = &up->launches[i];
+        if (*launch->address)
+            continue;
+        while (!launch_ready(launch)) {
+            char what[256];
+            snprintf(what, sizeof what, "the address of %s", launch->name);
+            enum esp_status status = still_waiting(up, what, error);
+            if (status != ESP_OK) {
+                up->dead = up->dead ? up->dead : launch;
+                return status;
+            }
+        }
+        char quota[128] = "";
+        quota_text(&launch->quota, launch->cpu_quota, quota, sizeof quota);
+        command_progress(up->invocation, "%-10s %-12s at %s%s%s", launch->kind, launch->name, launch->address,
+                         *quota ? ", " : "", quota);
+    }
+    return ESP_OK;
+}
+
+static char *address_of(const struct up *up, const char *name)
+{
+    for (size_t i = 0; i < up->n_started; i++)
+        if (strcmp(up->launches[i].name, name) == 0 && *up->launches[i].address)
+            return (char *)up->launches[i].address;
+    return NULL;
+}
+
+static enum esp_status start_redirectors(struct up *up, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < up->platform.n_redirectors && status == ESP_OK; i++)
+        status = start(up, "redirector", "espalier-redirector", SETTINGS_REDIRECTOR,
+                       &up->platform.redirectors[i], &up->platform.redirectors[i].node, 0, error);
+    return status == ESP_OK ? wait_addresses(up, error) : status;
+}
+
+static enum esp_status start_masters(struct up *up, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    char *redirector = up->n_started ? up->launches[0].address : NULL;
+    for (size_t i = 0; i < up->platform.n_masters && status == ESP_OK; i++) {
+        struct settings_agent *agent = &up->platform.masters[i].agent;
+        if (redirector)
+            agent->redirector = redirector;
+        status = start(up, "master", "espalier-agent", SETTINGS_AGENT, agent, &agent->node, 0, error);
+    }
+    return status == ESP_OK ? wait_addresses(up, error) : status;
+}
+
+/* Level by level: a leader's file needs its parent's address. */
+static enum esp_status start_leaders(struct up *up, struct esp_error *error)
+{
+    size_t left = up->platform.n_leaders;
+    while (left) {
+        size_t before = left;
+        for (size_t i = 0; i < up->platform.n_leaders; i++) {
+            struct platform_agent *leader = &up->platform.leaders[i];
+            if (leader->agent.parent || !(leader->agent.parent = address_of(up, leader->parent)))
+                continue;
+            enum esp_status status = start(up, "leader", "espalier-agent", SETTINGS_AGENT, &leader->agent,
+                                           &leader->agent.node, 0, error);
+            if (status != ESP_OK)
+                return status;
+            left--;
+        }
+        enum esp_status status = wait_addresses(up, error);
+        if (status != ESP_OK)
+            return status;
+        if (left == before)
+            return error_set(error, ESP_CONFIG, "the leaders' parents do not lead to a master");
+    }
+    return ESP_OK;
+}
+
+static enum esp_status start_servers(struct up *up, struct esp_error *error)
+{
+    for (size_t i = 0; i < up->platform.n_servers; i++) {
+        struct platform_server *server = &up->platform.servers[i];
+        server->sed.parent = address_of(up, server->parent);
+        enum esp_status status = start(up, "server", "espalier-sed", SETTINGS_SED, &server->sed,
+                                       &server->sed.node, server->cpu_quota, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return wait_addresses(up, error);
+}
+
+/* The keys of the client's file that say where this platform is. */
+static void client_text(const struct up *up, char *text, size_t size)
+{
+    if (up->platform.n_redirectors) {
+        snprintf(text, size, "redirector = \"%s\"\n", up->launches[0].address);
+        return;
+    }
+    size_t used = (size_t)snprintf(text, size, "agents = {");
+    for (size_t i = 0; i < up->platform.n_masters && used + 300 < size; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s\"%s\"", i ? ", " : "", up->launches[i].address);
+    snprintf(text + used, size - used, "}\n");
+}
+
+/* What `call` and programs read to find this platform. */
+static enum esp_status write_client_file(struct up *up, char *path, size_t size, struct esp_error *error)
+{
+    struct settings_client client;
+    char text[8192];
+    client_text(up, text, sizeof text);
+    snprintf(path, size, "%s/client.conf", up->state.dir);
+    enum esp_status status = settings_parse(SETTINGS_CLIENT, text, path, &client, error);
+    if (status != ESP_OK)
+        return status;
+    /* who runs the daemons may read their key */
+    client.tls = up->platform.n_redirectors ? up->platform.redirectors[0].node.tls
+                                            : up->platform.masters[0].agent.node.tls;
+    status = settings_save(SETTINGS_CLIENT, &client, "Written by 'espalier up': how to reach this platform.",
+                           path, error);
+    settings_destroy(&client.arena);
+    return status;
+}
+
+static bool in_tree(const struct esp_node *nodes, size_t n, const struct launch *launch)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(nodes[i].name, launch->name) == 0)
+            return strcmp(launch->kind, "server") != 0 || nodes[i].speed_flops > 0;
+    return false;
+}
+
+/* The first daemon that the others do not know yet, or NULL. */
+static const struct launch *first_missing(struct up *up)
+{
+    struct esp_node *nodes = NULL;
+    size_t n = 0;
+    const struct launch *missing = &up->launches[0];
+    if (esp_tree(NULL, &nodes, &n) == ESP_OK) {
+        up->tree_error.text[0] = 0;
+        missing = NULL;
+        for (size_t i = 0; i < up->n_started && !missing; i++)
+            if (!in_tree(nodes, n, &up->launches[i]))
+                missing = &up->launches[i];
+    } else
+        up->tree_error = *esp_last_error();
+    esp_tree_free(nodes);
+    return missing;
+}
+
+/* Servers that share their descriptions must all be known for them; any problem at all will do else. */
+static bool problems_known(const struct up *up)
+{
+    struct esp_problem_entry *entries = NULL;
+    size_t n = 0, most = 0;
+    bool all_alike = true;
+    for (size_t i = 0; i < up->platform.n_servers; i++)
+        all_alike = all_alike && up->platform.servers[i].sed.problems.items == up->platform.problems.items;
+    if (esp_problem_list(&entries, &n) == ESP_OK)
+        for (size_t i = 0; i < n; i++)
+            most = entries[i].servers > most ? entries[i].servers : most;
+    esp_problem_list_free(entries);
+    return most >= (all_alike ? up->platform.n_servers : up->platform.n_servers > 0);
+}
+
+static enum esp_status wait_tree(struct up *up, const char *client_file, struct esp_error *error)
+{
+    struct esp_options options = {.config = client_file};
+    if (esp_initialize(&options) != ESP_OK) {
+        *error = *esp_last_error();
+        return error->status;
+    }
+    enum esp_status status = ESP_OK;
+    const struct launch *missing;
+    while (status == ESP_OK && ((missing = first_missing(up)) || !problems_known(up))) {
+        char what[300];
+        if (missing)
+            snprintf(what, sizeof what, "%s %s", missing->kind, missing->name);
+        else
+            snprintf(what, sizeof what, "what the servers can solve");
+        status = still_waiting(up, what, error);
+        if (status != ESP_OK && missing && !up->dead)
+            up->dead = missing;
+    }
+    grpc_finalize();
+    return status;
+}
+
+static enum esp_status start_all(struct up *up, char *client_file, size_t size, struct esp_error *error)
+{
+    enum esp_status status;
+    if ((status = start_redirectors(up, error)) != ESP_OK || (status = start_masters(up, error)) != ESP_OK ||
+        (status = start_leaders(up, error)) != ESP_OK || (status = start_servers(up, error)) != ESP_OK ||
+        (status = write_client_file(up, client_file, size, error)) != ESP_OK)
+        return status;
+    return wait_tree(up, client_file, error);
+}
+
+static enum esp_status stop_all(struct up *up)
+{
+    struct platform_record *records;
+    size_t n;
+    enum esp_status status = platform_record_list(&up->state, &records, &n, NULL);
+    if (status == ESP_OK)
+        platform_stop(&up->state, records, n, 5000);
+    free(records);
+    return status;
+}
+
+static enum exit_code report(const struct up *up, const char *client_file)
+{
+    if (!up->invocation->json) {
+        printf("Platform '%s' is up: %zu daemons in %.1f s, files in %s\n"
+               "Programs find it with: export ESPALIER_CONFIG=%s\n",
+               up->state.name, up->n_started, (double)up->waited_ms / 1e3, up->files, client_file);
+        return command_flush();
+    }
+    json_t *daemons = json_array();
+    for (size_t i = 0; i < up->n_started; i++) {
+        const struct launch *launch = &up->launches[i];
+        char quota[128] = "";
+        json_array_append_new(
+            daemons, json_pack("{s:s, s:s, s:I, s:s, s:s, s:s, s:s}", "kind", launch->kind, "name",
+                               launch->name, "pid", (json_int_t)launch->pid, "address", launch->address,
+                               "log", launch->log, "config", launch->config, "slowed",
+                               quota_text(&launch->quota, launch->cpu_quota, quota, sizeof quota)));
+    }
+    return command_json(json_pack("{s:s, s:s, s:s, s:o}", "platform", up->state.name, "folder", up->files,
+                                  "client_config", client_file, "daemons", daemons));
+}
+
+/* Nobody may be left of an earlier platform of this name. */
+static enum esp_status check_not_up(struct up *up, struct esp_error *error)
+{
+    struct platform_record *records;
+    size_t n, running = 0;
+    enum esp_status status = platform_record_list(&up->state, &records, &n, error);
+    for (size_t i = 0; i < n; i++)
+        running += platform_record_runs(&records[i]);
+    if (status == ESP_OK && running)
+        status = error_set(error, ESP_REFUSED, "platform '%s' is up already: 'espalier down%s%s' stops it",
+                           up->state.name, strcmp(up->state.name, PLATFORM_DEFAULT_NAME) ? " " : "",
+                           strcmp(up->state.name, PLATFORM_DEFAULT_NAME) ? up->state.name : "");
+    else if (status == ESP_OK)
+        platform_stop(&up->state, records, n, 0); /* its control groups */
+    free(records);
+    return status;
+}
+
+static enum esp_status prepare(struct up *up, struct esp_error *error)
+{
+    const char *name = invocation_option(up->invocation, "name"),
+               *wait = invocation_option(up->invocation, "wait");
+    int64_t ns = 30 * NS_PER_S;
+    enum esp_status status;
+    if (wait && (config_read_duration(wait, &ns, error) != ESP_OK || ns <= 0))
+        return error_set(error, ESP_INVALID, "--wait: expected a time such as '30 s', found '%s'", wait);
+    up->patience_ms = ns / NS_PER_MS;
+    if (!name)
+        name = up->invocation->n_operands ? up->invocation->operands[0] : PLATFORM_DEFAULT_NAME;
+    if ((status = load_platform(up, error)) != ESP_OK || (status = add_problems(up, error)) != ESP_OK ||
+        (status = platform_state_acquire(name, true, &up->state, error)) != ESP_OK ||
+        (status = check_not_up(up, error)) != ESP_OK)
+        return status;
+    snprintf(up->files, sizeof up->files, "%s",
+             up->platform.state_dir ? up->platform.state_dir : up->state.dir);
+    if (up->platform.state_dir && mkdir(up->files, 0700) != 0 && errno != EEXIST)
+        return error_errno(error, "cannot create %s", up->files);
+    up->n_launches =
+        up->platform.n_redirectors + up->platform.n_masters + up->platform.n_leaders + up->platform.n_servers;
+    up->launches = calloc(up->n_launches + 1, sizeof *up->launches);
+    return up->launches ? ESP_OK : error_no_memory(error, "the platform");
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+}
+
+enum exit_code verb_up(const struct invocation *invocation)
+{
+    struct up up = {.invocation = invocation, .state = {.lock = -1}};
+    struct esp_error error = {0};
+    char client_file[PATH_MAX];
+    enum exit_code code;
+    if (prepare(&up, &error) != ESP_OK) {
+        code = command_fail(invocation, &error);
+    } else {
+        catch_signals();
+        if (start_all(&up, client_file, sizeof client_file, &error) == ESP_OK) {
+            code = report(&up, client_file);
+        } else {
+            code = command_fail(invocation, &error);
+            if (up.dead)
+                launch_show_log(up.dead);
+            stop_all(&up);
+            if (code == EXIT_UNREACHABLE)
+                code = EXIT_FAILED;
+            fprintf(stderr, "All that was started has been stopped; logs are in %s\n", up.files);
+        }
+    }
+    free(up.launches);
+    settings_destroy(&up.platform.arena);
+    platform_state_release(&up.state);
+    return code;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of verbs: what they are called, take, and say of themselves.
+ */
+#include "client/command/command.h"
+
+static const struct command_option up_options[] = {
+    {'n', "name", "NAME", "what the platform is called here (else: the file's name, or 'default')"},
+    {'p', "problems", "PATH", "problem descriptions for servers that name none; may be repeated"},
+    {'w', "wait", "TIME", "how long the daemons may take to find each other (30 s)"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option down_options[] = {
+    {'k', "keep", NULL, "keep the platform's folder with its logs"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option call_options[] = {
+    {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
+    {'s', "server", "NAME", "only on this server"},
+    {'v', "verbose", NULL, "also show the candidates, the server, and where the time went"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option solve_options[] = {
+    {'o', "output", "FILE", "write X to a Matrix Market file ('-': standard output)"},
+    {'s', "server", "NAME", "only on this server"},
+    {'P', "problem", "NAME", "the problem to call (else: by the properties of A)"},
+    {0, "own-rhs", NULL, "the right-hand side that A's own Harwell-Boeing file brings"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option check_options[] = {
+    {'k', "kind", "KIND", "client, redirector, agent, sed or platform (else: by name and content)"},
+    {0, NULL, NULL, NULL},
+};
+
+static const struct command_option *const up_groups[] = {up_options, NULL};
+static const struct command_option *const down_groups[] = {down_options, NULL};
+static const struct command_option *const call_groups[] = {call_options, platform_options, NULL};
+static const struct command_option *const solve_groups[] = {solve_options, platform_options, NULL};
+static const struct command_option *const platform_groups[] = {platform_options, NULL};
+static const struct command_option *const check_groups[] = {check_options, NULL};
+static const struct command_option *const no_groups[] = {NULL};
+
+const struct verb command_verbs[] = {
+    {"solve", "A [B]", "Solve the linear equations A X = B from matrix files on a server of the platform",
+     "A and B are Matrix Market or Harwell-Boeing files, told apart by what is in them ('-': standard\n"
+     "input). Without B the right-hand side is all ones. A symmetric (Hermitian) matrix with a positive\n"
+     "diagonal is solved with dposv, and with dgesv when it turns out not to be positive definite; any\n"
+     "other with dgesv; complex ones with zposv and zgesv. The candidates with their forecasts, the server\n"
+     "chosen, forecast and actual times and the normwise backward error are shown.",
+     solve_groups, 1, 2, verb_solve},
+    {"call", "PROBLEM [NAME=VALUE]...", "Call any problem of the platform",
+     "Values follow the problem's description ('espalier problems PROBLEM' shows it):\n"
+     "  n=3  alpha=1.5  z=1+2i  uplo=U  numbers and letters\n"
+     "  x=[1,2,3]  A=[1,2;3,4]          vectors and matrices, rows between semicolons\n"
+     "  A=@file.mtx                     a matrix from a file (Matrix Market, Harwell-Boeing)\n"
+     "  text=words  text=@file          a string, or one from a file\n"
+     "Sizes that follow from the matrices, and what has a default, can be left out. Outputs are shown, or\n"
+     "saved with -o as Matrix Market files; with -o, arrays that are not saved are not fetched.",
+     call_groups, 1, -1, verb_call},
+    {"problems", "[NAME]", "List what the platform can solve, or show how one problem is called",
+     "With a name: its arguments with mode, type and shape, preconditions, work, and a call to start from.",
+     platform_groups, 0, 1, verb_problems},
+    {"tree", "", "Show the platform's redirector, agents and servers",
+     "Servers are shown with the measured speed of one slot, running and waiting sessions, memory, and\n"
+     "sessions done since they were started.",
+     platform_groups, 0, 0, verb_tree},
+    {"up", "[FILE]", "Start a platform on this machine",
+     "Starts the daemons that a platform file describes and waits until they have found each other. Without\n"
+     "a file: a redirector, a master agent, two leader agents and three servers, one of them slowed down by\n"
+     "a CPU quota (a control group where that is permitted, else a competing load on its processor).\n"
+     "The daemons' files and logs are in $XDG_RUNTIME_DIR/espalier/NAME or /tmp/espalier-UID/NAME; the "
+     "other\n"
+     "verbs find the platform 'default' there by themselves, programs through ESPALIER_CONFIG.",
+     up_groups, 0, 1, verb_up},
+    {"down", "[NAME]", "Stop a platform that 'espalier up' started",
+     "Stops exactly the processes that were started, and removes the platform's folder. NAME may be the\n"
+     "platform file as well.",
+     down_groups, 0, 1, verb_down},
+    {"config check", "FILE...", "Check configuration files",
+     "Every error is told with file and line, what was expected and what was found.", check_groups, 1, -1,
+     verb_config_check},
+    {"matrix info", "FILE", "Show what a matrix file holds",
+     "Format, size, symmetry, norm, and whether it brings a right-hand side.", no_groups, 1, 1,
+     verb_matrix_info},
+    {0},
+};
