@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+nobase_dist_pkgdata_DATA += examples/matrices/lund_a.mtx examples/matrices/pores_1.mtx examples/matrices/utm300.rua
 nobase_dist_pkgdata_DATA += etc/client.conf etc/redirector.conf etc/master.conf etc/leader.conf etc/sed.conf etc/platform.conf
 EXTRA_DIST += etc/packages.debian quickstart bootstrap README.md ARCHITECTURE.md .clang-format
 

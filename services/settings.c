@@ -106,6 +106,8 @@ static enum esp_status finish_server(struct settings_sed *sed, struct arena *are
         sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
     if (sed->memory_bytes == 0)
         sed->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
+    if (sed->kept_bytes_per_client == 0)
+        sed->kept_bytes_per_client = sed->memory_bytes / 2;
     if (sed->problems.n == 0) {
         sed->problems.items = arena_alloc(arena, sizeof *sed->problems.items);
         if (!sed->problems.items || !(sed->problems.items[0] = arena_strdup(arena, ESP_PROBLEMDIR)))

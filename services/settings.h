@@ -43,7 +43,8 @@ struct settings_node {
     bool insecure; /* may listen beyond loopback without TLS */
     int64_t connections, connections_per_peer;
     uint64_t message_bytes;
-    int64_t heartbeat_ns, lease_ns, connect_timeout_ns, call_timeout_ns;
+    int64_t connect_timeout_ns, call_timeout_ns;
+    int64_t heartbeat_ns, lease_ns; /* of redirectors and agents: what those below keep to */
 };
 
 struct settings_redirector {
@@ -60,6 +61,7 @@ struct settings_agent {
     int64_t breadth;               /* candidates that one answer carries up */
     int64_t candidates;            /* candidates that a client gets */
     int64_t children;              /* at most */
+    int64_t requests;              /* that may wait for answers from below */
     int64_t freshness_ns;          /* how long knowledge may answer from memory; 0: never */
     int64_t answer_timeout_ns;     /* how long to wait for children */
     int64_t placement_lease_ns;    /* how long a placement counts before the call arrives */
@@ -84,8 +86,10 @@ struct settings_sed {
     uint64_t memory_bytes;          /* for arguments and results of all calls; never 0 after loading */
     int64_t queue;                  /* waiting calls, at most */
     int64_t sessions_per_client;
-    int64_t result_lease_ns; /* how long a result waits for its client */
-    uint64_t inline_bytes;   /* up to here a value travels inside the call */
+    int64_t result_lease_ns;        /* how long a result waits for its client */
+    int64_t receive_lease_ns;       /* how long a half-received call waits for its next piece */
+    uint64_t kept_bytes_per_client; /* of unfetched results; never 0 after loading */
+    uint64_t inline_bytes;          /* up to here a value travels inside the call */
 };
 
 struct settings_client {

@@ -87,20 +87,6 @@ static const struct config_key node_keys[] = {
      .least = "64 KiB",
      .most = "64 MiB",
      .text = "a longer message is refused; the same on all nodes"},
-    {.name = "heartbeat",
-     .type = CONFIG_DURATION,
-     AT(settings_node, heartbeat_ns),
-     .initial = "1 s",
-     .least = "10 ms",
-     .most = "1 h",
-     .text = "how often it tells its parent that it is there, and tries to find one that is not"},
-    {.name = "lease",
-     .type = CONFIG_DURATION,
-     AT(settings_node, lease_ns),
-     .initial = "5 s",
-     .least = "50 ms",
-     .most = "1 d",
-     .text = "how long its registration with the parent holds without a heartbeat"},
     {.name = "connect_timeout",
      .type = CONFIG_DURATION,
      AT(settings_node, connect_timeout_ns),
@@ -115,6 +101,25 @@ static const struct config_key node_keys[] = {
      .least = "10 ms",
      .most = "1 h",
      .text = "how long to wait for the answer to a message"},
+    {0},
+};
+
+/* Of nodes that others register with: the parent says how its children keep in touch. */
+static const struct config_key parent_keys[] = {
+    {.name = "heartbeat",
+     .type = CONFIG_DURATION,
+     AT(settings_node, heartbeat_ns),
+     .initial = "1 s",
+     .least = "10 ms",
+     .most = "1 h",
+     .text = "how often the nodes below tell that they are there"},
+    {.name = "lease",
+     .type = CONFIG_DURATION,
+     AT(settings_node, lease_ns),
+     .initial = "5 s",
+     .least = "50 ms",
+     .most = "1 d",
+     .text = "after how much silence a node below is taken for dead; at least two heartbeats"},
     {0},
 };
 
@@ -166,6 +171,13 @@ static const struct config_key agent_keys[] = {
      .least = "1",
      .most = "100000",
      .text = "agents and servers directly below, at most"},
+    {.name = "requests",
+     .type = CONFIG_INTEGER,
+     AT(settings_agent, requests),
+     .initial = "4096",
+     .least = "1",
+     .most = "1000000",
+     .text = "requests that may wait for answers from below; further ones are refused"},
     {.name = "freshness",
      .type = CONFIG_DURATION,
      AT(settings_agent, freshness_ns),
@@ -245,6 +257,18 @@ static const struct config_key sed_keys[] = {
      .least = "10 ms",
      .most = "30 d",
      .text = "how long a result waits for its client"},
+    {.name = "receive_lease",
+     .type = CONFIG_DURATION,
+     AT(settings_sed, receive_lease_ns),
+     .initial = "1 min",
+     .least = "10 ms",
+     .most = "1 d",
+     .text = "how long a call whose arguments are on their way waits for the next piece"},
+    {.name = "kept_bytes_per_client",
+     .type = CONFIG_SIZE,
+     AT(settings_sed, kept_bytes_per_client),
+     .least = "64 KiB",
+     .text = "results that one client may leave unfetched here (else: half of the memory)"},
     {.name = "inline_bytes",
      .type = CONFIG_SIZE,
      AT(settings_sed, inline_bytes),
@@ -313,12 +337,14 @@ static const struct config_group client_groups[] = {
     {client_keys, 0}, {tls_keys, offsetof(struct settings_client, tls)}, {0}};
 static const struct config_group redirector_groups[] = {
     {name_keys, offsetof(struct settings_redirector, node)},
+    {parent_keys, offsetof(struct settings_redirector, node)},
     {node_keys, offsetof(struct settings_redirector, node)},
     {tls_keys, offsetof(struct settings_redirector, node.tls)},
     {0}};
 static const struct config_group agent_groups[] = {{name_keys, offsetof(struct settings_agent, node)},
                                                    {agent_place_keys, 0},
                                                    {agent_keys, 0},
+                                                   {parent_keys, offsetof(struct settings_agent, node)},
                                                    {node_keys, offsetof(struct settings_agent, node)},
                                                    {tls_keys, offsetof(struct settings_agent, node.tls)},
                                                    {0}};
@@ -367,17 +393,20 @@ static const struct config_key platform_server_keys[] = {
 
 static const struct config_group platform_groups[] = {{platform_keys, 0}, {0}};
 static const struct config_group platform_redirector_groups[] = {
+    {parent_keys, offsetof(struct settings_redirector, node)},
     {node_keys, offsetof(struct settings_redirector, node)},
     {tls_keys, offsetof(struct settings_redirector, node.tls)},
     {0}};
 static const struct config_group platform_master_groups[] = {
     {agent_keys, offsetof(struct platform_agent, agent)},
+    {parent_keys, offsetof(struct platform_agent, agent.node)},
     {node_keys, offsetof(struct platform_agent, agent.node)},
     {tls_keys, offsetof(struct platform_agent, agent.node.tls)},
     {0}};
 static const struct config_group platform_leader_groups[] = {
     {platform_leader_keys, 0},
     {agent_keys, offsetof(struct platform_agent, agent)},
+    {parent_keys, offsetof(struct platform_agent, agent.node)},
     {node_keys, offsetof(struct platform_agent, agent.node)},
     {tls_keys, offsetof(struct platform_agent, agent.node.tls)},
     {0}};
