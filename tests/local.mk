@@ -87,3 +87,4 @@ tests_unit_librig_la_SOURCES = tests/unit/worker_rig.c tests/unit/worker_rig.h
 WORKER_LIBS = tests/unit/librig.la sed/libworkers.la $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_workers
 tests_unit_test_workers_LDADD = $(WORKER_LIBS)
+shell_tests += tests/check-quickstart.t

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Which packages quickstart installs, with stand-ins for the programs that would.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs awk sed
+
+mkdir stand-ins
+stand_in() {
+    { echo '#!/bin/sh'; cat; } >"stand-ins/$1"
+    chmod +x "stand-ins/$1"
+}
+stand_in dpkg-query <<'EOF'
+for package; do :; done
+case " $ABSENT " in *" $package "*) exit 1 ;; *" $package-removed "*) echo config-files ;; *) echo installed ;; esac
+EOF
+stand_in apt-get <<'EOF'
+echo "$@" >>"$APT_CALLS"
+EOF
+stand_in id <<'EOF'
+echo "$WHO"
+EOF
+stand_in sudo <<'EOF'
+echo sudo >>"$APT_CALLS"
+exec "$@"
+EOF
+PATH=$work/stand-ins:$PATH
+APT_CALLS=$work/apt-calls
+export PATH APT_CALLS
+
+# quickstart WHO ABSENT ARGUMENT...
+quickstart() {
+    : >"$APT_CALLS"
+    who=$1 absent=$2
+    shift 2
+    WHO=$who ABSENT=$absent "$top_srcdir/quickstart" "$@"
+}
+installs() {
+    sed -n 's/.* install //p' "$APT_CALLS" | tr ' ' '\n' | grep -v '^$' | sort | tr '\n' ' ' >found
+    [ "$(cat found)" = "$1" ] || { echo "expected \"$1\", found \"$(cat found)\""; return 1; }
+}
+calls_nothing() {
+    [ ! -s "$APT_CALLS" ] || { cat "$APT_CALLS"; return 1; }
+}
+by_sudo() {
+    grep -qx sudo "$APT_CALLS"
+}
+
+check "nothing missing" quickstart 0 "" packages
+check "then nothing is called" calls_nothing
+check "two missing, one removed before" quickstart 0 "libffi-dev uthash-dev jansson libjansson-dev-removed" packages
+check_says "it says what it installs" 'missing: libjansson-dev libffi-dev uthash-dev'
+check "and installs exactly that" installs "libffi-dev libjansson-dev uthash-dev "
+check "somebody else than root" quickstart 1000 libffi-dev packages
+check "uses sudo" by_sudo
+check "the developers' packages" quickstart 0 "shellcheck libffi-dev" packages developers
+check "are a group of their own" installs "shellcheck "
+rm stand-ins/sudo
+if ! command -v sudo >/dev/null 2>&1; then
+    check_fails 1 "without sudo it gives up" quickstart 1000 libffi-dev packages
+    check_says "and says what root must do" 'apt-get .*update'
+fi
+check_fails 2 "an unknown group is refused" quickstart 0 "" packages games
+check_fails 2 "an unknown verb is refused" quickstart 0 "" dance
+check_fails 2 "no verb is refused" quickstart 0 ""
+finish
