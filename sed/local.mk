@@ -15,3 +15,11 @@ sed_espalier_crd_SOURCES = sed/crd.c sed/crd.h sed/crd_worker.c sed/crd_areas.c 
 sed_espalier_crd_SOURCES += sed/crd_library.c sed/crd_xerbla.c sed/spawner.c
 sed_espalier_crd_LDADD = sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+# The server daemon as a state machine, without processes and network.
+noinst_LTLIBRARIES += sed/libserver.la
+sed_libserver_la_SOURCES = sed/admission.c sed/admission.h sed/call_plan.c sed/call_plan.h sed/queue.c sed/queue.h
+sed_libserver_la_SOURCES += sed/ranges.c sed/ranges.h sed/segment.c sed/segment.h sed/session.c sed/session.h
+sed_libserver_la_SOURCES += sed/speed.c sed/speed.h sed/workers.h sed/server.c sed/server.h sed/server_state.h
+sed_libserver_la_SOURCES += sed/server_call.c sed/server_run.c sed/server_await.c sed/server_chunk.c
+sed_libserver_la_SOURCES += sed/server_load.c sed/server_problems.c sed/server_measure.c
+sed_libserver_la_LIBADD = core/libcore.la util/libutil.la -lm

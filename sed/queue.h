@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The queue of sessions that are ready to run: fair among clients. Clients take turns, one session each; a
+ * client's own sessions run in the order in which they became ready. However many one client sends, another
+ * one's next session waits for at most one of each other client.
+ *
+ * One thread at a time. Entries and owners lie in their users' structs; all zero is "not queued".
+ */
+#ifndef SED_QUEUE_H
+#define SED_QUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct queue_owner;
+
+/* In a session. */
+struct queue_entry {
+    struct queue_owner *owner; /* NULL: not queued */
+    struct queue_entry *prev, *next;
+};
+
+/* In a client. */
+struct queue_owner {
+    struct queue_entry *entries;
+    uint32_t length;
+    struct queue_owner *prev, *next;
+};
+
+/* All zero: empty. */
+struct queue {
+    struct queue_owner *turn; /* whose turn it is, then the others in order */
+    uint32_t length;
+};
+
+void queue_push(struct queue *queue, struct queue_owner *owner, struct queue_entry *entry);
+/* Puts it back as the very next one: it was popped, but could not start. */
+void queue_push_front(struct queue *queue, struct queue_owner *owner, struct queue_entry *entry);
+/* The next one, out of the queue; NULL when it is empty. */
+struct queue_entry *queue_pop(struct queue *queue);
+/* Takes it out from wherever it stands. One that is not queued is left alone. */
+void queue_remove(struct queue *queue, struct queue_entry *entry);
+/* How many would run before it if no more came. O(clients + its client's entries). */
+uint32_t queue_ahead(const struct queue *queue, const struct queue_entry *entry);
+
+static inline bool queue_entry_is_queued(const struct queue_entry *entry)
+{
+    return entry->owner != 0;
+}
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which bytes of an argument have arrived: a set of disjoint ranges. Chunks that overlap or come twice count
+ * once.
+ */
+#ifndef SED_RANGES_H
+#define SED_RANGES_H
+
+#include "util/error.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#define RANGES_MOST 4096 /* pieces with gaps between them: chunks come roughly in order */
+
+struct range {
+    uint64_t from, to; /* to: behind the last */
+};
+
+/* All zero: nothing has arrived. */
+struct ranges {
+    struct range *items; /* ascending, disjoint, with gaps */
+    uint32_t n, capacity;
+};
+
+/* Adds [from, to). ESP_LIMIT when there are too many pieces, ESP_NO_MEMORY; the set is then as it was. */
+enum esp_status ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, struct esp_error *error);
+
+/* Whether all of [0, total) is there; else the first gap. */
+bool ranges_cover(const struct ranges *ranges, uint64_t total, struct range *gap);
+
+/* Frees; empty and ready again. */
+void ranges_clear(struct ranges *ranges);
+
+#endif

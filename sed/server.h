@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The server daemon as a state machine: sessions from the call to the acknowledged result, the forecast that
+ * agents get, and the tie to a parent. It never blocks and reads no clock but the one it is given; threads,
+ * the network and the processes that compute are passed in.
+ *
+ *   sed/server.c           create, messages, ticks, the end
+ *   sed/server_call.c      call and run: identity, admission, reception
+ *   sed/server_run.c       the queue, the slots, and how sessions end
+ *   sed/server_await.c     who waits for what, and what they are told
+ *   sed/server_chunk.c     pieces of large arguments and results
+ *   sed/server_load.c      forecasts, placements, records, answers to agents
+ *   sed/server_problems.c  descriptions: catalogue, describe, list, reading them again
+ *   sed/server_measure.c   the speed of a slot
+ */
+#ifndef SED_SERVER_H
+#define SED_SERVER_H
+
+#include "core/problem.h"
+#include "core/transport.h"
+#include "sed/segment.h"
+#include "sed/workers.h"
+
+struct server;
+
+struct server_options {
+    const char *name; /* copied */
+    uint64_t incarnation;
+    const char *const *parents; /* addresses, the preferred one first; copied */
+    size_t n_parents;
+    uint32_t slots;                 /* calls at a time, at least 1 */
+    uint32_t threads;               /* of BLAS in each, for the record */
+    uint64_t memory_bytes;          /* for arguments, results and work arrays of all sessions */
+    uint32_t queue;                 /* sessions that may wait for memory or a slot */
+    uint32_t sessions_per_client;   /* ended and not acknowledged ones included */
+    uint64_t kept_bytes_per_client; /* of results that were not acknowledged; 0: half of the memory */
+    int64_t result_lease_ns;        /* how long a result waits */
+    int64_t receive_lease_ns;       /* how long a half-received session waits for its next chunk; 0: 60 s */
+    uint64_t inline_bytes;          /* results up to here travel inside a reply */
+    double speed_flops;             /* of one slot; 0: measure it */
+    bool background;                /* segments are cleaned by a thread */
+    uint64_t seed;
+    const struct clock *clock;    /* the transport's */
+    struct workers *workers;      /* borrowed; its `ended` is set here */
+    struct problem_set *problems; /* taken over, also when creating fails */
+};
+
+enum esp_status server_create(const struct server_options *options, struct server **server,
+                              struct esp_error *error);
+/* After its endpoint is closed and its workers are destroyed. NULL is nothing to do. */
+void server_destroy(struct server *server);
+
+/* What transport_serve() wants; `self` is the server. */
+extern const struct endpoint_ops server_ops;
+
+/* The endpoint is open: says hello to the parent, measures the speed. Takes the endpoint's lock. */
+void server_start(struct server *server, struct endpoint *endpoint);
+
+/* Solves these problems from now on; sessions that are there go on with theirs. Takes the set over. Takes the
+ * endpoint's lock. ESP_NO_MEMORY: all stays as it was. */
+enum esp_status server_set_problems(struct server *server, struct problem_set *problems,
+                                    struct esp_error *error);
+
+/* Takes no new sessions and tells the parent so; those that are there go on. Takes the endpoint's lock. */
+void server_drain(struct server *server);
+/* Says goodbye to the parent, and stops what is still there: computations are cancelled, who waits is told.
+ * Takes the endpoint's lock. */
+void server_leave(struct server *server);
+
+/* For tests, logs and draining: what there is now. Takes the endpoint's lock. */
+struct server_counts {
+    uint32_t waiting, receiving, queued, running, ended; /* sessions */
+    uint32_t clients, placements;
+    uint64_t memory_used, memory_total;
+    uint64_t completed, failed;
+    double speed_flops;
+    struct segments_counters segments;
+};
+void server_count(struct server *server, struct server_counts *counts);
+
+#endif

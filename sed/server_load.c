@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* A report of a small change waits for others; one that moves forecasts by a millisecond does not. */
+#define LEISURE_MS 100
+#define SOON_MS    5
+#define SOON_S     0.001
+/* A computation that takes longer than forecast: expected to go on for this part of what it has taken. */
+#define OVERDUE 0.1
+
+void server_load_changed(struct server *server, double seconds)
+{
+    membership_touch(server->membership, seconds >= SOON_S ? SOON_MS : LEISURE_MS);
+}
+
+/* ---- promises ---- */
+
+static void promise_key(uint64_t *key, const struct session_id *id)
+{
+    key[0] = id->client_high;
+    key[1] = id->client_low;
+    key[2] = id->sequence;
+}
+
+static struct promise *promise_find(struct server *server, const struct session_id *id)
+{
+    uint64_t key[3];
+    struct promise *promise;
+    promise_key(key, id);
+    HASH_FIND(hh, server->promises, key, sizeof key, promise);
+    return promise;
+}
+
+static void promise_drop(struct server *server, struct promise *promise)
+{
+    timers_cancel(&server->timers, &promise->lease);
+    HASH_DEL(server->promises, promise);
+    DL_DELETE(server->promise_line, promise);
+    server->n_promises--;
+    free(promise);
+}
+
+void server_drop_promises(struct server *server)
+{
+    while (server->promise_line)
+        promise_drop(server, server->promise_line);
+}
+
+static void lease_over(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct server *server = context;
+    struct promise *promise = (struct promise *)((char *)timer - offsetof(struct promise, lease));
+    (void)now_ns;
+    server_load_changed(server, promise->seconds);
+    promise_drop(server, promise);
+}
+
+static void mark(struct server *server, uint64_t master, uint64_t number)
+{
+    uint32_t i = 0;
+    if (master == 0)
+        return;
+    while (i < server->n_marks && server->marks[i].master != master)
+        i++;
+    if (i == server->n_marks) {
+        if (server->n_marks < SERVER_MOST_MARKS)
+            server->n_marks++;
+        else
+            i = server->next_mark++ % SERVER_MOST_MARKS; /* masters of the past make room */
+        server->marks[i] = (struct placement_mark){.master = master};
+    }
+    if (server->marks[i].number < number)
+        server->marks[i].number = number;
+}
+
+void server_promise_kept(struct server *server, const struct call_request *call)
+{
+    struct promise *promise = promise_find(server, &call->session);
+    if (promise)
+        promise_drop(server, promise);
+    mark(server, call->master, call->placement);
+}
+
+/* Whether the call of this session has been here before its placement was announced. */
+static bool has_called(struct server *server, const struct session_id *id)
+{
+    const struct client *client = client_find(&server->sessions, id->client_high, id->client_low);
+    return session_find(&server->sessions, id) || (client && id->sequence < client->floor);
+}
+
+static void promise_add(struct server *server, const struct placement *placement)
+{
+    struct promise *promise = promise_find(server, &placement->session);
+    if (promise)
+        promise_drop(server, promise);
+    if (server->n_promises >= SERVER_MOST_PLACEMENTS)
+        promise_drop(server, server->promise_line);
+    if (!(promise = calloc(1, sizeof *promise)))
+        return;
+    promise_key(promise->key, &placement->session);
+    promise->seconds = placement->seconds;
+    promise->lease.fire = lease_over;
+    promise->lease.context = server;
+    uint64_t lease_ms = placement->lease_ms < 3600000 ? placement->lease_ms : 3600000;
+    HASH_ADD(hh, server->promises, key, sizeof promise->key, promise);
+    if (!promise->hh.tbl) {
+        free(promise);
+        return;
+    }
+    DL_APPEND(server->promise_line, promise);
+    server->n_promises++;
+    if (timers_set(&server->timers, &promise->lease, server_now(server) + (int64_t)lease_ms * NS_PER_MS,
+                   NULL) != ESP_OK)
+        promise_drop(server, promise);
+}
+
+void server_on_place(struct server *server, const struct place *place)
+{
+    double seconds = 0;
+    for (uint32_t i = 0; i < place->n; i++) {
+        const struct placement *placement = &place->items[i];
+        if (strcmp(placement->server, server->name) != 0)
+            continue;
+        if (!has_called(server, &placement->session))
+            promise_add(server, placement);
+        mark(server, placement->master, placement->number);
+        seconds += placement->seconds;
+    }
+    server_load_changed(server, seconds);
+}
+
+/* ---- when slots will be free ---- */
+
+static double remaining_s(const struct session *session, int64_t now_ns)
+{
+    double taken_s = server_seconds(session->started_ns, now_ns);
+    double left_s = session->forecast_s - taken_s;
+    return left_s > 0 ? left_s : OVERDUE * taken_s;
+}
+
+/* All that is known: what runs, what waits in any way, what is promised. */
+static enum esp_status compute_load(const struct server *server, struct load *load, int64_t now_ns)
+{
+    double *free_in_s = calloc(server->options.slots, sizeof *free_in_s);
+    if (!free_in_s)
+        return ESP_NO_MEMORY;
+    for (uint32_t i = 0; i < server->options.slots; i++)
+        if (server->slots[i].session)
+            free_in_s[i] = remaining_s(server->slots[i].session, now_ns);
+    enum esp_status status = load_set(load, free_in_s, server->options.slots, now_ns);
+    free(free_in_s);
+    if (status != ESP_OK)
+        return status;
+    const struct session *session;
+    const struct promise *promise;
+    DL_FOREACH2(server->active, session, next_active)
+    {
+        if (session->state != SESSION_RUNNING)
+            load_place(load, session->forecast_s, now_ns);
+    }
+    DL_FOREACH(server->promise_line, promise)
+    load_place(load, promise->seconds, now_ns);
+    return ESP_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool fill_free_in(const struct server *server, struct arena *arena, struct node_record *record)
+{
+    struct load load = {0};
+    int64_t now_ns = server_now(server);
+    record->free_in_s = arena_alloc(arena, server->options.slots * sizeof *record->free_in_s);
+    if (!record->free_in_s || compute_load(server, &load, now_ns) != ESP_OK) {
+        load_release(&load);
+        return false;
+    }
+    for (uint32_t i = 0; i < load.slots; i++)
+        record->free_in_s[i] = load.free_at_ns[i] > now_ns ? (double)(load.free_at_ns[i] - now_ns) / 1e9 : 0;
+    record->n_free_in = load.slots;
+    qsort(record->free_in_s, record->n_free_in, sizeof *record->free_in_s, by_value);
+    load_release(&load);
+    return true;
+}
+
+/* ---- the record ---- */
+
+static struct node_record *make_record(const struct server *server, struct arena *arena)
+{
+    struct node_record *record = arena_alloc(arena, sizeof *record);
+    if (!record)
+        return NULL;
+    const char *parent = membership_parent_name(server->membership);
+    *record = (struct node_record){
+        .name = server->name,
+        .parent = parent ? parent : "",
+        .address = endpoint_address(server->endpoint),
+        .role = ROLE_SERVER,
+        .incarnation = server->incarnation,
+        .draining = server->draining,
+        .catalog = server->shelf->digest,
+        .speed_flops = server->speed.flops,
+        .slots = server->options.slots,
+        .threads = server->options.threads,
+        .queued = server->queue.length + server->waiting + server->receiving,
+        .running = server->running - (server->measurement.running ? 1 : 0),
+        .memory_total = server->admission.total,
+        .memory_free = server->admission.total - server->admission.used,
+        .completed = server->completed,
+        .failed = server->failed,
+        .marks = arena_memdup(arena, server->marks, server->n_marks * sizeof *server->marks),
+        .n_marks = server->n_marks,
+    };
+    if (!record->marks)
+        record->n_marks = 0;
+    return fill_free_in(server, arena, record) ? record : NULL;
+}
+
+void server_fill_report(void *self, bool complete, struct message *message)
+{
+    struct server *server = self;
+    (void)complete; /* there is only one record, and it is always told */
+    message->report.records = make_record(server, &message->arena);
+    message->report.n_records = message->report.records ? 1 : 0;
+}
+
+void server_on_tree(struct server *server, struct call *call, const struct tree *tree)
+{
+    if (tree->node[0] && strcmp(tree->node, server->name) != 0) {
+        call_reply(call, message_failure(MESSAGE_TREE_REPLY, ESP_NOT_FOUND,
+                                         "there is no node \"%s\" at or below server %s", tree->node,
+                                         server->name));
+        return;
+    }
+    struct message *reply = message_create(MESSAGE_TREE_REPLY);
+    if (reply) {
+        reply->tree_reply.records = make_record(server, &reply->arena);
+        reply->tree_reply.n_records = reply->tree_reply.records ? 1 : 0;
+    }
+    call_reply(call, reply);
+}
+
+/* ---- asked for an estimate ---- */
+
+static bool is_excluded(const struct server *server, const struct request *request)
+{
+    if (request->server[0] && strcmp(request->server, server->name) != 0)
+        return true;
+    for (uint32_t i = 0; i < request->n_excluded; i++)
+        if (strcmp(request->excluded[i], server->name) == 0)
+            return true;
+    return false;
+}
+
+static bool estimate(const struct server *server, const struct request *request,
+                     struct server_estimate *estimate)
+{
+    struct load load = {0};
+    int64_t now_ns = server_now(server);
+    if (server->draining || is_excluded(server, request) || request->memory_bytes > server->admission.total ||
+        !server_find_problem(server, request->problem, request->digest, NULL) ||
+        compute_load(server, &load, now_ns) != ESP_OK) {
+        load_release(&load);
+        return false;
+    }
+    *estimate = (struct server_estimate){.server = server->name,
+                                         .address = endpoint_address(server->endpoint),
+                                         .incarnation = server->incarnation,
+                                         .queue_s = load_wait_s(&load, now_ns)};
+    estimate->compute_s = estimate_compute_s(request->work_flop, server->speed.flops, &estimate->error_s);
+    load_release(&load);
+    return true;
+}
+
+void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask)
+{
+    const char *parent = membership_parent_name(server->membership);
+    if (!parent || strcmp(parent, envelope->from) != 0)
+        return; /* it would not know whom to send the answer to */
+    struct server_estimate own;
+    struct message message = {.kind = MESSAGE_ANSWER};
+    message.answer.id = ask->id;
+    message.answer.outcome.text = "";
+    message.answer.response.name = server->name;
+    if (estimate(server, &ask->request, &own)) {
+        message.answer.response.servers = &own;
+        message.answer.response.n_servers = message.answer.response.capable = 1;
+    }
+    endpoint_post(server->endpoint, membership_parent_address(server->membership),
+                  membership_parent_incarnation(server->membership), &message, NULL);
+}

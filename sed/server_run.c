@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server_state.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+#define RETRY_NS (5 * NS_PER_MS)
+
+/* ---- slots ---- */
+
+struct slot *server_take_slot(struct server *server, uint64_t *job_id)
+{
+    for (uint32_t i = 0; server->running < server->options.slots && i < server->options.slots; i++) {
+        struct slot *slot = &server->slots[i];
+        if (slot->job_id != 0)
+            continue;
+        *job_id = slot->job_id = ++server->last_job * CAP_SLOTS + i;
+        server->running++;
+        return slot;
+    }
+    return NULL;
+}
+
+void server_free_slot(struct server *server, struct slot *slot)
+{
+    *slot = (struct slot){0};
+    server->running--;
+}
+
+/* ---- starting ---- */
+
+static enum esp_status start(struct server *server, struct session *session, struct slot *slot,
+                             uint64_t job_id, struct esp_error *error)
+{
+    const struct problem *problem = session->problem;
+    if (problem->n_implementations == 0)
+        return error_set(error, ESP_INVALID, "%s: its description (%s:%u) names no implementation",
+                         problem->name, problem->file, problem->line);
+    session->job.id = job_id;
+    session->job.implementation = &problem->implementations[0];
+    enum esp_status status = server->workers->ops->start(server->workers, &session->job, error);
+    if (status == ESP_OK)
+        slot->session = session;
+    return status;
+}
+
+static void started(struct server *server, struct session *session)
+{
+    char text[SESSION_TEXT];
+    session->state = SESSION_RUNNING;
+    session->started_ns = server_now(server);
+    enum log_level level = session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
+    log_write(level, session_id_text(&session->id, text), "started: %s after %.3g s", session->problem->name,
+              server_seconds(session->arrived_ns, session->started_ns));
+    server_set_timer(server, session);
+}
+
+void server_dispatch(struct server *server)
+{
+    while (server->queue.length > 0 && server->retry_ns == 0) {
+        uint64_t job_id;
+        struct esp_error error;
+        struct slot *slot = server_take_slot(server, &job_id);
+        if (!slot)
+            return;
+        struct queue_entry *entry = queue_pop(&server->queue);
+        struct session *session = (struct session *)((char *)entry - offsetof(struct session, queued));
+        enum esp_status status = start(server, session, slot, job_id, &error);
+        if (status == ESP_OK) {
+            started(server, session);
+            continue;
+        }
+        server_free_slot(server, slot);
+        if (status == ESP_LIMIT) { /* a worker that died is being replaced */
+            queue_push_front(&server->queue, &session->client->turn, &session->queued);
+            server->retry_ns = server_now(server) + RETRY_NS;
+        } else {
+            server_end_session(server, session, SESSION_FAILED, &error);
+        }
+    }
+}
+
+/* ---- memory ---- */
+
+static bool has_results_in_segment(const struct session *session)
+{
+    for (uint32_t i = 0; i < session->problem->n_arguments; i++)
+        if (session->job.arguments[i].in_segment && session->arguments[i].kind != KIND_ABSENT &&
+            argument_is_output(&session->problem->arguments[i]))
+            return true;
+    return false;
+}
+
+static void give_segment(struct server *server, struct session *session)
+{
+    for (uint32_t i = 0; i < session->problem->n_arguments; i++)
+        if (session->job.arguments[i].in_segment)
+            session->job.arguments[i].data = NULL;
+    segments_give(server->segments, session->segment);
+    session->segment = NULL;
+}
+
+static void keep(struct session *session, uint64_t bytes)
+{
+    if (session->client) {
+        session->client->kept_bytes -= session->kept_bytes;
+        session->client->kept_bytes += bytes;
+    }
+    session->kept_bytes = bytes;
+}
+
+void server_settle_memory(struct server *server, struct session *session)
+{
+    if (session->moving > 0 || !session_has_ended(session))
+        return;
+    bool results = session->state == SESSION_DONE && session->client;
+    if (session->segment && !(results && has_results_in_segment(session)))
+        give_segment(server, session);
+    uint64_t bytes = 0;
+    if (results && session->segment)
+        bytes = session->memory.bytes;
+    else if (results)
+        for (uint32_t i = 0; i < session->problem->n_arguments; i++)
+            if (!session->job.arguments[i].in_segment && session->job.arguments[i].data)
+                bytes += session->job.arguments[i].bytes;
+    if (session->reserved && bytes < session->memory.bytes) {
+        admission_release(&server->admission, session->memory.bytes - bytes);
+        session->memory.bytes = bytes;
+    }
+    keep(session, session->reserved ? bytes : 0);
+    server_admit(server);
+}
+
+void server_release_session(struct server *server, struct session *session)
+{
+    timers_cancel(&server->timers, &session->timer);
+    if (session->segment)
+        give_segment(server, session);
+    if (session->reserved)
+        admission_release(&server->admission, session->memory.bytes);
+    struct shelf *shelf = session->shelf;
+    session_free(&server->sessions, session);
+    shelf_release(shelf);
+    server_admit(server);
+}
+
+/* ---- the end ---- */
+
+static void leave_state(struct server *server, struct session *session)
+{
+    switch (session->state) {
+    case SESSION_WAITING:
+        if (session->memory.waiting)
+            server->waiting--;
+        admission_leave(&server->admission, &session->memory);
+        server->stashed_bytes -= session->stash ? session->stash_bytes : 0;
+        free(session->stash);
+        session->stash = NULL;
+        break;
+    case SESSION_RECEIVING:
+        server->receiving--;
+        break;
+    case SESSION_QUEUED:
+        queue_remove(&server->queue, &session->queued);
+        break;
+    default:
+        break;
+    }
+}
+
+static void log_ended(const struct server *server, const struct session *session)
+{
+    char text[SESSION_TEXT];
+    session_id_text(&session->id, text);
+    (void)server;
+    double queue_s = server_seconds(session->ready_ns, session->started_ns);
+    if (session->state == SESSION_DONE)
+        log_write(LOG_NOTICE_LEVEL, text,
+                  "done: %s waited %.3g s, received %.3g s, queued %.3g s, "
+                  "computed %.3g s (forecast %.3g s)",
+                  session->problem->name, server_seconds(session->arrived_ns, session->admitted_ns),
+                  server_seconds(session->admitted_ns, session->ready_ns), queue_s, session->compute_s,
+                  session->forecast_s);
+    else
+        log_write(LOG_NOTICE_LEVEL, text, "%s: %s after %.3g s: %s", session_state_name(session->state),
+                  session->problem->name, server_seconds(session->arrived_ns, session->ended_ns),
+                  session->error.text);
+}
+
+void server_end_session(struct server *server, struct session *session, enum session_state state,
+                        const struct esp_error *error)
+{
+    leave_state(server, session);
+    session->state = state;
+    session->ended_ns = session->heard_ns = server_now(server);
+    session->error.status = error ? error->status : ESP_OK;
+    session->error.text[0] = 0;
+    if (error)
+        session->error = *error;
+    if (state == SESSION_DONE)
+        server->completed++;
+    else
+        server->failed++;
+    DL_DELETE2(server->active, session, prev_active, next_active);
+    log_ended(server, session);
+    server_load_changed(server, session->forecast_s);
+    server_session_changed(server, session);
+    server_settle_memory(server, session);
+    if (session->client)
+        server_set_timer(server, session);
+}
+
+static const char *session_name(const struct session *session)
+{
+    return session->problem->name;
+}
+
+static void end_stopped(struct server *server, struct session *session, enum esp_status why)
+{
+    struct esp_error error;
+    double after_s = server_seconds(session->arrived_ns, server_now(server));
+    if (why == ESP_TIMEOUT)
+        error_set(&error, why, "%s: the deadline passed after %.3g s, %s", session_name(session), after_s,
+                  session->state == SESSION_RUNNING     ? "its computation was stopped"
+                  : session->state == SESSION_WAITING   ? "waiting for memory"
+                  : session->state == SESSION_RECEIVING ? "receiving its arguments"
+                                                        : "waiting in the queue");
+    else
+        error_set(&error, why, "%s: cancelled after %.3g s", session_name(session), after_s);
+    server_end_session(server, session, why == ESP_TIMEOUT ? SESSION_FAILED : SESSION_CANCELLED, &error);
+}
+
+void server_stop_session(struct server *server, struct session *session, enum esp_status why)
+{
+    if (session->state != SESSION_RUNNING) {
+        end_stopped(server, session, why);
+        return;
+    }
+    if (session->stopping != ESP_OK)
+        return;
+    session->stopping = why;
+    server->workers->ops->cancel(server->workers, session->job.id);
+}
+
+void server_forget_session(struct server *server, struct session *session)
+{
+    server_dismiss_waiters(server, session);
+    if (session->state == SESSION_RUNNING)
+        server_stop_session(server, session, ESP_CANCELLED);
+    else if (!session_has_ended(session))
+        end_stopped(server, session, ESP_CANCELLED);
+    timers_cancel(&server->timers, &session->timer);
+    keep(session, 0);
+    session_detach(&server->sessions, session);
+    if (session_has_ended(session) && session->moving == 0)
+        server_release_session(server, session);
+}
+
+/* ---- what workers report ---- */
+
+static void job_ended(struct server *server, struct session *session, const struct job_end *end)
+{
+    session->compute_s = end->compute_s;
+    if (end->error.status == ESP_OK && speed_observe(&server->speed, session->work_flop, end->compute_s))
+        server_load_changed(server, 1);
+    if (session->stopping != ESP_OK)
+        end_stopped(server, session, session->stopping);
+    else if (end->error.status == ESP_OK)
+        server_end_session(server, session, SESSION_DONE, NULL);
+    else
+        server_end_session(server, session,
+                           end->error.status == ESP_CANCELLED ? SESSION_CANCELLED : SESSION_FAILED,
+                           &end->error);
+    if (!session->client && session->moving == 0)
+        server_release_session(server, session);
+}
+
+void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end)
+{
+    struct server *server = arg;
+    endpoint_enter(server->endpoint);
+    struct slot *slot = &server->slots[job_id % CAP_SLOTS % server->options.slots];
+    if (slot->job_id == job_id) {
+        struct session *session = slot->session;
+        server_free_slot(server, slot);
+        server->retry_ns = 0; /* a worker is free */
+        if (session)
+            job_ended(server, session, end);
+        else
+            server_measure_ended(server, end);
+        server_dispatch(server);
+        server_measure_step(server);
+    }
+    endpoint_leave(server->endpoint);
+}
+
+/* ---- deadlines and leases ---- */
+
+static void drop_result(struct server *server, struct session *session)
+{
+    char text[SESSION_TEXT];
+    double lease_s = (double)server->options.result_lease_ns / 1e9;
+    session->dropped = true;
+    if (session->state == SESSION_DONE) {
+        session->state = SESSION_FAILED;
+        error_set(&session->error, ESP_TIMEOUT, "%s: its result waited %.3g s for its client and was dropped",
+                  session->problem->name, lease_s);
+        log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text), "%s", session->error.text);
+    }
+    server_settle_memory(server, session);
+}
+
+static int64_t next_due(const struct server *server, const struct session *session)
+{
+    const struct server_options *options = &server->options;
+    if (session_has_ended(session)) {
+        /* A dropped session is remembered until its client must be taken for dead: if it came again with the
+         * same call, that must not be executed once more. */
+        int64_t heard = session->dropped && session->client->seen_ns > session->heard_ns
+                            ? session->client->seen_ns
+                            : session->heard_ns;
+        return heard + options->result_lease_ns;
+    }
+    int64_t due = session->deadline_ns;
+    if (session->state == SESSION_RECEIVING && session->heard_ns + options->receive_lease_ns < due)
+        due = session->heard_ns + options->receive_lease_ns;
+    return due;
+}
+
+static void ended_timer(struct server *server, struct session *session)
+{
+    if (session->dropped) {
+        server_forget_session(server, session);
+        return;
+    }
+    drop_result(server, session);
+    session->heard_ns = server_now(server);
+    server_set_timer(server, session);
+}
+
+static void active_timer(struct server *server, struct session *session, int64_t now_ns)
+{
+    if (now_ns >= session->deadline_ns) {
+        server_stop_session(server, session, ESP_TIMEOUT);
+        return;
+    }
+    struct esp_error error;
+    error_set(&error, ESP_TIMEOUT, "%s: no more of its arguments came for %.3g s", session->problem->name,
+              (double)server->options.receive_lease_ns / 1e9);
+    server_end_session(server, session, SESSION_FAILED, &error);
+}
+
+static void on_timer(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct server *server = context;
+    struct session *session = (struct session *)((char *)timer - offsetof(struct session, timer));
+    if (now_ns < next_due(server, session))
+        server_set_timer(server, session); /* something was heard meanwhile */
+    else if (session_has_ended(session))
+        ended_timer(server, session);
+    else
+        active_timer(server, session, now_ns);
+}
+
+void server_set_timer(struct server *server, struct session *session)
+{
+    if (!session->client)
+        return;
+    session->timer.fire = on_timer;
+    session->timer.context = server;
+    int64_t due = next_due(server, session);
+    if (due == CLOCK_NEVER)
+        timers_cancel(&server->timers, &session->timer);
+    else
+        timers_set(&server->timers, &session->timer, due, NULL);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the server daemon share (see sed/server.h). All under the endpoint's lock, but for what
+ * says otherwise.
+ */
+#ifndef SED_SERVER_STATE_H
+#define SED_SERVER_STATE_H
+
+#include "core/estimate.h"
+#include "core/membership.h"
+#include "sed/admission.h"
+#include "sed/queue.h"
+#include "sed/server.h"
+#include "sed/session.h"
+#include "sed/speed.h"
+#include "util/log.h"
+#include "util/timer.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+/* Sessions of all clients together: bounds what small ones take beside the memory that is counted. */
+#define SERVER_MOST_SESSIONS 100000
+/* Copies of inline values that sessions hold while they wait for memory, all together. */
+#define SERVER_MOST_STASHED    (64u << 20)
+#define SERVER_MOST_PLACEMENTS 10000
+#define SERVER_MOST_MARKS      64
+
+/* One set of problem descriptions, used by the server while it is the present one and by sessions. */
+struct shelf {
+    struct problem_set *set;
+    uint64_t digest;
+    struct catalog_entry *entries;
+    uint32_t n_entries;
+    uint32_t users;
+};
+
+/* A call, run or await that has not been answered yet. */
+struct waiter {
+    struct server *server;
+    struct call *call;
+    struct session *session; /* call, run */
+    struct client *client;   /* await */
+    struct timer patience;
+    /* For the thread that brought the call, which reads them without the lock: */
+    _Atomic uint64_t job_id;
+    _Atomic int64_t until_ns;
+    struct waiter *prev, *next; /* of the session, or the free list */
+};
+
+struct slot {
+    struct session *session; /* NULL: free, or the measurement's */
+    uint64_t job_id;         /* 0: free */
+};
+
+/* A session that an agent promised to this server and that has not called yet. */
+struct promise {
+    uint64_t key[3]; /* client, sequence */
+    double seconds;
+    struct timer lease;
+    struct promise *prev, *next; /* in the order of arrival */
+    UT_hash_handle hh;
+};
+
+/* How the measurement of the speed stands (sed/server_measure.c). */
+struct measurement {
+    bool wanted;  /* there is more to measure */
+    bool running; /* a job of it is */
+    bool again;   /* the first window is over */
+    struct call_plan *plan;
+    struct job job;
+    struct job_argument arguments[PROBLEM_MAX_ARGUMENTS];
+    int32_t sizes[3];
+    struct shelf *shelf;
+    struct segment *segment;
+    unsigned jobs;    /* so far in this window */
+    double seconds;   /* they took */
+    int64_t begun_ns; /* the present one */
+    int64_t due_ns;   /* the next window */
+};
+
+struct server {
+    char *name;
+    uint64_t incarnation;
+    struct server_options options;
+    const struct clock *clock;
+    struct endpoint *endpoint;
+    struct workers *workers;
+    struct membership *membership;
+    struct shelf *shelf;
+
+    struct sessions sessions;
+    struct session *active; /* that have not ended */
+    struct queue queue;
+    struct admission admission;
+    struct segments *segments;
+    uint64_t stashed_bytes;
+    uint32_t receiving, waiting;
+
+    struct slot *slots;
+    uint32_t running; /* slots in use, the measurement's included */
+    uint64_t last_job;
+    int64_t retry_ns; /* no worker was ready: try again */
+
+    struct waiter *free_waiters;
+    struct timers timers;
+    int64_t clients_due_ns;
+
+    struct promise *promises;     /* by session */
+    struct promise *promise_line; /* in the order of arrival */
+    uint32_t n_promises;
+    struct placement_mark marks[SERVER_MOST_MARKS];
+    uint32_t n_marks, next_mark;
+
+    struct speed speed;
+    struct measurement measurement;
+    uint64_t completed, failed;
+    bool draining;
+};
+
+static inline int64_t server_now(const struct server *server)
+{
+    return clock_now_ns(server->clock);
+}
+
+static inline double server_seconds(int64_t from_ns, int64_t to_ns)
+{
+    return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+}
+
+/* ---- server_call.c ---- */
+void server_on_call(struct server *server, struct call *call, const struct message *request);
+void server_on_run(struct server *server, struct call *call, const struct message *request);
+void server_on_cancel(struct server *server, struct call *call, const struct message *request);
+/* The session with that id, if the secret is right; else NULL and why. */
+struct session *server_find_session(struct server *server, const struct session_id *id,
+                                    struct esp_error *error);
+/* Forgets what the client has acknowledged. */
+void server_acknowledge(struct server *server, struct client *client, uint64_t floor);
+/* Memory was given back: lets in who waits for it. */
+void server_admit(struct server *server);
+/* Chunks have stopped moving, or `run` came: queues the session when all is there. */
+enum esp_status server_make_ready(struct server *server, struct session *session, struct esp_error *error);
+
+/* ---- server_run.c ---- */
+/* Starts what can start. */
+void server_dispatch(struct server *server);
+/* The session ends (it is not running any more): outcome, log, memory, who waits. */
+void server_end_session(struct server *server, struct session *session, enum session_state state,
+                        const struct esp_error *error);
+/* Makes it end, at once or when its worker is dead: with ESP_CANCELLED or ESP_TIMEOUT. */
+void server_stop_session(struct server *server, struct session *session, enum esp_status why);
+/* The client wants nothing more of it. */
+void server_forget_session(struct server *server, struct session *session);
+/* Nothing moves in its memory any more: gives back what is not needed. */
+void server_settle_memory(struct server *server, struct session *session);
+/* A forgotten session whose memory nobody uses any more. */
+void server_release_session(struct server *server, struct session *session);
+/* The workers' report. Takes the lock. */
+void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end);
+/* Sets the session's timer to what is next. */
+void server_set_timer(struct server *server, struct session *session);
+/* Takes a free slot for a job; NULL when there is none. */
+struct slot *server_take_slot(struct server *server, uint64_t *job_id);
+void server_free_slot(struct server *server, struct slot *slot);
+
+/* ---- server_await.c ---- */
+/* The call waits for news of the session, at most so long; answers at once when there are some. */
+void server_wait_for(struct server *server, struct session *session, struct call *call, uint64_t patience_ms);
+void server_on_await(struct server *server, struct call *call, const struct message *request);
+/* The session came to receiving, or ended: tells who waits. */
+void server_session_changed(struct server *server, struct session *session);
+/* Those who wait for it are told that there is no such session (any more). */
+void server_dismiss_waiters(struct server *server, struct session *session);
+void server_abandoned(struct server *server, struct call *call);
+
+/* ---- server_chunk.c ---- */
+void server_on_chunk(void *self, const struct message *header, bool write, struct chunk_area *area);
+void server_on_chunk_done(void *self, const struct message *header, bool write, struct chunk_area *area,
+                          bool complete);
+
+/* ---- server_load.c ---- */
+/* A call came: its promise is fulfilled. */
+void server_promise_kept(struct server *server, const struct call_request *call);
+void server_on_place(struct server *server, const struct place *place);
+void server_drop_promises(struct server *server);
+void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask);
+void server_on_tree(struct server *server, struct call *call, const struct tree *tree);
+void server_fill_report(void *self, bool complete, struct message *message);
+/* The load changed by about so many seconds of computation: tells the parent, soon or at leisure. */
+void server_load_changed(struct server *server, double seconds);
+
+/* ---- server_problems.c ---- */
+struct shelf *shelf_create(struct problem_set *set, struct esp_error *error);
+void shelf_release(struct shelf *shelf); /* NULL is nothing to do */
+void server_on_want(struct server *server, const struct want *want);
+void server_on_describe(struct server *server, struct call *call, const struct describe *describe);
+void server_on_list(struct server *server, struct call *call, const struct list *list);
+/* The problem as that client means it, else why not. */
+const struct problem *server_find_problem(const struct server *server, const char *name, uint64_t digest,
+                                          struct esp_error *error);
+
+/* ---- server_measure.c ---- */
+void server_measure_begin(struct server *server);
+/* Goes on with it when a slot is free and nobody waits for one. */
+void server_measure_step(struct server *server);
+void server_measure_ended(struct server *server, const struct job_end *end);
+void server_measure_release(struct server *server);
+
+#endif

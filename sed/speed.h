@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The measured speed of one slot, in flop/s, as forecasts use it: measured once at the start, then refined by
+ * what calls really take.
+ *
+ * At the start a kernel is timed by the wall clock over a window that is long against the periods in which
+ * the system hands out processor time (100 ms for a CPU quota), so that a throttled server reports what it
+ * really gets. While running, the speed is the median of the latest observations: a single call that met a
+ * page fault storm, a routine that is bound by memory, or a neighbour's burst does not move it.
+ *
+ * One thread at a time.
+ */
+#ifndef SED_SPEED_H
+#define SED_SPEED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define SPEED_OBSERVATIONS 15
+#define SPEED_LEAST_S      0.010 /* calls shorter than this say more about overheads than about speed */
+#define SPEED_LEAST_FLOP   1e6
+
+struct speed {
+    double flops;    /* what forecasts use; 0: not known yet */
+    double measured; /* at the start */
+    double observed[SPEED_OBSERVATIONS];
+    uint32_t n, next;
+};
+
+/* The result of the measurement at the start (or from the configuration of a test). */
+void speed_measured(struct speed *speed, double flops);
+
+/* A call took that long inside the routine. Returns whether the speed changed by more than 10 % of what it
+ * was (worth telling the agents at once). */
+bool speed_observe(struct speed *speed, double work_flop, double seconds);
+
+/* A loop of multiplications and additions, timed for about `seconds`: a lower bound for servers that have no
+ * problem to measure with. Blocks; before serving. */
+double speed_of_plain_loop(double seconds);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+#include "sed/admission.h"
+
+static void what_fits_is_reserved_at_once(void **state)
+{
+    (void)state;
+    struct admission admission;
+    struct admission_entry x = {0}, y = {0};
+    admission_init(&admission, 100);
+    assert_int_equal(admission_request(&admission, &x, 60), ADMISSION_GRANTED);
+    assert_int_equal(admission_request(&admission, &y, 40), ADMISSION_GRANTED);
+    assert_int_equal(admission.used, 100);
+    admission_release(&admission, 60);
+    assert_int_equal(admission.used, 40);
+}
+
+static void what_can_never_fit_is_refused_and_changes_nothing(void **state)
+{
+    (void)state;
+    struct admission admission;
+    struct admission_entry x = {0};
+    admission_init(&admission, 100);
+    assert_int_equal(admission_request(&admission, &x, 101), ADMISSION_NEVER);
+    assert_int_equal(admission_request(&admission, &x, UINT64_MAX), ADMISSION_NEVER);
+    assert_int_equal(admission.used, 0);
+    assert_int_equal(admission.waiting, 0);
+}
+
+static void what_waits_holds_nothing_and_comes_in_order(void **state)
+{
+    (void)state;
+    struct admission admission;
+    struct admission_entry x = {0}, y = {0}, z = {0};
+    admission_init(&admission, 100);
+    admission_request(&admission, &x, 100);
+    assert_int_equal(admission_request(&admission, &y, 50), ADMISSION_WAITS);
+    assert_int_equal(admission_request(&admission, &z, 50), ADMISSION_WAITS);
+    assert_int_equal(admission.used, 100);
+    assert_int_equal(admission_ahead(&admission, &z), 1);
+    assert_null(admission_next(&admission));
+    admission_release(&admission, 100);
+    assert_ptr_equal(admission_next(&admission), &y);
+    assert_ptr_equal(admission_next(&admission), &z);
+    assert_null(admission_next(&admission));
+    assert_int_equal(admission.used, 100);
+}
+
+static void later_ones_that_fit_go_before_a_large_one(void **state)
+{
+    (void)state;
+    struct admission admission;
+    struct admission_entry x = {0}, large = {0}, small = {0};
+    admission_init(&admission, 100);
+    admission_request(&admission, &x, 50);
+    assert_int_equal(admission_request(&admission, &large, 80), ADMISSION_WAITS);
+    assert_int_equal(admission_request(&admission, &small, 30), ADMISSION_GRANTED);
+}
+
+/* Small sessions arrive without end, two always held; the large one gets in all the same. */
+static void a_large_one_is_not_starved(void **state)
+{
+    (void)state;
+    struct admission admission;
+    struct admission_entry held[2] = {{0}}, large = {0};
+    admission_init(&admission, 100);
+    admission_request(&admission, &held[0], 30);
+    admission_request(&admission, &held[1], 30);
+    assert_int_equal(admission_request(&admission, &large, 90), ADMISSION_WAITS);
+    unsigned overtaken = 0;
+    bool in = false, holds[2] = {true, true};
+    for (int round = 0; round < 100 && !in; round++) {
+        int i = round % 2;
+        if (holds[i])
+            admission_release(&admission, 30);
+        struct admission_entry *next = admission_next(&admission);
+        in = next == &large;
+        if (in)
+            break;
+        assert_null(next);
+        holds[i] = false;
+        struct admission_entry probe = {0};
+        if (admission_request(&admission, &probe, 30) == ADMISSION_GRANTED) {
+            holds[i] = true;
+            overtaken++;
+        } else {
+            admission_leave(&admission, &probe);
+        }
+    }
+    assert_true(in);
+    assert_int_equal(overtaken, 3); /* 90 of 100 bytes; a fourth would have made 120 */
+}
+
+static void leaving_the_line_lets_others_through(void **state)
+{
+    (void)state;
+    struct admission admission;
+    struct admission_entry x = {0}, large = {0}, y = {0};
+    admission_init(&admission, 100);
+    admission_request(&admission, &x, 50);
+    admission_request(&admission, &large, 100);
+    admission.overtaken = 100; /* nobody may pass any more */
+    assert_int_equal(admission_request(&admission, &y, 10), ADMISSION_WAITS);
+    assert_null(admission_next(&admission));
+    admission_leave(&admission, &large);
+    admission_leave(&admission, &large);
+    assert_ptr_equal(admission_next(&admission), &y);
+    assert_int_equal(admission.waiting, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_fits_is_reserved_at_once),
+        cmocka_unit_test(what_can_never_fit_is_refused_and_changes_nothing),
+        cmocka_unit_test(what_waits_holds_nothing_and_comes_in_order),
+        cmocka_unit_test(later_ones_that_fit_go_before_a_large_one),
+        cmocka_unit_test(a_large_one_is_not_starved),
+        cmocka_unit_test(leaving_the_line_lets_others_through),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
