@@ -13,6 +13,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -226,6 +227,8 @@ static void tidy_up(struct worker *worker)
     faults_renew();
     fesetenv(FE_DFL_ENV);
     umask(077);
+    __fpurge(stdout); /* what a full pipe did not take is not the next routine's */
+    clearerr(stdout);
     if (!descriptors_are_whole(worker) || fchdir(FD_FOLDER) != 0)
         _exit(0);
 }

@@ -19,9 +19,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#define SPIN_NS   10000
-#define RETRY_NS  (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
-#define MAX_TRIES 3                 /* workers that may die before they begin a job */
+#define SPIN_NS  10000
+#define RETRY_NS (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
 
 int64_t pool_now_ns(void)
 {
@@ -101,9 +100,9 @@ static enum esp_status make_worker(struct pool *pool, struct esp_error *error)
     return ESP_OK;
 }
 
-void pool_refill(struct pool *pool)
+void pool_refill(struct pool *pool, bool urgent)
 {
-    if (atomic_load(&pool->stopping) || pool_now_ns() < pool->retry_ns)
+    if (atomic_load(&pool->stopping) || (pool_now_ns() < pool->retry_ns && !urgent))
         return;
     bool fine = pool->spawner >= 0 || link_start(pool, NULL) == ESP_OK;
     while (fine && pool->alive < pool->options.slots + pool->options.spares)
@@ -119,7 +118,7 @@ static void doom(struct pool *pool, struct worker *worker)
     pool->alive--;
     if (!worker->dead)
         link_kill(pool, worker->id);
-    pool_refill(pool);
+    pool_refill(pool, false);
 }
 
 /* ---- starting a job ---- */
@@ -185,11 +184,11 @@ static enum esp_status assign(struct pool *pool, const struct job *job, unsigned
 {
     for (;;) {
         if (!pool->idle)
-            pool_refill(pool);
+            pool_refill(pool, true);
         struct worker *worker = take_idle(pool);
         if (!worker)
-            return error_set(error, ESP_LIMIT, "no worker is free: all %u are busy or could not be started",
-                             pool->options.slots + pool->options.spares);
+            return error_set(error, ESP_LIMIT, "no worker is free: %u of %u could be started, all are busy",
+                             pool->alive, pool->options.slots + pool->options.spares);
         enum esp_status status = handoff_write(worker->ring, job, &worker->handoff, error);
         if (status != ESP_OK) {
             DL_PREPEND(pool->idle, worker);
@@ -247,7 +246,6 @@ static void end_job(struct pool *pool, struct worker *worker)
 static void go_idle(struct pool *pool, struct worker *worker)
 {
     worker->state = WORKER_IDLE;
-    worker->has_worked = true;
     DL_PREPEND(pool->idle, worker);
 }
 
@@ -312,7 +310,7 @@ static bool try_another(struct pool *pool, struct worker *worker, struct job_end
 {
     *end = (struct job_end){.error = {.status = ESP_SYSTEM}};
     bool begun = atomic_load(&worker->ring->taken) == atomic_load(&worker->ring->request);
-    if (begun || worker->verdict != ESP_OK || worker->tries >= MAX_TRIES)
+    if (begun || worker->verdict != ESP_OK || worker->tries > pool->options.slots + pool->options.spares)
         return false;
     struct job job = worker->handoff.job;
     return assign(pool, &job, worker->tries + 1, &end->error) == ESP_OK;
@@ -352,8 +350,8 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
     pthread_mutex_lock(&pool->lock);
     worker->dead = true;
     worker->wait_status = wait_status;
-    pool->died++;
-    if (!worker->has_worked && worker->state == WORKER_IDLE)
+    pool->died += worker->pid != 0;
+    if (worker->state == WORKER_IDLE && !atomic_load(&worker->ring->ready)) /* at birth: not at once again */
         pool->retry_ns = pool_now_ns() + RETRY_NS;
     uint64_t job_id = worker->job_id;
     if (worker->state == WORKER_IDLE) {

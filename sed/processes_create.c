@@ -119,7 +119,7 @@ static enum esp_status start_all(struct pool *pool, struct esp_error *error)
     /* From now on it is known: a later spawner learns it from its own checks. */
     pool->options.problems = NULL;
     pthread_mutex_lock(&pool->lock);
-    pool_refill(pool);
+    pool_refill(pool, false);
     bool made = pool->alive > 0;
     pthread_mutex_unlock(&pool->lock);
     if (!made)

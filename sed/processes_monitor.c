@@ -249,7 +249,7 @@ static int64_t enforce_limits(struct pool *pool)
     if (pool->by_job && now + SWEEP_NS < next)
         next = now + SWEEP_NS;
     if (pool->alive < pool->options.slots + pool->options.spares) {
-        pool_refill(pool);
+        pool_refill(pool, false);
         if (pool->retry_ns > now && pool->retry_ns < next)
             next = pool->retry_ns;
     }

@@ -46,7 +46,6 @@ struct worker {
     bool dead;       /* the spawner said so, or that it was never born */
     int wait_status; /* of a dead one */
     uint32_t users;  /* threads that look at it without the lock: it is freed by the last */
-    bool has_worked; /* finished a job: not one of those that die at birth */
     struct ring *ring;
     int socket, output;
     /* the job */
@@ -108,8 +107,8 @@ void pool_collect(struct pool *pool, struct worker *worker);
 void pool_buried(struct pool *pool, struct worker *worker, int wait_status, const char *why);
 /* A worker was born. Without the lock. */
 void pool_born(struct pool *pool, uint32_t id, int32_t pid);
-/* Makes the workers that are missing, unless that failed a moment ago. With the lock. */
-void pool_refill(struct pool *pool);
+/* Makes the workers that are missing; when that failed a moment ago only if it is urgent. With the lock. */
+void pool_refill(struct pool *pool, bool urgent);
 /* Lets go of a worker that was used without the lock. With the lock. */
 void pool_release(struct pool *pool, struct worker *worker);
 /* All of them, when no thread uses them any more. */

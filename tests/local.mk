@@ -96,3 +96,7 @@ tests_unit_test_ranges_LDADD = $(SERVER_LIBS)
 tests_unit_test_segment_LDADD = $(SERVER_LIBS)
 unit_tests += tests/unit/test_speed
 tests_unit_test_speed_LDADD = $(SERVER_LIBS)
+unit_tests += tests/unit/test_worker_faults
+tests_unit_test_worker_faults_LDADD = $(WORKER_LIBS)
+unit_tests += tests/unit/test_invoke
+tests_unit_test_invoke_LDADD = sed/libinvoke.la sed/libworkers.la $(UNIT_LIBS) $(FFI_LIBS)

@@ -127,6 +127,12 @@ ROUTINE void spin_for_ever(int n)
             i = 0;
 }
 
+ROUTINE void fill_for_ever(int n, double *x)
+{
+    for (int i = 0;; i = (i + 1) % n)
+        ((volatile double *)x)[i] = i;
+}
+
 /* A child of the routine's own that would live for a minute. */
 ROUTINE void leave_a_child(int n, int *pid)
 {
