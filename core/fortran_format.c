@@ -102,23 +102,26 @@ enum esp_status field_integer(struct field_reader *reader, int64_t *value, struc
     return status;
 }
 
-/* Fortran ignores blanks inside a number, puts the point where the format says when there is none, and
- * applies P only when there is no exponent. */
+/* Fortran ignores blanks inside a number, may leave the letter out before the exponent's sign, puts the point
+ * where the format says when there is none, and applies P only when there is no exponent. */
 enum esp_status field_real(struct field_reader *reader, double *value, struct esp_error *error)
 {
     struct span field;
     enum esp_status status = next_field(reader, &field, error);
     if (status != ESP_OK)
         return status;
-    char packed[MATRIX_MAX_NUMBER];
+    char packed[MATRIX_MAX_NUMBER + 1];
     struct span number = {packed, 0};
     bool point = false, exponent = false;
     for (size_t i = 0; i < field.length; i++) {
         char c = field.text[i];
+        bool is_letter = memchr("eEdDqQ", c, 6) != NULL;
         if (c == ' ')
             continue;
+        if (number.length && !exponent && (c == '+' || c == '-'))
+            packed[number.length++] = 'e';
+        exponent = exponent || is_letter || (number.length && (c == '+' || c == '-'));
         point = point || c == '.';
-        exponent = exponent || (number.length && (c == '+' || c == '-')) || (c && strchr("eEdDqQ", c));
         packed[number.length++] = c;
     }
     int shift = (point ? 0 : -(int)reader->format->decimals) - (exponent ? 0 : reader->format->scale);

@@ -206,13 +206,10 @@ enum number_verdict span_real(struct span span, int shift, double *value)
     int64_t exponent = 0;
     struct span tail = {span.text + length, span.length - length};
     if (tail.length) {
-        /* Fortran also writes D, and leaves the letter out before a sign: 1.5-120. */
-        if (memchr("eEdDqQ", tail.text[0], 6)) {
-            tail.text++;
-            tail.length--;
-        } else if (tail.text[0] != '-' && tail.text[0] != '+') {
+        if (!memchr("eEdDqQ", tail.text[0], 6))
             return NUMBER_MALFORMED;
-        }
+        tail.text++;
+        tail.length--;
         if (!span_integer(tail, &exponent))
             return NUMBER_MALFORMED;
     }

@@ -54,7 +54,7 @@ bool span_integer(struct span span, int64_t *value);
 
 enum number_verdict { NUMBER_GOOD, NUMBER_MALFORMED, NUMBER_TOO_LARGE };
 
-/* A decimal number as C and Fortran write it: 1.5, .5e-3, 1.5D+03, 1.5+003, nan, inf. The value is
+/* A decimal number as C and Fortran write it: 1.5, .5e-3, 1.5D+03, nan, inf. The value is
  * multiplied by 10^shift before it is rounded, once. */
 enum number_verdict span_real(struct span span, int shift, double *value);
 

@@ -183,6 +183,8 @@ static void market_mistakes_are_named(void **state)
             "m:3: integer '9007199254740993' does not fit a double exactly");
     refuses("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1e999\n",
             "m:3: '1e999' is beyond the range of a double");
+    refuses("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1+2\n",
+            "m:3: expected a real number, found '1+2'"); /* Fortran's 100 only where a format says so */
     refuses("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 0x10\n",
             "m:3: expected a real number, found '0x10'");
     refuses("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1 7\n",
