@@ -59,7 +59,7 @@ static enum esp_status find_program(const char *program, char *path, size_t size
 /* In the child. Only what may be called after fork(). */
 static void become_daemon(const struct launch *launch, const char *path, int log, int failure)
 {
-    char *arguments[] = {(char *)launch->program, (char *)"--config", (char *)launch->config, NULL};
+    char *arguments[] = {(char *)launch->program, (char *)"--foreground", (char *)launch->config, NULL};
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -149,8 +149,7 @@ bool launch_ready(struct launch *launch)
     if (!stream)
         return false;
     char line[sizeof launch->address];
-    /* a whole line: the daemon may be about to write it */
-    if (fgets(line, sizeof line, stream) && strchr(line, '\n')) {
+    if (fgets(line, sizeof line, stream)) { /* the file appears whole */
         line[strcspn(line, "\r\n")] = 0;
         snprintf(launch->address, sizeof launch->address, "%s", line);
     }

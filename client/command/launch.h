@@ -19,8 +19,8 @@ struct launch {
     char address[256]; /* "" until it is known */
 };
 
-/* Starts the program with --config, its output going to the log; records it. ESP_NOT_FOUND when the program
- * is nowhere (beside this command, in the installed places, on the PATH), ESP_SYSTEM. */
+/* Starts the program in the foreground with its file, its output going to the log; records it. ESP_NOT_FOUND
+ * when the program is nowhere (beside this command, in the installed places, on the PATH), ESP_SYSTEM. */
 enum esp_status launch_start(const struct platform_state *state, struct launch *launch,
                              struct esp_error *error);
 
