@@ -6,5 +6,5 @@ EXTRA_DIST += etc/packages.debian quickstart bootstrap README.md ARCHITECTURE.md
 # How programs find the library; how the library is linked (client/local.mk): its version in libtool's
 # current:revision:age, and its exported names.
 pkgconfig_DATA = etc/espalier.pc
-ESP_LIBRARY_LDFLAGS = -version-info 0:0:0 -Wl,--version-script=$(top_srcdir)/client/libespalier.map
+esp_library_flags = -version-info 0:0:0 -Wl,--version-script=$(top_srcdir)/client/libespalier.map
 EXTRA_DIST += client/libespalier.map

@@ -17,6 +17,7 @@
 
 #include "services/settings.h"
 #include "util/error.h"
+#include "util/log.h"
 #include <stdbool.h>
 
 struct daemon_arguments {

@@ -3,4 +3,4 @@
 noinst_LTLIBRARIES += services/libservices.la
 services_libservices_la_SOURCES = services/settings.c services/settings.h services/settings_tables.c services/settings_tables.h
 services_libservices_la_LIBADD = core/libcore.la
-services_libservices_la_SOURCES += services/daemon.h
+services_libservices_la_SOURCES += services/daemon.c services/daemon.h

@@ -100,3 +100,5 @@ unit_tests += tests/unit/test_worker_faults
 tests_unit_test_worker_faults_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_invoke
 tests_unit_test_invoke_LDADD = sed/libinvoke.la sed/libworkers.la $(UNIT_LIBS) $(FFI_LIBS)
+unit_tests += tests/unit/test_daemon
+tests_unit_test_daemon_LDADD = services/libservices.la $(UNIT_LIBS)

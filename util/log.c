@@ -133,12 +133,16 @@ enum esp_status log_open(const struct log_options *options, struct esp_error *er
             return ESP_SYSTEM;
         }
     }
-    log_close();
     pthread_mutex_lock(&lock);
     snprintf(node, sizeof node, "%s", options->node ? options->node : "-");
+    int old = descriptor;
+    char *old_path = path;
     path = copy;
     descriptor = fd;
     pthread_mutex_unlock(&lock);
+    if (old != STDERR_FILENO)
+        close(old);
+    free(old_path);
     atomic_store(&threshold, (int)options->level);
     return ESP_OK;
 }
@@ -169,4 +173,12 @@ void log_close(void)
     free(path);
     path = NULL;
     pthread_mutex_unlock(&lock);
+}
+
+bool log_is_file(void)
+{
+    pthread_mutex_lock(&lock);
+    bool is_file = descriptor != STDERR_FILENO;
+    pthread_mutex_unlock(&lock);
+    return is_file;
 }

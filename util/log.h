@@ -7,6 +7,7 @@
 #define UTIL_LOG_H
 
 #include "util/error.h"
+#include <stdbool.h>
 
 enum log_level { LOG_ERROR_LEVEL, LOG_WARNING_LEVEL, LOG_NOTICE_LEVEL, LOG_DEBUG_LEVEL };
 
@@ -22,6 +23,8 @@ enum esp_status log_open(const struct log_options *options, struct esp_error *er
 /* Opens the file again under the same name (after rotation, SIGHUP). */
 enum esp_status log_reopen(struct esp_error *error);
 void log_close(void);
+/* Whether lines go to a file and not to standard error. */
+bool log_is_file(void);
 
 /* One line; control characters in it are escaped, so no input can forge a second line.
  * `session` is the printed session id, or NULL. Any thread. */

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/daemon.h"
+#include "config.h"
+#include "util/random.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+struct daemon {
+    const struct daemon_arguments *arguments;
+    const struct settings_node *settings;
+    sigset_t signals;
+};
+
+/* Where the process that was started waits for one byte, its exit code; -1: nobody waits. Not in the struct:
+ * a failure must reach it also when there is no struct (any more). */
+static int waiting = -1;
+
+static void tell_waiting(int exit_code)
+{
+    unsigned char code = (unsigned char)exit_code;
+    if (waiting < 0)
+        return;
+    while (write(waiting, &code, 1) < 0 && errno == EINTR)
+        ;
+    close(waiting);
+    waiting = -1;
+}
+
+/* ---- command line ---- */
+
+static void print_usage(const struct daemon_arguments *arguments, FILE *file)
+{
+    fprintf(file,
+            "Usage: %s [OPTION]... [FILE]\n"
+            "%s\n\n"
+            "Reads its configuration from FILE (else: %s).\n\n"
+            "Options:\n"
+            "  -f, --foreground  stay in the foreground\n"
+            "  -h, --help        show this text\n"
+            "  -V, --version     show which release this is\n",
+            arguments->program, arguments->text, arguments->path);
+}
+
+bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *arguments, int *exit_code)
+{
+    static const struct option options[] = {
+        {"foreground", no_argument, NULL, 'f'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    *exit_code = 0;
+    while ((option = getopt_long(argc, argv, "fhV", options, NULL)) >= 0) {
+        switch (option) {
+        case 'f':
+            arguments->foreground = true;
+            break;
+        case 'h':
+            print_usage(arguments, stdout);
+            return false;
+        case 'V':
+            printf("%s (Espalier) %s\n", arguments->program, PACKAGE_VERSION);
+            return false;
+        default: /* getopt_long() has said what is wrong */
+            fprintf(stderr, "Try '%s --help'.\n", arguments->program);
+            *exit_code = 2;
+            return false;
+        }
+    }
+    if (argc - optind > 1) {
+        fprintf(stderr, "%s: expected one configuration file, found %d\n", arguments->program, argc - optind);
+        *exit_code = 2;
+        return false;
+    }
+    if (optind < argc)
+        arguments->path = argv[optind];
+    return true;
+}
+
+int daemon_failed(const struct daemon_arguments *arguments, const struct esp_error *error)
+{
+    bool input = error->status == ESP_CONFIG || error->status == ESP_SYNTAX || error->status == ESP_NOT_FOUND;
+    int exit_code = input ? 2 : 1;
+    fprintf(stderr, "%s: %s\n", arguments->program, error->text);
+    if (log_is_file())
+        log_error("stops: %s", error->text);
+    tell_waiting(exit_code);
+    return exit_code;
+}
+
+/* ---- background ---- */
+
+/* The process that was started: waits for the exit code, or for the end of the daemon. */
+_Noreturn static void wait_for_daemon(int fd, pid_t daemon)
+{
+    unsigned char code;
+    int status;
+    ssize_t n;
+    while ((n = read(fd, &code, 1)) < 0 && errno == EINTR)
+        ;
+    if (n == 1)
+        _exit(code);
+    /* It ended without a word: killed, or a crash. */
+    while (waitpid(daemon, &status, 0) < 0 && errno == EINTR)
+        ;
+    _exit(1);
+}
+
+static enum esp_status go_to_background(struct esp_error *error)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return error_errno(error, "cannot make a pipe");
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0) {
+        error_errno(error, "cannot go to the background");
+        close(ends[0]);
+        close(ends[1]);
+        return ESP_SYSTEM;
+    }
+    if (child > 0) {
+        close(ends[1]);
+        wait_for_daemon(ends[0], child);
+    }
+    close(ends[0]);
+    waiting = ends[1];
+    setsid(); /* no terminal sends signals here any more */
+    return ESP_OK;
+}
+
+static enum esp_status open_log(const struct settings_node *settings, int level, struct esp_error *error)
+{
+    struct log_options options = {
+        .node = settings->name, .path = settings->log_file, .level = (enum log_level)level};
+    return log_open(&options, error);
+}
+
+enum esp_status daemon_start(const struct daemon_arguments *arguments, const struct settings_node *settings,
+                             struct daemon **daemon, struct esp_error *error)
+{
+    *daemon = NULL;
+    struct daemon *new = calloc(1, sizeof *new);
+    if (!new)
+        return error_no_memory(error, "a daemon");
+    new->arguments = arguments;
+    new->settings = settings;
+    sigemptyset(&new->signals);
+    sigaddset(&new->signals, SIGTERM);
+    sigaddset(&new->signals, SIGINT);
+    sigaddset(&new->signals, SIGHUP);
+    enum esp_status status = open_log(settings, settings->log_level, error);
+    if (status == ESP_OK && !arguments->foreground)
+        status = go_to_background(error);
+    if (status != ESP_OK) {
+        free(new);
+        return status;
+    }
+    pthread_sigmask(SIG_BLOCK, &new->signals, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    *daemon = new;
+    return ESP_OK;
+}
+
+/* ---- ready ---- */
+
+static enum esp_status write_address(const char *path, const char *address, struct esp_error *error)
+{
+    char temporary[4096];
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid()) >= sizeof temporary)
+        return error_set(error, ESP_CONFIG, "address_file: the path \"%.100s...\" is too long", path);
+    FILE *file = fopen(temporary, "we");
+    if (!file)
+        return error_errno(error, "cannot write the address file \"%s\"", temporary);
+    bool good = fprintf(file, "%s\n", address) > 0;
+    if (fclose(file) == 0 && good && rename(temporary, path) == 0)
+        return ESP_OK;
+    error_errno(error, "cannot write the address file \"%s\"", path);
+    unlink(temporary);
+    return ESP_SYSTEM;
+}
+
+/* sd_notify(3) without its library: a datagram to the socket that systemd names. */
+static void notify_systemd(const char *message)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = path ? strlen(path) : 0;
+    if (length < 2 || length >= sizeof address.sun_path || (*path != '/' && *path != '@'))
+        return;
+    memcpy(address.sun_path, path, length);
+    if (*path == '@')
+        address.sun_path[0] = '\0'; /* the abstract namespace */
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    sendto(fd, message, strlen(message), MSG_NOSIGNAL, (struct sockaddr *)&address,
+           (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
+    close(fd);
+}
+
+/* A daemon in the background holds no terminal and no pipe of whoever started it, except standard error when
+ * that is its log. */
+static void let_go_of_streams(const struct settings_node *settings)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    if (settings->log_file)
+        dup2(null, STDERR_FILENO);
+    close(null);
+}
+
+enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error)
+{
+    if (daemon->settings->address_file) {
+        enum esp_status status = write_address(daemon->settings->address_file, address, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    log_notice("ready address=%s pid=%ld", address, (long)getpid());
+    notify_systemd("READY=1");
+    if (!daemon->arguments->foreground)
+        let_go_of_streams(daemon->settings);
+    tell_waiting(0);
+    return ESP_OK;
+}
+
+/* ---- running ---- */
+
+/* The level that the file has now, of whichever kind it is ("espalier-sed" reads a file of kind "sed"). */
+static enum esp_status read_level(const struct daemon_arguments *arguments, int *level,
+                                  struct esp_error *error)
+{
+    struct settings_agent agent;
+    struct settings_sed sed;
+    struct settings_redirector redirector;
+    enum esp_status status;
+    const char *dash = strrchr(arguments->program, '-'), *kind = dash ? dash + 1 : arguments->program;
+    if (strcmp(kind, settings_kind_name(SETTINGS_SED)) == 0) {
+        if ((status = settings_load_sed(arguments->path, &sed, error)) != ESP_OK)
+            return status;
+        *level = sed.node.log_level;
+        settings_destroy(&sed.arena);
+    } else if (strcmp(kind, settings_kind_name(SETTINGS_AGENT)) == 0) {
+        if ((status = settings_load_agent(arguments->path, &agent, error)) != ESP_OK)
+            return status;
+        *level = agent.node.log_level;
+        settings_destroy(&agent.arena);
+    } else {
+        if ((status = settings_load_redirector(arguments->path, &redirector, error)) != ESP_OK)
+            return status;
+        *level = redirector.node.log_level;
+        settings_destroy(&redirector.arena);
+    }
+    return ESP_OK;
+}
+
+/* What is wrong with the file is logged; the daemon goes on as it was. */
+static void read_again(const struct daemon *daemon)
+{
+    struct esp_error error;
+    int level;
+    if (read_level(daemon->arguments, &level, &error) != ESP_OK) {
+        log_error("the configuration is not read again: %s", error.text);
+        if (log_reopen(&error) != ESP_OK)
+            log_error("%s", error.text);
+        return;
+    }
+    if (open_log(daemon->settings, level, &error) != ESP_OK)
+        log_error("%s", error.text);
+    log_notice("configuration read again");
+}
+
+void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg)
+{
+    for (;;) {
+        int number = sigwaitinfo(&daemon->signals, NULL);
+        if (number == SIGTERM || number == SIGINT) {
+            log_notice("stopping on %s", number == SIGTERM ? "SIGTERM" : "SIGINT");
+            notify_systemd("STOPPING=1");
+            return;
+        }
+        if (number != SIGHUP)
+            continue; /* EINTR */
+        read_again(daemon);
+        if (reload)
+            reload(arg);
+    }
+}
+
+void daemon_stop(struct daemon *daemon)
+{
+    if (!daemon)
+        return;
+    if (daemon->settings->address_file)
+        unlink(daemon->settings->address_file);
+    log_notice("stopped");
+    log_close();
+    free(daemon);
+}
+
+uint64_t daemon_incarnation(void)
+{
+    uint64_t number = 0;
+    if (random_bytes(&number, sizeof number, NULL) != ESP_OK || number == 0) {
+        /* Not secret, only different from the last start. */
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        number = (uint64_t)now.tv_sec * 1000000007u ^ (uint64_t)now.tv_nsec ^ (uint64_t)getpid() << 40;
+    }
+    return number ? number : 1;
+}
