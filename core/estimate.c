@@ -115,6 +115,43 @@ double estimate_compute_s(double work_flop, double speed_flops, double *error_s)
     return ESTIMATE_CALL_S + work_s;
 }
 
+bool estimate_fill(struct server_estimate *estimate, const struct request *request, double speed_flops,
+                   const struct load *load, int64_t now_ns, struct arena *arena)
+{
+    estimate->compute_s = estimate_compute_s(request->work_flop, speed_flops, &estimate->error_s);
+    estimate->queue_s = load_wait_s(load, now_ns);
+    estimate->extensions = (struct extensions){0};
+    if (load->slots < 2)
+        return true;
+    uint32_t n = load->slots < ESTIMATE_WAITS_MOST ? load->slots : ESTIMATE_WAITS_MOST;
+    int64_t *sorted = arena_memdup(arena, load->free_at_ns, load->slots * sizeof *sorted);
+    double *waits = arena_alloc(arena, n * sizeof *waits);
+    struct extension *extension = arena_alloc(arena, sizeof *extension);
+    if (!sorted || !waits || !extension)
+        return false;
+    qsort(sorted, load->slots, sizeof *sorted, by_time);
+    for (uint32_t i = 0; i < n; i++)
+        waits[i] = sorted[i] > now_ns ? (double)(sorted[i] - now_ns) / 1e9 : 0;
+    *extension = (struct extension){EXTENSION_WAITS, (const uint8_t *)waits, n * (uint32_t)sizeof *waits};
+    estimate->extensions = (struct extensions){extension, 1};
+    return true;
+}
+
+enum esp_status estimate_load(const struct server_estimate *estimate, int64_t now_ns, struct load *load)
+{
+    const struct extension *extension = extension_find(&estimate->extensions, EXTENSION_WAITS);
+    double waits[ESTIMATE_WAITS_MOST];
+    uint32_t n = extension ? extension->length / (uint32_t)sizeof *waits : 0;
+    if (n > ESTIMATE_WAITS_MOST)
+        n = ESTIMATE_WAITS_MOST;
+    if (n == 0)
+        waits[n++] = estimate->queue_s;
+    else
+        memcpy(waits, extension->value, n * sizeof *waits);
+    *load = (struct load){0};
+    return load_set(load, waits, n, now_ns);
+}
+
 double path_seconds(const struct path *path, uint64_t bytes)
 {
     if (!path->known)

@@ -32,6 +32,19 @@ void load_place(struct load *load, double seconds, int64_t now_ns);
 #define ESTIMATE_CALL_S        20e-6
 double estimate_compute_s(double work_flop, double speed_flops, double *error_s);
 
+/* Tag of an extension of a server_estimate: when each further slot is free, as 8-byte little-endian doubles
+ * (seconds, at most ESTIMATE_WAITS_MOST of them, ascending, the first one being queue_s). Who decides about
+ * several requests needs more than the first wait. */
+#define EXTENSION_WAITS     3
+#define ESTIMATE_WAITS_MOST 64
+
+/* What a server of that speed and load says to a request: compute_s, queue_s, error_s and the waits. Memory
+ * comes from `arena`; false when there is none. */
+bool estimate_fill(struct server_estimate *estimate, const struct request *request, double speed_flops,
+                   const struct load *load, int64_t now_ns, struct arena *arena);
+/* The load behind an estimate, as far as it tells: *load is the caller's to release. */
+enum esp_status estimate_load(const struct server_estimate *estimate, int64_t now_ns, struct load *load);
+
 /* Seconds to move `bytes` along a path: latency + bytes / bandwidth (0 when nothing is known of it: an
  * unknown link decides nothing). */
 double path_seconds(const struct path *path, uint64_t bytes);

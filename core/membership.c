@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/membership.h"
 
+#include "core/children.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -460,6 +462,10 @@ static void send_report(struct membership *m)
     m->ops.report(m->self, complete, &message);
     message.report.complete = complete;
     message.report.number = ++m->number;
+    struct extension address = {.tag = EXTENSION_CHILD_ADDRESS,
+                                .value = (const uint8_t *)m->own_address,
+                                .length = (uint32_t)strlen(m->own_address)};
+    message.report.extensions = (struct extensions){.items = &address, .n = 1};
     if (complete || m->confirmed == m->number - 1)
         m->unconfirmed_ns = now(m);
     if (complete)

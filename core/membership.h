@@ -35,8 +35,8 @@ struct membership_ops {
     /* Send this to the parent. */
     void (*post)(void *self, const char *address, uint64_t to_incarnation, const struct message *message);
     /* Fill a report: all that is known (`complete`), or what changed since the last one (maybe nothing).
-     * What it points to must live until the next operation; building in message->arena is best. The number
-     * and `complete` are filled in by the caller. */
+     * What it points to must live until the next operation; building in message->arena is best. The number,
+     * `complete` and extensions are filled in by the caller. */
     void (*report)(void *self, bool complete, struct message *report);
     /* The state changed: joined (parent's name), refused (with the text), not reachable, or lost.
      * For the log, once per change, not once per try. `parent` is a name, or an address while no name is

@@ -191,14 +191,14 @@ static void walk_estimate(struct wire *w, struct server_estimate *m)
     F64(compute_s);
     F64(queue_s);
     F64(error_s);
-    SEQUENCE(walk_path, transfer, n_transfer, 17, CAP_ARGUMENTS);
+    SEQUENCE(walk_path, transfer, n_transfer, 17, CAP_ROWS);
     EXTENSIONS;
 }
 
 static void walk_response(struct wire *w, struct response *m)
 {
     TEXT(name, CAP_NAME);
-    SEQUENCE(walk_location, data, n_data, 26, CAP_ARGUMENTS);
+    SEQUENCE(walk_location, data, n_data, 26, CAP_ROWS);
     SEQUENCE(walk_estimate, servers, n_servers, 42, CAP_CANDIDATES);
     U32(capable);
     EXTENSIONS;

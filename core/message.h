@@ -22,6 +22,7 @@
 #define CAP_ERROR_TEXT 4096
 #define CAP_ARGUMENTS  64
 #define CAP_DIMS       7
+#define CAP_ROWS       (1 + 8 * CAP_ARGUMENTS) /* of a response: where data are */
 #define CAP_CANDIDATES 1024
 #define CAP_SLOTS      4096
 #define CAP_RECORDS    65536

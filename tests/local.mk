@@ -102,3 +102,10 @@ unit_tests += tests/unit/test_invoke
 tests_unit_test_invoke_LDADD = sed/libinvoke.la sed/libworkers.la $(UNIT_LIBS) $(FFI_LIBS)
 unit_tests += tests/unit/test_daemon
 tests_unit_test_daemon_LDADD = services/libservices.la $(UNIT_LIBS)
+# A whole hierarchy in one process, in virtual time.
+check_LTLIBRARIES += tests/inproc/libplatform.la
+tests_inproc_libplatform_la_SOURCES = tests/inproc/platform.c tests/inproc/platform.h tests/inproc/simulated_server.c \
+	tests/inproc/simulated_server.h
+tests_inproc_libplatform_la_LIBADD = agent/libagent.la $(UNIT_LIBS) -lm
+unit_tests += tests/inproc/test_hierarchy
+tests_inproc_test_hierarchy_LDADD = tests/inproc/libplatform.la

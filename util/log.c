@@ -86,11 +86,16 @@ static void write_all(int fd, const char *data, size_t length)
     }
 }
 
+bool log_wants(enum log_level level)
+{
+    return (int)level <= atomic_load_explicit(&threshold, memory_order_relaxed);
+}
+
 void log_write(enum log_level level, const char *session, const char *format, ...)
 {
     char message[MAX_MESSAGE], line[MAX_LINE];
     int saved = errno;
-    if ((int)level > atomic_load_explicit(&threshold, memory_order_relaxed))
+    if (!log_wants(level))
         return;
     va_list arguments;
     va_start(arguments, format);

@@ -31,6 +31,9 @@ bool log_is_file(void);
 void log_write(enum log_level level, const char *session, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Whether lines of that level are written: ask before working something out only for the log. Any thread. */
+bool log_wants(enum log_level level);
+
 #define log_error(...)   log_write(LOG_ERROR_LEVEL, NULL, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_WARNING_LEVEL, NULL, __VA_ARGS__)
 #define log_notice(...)  log_write(LOG_NOTICE_LEVEL, NULL, __VA_ARGS__)

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/agent_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void agent_post(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
+{
+    struct agent *agent = self;
+    struct esp_error error;
+    if (!agent->endpoint)
+        return; /* not open yet: whoever waits for an answer asks again */
+    if (endpoint_post(agent->endpoint, address, to_incarnation, message, &error) != ESP_OK)
+        log_warning("cannot send %s to %s: %s", message_name(message->kind), address, error.text);
+}
+
+struct node_record agent_own_record(const struct agent *agent)
+{
+    const char *parent = agent->membership ? membership_parent_name(agent->membership) : NULL;
+    return (struct node_record){
+        .name = agent->name,
+        .parent = parent ? parent : "",
+        .address = agent->endpoint ? endpoint_address(agent->endpoint) : "",
+        .role = agent->is_master ? ROLE_MASTER : ROLE_LEADER,
+        .incarnation = agent->options.incarnation,
+    };
+}
+
+void agent_refuse(struct call *call, const struct message *request, const struct esp_error *error)
+{
+    call_reply(call, message_failure(message_reply_kind(request->kind), error->status, "%s", error->text));
+}
+
+/* ---- the endpoint's operations ---- */
+
+static void on_post(void *self, const struct envelope *envelope, const struct message *message)
+{
+    struct agent *agent = self;
+    if (children_post(agent->children, envelope, message))
+        return;
+    if (agent->membership && membership_post(agent->membership, envelope, message))
+        return;
+    switch (message->kind) {
+    case MESSAGE_ANSWER:
+        question_on_answer(agent, envelope, message);
+        return;
+    case MESSAGE_CATALOG:
+        if (children_speaker(agent->children, envelope))
+            down_on_catalog(agent, &message->catalog);
+        return;
+    case MESSAGE_TEXTS:
+        if (children_speaker(agent->children, envelope))
+            down_on_texts(agent, &message->texts);
+        return;
+    default:
+        break;
+    }
+    if (!up_is_parent(agent, envelope)) {
+        log_debug("%s from \"%s\" dropped: it is neither parent nor child", message_name(message->kind),
+                  envelope->from);
+        return;
+    }
+    if (message->kind == MESSAGE_ASK)
+        question_on_ask(agent, envelope, &message->ask);
+    else if (message->kind == MESSAGE_PLACE)
+        submit_on_place(agent, &message->place);
+    else if (message->kind == MESSAGE_WANT)
+        up_on_want(agent, &message->want);
+}
+
+static void on_undelivered(void *self, const char *address, enum esp_status status)
+{
+    struct agent *agent = self;
+    (void)status;
+    children_undelivered(agent->children, address);
+    if (agent->membership)
+        membership_undelivered(agent->membership, address);
+}
+
+static void on_call(void *self, struct call *call, const struct message *request)
+{
+    struct agent *agent = self;
+    if (request->kind == MESSAGE_SUBMIT)
+        submit_on_call(agent, call, &request->submit);
+    else
+        queries_on_call(agent, call, request);
+}
+
+static void on_abandoned(void *self, struct call *call)
+{
+    question_abandon(self, call);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t on_due(void *self)
+{
+    struct agent *agent = self;
+    int64_t due = earlier(children_due(agent->children), knowledge_due(agent->knowledge));
+    due = earlier(due, earlier(timers_next_ns(&agent->timers), agent->announce_ns));
+    return agent->membership ? earlier(due, membership_due(agent->membership)) : due;
+}
+
+static void on_tick(void *self)
+{
+    struct agent *agent = self;
+    children_tick(agent->children);
+    knowledge_tick(agent->knowledge);
+    timers_run(&agent->timers, agent_now(agent));
+    if (agent_now(agent) >= agent->announce_ns)
+        submit_announce(agent);
+    if (agent->membership)
+        membership_tick(agent->membership);
+}
+
+static const struct endpoint_ops endpoint_ops = {
+    .post = on_post,
+    .undelivered = on_undelivered,
+    .call = on_call,
+    .abandoned = on_abandoned,
+    .due = on_due,
+    .tick = on_tick,
+};
+
+/* ---- life and death ---- */
+
+static void set_defaults(struct agent_options *options)
+{
+#define DEFAULT(field, value)                                                                                \
+    if (options->field == 0)                                                                                 \
+    options->field = (value)
+    DEFAULT(breadth, 8);
+    DEFAULT(candidates, 3);
+    DEFAULT(waiting, 4096);
+    DEFAULT(heartbeat_ms, 2000);
+    DEFAULT(lease_ms, 8000);
+    DEFAULT(freshness_ms, 10000);
+    DEFAULT(answer_timeout_ms, 2000);
+    DEFAULT(placement_lease_ms, 10000);
+    DEFAULT(report_within_ms, 75);
+    DEFAULT(place_within_ms, 2);
+#undef DEFAULT
+    if (options->breadth > CAP_CANDIDATES)
+        options->breadth = CAP_CANDIDATES;
+    if (options->candidates > CAP_CANDIDATES)
+        options->candidates = CAP_CANDIDATES;
+}
+
+static enum esp_status build(struct agent *agent, const struct agent_options *options,
+                             struct esp_error *error)
+{
+    agent->scheduler = scheduler_find(options->scheduler);
+    if (!agent->scheduler)
+        return error_set(error, ESP_CONFIG, "no scheduler is named \"%s\"", options->scheduler);
+    agent->name = strdup(options->name);
+    if (!agent->name)
+        return error_no_memory(error, "an agent");
+    enum esp_status status = catalog_store_create(&agent->catalogs, error);
+    if (status != ESP_OK)
+        return status;
+    struct knowledge_options knowledge = {
+        .name = agent->name,
+        .clock = agent->clock,
+        .catalogs = agent->catalogs,
+        .track = !agent->is_master,
+    };
+    status = knowledge_create(&knowledge, &agent->knowledge, error);
+    if (status == ESP_OK)
+        status = down_create(agent, error);
+    if (status == ESP_OK)
+        status = up_create(agent, options, error);
+    return status;
+}
+
+static void agent_free(struct agent *agent)
+{
+    question_clear(agent);
+    timers_clear(&agent->timers);
+    membership_destroy(agent->membership);
+    children_destroy(agent->children);
+    knowledge_destroy(agent->knowledge);
+    catalog_store_destroy(agent->catalogs);
+    index_search_release(&agent->search);
+    free(agent->name);
+    free(agent);
+}
+
+enum esp_status agent_create(const struct agent_options *options, struct transport *transport,
+                             struct agent **created, struct esp_error *error)
+{
+    if (options->n_parents && options->n_redirectors)
+        return error_set(error, ESP_CONFIG, "\"%s\" has a parent, so it is no master and has no redirector",
+                         options->name);
+    struct agent *agent = calloc(1, sizeof *agent);
+    if (!agent)
+        return error_no_memory(error, "an agent");
+    agent->options = *options;
+    set_defaults(&agent->options);
+    agent->is_master = options->n_parents == 0;
+    agent->transport = transport;
+    agent->clock = transport_clock(transport);
+    agent->announce_ns = CLOCK_NEVER;
+    random_seed(&agent->random, options->seed ^ options->incarnation);
+    enum esp_status status = build(agent, options, error);
+    struct endpoint *endpoint = NULL;
+    if (status == ESP_OK) {
+        struct endpoint_options endpoint_options = {
+            .name = agent->name,
+            .role = agent->is_master ? ROLE_MASTER : ROLE_LEADER,
+            .incarnation = options->incarnation,
+            .listen = options->listen,
+        };
+        status = transport_serve(transport, &endpoint_options, &endpoint_ops, agent, &endpoint, error);
+    }
+    if (status != ESP_OK) {
+        agent_free(agent);
+        return status;
+    }
+    endpoint_enter(endpoint);
+    agent->endpoint = endpoint;
+    if (agent->membership)
+        membership_start(agent->membership, endpoint_address(endpoint));
+    endpoint_leave(endpoint);
+    *created = agent;
+    return ESP_OK;
+}
+
+const char *agent_address(const struct agent *agent)
+{
+    return endpoint_address(agent->endpoint);
+}
+
+void agent_drop(struct agent *agent)
+{
+    if (!agent)
+        return;
+    endpoint_close(agent->endpoint);
+    agent->endpoint = NULL;
+    agent_free(agent);
+}
+
+void agent_stop(struct agent *agent, const char *reason)
+{
+    if (!agent)
+        return;
+    endpoint_enter(agent->endpoint);
+    if (agent->membership)
+        membership_leave(agent->membership, reason);
+    children_dismiss(agent->children, reason);
+    endpoint_leave(agent->endpoint);
+    agent_drop(agent);
+}
+
+void agent_figures(struct agent *agent, struct agent_figures *figures)
+{
+    endpoint_enter(agent->endpoint);
+    *figures = (struct agent_figures){
+        .children = children_count(agent->children),
+        .nodes = knowledge_count(agent->knowledge),
+        .pending = knowledge_pending(agent->knowledge),
+        .questions = HASH_COUNT(agent->questions),
+        .from_memory = agent->from_memory,
+        .asked = agent->asked,
+    };
+    endpoint_leave(agent->endpoint);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An agent: the master agent at the root of a tree, which takes clients' requests and chooses servers, or a
+ * leader agent inside the tree. One state machine behind one endpoint; the transport is passed in.
+ */
+#ifndef AGENT_AGENT_H
+#define AGENT_AGENT_H
+
+#include "core/transport.h"
+
+struct agent;
+
+/* A member that is 0 takes its default; freshness takes -1 for "never from memory". */
+struct agent_options {
+    const char *name;
+    const char *listen;
+    uint64_t incarnation;
+    uint64_t seed; /* of jitter and random choices */
+    /* A leader has parents; a master has none, and perhaps redirectors. Addresses, the preferred first. */
+    const char *const *parents;
+    size_t n_parents;
+    const char *const *redirectors;
+    size_t n_redirectors;
+    const char *scheduler;      /* a name of core/scheduler.h */
+    uint32_t breadth;           /* candidates that an answer carries up (8) */
+    uint32_t candidates;        /* that a client gets when it does not say (3) */
+    uint32_t children;          /* at most (10,000) */
+    uint32_t waiting;           /* requests that may wait for answers from below (4096) */
+    int64_t heartbeat_ms;       /* that children shall keep (2000) */
+    int64_t lease_ms;           /* after which a silent child is dead (8000) */
+    int64_t freshness_ms;       /* knowledge that old may answer from memory (10,000) */
+    int64_t answer_timeout_ms;  /* how long to wait for children (2000) */
+    int64_t placement_lease_ms; /* how long a placement counts before its call arrives (10,000) */
+    int64_t report_within_ms;   /* changes below are gathered that long (75) */
+    int64_t place_within_ms;    /* placements are gathered that long before they are told down (2) */
+    int64_t retry_first_ms, retry_most_ms; /* between hellos to a parent (100, 5000) */
+};
+
+/* Starts serving. What the options point to is copied. */
+enum esp_status agent_create(const struct agent_options *options, struct transport *transport,
+                             struct agent **agent, struct esp_error *error);
+const char *agent_address(const struct agent *agent);
+/* Leaves in order: tells parent and children, then stops serving and frees all. NULL is nothing to do. */
+void agent_stop(struct agent *agent, const char *reason);
+/* Frees all without a word to anybody, as if the process had died (tests). */
+void agent_drop(struct agent *agent);
+
+/* What it knows, for tests and benchmarks; any thread but from inside an operation of its own. */
+struct agent_figures {
+    size_t children, nodes, pending; /* pending: placements that no record contains yet */
+    size_t questions;                /* asked down and not answered yet */
+    uint64_t from_memory, asked;     /* requests answered either way */
+};
+void agent_figures(struct agent *agent, struct agent_figures *figures);
+
+#endif

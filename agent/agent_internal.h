@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside an agent: the state that its files share, and who does what.
+ *
+ *     agent.c      the endpoint's operations, life and death
+ *     up.c         towards the parent: membership, reports
+ *     down.c       towards the children: membership, reports from them, catalogues
+ *     submit.c     a client's request, answered from memory; placements
+ *     question.c   what is asked down: requests of clients, and asks from above
+ *     decide.c     servers chosen from the children's answers
+ *     queries.c    what people ask: greet, describe, list, tree
+ */
+#ifndef AGENT_AGENT_INTERNAL_H
+#define AGENT_AGENT_INTERNAL_H
+
+#include "agent/agent.h"
+#include "core/aggregate.h"
+#include "core/catalog.h"
+#include "core/children.h"
+#include "core/knowledge.h"
+#include "core/membership.h"
+#include "core/scheduler.h"
+#include "util/log.h"
+#include "util/random.h"
+#include "util/timer.h"
+
+/* Changes that matter at once (a server lost, a busy one free) are reported after this. */
+#define URGENT_MS 5
+/* What was asked for and did not come is asked for again after this. */
+#define WANT_AGAIN_NS NS_PER_S
+
+struct agent {
+    struct agent_options options; /* numbers only: pointers are copied below */
+    char *name;
+    bool is_master;
+    const struct scheduler *scheduler;
+    struct transport *transport;
+    const struct clock *clock;
+    struct endpoint *endpoint; /* NULL until it is open */
+    struct membership *membership;
+    struct children *children;
+    struct knowledge *knowledge;
+    struct catalog_store *catalogs;
+    struct timers timers;
+    struct random random;
+    struct index_search search;
+
+    uint64_t placements;       /* number of the last one */
+    int64_t announce_ns;       /* when placements are told down; CLOCK_NEVER: none waits */
+    uint32_t reported_servers; /* master: as last told to the redirector */
+
+    struct question *questions; /* by id */
+    struct group *groups;       /* equal requests that are being asked */
+    uint32_t undecided;         /* requests that wait for answers */
+    uint64_t next_question;
+    uint64_t from_memory, asked; /* requests */
+};
+
+static inline int64_t agent_now(const struct agent *agent)
+{
+    return clock_now_ns(agent->clock);
+}
+
+/* agent.c */
+void agent_post(void *agent, const char *address, uint64_t to_incarnation, const struct message *message);
+/* Its own record for those above. */
+struct node_record agent_own_record(const struct agent *agent);
+/* Answers with a failure. */
+void agent_refuse(struct call *call, const struct message *request, const struct esp_error *error);
+
+/* up.c */
+enum esp_status up_create(struct agent *agent, const struct agent_options *options, struct esp_error *error);
+/* Something changed below. */
+void up_changed(struct agent *agent, bool urgent);
+/* Whether the message comes from the parent. */
+bool up_is_parent(const struct agent *agent, const struct envelope *envelope);
+void up_on_want(struct agent *agent, const struct want *want);
+/* Lists and texts that were wanted above before they were here. */
+void up_tell_catalog(struct agent *agent, struct known_catalog *catalog);
+void up_tell_text(struct agent *agent, struct variant *variant);
+
+/* down.c */
+enum esp_status down_create(struct agent *agent, struct esp_error *error);
+void down_on_catalog(struct agent *agent, const struct catalog *catalog);
+void down_on_texts(struct agent *agent, const struct texts *texts);
+struct child *down_child(const struct branch *branch);
+
+/* submit.c */
+void submit_on_call(struct agent *agent, struct call *call, const struct submit *submit);
+/* The best servers for the request from memory: at most `most` into `found`. */
+size_t submit_select(struct agent *agent, const struct variant *variant, const struct request *request,
+                     struct index_entry **found, size_t most, struct index_query *query);
+uint32_t submit_capable(const struct variant *variant, const struct request *request);
+/* Why no server can take a request of a known problem. */
+void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
+                    struct esp_error *error);
+/* Counts a session on the server from now on; returns the placement's number, 0 when it cannot be. */
+uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct session_id *session,
+                      double seconds);
+/* Tells the children of placements that they have not heard of. */
+void submit_announce(struct agent *agent);
+/* Placements from above. */
+void submit_on_place(struct agent *agent, const struct place *place);
+
+/* question.c */
+struct member { /* a client's request that waits */
+    struct call *call;
+    const struct submit *submit; /* lives as long as the call */
+    struct member *prev, *next;
+};
+struct asked {
+    char *child;
+    struct branch *branch;  /* NULL once the child is lost */
+    struct message *answer; /* NULL: not there (yet) */
+    bool open;
+};
+struct question {
+    uint64_t id;
+    struct agent *agent;
+    struct message *ask; /* what was asked, with a copy of the request */
+    uint32_t breadth;
+    struct group *group; /* of clients' requests; NULL: asked from above */
+    uint64_t parent_id;  /* asked from above: its id, and whom to answer */
+    char *parent_address;
+    uint64_t parent_incarnation;
+    struct asked *asked;
+    uint32_t n_asked, n_open;
+    int64_t sent_ns;
+    struct timer timer;
+    UT_hash_handle hh;
+};
+/* Equal requests: those that the question under way is for, and those that came after it was sent. */
+struct group {
+    uint64_t digest;
+    struct question *question;
+    struct member *members, *later;
+    UT_hash_handle hh;
+};
+
+void question_submit(struct agent *agent, struct call *call, const struct submit *submit,
+                     const struct variant *variant);
+void question_on_ask(struct agent *agent, const struct envelope *envelope, const struct ask *ask);
+void question_on_answer(struct agent *agent, const struct envelope *envelope, const struct message *answer);
+void question_abandon(struct agent *agent, struct call *call);
+void question_child_lost(struct agent *agent, const struct branch *branch);
+void question_clear(struct agent *agent);
+
+/* decide.c */
+/* An answer to an ask from above, out of memory. */
+void decide_from_memory(struct agent *agent, const struct variant *variant, const struct request *request,
+                        uint32_t breadth, struct arena *arena, struct response *response);
+/* Merges the answers to a question with what is fresh in memory of those who did not answer, and counts the
+ * placements made since it was asked. False without memory. */
+bool decide_merge(struct question *question, struct arena *arena, struct response *merged);
+/* Answers a client from the merged answers. `loads`: of each server, changed by what is placed. */
+struct decision;
+struct decision *decide_begin(struct question *question, const struct response *merged);
+void decide_member(struct decision *decision, struct member *member);
+void decide_end(struct decision *decision);
+
+/* queries.c */
+void queries_on_call(struct agent *agent, struct call *call, const struct message *request);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Choosing servers from what the children answered, counting the placements made since they were asked.
+ */
+#include "agent/agent_internal.h"
+
+#include <stdlib.h>
+
+/* ---- answers out of memory ---- */
+
+/* Room for the rows and the servers; the one row says what comes through this agent. */
+static bool begin_response(struct agent *agent, struct arena *arena, size_t most, struct response *response)
+{
+    *response = (struct response){.name = agent->name};
+    response->data = arena_alloc(arena, sizeof *response->data);
+    response->servers = arena_alloc(arena, most * sizeof *response->servers);
+    if (!response->data || !response->servers)
+        return false;
+    response->data[response->n_data++] = (struct data_location){.argument = DATA_THROUGH_ME, .holder = ""};
+    return true;
+}
+
+/* `access`: the way to the server from the one in whose name the response speaks. */
+static bool add_server(struct agent *agent, const struct knowledge_node *node, struct path access,
+                       const struct request *request, struct arena *arena, struct response *response)
+{
+    struct server_estimate *estimate = &response->servers[response->n_servers];
+    *estimate = (struct server_estimate){
+        .server = node->name,
+        .address = node->address,
+        .incarnation = node->incarnation,
+        .transfer = arena_memdup(arena, &access, sizeof access),
+        .n_transfer = 1,
+    };
+    if (!estimate->transfer ||
+        !estimate_fill(estimate, request, node->speed_flops, &node->load, agent_now(agent), arena))
+        return false;
+    response->n_servers++;
+    return true;
+}
+
+void decide_from_memory(struct agent *agent, const struct variant *variant, const struct request *request,
+                        uint32_t breadth, struct arena *arena, struct response *response)
+{
+    struct index_entry *found[CAP_CANDIDATES];
+    struct index_query query;
+    if (breadth > CAP_CANDIDATES)
+        breadth = CAP_CANDIDATES;
+    size_t n = submit_select(agent, variant, request, found, breadth, &query);
+    if (!begin_response(agent, arena, n, response))
+        return;
+    for (size_t i = 0; i < n; i++) {
+        const struct knowledge_node *node = found[i]->owner;
+        if (!add_server(agent, node, node->access, request, arena, response))
+            return;
+    }
+    response->capable = submit_capable(variant, request);
+}
+
+static bool solves(const struct knowledge_node *node, const struct variant *variant)
+{
+    for (uint32_t i = 0; i < variant->n_catalogs; i++)
+        if (variant->catalogs[i] == node->catalog)
+            return node->entry.in != NULL;
+    return false;
+}
+
+/* What is remembered of one child that did not answer, in its name. The ways are from the child, and not
+ * known here in parts: only whole ones are remembered. */
+static bool branch_from_memory(struct agent *agent, const struct branch *branch,
+                               const struct variant *variant, const struct request *request,
+                               struct arena *arena, struct response *response)
+{
+    if (!begin_response(agent, arena, branch->n_servers, response))
+        return false;
+    response->name = branch->name;
+    for (const struct knowledge_node *node = branch->nodes; node; node = node->branch_next) {
+        if (!solves(node, variant) || node->memory_total < request->memory_bytes)
+            continue;
+        if (!add_server(agent, node, (struct path){0}, request, arena, response))
+            return false;
+        response->capable++;
+    }
+    return true;
+}
+
+/* ---- merging ---- */
+
+/* Puts the placements made since the question was asked on top of the estimate: those before it had been
+ * told to the children by then. */
+static void count_placements(const struct question *question, const struct knowledge_node *node,
+                             struct load *load)
+{
+    for (const struct pending *pending = node ? node->pending : NULL; pending; pending = pending->next)
+        if (pending->placed_ns > question->sent_ns)
+            load_place(load, pending->seconds, pending->placed_ns);
+}
+
+static void correct(const struct question *question, struct response *merged)
+{
+    struct agent *agent = question->agent;
+    int64_t now_ns = agent_now(agent);
+    for (uint32_t i = 0; i < merged->n_servers; i++) {
+        struct server_estimate *estimate = &merged->servers[i];
+        const struct knowledge_node *node = knowledge_find(agent->knowledge, estimate->server);
+        struct load load;
+        if (!node || !node->pending || estimate_load(estimate, now_ns, &load) != ESP_OK)
+            continue;
+        count_placements(question, node, &load);
+        estimate->queue_s = load_wait_s(&load, now_ns);
+        load_release(&load);
+    }
+}
+
+bool decide_merge(struct question *question, struct arena *arena, struct response *merged)
+{
+    struct agent *agent = question->agent;
+    const struct request *request = &question->ask->ask.request;
+    const struct variant *variant = catalog_variant(agent->catalogs, request->digest);
+    struct aggregate_input *inputs =
+        arena_alloc(arena, (question->n_asked ? question->n_asked : 1) * sizeof *inputs);
+    size_t n = 0;
+    for (uint32_t i = 0; inputs && i < question->n_asked; i++) {
+        const struct asked *asked = &question->asked[i];
+        const struct knowledge_node *child = knowledge_find(agent->knowledge, asked->child);
+        const struct response *response = asked->answer ? &asked->answer->answer.response : NULL;
+        struct response *remembered = NULL;
+        if (!response && variant && asked->branch && !request_has_data(request) &&
+            branch_is_fresh(agent->knowledge, asked->branch, agent->options.freshness_ms * NS_PER_MS) &&
+            (remembered = arena_alloc(arena, sizeof *remembered)) &&
+            branch_from_memory(agent, asked->branch, variant, request, arena, remembered))
+            response = remembered;
+        if (response)
+            inputs[n++] = (struct aggregate_input){response, child ? child->link : (struct path){0}};
+    }
+    struct esp_error error;
+    if (!inputs || aggregate_merge(agent->name, request, inputs, n, arena, merged, &error) != ESP_OK)
+        return false;
+    /* At the top each candidate's whole load is kept while choosing; see decide_begin(). */
+    if (!question->group)
+        correct(question, merged);
+    return true;
+}
+
+/* ---- choosing for clients ---- */
+
+struct option {
+    const struct server_estimate *estimate;
+    struct knowledge_node *node; /* NULL: not in memory; it can be chosen but not counted */
+    struct load load;
+    double transfer_s, score;
+};
+
+struct decision {
+    struct question *question;
+    const struct response *merged;
+    struct option *options;
+    uint32_t n;
+};
+
+struct decision *decide_begin(struct question *question, const struct response *merged)
+{
+    struct agent *agent = question->agent;
+    const struct request *request = &question->ask->ask.request;
+    struct decision *decision = calloc(1, sizeof *decision);
+    if (!decision)
+        return NULL;
+    decision->question = question;
+    decision->merged = merged;
+    decision->options = calloc(merged->n_servers ? merged->n_servers : 1, sizeof *decision->options);
+    for (uint32_t i = 0; decision->options && i < merged->n_servers; i++) {
+        struct option *option = &decision->options[decision->n];
+        option->estimate = &merged->servers[i];
+        if (estimate_load(option->estimate, agent_now(agent), &option->load) != ESP_OK)
+            continue;
+        option->node = knowledge_find(agent->knowledge, option->estimate->server);
+        option->transfer_s = aggregate_transfer_s(request, merged, option->estimate);
+        count_placements(question, option->node, &option->load);
+        decision->n++;
+    }
+    return decision;
+}
+
+void decide_end(struct decision *decision)
+{
+    if (!decision)
+        return;
+    for (uint32_t i = 0; i < decision->n; i++)
+        load_release(&decision->options[i].load);
+    free(decision->options);
+    free(decision);
+}
+
+static void score(struct decision *decision)
+{
+    struct agent *agent = decision->question->agent;
+    for (uint32_t i = 0; i < decision->n; i++) {
+        struct option *option = &decision->options[i];
+        struct scheduler_view view = {
+            .wait_s = load_wait_s(&option->load, agent_now(agent)),
+            .compute_s = option->estimate->compute_s,
+            .transfer_s = option->transfer_s,
+            .turn = option->node ? option->node->entry.self.turn : 0,
+        };
+        option->score =
+            agent->scheduler->random ? random_real(&agent->random) : agent->scheduler->score(&view);
+    }
+}
+
+/* Brings the best `most` to the front, in order. */
+static void best_first(struct decision *decision, uint32_t most)
+{
+    for (uint32_t i = 0; i < most; i++) {
+        uint32_t best = i;
+        for (uint32_t j = i + 1; j < decision->n; j++)
+            if (decision->options[j].score < decision->options[best].score)
+                best = j;
+        struct option other = decision->options[i];
+        decision->options[i] = decision->options[best];
+        decision->options[best] = other;
+    }
+}
+
+static struct message *make_reply(struct decision *decision, const struct request *request, uint32_t most)
+{
+    struct agent *agent = decision->question->agent;
+    struct message *message = message_create(MESSAGE_SUBMIT_REPLY);
+    if (!message)
+        return NULL;
+    struct submit_reply *reply = &message->submit_reply;
+    reply->candidates = arena_alloc(&message->arena, most * sizeof *reply->candidates);
+    for (uint32_t i = 0; reply->candidates && i < most; i++) {
+        const struct option *option = &decision->options[i];
+        reply->candidates[i] = (struct candidate){
+            .server = arena_strdup(&message->arena, option->estimate->server),
+            .address = arena_strdup(&message->arena, option->estimate->address),
+            .incarnation = option->estimate->incarnation,
+            .compute_s = option->estimate->compute_s,
+            .queue_s = load_wait_s(&option->load, agent_now(agent)),
+            .transfer_s = option->transfer_s,
+            .error_s = option->estimate->error_s,
+        };
+        reply->n_candidates++;
+    }
+    struct option *first = &decision->options[0];
+    reply->master = agent->options.incarnation;
+    reply->capable = decision->merged->capable;
+    reply->asked = true;
+    if (first->node)
+        reply->placement = submit_place(agent, first->node, &request->session, first->estimate->compute_s);
+    load_place(&first->load, first->estimate->compute_s, agent_now(agent));
+    return message;
+}
+
+static void explain_none(struct decision *decision, const struct request *request, struct esp_error *error)
+{
+    struct question *question = decision->question;
+    struct agent *agent = question->agent;
+    const struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
+    uint32_t silent = 0;
+    for (uint32_t i = 0; i < question->n_asked; i++)
+        silent += !question->asked[i].answer;
+    if (silent)
+        error_set(error, ESP_NO_SERVER, "%u of the %u children that could solve %s did not answer in time",
+                  silent, question->n_asked, request->problem);
+    else if (variant)
+        submit_explain(agent, variant, request, error);
+    else
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s any more", agent->name,
+                  request->problem);
+}
+
+void decide_member(struct decision *decision, struct member *member)
+{
+    struct agent *agent = decision->question->agent;
+    const struct request *request = &member->submit->request;
+    uint32_t most = request->candidates ? request->candidates : agent->options.candidates;
+    if (most > decision->n)
+        most = decision->n;
+    if (most == 0) {
+        const struct message failed = {.kind = MESSAGE_SUBMIT};
+        struct esp_error error;
+        explain_none(decision, request, &error);
+        agent_refuse(member->call, &failed, &error);
+        return;
+    }
+    score(decision);
+    best_first(decision, most);
+    if (log_wants(LOG_DEBUG_LEVEL)) {
+        char text[SESSION_TEXT];
+        log_write(LOG_DEBUG_LEVEL, session_id_text(&request->session, text),
+                  "submit %s: \"%s\" of %u, asked down", request->problem,
+                  decision->options[0].estimate->server, decision->merged->capable);
+    }
+    call_reply(member->call, make_reply(decision, request, most));
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An agent towards its children: who they are, what they report, and the catalogues and descriptions that are
+ * asked of them.
+ */
+#include "agent/agent_internal.h"
+
+#include <stdlib.h>
+
+/* What one WANT asks for at most; the rest comes with the next. */
+#define WANT_MOST 1024
+
+struct child *down_child(const struct branch *branch)
+{
+    return branch->data;
+}
+
+static const char *const *on_ancestors(void *self, size_t *n)
+{
+    const struct agent *agent = self;
+    *n = 0;
+    return agent->membership ? membership_ancestors(agent->membership, n) : NULL;
+}
+
+static bool on_joined(void *self, struct child *child)
+{
+    struct agent *agent = self;
+    struct branch *branch = knowledge_branch(agent->knowledge, child->name);
+    if (!branch)
+        return false;
+    branch->data = child;
+    child->data = branch;
+    log_notice("%s \"%s\" joined from %s", node_role_name(child->role), child->name, child->address);
+    return true;
+}
+
+static void on_lost(void *self, struct child *child, const char *why)
+{
+    struct agent *agent = self;
+    struct branch *branch = child->data;
+    if (!branch)
+        return;
+    log_notice("%s \"%s\" at %s is gone, %u nodes with it: %s", node_role_name(child->role), child->name,
+               child->address, branch->n_nodes, why);
+    question_child_lost(agent, branch);
+    knowledge_branch_remove(agent->knowledge, branch);
+    up_changed(agent, true);
+}
+
+static void on_refused(void *self, const char *name, const char *why)
+{
+    (void)self;
+    log_debug("\"%s\" is refused: %s", name, why);
+}
+
+/* ---- catalogues ---- */
+
+static bool is_due(int64_t *asked_ns, int64_t now_ns)
+{
+    if (*asked_ns && now_ns - *asked_ns < WANT_AGAIN_NS)
+        return false;
+    *asked_ns = now_ns;
+    return true;
+}
+
+static void want_texts_of(struct known_catalog *catalog, int64_t now_ns, struct want *want)
+{
+    for (uint32_t i = 0; i < catalog->n_variants && want->n_texts < WANT_MOST; i++) {
+        struct variant *variant = catalog->variants[i];
+        if (!variant->text && is_due(&variant->asked_ns, now_ns))
+            want->texts[want->n_texts++] = variant->digest;
+    }
+}
+
+/* Asks the child for lists and texts that are missing here and that it (or somebody below it) has. What was
+ * asked of one child is not asked of the others at the same time: 10,000 equal servers are asked once. */
+static void want_missing(struct agent *agent, const struct branch *branch)
+{
+    uint64_t catalogs[64], texts[WANT_MOST];
+    struct message message = {.kind = MESSAGE_WANT, .want = {.catalogs = catalogs, .texts = texts}};
+    struct want *want = &message.want;
+    int64_t now_ns = agent_now(agent);
+    for (uint32_t i = 0; i < branch->n_catalogs; i++) {
+        struct known_catalog *catalog = branch->catalogs[i].catalog;
+        if (catalog->known)
+            want_texts_of(catalog, now_ns, want);
+        else if (want->n_catalogs < sizeof catalogs / sizeof *catalogs && is_due(&catalog->asked_ns, now_ns))
+            want->catalogs[want->n_catalogs++] = catalog->digest;
+    }
+    if (want->n_catalogs || want->n_texts)
+        children_post_to(agent->children, down_child(branch), &message);
+}
+
+void down_on_catalog(struct agent *agent, const struct catalog *list)
+{
+    if (!catalog_learn(agent->catalogs, list))
+        return;
+    struct known_catalog *catalog = catalog_find(agent->catalogs, list->digest);
+    up_tell_catalog(agent, catalog);
+    for (struct branch *branch = knowledge_branches(agent->knowledge); branch; branch = branch->next)
+        for (uint32_t i = 0; i < branch->n_catalogs; i++)
+            if (branch->catalogs[i].catalog == catalog) {
+                want_missing(agent, branch);
+                return;
+            }
+}
+
+void down_on_texts(struct agent *agent, const struct texts *texts)
+{
+    for (uint32_t i = 0; i < texts->n; i++)
+        if (catalog_learn_text(agent->catalogs, &texts->items[i]))
+            up_tell_text(agent, catalog_variant(agent->catalogs, texts->items[i].digest));
+}
+
+/* ---- reports ---- */
+
+static double oldest(const struct report *report)
+{
+    double oldest_s = report->oldest_s;
+    for (uint32_t i = 0; i < report->n_records; i++)
+        if (report->records[i].age_s > oldest_s)
+            oldest_s = report->records[i].age_s;
+    return oldest_s;
+}
+
+static void on_report(void *self, struct child *child, const struct report *report, bool whole)
+{
+    struct agent *agent = self;
+    struct branch *branch = child->data;
+    bool changed = report->n_records || report->n_removed, urgent = false;
+    if (report->complete)
+        knowledge_complete_begin(agent->knowledge);
+    for (uint32_t i = 0; i < report->n_removed; i++)
+        urgent |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
+    for (uint32_t i = 0; i < report->n_records; i++)
+        urgent |= knowledge_update(agent->knowledge, branch, &report->records[i]) == KNOWLEDGE_BETTER;
+    if (report->complete)
+        urgent |= knowledge_complete_end(agent->knowledge, branch) > 0;
+    if (whole)
+        knowledge_confirm(agent->knowledge, branch, oldest(report));
+    want_missing(agent, branch);
+    if (changed || urgent)
+        up_changed(agent, urgent);
+}
+
+static const struct children_ops ops = {
+    .post = agent_post,
+    .ancestors = on_ancestors,
+    .joined = on_joined,
+    .lost = on_lost,
+    .report = on_report,
+    .refused = on_refused,
+};
+
+enum esp_status down_create(struct agent *agent, struct esp_error *error)
+{
+    struct children_options options = {
+        .name = agent->name,
+        .role = agent->is_master ? ROLE_MASTER : ROLE_LEADER,
+        .roles = 1U << ROLE_LEADER | 1U << ROLE_SERVER,
+        .most = agent->options.children,
+        .lease_ms = agent->options.lease_ms,
+        .heartbeat_ms = agent->options.heartbeat_ms,
+        .clock = agent->clock,
+    };
+    return children_create(&options, &ops, agent, &agent->children, error);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What clients and people ask an agent beside requests: who it is, what can be solved, what is below it.
+ */
+#include "agent/agent_internal.h"
+
+#include <stdlib.h>
+
+#define LIST_MOST 1000 /* names of one reply; the rest is asked for with `after` */
+
+static struct message *greet(struct agent *agent, const struct greet *asked)
+{
+    struct message *message = message_create(MESSAGE_GREET_REPLY);
+    if (!message)
+        return NULL;
+    struct greet_reply *reply = &message->greet_reply;
+    (void)asked; /* this is the lowest minor there is: every asker speaks it */
+    reply->minor = CONTRACT_MINOR;
+    reply->name = arena_strdup(&message->arena, agent->name);
+    reply->role = agent->is_master ? ROLE_MASTER : ROLE_LEADER;
+    reply->incarnation = agent->options.incarnation;
+    return message;
+}
+
+static struct message *describe(struct agent *agent, const struct describe *asked)
+{
+    const struct variant *variant = catalog_choose(agent->catalogs, asked->problem, 0);
+    if (!variant) {
+        const char *closest = catalog_closest(agent->catalogs, asked->problem);
+        return message_failure(MESSAGE_DESCRIBE_REPLY, ESP_UNKNOWN_PROBLEM,
+                               "no server below \"%s\" solves %s%s%s%s", agent->name, asked->problem,
+                               closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
+    }
+    if (!variant->text)
+        return message_failure(MESSAGE_DESCRIBE_REPLY, ESP_NO_SERVER,
+                               "the description of %s has not arrived from its servers yet: try again",
+                               asked->problem);
+    struct message *message = message_create(MESSAGE_DESCRIBE_REPLY);
+    if (!message)
+        return NULL;
+    struct describe_reply *reply = &message->describe_reply;
+    reply->digest = variant->digest;
+    reply->text = arena_strdup(&message->arena, variant->text);
+    reply->servers = variant_servers(variant);
+    return message;
+}
+
+static uint32_t count_variants(struct agent *agent, const char *const *names, size_t n)
+{
+    uint32_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        for (const struct variant *v = catalog_problem(agent->catalogs, names[i]); v; v = v->next)
+            count++;
+    return count;
+}
+
+static bool fill_list(struct agent *agent, const char *const *names, size_t n, struct message *message)
+{
+    struct list_reply *reply = &message->list_reply;
+    struct arena *arena = &message->arena;
+    reply->items = arena_alloc(arena, count_variants(agent, names, n) * sizeof *reply->items);
+    for (size_t i = 0; reply->items && i < n; i++)
+        for (const struct variant *v = catalog_problem(agent->catalogs, names[i]); v; v = v->next)
+            reply->items[reply->n++] = (struct listed){
+                .problem = arena_strdup(arena, v->problem),
+                .title = arena_strdup(arena, v->title),
+                .gams = arena_strdup(arena, v->gams),
+                .digest = v->digest,
+                .servers = variant_servers(v),
+            };
+    return reply->items != NULL;
+}
+
+static struct message *list(struct agent *agent, const struct list *asked)
+{
+    size_t limit = asked->limit && asked->limit < LIST_MOST ? asked->limit : LIST_MOST;
+    const char **names = malloc(limit * sizeof *names);
+    struct message *message = names ? message_create(MESSAGE_LIST_REPLY) : NULL;
+    if (message) {
+        size_t n = catalog_names(agent->catalogs, asked->after, names, limit, &message->list_reply.more);
+        if (!fill_list(agent, names, n, message)) {
+            message_destroy(message);
+            message = NULL;
+        }
+    }
+    free(names);
+    return message;
+}
+
+/* Copies what a record points to: the reply outlives this operation. */
+static bool own_record(struct arena *arena, struct node_record *record)
+{
+    record->name = arena_strdup(arena, record->name);
+    record->parent = arena_strdup(arena, record->parent);
+    record->address = arena_strdup(arena, record->address);
+    record->marks = arena_memdup(arena, record->marks, record->n_marks * sizeof *record->marks);
+    record->extensions = (struct extensions){0};
+    return record->name && record->parent && record->address && record->marks;
+}
+
+static struct message *tree(struct agent *agent, const struct tree *asked)
+{
+    struct message *message = message_create(MESSAGE_TREE_REPLY);
+    if (!message)
+        return NULL;
+    struct tree_reply *reply = &message->tree_reply;
+    struct node_record own = agent_own_record(agent);
+    bool whole;
+    if (!*asked->node) {
+        whole = knowledge_tree(agent->knowledge, &own, &message->arena, &reply->records, &reply->n_records);
+    } else {
+        const struct knowledge_node *node = knowledge_find(agent->knowledge, asked->node);
+        if (!node && strcmp(asked->node, agent->name) != 0) {
+            message_destroy(message);
+            return message_failure(MESSAGE_TREE_REPLY, ESP_NOT_FOUND, "no node named \"%s\" below \"%s\"",
+                                   asked->node, agent->name);
+        }
+        whole = (reply->records = arena_alloc(&message->arena, sizeof *reply->records)) != NULL;
+        if (whole && node)
+            whole = knowledge_record(agent->knowledge, node, &message->arena, reply->records);
+        else if (whole)
+            *reply->records = own;
+        reply->n_records = 1;
+    }
+    for (uint32_t i = 0; whole && i < reply->n_records; i++)
+        whole = own_record(&message->arena, &reply->records[i]);
+    if (whole)
+        return message;
+    message_destroy(message);
+    return NULL;
+}
+
+void queries_on_call(struct agent *agent, struct call *call, const struct message *request)
+{
+    switch (request->kind) {
+    case MESSAGE_GREET:
+        call_reply(call, greet(agent, &request->greet));
+        return;
+    case MESSAGE_DESCRIBE:
+        call_reply(call, describe(agent, &request->describe));
+        return;
+    case MESSAGE_LIST:
+        call_reply(call, list(agent, &request->list));
+        return;
+    case MESSAGE_TREE:
+        call_reply(call, tree(agent, &request->tree));
+        return;
+    default:
+        call_reply(call, message_failure(message_reply_kind(request->kind), ESP_INVALID,
+                                         "\"%s\" is an agent: it does not answer %s", agent->name,
+                                         message_name(request->kind)));
+    }
+}

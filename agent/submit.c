@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A client's request at the master agent. While what is known of all capable servers is fresh, it is answered
+ * from memory, without a message and without looking at all servers.
+ */
+#include "agent/agent_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- selection from memory ---- */
+
+static bool is_wanted(const struct index_entry *entry, void *arg)
+{
+    const struct request *request = arg;
+    const struct knowledge_node *node = entry->owner;
+    for (uint32_t i = 0; i < request->n_excluded; i++)
+        if (strcmp(request->excluded[i], node->name) == 0)
+            return false;
+    return true;
+}
+
+static bool takes(const struct knowledge_node *node, const struct variant *variant,
+                  const struct request *request)
+{
+    if (!node->entry.in || node->memory_total < request->memory_bytes)
+        return false;
+    for (uint32_t i = 0; i < variant->n_catalogs; i++)
+        if (variant->catalogs[i] == node->catalog)
+            return is_wanted(&node->entry, (void *)request);
+    return false;
+}
+
+size_t submit_select(struct agent *agent, const struct variant *variant, const struct request *request,
+                     struct index_entry **found, size_t most, struct index_query *query)
+{
+    *query = (struct index_query){
+        .scheduler = agent->scheduler,
+        .work_flop = request->work_flop > 0 ? request->work_flop : 0,
+        .call_s = ESTIMATE_CALL_S,
+        .bytes = request_client_bytes(request),
+        .now_ns = agent_now(agent),
+        .memory_bytes = request->memory_bytes,
+        .wanted = request->n_excluded ? is_wanted : NULL,
+        .arg = (void *)request,
+        .random = &agent->random,
+    };
+    if (*request->server) {
+        struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
+        if (!node || !takes(node, variant, request))
+            return 0;
+        found[0] = &node->entry;
+        return 1;
+    }
+    struct server_index *few[16], **indexes = few;
+    if (variant->n_catalogs > 16 && !(indexes = malloc(variant->n_catalogs * sizeof(struct server_index *))))
+        return 0;
+    for (uint32_t i = 0; i < variant->n_catalogs; i++)
+        indexes[i] = &variant->catalogs[i]->index;
+    size_t n = index_select(&agent->search, indexes, variant->n_catalogs, query, found, most);
+    if (indexes != few)
+        free(indexes);
+    return n;
+}
+
+uint32_t submit_capable(const struct variant *variant, const struct request *request)
+{
+    uint32_t capable = 0;
+    for (uint32_t i = 0; i < variant->n_catalogs; i++)
+        capable += index_capable(&variant->catalogs[i]->index, request->memory_bytes);
+    return capable;
+}
+
+/* ---- why not ---- */
+
+static void explain_server(struct agent *agent, const struct variant *variant, const struct request *request,
+                           struct esp_error *error)
+{
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
+    if (!node || node->role != ROLE_SERVER)
+        error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"", request->server, agent->name);
+    else if (node->draining)
+        error_set(error, ESP_NO_SERVER, "server \"%s\" is draining: it takes no new sessions",
+                  request->server);
+    else if (node->entry.in && node->memory_total < request->memory_bytes)
+        error_set(error, ESP_NO_SERVER, "%s needs %" PRIu64 " bytes of memory, server \"%s\" has %" PRIu64,
+                  request->problem, request->memory_bytes, request->server, node->memory_total);
+    else
+        error_set(error, ESP_NO_SERVER, "server \"%s\" does not solve %s as the client knows it",
+                  request->server, variant->problem);
+}
+
+void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
+                    struct esp_error *error)
+{
+    if (*request->server) {
+        explain_server(agent, variant, request, error);
+        return;
+    }
+    uint32_t servers = variant_servers(variant), taking = 0;
+    uint64_t most_memory = 0;
+    for (uint32_t i = 0; i < variant->n_catalogs; i++) {
+        taking += index_count(&variant->catalogs[i]->index);
+        uint64_t memory = index_most_memory(&variant->catalogs[i]->index);
+        most_memory = memory > most_memory ? memory : most_memory;
+    }
+    if (servers == 0)
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s", agent->name,
+                  request->problem);
+    else if (taking == 0)
+        error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", servers,
+                  request->problem);
+    else if (most_memory < request->memory_bytes)
+        error_set(error, ESP_NO_SERVER,
+                  "%s needs %" PRIu64 " bytes of memory, the biggest of %u servers has %" PRIu64,
+                  request->problem, request->memory_bytes, taking, most_memory);
+    else
+        error_set(error, ESP_NO_SERVER, "the request excludes all %u servers that could take %s",
+                  submit_capable(variant, request), request->problem);
+}
+
+static void explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error)
+{
+    const struct variant *other = catalog_choose(agent->catalogs, request->problem, 0);
+    const char *closest = catalog_closest(agent->catalogs, request->problem);
+    if (other)
+        error_set(error, ESP_UNKNOWN_PROBLEM,
+                  "%s is known with another signature (%016" PRIx64 ", the client has %016" PRIx64
+                  "): ask for its description again",
+                  request->problem, other->digest, request->digest);
+    else if (closest)
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s; did you mean %s?",
+                  agent->name, request->problem, closest);
+    else
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s", agent->name,
+                  request->problem);
+}
+
+/* ---- placements ---- */
+
+uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct session_id *session,
+                      double seconds)
+{
+    struct placement placement = {
+        .server = node->name,
+        .session = *session,
+        .master = agent->options.incarnation,
+        .number = agent->placements + 1,
+        .seconds = seconds,
+        .lease_ms = (uint64_t)agent->options.placement_lease_ms,
+    };
+    placement.session.secret = 0;
+    if (!knowledge_place(agent->knowledge, node, &placement))
+        return 0;
+    agent->placements++;
+    /* Nobody below ranks without being asked, and asks are preceded by what is announced: so placements may
+     * be gathered for a moment, and a quick call has often come and gone by then. */
+    int64_t announce_ns = agent_now(agent) + agent->options.place_within_ms * NS_PER_MS;
+    if (announce_ns < agent->announce_ns)
+        agent->announce_ns = announce_ns;
+    return placement.number;
+}
+
+struct told {
+    const struct child *child;
+    struct placement placement;
+};
+
+static int by_child_and_number(const void *a, const void *b)
+{
+    const struct told *x = a, *y = b;
+    if (x->child != y->child)
+        return (uintptr_t)x->child < (uintptr_t)y->child ? -1 : 1;
+    return (x->placement.number > y->placement.number) - (x->placement.number < y->placement.number);
+}
+
+/* One PLACE for each child. */
+static void tell_children(struct agent *agent, struct told *told, size_t n)
+{
+    struct placement *items = malloc((n ? n : 1) * sizeof *items);
+    if (!items)
+        return; /* the call itself tells the server; agents on the way count it with its report */
+    qsort(told, n, sizeof *told, by_child_and_number);
+    for (size_t i = 0; i < n;) {
+        struct message message = {.kind = MESSAGE_PLACE, .place = {.items = items}};
+        const struct child *child = told[i].child;
+        for (; i < n && told[i].child == child && message.place.n < CAP_MESSAGES; i++)
+            items[message.place.n++] = told[i].placement;
+        children_post_to(agent->children, child, &message);
+    }
+    free(items);
+}
+
+static bool reaches_back(const struct pending *pending)
+{
+    return pending && !pending->announced;
+}
+
+void submit_announce(struct agent *agent)
+{
+    agent->announce_ns = CLOCK_NEVER;
+    struct pending *last = knowledge_last_pending(agent->knowledge), *pending;
+    size_t n = 0;
+    /* Leases are all of one length here, so those not told yet are the last to expire. */
+    for (pending = last; reaches_back(pending); pending = pending->all_prev) {
+        n++;
+        if (pending->all_prev == last)
+            break;
+    }
+    struct told *told = n ? malloc(n * sizeof *told) : NULL;
+    if (!told)
+        return;
+    pending = last;
+    for (size_t i = 0; i < n; i++, pending = pending->all_prev) {
+        pending->announced = true;
+        told[i] = (struct told){
+            .child = down_child(pending->node->branch),
+            .placement =
+                {
+                    .server = pending->node->name,
+                    .session = pending->session,
+                    .master = pending->master,
+                    .number = pending->number,
+                    .seconds = pending->seconds,
+                    .lease_ms = (uint64_t)((pending->expires_ns - agent_now(agent)) / NS_PER_MS),
+                },
+        };
+    }
+    tell_children(agent, told, n);
+    free(told);
+}
+
+void submit_on_place(struct agent *agent, const struct place *place)
+{
+    struct told *told = malloc((place->n ? place->n : 1) * sizeof *told);
+    size_t n = 0;
+    for (uint32_t i = 0; told && i < place->n; i++) {
+        struct knowledge_node *node = knowledge_find(agent->knowledge, place->items[i].server);
+        if (!node)
+            continue;
+        if (log_wants(LOG_DEBUG_LEVEL)) {
+            char text[SESSION_TEXT];
+            log_write(LOG_DEBUG_LEVEL, session_id_text(&place->items[i].session, text),
+                      "placed on \"%s\" for %.6f s", node->name, place->items[i].seconds);
+        }
+        knowledge_place(agent->knowledge, node, &place->items[i]);
+        told[n++] = (struct told){down_child(node->branch), place->items[i]};
+    }
+    if (told)
+        tell_children(agent, told, n);
+    free(told);
+}
+
+/* ---- the request ---- */
+
+static bool fill_candidate(struct agent *agent, const struct index_entry *entry,
+                           const struct index_query *query, struct arena *arena, struct candidate *candidate)
+{
+    const struct knowledge_node *node = entry->owner;
+    (void)agent;
+    struct scheduler_view view = index_view(&entry->self, query);
+    *candidate = (struct candidate){
+        .server = arena_strdup(arena, node->name),
+        .address = arena_strdup(arena, node->address),
+        .incarnation = node->incarnation,
+        .queue_s = view.wait_s,
+        .transfer_s = view.transfer_s,
+    };
+    candidate->compute_s = estimate_compute_s(query->work_flop, node->speed_flops, &candidate->error_s);
+    return candidate->server && candidate->address;
+}
+
+static struct message *reply_from_memory(struct agent *agent, const struct request *request,
+                                         const struct variant *variant, struct esp_error *error)
+{
+    struct index_entry *found[CAP_CANDIDATES];
+    struct index_query query;
+    uint32_t most = request->candidates ? request->candidates : agent->options.candidates;
+    if (most > CAP_CANDIDATES)
+        most = CAP_CANDIDATES;
+    size_t n = submit_select(agent, variant, request, found, most, &query);
+    if (n == 0) {
+        submit_explain(agent, variant, request, error);
+        return NULL;
+    }
+    struct message *message = message_create(MESSAGE_SUBMIT_REPLY);
+    struct submit_reply *reply = &message->submit_reply;
+    bool whole = message && (reply->candidates = arena_alloc(&message->arena, n * sizeof *reply->candidates));
+    for (size_t i = 0; whole && i < n; i++)
+        whole = fill_candidate(agent, found[i], &query, &message->arena, &reply->candidates[i]);
+    if (!whole) {
+        message_destroy(message);
+        error_no_memory(error, "the reply to a request");
+        return NULL;
+    }
+    reply->n_candidates = (uint32_t)n;
+    reply->master = agent->options.incarnation;
+    reply->placement =
+        submit_place(agent, found[0]->owner, &request->session, reply->candidates[0].compute_s);
+    reply->capable = submit_capable(variant, request);
+    return message;
+}
+
+static void log_submit(const struct request *request, const struct message *reply)
+{
+    char text[SESSION_TEXT];
+    log_write(LOG_DEBUG_LEVEL, session_id_text(&request->session, text),
+              "submit %s: \"%s\" of %u, from memory", request->problem,
+              reply->submit_reply.candidates[0].server, reply->submit_reply.capable);
+}
+
+void submit_on_call(struct agent *agent, struct call *call, const struct submit *submit)
+{
+    const struct request *request = &submit->request;
+    struct esp_error error;
+    const struct message failed = {.kind = MESSAGE_SUBMIT};
+    if (!agent->is_master) {
+        error_set(&error, ESP_REFUSED, "\"%s\" is a leader agent: a master agent takes requests",
+                  agent->name);
+        agent_refuse(call, &failed, &error);
+        return;
+    }
+    struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
+    if (!variant) {
+        explain_unknown(agent, request, &error);
+        agent_refuse(call, &failed, &error);
+        return;
+    }
+    if (request_has_data(request) ||
+        !knowledge_is_fresh(agent->knowledge, variant, agent->options.freshness_ms * NS_PER_MS)) {
+        question_submit(agent, call, submit, variant);
+        return;
+    }
+    struct message *reply = reply_from_memory(agent, request, variant, &error);
+    if (!reply) {
+        agent_refuse(call, &failed, &error);
+        return;
+    }
+    agent->from_memory++;
+    if (log_wants(LOG_DEBUG_LEVEL))
+        log_submit(request, reply);
+    call_reply(call, reply);
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An agent towards those above: a leader reports all that it knows below; a master tells the redirector only
+ * how much there is below it and how busy that is.
+ */
+#include "agent/agent_internal.h"
+
+/* One message of descriptions stays below this; the rest goes in further ones. */
+#define TEXTS_BYTES (1 << 20)
+/* The redirector hears of a changed number of servers after this, of their load with each heartbeat. */
+#define TOTALS_MS 500
+
+static void count_totals(const struct agent *agent, struct node_record *record, uint32_t *servers)
+{
+    *servers = 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        if (node->role != ROLE_SERVER)
+            continue;
+        ++*servers;
+        record->slots += node->slots;
+        record->running += node->running;
+        record->queued += node->queued;
+        record->completed += node->completed;
+        record->failed += node->failed;
+    }
+}
+
+static void report_totals(struct agent *agent, struct message *message)
+{
+    struct node_record *record = arena_alloc(&message->arena, sizeof *record);
+    struct extension *extension = arena_alloc(&message->arena, sizeof *extension);
+    uint32_t *servers = arena_alloc(&message->arena, sizeof *servers);
+    if (!record || !extension || !servers)
+        return;
+    *record = agent_own_record(agent);
+    count_totals(agent, record, servers);
+    agent->reported_servers = knowledge_servers(agent->knowledge);
+    *extension = (struct extension){EXTENSION_SERVERS, (const uint8_t *)servers, sizeof *servers};
+    record->extensions = (struct extensions){extension, 1};
+    message->report.records = record;
+    message->report.n_records = 1;
+}
+
+static void on_report(void *self, bool complete, struct message *message)
+{
+    struct agent *agent = self;
+    if (agent->is_master) {
+        report_totals(agent, message);
+        return;
+    }
+    struct node_record own = agent_own_record(agent);
+    if (!knowledge_report(agent->knowledge, complete, complete ? &own : NULL, &message->arena,
+                          &message->report)) {
+        message->report = (struct report){.oldest_s = 1e9};
+        log_error("out of memory for a report to the parent");
+    }
+}
+
+static void on_changed(void *self, bool joined, const char *parent, const char *why)
+{
+    struct agent *agent = self;
+    (void)agent;
+    if (joined)
+        log_notice("joined \"%s\"", parent);
+    else
+        log_notice("not below \"%s\": %s; trying again", parent, why);
+}
+
+static void on_ancestors(void *self)
+{
+    struct agent *agent = self;
+    children_welcome_all(agent->children);
+}
+
+static const struct membership_ops ops = {
+    .post = agent_post,
+    .report = on_report,
+    .changed = on_changed,
+    .ancestors = on_ancestors,
+};
+
+enum esp_status up_create(struct agent *agent, const struct agent_options *options, struct esp_error *error)
+{
+    struct membership_options membership = {
+        .parents = agent->is_master ? options->redirectors : options->parents,
+        .n_parents = agent->is_master ? options->n_redirectors : options->n_parents,
+        .role = agent->is_master ? ROLE_MASTER : ROLE_LEADER,
+        .name = agent->name,
+        .retry_first_ms = options->retry_first_ms,
+        .retry_most_ms = options->retry_most_ms,
+        .seed = random_next(&agent->random),
+        .clock = agent->clock,
+    };
+    if (membership.n_parents == 0)
+        return ESP_OK;
+    return membership_create(&membership, &ops, agent, &agent->membership, error);
+}
+
+void up_changed(struct agent *agent, bool urgent)
+{
+    if (!agent->membership)
+        return;
+    if (!agent->is_master)
+        membership_touch(agent->membership, urgent ? URGENT_MS : agent->options.report_within_ms);
+    else if (knowledge_servers(agent->knowledge) != agent->reported_servers)
+        membership_touch(agent->membership, TOTALS_MS);
+}
+
+bool up_is_parent(const struct agent *agent, const struct envelope *envelope)
+{
+    if (agent->is_master || !agent->membership || !membership_joined(agent->membership))
+        return false;
+    return membership_parent_incarnation(agent->membership) == envelope->from_incarnation &&
+           strcmp(membership_parent_name(agent->membership), envelope->from) == 0;
+}
+
+/* ---- catalogues and descriptions ---- */
+
+static void post_up(struct agent *agent, const struct message *message)
+{
+    agent_post(agent, membership_parent_address(agent->membership),
+               membership_parent_incarnation(agent->membership), message);
+}
+
+static bool is_wanted_above(const struct agent *agent, bool wanted)
+{
+    return wanted && !agent->is_master && agent->membership && membership_joined(agent->membership);
+}
+
+static void post_catalog(struct agent *agent, const struct known_catalog *catalog)
+{
+    struct message message = {.kind = MESSAGE_CATALOG};
+    if (catalog_tell(catalog, &message.arena, &message.catalog))
+        post_up(agent, &message);
+    arena_clear(&message.arena);
+}
+
+void up_tell_catalog(struct agent *agent, struct known_catalog *catalog)
+{
+    if (is_wanted_above(agent, catalog->wanted))
+        post_catalog(agent, catalog);
+    catalog->wanted = false;
+}
+
+void up_tell_text(struct agent *agent, struct variant *variant)
+{
+    if (is_wanted_above(agent, variant->wanted)) {
+        struct described item = {variant->digest, variant->text};
+        struct message message = {.kind = MESSAGE_TEXTS, .texts = {.items = &item, .n = 1}};
+        post_up(agent, &message);
+    }
+    variant->wanted = false;
+}
+
+static void want_catalogs(struct agent *agent, const struct want *want)
+{
+    for (uint32_t i = 0; i < want->n_catalogs; i++) {
+        struct known_catalog *catalog = catalog_find(agent->catalogs, want->catalogs[i]);
+        if (catalog && catalog->known)
+            post_catalog(agent, catalog);
+        else if (catalog)
+            catalog->wanted = true;
+    }
+}
+
+static void want_texts(struct agent *agent, const struct want *want)
+{
+    struct message message = {.kind = MESSAGE_TEXTS};
+    struct described *items = arena_alloc(&message.arena, want->n_texts * sizeof *items);
+    size_t bytes = 0;
+    message.texts.items = items;
+    for (uint32_t i = 0; items && i < want->n_texts; i++) {
+        struct variant *variant = catalog_variant(agent->catalogs, want->texts[i]);
+        if (variant && !variant->text)
+            variant->wanted = true;
+        if (!variant || !variant->text)
+            continue;
+        items[message.texts.n++] = (struct described){variant->digest, variant->text};
+        bytes += strlen(variant->text);
+        if (bytes >= TEXTS_BYTES) {
+            post_up(agent, &message);
+            message.texts.n = 0;
+            bytes = 0;
+        }
+    }
+    if (message.texts.n > 0)
+        post_up(agent, &message);
+    arena_clear(&message.arena);
+}
+
+void up_on_want(struct agent *agent, const struct want *want)
+{
+    want_catalogs(agent, want);
+    want_texts(agent, want);
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/children.h"
+
+#include "core/membership.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHILDREN_MOST 10000
+
+struct children {
+    struct children_options options;
+    char *name;
+    struct children_ops ops;
+    void *self;
+    struct child *by_name, *by_address;
+    struct child *by_age; /* not heard of for longest first: leases end in this order */
+};
+
+enum esp_status children_create(const struct children_options *options, const struct children_ops *ops,
+                                void *self, struct children **children, struct esp_error *error)
+{
+    struct children *c = calloc(1, sizeof *c);
+    if (!c || !(c->name = strdup(options->name))) {
+        free(c);
+        return error_no_memory(error, "the children");
+    }
+    c->options = *options;
+    c->options.name = c->name;
+    if (c->options.most == 0)
+        c->options.most = CHILDREN_MOST;
+    c->ops = *ops;
+    c->self = self;
+    *children = c;
+    return ESP_OK;
+}
+
+static void child_free(struct child *child)
+{
+    free(child->name);
+    free(child->address);
+    free(child);
+}
+
+static void child_unlink(struct children *c, struct child *child)
+{
+    if (child->hh.tbl)
+        HASH_DELETE(hh, c->by_name, child);
+    if (child->hh_address.tbl)
+        HASH_DELETE(hh_address, c->by_address, child);
+    DL_DELETE(c->by_age, child);
+}
+
+void children_destroy(struct children *c)
+{
+    if (!c)
+        return;
+    while (c->by_age) {
+        struct child *child = c->by_age;
+        child_unlink(c, child);
+        child_free(child);
+    }
+    free(c->name);
+    free(c);
+}
+
+struct child *children_find(const struct children *c, const char *name)
+{
+    struct child *child;
+    HASH_FIND(hh, c->by_name, name, strlen(name), child);
+    return child;
+}
+
+struct child *children_speaker(const struct children *c, const struct envelope *envelope)
+{
+    struct child *child = children_find(c, envelope->from);
+    return child && child->incarnation == envelope->from_incarnation ? child : NULL;
+}
+
+struct child *children_first(const struct children *c)
+{
+    return c->by_name;
+}
+
+size_t children_count(const struct children *c)
+{
+    return HASH_CNT(hh, c->by_name);
+}
+
+void children_post_to(struct children *c, const struct child *child, const struct message *message)
+{
+    c->ops.post(c->self, child->address, child->incarnation, message);
+}
+
+static void lose(struct children *c, struct child *child, const char *why)
+{
+    child_unlink(c, child);
+    c->ops.lost(c->self, child, why);
+    child_free(child);
+}
+
+static void heard(struct children *c, struct child *child)
+{
+    child->heard_ns = clock_now_ns(c->options.clock);
+    DL_DELETE(c->by_age, child);
+    DL_APPEND(c->by_age, child);
+}
+
+/* ---- hello ---- */
+
+static void post_welcome(struct children *c, const char *address, uint64_t incarnation,
+                         const struct child *child, const struct extensions *echo)
+{
+    const char *ancestors[CAP_ANCESTORS];
+    size_t n;
+    const char *const *above = c->ops.ancestors(c->self, &n);
+    ancestors[0] = c->name;
+    if (n > CAP_ANCESTORS - 1)
+        n = CAP_ANCESTORS - 1;
+    for (size_t i = 0; i < n; i++)
+        ancestors[i + 1] = above[i];
+    struct message message = {
+        .kind = MESSAGE_WELCOME,
+        .welcome =
+            {
+                .minor = CONTRACT_MINOR,
+                .features = child->features,
+                .role = c->options.role,
+                .lease_ms = (uint64_t)c->options.lease_ms,
+                .heartbeat_ms = (uint64_t)c->options.heartbeat_ms,
+                .ancestors = ancestors,
+                .n_ancestors = (uint32_t)n + 1,
+            },
+    };
+    if (echo)
+        message.welcome.extensions = *echo;
+    c->ops.post(c->self, address, incarnation, &message);
+}
+
+/* The child's parent index goes back as it came. */
+static struct extensions echo_of(const struct hello *hello)
+{
+    const struct extension *index = extension_find(&hello->extensions, EXTENSION_PARENT_INDEX);
+    return (struct extensions){(struct extension *)index, index ? 1 : 0};
+}
+
+static void refuse(struct children *c, const struct envelope *envelope, const struct hello *hello,
+                   enum esp_status status, const char *why)
+{
+    if (c->ops.refused)
+        c->ops.refused(c->self, envelope->from, why);
+    struct message message = {
+        .kind = MESSAGE_WELCOME,
+        .welcome =
+            {
+                .outcome = {status, why},
+                .minor = CONTRACT_MINOR,
+                .role = c->options.role,
+                .extensions = echo_of(hello),
+            },
+    };
+    c->ops.post(c->self, hello->address, envelope->from_incarnation, &message);
+}
+
+static bool is_above(struct children *c, const char *name)
+{
+    if (strcmp(name, c->name) == 0)
+        return true;
+    size_t n;
+    const char *const *above = c->ops.ancestors(c->self, &n);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(above[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* Why this node may not become a child; ESP_OK when it may. */
+static enum esp_status check_hello(struct children *c, const struct envelope *envelope,
+                                   const struct hello *hello, struct esp_error *error)
+{
+    if (!*envelope->from || !*hello->address)
+        return error_set(error, ESP_PROTOCOL, "a hello needs a name and an address");
+    if (hello->role > ROLE_SERVER || !(c->options.roles & (1U << hello->role)))
+        return error_set(error, ESP_REFUSED, "a %s does not belong below the %s \"%s\"",
+                         node_role_name((enum node_role)hello->role), node_role_name(c->options.role),
+                         c->name);
+    if (is_above(c, envelope->from))
+        return error_set(error, ESP_REFUSED, "\"%s\" stands above \"%s\" already: that would be a loop",
+                         envelope->from, c->name);
+    if (c->options.required & ~hello->features)
+        return error_set(error, ESP_VERSION,
+                         "features 0x%" PRIx64 " are required, found 0x%" PRIx64 " (minor %u)",
+                         c->options.required, hello->features, hello->minor);
+    if (!children_find(c, envelope->from) && children_count(c) >= c->options.most)
+        return error_set(error, ESP_LIMIT, "\"%s\" has its %u children already", c->name, c->options.most);
+    return ESP_OK;
+}
+
+static bool set_address(struct children *c, struct child *child, const char *address)
+{
+    if (child->address && strcmp(child->address, address) == 0)
+        return true;
+    char *copy = strdup(address);
+    if (!copy)
+        return false;
+    if (child->hh_address.tbl)
+        HASH_DELETE(hh_address, c->by_address, child);
+    child->hh_address.tbl = NULL;
+    free(child->address);
+    child->address = copy;
+    HASH_ADD_KEYPTR(hh_address, c->by_address, child->address, strlen(child->address), child);
+    return child->hh_address.tbl != NULL;
+}
+
+static struct child *child_create(struct children *c, const struct envelope *envelope,
+                                  const struct hello *hello)
+{
+    struct child *child = calloc(1, sizeof *child);
+    if (!child)
+        return NULL;
+    DL_APPEND(c->by_age, child);
+    child->name = strdup(envelope->from);
+    child->incarnation = envelope->from_incarnation;
+    child->role = (enum node_role)hello->role;
+    child->heard_ns = clock_now_ns(c->options.clock);
+    if (child->name) {
+        HASH_ADD_KEYPTR(hh, c->by_name, child->name, strlen(child->name), child);
+        if (child->hh.tbl && set_address(c, child, hello->address) && c->ops.joined(c->self, child))
+            return child;
+    }
+    child_unlink(c, child);
+    child_free(child);
+    return NULL;
+}
+
+/* Asks the one who has the name for a sign of life: when it is dead, that cannot be delivered. */
+static void probe(struct children *c, const struct child *child)
+{
+    struct message message = {.kind = MESSAGE_PULSE, .pulse = {.number = child->through}};
+    children_post_to(c, child, &message);
+}
+
+/* What to do with the namesake that is there; false: the newcomer has been refused. */
+static bool settle_namesake(struct children *c, struct child *child, const struct envelope *envelope,
+                            const struct hello *hello)
+{
+    if (child->incarnation == envelope->from_incarnation)
+        return true;
+    if (strcmp(child->address, hello->address) == 0) {
+        lose(c, child, "restarted");
+        return true;
+    }
+    int64_t left_ns = child->heard_ns + c->options.lease_ms * NS_PER_MS - clock_now_ns(c->options.clock);
+    char why[CAP_ERROR_TEXT / 4];
+    snprintf(why, sizeof why, "another node named \"%s\" lives at %s; its lease ends in %.1f s",
+             envelope->from, child->address, (double)left_ns / 1e9);
+    probe(c, child);
+    refuse(c, envelope, hello, ESP_REFUSED, why);
+    return false;
+}
+
+static void on_hello(struct children *c, const struct envelope *envelope, const struct hello *hello)
+{
+    struct esp_error error = {0};
+    if (check_hello(c, envelope, hello, &error) != ESP_OK) {
+        refuse(c, envelope, hello, error.status, error.text);
+        return;
+    }
+    struct child *child = children_find(c, envelope->from);
+    if (child && !settle_namesake(c, child, envelope, hello))
+        return;
+    child = children_find(c, envelope->from);
+    if (!child)
+        child = child_create(c, envelope, hello);
+    if (!child || !set_address(c, child, hello->address)) {
+        refuse(c, envelope, hello, ESP_NO_MEMORY, "the parent is out of memory");
+        return;
+    }
+    child->features = hello->features & c->options.features;
+    heard(c, child);
+    struct extensions echo = echo_of(hello);
+    post_welcome(c, child->address, child->incarnation, child, &echo);
+}
+
+void children_welcome_all(struct children *c)
+{
+    for (struct child *child = c->by_name; child; child = child->hh.next)
+        post_welcome(c, child->address, child->incarnation, child, NULL);
+}
+
+/* ---- reports ---- */
+
+static void post_pulse(struct children *c, const struct child *child)
+{
+    struct message message = {.kind = MESSAGE_PULSE, .pulse = {.number = child->through}};
+    children_post_to(c, child, &message);
+}
+
+/* Somebody reports who is not known: this node was restarted, or the lease is over. */
+static void ask_to_rejoin(struct children *c, const struct envelope *envelope, const struct report *report)
+{
+    const struct extension *address = extension_find(&report->extensions, EXTENSION_CHILD_ADDRESS);
+    if (!address || address->length == 0 || address->length > CAP_ADDRESS)
+        return;
+    char text[CAP_ADDRESS + 1];
+    memcpy(text, address->value, address->length);
+    text[address->length] = 0;
+    struct message message = {.kind = MESSAGE_REJOIN,
+                              .rejoin = {.reason = "it does not know this node (any more)"}};
+    c->ops.post(c->self, text, envelope->from_incarnation, &message);
+}
+
+static void on_report(struct children *c, const struct envelope *envelope, const struct report *report)
+{
+    struct child *child = children_speaker(c, envelope);
+    if (!child) {
+        /* The namesake who has the place keeps it: only who says hello may take it over. */
+        if (!children_find(c, envelope->from))
+            ask_to_rejoin(c, envelope, report);
+        return;
+    }
+    heard(c, child);
+    if (report->number > child->newest) {
+        bool whole = report->complete || (child->reported && report->number == child->through + 1);
+        child->newest = report->number;
+        if (whole)
+            child->through = report->number;
+        child->reported = child->reported || report->complete;
+        c->ops.report(c->self, child, report, whole);
+    }
+    post_pulse(c, child);
+}
+
+static void on_goodbye(struct children *c, const struct envelope *envelope, const char *reason)
+{
+    struct child *child = children_speaker(c, envelope);
+    if (child)
+        lose(c, child, reason);
+}
+
+bool children_post(struct children *c, const struct envelope *envelope, const struct message *message)
+{
+    switch (message->kind) {
+    case MESSAGE_HELLO:
+        on_hello(c, envelope, &message->hello);
+        return true;
+    case MESSAGE_REPORT:
+        on_report(c, envelope, &message->report);
+        return true;
+    case MESSAGE_GOODBYE:
+        on_goodbye(c, envelope, message->goodbye.reason);
+        return true;
+    default:
+        return false;
+    }
+}
+
+void children_undelivered(struct children *c, const char *address)
+{
+    struct child *child;
+    HASH_FIND(hh_address, c->by_address, address, strlen(address), child);
+    if (child)
+        lose(c, child, "the connection broke");
+}
+
+int64_t children_due(const struct children *c)
+{
+    return c->by_age ? c->by_age->heard_ns + c->options.lease_ms * NS_PER_MS : CLOCK_NEVER;
+}
+
+void children_tick(struct children *c)
+{
+    while (children_due(c) <= clock_now_ns(c->options.clock))
+        lose(c, c->by_age, "its lease is over");
+}
+
+void children_dismiss(struct children *c, const char *reason)
+{
+    struct message message = {.kind = MESSAGE_REJOIN, .rejoin = {.reason = reason}};
+    for (struct child *child = c->by_name; child; child = child->hh.next)
+        children_post_to(c, child, &message);
+}

@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/knowledge_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum esp_status knowledge_create(const struct knowledge_options *options, struct knowledge **knowledge,
+                                 struct esp_error *error)
+{
+    struct knowledge *k = calloc(1, sizeof *k);
+    if (!k || !(k->name = strdup(options->name))) {
+        free(k);
+        return error_no_memory(error, "the memory of the nodes below");
+    }
+    k->clock = options->clock;
+    k->catalogs = options->catalogs;
+    k->track = options->track;
+    k->fresh_least_ns = INT64_MIN;
+    *knowledge = k;
+    return ESP_OK;
+}
+
+struct knowledge_node *knowledge_find(const struct knowledge *k, const char *name)
+{
+    struct knowledge_node *node;
+    HASH_FIND_STR(k->nodes, name, node);
+    return node;
+}
+
+size_t knowledge_count(const struct knowledge *k)
+{
+    return HASH_COUNT(k->nodes);
+}
+
+struct knowledge_node *knowledge_first(const struct knowledge *k)
+{
+    return k->nodes;
+}
+
+uint32_t knowledge_servers(const struct knowledge *k)
+{
+    return k->n_servers;
+}
+
+struct branch *knowledge_branches(const struct knowledge *k)
+{
+    return k->branches;
+}
+
+void knowledge_touch(struct knowledge *k, struct knowledge_node *node)
+{
+    if (!k->track || node->dirty)
+        return;
+    node->dirty = true;
+    DL_APPEND2(k->dirty, node, dirty_prev, dirty_next);
+}
+
+static void untouch(struct knowledge *k, struct knowledge_node *node)
+{
+    if (node->dirty)
+        DL_DELETE2(k->dirty, node, dirty_prev, dirty_next);
+    node->dirty = false;
+}
+
+/* ---- in and out of its catalogue's index ---- */
+
+static bool branch_count(struct branch *branch, struct known_catalog *catalog, int change)
+{
+    for (uint32_t i = 0; i < branch->n_catalogs; i++) {
+        if (branch->catalogs[i].catalog != catalog)
+            continue;
+        branch->catalogs[i].servers += (uint32_t)change;
+        if (branch->catalogs[i].servers == 0)
+            branch->catalogs[i] = branch->catalogs[--branch->n_catalogs];
+        return true;
+    }
+    struct branch_catalog *catalogs =
+        realloc(branch->catalogs, (branch->n_catalogs + 1) * sizeof *branch->catalogs);
+    if (!catalogs)
+        return false;
+    branch->catalogs = catalogs;
+    branch->catalogs[branch->n_catalogs++] = (struct branch_catalog){catalog, (uint32_t)change};
+    return true;
+}
+
+static void leave_index(struct knowledge *k, struct knowledge_node *node)
+{
+    if (!node->entry.in)
+        return;
+    index_remove(&node->entry);
+    branch_count(node->branch, node->catalog, -1);
+    node->branch->n_servers--;
+    k->n_servers--;
+}
+
+static bool takes_sessions(const struct knowledge_node *node)
+{
+    return node->role == ROLE_SERVER && !node->draining && node->catalog && node->base.slots > 0;
+}
+
+static void enter_index(struct knowledge *k, struct knowledge_node *node)
+{
+    if (!takes_sessions(node) || !branch_count(node->branch, node->catalog, +1))
+        return;
+    if (node->branch->n_servers++ == 0)
+        k->fresh_least_ns = INT64_MIN;
+    k->n_servers++;
+    index_insert(&node->catalog->index, &node->entry);
+}
+
+/* ---- removal ---- */
+
+static void remember_removed(struct knowledge *k, const char *name)
+{
+    if (!k->track)
+        return;
+    if (k->n_removed == k->removed_capacity) {
+        uint32_t capacity = k->removed_capacity ? 2 * k->removed_capacity : 16;
+        char **removed = realloc(k->removed, capacity * sizeof *removed);
+        if (!removed)
+            return; /* the next complete report will tell */
+        k->removed = removed;
+        k->removed_capacity = capacity;
+    }
+    char *copy = strdup(name);
+    if (copy)
+        k->removed[k->n_removed++] = copy;
+}
+
+static void node_free(struct knowledge *k, struct knowledge_node *node)
+{
+    while (node->pending)
+        node_drop_pending(k, node->pending);
+    load_release(&node->base);
+    load_release(&node->load);
+    arena_clear(&node->arena);
+    free(node->marks);
+    free(node->name);
+    free(node->parent);
+    free(node->address);
+    free(node);
+}
+
+static void leave_branch(struct knowledge *k, struct knowledge_node *node)
+{
+    leave_index(k, node);
+    if (node->branch) {
+        DL_DELETE2(node->branch->nodes, node, branch_prev, branch_next);
+        node->branch->n_nodes--;
+        node->branch = NULL;
+    }
+}
+
+static void node_remove(struct knowledge *k, struct knowledge_node *node)
+{
+    leave_branch(k, node);
+    untouch(k, node);
+    HASH_DEL(k->nodes, node);
+    catalog_release(k->catalogs, node->catalog);
+    node_free(k, node);
+}
+
+static void node_forget(struct knowledge *k, struct knowledge_node *node)
+{
+    remember_removed(k, node->name);
+    node_remove(k, node);
+}
+
+bool knowledge_remove(struct knowledge *k, const struct branch *branch, const char *name)
+{
+    struct knowledge_node *node = knowledge_find(k, name);
+    if (!node || node->branch != branch)
+        return false;
+    node_forget(k, node);
+    return true;
+}
+
+struct branch *knowledge_branch(struct knowledge *k, const char *child)
+{
+    struct branch *branch = calloc(1, sizeof *branch);
+    if (!branch || !(branch->name = strdup(child))) {
+        free(branch);
+        return NULL;
+    }
+    branch->floor_ns = INT64_MIN;
+    DL_APPEND(k->branches, branch);
+    return branch;
+}
+
+void knowledge_branch_remove(struct knowledge *k, struct branch *branch)
+{
+    while (branch->nodes)
+        node_forget(k, branch->nodes);
+    DL_DELETE(k->branches, branch);
+    free(branch->catalogs);
+    free(branch->name);
+    free(branch);
+}
+
+void knowledge_destroy(struct knowledge *k)
+{
+    if (!k)
+        return;
+    k->track = false;
+    while (k->branches)
+        knowledge_branch_remove(k, k->branches);
+    for (uint32_t i = 0; i < k->n_removed; i++)
+        free(k->removed[i]);
+    free(k->removed);
+    free(k->name);
+    free(k);
+}
+
+void knowledge_complete_begin(struct knowledge *k)
+{
+    k->stamp++;
+}
+
+size_t knowledge_complete_end(struct knowledge *k, struct branch *branch)
+{
+    size_t n = 0;
+    struct knowledge_node *node, *next;
+    for (node = branch->nodes; node; node = next) {
+        next = node->branch_next;
+        if (node->stamp != k->stamp) {
+            node_forget(k, node);
+            n++;
+        }
+    }
+    return n;
+}
+
+/* ---- a record arrives ---- */
+
+/* Replaces a text when it differs; false without memory. */
+static bool take_text(char **text, const char *value)
+{
+    if (*text && strcmp(*text, value) == 0)
+        return true;
+    char *copy = strdup(value);
+    if (!copy)
+        return false;
+    free(*text);
+    *text = copy;
+    return true;
+}
+
+static struct path access_path(const struct knowledge *k, const struct knowledge_node *node)
+{
+    struct path path = node->link;
+    const char *parent = node->parent;
+    for (int depth = 0; strcmp(parent, k->name) != 0; depth++) {
+        const struct knowledge_node *above = knowledge_find(k, parent);
+        if (!above || depth == CAP_ANCESTORS)
+            return (struct path){0};
+        path = path_join(above->link, path);
+        parent = above->parent;
+    }
+    return path;
+}
+
+static void set_bounds(struct knowledge_node *node)
+{
+    struct index_bounds *self = &node->entry.self;
+    double speed = node->speed_flops > 0 ? node->speed_flops : ESTIMATE_DEFAULT_SPEED;
+    self->slowness = 1 / speed;
+    self->memory = node->memory_total;
+    self->latency_s = node->access.known && node->access.latency_s > 0 ? node->access.latency_s : 0;
+    self->inverse_bandwidth =
+        node->access.known && node->access.bandwidth_bps > 0 ? 1 / node->access.bandwidth_bps : 0;
+}
+
+/* The link to an agent changed or became known: all ways through it are new. */
+static void branch_new_links(struct knowledge *k, struct branch *branch)
+{
+    for (struct knowledge_node *node = branch->nodes; node; node = node->branch_next) {
+        node->access = access_path(k, node);
+        set_bounds(node);
+        index_update(&node->entry);
+    }
+}
+
+static bool take_extensions(struct knowledge_node *node, const struct extensions *extensions)
+{
+    arena_clear(&node->arena);
+    node->extensions = (struct extensions){0};
+    if (extensions->n == 0)
+        return true;
+    struct extension *items = arena_memdup(&node->arena, extensions->items, extensions->n * sizeof *items);
+    if (!items)
+        return false;
+    for (uint32_t i = 0; i < extensions->n; i++)
+        if (!(items[i].value = arena_memdup(&node->arena, items[i].value, items[i].length)))
+            return false;
+    node->extensions = (struct extensions){items, extensions->n};
+    return true;
+}
+
+static bool take_marks(struct knowledge_node *node, const struct node_record *record)
+{
+    if (record->n_marks > node->n_marks) {
+        struct placement_mark *marks = realloc(node->marks, record->n_marks * sizeof *marks);
+        if (!marks)
+            return false;
+        node->marks = marks;
+    }
+    if (record->n_marks)
+        memcpy(node->marks, record->marks, record->n_marks * sizeof *record->marks);
+    node->n_marks = record->n_marks;
+    return true;
+}
+
+static bool take_catalog(struct knowledge *k, struct knowledge_node *node, uint64_t digest)
+{
+    if ((node->catalog ? node->catalog->digest : 0) == digest)
+        return true;
+    struct known_catalog *catalog = digest ? catalog_acquire(k->catalogs, digest) : NULL;
+    if (digest && !catalog)
+        return false;
+    catalog_release(k->catalogs, node->catalog);
+    node->catalog = catalog;
+    return true;
+}
+
+static void take_plain(struct knowledge_node *node, const struct node_record *record)
+{
+    node->role = (enum node_role)record->role;
+    node->incarnation = record->incarnation;
+    node->draining = record->draining;
+    node->link = record->link;
+    node->speed_flops = record->speed_flops;
+    node->slots = record->slots;
+    node->threads = record->threads;
+    node->queued = record->queued;
+    node->running = record->running;
+    node->memory_total = record->memory_total;
+    node->memory_free = record->memory_free;
+    node->completed = record->completed;
+    node->failed = record->failed;
+}
+
+/* Everything of the record; the node is in no index meanwhile. False without memory: the node is then partly
+ * new, and to be removed. */
+static bool take_record(struct knowledge *k, struct knowledge_node *node, const struct node_record *record,
+                        int64_t now_ns)
+{
+    take_plain(node, record);
+    return take_text(&node->parent, record->parent) && take_text(&node->address, record->address) &&
+           take_extensions(node, &record->extensions) && take_marks(node, record) &&
+           take_catalog(k, node, record->catalog) &&
+           load_set(&node->base, record->free_in_s, record->n_free_in, now_ns) == ESP_OK &&
+           load_set(&node->load, record->free_in_s, record->n_free_in, now_ns) == ESP_OK;
+}
+
+static struct knowledge_node *node_create(struct knowledge *k, const char *name)
+{
+    struct knowledge_node *node = calloc(1, sizeof *node);
+    if (!node || !(node->name = strdup(name))) {
+        free(node);
+        return NULL;
+    }
+    HASH_ADD_KEYPTR(hh, k->nodes, node->name, strlen(node->name), node);
+    if (!node->hh.tbl) {
+        node_free(k, node);
+        return NULL;
+    }
+    node->entry.id = ++k->next_id;
+    node->entry.owner = node;
+    return node;
+}
+
+static bool same_path(const struct path *a, const struct path *b)
+{
+    return a->known == b->known && a->latency_s == b->latency_s && a->bandwidth_bps == b->bandwidth_bps;
+}
+
+static int64_t record_time(int64_t now_ns, double age_s)
+{
+    return age_s > 0 ? now_ns - (int64_t)((age_s < 1e9 ? age_s : 1e9) * 1e9) : now_ns;
+}
+
+/* Another branch told of this node before: the later word counts (it moved from one to the other). */
+static bool is_newer(const struct knowledge_node *node, const struct branch *branch, int64_t time_ns)
+{
+    return !node->branch || node->branch == branch || time_ns > node_confirmed_ns(node);
+}
+
+static void enter_branch(struct knowledge_node *node, struct branch *branch)
+{
+    node->branch = branch;
+    DL_APPEND2(branch->nodes, node, branch_prev, branch_next);
+    branch->n_nodes++;
+}
+
+enum knowledge_change knowledge_update(struct knowledge *k, struct branch *branch,
+                                       const struct node_record *record)
+{
+    int64_t now_ns = clock_now_ns(k->clock);
+    int64_t time_ns = record_time(now_ns, record->age_s);
+    if (!*record->name || strcmp(record->name, k->name) == 0)
+        return KNOWLEDGE_IGNORED;
+    struct knowledge_node *node = knowledge_find(k, record->name);
+    if (node && !is_newer(node, branch, time_ns))
+        return KNOWLEDGE_IGNORED;
+    bool is_new = !node;
+    if (is_new && !(node = node_create(k, record->name)))
+        return KNOWLEDGE_IGNORED;
+    bool did_take = node->entry.in != NULL;
+    bool was_busy = !is_new && load_wait_s(&node->load, now_ns) > 0;
+    bool restarted = !is_new && node->incarnation != record->incarnation;
+    bool new_links = is_new || !same_path(&node->link, &record->link) || node->branch != branch;
+    leave_index(k, node);
+    if (node->branch != branch) {
+        leave_branch(k, node);
+        enter_branch(node, branch);
+    }
+    if (!take_record(k, node, record, now_ns)) {
+        node_forget(k, node);
+        return KNOWLEDGE_IGNORED;
+    }
+    node->confirmed_ns = time_ns;
+    node->stamp = k->stamp;
+    if (new_links || node->role == ROLE_SERVER)
+        node->access = access_path(k, node);
+    set_bounds(node);
+    while (restarted && node->pending)
+        node_drop_pending(k, node->pending);
+    node_drop_contained(k, node);
+    node_reload(node);
+    enter_index(k, node);
+    if (new_links && node->role != ROLE_SERVER)
+        branch_new_links(k, branch);
+    knowledge_touch(k, node);
+    bool is_free = load_wait_s(&node->load, now_ns) <= 0;
+    return is_new || restarted || (!did_take && node->entry.in) || (was_busy && is_free) ? KNOWLEDGE_BETTER
+                                                                                         : KNOWLEDGE_SAME;
+}
+
+/* ---- freshness ---- */
+
+int64_t node_confirmed_ns(const struct knowledge_node *node)
+{
+    int64_t floor_ns = node->branch ? node->branch->floor_ns : INT64_MIN;
+    return node->confirmed_ns > floor_ns ? node->confirmed_ns : floor_ns;
+}
+
+void knowledge_confirm(struct knowledge *k, struct branch *branch, double oldest_s)
+{
+    branch->floor_ns = record_time(clock_now_ns(k->clock), oldest_s);
+    if (branch->floor_ns < k->fresh_least_ns)
+        k->fresh_least_ns = branch->floor_ns;
+}
+
+double knowledge_oldest_s(const struct knowledge *k)
+{
+    int64_t now_ns = clock_now_ns(k->clock), least_ns = now_ns;
+    for (const struct branch *branch = k->branches; branch; branch = branch->next)
+        if (branch->n_nodes > 0 && branch->floor_ns != INT64_MIN && branch->floor_ns < least_ns)
+            least_ns = branch->floor_ns;
+    return (double)(now_ns - least_ns) / 1e9;
+}
+
+bool branch_is_fresh(const struct knowledge *k, const struct branch *branch, int64_t freshness_ns)
+{
+    return freshness_ns > 0 && branch->floor_ns != INT64_MIN &&
+           branch->floor_ns >= clock_now_ns(k->clock) - freshness_ns;
+}
+
+bool branch_can_solve(const struct branch *branch, const struct variant *variant)
+{
+    for (uint32_t i = 0; i < branch->n_catalogs; i++)
+        for (uint32_t j = 0; j < variant->n_catalogs; j++)
+            if (branch->catalogs[i].catalog == variant->catalogs[j])
+                return true;
+    return false;
+}
+
+bool knowledge_is_fresh(struct knowledge *k, const struct variant *variant, int64_t freshness_ns)
+{
+    if (freshness_ns <= 0)
+        return false;
+    int64_t wanted_ns = clock_now_ns(k->clock) - freshness_ns;
+    /* Floors only rise between changes, so the least one of a while ago is still a bound for all. */
+    if (k->fresh_least_ns != INT64_MIN && k->fresh_least_ns >= wanted_ns)
+        return true;
+    int64_t least_ns = INT64_MAX;
+    bool fresh = true;
+    for (const struct branch *branch = k->branches; branch; branch = branch->next) {
+        if (branch->n_servers == 0)
+            continue;
+        if (branch->floor_ns < least_ns)
+            least_ns = branch->floor_ns;
+        if (branch->floor_ns < wanted_ns && branch_can_solve(branch, variant))
+            fresh = false;
+    }
+    k->fresh_least_ns = least_ns == INT64_MAX ? INT64_MIN : least_ns;
+    return fresh;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an agent remembers of the nodes below it: the whole subtree, through which child each is reached, how
+ * loaded each server is, and the placements that it does not know of yet.
+ *
+ * A server's own record says how long its slots are busy and, by marks, which placements are counted in
+ * that. Placements beyond the mark are pending: they are put on top of the record's load until a later record
+ * contains them or their lease ends.
+ *
+ * Pure data; one thread at a time; time comes from the clock that is passed in.
+ */
+#ifndef CORE_KNOWLEDGE_H
+#define CORE_KNOWLEDGE_H
+
+#include "core/catalog.h"
+#include "core/estimate.h"
+#include "core/message.h"
+#include "core/server_index.h"
+#include "util/clock.h"
+#include "util/hash.h"
+
+struct knowledge;
+struct branch;
+struct pending;
+
+/* One node below. Read by all, written only by knowledge*.c. */
+struct knowledge_node {
+    char *name, *parent, *address;
+    enum node_role role;
+    uint64_t incarnation;
+    bool draining;
+    struct path link;              /* from its parent */
+    struct path access;            /* from this agent: the links on the way */
+    struct known_catalog *catalog; /* NULL: none */
+    double speed_flops;
+    uint32_t slots, threads, queued, running;
+    uint64_t memory_total, memory_free, completed, failed;
+    struct placement_mark *marks;
+    uint32_t n_marks;
+    struct extensions extensions;
+    struct load base; /* as the record says */
+    struct load load; /* with the pending placements on top */
+    struct pending *pending;
+    int64_t confirmed_ns; /* when it was last known to be so */
+    struct branch *branch;
+    struct index_entry entry; /* in its catalogue's index while it takes sessions */
+    /* internal */
+    bool dirty;
+    uint64_t stamp;
+    struct arena arena; /* of the extensions */
+    struct knowledge_node *branch_prev, *branch_next, *dirty_prev, *dirty_next;
+    UT_hash_handle hh;
+};
+
+/* A placement that the server's record does not contain. */
+struct pending {
+    struct knowledge_node *node;
+    uint64_t master, number;
+    struct session_id session;
+    double seconds;
+    int64_t placed_ns, expires_ns;
+    bool announced;                      /* the owner's: it has been told down the path */
+    struct pending *prev, *next;         /* of the node, oldest first */
+    struct pending *all_prev, *all_next; /* of all nodes, first to expire first */
+};
+
+struct branch_catalog {
+    struct known_catalog *catalog;
+    uint32_t servers;
+};
+
+/* All that is reached through one child. */
+struct branch {
+    char *name;       /* of the child */
+    int64_t floor_ns; /* everything in it was confirmed at this time or later; INT64_MIN: never */
+    struct knowledge_node *nodes;
+    uint32_t n_nodes, n_servers; /* servers: those that take sessions */
+    struct branch_catalog *catalogs;
+    uint32_t n_catalogs;
+    void *data; /* the owner's */
+    struct branch *prev, *next;
+};
+
+struct knowledge_options {
+    const char *name; /* the agent's own: a record of this name from below is a loop and ignored */
+    const struct clock *clock;
+    struct catalog_store *catalogs;
+    bool track; /* remember changes for knowledge_report() */
+};
+
+enum esp_status knowledge_create(const struct knowledge_options *options, struct knowledge **knowledge,
+                                 struct esp_error *error);
+void knowledge_destroy(struct knowledge *knowledge);
+
+/* A new child. NULL without memory. */
+struct branch *knowledge_branch(struct knowledge *knowledge, const char *child);
+/* Forgets the branch and all in it. */
+void knowledge_branch_remove(struct knowledge *knowledge, struct branch *branch);
+
+/* What happened to a record. */
+enum knowledge_change {
+    KNOWLEDGE_IGNORED, /* a loop, older than what another branch says, or without memory */
+    KNOWLEDGE_SAME,    /* known node, nothing that matters to the tree above is sooner than usual */
+    KNOWLEDGE_BETTER   /* new, or a busy server became free, or it takes sessions again: tell soon */
+};
+enum knowledge_change knowledge_update(struct knowledge *knowledge, struct branch *branch,
+                                       const struct node_record *record);
+/* Forgets the node if it is known through this branch; true when it was. */
+bool knowledge_remove(struct knowledge *knowledge, const struct branch *branch, const char *name);
+/* A complete report: between begin and end, nodes of the branch that were not updated are forgotten.
+ * Returns how many. */
+void knowledge_complete_begin(struct knowledge *knowledge);
+size_t knowledge_complete_end(struct knowledge *knowledge, struct branch *branch);
+/* Everything in the branch was confirmed at most `oldest_s` ago. */
+void knowledge_confirm(struct knowledge *knowledge, struct branch *branch, double oldest_s);
+
+struct knowledge_node *knowledge_find(const struct knowledge *knowledge, const char *name);
+size_t knowledge_count(const struct knowledge *knowledge);
+/* Servers that take sessions. */
+uint32_t knowledge_servers(const struct knowledge *knowledge);
+struct knowledge_node *knowledge_first(const struct knowledge *knowledge); /* follow hh.next */
+struct branch *knowledge_branches(const struct knowledge *knowledge);      /* follow next */
+
+/* Age of the oldest thing known below, in seconds. */
+double knowledge_oldest_s(const struct knowledge *knowledge);
+/* When the node was last known to be as it is here. */
+int64_t node_confirmed_ns(const struct knowledge_node *node);
+/* Whether all servers that can solve the variant were confirmed within `freshness_ns` (0: never). Takes
+ * constant time while all is fresh. */
+bool knowledge_is_fresh(struct knowledge *knowledge, const struct variant *variant, int64_t freshness_ns);
+bool branch_is_fresh(const struct knowledge *knowledge, const struct branch *branch, int64_t freshness_ns);
+/* Whether a server in the branch takes sessions of the variant. */
+bool branch_can_solve(const struct branch *branch, const struct variant *variant);
+
+/* Counts a placement on the node until a record contains it or the lease ends. A second time the same is
+ * ignored. False without memory. */
+bool knowledge_place(struct knowledge *knowledge, struct knowledge_node *node,
+                     const struct placement *placement);
+/* The first lease that ends, CLOCK_NEVER when none is pending; and ending those that are over. */
+int64_t knowledge_due(const struct knowledge *knowledge);
+void knowledge_tick(struct knowledge *knowledge);
+size_t knowledge_pending(const struct knowledge *knowledge);
+/* The placement that expires last; follow all_prev up to the first one (whose all_prev is the last). */
+struct pending *knowledge_last_pending(const struct knowledge *knowledge);
+
+/* The node as a record; what it points to is the node's or lies in `arena`. False without memory. */
+bool knowledge_record(const struct knowledge *knowledge, const struct knowledge_node *node,
+                      struct arena *arena, struct node_record *record);
+/* Adds to a report what changed since the last one (`complete`: everything), and counts it as told.
+ * `own` comes first. False without memory: nothing is counted as told. */
+bool knowledge_report(struct knowledge *knowledge, bool complete, const struct node_record *own,
+                      struct arena *arena, struct report *report);
+/* Whether there is anything for a report. */
+bool knowledge_changed(const struct knowledge *knowledge);
+/* All nodes as records behind `own`, parents before children. */
+bool knowledge_tree(const struct knowledge *knowledge, const struct node_record *own, struct arena *arena,
+                    struct node_record **records, uint32_t *n_records);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside core/knowledge: shared by its files.
+ */
+#ifndef CORE_KNOWLEDGE_INTERNAL_H
+#define CORE_KNOWLEDGE_INTERNAL_H
+
+#include "core/knowledge.h"
+
+struct knowledge {
+    char *name;
+    const struct clock *clock;
+    struct catalog_store *catalogs;
+    bool track;
+    struct knowledge_node *nodes; /* by name */
+    struct branch *branches;
+    struct knowledge_node *dirty;
+    char **removed;
+    uint32_t n_removed, removed_capacity;
+    struct pending *pending; /* of all nodes */
+    size_t n_pending;
+    uint32_t n_servers;
+    uint64_t stamp; /* of the complete report being read */
+    uint64_t next_id, turn;
+    int64_t fresh_least_ns; /* the least floor of all branches with servers, or less; INT64_MIN: not known */
+};
+
+/* Works the node's load out again from its record and its pending placements, and tells the index. */
+void node_reload(struct knowledge_node *node);
+void node_drop_pending(struct knowledge *knowledge, struct pending *pending);
+/* Drops the placements that the node's marks contain. */
+void node_drop_contained(struct knowledge *knowledge, struct knowledge_node *node);
+
+void knowledge_touch(struct knowledge *knowledge, struct knowledge_node *node);
+
+#endif

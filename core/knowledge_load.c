@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Placements on top of what servers have said of themselves.
+ */
+#include "core/knowledge_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A lease beyond this is a mistake: it would keep a server looking busy for ever. */
+#define LEASE_MOST_MS (24 * 3600 * 1000)
+
+static void tell_index(struct knowledge_node *node)
+{
+    node->entry.self.free_ns = node->load.slots ? node->load.free_at_ns[0] : INT64_MAX;
+    index_update(&node->entry);
+}
+
+void node_reload(struct knowledge_node *node)
+{
+    if (node->load.slots)
+        memcpy(node->load.free_at_ns, node->base.free_at_ns,
+               node->load.slots * sizeof *node->load.free_at_ns);
+    for (const struct pending *pending = node->pending; pending; pending = pending->next)
+        load_place(&node->load, pending->seconds, pending->placed_ns);
+    tell_index(node);
+}
+
+void node_drop_pending(struct knowledge *k, struct pending *pending)
+{
+    DL_DELETE(pending->node->pending, pending);
+    DL_DELETE2(k->pending, pending, all_prev, all_next);
+    k->n_pending--;
+    free(pending);
+}
+
+static bool contains(const struct knowledge_node *node, uint64_t master, uint64_t number)
+{
+    for (uint32_t i = 0; i < node->n_marks; i++)
+        if (node->marks[i].master == master)
+            return number <= node->marks[i].number;
+    return false;
+}
+
+void node_drop_contained(struct knowledge *k, struct knowledge_node *node)
+{
+    struct pending *pending, *next;
+    for (pending = node->pending; pending; pending = next) {
+        next = pending->next;
+        if (contains(node, pending->master, pending->number))
+            node_drop_pending(k, pending);
+    }
+}
+
+static bool is_pending(const struct knowledge_node *node, const struct placement *placement)
+{
+    for (const struct pending *pending = node->pending; pending; pending = pending->next)
+        if (pending->master == placement->master && pending->number == placement->number)
+            return true;
+    return false;
+}
+
+/* Leases are nearly equal, so the place in the order of expiry is nearly always the end. */
+static void add_by_expiry(struct knowledge *k, struct pending *pending)
+{
+    struct pending *last = k->pending ? k->pending->all_prev : NULL;
+    while (last && last->expires_ns > pending->expires_ns)
+        last = last == k->pending ? NULL : last->all_prev;
+    if (last)
+        DL_APPEND_ELEM2(k->pending, last, pending, all_prev, all_next);
+    else
+        DL_PREPEND2(k->pending, pending, all_prev, all_next);
+    k->n_pending++;
+}
+
+bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const struct placement *placement)
+{
+    if (contains(node, placement->master, placement->number) || is_pending(node, placement))
+        return true;
+    struct pending *pending = malloc(sizeof *pending);
+    if (!pending)
+        return false;
+    int64_t now_ns = clock_now_ns(k->clock);
+    uint64_t lease_ms = placement->lease_ms < LEASE_MOST_MS ? placement->lease_ms : LEASE_MOST_MS;
+    *pending = (struct pending){
+        .node = node,
+        .master = placement->master,
+        .number = placement->number,
+        .session = placement->session,
+        .seconds = placement->seconds,
+        .placed_ns = now_ns,
+        .expires_ns = now_ns + (int64_t)lease_ms * NS_PER_MS,
+    };
+    DL_APPEND(node->pending, pending);
+    add_by_expiry(k, pending);
+    node->entry.self.turn = ++k->turn;
+    load_place(&node->load, pending->seconds, now_ns);
+    tell_index(node);
+    return true;
+}
+
+int64_t knowledge_due(const struct knowledge *k)
+{
+    return k->pending ? k->pending->expires_ns : CLOCK_NEVER;
+}
+
+void knowledge_tick(struct knowledge *k)
+{
+    int64_t now_ns = clock_now_ns(k->clock);
+    while (k->pending && k->pending->expires_ns <= now_ns) {
+        struct knowledge_node *node = k->pending->node;
+        node_drop_pending(k, k->pending);
+        node_reload(node);
+    }
+}
+
+size_t knowledge_pending(const struct knowledge *k)
+{
+    return k->n_pending;
+}
+
+struct pending *knowledge_last_pending(const struct knowledge *k)
+{
+    return k->pending ? k->pending->all_prev : NULL;
+}

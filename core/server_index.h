@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The servers of one kind (one catalogue of problems), so ordered that the best few for a request are found
+ * without looking at them all: a treap by speed in which every subtree knows the least of each thing that
+ * counts. The search goes best first over the bounds that these give, so it is exact, and visits about
+ * k log n entries.
+ */
+#ifndef CORE_SERVER_INDEX_H
+#define CORE_SERVER_INDEX_H
+
+#include "core/scheduler.h"
+#include "util/random.h"
+
+struct index_bounds {
+    double slowness; /* seconds per flop: 1 / speed */
+    int64_t free_ns; /* when its first slot is free */
+    double latency_s;
+    double inverse_bandwidth; /* seconds per byte */
+    uint64_t turn;
+    uint64_t memory; /* most bytes that a call may take; in a subtree: the greatest */
+};
+
+/* Lies in the server's own struct. The caller sets `self`, `owner` and `id` (unique in the index), inserts
+ * it, and calls index_update() after every change of `self`. */
+struct index_entry {
+    struct index_bounds self;
+    void *owner;
+    uint64_t id;
+    /* the index's own */
+    struct index_bounds best; /* over the subtree: the least of each, the greatest memory */
+    uint64_t least_memory;
+    uint32_t priority, count;
+    struct index_entry *left, *right;
+    double key;
+    struct server_index *in; /* NULL: in none */
+};
+
+/* All-zero is empty and ready. */
+struct server_index {
+    struct index_entry *root;
+};
+
+void index_insert(struct server_index *index, struct index_entry *entry);
+/* Nothing happens when it is in none. */
+void index_remove(struct index_entry *entry);
+/* After a change of entry->self (nothing happens when it is in none). */
+void index_update(struct index_entry *entry);
+uint32_t index_count(const struct server_index *index);
+
+struct index_query {
+    const struct scheduler *scheduler;
+    double work_flop;
+    double call_s;  /* of every call, whatever its work */
+    uint64_t bytes; /* that travel between the client and the server */
+    int64_t now_ns;
+    uint64_t memory_bytes; /* servers with less do not count */
+    /* Servers that are not wanted; NULL: all are. */
+    bool (*wanted)(const struct index_entry *entry, void *arg);
+    void *arg;
+    struct random *random; /* for schedulers that draw */
+};
+
+/* Kept between searches so that a search needs no new memory. All-zero is ready. */
+struct index_search {
+    struct search_item *heap;
+    size_t n, capacity;
+};
+void index_search_release(struct index_search *search);
+
+/* The best `most` servers of all the indexes for the query, best first, into `found`. Returns how many:
+ * fewer only when there are no more (or, without memory for the search, those found until then). */
+size_t index_select(struct index_search *search, struct server_index *const *indexes, size_t n_indexes,
+                    const struct index_query *query, struct index_entry **found, size_t most);
+
+/* How many servers have at least that memory. */
+uint32_t index_capable(const struct server_index *index, uint64_t memory_bytes);
+/* The greatest memory in the index. */
+uint64_t index_most_memory(const struct server_index *index);
+
+/* The view of one server (or the bound of a subtree) for the query. */
+struct scheduler_view index_view(const struct index_bounds *bounds, const struct index_query *query);
+
+#endif

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/inproc/simulated_server.h"
+
+#include "core/aggregate.h"
+#include "core/estimate.h"
+#include "core/membership.h"
+#include "core/problem.h"
+#include "util/random.h"
+#include "util/timer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+struct job {
+    struct simulated_server *server;
+    struct call *call;
+    uint64_t sequence;
+    int64_t start_ns, end_ns;
+    struct timer timer;
+    struct job *prev, *next;
+};
+
+/* A placement whose call has not arrived. */
+struct promise {
+    uint64_t master, number;
+    double seconds;
+    int64_t expires_ns;
+    struct promise *prev, *next;
+};
+
+struct simulated_server {
+    struct simulated_options options;
+    char *name;
+    char **problems;
+    char **holds;
+    char *signature;
+    uint64_t catalog;
+    struct transport *transport;
+    struct endpoint *endpoint;
+    struct membership *membership;
+    struct load work; /* calls that have arrived, by their forecasts */
+    struct job *jobs;
+    struct promise *promises;
+    struct placement_mark marks[16];
+    uint32_t n_marks;
+    struct timers timers;
+    struct random random;
+    bool draining, mute;
+    uint64_t asks, completed;
+};
+
+/* ---- problems ---- */
+
+void simulated_text(const char *problem, const char *signature, char *text, size_t size)
+{
+    snprintf(text, size,
+             "problem %s \"Simulated%s\"\n    gams    Z\n    in      int     n\n    inout   double  A[n]\n",
+             problem, signature ? signature : "");
+}
+
+uint64_t simulated_digest(const char *problem, const char *signature)
+{
+    char text[512];
+    simulated_text(problem, signature, text, sizeof text);
+    return digest_text(text, strlen(text));
+}
+
+static void set_catalog(struct simulated_server *s)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < s->options.n_problems; i++)
+        digest = digest * UINT64_C(1099511628211) + simulated_digest(s->problems[i], s->signature);
+    s->catalog = digest;
+}
+
+static bool solves(const struct simulated_server *s, uint64_t digest)
+{
+    for (size_t i = 0; i < s->options.n_problems; i++)
+        if (simulated_digest(s->problems[i], s->signature) == digest)
+            return true;
+    return false;
+}
+
+/* ---- load ---- */
+
+static int64_t now(const struct simulated_server *s)
+{
+    return clock_now_ns(transport_clock(s->transport));
+}
+
+static void drop_promise(struct simulated_server *s, struct promise *promise)
+{
+    DL_DELETE(s->promises, promise);
+    free(promise);
+}
+
+/* The queue as others should see it: what has arrived, and what has been promised. */
+static void promised_load(struct simulated_server *s, struct load *load)
+{
+    load_init(load, s->options.slots, now(s));
+    if (s->options.slots)
+        memcpy(load->free_at_ns, s->work.free_at_ns, s->options.slots * sizeof *load->free_at_ns);
+    for (const struct promise *promise = s->promises; promise; promise = promise->next)
+        load_place(load, promise->seconds, now(s));
+}
+
+static void mark(struct simulated_server *s, uint64_t master, uint64_t number)
+{
+    for (uint32_t i = 0; i < s->n_marks; i++)
+        if (s->marks[i].master == master) {
+            if (number > s->marks[i].number)
+                s->marks[i].number = number;
+            return;
+        }
+    if (s->n_marks < 16)
+        s->marks[s->n_marks++] = (struct placement_mark){master, number};
+}
+
+/* ---- towards the parent ---- */
+
+static void post(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
+{
+    struct simulated_server *s = self;
+    if (s->mute || !s->endpoint)
+        return;
+    endpoint_post(s->endpoint, address, to_incarnation, message, NULL);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void report(void *self, bool complete, struct message *message)
+{
+    struct simulated_server *s = self;
+    struct load load;
+    (void)complete;
+    promised_load(s, &load);
+    struct node_record *record = arena_alloc(&message->arena, sizeof *record);
+    double *free_in_s = arena_alloc(&message->arena, load.slots * sizeof *free_in_s);
+    for (uint32_t i = 0; i < load.slots; i++)
+        free_in_s[i] = load.free_at_ns[i] > now(s) ? (double)(load.free_at_ns[i] - now(s)) / 1e9 : 0;
+    qsort(free_in_s, load.slots, sizeof *free_in_s, by_time);
+    load_release(&load);
+    *record = (struct node_record){
+        .name = s->name,
+        .parent = membership_parent_name(s->membership),
+        .address = endpoint_address(s->endpoint),
+        .role = ROLE_SERVER,
+        .incarnation = s->options.incarnation,
+        .draining = s->draining,
+        .link = s->options.link,
+        .catalog = s->catalog,
+        .speed_flops = s->options.speed_flops,
+        .slots = s->options.slots,
+        .threads = 1,
+        .free_in_s = free_in_s,
+        .n_free_in = s->options.slots,
+        .memory_total = s->options.memory,
+        .memory_free = s->options.memory,
+        .completed = s->completed,
+        .marks = s->marks,
+        .n_marks = s->n_marks,
+    };
+    message->report.records = record;
+    message->report.n_records = 1;
+}
+
+static void touch(struct simulated_server *s)
+{
+    membership_touch(s->membership, s->options.report_within_ms ? s->options.report_within_ms : 20);
+}
+
+static const struct membership_ops membership_ops = {.post = post, .report = report};
+
+static void on_ask(struct simulated_server *s, const struct ask *ask)
+{
+    struct message message = {.kind = MESSAGE_ANSWER, .answer = {.id = ask->id}};
+    struct response *response = &message.answer.response;
+    struct server_estimate estimate = {
+        .server = s->name, .address = endpoint_address(s->endpoint), .incarnation = s->options.incarnation};
+    const struct request *request = &ask->request;
+    struct data_location rows[CAP_ARGUMENTS];
+    s->asks++;
+    response->name = s->name;
+    response->data = rows;
+    for (uint32_t i = 0; i < request->n_arguments; i++)
+        for (size_t j = 0; j < s->options.n_holds; j++)
+            if (strcmp(request->arguments[i].datum, s->holds[j]) == 0)
+                rows[response->n_data++] =
+                    (struct data_location){request->arguments[i].index, s->name, {.known = true}};
+    if (solves(s, request->digest) && !s->draining && request->memory_bytes <= s->options.memory) {
+        struct load load;
+        promised_load(s, &load);
+        estimate_fill(&estimate, request, s->options.speed_flops, &load, now(s), &message.arena);
+        load_release(&load);
+        response->servers = &estimate;
+        response->n_servers = response->capable = 1;
+    }
+    post(s, membership_parent_address(s->membership), membership_parent_incarnation(s->membership), &message);
+    arena_clear(&message.arena);
+}
+
+static bool knows_placement(const struct simulated_server *s, const struct placement *placement)
+{
+    for (uint32_t i = 0; i < s->n_marks; i++)
+        if (s->marks[i].master == placement->master && s->marks[i].number >= placement->number)
+            return true;
+    return false;
+}
+
+static void on_place(struct simulated_server *s, const struct place *place)
+{
+    for (uint32_t i = 0; i < place->n; i++) {
+        const struct placement *placement = &place->items[i];
+        if (strcmp(placement->server, s->name) != 0 || knows_placement(s, placement))
+            continue;
+        struct promise *promise = calloc(1, sizeof *promise);
+        *promise = (struct promise){
+            .master = placement->master,
+            .number = placement->number,
+            .seconds = placement->seconds,
+            .expires_ns = now(s) + (int64_t)placement->lease_ms * NS_PER_MS,
+        };
+        DL_APPEND(s->promises, promise);
+        mark(s, placement->master, placement->number);
+        touch(s);
+    }
+}
+
+static void on_want(struct simulated_server *s, const struct want *want)
+{
+    const char *parent = membership_parent_address(s->membership);
+    uint64_t incarnation = membership_parent_incarnation(s->membership);
+    for (uint32_t i = 0; i < want->n_catalogs; i++) {
+        struct message message = {.kind = MESSAGE_CATALOG, .catalog = {.digest = s->catalog}};
+        if (want->catalogs[i] != s->catalog)
+            continue;
+        struct catalog_entry *entries = arena_alloc(&message.arena, s->options.n_problems * sizeof *entries);
+        for (size_t j = 0; j < s->options.n_problems; j++)
+            entries[j] =
+                (struct catalog_entry){s->problems[j], simulated_digest(s->problems[j], s->signature)};
+        message.catalog.entries = entries;
+        message.catalog.n_entries = (uint32_t)s->options.n_problems;
+        post(s, parent, incarnation, &message);
+        arena_clear(&message.arena);
+    }
+    for (uint32_t i = 0; i < want->n_texts; i++)
+        for (size_t j = 0; j < s->options.n_problems; j++) {
+            if (simulated_digest(s->problems[j], s->signature) != want->texts[i])
+                continue;
+            char text[512];
+            simulated_text(s->problems[j], s->signature, text, sizeof text);
+            struct described item = {want->texts[i], text};
+            struct message message = {.kind = MESSAGE_TEXTS, .texts = {.items = &item, .n = 1}};
+            post(s, parent, incarnation, &message);
+        }
+}
+
+static void on_post(void *self, const struct envelope *envelope, const struct message *message)
+{
+    struct simulated_server *s = self;
+    if (s->mute || membership_post(s->membership, envelope, message) || !membership_joined(s->membership))
+        return;
+    if (message->kind == MESSAGE_ASK)
+        on_ask(s, &message->ask);
+    else if (message->kind == MESSAGE_PLACE)
+        on_place(s, &message->place);
+    else if (message->kind == MESSAGE_WANT)
+        on_want(s, &message->want);
+}
+
+static void on_undelivered(void *self, const char *address, enum esp_status status)
+{
+    struct simulated_server *s = self;
+    (void)status;
+    membership_undelivered(s->membership, address);
+}
+
+/* ---- calls ---- */
+
+static void on_end(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct job *job = context;
+    struct simulated_server *s = job->server;
+    (void)timer;
+    (void)now_ns;
+    DL_DELETE(s->jobs, job);
+    s->completed++;
+    if (job->call) {
+        struct message *reply = message_create(MESSAGE_CALL_REPLY);
+        reply->call_reply.session.sequence = job->sequence;
+        reply->call_reply.session.state = SESSION_DONE;
+        reply->call_reply.session.timings.compute_s = (double)(job->end_ns - job->start_ns) / 1e9;
+        reply->call_reply.session.timings.queue_s = 0;
+        call_reply(job->call, reply);
+    }
+    free(job);
+    touch(s);
+}
+
+static void keep_promise(struct simulated_server *s, const struct call_request *request)
+{
+    struct promise *promise, *next;
+    for (promise = s->promises; promise; promise = next) {
+        next = promise->next;
+        if (promise->master == request->master && promise->number == request->placement)
+            drop_promise(s, promise);
+    }
+    if (request->placement)
+        mark(s, request->master, request->placement);
+}
+
+static void on_call(void *self, struct call *call, const struct message *message)
+{
+    struct simulated_server *s = self;
+    if (message->kind != MESSAGE_CALL || s->draining) {
+        call_reply(call, message_failure(message_reply_kind(message->kind), ESP_REFUSED, "not here"));
+        return;
+    }
+    const struct call_request *request = &message->call;
+    struct job *job = calloc(1, sizeof *job);
+    double actual_s = request->forecast_s * (1 + s->options.noise * (2 * random_real(&s->random) - 1));
+    keep_promise(s, request);
+    int64_t free_ns = s->work.free_at_ns[0];
+    job->server = s;
+    job->call = call;
+    job->sequence = request->session.sequence;
+    job->start_ns = free_ns > now(s) ? free_ns : now(s);
+    job->end_ns = job->start_ns + (int64_t)(actual_s * 1e9);
+    job->timer = (struct timer){.fire = on_end, .context = job};
+    load_place(&s->work, actual_s, now(s));
+    DL_APPEND(s->jobs, job);
+    timers_set(&s->timers, &job->timer, job->end_ns, NULL);
+    call_set_data(call, job);
+    touch(s);
+}
+
+static void on_abandoned(void *self, struct call *call)
+{
+    struct job *job = call_data(call);
+    (void)self;
+    if (job)
+        job->call = NULL;
+}
+
+static int64_t on_due(void *self)
+{
+    struct simulated_server *s = self;
+    int64_t due = timers_next_ns(&s->timers), other = membership_due(s->membership);
+    if (s->promises && s->promises->expires_ns < due)
+        due = s->promises->expires_ns;
+    return other < due && !s->mute ? other : due;
+}
+
+static void on_tick(void *self)
+{
+    struct simulated_server *s = self;
+    timers_run(&s->timers, now(s));
+    while (s->promises && s->promises->expires_ns <= now(s)) {
+        drop_promise(s, s->promises);
+        touch(s);
+    }
+    if (!s->mute)
+        membership_tick(s->membership);
+}
+
+static const struct endpoint_ops ops = {
+    .post = on_post,
+    .undelivered = on_undelivered,
+    .call = on_call,
+    .abandoned = on_abandoned,
+    .due = on_due,
+    .tick = on_tick,
+};
+
+/* ---- life ---- */
+
+static char **copy_texts(const char *const *texts, size_t n)
+{
+    char **copies = calloc(n + 1, sizeof *copies);
+    for (size_t i = 0; i < n; i++)
+        copies[i] = strdup(texts[i]);
+    return copies;
+}
+
+static void free_texts(char **texts)
+{
+    for (char **text = texts; *text; text++)
+        free(*text);
+    free(texts);
+}
+
+enum esp_status simulated_create(const struct simulated_options *options, struct transport *transport,
+                                 struct simulated_server **created, struct esp_error *error)
+{
+    struct simulated_server *s = calloc(1, sizeof *s);
+    s->options = *options;
+    s->transport = transport;
+    s->name = strdup(options->name);
+    s->problems = copy_texts(options->problems, options->n_problems);
+    s->holds = copy_texts(options->holds, options->n_holds);
+    s->signature = options->signature ? strdup(options->signature) : NULL;
+    random_seed(&s->random, options->seed);
+    load_init(&s->work, options->slots, now(s));
+    set_catalog(s);
+    struct membership_options membership = {
+        .parents = options->parents,
+        .n_parents = options->n_parents,
+        .role = ROLE_SERVER,
+        .name = s->name,
+        .seed = options->seed + 1,
+        .clock = transport_clock(transport),
+    };
+    enum esp_status status = membership_create(&membership, &membership_ops, s, &s->membership, error);
+    struct endpoint_options endpoint = {
+        .name = s->name,
+        .role = ROLE_SERVER,
+        .incarnation = options->incarnation,
+        .listen = options->address ? options->address : options->name,
+    };
+    if (status == ESP_OK)
+        status = transport_serve(transport, &endpoint, &ops, s, &s->endpoint, error);
+    if (status != ESP_OK)
+        return status;
+    endpoint_enter(s->endpoint);
+    membership_start(s->membership, endpoint_address(s->endpoint));
+    endpoint_leave(s->endpoint);
+    *created = s;
+    return ESP_OK;
+}
+
+void simulated_drop(struct simulated_server *s)
+{
+    if (!s)
+        return;
+    endpoint_close(s->endpoint);
+    while (s->promises)
+        drop_promise(s, s->promises);
+    struct job *job, *next;
+    DL_FOREACH_SAFE(s->jobs, job, next)
+    free(job);
+    timers_clear(&s->timers);
+    membership_destroy(s->membership);
+    load_release(&s->work);
+    free_texts(s->problems);
+    free_texts(s->holds);
+    free(s->signature);
+    free(s->name);
+    free(s);
+}
+
+void simulated_stop(struct simulated_server *s)
+{
+    endpoint_enter(s->endpoint);
+    membership_leave(s->membership, "stopping");
+    endpoint_leave(s->endpoint);
+    simulated_drop(s);
+}
+
+void simulated_drain(struct simulated_server *s, bool draining)
+{
+    endpoint_enter(s->endpoint);
+    s->draining = draining;
+    touch(s);
+    endpoint_leave(s->endpoint);
+}
+
+void simulated_mute(struct simulated_server *s, bool mute)
+{
+    endpoint_enter(s->endpoint);
+    s->mute = mute;
+    endpoint_leave(s->endpoint);
+}
+
+bool simulated_joined(const struct simulated_server *s)
+{
+    return membership_joined(s->membership);
+}
+
+uint32_t simulated_promises(const struct simulated_server *s)
+{
+    uint32_t n = 0;
+    for (const struct promise *promise = s->promises; promise; promise = promise->next)
+        n++;
+    return n;
+}
+
+uint64_t simulated_asks(const struct simulated_server *s)
+{
+    return s->asks;
+}
+
+uint64_t simulated_completed(const struct simulated_server *s)
+{
+    return s->completed;
+}
+
+const char *simulated_name(const struct simulated_server *s)
+{
+    return s->name;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Requests through a whole hierarchy, in process and in virtual time.
+ */
+#include "tests/inproc/platform.h"
+#include "tests/unit/unit.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct platform platform;
+
+static int setup(void **state)
+{
+    (void)state;
+    platform_open(&platform, 7);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    platform_close(&platform);
+    return 0;
+}
+
+static void a_request_is_answered_from_memory_with_ranked_candidates(void **state)
+{
+    (void)state;
+    platform_agent(&platform, "ma", "");
+    platform_agent(&platform, "la", "ma");
+    platform.server_options.speed_flops = 1e9;
+    struct simulated_server *slow = platform_server(&platform, "slow", "la");
+    platform.server_options.speed_flops = 4e9;
+    struct simulated_server *fast = platform_server(&platform, "fast", "la");
+    assert_true(platform_settle(&platform, 0, 3, 5000));
+    struct request request = platform_request("job", 4e9);
+    struct message reply = {0};
+    struct esp_error error;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_int_equal(reply.submit_reply.n_candidates, 2);
+    assert_string_equal(reply.submit_reply.candidates[0].server, "fast");
+    assert_float_equal(reply.submit_reply.candidates[0].compute_s, 1, 1e-3);
+    assert_string_equal(reply.submit_reply.candidates[1].server, "slow");
+    assert_false(reply.submit_reply.asked);
+    assert_int_equal(reply.submit_reply.capable, 2);
+    assert_int_equal(simulated_asks(slow) + simulated_asks(fast), 0);
+    message_clear(&reply);
+}
+
+static void placements_count_at_once_and_until_their_lease_ends(void **state)
+{
+    (void)state;
+    platform.agent_options.placement_lease_ms = 3000;
+    platform_tree(&platform, 1, 2);
+    struct request request = platform_request("job", 1e9);
+    char first[32] = "", chosen[32];
+    struct esp_error error;
+    for (int i = 0; i < 2; i++) {
+        struct message reply = {0};
+        assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+        snprintf(chosen, sizeof chosen, "%s", reply.submit_reply.candidates[0].server);
+        assert_string_not_equal(chosen, first);
+        assert_true(reply.submit_reply.candidates[0].queue_s == 0);
+        snprintf(first, sizeof first, "%s", chosen);
+        message_clear(&reply);
+    }
+    platform_run_ms(&platform, 500);
+    assert_int_equal(simulated_promises(platform.servers[0]), 1);
+    assert_int_equal(simulated_promises(platform.servers[1]), 1);
+    struct message reply = {0};
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_true(reply.submit_reply.candidates[0].queue_s > 0.1);
+    message_clear(&reply);
+    platform_run_ms(&platform, 8000); /* nobody called */
+    assert_int_equal(simulated_promises(platform.servers[0]) + simulated_promises(platform.servers[1]), 0);
+    assert_int_equal(platform_figures(&platform, 0).pending, 0);
+    assert_int_equal(platform_figures(&platform, 1).pending, 0);
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_true(reply.submit_reply.candidates[0].queue_s == 0);
+    message_clear(&reply);
+}
+
+static void stale_knowledge_is_not_used(void **state)
+{
+    (void)state;
+    platform.agent_options.freshness_ms = -1;
+    platform_tree(&platform, 3, 2);
+    struct request request = platform_request("job", 1e9);
+    struct message reply = {0};
+    struct esp_error error;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_true(reply.submit_reply.asked);
+    assert_int_equal(reply.submit_reply.capable, 6);
+    assert_int_equal(reply.submit_reply.n_candidates, 3);
+    for (size_t i = 0; i < platform.n_servers; i++)
+        assert_int_equal(simulated_asks(platform.servers[i]), 1);
+    message_clear(&reply);
+}
+
+static void only_children_that_can_solve_it_are_asked(void **state)
+{
+    (void)state;
+    static const char *const other[] = {"other"};
+    platform.agent_options.freshness_ms = -1;
+    platform_agent(&platform, "ma", "");
+    platform_agent(&platform, "la-a", "ma");
+    platform_agent(&platform, "la-b", "ma");
+    struct simulated_server *a = platform_server(&platform, "a", "la-a");
+    platform.server_options.problems = other;
+    struct simulated_server *b = platform_server(&platform, "b", "la-b");
+    struct simulated_server *c = platform_server(&platform, "c", "la-a");
+    assert_true(platform_settle(&platform, 0, 5, 5000));
+    struct request request = platform_request("job", 1e9);
+    struct message reply = {0};
+    struct esp_error error;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_int_equal(simulated_asks(a), 1);
+    assert_int_equal(simulated_asks(b), 0);
+    assert_int_equal(simulated_asks(c), 0);
+    message_clear(&reply);
+}
+
+static void holders_of_data_are_asked_too(void **state)
+{
+    (void)state;
+    static const char *const other[] = {"other"}, *const datum[] = {"datum-1"};
+    platform_agent(&platform, "ma", "");
+    platform_agent(&platform, "la-a", "ma");
+    platform_agent(&platform, "la-b", "ma");
+    platform.server_options.link = (struct path){true, 0.001, 1e8};
+    struct simulated_server *a = platform_server(&platform, "a", "la-a");
+    platform.server_options.problems = other;
+    platform.server_options.holds = datum;
+    platform.server_options.n_holds = 1;
+    struct simulated_server *b = platform_server(&platform, "b", "la-a");
+    assert_true(platform_settle(&platform, 0, 4, 5000));
+    struct request request = platform_request("job", 1e9);
+    struct argument_attribute argument = {.bytes = 200000000, .holder = "b", .datum = "datum-1"};
+    request.arguments = &argument;
+    request.n_arguments = 1;
+    struct message reply = {0};
+    struct esp_error error;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_true(reply.submit_reply.asked);
+    assert_int_equal(simulated_asks(a), 1);
+    assert_int_equal(simulated_asks(b), 1);
+    assert_string_equal(reply.submit_reply.candidates[0].server, "a");
+    assert_float_equal(reply.submit_reply.candidates[0].transfer_s, 2.002, 1e-6);
+    message_clear(&reply);
+}
+
+static void refusals_say_why(void **state)
+{
+    (void)state;
+    platform.agent_options.children = 3;
+    platform_tree(&platform, 1, 2);
+    struct request request = platform_request("jbo", 1e9);
+    struct message reply = {0};
+    struct esp_error error;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_UNKNOWN_PROBLEM);
+    assert_non_null(strstr(error.text, "did you mean job"));
+    message_clear(&reply);
+    request = platform_request("job", 1e9);
+    request.digest++;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_UNKNOWN_PROBLEM);
+    assert_non_null(strstr(error.text, "another signature"));
+    message_clear(&reply);
+    request = platform_request("job", 1e9);
+    request.memory_bytes = UINT64_C(1) << 40;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_NO_SERVER);
+    assert_non_null(strstr(error.text, "1073741824"));
+    message_clear(&reply);
+    request = platform_request("job", 1e9);
+    request.server = "nobody";
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_NO_SERVER);
+    assert_non_null(strstr(error.text, "nobody"));
+    message_clear(&reply);
+    assert_int_equal(platform_submit(&platform, "la-0", &request, &reply, &error), ESP_REFUSED);
+    message_clear(&reply);
+    request.server = "";
+    const char *excluded[] = {"s-0-0", "s-0-1"};
+    request.excluded = excluded;
+    request.n_excluded = 1;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_int_equal(reply.submit_reply.n_candidates, 1);
+    assert_string_equal(reply.submit_reply.candidates[0].server, "s-0-1");
+    message_clear(&reply);
+    request.n_excluded = 2;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_NO_SERVER);
+    message_clear(&reply);
+    simulated_drain(platform.servers[0], true);
+    simulated_drain(platform.servers[1], true);
+    platform_run_ms(&platform, 500);
+    request.n_excluded = 0;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_NO_SERVER);
+    assert_non_null(strstr(error.text, "draining"));
+    message_clear(&reply);
+}
+
+static void a_bound_server_is_the_only_candidate(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        platform.agent_options.freshness_ms = asked ? -1 : 0;
+        if (asked) {
+            teardown(NULL);
+            setup(NULL);
+            platform.agent_options.freshness_ms = -1;
+        }
+        platform_tree(&platform, 2, 3);
+        struct request request = platform_request("job", 1e9);
+        request.server = "s-1-2";
+        struct message reply = {0};
+        struct esp_error error;
+        assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+        assert_true(reply.submit_reply.n_candidates >= 1);
+        assert_string_equal(reply.submit_reply.candidates[0].server, "s-1-2");
+        assert_int_equal(reply.submit_reply.n_candidates, 1);
+        message_clear(&reply);
+    }
+}
+
+static void a_silent_child_is_left_out(void **state)
+{
+    (void)state;
+    platform.agent_options.freshness_ms = -1;
+    platform.agent_options.answer_timeout_ms = 500;
+    platform_tree(&platform, 2, 2);
+    simulated_mute(platform.servers[0], true);
+    struct request request = platform_request("job", 1e9);
+    struct message reply = {0};
+    struct esp_error error;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_int_equal(reply.submit_reply.capable, 3);
+    for (uint32_t i = 0; i < reply.submit_reply.n_candidates; i++)
+        assert_string_not_equal(reply.submit_reply.candidates[i].server, "s-0-0");
+    message_clear(&reply);
+    for (size_t i = 1; i < platform.n_servers; i++)
+        simulated_mute(platform.servers[i], true);
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_NO_SERVER);
+    message_clear(&reply);
+    assert_int_equal(platform_figures(&platform, 0).questions, 0);
+    assert_int_equal(platform_figures(&platform, 1).questions, 0);
+}
+
+static void other_signatures_of_a_name_are_problems_of_their_own(void **state)
+{
+    (void)state;
+    platform_agent(&platform, "ma", "");
+    platform_server(&platform, "a", "ma");
+    platform_server(&platform, "b", "ma");
+    platform.server_options.signature = "new";
+    platform_server(&platform, "c", "ma");
+    assert_true(platform_settle(&platform, 0, 3, 5000));
+    struct request request = platform_request("job", 1e9);
+    struct message reply = {0};
+    struct esp_error error;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_int_equal(reply.submit_reply.capable, 2);
+    message_clear(&reply);
+    request.digest = simulated_digest("job", "new");
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_int_equal(reply.submit_reply.capable, 1);
+    assert_string_equal(reply.submit_reply.candidates[0].server, "c");
+    message_clear(&reply);
+    struct message describe = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = "job"}};
+    assert_int_equal(transport_call(platform.transport, "ma", &describe, 1000, &reply, &error), ESP_OK);
+    assert_true(reply.describe_reply.digest == simulated_digest("job", NULL));
+    assert_int_equal(reply.describe_reply.servers, 2);
+    message_clear(&reply);
+    struct message list = {.kind = MESSAGE_LIST, .list = {.after = ""}};
+    assert_int_equal(transport_call(platform.transport, "ma", &list, 1000, &reply, &error), ESP_OK);
+    assert_int_equal(reply.list_reply.n, 2);
+    assert_string_equal(reply.list_reply.items[0].problem, "job");
+    assert_string_equal(reply.list_reply.items[0].gams, "Z");
+    message_clear(&reply);
+}
+
+static void the_tree_is_told_parents_first(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 2, 3);
+    struct message tree = {.kind = MESSAGE_TREE, .tree = {.node = ""}}, reply = {0};
+    struct esp_error error;
+    assert_int_equal(transport_call(platform.transport, "ma", &tree, 1000, &reply, &error), ESP_OK);
+    assert_int_equal(reply.tree_reply.n_records, 9);
+    assert_string_equal(reply.tree_reply.records[0].name, "ma");
+    for (uint32_t i = 1; i < reply.tree_reply.n_records; i++) {
+        const struct node_record *record = &reply.tree_reply.records[i];
+        bool found = false;
+        for (uint32_t j = 0; j < i; j++)
+            found = found || strcmp(reply.tree_reply.records[j].name, record->parent) == 0;
+        assert_true(found);
+        assert_int_equal(record->role, i < 3 ? ROLE_LEADER : ROLE_SERVER);
+    }
+    message_clear(&reply);
+    tree.tree.node = "s-1-1";
+    assert_int_equal(transport_call(platform.transport, "ma", &tree, 1000, &reply, &error), ESP_OK);
+    assert_int_equal(reply.tree_reply.n_records, 1);
+    assert_string_equal(reply.tree_reply.records[0].parent, "la-1");
+    message_clear(&reply);
+    tree.tree.node = "nowhere";
+    assert_int_equal(transport_call(platform.transport, "ma", &tree, 1000, &reply, &error), ESP_NOT_FOUND);
+    message_clear(&reply);
+}
+
+static void every_scheduler_places_sessions_in_both_modes(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"mct", "round-robin", "random", "least-loaded"};
+    for (size_t i = 0; i < 8; i++) {
+        teardown(NULL);
+        setup(NULL);
+        platform.agent_options.scheduler = names[i / 2];
+        platform.agent_options.freshness_ms = i % 2 ? -1 : 0;
+        platform_tree(&platform, 2, 2);
+        struct request request = platform_request("job", 1e9);
+        double makespan_s = platform_burst(&platform, &request, 8);
+        assert_true(makespan_s > 0);
+        if (strcmp(names[i / 2], "random") != 0)
+            assert_true(makespan_s < 2.5); /* two on each */
+    }
+}
+
+static void a_burst_spreads_in_both_modes(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        teardown(NULL);
+        setup(NULL);
+        struct inproc_faults network = {.latency_ns = NS_PER_MS, .jitter_ns = NS_PER_MS / 5};
+        inproc_set_faults(platform.transport, &network);
+        platform.agent_options.freshness_ms = asked ? -1 : 0;
+        platform.agent_options.breadth = 3;
+        platform.server_options.slots = 2;
+        platform_tree(&platform, 4, 5);
+        struct request request = platform_request("job", 10e9);
+        double makespan_s = platform_burst(&platform, &request, 80);
+        assert_true(makespan_s > 20 && makespan_s < 20.5); /* 80 jobs on 40 slots of equal speed */
+        platform_run_ms(&platform, 1000);
+        for (size_t i = 0; i < platform.n_agents; i++)
+            assert_int_equal(platform_figures(&platform, i).pending, 0);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_request_is_answered_from_memory_with_ranked_candidates),
+        TEST(placements_count_at_once_and_until_their_lease_ends),
+        TEST(stale_knowledge_is_not_used),
+        TEST(only_children_that_can_solve_it_are_asked),
+        TEST(holders_of_data_are_asked_too),
+        TEST(refusals_say_why),
+        TEST(a_bound_server_is_the_only_candidate),
+        TEST(a_silent_child_is_left_out),
+        TEST(other_signatures_of_a_name_are_problems_of_their_own),
+        TEST(the_tree_is_told_parents_first),
+        TEST(every_scheduler_places_sessions_in_both_modes),
+        TEST(a_burst_spreads_in_both_modes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
