@@ -3,6 +3,7 @@
  * Requests, replies and chunks of the in-process transport.
  */
 #include "core/inproc_net.h"
+#include "core/reply.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,31 +127,11 @@ static void fail_later(struct inproc_call *call, enum esp_status status)
     travel_back(call, failure_arrived);
 }
 
-/* Encodes `reply`, or the reason why that is not possible. */
-static void encode_reply(struct inproc_call *call, struct message *reply)
-{
-    enum message_kind kind = message_reply_kind(call->kind);
-    memory_wire_release(&call->bytes);
-    memory_wire_encoder(&call->bytes, MESSAGE_BYTES);
-    if (reply && reply->kind == kind && wire_message(&call->bytes.wire, reply))
-        return;
-    struct esp_error error = call->bytes.wire.error;
-    if (!reply)
-        error_set(&error, ESP_NO_MEMORY, "out of memory for the answer");
-    else if (reply->kind != kind)
-        error_set(&error, ESP_INTERNAL, "a %s was answered with a %s", message_name(call->kind),
-                  message_name(reply->kind));
-    struct message failure = {.kind = kind};
-    failure.outcome = (struct outcome){error.status, error.text};
-    memory_wire_release(&call->bytes);
-    memory_wire_encoder(&call->bytes, MESSAGE_BYTES);
-    wire_message(&call->bytes.wire, &failure);
-}
-
 static void answer(struct inproc_call *call, struct message *reply)
 {
     if (call->asker_waits) {
-        encode_reply(call, reply);
+        memory_wire_release(&call->bytes);
+        reply_encode(&call->bytes, call->kind, reply, MESSAGE_BYTES);
         call->net->counters.bytes += call->bytes.size;
         if (inproc_draw(call->net, call->net->faults.maybe))
             fail_later(call, ESP_MAYBE);

@@ -5,6 +5,7 @@ core_libcore_la_SOURCES = core/expr.h core/problem.h
 core_libcore_la_SOURCES += core/wire.c core/wire.h core/message.c core/message.h core/transport.c core/transport.h
 core_libcore_la_SOURCES += core/estimate.h core/membership.h
 core_libcore_la_SOURCES += core/batch.c core/batch.h core/inproc.c core/inproc.h core/inproc_call.c core/inproc_net.h
+core_libcore_la_SOURCES += core/reply.c core/reply.h
 core_libcore_la_SOURCES += core/fortran_format.c core/fortran_format.h core/harwell_boeing.c core/matrix.c core/matrix.h \
 	core/matrix_inline.c core/matrix_market.c core/matrix_save.c core/matrix_text.c core/matrix_text.h
 core_libcore_la_SOURCES += core/estimate.c core/membership.c

@@ -618,6 +618,14 @@ const char *message_operation(enum message_kind kind)
     return kind_exists(kind) ? kinds[kind].operation : NULL;
 }
 
+enum message_kind message_of_operation(const char *operation)
+{
+    for (int kind = MESSAGE_GREET; kind <= MESSAGE_LAST_REQUEST; kind++)
+        if (!strcmp(kinds[kind].operation, operation))
+            return (enum message_kind)kind;
+    return MESSAGE_NONE;
+}
+
 enum message_kind message_reply_kind(enum message_kind kind)
 {
     return kind_exists(kind) ? kinds[kind].reply : MESSAGE_NONE;

@@ -612,6 +612,8 @@ bool wire_envelope(struct wire *wire, struct envelope *envelope);
 /* The operation's name ("submit"), and the kind of its reply; NULL / MESSAGE_NONE for one-way kinds. */
 const char *message_operation(enum message_kind kind);
 enum message_kind message_reply_kind(enum message_kind kind);
+/* The request behind an operation's name; MESSAGE_NONE when there is none of that name. */
+enum message_kind message_of_operation(const char *operation);
 /* A name for logs ("report"). */
 const char *message_name(enum message_kind kind);
 

@@ -43,9 +43,9 @@ AS_IF([test "x$with_omniorb" != xno], [
     AC_CHECK_HEADER([omniORB4/sslContext.h], [], [ESP_MISSING([omniORB4/sslContext.h],
         [libomniorb4-dev], [TLS connections of the ORB])], [-])
     AC_LANG_POP([C++])
-    OMNISSL_LIBS="-lomnisslTP4 -lssl -lcrypto"
+    OMNIORB_INCLUDEDIR=`$PKG_CONFIG --variable=includedir omniORB4 2>/dev/null`
 ])
-AC_SUBST([OMNISSL_LIBS])
+AC_SUBST([OMNIORB_INCLUDEDIR])
 AM_CONDITIONAL([WITH_OMNIORB], [test "x$with_omniorb" != xno])
 ])
 

@@ -1,2 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
+# The transport over the ORB; the only C++ of the house.
 EXTRA_DIST += orb/orb.h sed/workers.h
+if WITH_OMNIORB
+noinst_LTLIBRARIES += orb/liborb.la
+orb_liborb_la_SOURCES = orb/call.cc orb/call.h orb/client.cc orb/corba.h orb/endpoint.cc orb/entry.cc orb/entry.h \
+	orb/failure.cc orb/failure.h orb/limits.cc orb/limits.h orb/orb.cc orb/outbox.cc orb/outbox.h \
+	orb/peer.cc orb/peer.h orb/senders.cc orb/senders.h orb/stream.cc orb/stream.h orb/tls.cc orb/tls.h \
+	orb/transport.h
+# The ORB's own headers include each other without their folder's name.
+orb_liborb_la_CPPFLAGS = $(AM_CPPFLAGS) $(OMNIORB_CFLAGS) -isystem $(OMNIORB_INCLUDEDIR)/omniORB4 \
+	-isystem $(OMNIORB_INCLUDEDIR)/omniORB4/internal
+orb_liborb_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility-inlines-hidden
+orb_liborb_la_LIBADD = core/libcore.la $(OMNIORB_LIBS) -ldl
+endif

@@ -6,11 +6,11 @@
 #ifndef ORB_ORB_H
 #define ORB_ORB_H
 
-#include "core/transport.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+#include "core/transport.h"
 
 struct orb_options {
     /* All three or none: mutual TLS. PEM files. */

@@ -109,3 +109,16 @@ tests_inproc_libplatform_la_SOURCES = tests/inproc/platform.c tests/inproc/platf
 tests_inproc_libplatform_la_LIBADD = agent/libagent.la $(UNIT_LIBS) -lm
 unit_tests += tests/inproc/test_hierarchy
 tests_inproc_test_hierarchy_LDADD = tests/inproc/libplatform.la
+
+# One suite over both transports.
+check_PROGRAMS += tests/inproc/conformance
+TESTS += tests/inproc/conformance
+tests_inproc_conformance_SOURCES = tests/inproc/conformance.c tests/inproc/conformance.h
+tests_inproc_conformance_LDADD = $(UNIT_LIBS)
+if WITH_OMNIORB
+check_PROGRAMS += tests/inproc/conformance_orb
+TESTS += tests/inproc/conformance_orb
+tests_inproc_conformance_orb_SOURCES = $(tests_inproc_conformance_SOURCES) tests/inproc/conformance_orb.c
+nodist_EXTRA_tests_inproc_conformance_orb_SOURCES = dummy.cc
+tests_inproc_conformance_orb_LDADD = orb/liborb.la $(UNIT_LIBS)
+endif

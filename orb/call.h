@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the entry object does with each kind of request. One descriptor serves all operations of a kind: the
+ * codec reads the arguments from the stream, and the reply is put as it was encoded.
+ */
+#ifndef ORB_CALL_H
+#define ORB_CALL_H
+
+#include "orb/stream.h"
+#include "orb/transport.h"
+
+/* The descriptor's base for upcalls; derived classes run in `run()`. */
+class Upcall : public omniCallDescriptor
+{
+  public:
+    Upcall(const char *operation, bool oneway);
+    virtual void run() = 0;
+};
+
+/* `post`: decodes all of it, then hands the messages over under the lock. */
+class PostUpcall : public Upcall
+{
+  public:
+    PostUpcall(Endpoint &endpoint, omniCallHandle &handle);
+    ~PostUpcall() override;
+    void unmarshalArguments(cdrStream &stream) override;
+    void run() override;
+    void marshalReturnedValues(cdrStream &) override
+    {
+    }
+
+  private:
+    Endpoint &endpoint;
+    omniCallHandle &handle;
+    struct post post = {};
+};
+
+/* A request and its answer, now or later. */
+class CallUpcall : public Upcall
+{
+  public:
+    CallUpcall(Endpoint &endpoint, omniCallHandle &handle, enum message_kind kind);
+    ~CallUpcall() override;
+    void unmarshalArguments(cdrStream &stream) override;
+    void run() override;
+    void marshalReturnedValues(cdrStream &stream) override;
+
+  private:
+    void wait();
+    void abandon();
+    int64_t deadline_ns() const;
+
+    Endpoint &endpoint;
+    omniCallHandle &handle;
+    OrbCall call;
+    struct memory_wire body = {};
+};
+
+/* A chunk, between the connection and the node's memory without a copy. */
+class ChunkUpcall : public Upcall
+{
+  public:
+    ChunkUpcall(Endpoint &endpoint, bool write);
+    ~ChunkUpcall() override;
+    void unmarshalArguments(cdrStream &stream) override;
+    void run() override;
+    void marshalReturnedValues(cdrStream &stream) override;
+
+  private:
+    void open_area();
+    void close_area(bool complete);
+    void check_area();
+
+    Endpoint &endpoint;
+    const bool write;
+    struct message header = {};
+    struct chunk_area area = {};
+    bool area_open = false;
+    struct message *reply = nullptr;
+};
+
+/* limits.cc: whether the peer's end of the connection is closed. */
+bool connection_is_gone(omni::giopConnection *connection);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orb/entry.h"
+#include "orb/call.h"
+#include "orb/limits.h"
+
+#include <omniORB4/internal/giopServer.h>
+#include <omniORB4/omniInterceptors.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The ORB makes one server of connections for all ports and for all time. Endpoints come and go here, so each
+ * has a server of its own: the class is all that is needed, but its constructor is private. */
+void construct_server(void *memory) __asm__("_ZN4omni10giopServerC1Ev");
+
+namespace
+{
+
+/* While it lives, the endpoint does not go away. */
+class Inside
+{
+  public:
+    explicit Inside(std::shared_ptr<Endpoint> at) : endpoint(std::move(at))
+    {
+        std::lock_guard<std::mutex> lock(endpoint->mutex);
+        if (endpoint->closing)
+            throw CORBA::OBJECT_NOT_EXIST(MINOR_NOBODY, CORBA::COMPLETED_NO);
+        endpoint->dispatches++;
+    }
+    ~Inside()
+    {
+        std::lock_guard<std::mutex> lock(endpoint->mutex);
+        if (--endpoint->dispatches == 0 && endpoint->closing)
+            endpoint->idle.notify_all();
+    }
+
+  private:
+    std::shared_ptr<Endpoint> endpoint;
+};
+
+class Entry : public PortableServer::ServantBase
+{
+  public:
+    explicit Entry(OrbTransport &of) : transport(of)
+    {
+    }
+
+    _CORBA_Boolean _dispatch(omniCallHandle &handle) override
+    {
+        const char *operation = handle.operation_name();
+        bool post = !strcmp(operation, "post");
+        enum message_kind kind = post ? MESSAGE_NONE : message_of_operation(operation);
+        if (!post && kind == MESSAGE_NONE)
+            return false; /* what every CORBA object can do, or BAD_OPERATION */
+        std::shared_ptr<Endpoint> endpoint = transport.find(port_of(handle.myaddress()));
+        if (!endpoint)
+            throw CORBA::OBJECT_NOT_EXIST(MINOR_NOBODY, CORBA::COMPLETED_NO);
+        Inside inside(endpoint);
+        /* The reply leaves in upcall(); what the node posted leaves after it, so that the asker does not
+         * wait for that. */
+        if (post) {
+            PostUpcall upcall(*endpoint, handle);
+            handle.upcall(this, upcall);
+        } else if (kind == MESSAGE_PUT || kind == MESSAGE_GET) {
+            ChunkUpcall upcall(*endpoint, kind == MESSAGE_PUT);
+            handle.upcall(this, upcall);
+        } else {
+            CallUpcall upcall(*endpoint, handle, kind);
+            handle.upcall(this, upcall);
+        }
+        endpoint->flush();
+        return true;
+    }
+
+    /* Any interface of the contract: which operations a node takes is its own affair. */
+    _CORBA_Boolean _is_a(const char *id) override
+    {
+        return !strncmp(id, "IDL:Espalier/", 13) || omniServant::_is_a(id);
+    }
+
+    const char *_mostDerivedRepoId() override
+    {
+        return "IDL:Espalier/Node:1.0";
+    }
+
+    void *_ptrToInterface(const char *) override
+    {
+        return nullptr;
+    }
+
+  private:
+    /* "giop:tcp:127.0.0.1:4711" */
+    static unsigned port_of(const char *address)
+    {
+        const char *colon = address ? strrchr(address, ':') : nullptr;
+        return colon ? (unsigned)strtoul(colon + 1, nullptr, 10) : 0;
+    }
+
+    OrbTransport &transport;
+};
+
+/* The ORB would open a port of its own for the object adapter; endpoints open theirs here. */
+class NoServer : public omni::orbServer
+{
+  public:
+    _CORBA_Boolean instantiate(const char *, _CORBA_Boolean, EndpointList &) override
+    {
+        return true;
+    }
+    _CORBA_Boolean publish(const PublishSpecs &, _CORBA_Boolean, _CORBA_Boolean, EndpointList &) override
+    {
+        return true;
+    }
+    void start() override
+    {
+    }
+    void stop() override
+    {
+    }
+    void remove() override
+    {
+        delete this;
+    }
+};
+
+omni::giopServer *make_server()
+{
+    void *memory = ::operator new(sizeof(omni::giopServer));
+    construct_server(memory);
+    return static_cast<omni::giopServer *>(memory);
+}
+
+CORBA::Boolean no_server(omni::omniInterceptors::createORBServer_T::info_T &info)
+{
+    while (!info.servers.empty()) /* the ORB's one and only: it must not be removed, or no ORB could follow */
+        info.servers.pop_back();
+    info.servers.push_back(new NoServer);
+    return false;
+}
+
+} // namespace
+
+void entry_activate(OrbTransport &transport)
+{
+    if (transport.entry_active)
+        return;
+    omniORB::getInterceptors()->createORBServer.add(no_server);
+    CORBA::Object_var object = transport.orb->resolve_initial_references("omniINSPOA");
+    PortableServer::POA_var poa = PortableServer::POA::_narrow(object);
+    PortableServer::ObjectId_var id = PortableServer::string_to_ObjectId(ENTRY_KEY);
+    PortableServer::Servant_var<Entry> entry(new Entry(transport));
+    poa->activate_object_with_id(id, entry.in());
+    PortableServer::POAManager_var manager = poa->the_POAManager();
+    manager->activate();
+    transport.entry_active = true;
+}
+
+void entry_deactivate()
+{
+    omniORB::getInterceptors()->createORBServer.remove(no_server);
+}
+
+/* A port of that host that is free at this moment; 0: cannot be told. The ORB could pick one by itself, but
+ * then a successor could not have it for a minute: only ports that are asked for by number are reusable. */
+static unsigned free_port(const std::string &host)
+{
+    struct addrinfo hints = {}, *found;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE;
+    std::string plain = !host.empty() && host[0] == '[' ? host.substr(1, host.size() - 2) : host;
+    if (getaddrinfo(plain.empty() ? nullptr : plain.c_str(), "0", &hints, &found) != 0)
+        return 0;
+    struct sockaddr_storage bound = {};
+    socklen_t length = sizeof bound;
+    int s = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bool known = s >= 0 && bind(s, found->ai_addr, found->ai_addrlen) == 0 &&
+                 getsockname(s, reinterpret_cast<struct sockaddr *>(&bound), &length) == 0;
+    if (s >= 0)
+        close(s);
+    freeaddrinfo(found);
+    if (!known)
+        return 0;
+    return ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<struct sockaddr_in6 *>(&bound)->sin6_port
+                                             : reinterpret_cast<struct sockaddr_in *>(&bound)->sin_port);
+}
+
+enum esp_status entry_listen(OrbTransport &transport, const char *listen, Endpoint &endpoint,
+                             struct esp_error *error)
+{
+    const char *colon = strrchr(listen, ':');
+    const std::string host(listen, colon - listen);
+    const unsigned wanted = (unsigned)strtoul(colon + 1, nullptr, 10);
+    omni::giopServer *server = make_server();
+    for (int attempt = 0; attempt < (wanted ? 1 : 10); attempt++) {
+        endpoint.port = wanted ? wanted : free_port(host);
+        std::string uri = std::string(transport.tls ? "giop:ssl:" : "giop:tcp:") + host + ":" +
+                          std::to_string(endpoint.port);
+        omni::orbServer::EndpointList bound;
+        if (endpoint.port && server->instantiate(uri.c_str(), true, bound)) {
+            endpoint.server = server;
+            return ESP_OK;
+        }
+    }
+    server->remove();
+    return error_set(error, ESP_SYSTEM,
+                     "cannot listen on %s: the port is in use, or the address is not this host's", listen);
+}
+
+void entry_start(Endpoint &endpoint)
+{
+    endpoint.start_timer();
+    endpoint.server->start();
+}
+
+void entry_stop(Endpoint &endpoint)
+{
+    if (endpoint.server)
+        endpoint.server->remove();
+    endpoint.server = nullptr;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orb/failure.h"
+
+#include <new>
+#include <stdio.h>
+#include <system_error>
+
+struct Context {
+    const char *what, *address;
+    struct esp_error *error;
+};
+
+/* "host:port: submit: text" */
+static enum esp_status fail(const Context &context, enum esp_status status, const char *text)
+{
+    return error_set(context.error, status, "%s%s%s: %s", context.address ? context.address : "",
+                     context.address ? ": " : "", context.what, text);
+}
+
+static enum esp_status lost(const Context &context, const CORBA::SystemException &exception)
+{
+    if (exception.completed() == CORBA::COMPLETED_NO)
+        return fail(context, ESP_UNREACHABLE,
+                    "no connection (is it running there, is the port right, does a firewall stand between, "
+                    "do both use TLS or neither, does it limit connections?)");
+    return fail(context, ESP_MAYBE, "connection lost before the answer came; it may have been executed");
+}
+
+static enum esp_status timed_out(const Context &context, const CORBA::SystemException &exception)
+{
+    if (exception.completed() == CORBA::COMPLETED_NO)
+        return fail(context, ESP_UNREACHABLE, "no connection in time (is the host up and reachable?)");
+    return fail(context, ESP_TIMEOUT, "no answer in time; it may have been executed");
+}
+
+static enum esp_status not_there(const Context &context, const CORBA::SystemException &exception)
+{
+    if (exception.minor() == MINOR_NOBODY)
+        return fail(context, ESP_UNREACHABLE, "nobody serves there any more");
+    if (exception.minor() == MINOR_STALE)
+        return fail(context, ESP_STALE,
+                    "it was restarted since: the message was for its earlier incarnation");
+    return fail(context, ESP_VERSION,
+                "an ORB answers, but has no object \"" ENTRY_KEY
+                "\": something else listens there, or a release that speaks another contract");
+}
+
+static enum esp_status other(const Context &context, const CORBA::SystemException &exception)
+{
+    char text[200];
+    snprintf(text, sizeof text, "the ORB reports %s (minor 0x%lx)", exception._name(),
+             (unsigned long)exception.minor());
+    return fail(context, ESP_PROTOCOL, text);
+}
+
+static enum esp_status classify(const Context &context, const CORBA::SystemException &exception)
+{
+    if (CORBA::TRANSIENT::_downcast(&exception) || CORBA::COMM_FAILURE::_downcast(&exception))
+        return lost(context, exception);
+    if (CORBA::TIMEOUT::_downcast(&exception))
+        return timed_out(context, exception);
+    if (CORBA::OBJECT_NOT_EXIST::_downcast(&exception) || CORBA::OBJ_ADAPTER::_downcast(&exception))
+        return not_there(context, exception);
+    if (CORBA::NO_PERMISSION::_downcast(&exception))
+        return fail(context, ESP_SECURITY, "permission denied (look at the certificate's name)");
+    if (CORBA::BAD_OPERATION::_downcast(&exception))
+        return fail(context, ESP_PROTOCOL, "it does not know this operation: is it a node of another kind?");
+    if (CORBA::MARSHAL::_downcast(&exception))
+        return fail(context, ESP_PROTOCOL,
+                    "the message could not be read: it breaks the contract or is "
+                    "larger than the other side takes");
+    if (CORBA::IMP_LIMIT::_downcast(&exception) || CORBA::NO_RESOURCES::_downcast(&exception))
+        return fail(context, ESP_LIMIT, "the ORB reached a limit");
+    if (CORBA::NO_MEMORY::_downcast(&exception))
+        return fail(context, ESP_NO_MEMORY, "out of memory");
+    if (CORBA::INITIALIZE::_downcast(&exception))
+        return fail(context, ESP_SYSTEM, "the ORB could not be started");
+    if (CORBA::BAD_PARAM::_downcast(&exception))
+        return fail(context, ESP_INVALID, "not an address (expected host:port)");
+    return other(context, exception);
+}
+
+enum esp_status orb_failure(const char *what, const char *address, struct esp_error *error)
+{
+    const Context context = {what, address, error};
+    try {
+        throw;
+    } catch (const CORBA::SystemException &exception) {
+        return classify(context, exception);
+    } catch (const CORBA::Exception &exception) {
+        return fail(context, ESP_PROTOCOL, exception._name());
+    } catch (const std::bad_alloc &) {
+        return fail(context, ESP_NO_MEMORY, "out of memory");
+    } catch (const std::system_error &exception) {
+        return fail(context, ESP_SYSTEM, exception.what());
+    } catch (const std::exception &exception) {
+        return fail(context, ESP_INTERNAL, exception.what());
+    } catch (...) {
+        return fail(context, ESP_INTERNAL, "unknown exception");
+    }
+}

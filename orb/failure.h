@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Exceptions end here: each becomes a status and a text that says what to look at.
+ */
+#ifndef ORB_FAILURE_H
+#define ORB_FAILURE_H
+
+#include "orb/corba.h"
+
+/* Inside a catch (...) block, only there: turns the exception in flight into a status. `what` is what was
+ * tried ("submit"), `address` with whom, NULL: nobody. */
+enum esp_status orb_failure(const char *what, const char *address, struct esp_error *error);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ORB has no limit on connections, but it asks before it serves a new one. And it closes idle
+ * connections, but counts only from the first complete request on: a peer that sends half a header would hold
+ * its connection, and the thread that serves it, for ever. Both are mended here.
+ */
+#include "orb/limits.h"
+#include "orb/call.h"
+
+#include <SocketCollection.h>
+#include <omniORB4/giopEndpoint.h>
+#include <omniORB4/internal/giopStrand.h>
+#include <omniORB4/omniInterceptors.h>
+#include <poll.h>
+#include <string.h>
+
+static unsigned most, most_per_peer;
+
+/* The host's part of "giop:tcp:host:port". */
+static size_t host_length(const char *address)
+{
+    const char *colon = strrchr(address, ':');
+    return colon ? (size_t)(colon - address) : strlen(address);
+}
+
+static bool same_host(const char *a, const char *b)
+{
+    size_t length = host_length(a);
+    return length == host_length(b) && !strncmp(a, b, length);
+}
+
+static CORBA::Boolean accept_connection(omni::omniInterceptors::serverAcceptConnection_T::info_T &info)
+{
+    omni_tracedmutex_lock lock(*omni::omniTransportLock);
+    const char *peer = info.strand.connection->peeraddress();
+    unsigned all = 0, of_peer = 0;
+    for (omni::StrandList *p = omni::giopStrand::passive.next; p != &omni::giopStrand::passive; p = p->next) {
+        auto *strand = static_cast<omni::giopStrand *>(p);
+        if (strand->state() == omni::giopStrand::DYING || !strand->connection)
+            continue;
+        all++;
+        of_peer += same_host(strand->connection->peeraddress(), peer);
+    }
+    if (all > most || of_peer > most_per_peer) {
+        info.reject = true;
+        info.why = "too many connections";
+        return false;
+    }
+    info.strand.startIdleCounter();
+    return true;
+}
+
+void limits_start(unsigned connections, unsigned connections_per_peer)
+{
+    most = connections;
+    most_per_peer = connections_per_peer;
+    omniORB::getInterceptors()->serverAcceptConnection.add(accept_connection);
+}
+
+void limits_stop()
+{
+    omniORB::getInterceptors()->serverAcceptConnection.remove(accept_connection);
+}
+
+namespace
+{
+/* Where the ORB keeps the descriptor of a connection, for TCP and TLS alike. */
+struct Holder : omni::SocketHolder {
+    static int descriptor(omni::SocketHolder *holder)
+    {
+        return holder->*(&Holder::pd_socket);
+    }
+};
+} // namespace
+
+bool connection_is_gone(omni::giopConnection *connection)
+{
+    auto *holder = dynamic_cast<omni::SocketHolder *>(connection);
+    if (!holder)
+        return false;
+    struct pollfd poll_for = {Holder::descriptor(holder), POLLRDHUP, 0};
+    return poll(&poll_for, 1, 0) == 1 && (poll_for.revents & (POLLRDHUP | POLLHUP | POLLERR));
+}

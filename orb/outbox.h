@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One-way messages on their way out of an endpoint.
+ *
+ * What is posted to an address while something is being sent there goes together in one `post` afterwards.
+ * At most one thread sends to an address at a time, so messages arrive in order. The thread that posted sends
+ * by itself when the connection is known to work; connecting, and everything large, is left to the pool.
+ *
+ * A one-way invocation tells nothing when the other side has died: what is written to a broken connection is
+ * lost without a word. Therefore the first post to an address, and an empty one a moment after each burst,
+ * are sent as invocations with a reply: what was lost is known within CONFIRM_NS and the time of a round
+ * trip.
+ */
+#ifndef ORB_OUTBOX_H
+#define ORB_OUTBOX_H
+
+#include "orb/corba.h"
+
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+struct Endpoint;
+struct Target;
+
+class Outbox
+{
+  public:
+    explicit Outbox(Endpoint &of) : endpoint(of)
+    {
+    }
+
+    /* With the endpoint's lock held. */
+    enum esp_status post(const char *address, uint64_t to_incarnation, const struct message *message,
+                         struct esp_error *error);
+    /* With the endpoint's lock held: who was posted to since the last time. */
+    std::vector<std::shared_ptr<Target>> take_dirty();
+    /* Without it. */
+    void send(const std::vector<std::shared_ptr<Target>> &targets);
+    /* Waits until all is sent, at most until then. Without the lock. */
+    void drain(int64_t until_ns);
+
+  private:
+    std::shared_ptr<Target> find(const char *address);
+    void purge();
+    void send_queue(const std::shared_ptr<Target> &target, bool inline_sender);
+    void hand_to_pool(const std::shared_ptr<Target> &target);
+    void sent(const std::shared_ptr<Target> &target, bool confirmed);
+    void failed(const std::shared_ptr<Target> &target, enum esp_status status);
+    void confirm_later(const std::shared_ptr<Target> &target);
+    void confirm(const std::shared_ptr<Target> &target);
+    enum esp_status transmit(Target &target, const struct batch &batch, bool oneway);
+
+    Endpoint &endpoint;
+    std::unordered_map<std::string, std::shared_ptr<Target>> targets;
+    std::vector<std::shared_ptr<Target>> dirty;
+    size_t purge_at = 4096;
+};
+
+#endif

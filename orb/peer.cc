@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orb/peer.h"
+
+#include <chrono>
+#include <omniORB4/internal/giopStream.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+/* References cost a few hundred bytes: a process that has spoken to more addresses than this forgets them. */
+static const size_t MOST_PEERS = 16384;
+
+bool address_is_loopback(const char *address)
+{
+    return !strncmp(address, "127.", 4) || !strncmp(address, "localhost:", 10) ||
+           !strncmp(address, "[::1]:", 6);
+}
+
+/* The ORB keeps connections per list of addresses: naming the address twice makes another list of it. */
+Peer::Peer(CORBA::ORB_ptr orb, const std::string &at, bool tls, bool own_connection) : address(at)
+{
+    std::string place = std::string(tls ? "ssliop:" : "iiop:") + "1.2@" + at;
+    std::string uri = "corbaloc:" + place + (own_connection ? "," + place : "") + "/" ENTRY_KEY;
+    object = orb->string_to_object(uri.c_str());
+}
+
+bool Peer::enter(int64_t deadline_ns)
+{
+    std::unique_lock<std::mutex> lock(mutex);
+    std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(deadline_ns)};
+    waiting++;
+    bool got = free.wait_until(lock, until, [this] { return busy < CONNECTIONS_PER_SERVER; });
+    waiting--;
+    if (got)
+        busy++;
+    return got;
+}
+
+void Peer::leave()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    busy--;
+    if (waiting)
+        free.notify_one();
+}
+
+Peers::Peers(CORBA::ORB_ptr from, bool with_tls, bool own, bool guard)
+    : tls(with_tls), own_connections(own), guard_sigpipe(guard), orb(from)
+{
+}
+
+std::shared_ptr<Peer> Peers::find(const char *address)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    auto known = peers.find(address);
+    if (known != peers.end())
+        return known->second;
+    if (peers.size() >= MOST_PEERS)
+        peers.clear();
+    auto peer = std::make_shared<Peer>(orb, address, tls, own_connections);
+    peers.emplace(address, peer);
+    return peer;
+}
+
+void Peers::forget(const std::shared_ptr<Peer> &peer)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    auto known = peers.find(peer->address);
+    if (known != peers.end() && known->second == peer)
+        peers.erase(known);
+}
+
+void Peers::clear()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    peers.clear();
+}
+
+namespace
+{
+
+/* Where the program has not ignored SIGPIPE, a write to a broken connection would kill it. The signal goes
+ * to the writing thread: it is blocked there for the time of the invocation, and one that came is taken. */
+class SigpipeGuard
+{
+  public:
+    explicit SigpipeGuard(bool on) : active(on)
+    {
+        if (!active)
+            return;
+        sigset_t pending;
+        sigpending(&pending);
+        active = !sigismember(&pending, SIGPIPE);
+        if (!active)
+            return;
+        sigemptyset(&sigpipe);
+        sigaddset(&sigpipe, SIGPIPE);
+        pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
+    }
+    ~SigpipeGuard()
+    {
+        if (!active)
+            return;
+        const struct timespec at_once = {0, 0};
+        while (sigtimedwait(&sigpipe, nullptr, &at_once) == -1 && errno == EINTR)
+            ;
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    }
+
+  private:
+    bool active;
+    sigset_t sigpipe, before;
+};
+
+class Turn
+{
+  public:
+    explicit Turn(Peer &of) : peer(of)
+    {
+    }
+    ~Turn()
+    {
+        peer.leave();
+    }
+
+  private:
+    Peer &peer;
+};
+
+} // namespace
+
+Invocation::Invocation(const char *operation, bool oneway, int64_t deadline)
+    : omniCallDescriptor(nullptr, operation, strlen(operation) + 1, oneway, nullptr, 0, false),
+      deadline_ns(deadline)
+{
+}
+
+/* The ORB knows time-outs per object, thread or process; this is the place where one invocation's own can be
+ * set. It covers connecting, sending and receiving. */
+void Invocation::initialiseCall(cdrStream &stream)
+{
+    omni::giopStream *giop = omni::giopStream::downcast(&stream);
+    if (!giop)
+        return;
+    int64_t left = deadline_ns - clock_now_ns(&clock_system);
+    if (left < 1000)
+        left = 1000;
+    omni_time_t relative((unsigned long)(left / NS_PER_S), (unsigned long)(left % NS_PER_S)), absolute;
+    omni_thread::get_time(absolute, relative);
+    giop->setDeadline(absolute);
+}
+
+void Invocation::perform(const Peers &peers, Peer &peer)
+{
+    if (!peer.enter(deadline_ns))
+        throw CORBA::TIMEOUT(0, CORBA::COMPLETED_NO);
+    Turn turn(peer);
+    SigpipeGuard guard(peers.guard_sigpipe);
+    peer.reference()->_invoke(*this, 0);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The asking side: references to entry objects by address, and invocations on them.
+ */
+#ifndef ORB_PEER_H
+#define ORB_PEER_H
+
+#include "orb/corba.h"
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+/* As many invocations to one address at a time as the ORB may open connections to it: more would wait
+ * inside the ORB without a deadline. */
+constexpr unsigned CONNECTIONS_PER_SERVER = 64;
+
+/* One address and the reference to its entry object. */
+class Peer
+{
+  public:
+    Peer(CORBA::ORB_ptr orb, const std::string &address, bool tls, bool own_connection);
+
+    const std::string address;
+    omniObjRef *reference() const
+    {
+        return object->_PR_getobj();
+    }
+    /* Waits for one of the connections' turns; false when the deadline passes before. */
+    bool enter(int64_t deadline_ns);
+    void leave();
+
+  private:
+    CORBA::Object_var object;
+    std::mutex mutex;
+    std::condition_variable free;
+    unsigned busy = 0, waiting = 0;
+};
+
+/* The peers of a process. Any thread. */
+class Peers
+{
+  public:
+    /* `own_connections`: they share none with other Peers. */
+    Peers(CORBA::ORB_ptr orb, bool tls, bool own_connections, bool guard_sigpipe);
+
+    std::shared_ptr<Peer> find(const char *address);
+    /* Forgets a peer that failed: the next one to ask looks its name up again. */
+    void forget(const std::shared_ptr<Peer> &peer);
+    void clear();
+
+    const bool tls;
+    const bool own_connections;
+    const bool guard_sigpipe; /* this process has not ignored SIGPIPE: keep it from being killed by ours */
+
+  private:
+    CORBA::ORB_ptr orb; /* borrowed */
+    std::mutex mutex;
+    std::unordered_map<std::string, std::shared_ptr<Peer>> peers;
+};
+
+/* An operation on its way: derived classes put the arguments and get the results. */
+class Invocation : public omniCallDescriptor
+{
+  public:
+    Invocation(const char *operation, bool oneway, int64_t deadline_ns);
+
+    /* Throws what the ORB throws; CORBA::TIMEOUT also when no connection became free. */
+    void perform(const Peers &peers, Peer &peer);
+
+    void initialiseCall(cdrStream &stream) override;
+
+  private:
+    const int64_t deadline_ns; /* CLOCK_MONOTONIC */
+};
+
+/* Whether the address is on this host as its text says. */
+bool address_is_loopback(const char *address);
+
+/* transport_ops of the asking side. */
+enum esp_status orb_call(struct transport *transport, const char *address, const struct message *request,
+                         int64_t timeout_ms, struct message *reply, struct esp_error *error);
+enum esp_status orb_put(struct transport *transport, const char *address, const struct message *header,
+                        const void *data, int64_t timeout_ms, struct esp_error *error);
+enum esp_status orb_get(struct transport *transport, const char *address, const struct message *header,
+                        void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orb/tls.h"
+
+extern "C" {
+#include "util/error.h"
+}
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static const char *const LIBRARY = "libomnisslTP4.so.2";
+
+/* The ORB wants certificate and key in one file. This one exists in memory only. */
+static int both = -1;
+
+static enum esp_status append_file(int to, const char *path, const char *what, struct esp_error *error)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return error_set(error, ESP_SECURITY, "cannot read the %s %s: %s", what, path, strerror(errno));
+    char buffer[4096];
+    size_t n;
+    enum esp_status status = ESP_OK;
+    while (status == ESP_OK && (n = fread(buffer, 1, sizeof buffer, file)) > 0)
+        if (write(to, buffer, n) != (ssize_t)n)
+            status = error_errno(error, "cannot copy the %s", what);
+    explicit_bzero(buffer, sizeof buffer);
+    if (status == ESP_OK && ferror(file))
+        status = error_set(error, ESP_SECURITY, "cannot read the %s %s", what, path);
+    if (status == ESP_OK && write(to, "\n", 1) != 1)
+        status = error_errno(error, "cannot copy the %s", what);
+    fclose(file);
+    return status;
+}
+
+void tls_prepared()
+{
+    if (both >= 0)
+        close(both);
+    both = -1;
+}
+
+enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::string> &orb_arguments,
+                            struct esp_error *error)
+{
+    if (access(options->tls_ca, R_OK) != 0)
+        return error_set(error, ESP_SECURITY, "cannot read the CA's certificate %s: %s", options->tls_ca,
+                         strerror(errno));
+    if (!dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL))
+        return error_set(error, ESP_SECURITY, "TLS needs omniORB's TLS transport: %s", dlerror());
+    tls_prepared();
+    both = memfd_create("espalier-tls", MFD_CLOEXEC);
+    if (both < 0)
+        return error_errno(error, "cannot make memory for the key");
+    enum esp_status status = append_file(both, options->tls_certificate, "certificate", error);
+    if (status == ESP_OK)
+        status = append_file(both, options->tls_key, "key", error);
+    if (status != ESP_OK) {
+        tls_prepared();
+        return status;
+    }
+    const std::string path = "/proc/self/fd/" + std::to_string(both);
+    const char *const more[] = {
+        "-ORBsslCAFile",           options->tls_ca, "-ORBsslKeyFile",          path.c_str(),
+        "-ORBsslVerifyMode",       "peer,fail",     "-ORBsslAcceptTimeOut",    "10000",
+        "-ORBclientTransportRule", "* ssl",         "-ORBserverTransportRule", "* ssl"};
+    orb_arguments.insert(orb_arguments.end(), std::begin(more), std::end(more));
+    return ESP_OK;
+}

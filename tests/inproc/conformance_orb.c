@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/inproc/conformance.h"
+#include "orb/orb.h"
+
+enum esp_status conformance_open(struct transport **transport, struct esp_error *error)
+{
+    return orb_open(&(struct orb_options){0}, transport, error);
+}
