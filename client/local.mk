@@ -17,3 +17,15 @@ client_command_libcommand_la_SOURCES = client/command/command.h client/command/l
 	client/command/verb_tree.c client/command/verb_up.c client/command/verbs.c
 client_command_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
 client_command_libcommand_la_LIBADD = services/libservices.la core/libcore.la $(JANSSON_LIBS) -lm
+# The client library. client/libclient.la is all of it but the choice of the transport (client/entry.c), for
+# tests over other transports.
+noinst_LTLIBRARIES += client/libclient.la
+client_libclient_la_SOURCES = client/attempt.c client/attempt.h client/bulk.c client/bulk.h \
+	client/contents.c client/contents.h client/describe.c client/describe.h client/engine.c \
+	client/engine.h client/espalier.c client/function.c client/function.h client/grpc.c client/handle.c \
+	client/handle.h client/hierarchy.c client/invocation.c client/invocation.h \
+	client/invocation_wire.c client/library.c client/library.h client/link.c client/link.h \
+	client/outcome.c client/outcome.h client/package.c client/package.h client/pool.c client/pool.h \
+	client/route.c client/route.h client/session.c client/session.h client/start.c client/start.h \
+	client/table.c client/table.h
+client_libclient_la_LIBADD = services/libservices.la core/libcore.la util/libutil.la

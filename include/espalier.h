@@ -18,6 +18,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
 
 /* What a function of Espalier can come back with. The numbers are part of the contract on the wire:
  * they never change, new ones are added at the end. */
@@ -286,6 +289,9 @@ void esp_locate_free(struct esp_master *masters);
  * the name; either may be NULL), or why nobody does. */
 enum esp_status esp_greet(const char *address, char *name, enum esp_role *role);
 
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -14,7 +14,7 @@
  *   long, int64          long, int64_t                   pointer to it
  *   float, double        double                          pointer to it
  *   complex              float complex (by value)        pointer to it
- *   dcomplex             double complex (by value)       pointer to it
+ *   double complex       double complex (by value)       pointer to it
  *   array of any type    pointer to the first element (column-major unless the description says otherwise)
  *   string               char *                          char **: set to malloc'ed text, which is the
  *                                                        caller's to free (inout: what it pointed to
@@ -46,6 +46,9 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
 #endif
 
 /* The numbers are those of the standard's reference implementation. */
@@ -180,6 +183,9 @@ char *grpc_error_string(grpc_error_t error_code);
  * GRPC_SESSIONID_VOID. The last 4096 are kept. */
 grpc_error_t grpc_get_failed_sessionid(grpc_sessionid_t *idPtr);
 
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/attempt.h"
+#include "client/link.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PATIENCE_MS 50 /* of a call: below it, no poll is needed */
+#define MOST_ROUNDS 4  /* times that agents are asked for one session */
+#define MOST_TRIES  4  /* of one request, when connections break */
+
+int64_t attempt_patience_ms(const struct session *session)
+{
+    if (session->ended && pool_waiting(session->engine->runners) > 0)
+        return 0;
+    int64_t left_ms = session_left_ms(session);
+    return left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS;
+}
+
+static void pause_ms(int64_t ms)
+{
+    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS};
+    nanosleep(&time, NULL);
+}
+
+/* 0, 20, 80, 320 ms: a server that is being restarted, a router that hiccups. */
+static void pause_before(unsigned attempt)
+{
+    if (attempt > 0)
+        pause_ms(INT64_C(20) << (2 * (attempt - 1)));
+}
+
+/* The connection may be to blame, and the request have arrived or not. */
+static bool is_uncertain(enum esp_status status)
+{
+    return status == ESP_MAYBE || status == ESP_TIMEOUT;
+}
+
+/* Another server may well take what this one did not. Surely nothing was executed. */
+static bool is_declined(enum esp_status status)
+{
+    switch (status) {
+    case ESP_UNREACHABLE:
+    case ESP_REFUSED:
+    case ESP_LIMIT:
+    case ESP_VERSION:
+    case ESP_STALE:
+    case ESP_NO_MEMORY:
+    case ESP_NO_SERVER:
+    case ESP_UNKNOWN_PROBLEM:
+    case ESP_SECURITY:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* ---- choosing ---- */
+
+static void exclude(struct session *session, const char *server)
+{
+    if (!session->excluded)
+        session->excluded = calloc(MOST_EXCLUDED, sizeof *session->excluded);
+    if (!session->excluded || session->n_excluded == MOST_EXCLUDED)
+        return; /* it may be offered again, nothing worse */
+    for (uint32_t i = 0; i < session->n_excluded; i++)
+        if (strcmp(session->excluded[i], server) == 0)
+            return;
+    if ((session->excluded[session->n_excluded] = strdup(server)))
+        session->n_excluded++;
+}
+
+/* The candidates become those of a new answer. They are read by others. */
+static enum esp_status set_candidates(struct session *session, struct session_candidate *candidates,
+                                      uint32_t n)
+{
+    pthread_mutex_lock(&session->engine->marks_lock);
+    free(session->candidates);
+    session->candidates = candidates;
+    session->n_candidates = n;
+    session->next_candidate = 0;
+    pthread_mutex_unlock(&session->engine->marks_lock);
+    return candidates ? ESP_OK : ESP_NO_MEMORY;
+}
+
+static enum esp_status take_candidates(struct session *session, const struct submit_reply *reply)
+{
+    uint32_t n = reply->n_candidates < MOST_CANDIDATES ? reply->n_candidates : MOST_CANDIDATES;
+    struct session_candidate *candidates = malloc((n ? n : 1) * sizeof *candidates);
+    for (uint32_t i = 0; candidates && i < n; i++) {
+        const struct candidate *from = &reply->candidates[i];
+        struct session_candidate *to = &candidates[i];
+        snprintf(to->server, sizeof to->server, "%s", from->server);
+        snprintf(to->address, sizeof to->address, "%s", from->address);
+        to->incarnation = from->incarnation;
+        to->compute_s = from->compute_s;
+        to->queue_s = from->queue_s;
+        to->transfer_s = from->transfer_s;
+        to->error_s = from->error_s;
+        to->tried = false;
+        to->status = ESP_OK;
+    }
+    session->master = reply->master;
+    session->placement = reply->placement;
+    session->capable = reply->capable;
+    session->asked = reply->asked;
+    return set_candidates(session, candidates, n);
+}
+
+static enum esp_status submit(struct session *session, struct esp_error *error)
+{
+    struct engine *engine = session->engine;
+    struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
+    int64_t timeout_ms = session_left_ms(session);
+    request.submit.time_left_ms = (uint64_t)timeout_ms;
+    request.submit.request = (struct request){.session = session->id,
+                                              .server = "",
+                                              .excluded = (const char **)session->excluded,
+                                              .n_excluded = session->n_excluded};
+    enum esp_status status = invocation_request(&session->invocation, &request, error);
+    if (timeout_ms > engine->call_timeout_ms)
+        timeout_ms = engine->call_timeout_ms;
+    if (status == ESP_OK)
+        status = route_ask(engine->route, &request, timeout_ms, &reply, error);
+    if (status == ESP_OK && reply.submit_reply.n_candidates == 0)
+        status = error_set(error, ESP_NO_SERVER, "no server can take %s now", session->problem);
+    if (status == ESP_OK && take_candidates(session, &reply.submit_reply) != ESP_OK)
+        status = error_no_memory(error, "candidates");
+    message_clear(&request);
+    message_clear(&reply);
+    return status;
+}
+
+/* A bound session has one candidate: the address it was given, and then, if the server has moved, the one
+ * that the agents know of. */
+static enum esp_status choose_bound(struct session *session, struct esp_error *error)
+{
+    char address[CAP_ADDRESS + 1];
+    snprintf(address, sizeof address, "%s", session->bound_address);
+    if (session->rounds > 0) {
+        if (strcmp(session->server, session->bound_address) == 0)
+            return ESP_UNREACHABLE;
+        enum esp_status status = engine_resolve(session->engine, session->server, address, error);
+        if (status != ESP_OK)
+            return status;
+        if (strcmp(address, session->bound_address) == 0)
+            return ESP_UNREACHABLE; /* the error that is there says it all */
+    }
+    struct session_candidate *candidate = calloc(1, sizeof *candidate);
+    if (!candidate)
+        return error_no_memory(error, "a candidate");
+    strcpy(candidate->server, session->server);
+    strcpy(candidate->address, address);
+    return set_candidates(session, candidate, 1);
+}
+
+void attempt_choose(struct session *session)
+{
+    struct esp_error error = {0};
+    enum esp_status status;
+    bool again = session->rounds > 0;
+    uint32_t most = session->bound ? 2 : MOST_ROUNDS;
+    if (session->rounds >= most) {
+        session_end(session, session->error.status);
+        return;
+    }
+    status = session->bound ? choose_bound(session, &error) : submit(session, &error);
+    session->rounds++;
+    session->submitted_ns = clock_now_ns(session->engine->clock);
+    if (status == ESP_OK) {
+        atomic_store(&session->phase, PHASE_OFFER);
+        return;
+    }
+    if (status == ESP_UNKNOWN_PROBLEM)
+        functions_forget(session->engine->functions, session->invocation.function);
+    /* When no other server is left, why the first ones did not take it tells more. */
+    bool keep = again && session->error.status != ESP_PENDING && session->error.text[0] &&
+                (status == ESP_NO_SERVER || status == ESP_UNREACHABLE || status == ESP_UNKNOWN_PROBLEM);
+    if (!keep)
+        session->error = error;
+    session_end(session, keep ? session->error.status : status);
+}
+
+/* ---- offering ---- */
+
+static enum esp_status build_call(struct session *session, const struct session_candidate *candidate,
+                                  struct link *link, struct message *request, struct esp_error *error)
+{
+    bool first = session->next_candidate == 1;
+    request->call = (struct call_request){
+        .session = session->id,
+        .oldest_unacknowledged = engine_oldest(session->engine, link),
+        .server_incarnation = candidate->incarnation,
+        .time_left_ms = (uint64_t)session_left_ms(session),
+        .patience_ms = (uint64_t)attempt_patience_ms(session),
+        .problem = session->problem,
+        .digest = session->invocation.function->digest,
+        .master = first ? session->master : 0, /* the placement is the first candidate's */
+        .placement = first ? session->placement : 0,
+        .forecast_s = candidate->compute_s,
+    };
+    return invocation_arguments(&session->invocation, request, error);
+}
+
+/* Calls the server, again as long as it may have the session but did not say so. */
+static enum esp_status call_server(struct session *session, struct link *link, struct message *request,
+                                   struct message *reply, bool *uncertain, struct esp_error *error)
+{
+    enum esp_status status = ESP_UNREACHABLE;
+    struct engine *engine = session->engine;
+    for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
+        pause_before(attempt);
+        int64_t timeout_ms = (int64_t)request->call.patience_ms + engine->call_timeout_ms;
+        if (timeout_ms > session_left_ms(session) + 1000)
+            timeout_ms = session_left_ms(session) + 1000;
+        status = transport_call(engine->transport, link->address, request, timeout_ms, reply, error);
+        *uncertain |= is_uncertain(status);
+        bool again = is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
+        if (!again || session_is_cancelled(session) || session_left_ms(session) <= 1)
+            break;
+        message_clear(reply);
+        request->call.time_left_ms = (uint64_t)session_left_ms(session);
+    }
+    return status;
+}
+
+static void set_server(struct session *session, struct link *link, const char *server)
+{
+    pthread_mutex_lock(&session->engine->marks_lock);
+    session->link = link;
+    if (server != session->server)
+        snprintf(session->server, sizeof session->server, "%s", server);
+    pthread_mutex_unlock(&session->engine->marks_lock);
+}
+
+static void accepted(struct session *session, struct link *link, const struct session_candidate *candidate,
+                     const struct session_report *report)
+{
+    session->forecast_compute_s = candidate->compute_s;
+    session->forecast_s = candidate->compute_s + candidate->queue_s + candidate->transfer_s;
+    session->forecast_error_s = candidate->error_s;
+    session->lost = false;
+    session_absorb(session, report);
+    /* What is over at once need not be told apart from what may still go elsewhere. */
+    if (atomic_load(&session->remote) < SESSION_DONE)
+        engine_settle(session->engine, session, link);
+    atomic_store(&session->phase, PHASE_REMOTE);
+}
+
+/* Nobody took it, or it was lost: why, and what next. */
+static void declined(struct session *session, const struct session_candidate *candidate,
+                     enum esp_status status, bool uncertain, const struct esp_error *why)
+{
+    session->error = *why;
+    error_prefix(&session->error, "server %s at %s", candidate->server, candidate->address);
+    session->error.status = status;
+    if (status == ESP_UNKNOWN_PROBLEM || status == ESP_VERSION)
+        functions_forget(session->engine->functions, session->invocation.function);
+    if (uncertain) {
+        attempt_recover(session);
+    } else if (is_declined(status)) {
+        exclude(session, candidate->server);
+        set_server(session, NULL, session->bound ? session->server : "");
+    } else {
+        session_end(session, status);
+    }
+}
+
+void attempt_offer(struct session *session)
+{
+    if (session->next_candidate == session->n_candidates) {
+        atomic_store(&session->phase, PHASE_CHOOSE);
+        return;
+    }
+    struct session_candidate *candidate = &session->candidates[session->next_candidate++];
+    struct message request = {.kind = MESSAGE_CALL}, reply = {0};
+    struct esp_error error = {0};
+    bool uncertain = false;
+    struct link *link = link_find(session->engine, candidate->address);
+    enum esp_status status = link ? ESP_OK : error_no_memory(&error, "a link");
+    if (status == ESP_OK)
+        status = build_call(session, candidate, link, &request, &error);
+    if (status == ESP_OK) {
+        set_server(session, link, candidate->server);
+        status = call_server(session, link, &request, &reply, &uncertain, &error);
+    }
+    pthread_mutex_lock(&session->engine->marks_lock);
+    candidate->tried = true;
+    candidate->status = status;
+    pthread_mutex_unlock(&session->engine->marks_lock);
+    if (status == ESP_OK)
+        accepted(session, link, candidate, &reply.call_reply.session);
+    else
+        declined(session, candidate, status, uncertain, &error);
+    message_clear(&request);
+    message_clear(&reply);
+}
+
+/* ---- losing ---- */
+
+/* Takes a new identity: the old one may still be computing somewhere. */
+static bool begin_again(struct session *session)
+{
+    struct esp_error error;
+    engine_retire(session->engine, session);
+    set_server(session, NULL, session->bound ? session->server : "");
+    if (engine_draw(session->engine, session, &error) != ESP_OK) {
+        session->error = error;
+        return false;
+    }
+    session->log_id = session->id;
+    session->lost = false;
+    atomic_store(&session->remote, SESSION_UNKNOWN);
+    atomic_store(&session->phase, PHASE_CHOOSE);
+    return true;
+}
+
+void attempt_recover(struct session *session)
+{
+    const struct problem *problem = session->invocation.function->problem;
+    struct esp_error *error = &session->error;
+    if (session->lost && session->remote_error.status != ESP_OK) {
+        *error = session->remote_error;
+        error_prefix(error, "server %s", session->server);
+    }
+    if (session_is_cancelled(session))
+        return; /* the next step ends it */
+    if (session_left_ms(session) <= 1) {
+        session_end(session, error->status = ESP_TIMEOUT);
+        return;
+    }
+    if (!problem->idempotent || session->invocation.consumed || session->bound ||
+        session->rounds >= MOST_ROUNDS) {
+        error_prefix(error, "%s was lost in the middle of the call%s", session->problem,
+                     problem->idempotent || session->bound
+                         ? ""
+                         : ", and is not declared idempotent, so no other server was tried");
+        session_end(session, error->status = ESP_MAYBE);
+        return;
+    }
+    exclude(session, session->server);
+    if (!begin_again(session))
+        session_end(session, error->status);
+}
+
+enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,
+                            struct message *reply, struct esp_error *error)
+{
+    struct engine *engine = session->engine;
+    enum esp_status status = ESP_UNREACHABLE;
+    for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
+        pause_before(attempt);
+        message_clear(reply);
+        status = transport_call(engine->transport, session->link->address, request,
+                                patience_ms + engine->call_timeout_ms, reply, error);
+        if (!is_uncertain(status) && status != ESP_UNREACHABLE)
+            break;
+        if (session_is_cancelled(session) || session_left_ms(session) <= 1)
+            break;
+    }
+    if (is_uncertain(status) || status == ESP_UNREACHABLE || status == ESP_NOT_FOUND || status == ESP_STALE) {
+        session->lost = true;
+        session->remote_error.status = status;
+        if (error)
+            session->remote_error = *error;
+    }
+    return status;
+}

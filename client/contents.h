@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The contents of files that travel as arguments.
+ */
+#ifndef CLIENT_CONTENTS_H
+#define CLIENT_CONTENTS_H
+
+#include "util/error.h"
+#include <stdint.h>
+
+/* Reads a whole regular file into malloc'ed memory (never NULL on success). ESP_NOT_FOUND, ESP_SYSTEM,
+ * ESP_NO_MEMORY. */
+enum esp_status contents_load(const char *path, void **data, uint64_t *bytes, struct esp_error *error);
+
+/* Writes the file: first under a temporary name beside it, so that nobody sees half of it; devices and pipes
+ * are written to as they are. ESP_SYSTEM. */
+enum esp_status contents_save(const char *path, const void *data, uint64_t bytes, struct esp_error *error);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Problems as espalier.h shows them.
+ */
+#include "client/describe.h"
+#include "client/library.h"
+#include "client/package.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What esp_problem_describe() hands out: the public struct first, then what it is made of. */
+struct description {
+    struct esp_problem problem;
+    struct function *function;
+};
+
+_Static_assert((int)ESP_TYPE_CHAR == (int)TYPE_CHAR + 1 && (int)ESP_TYPE_FILE == (int)TYPE_FILE + 1,
+               "types are numbered alike");
+_Static_assert((int)ESP_MODE_IN == (int)MODE_IN && (int)ESP_MODE_INOUT == (int)MODE_INOUT,
+               "modes are numbered alike");
+_Static_assert((int)ESP_PROPERTY_UNIT_DIAGONAL == (int)PROPERTY_UNIT_DIAGONAL &&
+                   (int)ESP_PROPERTY_ROW_MAJOR == (int)PROPERTY_ROW_MAJOR,
+               "properties are numbered alike");
+_Static_assert(ESP_MAX_DIMS == PROBLEM_MAX_DIMS && ESP_MAX_ARGUMENTS == PROBLEM_MAX_ARGUMENTS,
+               "limits are alike");
+
+const char *esp_type_name(enum esp_type type)
+{
+    if (type == ESP_TYPE_ANY || type > ESP_TYPE_FILE)
+        return "any";
+    return base_type_name((enum base_type)(type - 1));
+}
+
+size_t esp_type_size(enum esp_type type)
+{
+    if (type == ESP_TYPE_ANY || type >= ESP_TYPE_STRING)
+        return 0;
+    return base_type_size((enum base_type)(type - 1));
+}
+
+static void describe_argument(const struct argument *from, struct esp_problem_argument *to)
+{
+    *to = (struct esp_problem_argument){.name = from->name,
+                                        .text = from->text ? from->text : "",
+                                        .mode = (enum esp_mode)from->mode,
+                                        .type = (enum esp_type)(from->type + 1),
+                                        .properties = from->properties,
+                                        .n_dims = from->n_dims,
+                                        .initial = from->initial ? expr_text(from->initial) : NULL};
+    for (uint32_t d = 0; d < from->n_dims; d++)
+        to->dims[d] = expr_text(from->dims[d]);
+}
+
+static enum esp_status describe(struct description *description, struct esp_error *error)
+{
+    const struct function *function = description->function;
+    const struct problem *problem = function->problem;
+    struct arena *arena = package_arena(description);
+    struct esp_problem_argument *arguments = arena_alloc(arena, problem->n_arguments * sizeof *arguments);
+    const char **preconditions = arena_alloc(arena, problem->n_preconditions * sizeof *preconditions);
+    if (!arguments || !preconditions)
+        return error_no_memory(error, "a description");
+    struct esp_problem *public = &description->problem;
+    *public = (struct esp_problem){.name = problem->name,
+                                   .title = problem->title ? problem->title : "",
+                                   .text = problem->text ? problem->text : "",
+                                   .gams = problem->gams ? problem->gams : "",
+                                   .source = problem->source,
+                                   .preconditions = preconditions,
+                                   .n_preconditions = problem->n_preconditions,
+                                   .work = problem->work ? expr_text(problem->work) : NULL,
+                                   .memory = problem->memory ? expr_text(problem->memory) : NULL,
+                                   .idempotent = problem->idempotent,
+                                   .digest = function->digest,
+                                   .servers = function->servers,
+                                   .arguments = arguments};
+    for (uint32_t i = 0; i < problem->n_preconditions; i++)
+        preconditions[i] = expr_text(problem->preconditions[i].condition);
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (argument_is_passed(&problem->arguments[i]))
+            describe_argument(&problem->arguments[i], &arguments[public->n_arguments++]);
+    return ESP_OK;
+}
+
+enum esp_status describe_function(struct function *function, struct esp_problem **problem,
+                                  struct esp_error *error)
+{
+    struct description *description = package_create(sizeof *description);
+    if (!description) {
+        function_release(function);
+        return error_no_memory(error, "a description");
+    }
+    description->function = function;
+    enum esp_status status = describe(description, error);
+    if (status == ESP_OK)
+        *problem = &description->problem;
+    else
+        esp_problem_free(&description->problem);
+    return status;
+}
+
+void esp_problem_free(struct esp_problem *problem)
+{
+    if (!problem)
+        return;
+    struct description *description = (struct description *)problem;
+    function_release(description->function);
+    package_destroy(description);
+}
+
+enum esp_status esp_problem_describe(const char *name, struct esp_problem **problem)
+{
+    struct esp_error *error = library_error();
+    struct function *function;
+    if (!name || !problem)
+        return error_set(error, ESP_INVALID, "expected a name and a place for the problem, found NULL");
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    enum esp_status status = functions_get(library->engine->functions, name, NULL, &function, error);
+    if (status == ESP_OK)
+        status = describe_function(function, problem, error);
+    library_leave();
+    return status;
+}
+
+enum esp_status esp_arguments_complete(const struct esp_problem *problem, struct esp_argument *arguments,
+                                       size_t n_arguments)
+{
+    struct esp_error *error = library_error();
+    if (!problem || (!arguments && n_arguments > 0))
+        return error_set(error, ESP_INVALID, "expected a problem and its arguments, found NULL");
+    const struct description *description = (const struct description *)problem;
+    return invocation_complete(description->function->problem, arguments, n_arguments, error);
+}
+
+/* ---- lists ---- */
+
+#define PAGE       1000
+#define MOST_PAGES 1000 /* an agent that never ends its list is cut off */
+
+struct collection {
+    struct esp_problem_entry *entries; /* grown with the list; the texts lie in `arena` */
+    size_t n, capacity;
+    struct arena arena;
+};
+
+static enum esp_status collect(struct collection *collection, const struct list_reply *page,
+                               struct esp_error *error)
+{
+    for (uint32_t i = 0; i < page->n; i++) {
+        if (collection->n == collection->capacity) {
+            size_t capacity = collection->capacity ? 2 * collection->capacity : 64;
+            void *grown = realloc(collection->entries, capacity * sizeof *collection->entries);
+            if (!grown)
+                return error_no_memory(error, "the list of problems");
+            collection->entries = grown;
+            collection->capacity = capacity;
+        }
+        const struct listed *from = &page->items[i];
+        struct esp_problem_entry *to = &collection->entries[collection->n];
+        to->name = arena_strdup(&collection->arena, from->problem);
+        to->title = arena_strdup(&collection->arena, from->title);
+        to->gams = arena_strdup(&collection->arena, from->gams);
+        to->digest = from->digest;
+        to->servers = from->servers;
+        if (!to->name || !to->title || !to->gams)
+            return error_no_memory(error, "the list of problems");
+        collection->n++;
+    }
+    return ESP_OK;
+}
+
+static enum esp_status list_pages(struct engine *engine, struct collection *collection,
+                                  struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    bool more = true;
+    for (unsigned page = 0; status == ESP_OK && more && page < MOST_PAGES; page++) {
+        const char *after = collection->n ? collection->entries[collection->n - 1].name : "";
+        struct message request = {.kind = MESSAGE_LIST, .list = {.after = after, .limit = PAGE}};
+        struct message reply = {0};
+        status = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, error);
+        if (status == ESP_OK)
+            status = collect(collection, &reply.list_reply, error);
+        more = status == ESP_OK && reply.list_reply.more && reply.list_reply.n > 0;
+        message_clear(&reply);
+    }
+    return status;
+}
+
+enum esp_status esp_problem_list(struct esp_problem_entry **entries, size_t *n)
+{
+    struct esp_error *error = library_error();
+    if (!entries || !n)
+        return error_set(error, ESP_INVALID, "expected places for the list, found NULL");
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    struct collection collection = {0};
+    enum esp_status status = list_pages(library->engine, &collection, error);
+    library_leave();
+    struct esp_problem_entry *package = NULL;
+    if (status == ESP_OK && !(package = package_create((collection.n + 1) * sizeof *package)))
+        status = error_no_memory(error, "the list of problems");
+    if (status == ESP_OK) {
+        if (collection.n > 0)
+            memcpy(package, collection.entries, collection.n * sizeof *package);
+        *package_arena(package) = collection.arena;
+        *entries = package;
+        *n = collection.n;
+    } else {
+        arena_clear(&collection.arena);
+    }
+    free(collection.entries);
+    return status;
+}
+
+void esp_problem_list_free(struct esp_problem_entry *entries)
+{
+    package_destroy(entries);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/engine.h"
+#include "client/link.h"
+#include "client/session.h"
+#include "util/random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#define RUNNERS         16
+#define POLLERS         64 /* servers with asynchronous sessions that are polled at once */
+#define CALL_TIMEOUT_MS 30000
+#define INLINE_BYTES    (256 << 10)
+
+static enum esp_status create_parts(struct engine *engine, const struct engine_options *options,
+                                    struct esp_error *error)
+{
+    const struct route_options route = {.transport = options->transport,
+                                        .redirector = options->redirector,
+                                        .agents = options->agents,
+                                        .n_agents = options->n_agents,
+                                        .call_timeout_ms = engine->call_timeout_ms};
+    enum esp_status status = random_bytes(&engine->client_high, sizeof engine->client_high, error);
+    if (status == ESP_OK)
+        status = random_bytes(&engine->client_low, sizeof engine->client_low, error);
+    if (status == ESP_OK)
+        status = route_create(&route, &engine->route, error);
+    if (status == ESP_OK)
+        status = functions_create(options->transport, engine->route, engine->call_timeout_ms,
+                                  &engine->functions, error);
+    if (status == ESP_OK)
+        status = pool_create(RUNNERS, &engine->runners, error);
+    if (status == ESP_OK)
+        status = pool_create(POLLERS, &engine->pollers, error);
+    return status;
+}
+
+enum esp_status engine_create(const struct engine_options *options, struct engine **result,
+                              struct esp_error *error)
+{
+    struct engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return error_no_memory(error, "the client");
+    pthread_mutex_init(&engine->links_lock, NULL);
+    pthread_mutex_init(&engine->marks_lock, NULL);
+    engine->transport = options->transport;
+    engine->clock = transport_clock(options->transport);
+    engine->call_timeout_ms = options->call_timeout_ms > 0 ? options->call_timeout_ms : CALL_TIMEOUT_MS;
+    engine->session_timeout_ms = options->session_timeout_ms;
+    engine->inline_bytes = options->inline_bytes > 0 ? options->inline_bytes : INLINE_BYTES;
+    if (engine->inline_bytes > CAP_INLINE)
+        engine->inline_bytes = CAP_INLINE;
+    enum esp_status status = create_parts(engine, options, error);
+    if (status == ESP_OK)
+        *result = engine;
+    else
+        engine_destroy(engine);
+    return status;
+}
+
+/* ---- closing ---- */
+
+struct stop {
+    struct link *link;
+    struct session_id id;
+};
+
+/* All sessions that some server may have, as their identities: the sessions may end meanwhile. */
+static struct stop *list_stops(struct engine *engine, size_t *n)
+{
+    struct link *link, *next;
+    struct session *session;
+    size_t count = 0, used = 0;
+    pthread_mutex_lock(&engine->links_lock);
+    pthread_mutex_lock(&engine->marks_lock);
+    DL_COUNT2(engine->unsettled, session, count, mark_next);
+    HASH_ITER(hh, engine->links, link, next)
+    {
+        size_t held = 0;
+        DL_COUNT2(link->held, session, held, mark_next);
+        count += held;
+    }
+    struct stop *stops = calloc(count + 1, sizeof *stops);
+    if (stops) {
+        DL_FOREACH2(engine->unsettled, session, mark_next)
+        {
+            if (session->link)
+                stops[used++] = (struct stop){session->link, session->id};
+        }
+        HASH_ITER(hh, engine->links, link, next)
+        {
+            DL_FOREACH2(link->held, session, mark_next)
+            {
+                stops[used++] = (struct stop){link, session->id};
+            }
+        }
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+    pthread_mutex_unlock(&engine->links_lock);
+    *n = used;
+    return stops;
+}
+
+void engine_close(struct engine *engine)
+{
+    atomic_store(&engine->closing, true);
+    size_t n;
+    struct stop *stops = list_stops(engine, &n);
+    const struct link *dead = NULL;
+    for (size_t i = 0; stops && i < n; i++) {
+        if (stops[i].link == dead)
+            continue;
+        struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = stops[i].id}}, reply = {0};
+        enum esp_status status =
+            transport_call(engine->transport, stops[i].link->address, &request, 2000, &reply, NULL);
+        if (status == ESP_UNREACHABLE || status == ESP_TIMEOUT)
+            dead = stops[i].link;
+        message_clear(&reply);
+    }
+    free(stops);
+    struct link *link, *next;
+    pthread_mutex_lock(&engine->links_lock);
+    HASH_ITER(hh, engine->links, link, next)
+    link_release_all(link);
+    pthread_mutex_unlock(&engine->links_lock);
+}
+
+void engine_destroy(struct engine *engine)
+{
+    if (!engine)
+        return;
+    /* A poll job may still be on its way out, and runners may have handed it its work. */
+    pool_destroy(engine->pollers);
+    pool_destroy(engine->runners);
+    links_destroy(engine);
+    functions_destroy(engine->functions);
+    route_destroy(engine->route);
+    pthread_mutex_destroy(&engine->marks_lock);
+    pthread_mutex_destroy(&engine->links_lock);
+    free(engine);
+}
+
+enum esp_status engine_resolve(struct engine *engine, const char *server, char *address,
+                               struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = server}}, reply = {0};
+    enum esp_status status = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, error);
+    const struct node_record *found = NULL;
+    if (status == ESP_OK)
+        for (uint32_t i = 0; i < reply.tree_reply.n_records; i++)
+            if (strcmp(reply.tree_reply.records[i].name, server) == 0)
+                found = &reply.tree_reply.records[i];
+    if (found && *found->address)
+        snprintf(address, CAP_ADDRESS + 1, "%s", found->address);
+    else if (status == ESP_OK)
+        status = error_set(error, ESP_NOT_FOUND, "no node of the hierarchy has the name \"%s\"", server);
+    message_clear(&reply);
+    return status;
+}
+
+/* ---- marks ---- */
+
+static enum esp_status refill(struct engine *engine, struct esp_error *error)
+{
+    enum esp_status status = random_bytes(engine->secrets, sizeof engine->secrets, error);
+    if (status == ESP_OK)
+        engine->n_secrets = sizeof engine->secrets / sizeof *engine->secrets;
+    return status;
+}
+
+enum esp_status engine_draw(struct engine *engine, struct session *session, struct esp_error *error)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    enum esp_status status = engine->n_secrets > 0 ? ESP_OK : refill(engine, error);
+    if (status == ESP_OK) {
+        session->id = (struct session_id){.client_high = engine->client_high,
+                                          .client_low = engine->client_low,
+                                          .sequence = ++engine->last_sequence,
+                                          .secret = engine->secrets[--engine->n_secrets]};
+        DL_APPEND2(engine->unsettled, session, mark_prev, mark_next);
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+    return status;
+}
+
+void engine_settle(struct engine *engine, struct session *session, struct link *link)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    if (!session->settled) {
+        DL_DELETE2(engine->unsettled, session, mark_prev, mark_next);
+        /* In the order of numbers; nearly always it is the newest. */
+        struct session *before = link->held ? link->held->mark_prev : NULL;
+        while (before && before->id.sequence > session->id.sequence)
+            before = before == link->held ? NULL : before->mark_prev;
+        if (before)
+            DL_APPEND_ELEM2(link->held, before, session, mark_prev, mark_next);
+        else
+            DL_PREPEND2(link->held, session, mark_prev, mark_next);
+        session->settled = true;
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+}
+
+void engine_retire(struct engine *engine, struct session *session)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    if (session->id.sequence != 0) {
+        if (session->settled)
+            DL_DELETE2(session->link->held, session, mark_prev, mark_next);
+        else
+            DL_DELETE2(engine->unsettled, session, mark_prev, mark_next);
+        session->settled = false;
+        session->id.sequence = 0;
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+}
+
+uint64_t engine_oldest(struct engine *engine, const struct link *link)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    uint64_t oldest = engine->last_sequence + 1;
+    if (engine->unsettled && engine->unsettled->id.sequence < oldest)
+        oldest = engine->unsettled->id.sequence;
+    if (link->held && link->held->id.sequence < oldest)
+        oldest = link->held->id.sequence;
+    pthread_mutex_unlock(&engine->marks_lock);
+    return oldest;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine of a client: sessions from the first question to the last byte of the result, over any
+ * transport. GridRPC's names for all this (ids, handles) are in client/grpc.c and its neighbours.
+ *
+ * A blocking session runs in its caller's thread from end to end. An asynchronous one runs in a pool thread
+ * while something moves and belongs to nobody while the server computes: then one long poll per server waits
+ * for all sessions there (client/link.h).
+ */
+#ifndef CLIENT_ENGINE_H
+#define CLIENT_ENGINE_H
+
+#include "client/function.h"
+#include "client/invocation.h"
+#include "client/pool.h"
+#include "client/route.h"
+#include "core/transport.h"
+
+#include <pthread.h>
+
+struct engine_options {
+    struct transport *transport; /* outlives the engine */
+    const char *redirector;      /* address, or NULL */
+    const char *const *agents;   /* addresses of master agents in place of a redirector */
+    size_t n_agents;
+    int64_t call_timeout_ms;    /* one remote call; 0: 30 s */
+    int64_t session_timeout_ms; /* a whole session; 0: no limit */
+    uint64_t inline_bytes;      /* above, an argument travels in chunks; 0: 256 KiB */
+};
+
+struct link;
+struct session;
+
+/* One per initialized library. What is below the locks is theirs. */
+struct engine {
+    struct transport *transport;
+    const struct clock *clock;
+    struct route *route;
+    struct functions *functions;
+    struct pool *runners; /* asynchronous sessions, second streams */
+    struct pool *pollers; /* long polls for asynchronous sessions */
+    uint64_t client_high, client_low;
+    int64_t call_timeout_ms, session_timeout_ms;
+    uint64_t inline_bytes;
+
+    atomic_bool closing; /* every session is to end */
+
+    pthread_mutex_t links_lock;
+    struct link *links; /* by address */
+
+    /* Which sequence numbers may still be asked for: see engine_oldest(). */
+    pthread_mutex_t marks_lock;
+    uint64_t last_sequence;
+    uint64_t secrets[64]; /* drawn in one go */
+    unsigned n_secrets;
+    struct session *unsettled; /* not yet accepted by any server, in the order of their numbers */
+};
+
+enum esp_status engine_create(const struct engine_options *options, struct engine **engine,
+                              struct esp_error *error);
+
+/* Cancels every session there is; new ones end at once. Returns when the servers have been told; the
+ * sessions' threads may still be on their way out. Any thread. */
+void engine_close(struct engine *engine);
+
+/* After all sessions have ended. Tells servers that nothing more will be asked of them. */
+void engine_destroy(struct engine *engine);
+
+/* The address of a server by its name in the tree. ESP_NOT_FOUND. `address` has CAP_ADDRESS + 1 bytes. */
+enum esp_status engine_resolve(struct engine *engine, const char *server, char *address,
+                               struct esp_error *error);
+
+/* ---- marks: what servers may forget ----
+ *
+ * Each call tells the server the lowest number that this client may still use there. A session counts for
+ * all servers until one has accepted it, then for that one only. A session that must begin again draws a new
+ * number, so that its old self can be told from its new one. */
+
+/* A fresh identity. ESP_SYSTEM when there are no random numbers. */
+enum esp_status engine_draw(struct engine *engine, struct session *session, struct esp_error *error);
+void engine_settle(struct engine *engine, struct session *session, struct link *link);
+void engine_retire(struct engine *engine, struct session *session);
+uint64_t engine_oldest(struct engine *engine, const struct link *link);
+
+#endif

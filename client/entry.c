@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the library chooses its transport.
+ */
+#include "client/library.h"
+#include "util/clock.h"
+#include "orb/orb.h"
+
+enum esp_status client_open_transport(const struct settings_client *settings, struct transport **transport,
+                                      struct esp_error *error)
+{
+    const struct orb_options options = {.tls_ca = settings->tls.ca,
+                                        .tls_certificate = settings->tls.certificate,
+                                        .tls_key = settings->tls.key,
+                                        .message_bytes = settings->message_bytes,
+                                        .connect_timeout_ms = settings->connect_timeout_ns / NS_PER_MS,
+                                        .client_only = true};
+    return orb_open(&options, transport, error);
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The calls of espalier.h and what is told of sessions.
+ */
+#include "client/library.h"
+#include "client/package.h"
+#include "client/start.h"
+#include "util/clock.h"
+
+#include <math.h>
+
+const struct esp_error *esp_last_error(void)
+{
+    return library_error();
+}
+
+enum esp_status esp_initialize(const struct esp_options *options)
+{
+    bool again;
+    const struct esp_options none = {0};
+    return library_start(options ? options : &none, &again, library_error());
+}
+
+enum esp_status esp_handle_set_deadline(grpc_function_handle_t *handle, double seconds)
+{
+    struct esp_error *error = library_error();
+    if (!(seconds >= 0) || isinf(seconds))
+        return error_set(error, ESP_INVALID, "deadline: expected seconds >= 0, found %g", seconds);
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    enum esp_status status = ESP_OK;
+    struct handle *used = handles_use(library->handles, handle);
+    if (used)
+        atomic_store(&used->deadline_s, seconds);
+    else
+        status = error_set(error, ESP_INVALID, "the function handle was never made, or was destructed");
+    handle_release(used);
+    library_leave();
+    return status;
+}
+
+/* ---- what is told of sessions ---- */
+
+static const char *state_text(const struct session *session)
+{
+    switch (atomic_load(&session->phase)) {
+    case PHASE_ENDED:
+        return "ended";
+    case PHASE_CHOOSE:
+    case PHASE_OFFER:
+        return "submitting";
+    }
+    switch (atomic_load(&session->remote)) {
+    case SESSION_RECEIVING:
+        return "sending";
+    case SESSION_QUEUED:
+        return "queued";
+    case SESSION_RUNNING:
+        return "running";
+    case SESSION_DONE:
+        return "receiving";
+    default:
+        return "waiting";
+    }
+}
+
+static void tell_candidates(struct esp_session_info *info, const struct session *session)
+{
+    struct arena *arena = package_arena(info);
+    struct esp_candidate *candidates = arena_alloc(arena, session->n_candidates * sizeof *candidates);
+    for (uint32_t i = 0; candidates && i < session->n_candidates; i++) {
+        const struct session_candidate *from = &session->candidates[i];
+        candidates[i] = (struct esp_candidate){.server = package_text(info, from->server),
+                                               .address = package_text(info, from->address),
+                                               .compute_s = from->compute_s,
+                                               .queue_s = from->queue_s,
+                                               .transfer_s = from->transfer_s,
+                                               .error_s = from->error_s,
+                                               .tried = from->tried,
+                                               .status = from->status};
+        if (!candidates[i].server || !candidates[i].address)
+            return; /* without memory: without candidates */
+        info->n_candidates = i + 1;
+    }
+    info->candidates = candidates;
+}
+
+static void tell_end(struct esp_session_info *info, const struct session *session)
+{
+    info->error = session->error;
+    info->wait_s = session->timings.wait_s;
+    info->queue_s = session->timings.queue_s;
+    info->compute_s = session->timings.compute_s;
+    info->transfer_s = (double)session->sent_ns / NS_PER_S;
+    info->total_s = (double)(session->ended_ns - session->started_ns) / NS_PER_S;
+    info->forecast_s = session->forecast_s;
+    info->forecast_compute_s = session->forecast_compute_s;
+    info->forecast_error_s = session->forecast_error_s;
+}
+
+/* The engine is not looked at once the session has ended: it may be gone. */
+static enum esp_status tell(struct session *session, struct esp_session_info **result,
+                            struct esp_error *error)
+{
+    char text[SESSION_TEXT];
+    bool ended = atomic_load(&session->phase) == PHASE_ENDED;
+    struct esp_session_info *info = package_create(sizeof *info);
+    if (!info)
+        return error_no_memory(error, "information on a session");
+    info->state = state_text(session);
+    info->error.status = ESP_PENDING;
+    info->problem = package_text(info, session->problem);
+    if (!ended)
+        pthread_mutex_lock(&session->engine->marks_lock);
+    info->id = package_text(info, session_id_text(&session->log_id, text));
+    info->server = package_text(info, session->server);
+    info->capable = session->capable;
+    info->asked = session->asked;
+    if (session->submitted_ns > session->started_ns && !session->bound)
+        info->submit_s = (double)(session->submitted_ns - session->started_ns) / NS_PER_S;
+    tell_candidates(info, session);
+    if (!ended)
+        pthread_mutex_unlock(&session->engine->marks_lock);
+    else
+        tell_end(info, session);
+    if (!info->id || !info->server || !info->problem) {
+        package_destroy(info);
+        return error_no_memory(error, "information on a session");
+    }
+    *result = info;
+    return ESP_OK;
+}
+
+void esp_session_info_free(struct esp_session_info *info)
+{
+    package_destroy(info);
+}
+
+struct telling {
+    struct esp_session_info **info;
+    enum esp_status status;
+};
+
+static void tell_looked(struct session *session, void *arg)
+{
+    struct telling *telling = arg;
+    telling->status = tell(session, telling->info, library_error());
+}
+
+enum esp_status esp_session_info_get(grpc_sessionid_t id, struct esp_session_info **info)
+{
+    struct esp_error *error = library_error();
+    if (!info)
+        return error_set(error, ESP_INVALID, "expected a place for the information, found NULL");
+    *info = NULL;
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    struct telling telling = {info, ESP_OK};
+    if (!table_look(library->table, id, tell_looked, &telling))
+        telling.status = error_set(error, ESP_NOT_FOUND, "no session has the id %d (any more)", id);
+    library_leave();
+    return telling.status;
+}
+
+enum esp_status esp_last_session_info(struct esp_session_info **info)
+{
+    struct esp_error *error = library_error();
+    if (!info)
+        return error_set(error, ESP_INVALID, "expected a place for the information, found NULL");
+    *info = NULL;
+    const struct session *session = library_kept_session();
+    if (!session)
+        return error_set(error, ESP_NOT_FOUND, "this thread has made no call yet");
+    return tell((struct session *)session, info, error);
+}
+
+/* ---- calls ---- */
+
+static enum esp_status gather(struct library *library, grpc_function_handle_t *handle,
+                              const struct esp_argument *arguments, size_t n_arguments, struct handle **used,
+                              struct invocation *invocation, struct esp_error *error)
+{
+    *used = handles_use(library->handles, handle);
+    if (!*used)
+        return error_set(error, ESP_INVALID, "the function handle was never made, or was destructed");
+    if (!arguments && n_arguments > 0)
+        return error_set(error, ESP_INVALID, "expected %zu arguments, found NULL", n_arguments);
+    return invocation_from_vector(invocation, (*used)->function, arguments, n_arguments, error);
+}
+
+enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argument *arguments,
+                         size_t n_arguments, const struct esp_call_options *options,
+                         struct esp_session_info **info)
+{
+    struct esp_error *error = library_error();
+    if (info)
+        *info = NULL;
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    struct handle *used;
+    struct invocation invocation;
+    struct session *session = NULL;
+    enum esp_status status = gather(library, handle, arguments, n_arguments, &used, &invocation, error);
+    if (status == ESP_OK)
+        status =
+            start_blocking(library, used, &invocation, options ? options->deadline_s : 0, &session, error);
+    if (session) {
+        struct esp_error unimportant;
+        if (info)
+            tell(session, info, &unimportant);
+        library_keep_session(session);
+    }
+    handle_release(used);
+    library_leave();
+    return status;
+}
+
+enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_argument *arguments,
+                               size_t n_arguments, const struct esp_call_options *options,
+                               grpc_sessionid_t *id)
+{
+    struct esp_error *error = library_error();
+    if (!id)
+        return error_set(error, ESP_INVALID, "expected a place for the session's id, found NULL");
+    *id = GRPC_SESSIONID_VOID;
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    struct handle *used;
+    struct invocation invocation;
+    enum esp_status status = gather(library, handle, arguments, n_arguments, &used, &invocation, error);
+    if (status == ESP_OK)
+        status = start_asynchronous(library, used, handle, &invocation, options ? options->deadline_s : 0, id,
+                                    error);
+    handle_release(used);
+    library_leave();
+    return status;
+}

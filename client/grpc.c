@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The GridRPC API: what each function means is said in include/grpc.h, how it is done below it.
+ */
+#include "client/library.h"
+#include "client/outcome.h"
+#include "client/start.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* How every function begins: outside of the library's life it says so. */
+#define ENTER(library)                                                                                       \
+    struct library *library = library_enter(library_error());                                                \
+    if (!library)                                                                                            \
+    return not_inside()
+
+static grpc_error_t not_inside(void)
+{
+    return library_error()->status == ESP_REFUSED ? GRPC_OTHER_ERROR_CODE : GRPC_NOT_INITIALIZED;
+}
+
+static grpc_error_t leave(grpc_error_t code)
+{
+    library_leave();
+    return code;
+}
+
+/* A wrong use of the API, with its text. */
+static grpc_error_t wrong(grpc_error_t code, const char *text)
+{
+    error_set(library_error(), ESP_INVALID, "%s", text);
+    return code;
+}
+
+static grpc_error_t null_pointer(const char *name)
+{
+    error_set(library_error(), ESP_INVALID, "%s: expected a pointer, found a null pointer", name);
+    return GRPC_OTHER_ERROR_CODE;
+}
+
+static grpc_error_t invalid_handle(void)
+{
+    return wrong(GRPC_INVALID_FUNCTION_HANDLE, "the function handle was never made, or was destructed");
+}
+
+/* Adds the text to the codes that have none of their own. */
+static grpc_error_t explain(grpc_error_t code)
+{
+    if (code == GRPC_INVALID_SESSION_ID)
+        return wrong(code, "no session has this id (any more)");
+    if (code == GRPC_NOT_COMPLETED || code == GRPC_NONE_COMPLETED)
+        error_set(library_error(), ESP_PENDING, "%s", grpc_error_string(code));
+    return code;
+}
+
+/* ---- begin and end ---- */
+
+grpc_error_t grpc_initialize(char *config_file_name)
+{
+    bool again;
+    struct esp_options options = {.config = config_file_name};
+    enum esp_status status = library_start(&options, &again, library_error());
+    return again ? GRPC_ALREADY_INITIALIZED : outcome_config_code(status);
+}
+
+grpc_error_t grpc_finalize(void)
+{
+    return library_stop(library_error()) == ESP_OK ? GRPC_NO_ERROR : not_inside();
+}
+
+/* ---- function handles ---- */
+
+grpc_error_t grpc_function_handle_default(grpc_function_handle_t *handle, char *func_name)
+{
+    ENTER(library);
+    struct function *function;
+    if (!handle || !func_name)
+        return leave(null_pointer(handle ? "func_name" : "handle"));
+    struct esp_error *error = library_error();
+    enum esp_status status = functions_get(library->engine->functions, func_name, NULL, &function, error);
+    if (status == ESP_OK)
+        status = handles_add(library->handles, function, NULL, NULL, handle, error);
+    return leave(outcome_handle_code(status));
+}
+
+/* "host:port" is an address, anything else a name in the tree. */
+static enum esp_status find_server(struct engine *engine, const char *server, char *address,
+                                   struct esp_error *error)
+{
+    if (!strchr(server, ':'))
+        return engine_resolve(engine, server, address, error);
+    if (strlen(server) > CAP_ADDRESS)
+        return error_set(error, ESP_NOT_FOUND, "\"%.40s...\" is no address", server);
+    strcpy(address, server);
+    return ESP_OK;
+}
+
+grpc_error_t grpc_function_handle_init(grpc_function_handle_t *handle, char *server_name, char *func_name)
+{
+    ENTER(library);
+    char address[CAP_ADDRESS + 1];
+    struct function *function;
+    if (!handle || !server_name || !func_name)
+        return leave(null_pointer(!handle ? "handle" : !server_name ? "server_name" : "func_name"));
+    struct esp_error *error = library_error();
+    enum esp_status status = find_server(library->engine, server_name, address, error);
+    if (status == ESP_OK)
+        status = functions_get(library->engine->functions, func_name, address, &function, error);
+    if (status == ESP_OK)
+        status = handles_add(library->handles, function, server_name, address, handle, error);
+    return leave(outcome_handle_code(status));
+}
+
+grpc_error_t grpc_function_handle_destruct(grpc_function_handle_t *handle)
+{
+    ENTER(library);
+    return leave(handles_remove(library->handles, handle) ? GRPC_NO_ERROR : invalid_handle());
+}
+
+grpc_error_t grpc_get_handle(grpc_function_handle_t **handle, grpc_sessionid_t sessionID)
+{
+    ENTER(library);
+    uint64_t number = 0;
+    if (!handle)
+        return leave(null_pointer("handle"));
+    *handle = NULL;
+    grpc_error_t code = table_get_handle(library->table, sessionID, handle, &number);
+    if (code == GRPC_NO_ERROR && !handles_has(library->handles, number)) {
+        *handle = NULL;
+        code = invalid_handle();
+    }
+    return leave(explain(code));
+}
+
+/* ---- calls ---- */
+
+grpc_error_t grpc_call(grpc_function_handle_t *handle, ...)
+{
+    ENTER(library);
+    struct handle *used = handles_use(library->handles, handle);
+    if (!used)
+        return leave(invalid_handle());
+    struct invocation invocation;
+    va_list list;
+    va_start(list, handle);
+    enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
+    va_end(list);
+    struct session *session = NULL;
+    if (status == ESP_OK)
+        status = start_blocking(library, used, &invocation, 0, &session, library_error());
+    if (session)
+        library_keep_session(session);
+    handle_release(used);
+    return leave(outcome_code(status));
+}
+
+grpc_error_t grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *sessionID, ...)
+{
+    ENTER(library);
+    if (!sessionID)
+        return leave(null_pointer("sessionID"));
+    *sessionID = GRPC_SESSIONID_VOID;
+    struct handle *used = handles_use(library->handles, handle);
+    if (!used)
+        return leave(invalid_handle());
+    struct invocation invocation;
+    va_list list;
+    va_start(list, sessionID);
+    enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
+    va_end(list);
+    if (status == ESP_OK)
+        status = start_asynchronous(library, used, handle, &invocation, 0, sessionID, library_error());
+    handle_release(used);
+    return leave(outcome_code(status));
+}
+
+/* ---- asking after sessions, cancelling, waiting ---- */
+
+grpc_error_t grpc_probe(grpc_sessionid_t sessionID)
+{
+    ENTER(library);
+    return leave(explain(table_probe(library->table, sessionID)));
+}
+
+grpc_error_t grpc_probe_or(grpc_sessionid_t *idArray, size_t length, grpc_sessionid_t *idPtr)
+{
+    ENTER(library);
+    if (!idPtr || (!idArray && length > 0))
+        return leave(null_pointer(idPtr ? "idArray" : "idPtr"));
+    return leave(explain(table_probe_or(library->table, idArray, length, idPtr)));
+}
+
+grpc_error_t grpc_cancel(grpc_sessionid_t sessionID)
+{
+    ENTER(library);
+    return leave(explain(table_cancel(library->table, sessionID)));
+}
+
+grpc_error_t grpc_cancel_all(void)
+{
+    ENTER(library);
+    table_cancel_all(library->table);
+    return leave(GRPC_NO_ERROR);
+}
+
+grpc_error_t grpc_wait(grpc_sessionid_t sessionID)
+{
+    ENTER(library);
+    return leave(explain(table_wait(library->table, sessionID, library_error())));
+}
+
+grpc_error_t grpc_wait_and(grpc_sessionid_t *idArray, size_t length)
+{
+    ENTER(library);
+    if (!idArray && length > 0)
+        return leave(null_pointer("idArray"));
+    return leave(explain(table_wait_and(library->table, idArray, length, library_error())));
+}
+
+grpc_error_t grpc_wait_or(grpc_sessionid_t *idArray, size_t length, grpc_sessionid_t *idPtr)
+{
+    ENTER(library);
+    if (!idPtr || (!idArray && length > 0))
+        return leave(null_pointer(idPtr ? "idArray" : "idPtr"));
+    return leave(explain(table_wait_or(library->table, idArray, length, idPtr, library_error())));
+}
+
+grpc_error_t grpc_wait_all(void)
+{
+    ENTER(library);
+    return leave(table_wait_all(library->table, library_error()));
+}
+
+grpc_error_t grpc_wait_any(grpc_sessionid_t *idPtr)
+{
+    ENTER(library);
+    if (!idPtr)
+        return leave(null_pointer("idPtr"));
+    return leave(explain(table_wait_any(library->table, idPtr, library_error())));
+}
+
+/* ---- errors ---- */
+
+grpc_error_t grpc_get_error(grpc_sessionid_t sessionID)
+{
+    ENTER(library);
+    return leave(explain(table_get_error(library->table, sessionID, library_error())));
+}
+
+grpc_error_t grpc_get_failed_sessionid(grpc_sessionid_t *idPtr)
+{
+    ENTER(library);
+    if (!idPtr)
+        return leave(null_pointer("idPtr"));
+    *idPtr = table_next_failed(library->table);
+    return leave(GRPC_NO_ERROR);
+}
+
+char *grpc_error_string(grpc_error_t error_code)
+{
+    static char *const strings[GRPC_LAST_ERROR_CODE + 1] = {
+        [GRPC_NO_ERROR] = "no error",
+        [GRPC_NOT_INITIALIZED] = "the library is not initialized",
+        [GRPC_ALREADY_INITIALIZED] = "the library is initialized already",
+        [GRPC_CONFIGFILE_NOT_FOUND] = "configuration file not found",
+        [GRPC_CONFIGFILE_ERROR] = "error in the configuration file",
+        [GRPC_SERVER_NOT_FOUND] = "no server found",
+        [GRPC_FUNCTION_NOT_FOUND] = "function not found",
+        [GRPC_INVALID_FUNCTION_HANDLE] = "invalid function handle",
+        [GRPC_INVALID_SESSION_ID] = "invalid session id",
+        [GRPC_RPC_REFUSED] = "the call was refused",
+        [GRPC_COMMUNICATION_FAILED] = "communication failed",
+        [GRPC_SESSION_FAILED] = "the session failed",
+        [GRPC_NOT_COMPLETED] = "the session has not ended",
+        [GRPC_NONE_COMPLETED] = "no session has ended",
+        [GRPC_OTHER_ERROR_CODE] = "other error",
+        [GRPC_UNKNOWN_ERROR_CODE] = "unknown error code",
+        [GRPC_LAST_ERROR_CODE] = "last error code",
+    };
+    size_t index = (size_t)error_code;
+    char *text = index <= GRPC_LAST_ERROR_CODE ? strings[index] : NULL;
+    return text ? text : strings[GRPC_UNKNOWN_ERROR_CODE];
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The hierarchy as espalier.h shows it: masters, the tree, who answers at an address.
+ */
+#include "client/library.h"
+#include "client/package.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)ESP_ROLE_CLIENT == (int)ROLE_CLIENT && (int)ESP_ROLE_SERVER == (int)ROLE_SERVER,
+               "roles are numbered alike");
+
+const char *esp_role_name(enum esp_role role)
+{
+    return node_role_name((enum node_role)role);
+}
+
+/* ---- masters ---- */
+
+static struct esp_master *pack_masters(const struct locate_reply *located)
+{
+    struct esp_master *masters = package_create((located->n_masters + 1) * sizeof *masters);
+    for (uint32_t i = 0; masters && i < located->n_masters; i++) {
+        const struct master_entry *from = &located->masters[i];
+        masters[i] = (struct esp_master){.name = package_text(masters, from->name),
+                                         .address = package_text(masters, from->address),
+                                         .incarnation = from->incarnation,
+                                         .servers = from->servers,
+                                         .load = from->load};
+        if (!masters[i].name || !masters[i].address) {
+            package_destroy(masters);
+            return NULL;
+        }
+    }
+    return masters;
+}
+
+enum esp_status esp_locate(struct esp_master **masters, size_t *n)
+{
+    struct esp_error *error = library_error();
+    if (!masters || !n)
+        return error_set(error, ESP_INVALID, "expected places for the list, found NULL");
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    struct message reply = {0};
+    enum esp_status status = route_locate(library->engine->route, &reply, error);
+    library_leave();
+    if (status == ESP_OK && !(*masters = pack_masters(&reply.locate_reply)))
+        status = error_no_memory(error, "the list of master agents");
+    if (status == ESP_OK)
+        *n = reply.locate_reply.n_masters;
+    message_clear(&reply);
+    return status;
+}
+
+void esp_locate_free(struct esp_master *masters)
+{
+    package_destroy(masters);
+}
+
+enum esp_status esp_greet(const char *address, char *name, enum esp_role *role)
+{
+    struct esp_error *error = library_error();
+    if (!address)
+        return error_set(error, ESP_INVALID, "expected an address, found NULL");
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
+    enum esp_status status = transport_call(library->transport, address, &request,
+                                            library->engine->call_timeout_ms, &reply, error);
+    library_leave();
+    if (status == ESP_OK && name)
+        snprintf(name, CAP_NAME + 1, "%s", reply.greet_reply.name);
+    if (status == ESP_OK && role)
+        *role = (enum esp_role)reply.greet_reply.role;
+    message_clear(&reply);
+    return status;
+}
+
+/* ---- the tree ---- */
+
+/* Nodes as they come in, one after the other; the texts lie in the arena. */
+struct forest {
+    struct arena arena;
+    struct esp_node *nodes;
+    size_t n, capacity;
+};
+
+static enum esp_status add_node(struct forest *forest, const struct node_record *from, const char *parent,
+                                struct esp_error *error)
+{
+    if (forest->n == forest->capacity) {
+        size_t capacity = forest->capacity ? 2 * forest->capacity : 64;
+        void *grown = realloc(forest->nodes, capacity * sizeof *forest->nodes);
+        if (!grown)
+            return error_no_memory(error, "the tree");
+        forest->nodes = grown;
+        forest->capacity = capacity;
+    }
+    struct esp_node node = {.name = arena_strdup(&forest->arena, from->name),
+                            .parent = arena_strdup(&forest->arena, parent),
+                            .address = arena_strdup(&forest->arena, from->address),
+                            .role = (enum esp_role)from->role,
+                            .incarnation = from->incarnation,
+                            .draining = from->draining,
+                            .link_known = from->link.known,
+                            .latency_s = from->link.latency_s,
+                            .bandwidth_bps = from->link.bandwidth_bps,
+                            .age_s = from->age_s,
+                            .speed_flops = from->speed_flops,
+                            .slots = from->slots,
+                            .threads = from->threads,
+                            .queued = from->queued,
+                            .running = from->running,
+                            .memory_total = from->memory_total,
+                            .memory_free = from->memory_free,
+                            .completed = from->completed,
+                            .failed = from->failed};
+    if (!node.name || !node.parent || !node.address)
+        return error_no_memory(error, "the tree");
+    forest->nodes[forest->n++] = node;
+    return ESP_OK;
+}
+
+/* Adds what a reply tells; its root gets `parent` unless it names one itself. */
+static enum esp_status add_records(struct forest *forest, const struct tree_reply *tree, const char *parent,
+                                   struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; status == ESP_OK && i < tree->n_records; i++) {
+        const struct node_record *record = &tree->records[i];
+        const char *of = record->parent && *record->parent ? record->parent : i == 0 ? parent : "";
+        status = add_node(forest, record, of, error);
+    }
+    return status;
+}
+
+static enum esp_status ask_tree(struct library *library, const char *address, struct message *reply,
+                                struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}};
+    enum esp_status status =
+        transport_call(library->transport, address, &request, library->engine->call_timeout_ms, reply, error);
+    if (status != ESP_OK)
+        error_prefix(error, "%s", address);
+    return status;
+}
+
+static enum esp_status add_tree(struct library *library, struct forest *forest, const char *address,
+                                const char *parent, struct esp_error *error)
+{
+    struct message reply = {0};
+    enum esp_status status = ask_tree(library, address, &reply, error);
+    if (status == ESP_OK)
+        status = add_records(forest, &reply.tree_reply, parent, error);
+    message_clear(&reply);
+    return status;
+}
+
+static bool has_children(const struct tree_reply *tree, const struct node_record *node)
+{
+    for (uint32_t i = 0; i < tree->n_records; i++)
+        if (&tree->records[i] != node && strcmp(tree->records[i].parent, node->name) == 0)
+            return true;
+    return false;
+}
+
+/* The redirector knows its masters; what is below them, they know themselves. */
+static enum esp_status add_redirector(struct library *library, struct forest *forest, const char *address,
+                                      struct esp_error *error)
+{
+    struct message reply = {0};
+    enum esp_status status = ask_tree(library, address, &reply, error);
+    const struct tree_reply *tree = &reply.tree_reply;
+    const char *root = status == ESP_OK && tree->n_records > 0 ? tree->records[0].name : "";
+    for (uint32_t i = 0; status == ESP_OK && i < tree->n_records; i++) {
+        const struct node_record *record = &tree->records[i];
+        size_t before = forest->n;
+        bool expand = record->role == ROLE_MASTER && !has_children(tree, record);
+        if (!expand || add_tree(library, forest, record->address, root, NULL) != ESP_OK ||
+            forest->n == before)
+            status = add_node(forest, record, i > 0 && !*record->parent ? root : record->parent, error);
+    }
+    message_clear(&reply);
+    return status;
+}
+
+/* Without a redirector that answers: all masters that are known. */
+static enum esp_status add_masters(struct library *library, struct forest *forest, struct esp_error *error)
+{
+    struct message reply = {0};
+    enum esp_status status = route_locate(library->engine->route, &reply, error);
+    bool any = false;
+    for (uint32_t i = 0; status == ESP_OK && i < reply.locate_reply.n_masters; i++)
+        any |= add_tree(library, forest, reply.locate_reply.masters[i].address, "", error) == ESP_OK;
+    if (status == ESP_OK && !any)
+        status = error->status;
+    message_clear(&reply);
+    return status;
+}
+
+static enum esp_status grow(struct library *library, struct forest *forest, const char *address,
+                            struct esp_error *error)
+{
+    if (address)
+        return add_tree(library, forest, address, "", error);
+    const char *redirector = route_redirector(library->engine->route);
+    if (!redirector)
+        return add_masters(library, forest, error);
+    enum esp_status status = add_redirector(library, forest, redirector, error);
+    if (status != ESP_UNREACHABLE && status != ESP_TIMEOUT)
+        return status;
+    /* It is gone, but the master that was learned from it may be there. */
+    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}}, reply = {0};
+    struct esp_error why;
+    if (route_ask(library->engine->route, &request, library->engine->call_timeout_ms, &reply, &why) == ESP_OK)
+        status = add_records(forest, &reply.tree_reply, "", error);
+    message_clear(&reply);
+    return status;
+}
+
+enum esp_status esp_tree(const char *address, struct esp_node **nodes, size_t *n)
+{
+    struct esp_error *error = library_error();
+    if (!nodes || !n)
+        return error_set(error, ESP_INVALID, "expected places for the tree, found NULL");
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    struct forest forest = {0};
+    struct esp_node *package = NULL;
+    enum esp_status status = grow(library, &forest, address, error);
+    library_leave();
+    if (status == ESP_OK && !(package = package_create((forest.n + 1) * sizeof *package)))
+        status = error_no_memory(error, "the tree");
+    if (status == ESP_OK) {
+        if (forest.n > 0)
+            memcpy(package, forest.nodes, forest.n * sizeof *package);
+        *package_arena(package) = forest.arena;
+        *nodes = package;
+        *n = forest.n;
+    } else {
+        arena_clear(&forest.arena);
+    }
+    free(forest.nodes);
+    return status;
+}
+
+void esp_tree_free(struct esp_node *nodes)
+{
+    package_destroy(nodes);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An invocation: the arguments of one call, gathered from C's variable arguments or from a vector, checked
+ * against the problem's description, and ready to be sent from where they lie.
+ */
+#ifndef CLIENT_INVOCATION_H
+#define CLIENT_INVOCATION_H
+
+#include "client/function.h"
+#include "core/message.h"
+#include <stdarg.h>
+
+/* How a value lies in the caller's memory. */
+enum value_form {
+    VALUE_MEMORY, /* elements: scalars by address, arrays */
+    VALUE_TEXT,   /* results go to malloc'ed text, through a char ** */
+    VALUE_FILE    /* contents of files, read before and written after */
+};
+
+struct value {
+    uint32_t index; /* of its argument in the problem's description */
+    enum value_form form;
+    const void *in; /* what is sent; NULL: nothing */
+    void *out;      /* where results go; NULL: nobody wants them */
+    uint64_t bytes; /* of `in`; of `out` too when VALUE_MEMORY */
+    bool bulk;      /* `in` travels in chunks */
+    uint64_t fetch; /* bytes of a result that is still on the server */
+    void *loaded;   /* owned: the contents of a file that is sent */
+    void *received; /* owned: text or contents on their way to the caller */
+    uint64_t n_received;
+    union {
+        int64_t integer;
+        double real;
+        unsigned char bytes[16];
+    } scalar; /* of scalars passed by value; `in` points here */
+};
+
+struct invocation {
+    struct function *function; /* used */
+    struct value *values;      /* one for each argument that callers pass, in the description's order */
+    uint32_t n_values;
+    double work_flop;
+    uint64_t memory_bytes; /* arguments, work arrays and what the description adds */
+    bool consumed;         /* an inout argument may hold its result already: it cannot be sent again */
+};
+
+/* Takes the arguments from a grpc_call()'s list. What they point to must live as long as the invocation.
+ * ESP_INVALID names the argument and what is wrong with it. The invocation is then empty. */
+enum esp_status invocation_from_list(struct invocation *invocation, struct function *function,
+                                     va_list arguments, struct esp_error *error);
+
+/* The same from a vector with one entry for each passed argument. */
+enum esp_status invocation_from_vector(struct invocation *invocation, struct function *function,
+                                       const struct esp_argument *arguments, size_t n_arguments,
+                                       struct esp_error *error);
+
+/* See esp_arguments_complete(). */
+enum esp_status invocation_complete(const struct problem *problem, struct esp_argument *arguments,
+                                    size_t n_arguments, struct esp_error *error);
+
+void invocation_release(struct invocation *invocation);
+
+/* The request for servers, without the session; arrays lie in the message's arena. */
+enum esp_status invocation_request(const struct invocation *invocation, struct message *submit,
+                                   struct esp_error *error);
+
+/* Decides which inputs travel in chunks (`bulk`): those above `inline_bytes`, and those that would make the
+ * call too large. */
+void invocation_split(struct invocation *invocation, uint64_t inline_bytes);
+
+/* The arguments of a call: small ones in it, bulk ones announced. */
+enum esp_status invocation_arguments(const struct invocation *invocation, struct message *call,
+                                     struct esp_error *error);
+
+/* Takes results over: those that are here go to the caller's memory, of the others `fetch` is set.
+ * ESP_PROTOCOL when they do not fit the description. */
+enum esp_status invocation_results(struct invocation *invocation, const struct call_result *results,
+                                   uint32_t n_results, struct esp_error *error);
+
+/* All results have come: hands texts out and writes files. */
+enum esp_status invocation_finish(struct invocation *invocation, struct esp_error *error);
+
+#endif

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/library.h"
+#include "util/clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum state { STATE_DOWN, STATE_CHANGING, STATE_UP, STATE_FORKED };
+
+static atomic_int state;
+static atomic_uint users; /* threads inside */
+static struct library library;
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER; /* with `left`, for whoever waits for `users` */
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+
+/* ---- threads ---- */
+
+static _Thread_local struct esp_error last_error;
+static _Thread_local struct session *kept;
+static pthread_key_t at_thread_end;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void destroy_kept(void *session)
+{
+    session_destroy(session);
+}
+
+/* Locks may be held by threads that the child does not have, and connections are shared with the parent. */
+static void in_child(void)
+{
+    if (atomic_load(&state) != STATE_DOWN)
+        atomic_store(&state, STATE_FORKED);
+}
+
+static void set_up(void)
+{
+    pthread_key_create(&at_thread_end, destroy_kept);
+    pthread_atfork(NULL, NULL, in_child);
+}
+
+struct esp_error *library_error(void)
+{
+    return &last_error;
+}
+
+void library_keep_session(struct session *session)
+{
+    session_compact(session, false);
+    session_destroy(kept);
+    kept = session;
+    pthread_setspecific(at_thread_end, session);
+}
+
+const struct session *library_kept_session(void)
+{
+    return kept;
+}
+
+/* ---- inside or outside ---- */
+
+static enum esp_status outside(int found, struct esp_error *error)
+{
+    if (found == STATE_FORKED)
+        return error_set(error, ESP_REFUSED,
+                         "this process was forked after grpc_initialize(): only its parent can use the "
+                         "library; fork before grpc_initialize()");
+    return error_set(error, ESP_INVALID, "grpc_initialize() has not been called, or grpc_finalize() has");
+}
+
+struct library *library_enter(struct esp_error *error)
+{
+    atomic_fetch_add(&users, 1);
+    int found = atomic_load(&state);
+    if (found == STATE_UP)
+        return &library;
+    library_leave();
+    outside(found, error);
+    return NULL;
+}
+
+void library_leave(void)
+{
+    if (atomic_fetch_sub(&users, 1) != 1 || atomic_load(&state) != STATE_CHANGING)
+        return;
+    pthread_mutex_lock(&gate);
+    pthread_cond_broadcast(&left);
+    pthread_mutex_unlock(&gate);
+}
+
+/* ---- life ---- */
+
+static void tear_down(void)
+{
+    engine_destroy(library.engine);
+    table_destroy(library.table);
+    handles_destroy(library.handles);
+    transport_destroy(library.transport);
+    settings_destroy(&library.settings.arena);
+    memset(&library, 0, sizeof library);
+}
+
+/* The file, unless there is none and addresses were given. */
+static enum esp_status load(const struct esp_options *options, struct esp_error *error)
+{
+    char path[4096];
+    const char *config = options->config;
+    if (!config) {
+        settings_client_path(path, sizeof path);
+        config = path;
+    }
+    enum esp_status status = settings_load_client(config, &library.settings, error);
+    if (status == ESP_NOT_FOUND && !options->config && (options->redirector || options->agent))
+        status = settings_parse(SETTINGS_CLIENT,
+                                options->redirector ? "redirector = \"127.0.0.1\"\n"
+                                                    : "agents = {\"127.0.0.1\"}\n",
+                                "defaults", &library.settings, error);
+    return status;
+}
+
+static enum esp_status build(const struct esp_options *options, struct esp_error *error)
+{
+    const struct settings_client *settings = &library.settings;
+    struct engine_options engine = {.redirector = options->agent        ? NULL
+                                                  : options->redirector ? options->redirector
+                                                                        : settings->redirector,
+                                    .agents = options->agent ? &options->agent
+                                                             : (const char *const *)settings->agents.items,
+                                    .n_agents = options->agent        ? 1
+                                                : options->redirector ? 0
+                                                                      : settings->agents.n,
+                                    .call_timeout_ms = settings->call_timeout_ns / NS_PER_MS,
+                                    .session_timeout_ms = settings->session_timeout_ns / NS_PER_MS,
+                                    .inline_bytes = settings->inline_bytes};
+    if (!engine.redirector && engine.n_agents == 0)
+        return error_set(error, ESP_CONFIG,
+                         "expected the address of a redirector or of agents, found neither");
+    enum esp_status status = client_open_transport(settings, &library.transport, error);
+    engine.transport = library.transport;
+    if (status == ESP_OK)
+        status = engine_create(&engine, &library.engine, error);
+    if (status == ESP_OK)
+        status = handles_create(&library.handles, error);
+    if (status == ESP_OK)
+        status = table_create(&library.table, error);
+    return status;
+}
+
+enum esp_status library_start(const struct esp_options *options, bool *again, struct esp_error *error)
+{
+    int expected = STATE_DOWN;
+    *again = false;
+    pthread_once(&once, set_up);
+    if (!atomic_compare_exchange_strong(&state, &expected, STATE_CHANGING)) {
+        if (expected == STATE_FORKED)
+            return outside(expected, error);
+        *again = true;
+        return error_set(error, ESP_INVALID, "the library is initialized already");
+    }
+    enum esp_status status = load(options, error);
+    if (status == ESP_OK)
+        status = build(options, error);
+    if (status != ESP_OK)
+        tear_down();
+    atomic_store(&state, status == ESP_OK ? STATE_UP : STATE_DOWN);
+    return status;
+}
+
+enum esp_status library_stop(struct esp_error *error)
+{
+    int expected = STATE_UP;
+    if (!atomic_compare_exchange_strong(&state, &expected, STATE_CHANGING))
+        return outside(expected, error);
+    engine_close(library.engine);
+    table_drain(library.table);
+    pthread_mutex_lock(&gate);
+    while (atomic_load(&users) > 0)
+        pthread_cond_wait(&left, &gate);
+    pthread_mutex_unlock(&gate);
+    tear_down();
+    atomic_store(&state, STATE_DOWN);
+    return ESP_OK;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one initialized library of a process: its life, who is inside it, and the last error of each thread.
+ */
+#ifndef CLIENT_LIBRARY_H
+#define CLIENT_LIBRARY_H
+
+#include "client/handle.h"
+#include "client/session.h"
+#include "client/table.h"
+#include "services/settings.h"
+
+struct library {
+    struct settings_client settings;
+    struct transport *transport;
+    struct engine *engine;
+    struct handles *handles;
+    struct table *table;
+};
+
+/* Chosen by the entry point (client/entry.c; tests have their own). The transport is destroyed with the
+ * library. */
+enum esp_status client_open_transport(const struct settings_client *settings, struct transport **transport,
+                                      struct esp_error *error);
+
+/* ESP_INVALID: already initialized (*again). */
+enum esp_status library_start(const struct esp_options *options, bool *again, struct esp_error *error);
+enum esp_status library_stop(struct esp_error *error);
+
+/* Every function of the interface is between these two. NULL: outside initialize .. finalize, or a forked
+ * child (status ESP_REFUSED); `error` says which. */
+struct library *library_enter(struct esp_error *error);
+void library_leave(void);
+
+/* The calling thread's last error. */
+struct esp_error *library_error(void);
+
+/* Keeps the calling thread's last blocking session, which it takes over, until its next one or its end. */
+void library_keep_session(struct session *session);
+const struct session *library_kept_session(void);
+
+#endif

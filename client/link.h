@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A link: what the client has to do with one server. Sessions that wait for the server's computation are
+ * parked here, and one long poll at a time waits for all of them.
+ *
+ * Who polls: a blocking session's thread, when no poll under way knows of its session; the others sleep until
+ * that thread brings their news, and one of them takes over when it leaves. For asynchronous sessions a pool
+ * thread does the same. A session that comes while a poll is under way needs a new one: the server ends the
+ * old poll when the new one arrives.
+ */
+#ifndef CLIENT_LINK_H
+#define CLIENT_LINK_H
+
+#include "client/session.h"
+#define HASH_NONFATAL_OOM 1 /* a library does not end the process */
+#include <uthash.h>
+
+struct link {
+    struct engine *engine;
+    UT_hash_handle hh;    /* engine->links, under engine->links_lock */
+    struct session *held; /* accepted here and not yet acknowledged, under engine->marks_lock */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t news;
+    struct session *parked;
+    unsigned n_parked, n_parked_async;
+    uint64_t polls;     /* number of the newest */
+    uint64_t active;    /* the newest poll if it is under way, else 0 */
+    uint64_t newcomer;  /* `parked_after` of the session that was parked last */
+    unsigned in_flight; /* polls */
+    unsigned failures;  /* of polls in a row */
+    bool queued;        /* `job` waits for a thread */
+    struct pool_job job;
+
+    char address[]; /* key */
+};
+
+/* The link to that address, made at first use; lives as long as the engine. NULL without memory. */
+struct link *link_find(struct engine *engine, const char *address);
+
+/* Tells each server that nothing more will be asked of it, and frees the links. */
+void links_destroy(struct engine *engine);
+
+/* Waits until there is news for a blocking session of this link. */
+void link_wait(struct link *link, struct session *session);
+
+/* The session waits here without a thread; at the next news its job is submitted to the runners. */
+void link_park(struct link *link, struct session *session);
+
+/* Takes a session that may be parked out, and lets its owner go on with it. */
+void link_release(struct link *link, struct session *session);
+
+/* All that wait here. */
+void link_release_all(struct link *link);
+
+/* Acknowledges what has ended, now (otherwise the next call to that server does). */
+void link_acknowledge(struct link *link);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/route.h"
+#include "util/clock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_MASTERS 32 /* kept of a redirector's answer */
+
+struct route {
+    struct transport *transport;
+    char *redirector;
+    struct arena arena; /* of the configured agents' addresses */
+    const char **agents;
+    size_t n_agents;
+    int64_t call_timeout_ms;
+
+    pthread_mutex_t lock; /* of what follows */
+    char masters[MOST_MASTERS][CAP_ADDRESS + 1];
+    size_t n_masters, current;
+    uint64_t generation; /* how often the masters were learned */
+};
+
+static enum esp_status copy_agents(struct route *route, const struct route_options *options)
+{
+    route->agents = arena_alloc(&route->arena, options->n_agents * sizeof *route->agents);
+    if (!route->agents)
+        return ESP_NO_MEMORY;
+    for (size_t i = 0; i < options->n_agents; i++)
+        if (!(route->agents[route->n_agents++] = arena_strdup(&route->arena, options->agents[i])))
+            return ESP_NO_MEMORY;
+    return ESP_OK;
+}
+
+enum esp_status route_create(const struct route_options *options, struct route **result,
+                             struct esp_error *error)
+{
+    struct route *route = calloc(1, sizeof *route);
+    if (!route)
+        return error_no_memory(error, "the way to the agents");
+    pthread_mutex_init(&route->lock, NULL);
+    route->transport = options->transport;
+    route->call_timeout_ms = options->call_timeout_ms;
+    if (options->redirector && !(route->redirector = arena_strdup(&route->arena, options->redirector)))
+        goto error;
+    if (copy_agents(route, options) != ESP_OK)
+        goto error;
+    *result = route;
+    return ESP_OK;
+error:
+    route_destroy(route);
+    return error_no_memory(error, "the way to the agents");
+}
+
+void route_destroy(struct route *route)
+{
+    if (!route)
+        return;
+    arena_clear(&route->arena);
+    pthread_mutex_destroy(&route->lock);
+    free(route);
+}
+
+const char *route_redirector(const struct route *route)
+{
+    return route->redirector;
+}
+
+static enum esp_status locate_from_file(struct route *route, struct message *reply, struct esp_error *error)
+{
+    memset(reply, 0, sizeof *reply);
+    reply->kind = MESSAGE_LOCATE_REPLY;
+    struct master_entry *masters = arena_alloc(&reply->arena, route->n_agents * sizeof *masters);
+    if (!masters)
+        return error_no_memory(error, "the list of agents");
+    for (size_t i = 0; i < route->n_agents; i++)
+        masters[i] = (struct master_entry){.name = "", .address = route->agents[i]};
+    reply->locate_reply.masters = masters;
+    reply->locate_reply.n_masters = (uint32_t)route->n_agents;
+    return ESP_OK;
+}
+
+enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error)
+{
+    if (route->n_agents > 0)
+        return locate_from_file(route, reply, error);
+    if (!route->redirector)
+        return error_set(error, ESP_CONFIG, "expected the address of a redirector or of agents, found none");
+    struct message request = {.kind = MESSAGE_LOCATE};
+    enum esp_status status =
+        transport_call(route->transport, route->redirector, &request, route->call_timeout_ms, reply, error);
+    if (status != ESP_OK)
+        error_prefix(error, "redirector at %s", route->redirector);
+    else if (reply->locate_reply.n_masters == 0)
+        status = error_set(error, ESP_NO_SERVER, "redirector at %s: no master agent has joined it yet",
+                           route->redirector);
+    return status;
+}
+
+/* Learns the masters anew, unless another thread has done so since `seen`. Without the lock. */
+static enum esp_status learn(struct route *route, uint64_t seen, struct esp_error *error)
+{
+    pthread_mutex_lock(&route->lock);
+    bool news = route->generation != seen;
+    pthread_mutex_unlock(&route->lock);
+    if (news)
+        return ESP_OK;
+    struct message reply = {0};
+    enum esp_status status = route_locate(route, &reply, error);
+    if (status == ESP_OK) {
+        pthread_mutex_lock(&route->lock);
+        route->n_masters = 0;
+        const struct locate_reply *located = &reply.locate_reply;
+        for (uint32_t i = 0; i < located->n_masters && route->n_masters < MOST_MASTERS; i++)
+            snprintf(route->masters[route->n_masters++], sizeof route->masters[0], "%s",
+                     located->masters[i].address);
+        route->current = 0;
+        route->generation++;
+        pthread_mutex_unlock(&route->lock);
+    }
+    message_clear(&reply);
+    return status;
+}
+
+struct choice {
+    char address[CAP_ADDRESS + 1];
+    size_t index, n_masters;
+    uint64_t generation;
+};
+
+static bool choose(struct route *route, struct choice *choice)
+{
+    pthread_mutex_lock(&route->lock);
+    choice->generation = route->generation;
+    choice->index = route->current;
+    choice->n_masters = route->n_masters;
+    bool any = route->n_masters > 0;
+    if (any)
+        memcpy(choice->address, route->masters[route->current], sizeof choice->address);
+    pthread_mutex_unlock(&route->lock);
+    return any;
+}
+
+/* That master did not answer: the next one's turn, for all threads. */
+static void turn(struct route *route, const struct choice *failed)
+{
+    pthread_mutex_lock(&route->lock);
+    if (route->generation == failed->generation && route->current == failed->index)
+        route->current = (route->current + 1) % route->n_masters;
+    pthread_mutex_unlock(&route->lock);
+}
+
+/* Whether another master might do better. ESP_NO_SERVER and ESP_UNKNOWN_PROBLEM are answers. */
+static bool is_down(enum esp_status status)
+{
+    return status == ESP_UNREACHABLE || status == ESP_MAYBE || status == ESP_TIMEOUT ||
+           status == ESP_REFUSED || status == ESP_STALE || status == ESP_VERSION || status == ESP_SECURITY;
+}
+
+/* Goes once through the masters as they are known. */
+static enum esp_status ask_round(struct route *route, const struct message *request, int64_t timeout_ms,
+                                 struct message *reply, uint64_t *generation, struct esp_error *error)
+{
+    enum esp_status status = ESP_NO_SERVER;
+    struct choice choice = {.n_masters = 1};
+    for (size_t i = 0; i < choice.n_masters; i++) {
+        if (!choose(route, &choice)) {
+            *generation = choice.generation;
+            return error_set(error, ESP_NO_SERVER, "no master agent is known");
+        }
+        *generation = choice.generation;
+        status = transport_call(route->transport, choice.address, request, timeout_ms, reply, error);
+        if (status == ESP_OK)
+            return status;
+        error_prefix(error, "master agent at %s", choice.address);
+        if (!is_down(status))
+            return status;
+        message_clear(reply);
+        turn(route, &choice);
+    }
+    return status;
+}
+
+enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
+                          struct message *reply, struct esp_error *error)
+{
+    const struct clock *clock = transport_clock(route->transport);
+    int64_t until = clock_now_ns(clock) + timeout_ms * NS_PER_MS;
+    uint64_t generation = 0;
+    struct choice known;
+    enum esp_status status = ESP_NO_SERVER;
+    if (choose(route, &known)) {
+        status = ask_round(route, request, timeout_ms, reply, &generation, error);
+        if (status == ESP_OK || !is_down(status))
+            return status;
+    } else {
+        generation = known.generation;
+    }
+    int64_t left_ms = (until - clock_now_ns(clock)) / NS_PER_MS;
+    if (left_ms <= 0)
+        return error_set(error, ESP_TIMEOUT, "no master agent answered within %lld ms",
+                         (long long)timeout_ms);
+    struct esp_error why;
+    enum esp_status learned = learn(route, generation, &why);
+    if (learned != ESP_OK) {
+        /* What the masters said tells more than that the redirector is gone too. */
+        if (status != ESP_NO_SERVER || !error)
+            return status;
+        *error = why;
+        return learned;
+    }
+    return ask_round(route, request, left_ms, reply, &generation, error);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The way to a master agent: the redirector is asked once, its answer kept, and the next master tried when
+ * one does not answer.
+ */
+#ifndef CLIENT_ROUTE_H
+#define CLIENT_ROUTE_H
+
+#include "core/transport.h"
+
+struct route;
+
+struct route_options {
+    struct transport *transport; /* outlives the route */
+    const char *redirector;      /* address, or NULL */
+    const char *const *agents;   /* addresses of masters, in place of a redirector */
+    size_t n_agents;
+    int64_t call_timeout_ms; /* for one remote call */
+};
+
+/* Connects to nobody yet. The texts are copied. */
+enum esp_status route_create(const struct route_options *options, struct route **route,
+                             struct esp_error *error);
+void route_destroy(struct route *route);
+
+/* Asks a master agent. As transport_call(), but a master that cannot be reached, is on its way out or does
+ * not answer is left for the next one, and when none is left the redirector is asked for others. `request`
+ * must be one that may be asked twice. Any thread. */
+enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
+                          struct message *reply, struct esp_error *error);
+
+/* Asks the redirector for the masters now: a locate_reply. Without a redirector: the agents of the file. */
+enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error);
+
+/* The redirector's address, or NULL. */
+const char *route_redirector(const struct route *route);
+
+#endif

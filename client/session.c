@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session's life: made, driven from phase to phase, ended.
+ */
+#include "client/session.h"
+#include "client/attempt.h"
+#include "client/bulk.h"
+#include "client/link.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_LIMIT_MS    INT64_C(2592000000) /* 30 days: as long as anything here lasts */
+#define CANCEL_MS      5000                /* how long to tell a server that a session is cancelled */
+#define END_PATIENCE_S 1e9                 /* a longer deadline is none */
+
+static int64_t deadline(const struct engine *engine, double deadline_s, int64_t now_ns)
+{
+    if (deadline_s <= 0 && engine->session_timeout_ms > 0)
+        deadline_s = (double)engine->session_timeout_ms / 1e3;
+    if (deadline_s <= 0 || deadline_s >= END_PATIENCE_S)
+        return CLOCK_NEVER;
+    return now_ns + (int64_t)(deadline_s * NS_PER_S);
+}
+
+enum esp_status session_create(struct engine *engine, struct invocation *invocation,
+                               const struct target *target, double deadline_s, struct session **result,
+                               struct esp_error *error)
+{
+    struct session *session = calloc(1, sizeof *session);
+    enum esp_status status = ESP_OK;
+    if (!session) {
+        invocation_release(invocation);
+        return error_no_memory(error, "a session");
+    }
+    session->engine = engine;
+    session->invocation = *invocation;
+    memset(invocation, 0, sizeof *invocation);
+    invocation_split(&session->invocation, engine->inline_bytes);
+    session->started_ns = clock_now_ns(engine->clock);
+    session->deadline_ns = deadline(engine, deadline_s, session->started_ns);
+    session->error.status = ESP_PENDING;
+    strcpy(session->problem, session->invocation.function->problem->name);
+    if (target->address) {
+        session->bound = true;
+        snprintf(session->server, sizeof session->server, "%s", target->server);
+        if (!(session->bound_address = strdup(target->address)))
+            status = error_no_memory(error, "a session");
+    }
+    if (status == ESP_OK)
+        status = engine_draw(engine, session, error);
+    if (status == ESP_OK) {
+        session->log_id = session->id;
+        *result = session;
+    } else {
+        session_destroy(session);
+    }
+    return status;
+}
+
+void session_compact(struct session *session, bool keep_candidates)
+{
+    invocation_release(&session->invocation);
+    for (uint32_t i = 0; i < session->n_excluded; i++)
+        free(session->excluded[i]);
+    free(session->excluded);
+    free(session->bound_address);
+    session->excluded = NULL;
+    session->bound_address = NULL;
+    session->n_excluded = 0;
+    if (!keep_candidates) {
+        free(session->candidates);
+        session->candidates = NULL;
+        session->n_candidates = 0;
+    }
+}
+
+void session_destroy(struct session *session)
+{
+    if (!session)
+        return;
+    session_compact(session, false);
+    free(session);
+}
+
+int64_t session_left_ms(const struct session *session)
+{
+    if (session->deadline_ns == CLOCK_NEVER)
+        return NO_LIMIT_MS;
+    int64_t left_ms = (session->deadline_ns - clock_now_ns(session->engine->clock)) / NS_PER_MS;
+    return left_ms < 1 ? 1 : left_ms > NO_LIMIT_MS ? NO_LIMIT_MS : left_ms;
+}
+
+bool session_is_cancelled(struct session *session)
+{
+    return atomic_load(&session->cancelled) || atomic_load(&session->engine->closing);
+}
+
+/* ---- the end ---- */
+
+/* The server that has it stops computing; what it has of it is given back. Best effort: a server that does
+ * not hear this lets go of the session at its deadline, or when the client acknowledges it. */
+static void stop_remote(struct session *session)
+{
+    int remote = atomic_load(&session->remote);
+    if (!session->link || remote >= SESSION_DONE || session->lost)
+        return;
+    struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = session->id}}, reply = {0};
+    transport_call(session->engine->transport, session->link->address, &request, CANCEL_MS, &reply, NULL);
+    message_clear(&reply);
+}
+
+void session_end(struct session *session, enum esp_status status)
+{
+    session->error.status = status;
+    if (status == ESP_OK)
+        session->error.text[0] = 0;
+    session->ended_ns = clock_now_ns(session->engine->clock);
+    engine_retire(session->engine, session);
+    /* Small results wait for the next call to acknowledge them; memory for large ones is wanted back. */
+    if (session->link && session->heavy && !session->lost)
+        link_acknowledge(session->link);
+    atomic_store(&session->phase, PHASE_ENDED);
+}
+
+/* True when it has to end because its caller or its deadline says so. */
+static bool called_off(struct session *session)
+{
+    if (session_is_cancelled(session)) {
+        stop_remote(session);
+        session_end(session, error_set(&session->error, ESP_CANCELLED, "cancelled"));
+        return true;
+    }
+    if (session->deadline_ns != CLOCK_NEVER && clock_now_ns(session->engine->clock) >= session->deadline_ns) {
+        stop_remote(session);
+        double after_s = (double)(session->deadline_ns - session->started_ns) / NS_PER_S;
+        session_end(session, error_set(&session->error, ESP_TIMEOUT, "%s: the deadline of %.3g s passed",
+                                       session->problem, after_s));
+        return true;
+    }
+    return false;
+}
+
+/* ---- a server has it ---- */
+
+void session_absorb(struct session *session, const struct session_report *report)
+{
+    enum session_state state = (enum session_state)report->state;
+    session->timings = report->timings;
+    session->remote_error.status = ESP_OK;
+    if (state == SESSION_FAILED || state == SESSION_CANCELLED || state == SESSION_UNKNOWN) {
+        enum esp_status status = report->outcome.status       ? (enum esp_status)report->outcome.status
+                                 : state == SESSION_CANCELLED ? ESP_CANCELLED
+                                 : state == SESSION_UNKNOWN   ? ESP_NOT_FOUND
+                                                              : ESP_FAILED;
+        const char *text =
+            report->outcome.text && *report->outcome.text ? report->outcome.text : esp_status_string(status);
+        error_set(&session->remote_error, status, "%s", text);
+    }
+    session->lost |= state == SESSION_UNKNOWN;
+    if (state == SESSION_DONE && invocation_results(&session->invocation, report->results, report->n_results,
+                                                    &session->remote_error) != ESP_OK)
+        state = SESSION_FAILED;
+    atomic_store(&session->remote, state);
+}
+
+static void finish(struct session *session)
+{
+    enum esp_status status = bulk_receive(session);
+    if (status == ESP_OK)
+        status = invocation_finish(&session->invocation, &session->error);
+    else if (session->lost)
+        return;
+    session_end(session, status);
+}
+
+/* Goes on with a session that a server has. False: the server computes. */
+static bool remote(struct session *session)
+{
+    if (session->lost) {
+        attempt_recover(session);
+        return true;
+    }
+    switch (atomic_load(&session->remote)) {
+    case SESSION_RECEIVING:
+        bulk_send(session);
+        return true;
+    case SESSION_DONE:
+        finish(session);
+        return true;
+    case SESSION_FAILED:
+    case SESSION_CANCELLED:
+        error_set(&session->error, session->remote_error.status, "%s", session->remote_error.text);
+        if (session->error.status != ESP_CANCELLED)
+            error_prefix(&session->error, "%s on %s", session->problem, session->server);
+        session_end(session, session->error.status);
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum session_step session_advance(struct session *session)
+{
+    while (atomic_load(&session->phase) != PHASE_ENDED) {
+        /* A result that is there is not thrown away for being late. */
+        if (atomic_load(&session->remote) < SESSION_DONE && called_off(session))
+            break;
+        switch (atomic_load(&session->phase)) {
+        case PHASE_CHOOSE:
+            attempt_choose(session);
+            break;
+        case PHASE_OFFER:
+            attempt_offer(session);
+            break;
+        case PHASE_REMOTE:
+            if (!remote(session))
+                return STEP_WAIT;
+            break;
+        }
+    }
+    return STEP_ENDED;
+}
+
+/* ---- who runs it ---- */
+
+enum esp_status session_call(struct session *session)
+{
+    while (session_advance(session) == STEP_WAIT)
+        link_wait(session->link, session);
+    return session->error.status;
+}
+
+void session_run(void *arg)
+{
+    struct session *session = arg;
+    if (session_advance(session) == STEP_WAIT)
+        link_park(session->link, session);
+    else
+        session->ended(session, session->arg);
+}
+
+enum esp_status session_start(struct session *session, struct esp_error *error)
+{
+    session->job = (struct pool_job){.run = session_run, .arg = session};
+    if (pool_submit(session->engine->runners, &session->job))
+        return ESP_OK;
+    return error_set(error, ESP_SYSTEM, "cannot start a thread for asynchronous sessions");
+}
+
+void session_cancel(struct session *session)
+{
+    struct engine *engine = session->engine;
+    atomic_store(&session->cancelled, true);
+    pthread_mutex_lock(&engine->marks_lock);
+    struct link *link = session->link;
+    struct session_id id = session->id;
+    pthread_mutex_unlock(&engine->marks_lock);
+    if (!link || id.sequence == 0)
+        return; /* its runner looks at the flag before each step */
+    struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = id}}, reply = {0};
+    transport_call(engine->transport, link->address, &request, CANCEL_MS, &reply, NULL);
+    message_clear(&reply);
+    link_release(link, session);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session: one call on its way through the hierarchy. It is driven by session_advance(), by one thread at a
+ * time, which goes as far as it can without waiting for the server's computation.
+ */
+#ifndef CLIENT_SESSION_H
+#define CLIENT_SESSION_H
+
+#include "client/engine.h"
+
+/* The handle of a call as the engine sees it. */
+struct target {
+    const char *server;  /* name: bound to it; NULL: let the agents choose */
+    const char *address; /* of that server */
+};
+
+enum session_phase {
+    PHASE_CHOOSE, /* ask the agents */
+    PHASE_OFFER,  /* call the next candidate */
+    PHASE_REMOTE, /* a server has it */
+    PHASE_ENDED
+};
+
+/* What session_advance() found to be next. */
+enum session_step { STEP_WAIT, STEP_ENDED };
+
+#define MOST_CANDIDATES 16 /* kept of an answer */
+#define MOST_EXCLUDED   16
+
+struct session_candidate {
+    char server[CAP_NAME + 1];
+    char address[CAP_ADDRESS + 1];
+    uint64_t incarnation;
+    double compute_s, queue_s, transfer_s, error_s;
+    bool tried;
+    enum esp_status status;
+};
+
+struct session {
+    struct engine *engine;
+    struct invocation invocation;
+    struct session_id id;     /* sequence 0: it has ended */
+    struct session_id log_id; /* stays */
+    char problem[PROBLEM_MAX_NAME + 1];
+    bool bound;
+
+    /* Since when, until when (CLOCK_NEVER), and how it went, on the transport's clock. */
+    int64_t started_ns, deadline_ns, submitted_ns, ended_ns;
+    int64_t sent_ns; /* spent on chunks, both ways */
+
+    atomic_int phase; /* enum session_phase; written by the runner */
+    atomic_bool cancelled;
+    struct esp_error error; /* ESP_PENDING until it has ended */
+
+    struct session_candidate *candidates; /* of the newest answer, best first; under the marks lock */
+    uint32_t n_candidates, next_candidate;
+    uint32_t rounds; /* times that candidates were looked for */
+    char *bound_address;
+    char **excluded; /* servers that did not take it or lost it, MOST_EXCLUDED of them */
+    uint32_t n_excluded;
+    uint64_t master, placement;
+    uint32_t capable;
+    bool asked;
+
+    /* The server that has it; `link` and `server` change under the engine's marks lock. */
+    struct link *link;
+    bool settled;
+    char server[CAP_NAME + 1];
+    atomic_int remote; /* enum session_state, the newest that is known */
+    bool heavy;        /* chunks have moved: the server holds much memory for it */
+    bool lost;         /* the server is gone or has forgotten it */
+    struct esp_error remote_error;
+    struct session_timings timings;
+    double forecast_s, forecast_compute_s, forecast_error_s;
+
+    struct session *mark_prev, *mark_next; /* engine->unsettled or link->held */
+
+    /* Waiting for the server, under the link's lock. */
+    struct session *park_prev, *park_next;
+    bool parked;
+    uint64_t parked_after; /* the newest poll at that time: later ones know of it */
+
+    /* Asynchronous sessions: runs session_run() in the pool; then `ended` is called in a pool thread, once,
+     * as the last thing that the engine does with the session. NULL: a blocking session. */
+    struct pool_job job;
+    void (*ended)(struct session *session, void *arg);
+    void *arg;
+};
+
+/* A session for an invocation, which it takes over (also when this fails). `deadline_s` 0: the engine's. */
+enum esp_status session_create(struct engine *engine, struct invocation *invocation,
+                               const struct target *target, double deadline_s, struct session **session,
+                               struct esp_error *error);
+/* Frees what only a running session needs: arguments, candidates. What tells how it went stays. */
+void session_compact(struct session *session, bool keep_candidates);
+void session_destroy(struct session *session);
+
+/* Runs a blocking session to its end, in this thread. Returns session->error.status. */
+enum esp_status session_call(struct session *session);
+
+/* Hands an asynchronous session to the pool. ESP_SYSTEM: no thread can be made; `ended` is not called. */
+enum esp_status session_start(struct session *session, struct esp_error *error);
+
+/* Ends it as soon as possible and stops the computation. Any thread; the session must not be destroyed
+ * meanwhile. */
+void session_cancel(struct session *session);
+
+/* ---- for its other halves, client/link.c, attempt.c and bulk.c ---- */
+
+/* Goes on with it. STEP_WAIT: the server computes; park it at session->link. */
+enum session_step session_advance(struct session *session);
+/* The pool's job for an asynchronous session. */
+void session_run(void *session);
+
+/* Takes what a server said of it. By its runner, or, while it is parked, under the link's lock. */
+void session_absorb(struct session *session, const struct session_report *report);
+
+/* Whether somebody wants it ended. */
+bool session_is_cancelled(struct session *session);
+
+/* The last thing that happens to it: sets error.status (the text is there already), takes its number back. */
+void session_end(struct session *session, enum esp_status status);
+
+/* Milliseconds until its deadline, at least 1; about a month when it has none. */
+int64_t session_left_ms(const struct session *session);
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/start.h"
+
+static enum esp_status create(struct library *library, struct handle *handle, struct invocation *invocation,
+                              double deadline_s, struct session **session, struct esp_error *error)
+{
+    const struct target target = {handle->server, handle->address};
+    if (deadline_s <= 0)
+        deadline_s = atomic_load(&handle->deadline_s);
+    return session_create(library->engine, invocation, &target, deadline_s, session, error);
+}
+
+enum esp_status start_blocking(struct library *library, struct handle *handle, struct invocation *invocation,
+                               double deadline_s, struct session **session, struct esp_error *error)
+{
+    *session = NULL;
+    enum esp_status status = create(library, handle, invocation, deadline_s, session, error);
+    if (status != ESP_OK)
+        return status;
+    status = session_call(*session);
+    if (status != ESP_OK)
+        *error = (*session)->error;
+    return status;
+}
+
+enum esp_status start_asynchronous(struct library *library, struct handle *handle,
+                                   grpc_function_handle_t *given, struct invocation *invocation,
+                                   double deadline_s, grpc_sessionid_t *id, struct esp_error *error)
+{
+    struct session *session;
+    enum esp_status status = create(library, handle, invocation, deadline_s, &session, error);
+    if (status == ESP_OK)
+        status = table_start(library->table, session, given, id, error);
+    return status;
+}

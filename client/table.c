@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/table.h"
+#include "client/outcome.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <utlist.h>
+#define HASH_NONFATAL_OOM 1 /* a library does not end the process */
+#include <uthash.h>
+
+struct ticket {
+    UT_hash_handle hh;
+    grpc_sessionid_t id;
+    uint64_t serial; /* in the order of starting; ids come again */
+    grpc_function_handle_t *handle;
+    uint64_t handle_number;
+    struct table *table;
+    struct session *session;
+    bool ended, reported;
+    unsigned users; /* threads that look at it without the lock, or wait for it */
+    struct ticket *prev, *next;
+};
+
+struct table {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct ticket *tickets; /* by id */
+    struct ticket *running, *ended, *reported;
+    unsigned n_reported;
+    uint64_t last_serial;
+    grpc_sessionid_t failed[TABLE_HISTORY]; /* a ring */
+    unsigned first_failed, n_failed;
+};
+
+/* Goes on from one life of the library to the next: an old id stays invalid. */
+static atomic_uint last_id;
+
+enum esp_status table_create(struct table **result, struct esp_error *error)
+{
+    struct table *table = calloc(1, sizeof *table);
+    if (!table)
+        return error_no_memory(error, "the table of sessions");
+    pthread_mutex_init(&table->lock, NULL);
+    pthread_cond_init(&table->changed, NULL);
+    *result = table;
+    return ESP_OK;
+}
+
+void table_destroy(struct table *table)
+{
+    if (!table)
+        return;
+    struct ticket *ticket, *next;
+    HASH_ITER(hh, table->tickets, ticket, next)
+    {
+        HASH_DEL(table->tickets, ticket);
+        session_destroy(ticket->session);
+        free(ticket);
+    }
+    pthread_cond_destroy(&table->changed);
+    pthread_mutex_destroy(&table->lock);
+    free(table);
+}
+
+/* ---- with the lock held ---- */
+
+static struct ticket *find(struct table *table, grpc_sessionid_t id)
+{
+    struct ticket *ticket;
+    HASH_FIND_INT(table->tickets, &id, ticket);
+    return ticket;
+}
+
+static grpc_sessionid_t draw_id(struct table *table)
+{
+    grpc_sessionid_t id;
+    do
+        id = (grpc_sessionid_t)(atomic_fetch_add(&last_id, 1) % INT_MAX) + 1;
+    while (find(table, id));
+    return id;
+}
+
+/* Forgets the oldest of what was reported, but never what a thread is looking at. */
+static void trim(struct table *table)
+{
+    struct ticket *ticket, *next;
+    DL_FOREACH_SAFE(table->reported, ticket, next)
+    {
+        if (table->n_reported <= TABLE_HISTORY)
+            break;
+        if (ticket->users > 0)
+            continue;
+        DL_DELETE(table->reported, ticket);
+        table->n_reported--;
+        HASH_DEL(table->tickets, ticket);
+        session_destroy(ticket->session);
+        free(ticket);
+    }
+}
+
+static void report(struct table *table, struct ticket *ticket)
+{
+    if (ticket->reported)
+        return;
+    ticket->reported = true;
+    DL_DELETE(table->ended, ticket);
+    session_compact(ticket->session, false);
+    DL_APPEND(table->reported, ticket);
+    table->n_reported++;
+}
+
+static grpc_error_t result(const struct ticket *ticket, struct esp_error *error)
+{
+    const struct esp_error *of = &ticket->session->error;
+    if (of->status == ESP_OK)
+        return GRPC_NO_ERROR;
+    *error = *of;
+    return GRPC_SESSION_FAILED;
+}
+
+/* Waits for one; the ticket stays. */
+static void wait_for(struct table *table, struct ticket *ticket)
+{
+    ticket->users++;
+    while (!ticket->ended)
+        pthread_cond_wait(&table->changed, &table->lock);
+    ticket->users--;
+}
+
+/* The one to be told about: ended and not reported before, else ended. NULL: none has ended. */
+static struct ticket *first_ended(struct table *table, const grpc_sessionid_t *ids, size_t n)
+{
+    struct ticket *known = NULL;
+    for (size_t i = 0; i < n; i++) {
+        struct ticket *ticket = find(table, ids[i]);
+        if (ticket && ticket->ended && !ticket->reported)
+            return ticket;
+        if (ticket && ticket->ended && !known)
+            known = ticket;
+    }
+    return known;
+}
+
+static bool all_valid(struct table *table, const grpc_sessionid_t *ids, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!find(table, ids[i]))
+            return false;
+    return true;
+}
+
+/* ---- starting and ending ---- */
+
+static void note_failed(struct table *table, grpc_sessionid_t id)
+{
+    if (table->n_failed == TABLE_HISTORY) {
+        table->first_failed = (table->first_failed + 1) % TABLE_HISTORY;
+        table->n_failed--;
+    }
+    table->failed[(table->first_failed + table->n_failed++) % TABLE_HISTORY] = id;
+}
+
+/* In a pool thread, the last thing done with the session. */
+static void on_ended(struct session *session, void *arg)
+{
+    struct ticket *ticket = arg;
+    struct table *table = ticket->table;
+    pthread_mutex_lock(&table->lock);
+    session_compact(session, true); /* the arguments are the caller's again */
+    ticket->ended = true;
+    DL_DELETE(table->running, ticket);
+    DL_APPEND(table->ended, ticket);
+    if (session->error.status != ESP_OK)
+        note_failed(table, ticket->id);
+    pthread_cond_broadcast(&table->changed);
+    pthread_mutex_unlock(&table->lock);
+}
+
+static bool insert(struct table *table, struct ticket *ticket)
+{
+    ticket->id = draw_id(table);
+    HASH_ADD_INT(table->tickets, id, ticket);
+    if (!ticket->hh.tbl)
+        return false;
+    ticket->serial = ++table->last_serial;
+    DL_APPEND(table->running, ticket);
+    return true;
+}
+
+enum esp_status table_start(struct table *table, struct session *session, grpc_function_handle_t *handle,
+                            grpc_sessionid_t *id, struct esp_error *error)
+{
+    enum esp_status status = ESP_NO_MEMORY;
+    struct ticket *ticket = calloc(1, sizeof *ticket);
+    if (ticket) {
+        *ticket = (struct ticket){
+            .handle = handle, .handle_number = handle->esp_number, .table = table, .session = session};
+        session->ended = on_ended;
+        session->arg = ticket;
+        pthread_mutex_lock(&table->lock);
+        if (insert(table, ticket)) {
+            /* With the lock held: the session cannot be reported as ended before *id is set. */
+            *id = ticket->id;
+            status = session_start(session, error);
+            if (status != ESP_OK) {
+                DL_DELETE(table->running, ticket);
+                HASH_DEL(table->tickets, ticket);
+            }
+        }
+        pthread_mutex_unlock(&table->lock);
+    }
+    if (status == ESP_NO_MEMORY)
+        error_no_memory(error, "a session");
+    if (status != ESP_OK) {
+        engine_retire(session->engine, session);
+        session_destroy(session);
+        free(ticket);
+        *id = GRPC_SESSIONID_VOID;
+    }
+    return status;
+}
+
+void table_drain(struct table *table)
+{
+    pthread_mutex_lock(&table->lock);
+    while (table->running)
+        pthread_cond_wait(&table->changed, &table->lock);
+    pthread_mutex_unlock(&table->lock);
+}
+
+/* ---- probing ---- */
+
+grpc_error_t table_probe(struct table *table, grpc_sessionid_t id)
+{
+    pthread_mutex_lock(&table->lock);
+    const struct ticket *ticket = find(table, id);
+    grpc_error_t code = !ticket         ? GRPC_INVALID_SESSION_ID
+                        : ticket->ended ? GRPC_NO_ERROR
+                                        : GRPC_NOT_COMPLETED;
+    pthread_mutex_unlock(&table->lock);
+    return code;
+}
+
+grpc_error_t table_probe_or(struct table *table, const grpc_sessionid_t *ids, size_t n, grpc_sessionid_t *id)
+{
+    grpc_error_t code = GRPC_INVALID_SESSION_ID;
+    *id = GRPC_SESSIONID_VOID;
+    pthread_mutex_lock(&table->lock);
+    if (all_valid(table, ids, n)) {
+        const struct ticket *ticket = first_ended(table, ids, n);
+        code = ticket ? GRPC_NO_ERROR : GRPC_NONE_COMPLETED;
+        if (ticket)
+            *id = ticket->id;
+    }
+    pthread_mutex_unlock(&table->lock);
+    return code;
+}
+
+/* ---- waiting ---- */
+
+grpc_error_t table_wait(struct table *table, grpc_sessionid_t id, struct esp_error *error)
+{
+    return table_wait_and(table, &id, 1, error);
+}
+
+grpc_error_t table_wait_and(struct table *table, const grpc_sessionid_t *ids, size_t n,
+                            struct esp_error *error)
+{
+    grpc_error_t code = GRPC_INVALID_SESSION_ID;
+    pthread_mutex_lock(&table->lock);
+    if (all_valid(table, ids, n)) {
+        code = GRPC_NO_ERROR;
+        for (size_t i = 0; i < n; i++)
+            find(table, ids[i])->users++; /* another thread may wait for 4096 others meanwhile */
+        for (size_t i = 0; i < n; i++) {
+            struct esp_error why;
+            struct ticket *ticket = find(table, ids[i]);
+            wait_for(table, ticket);
+            report(table, ticket);
+            if (result(ticket, &why) == GRPC_SESSION_FAILED && code == GRPC_NO_ERROR) {
+                code = GRPC_SESSION_FAILED;
+                *error = why;
+            }
+        }
+        for (size_t i = 0; i < n; i++)
+            find(table, ids[i])->users--;
+        trim(table);
+    }
+    pthread_mutex_unlock(&table->lock);
+    return code;
+}
+
+grpc_error_t table_wait_or(struct table *table, const grpc_sessionid_t *ids, size_t n, grpc_sessionid_t *id,
+                           struct esp_error *error)
+{
+    grpc_error_t code = n > 0 ? GRPC_INVALID_SESSION_ID : GRPC_NONE_COMPLETED;
+    struct ticket *ticket;
+    *id = GRPC_SESSIONID_VOID;
+    pthread_mutex_lock(&table->lock);
+    if (n > 0 && all_valid(table, ids, n)) {
+        while (!(ticket = first_ended(table, ids, n)) && all_valid(table, ids, n))
+            pthread_cond_wait(&table->changed, &table->lock);
+        if (ticket) {
+            *id = ticket->id;
+            code = result(ticket, error);
+            report(table, ticket);
+            trim(table);
+        }
+    }
+    pthread_mutex_unlock(&table->lock);
+    return code;
+}
+
+grpc_error_t table_wait_all(struct table *table, struct esp_error *error)
+{
+    grpc_error_t code = GRPC_NO_ERROR;
+    pthread_mutex_lock(&table->lock);
+    uint64_t last = table->last_serial; /* not for what other threads start meanwhile */
+    while (table->running && table->running->serial <= last)
+        pthread_cond_wait(&table->changed, &table->lock);
+    struct ticket *ticket, *next;
+    DL_FOREACH_SAFE(table->ended, ticket, next)
+    {
+        if (ticket->serial > last)
+            continue;
+        if (code == GRPC_NO_ERROR)
+            code = result(ticket, error);
+        report(table, ticket);
+    }
+    trim(table);
+    pthread_mutex_unlock(&table->lock);
+    return code;
+}
+
+grpc_error_t table_wait_any(struct table *table, grpc_sessionid_t *id, struct esp_error *error)
+{
+    grpc_error_t code = GRPC_NONE_COMPLETED;
+    *id = GRPC_SESSIONID_VOID;
+    pthread_mutex_lock(&table->lock);
+    while (!table->ended && table->running)
+        pthread_cond_wait(&table->changed, &table->lock);
+    struct ticket *ticket = table->ended;
+    if (ticket) {
+        *id = ticket->id;
+        code = result(ticket, error);
+        report(table, ticket);
+        trim(table);
+    }
+    pthread_mutex_unlock(&table->lock);
+    return code;
+}
+
+/* ---- cancelling ---- */
+
+/* With the lock held, which is free while the server is told. */
+static void cancel_ticket(struct table *table, struct ticket *ticket)
+{
+    ticket->users++;
+    pthread_mutex_unlock(&table->lock);
+    session_cancel(ticket->session);
+    pthread_mutex_lock(&table->lock);
+    ticket->users--;
+}
+
+grpc_error_t table_cancel(struct table *table, grpc_sessionid_t id)
+{
+    pthread_mutex_lock(&table->lock);
+    struct ticket *ticket = find(table, id);
+    if (ticket && !ticket->ended)
+        cancel_ticket(table, ticket);
+    pthread_mutex_unlock(&table->lock);
+    return ticket ? GRPC_NO_ERROR : GRPC_INVALID_SESSION_ID;
+}
+
+void table_cancel_all(struct table *table)
+{
+    pthread_mutex_lock(&table->lock);
+    uint64_t last = table->last_serial, done = 0;
+    for (;;) {
+        struct ticket *ticket;
+        DL_FOREACH(table->running, ticket)
+        {
+            if (ticket->serial > done)
+                break;
+        }
+        if (!ticket || ticket->serial > last)
+            break;
+        done = ticket->serial;
+        cancel_ticket(table, ticket);
+    }
+    pthread_mutex_unlock(&table->lock);
+}
+
+/* ---- telling ---- */
+
+grpc_error_t table_get_error(struct table *table, grpc_sessionid_t id, struct esp_error *error)
+{
+    grpc_error_t code = GRPC_INVALID_SESSION_ID;
+    pthread_mutex_lock(&table->lock);
+    const struct ticket *ticket = find(table, id);
+    if (ticket && !ticket->ended) {
+        code = GRPC_NOT_COMPLETED;
+    } else if (ticket) {
+        code = outcome_code(ticket->session->error.status);
+        if (code != GRPC_NO_ERROR)
+            *error = ticket->session->error;
+    }
+    pthread_mutex_unlock(&table->lock);
+    return code;
+}
+
+grpc_sessionid_t table_next_failed(struct table *table)
+{
+    grpc_sessionid_t id = GRPC_SESSIONID_VOID;
+    pthread_mutex_lock(&table->lock);
+    if (table->n_failed > 0) {
+        id = table->failed[table->first_failed];
+        table->first_failed = (table->first_failed + 1) % TABLE_HISTORY;
+        table->n_failed--;
+    }
+    pthread_mutex_unlock(&table->lock);
+    return id;
+}
+
+grpc_error_t table_get_handle(struct table *table, grpc_sessionid_t id, grpc_function_handle_t **handle,
+                              uint64_t *number)
+{
+    pthread_mutex_lock(&table->lock);
+    const struct ticket *ticket = find(table, id);
+    if (ticket) {
+        *handle = ticket->handle;
+        *number = ticket->handle_number;
+    }
+    pthread_mutex_unlock(&table->lock);
+    return ticket ? GRPC_NO_ERROR : GRPC_INVALID_SESSION_ID;
+}
+
+bool table_look(struct table *table, grpc_sessionid_t id, void (*look)(struct session *session, void *arg),
+                void *arg)
+{
+    pthread_mutex_lock(&table->lock);
+    const struct ticket *ticket = find(table, id);
+    if (ticket)
+        look(ticket->session, arg);
+    pthread_mutex_unlock(&table->lock);
+    return ticket != NULL;
+}
