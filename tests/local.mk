@@ -122,3 +122,9 @@ tests_inproc_conformance_orb_SOURCES = $(tests_inproc_conformance_SOURCES) tests
 nodist_EXTRA_tests_inproc_conformance_orb_SOURCES = dummy.cc
 tests_inproc_conformance_orb_LDADD = orb/liborb.la $(UNIT_LIBS)
 endif
+# The client library over a fake hierarchy.
+check_LTLIBRARIES += tests/unit/libgrpcfixture.la
+tests_unit_libgrpcfixture_la_SOURCES = tests/unit/fake.c tests/unit/fake.h tests/unit/grpc_fixture.c tests/unit/grpc_fixture.h
+tests_unit_libgrpcfixture_la_LIBADD = client/libclient.la $(UNIT_LIBS)
+unit_tests += tests/unit/test_grpc
+tests_unit_test_grpc_LDADD = tests/unit/libgrpcfixture.la

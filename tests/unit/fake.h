@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A hierarchy in a few hundred lines, for tests of the client: a transport whose other ends are a redirector,
+ * two master agents and a few servers, in this process and in real time, with faults on order. Any thread may
+ * call it, as with the real transport.
+ *
+ * Addresses: "red:1"; "ma1:1", "ma2:1"; "s1:1", "s2:1", "s3:1" (servers s1, s2, s3, offered in this order).
+ */
+#ifndef TESTS_FAKE_H
+#define TESTS_FAKE_H
+
+#include "core/transport.h"
+
+/* All of them can be solved by every server. */
+extern const char fake_problems[];
+
+/* What an address does; all zero: it works. */
+struct fake_faults {
+    bool dead;              /* ESP_UNREACHABLE */
+    bool refuse;            /* calls and submits: ESP_REFUSED */
+    bool restarted;         /* calls with an incarnation: ESP_STALE */
+    bool never_supersede;   /* a newer poll does not end an older one */
+    unsigned lose_replies;  /* so many calls are executed, but answered with ESP_MAYBE */
+    unsigned lose_requests; /* so many calls are not executed, and answered with ESP_MAYBE */
+    unsigned lose_chunks;   /* so many chunks end in ESP_MAYBE */
+    unsigned wait_first;    /* so many sessions wait for memory before they can receive */
+    bool dies_in_call;      /* the next call is answered with ESP_MAYBE, then it is dead */
+    bool silent;            /* takes calls, never reports an end */
+};
+
+struct fake_counters {
+    unsigned locates, submits, describes, calls, executions, awaits, polls_at_once, acknowledgements, cancels;
+    unsigned puts, gets, sessions; /* sessions: that the servers hold now */
+    unsigned threads;              /* most threads in the transport at a time */
+};
+
+struct transport *fake_create(void);
+void fake_destroy(struct transport *transport);
+void fake_set(struct transport *transport, const char *address, const struct fake_faults *faults);
+struct fake_counters fake_counters(struct transport *transport);
+/* Forgets all sessions of that server, as after a restart. */
+void fake_forget(struct transport *transport, const char *address);
+/* Results above so many bytes are to be fetched in chunks. */
+void fake_set_inline(struct transport *transport, uint64_t bytes);
+
+#endif
