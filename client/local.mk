@@ -29,3 +29,15 @@ client_libclient_la_SOURCES = client/attempt.c client/attempt.h client/bulk.c cl
 	client/route.c client/route.h client/session.c client/session.h client/start.c client/start.h \
 	client/table.c client/table.h
 client_libclient_la_LIBADD = services/libservices.la core/libcore.la util/libutil.la
+
+# The command is linked against the library's parts, not the shared library: it starts faster.
+bin_PROGRAMS += client/espalier
+client_espalier_SOURCES = client/command/main.c
+client_espalier_LDADD = client/command/libcommand.la client/libclient.la
+if WITH_OMNIORB
+client_espalier_SOURCES += client/entry.c
+client_espalier_LDADD += orb/liborb.la
+nodist_EXTRA_client_espalier_SOURCES = dummy.cc
+else
+client_espalier_SOURCES += client/entry_none.c
+endif

@@ -3,9 +3,9 @@
 
 #include "core/matrix_text.h"
 
-#include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -195,36 +195,47 @@ static size_t mantissa_length(struct span span)
     return digits && points <= 1 ? i : 0;
 }
 
+/* The C locale, which glibc neither allocates nor frees: threads that come here first at the same time store
+ * the same. */
+static locale_t c_locale(void)
+{
+    static _Atomic(locale_t) known;
+    locale_t locale = atomic_load_explicit(&known, memory_order_relaxed);
+    if (!locale) {
+        locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+        atomic_store_explicit(&known, locale, memory_order_relaxed);
+    }
+    return locale;
+}
+
+/* The exponent as an integer, cut far beyond what any double needs. */
+static bool span_exponent(struct span tail, int *exponent)
+{
+    int64_t value;
+    if (tail.length < 2 || !memchr("eEdDqQ", tail.text[0], 6) ||
+        !span_integer((struct span){tail.text + 1, tail.length - 1}, &value))
+        return false;
+    *exponent = value > 100000 ? 100000 : value < -100000 ? -100000 : (int)value;
+    return true;
+}
+
 enum number_verdict span_real(struct span span, int shift, double *value)
 {
+    char text[MATRIX_MAX_NUMBER + 16];
+    int exponent = 0;
     if (special_real(span, value))
         return NUMBER_GOOD;
     size_t length = mantissa_length(span);
     if (!length || length > MATRIX_MAX_NUMBER)
         return NUMBER_MALFORMED;
-
-    int64_t exponent = 0;
-    struct span tail = {span.text + length, span.length - length};
-    if (tail.length) {
-        if (!memchr("eEdDqQ", tail.text[0], 6))
-            return NUMBER_MALFORMED;
-        tail.text++;
-        tail.length--;
-        if (!span_integer(tail, &exponent))
-            return NUMBER_MALFORMED;
-    }
-    /* Far beyond what any double needs, and short enough for the text below. */
-    if (exponent > 100000)
-        exponent = 100000;
-    if (exponent < -100000)
-        exponent = -100000;
-
-    char text[MATRIX_MAX_NUMBER + 16];
+    if (length < span.length &&
+        !span_exponent((struct span){span.text + length, span.length - length}, &exponent))
+        return NUMBER_MALFORMED;
     memcpy(text, span.text, length);
-    snprintf(text + length, sizeof text - length, "e%d", (int)exponent + shift);
-    errno = 0;
-    *value =
-        strtod_l(text, NULL, newlocale(LC_ALL_MASK, "C", (locale_t)0)); /* glibc's own C: not allocated */
+    text[length] = 0;
+    if (exponent + shift != 0)
+        snprintf(text + length, sizeof text - length, "e%d", exponent + shift);
+    *value = strtod_l(text, NULL, c_locale());
     return isinf(*value) ? NUMBER_TOO_LARGE : NUMBER_GOOD;
 }
 

@@ -128,3 +128,7 @@ tests_unit_libgrpcfixture_la_SOURCES = tests/unit/fake.c tests/unit/fake.h tests
 tests_unit_libgrpcfixture_la_LIBADD = client/libclient.la $(UNIT_LIBS)
 unit_tests += tests/unit/test_grpc
 tests_unit_test_grpc_LDADD = tests/unit/libgrpcfixture.la
+unit_tests += tests/unit/test_command_values
+tests_unit_test_command_values_LDADD = client/command/libcommand.la client/libclient.la $(UNIT_LIBS) $(JANSSON_LIBS) -lm
+tests_unit_test_command_values_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+shell_tests += tests/e2e/t0100-command-offline.t

@@ -28,7 +28,7 @@ struct command_option {
     const char *text;
 };
 
-struct invocation;
+struct command_line;
 
 struct verb {
     const char *name;     /* "solve", "config check" */
@@ -38,7 +38,7 @@ struct verb {
     const struct command_option *const
         *options;    /* groups, each ending with a row without a name; NULL ends */
     int least, most; /* operands; most < 0: any number */
-    enum exit_code (*run)(const struct invocation *invocation);
+    enum exit_code (*run)(const struct command_line *command);
 };
 
 /* Ends with a row without a name. */
@@ -50,7 +50,7 @@ extern const struct command_option common_options[];
 extern const struct command_option platform_options[];
 
 /* One run of a verb, as the command line says it. */
-struct invocation {
+struct command_line {
     const struct verb *verb;
     bool json;
     char **operands;
@@ -63,7 +63,7 @@ struct invocation {
 };
 
 /* The value of the option given last, or NULL. */
-const char *invocation_option(const struct invocation *invocation, const char *name);
+const char *command_option_value(const struct command_line *command, const char *name);
 
 /* Runs the whole command. */
 enum exit_code command_run(int argc, char **argv);
@@ -73,9 +73,9 @@ enum exit_code command_exit_code(enum esp_status status);
 
 /* "espalier solve: text" on standard error and, with --json, {"error": ...} on standard output.
  * Returns the exit code of the status. */
-enum exit_code command_fail(const struct invocation *invocation, const struct esp_error *error);
+enum exit_code command_fail(const struct command_line *command, const struct esp_error *error);
 /* The same for a command line that is wrong, with a pointer to --help. */
-enum exit_code command_usage(const struct invocation *invocation, const char *format, ...)
+enum exit_code command_usage(const struct command_line *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Prints the value as JSON, and lets go of it. EXIT_FAILED when standard output takes it not. */
@@ -85,17 +85,17 @@ enum exit_code command_json(json_t *value);
 enum exit_code command_flush(void);
 
 /* A line of progress, for people only. */
-void command_progress(const struct invocation *invocation, const char *format, ...)
+void command_progress(const struct command_line *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* The verbs. */
-enum exit_code verb_up(const struct invocation *invocation);
-enum exit_code verb_down(const struct invocation *invocation);
-enum exit_code verb_problems(const struct invocation *invocation);
-enum exit_code verb_call(const struct invocation *invocation);
-enum exit_code verb_solve(const struct invocation *invocation);
-enum exit_code verb_tree(const struct invocation *invocation);
-enum exit_code verb_config_check(const struct invocation *invocation);
-enum exit_code verb_matrix_info(const struct invocation *invocation);
+enum exit_code verb_up(const struct command_line *command);
+enum exit_code verb_down(const struct command_line *command);
+enum exit_code verb_problems(const struct command_line *command);
+enum exit_code verb_call(const struct command_line *command);
+enum exit_code verb_solve(const struct command_line *command);
+enum exit_code verb_tree(const struct command_line *command);
+enum exit_code verb_config_check(const struct command_line *command);
+enum exit_code verb_matrix_info(const struct command_line *command);
 
 #endif

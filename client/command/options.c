@@ -174,29 +174,28 @@ static const struct command_option *option_found(const struct command_option *co
     return NULL;
 }
 
-static enum exit_code unknown_option(const struct invocation *invocation, const char *word, int letter,
+static enum exit_code unknown_option(const struct command_line *command, const char *word, int letter,
                                      const struct command_option *const *options, unsigned n)
 {
     if (letter > 0 && letter < 256)
-        return command_usage(invocation, "there is no option '-%c'", letter);
+        return command_usage(command, "there is no option '-%c'", letter);
     const char *names[MAX_OPTIONS];
     char given[64];
     for (unsigned i = 0; i < n; i++)
         names[i] = options[i]->name;
     snprintf(given, sizeof given, "%.*s", (int)strcspn(word + 2, "="), word + 2);
     const char *closest = names_closest(given, names, n);
-    return closest
-               ? command_usage(invocation, "there is no option '--%s': did you mean '--%s'?", given, closest)
-               : command_usage(invocation, "there is no option '--%s'", given);
+    return closest ? command_usage(command, "there is no option '--%s': did you mean '--%s'?", given, closest)
+                   : command_usage(command, "there is no option '--%s'", given);
 }
 
 /* Reads the words behind the verb. False, with the exit code, when the command ends here. */
-static bool parse_words(struct invocation *invocation, int argc, char **argv, enum exit_code *code)
+static bool parse_words(struct command_line *command, int argc, char **argv, enum exit_code *code)
 {
     const struct command_option *options[MAX_OPTIONS];
     struct option longs[MAX_OPTIONS + 1];
     char shorts[2 * MAX_OPTIONS + 2];
-    unsigned n = collect(invocation->verb, options);
+    unsigned n = collect(command->verb, options);
     fill_getopt(options, n, longs, shorts);
     opterr = 0;
     optind = 0;
@@ -205,40 +204,39 @@ static bool parse_words(struct invocation *invocation, int argc, char **argv, en
         const struct command_option *option = option_found(options, n, found);
         if (!option) {
             const char *word = argv[optind - 1];
-            *code = found == ':' ? command_usage(invocation, "option '%s' needs a value", word)
-                                 : unknown_option(invocation, word, optopt, options, n);
+            *code = found == ':' ? command_usage(command, "option '%s' needs a value", word)
+                                 : unknown_option(command, word, optopt, options, n);
             return false;
         }
         if (strcmp(option->name, "help") == 0) {
-            print_verb_help(invocation->verb);
+            print_verb_help(command->verb);
             *code = command_flush();
             return false;
         }
         if (strcmp(option->name, "json") == 0)
-            invocation->json = true;
-        invocation->options[invocation->n_options++] =
-            (struct option_value){option->name, optarg ? optarg : ""};
+            command->json = true;
+        command->options[command->n_options++] = (struct option_value){option->name, optarg ? optarg : ""};
     }
-    invocation->operands = argv + optind;
-    invocation->n_operands = argc - optind;
-    const struct verb *verb = invocation->verb;
-    if (invocation->n_operands < verb->least)
-        *code = command_usage(invocation, "expected %s, found %d argument%s", verb->operands,
-                              invocation->n_operands, invocation->n_operands == 1 ? "" : "s");
-    else if (verb->most >= 0 && invocation->n_operands > verb->most)
-        *code = command_usage(invocation, "expected %s, found '%s' too",
-                              *verb->operands ? verb->operands : "no arguments",
-                              invocation->operands[verb->most]);
+    command->operands = argv + optind;
+    command->n_operands = argc - optind;
+    const struct verb *verb = command->verb;
+    if (command->n_operands < verb->least)
+        *code = command_usage(command, "expected %s, found %d argument%s", verb->operands,
+                              command->n_operands, command->n_operands == 1 ? "" : "s");
+    else if (verb->most >= 0 && command->n_operands > verb->most)
+        *code =
+            command_usage(command, "expected %s, found '%s' too",
+                          *verb->operands ? verb->operands : "no arguments", command->operands[verb->most]);
     else
         return true;
     return false;
 }
 
-const char *invocation_option(const struct invocation *invocation, const char *name)
+const char *command_option_value(const struct command_line *command, const char *name)
 {
-    for (int i = invocation->n_options; i-- > 0;)
-        if (strcmp(invocation->options[i].name, name) == 0)
-            return invocation->options[i].value;
+    for (int i = command->n_options; i-- > 0;)
+        if (strcmp(command->options[i].name, name) == 0)
+            return command->options[i].value;
     return NULL;
 }
 
@@ -257,17 +255,17 @@ enum exit_code command_run(int argc, char **argv)
         return command_flush();
     }
     int words = 0;
-    struct invocation invocation = {.verb = find_verb(argc, argv, &words)};
-    if (!invocation.verb)
+    struct command_line command = {.verb = find_verb(argc, argv, &words)};
+    if (!command.verb)
         return unknown_verb(argc, argv);
-    invocation.options = calloc((size_t)argc + 1, sizeof *invocation.options);
-    if (!invocation.options) {
+    command.options = calloc((size_t)argc + 1, sizeof *command.options);
+    if (!command.options) {
         fputs("espalier: out of memory\n", stderr);
         return EXIT_FAILED;
     }
     enum exit_code code;
-    if (parse_words(&invocation, argc - words, argv + words, &code))
-        code = invocation.verb->run(&invocation);
-    free(invocation.options);
+    if (parse_words(&command, argc - words, argv + words, &code))
+        code = command.verb->run(&command);
+    free(command.options);
     return code;
 }

@@ -38,24 +38,24 @@ static void fail_json(const char *status, const char *text)
     command_json(json_pack("{s:{s:s,s:s}}", "error", "status", status, "text", text));
 }
 
-enum exit_code command_fail(const struct invocation *invocation, const struct esp_error *error)
+enum exit_code command_fail(const struct command_line *command, const struct esp_error *error)
 {
-    fprintf(stderr, "espalier %s: %s\n", invocation->verb->name, error->text);
-    if (invocation->json)
+    fprintf(stderr, "espalier %s: %s\n", command->verb->name, error->text);
+    if (command->json)
         fail_json(esp_status_string(error->status), error->text);
     return command_exit_code(error->status);
 }
 
-enum exit_code command_usage(const struct invocation *invocation, const char *format, ...)
+enum exit_code command_usage(const struct command_line *command, const char *format, ...)
 {
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "espalier %s: %s\nTry 'espalier %s --help'.\n", invocation->verb->name, text,
-            invocation->verb->name);
-    if (invocation->json)
+    fprintf(stderr, "espalier %s: %s\nTry 'espalier %s --help'.\n", command->verb->name, text,
+            command->verb->name);
+    if (command->json)
         fail_json("usage", text);
     return EXIT_USAGE;
 }
@@ -80,9 +80,9 @@ enum exit_code command_flush(void)
     return EXIT_FAILED;
 }
 
-void command_progress(const struct invocation *invocation, const char *format, ...)
+void command_progress(const struct command_line *command, const char *format, ...)
 {
-    if (invocation->json)
+    if (command->json)
         return;
     va_list arguments;
     va_start(arguments, format);

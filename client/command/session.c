@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 /* Where the client file is, as far as the command itself decides: NULL leaves it to the library. */
-static enum esp_status choose_config(const struct invocation *invocation, char *path, size_t size,
+static enum esp_status choose_config(const struct command_line *command, char *path, size_t size,
                                      const char **config, struct esp_error *error)
 {
-    const char *platform = invocation_option(invocation, "platform");
-    *config = invocation_option(invocation, "config");
+    const char *platform = command_option_value(command, "platform");
+    *config = command_option_value(command, "config");
     if (*config && platform)
         return error_set(error, ESP_INVALID, "--config and --platform say both where the platform is");
     if (*config || (!platform && getenv("ESPALIER_CONFIG")))
@@ -48,40 +48,40 @@ static bool nothing_names_a_platform(const struct esp_options *options)
     return access(path, F_OK) != 0;
 }
 
-enum exit_code session_open(const struct invocation *invocation)
+enum exit_code session_open(const struct command_line *command)
 {
     struct esp_error error = {0};
     char path[PATH_MAX];
-    struct esp_options options = {.redirector = invocation_option(invocation, "redirector"),
-                                  .agent = invocation_option(invocation, "agent")};
+    struct esp_options options = {.redirector = command_option_value(command, "redirector"),
+                                  .agent = command_option_value(command, "agent")};
     if (options.redirector && options.agent)
-        return command_usage(invocation, "--redirector and --agent say both where the platform is");
+        return command_usage(command, "--redirector and --agent say both where the platform is");
     if (options.redirector || options.agent)
-        options.config = invocation_option(invocation, "config");
-    else if (choose_config(invocation, path, sizeof path, &options.config, &error) != ESP_OK)
-        return command_fail(invocation, &error);
+        options.config = command_option_value(command, "config");
+    else if (choose_config(command, path, sizeof path, &options.config, &error) != ESP_OK)
+        return command_fail(command, &error);
     if (nothing_names_a_platform(&options)) {
         error_set(&error, ESP_UNREACHABLE,
                   "no platform is known: start one here with 'espalier up', or name one with --redirector, "
                   "--config or $ESPALIER_CONFIG");
-        return command_fail(invocation, &error);
+        return command_fail(command, &error);
     }
     if (esp_initialize(&options) == ESP_OK)
         return EXIT_DONE;
     error = *esp_last_error();
-    return command_fail(invocation, &error);
+    return command_fail(command, &error);
 }
 
-enum exit_code session_fail(const struct invocation *invocation)
+enum exit_code session_fail(const struct command_line *command)
 {
     struct esp_error error = *esp_last_error();
-    enum exit_code code = command_fail(invocation, &error);
+    enum exit_code code = command_fail(command, &error);
     return error.status == ESP_NOT_FOUND ? EXIT_UNREACHABLE : code;
 }
 
-enum esp_status session_timeout(const struct invocation *invocation, double *seconds, struct esp_error *error)
+enum esp_status session_timeout(const struct command_line *command, double *seconds, struct esp_error *error)
 {
-    const char *text = invocation_option(invocation, "timeout");
+    const char *text = command_option_value(command, "timeout");
     int64_t ns = 0;
     *seconds = 0;
     if (!text)
@@ -92,13 +92,13 @@ enum esp_status session_timeout(const struct invocation *invocation, double *sec
     return ESP_OK;
 }
 
-enum exit_code session_handle(const struct invocation *invocation, const char *problem,
+enum exit_code session_handle(const struct command_line *command, const char *problem,
                               grpc_function_handle_t *handle)
 {
-    const char *server = invocation_option(invocation, "server");
+    const char *server = command_option_value(command, "server");
     grpc_error_t code = server ? grpc_function_handle_init(handle, (char *)server, (char *)problem)
                                : grpc_function_handle_default(handle, (char *)problem);
-    return code == GRPC_NO_ERROR ? EXIT_DONE : session_fail(invocation);
+    return code == GRPC_NO_ERROR ? EXIT_DONE : session_fail(command);
 }
 
 static const char *candidate_note(const struct esp_session_info *info, const struct esp_candidate *candidate)

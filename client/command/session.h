@@ -10,18 +10,17 @@
 /* Opens the client library for the platform that the options, $ESPALIER_CONFIG, a platform that
  * 'espalier up' runs here, or the user's or system's client.conf name, in this order. EXIT_DONE, or
  * the message has been printed. grpc_finalize() ends it. */
-enum exit_code session_open(const struct invocation *invocation);
+enum exit_code session_open(const struct command_line *command);
 
 /* The library's last error, and how the command ends with it: what is not found on a platform is not an
  * input file. */
-enum exit_code session_fail(const struct invocation *invocation);
+enum exit_code session_fail(const struct command_line *command);
 
 /* --timeout in seconds, 0 when it is not given. */
-enum esp_status session_timeout(const struct invocation *invocation, double *seconds,
-                                struct esp_error *error);
+enum esp_status session_timeout(const struct command_line *command, double *seconds, struct esp_error *error);
 
 /* A handle for the problem, bound when --server is given. */
-enum exit_code session_handle(const struct invocation *invocation, const char *problem,
+enum exit_code session_handle(const struct command_line *command, const char *problem,
                               grpc_function_handle_t *handle);
 
 /* The candidates with their forecasts, who took the session, and where its time went. */

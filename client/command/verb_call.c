@@ -12,10 +12,10 @@
 #include <string.h>
 
 /* Errors of the arguments come with what the problem wants. */
-static enum exit_code fail_with_signature(const struct invocation *invocation,
+static enum exit_code fail_with_signature(const struct command_line *command,
                                           const struct esp_problem *problem, const struct esp_error *error)
 {
-    enum exit_code code = command_fail(invocation, error);
+    enum exit_code code = command_fail(command, error);
     if (error->status == ESP_INVALID) {
         fputs("The problem is ", stderr);
         signature_print(problem, stderr);
@@ -23,74 +23,74 @@ static enum exit_code fail_with_signature(const struct invocation *invocation,
     return code;
 }
 
-static enum esp_status read_arguments(const struct invocation *invocation, struct values *values,
+static enum esp_status read_arguments(const struct command_line *command, struct values *values,
                                       struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
-    for (int i = 1; i < invocation->n_operands && status == ESP_OK; i++)
-        status = values_assign(values, invocation->operands[i], error);
-    for (int i = 0; i < invocation->n_options && status == ESP_OK; i++)
-        if (strcmp(invocation->options[i].name, "output") == 0)
-            status = values_save_to(values, invocation->options[i].value, error);
+    for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
+        status = values_assign(values, command->operands[i], error);
+    for (int i = 0; i < command->n_options && status == ESP_OK; i++)
+        if (strcmp(command->options[i].name, "output") == 0)
+            status = values_save_to(values, command->options[i].value, error);
     return status == ESP_OK ? values_prepare(values, error) : status;
 }
 
-static enum exit_code show(const struct invocation *invocation, const struct values *values,
+static enum exit_code show(const struct command_line *command, const struct values *values,
                            const struct esp_session_info *info)
 {
     struct esp_error error = {0};
     if (values_write(values, &error) != ESP_OK)
-        return command_fail(invocation, &error);
-    if (invocation->json)
+        return command_fail(command, &error);
+    if (command->json)
         return command_json(json_pack("{s:o, s:o}", "outputs", values_json(values), "session",
                                       info ? session_json(info) : json_null()));
-    if (info && invocation_option(invocation, "verbose"))
+    if (info && command_option_value(command, "verbose"))
         session_print(info);
     values_print(values);
     return command_flush();
 }
 
-static enum exit_code call(const struct invocation *invocation, const struct esp_problem *problem,
+static enum exit_code call(const struct command_line *command, const struct esp_problem *problem,
                            struct values *values)
 {
     struct esp_error error = {0};
     struct esp_call_options options = {0};
     grpc_function_handle_t handle;
-    if (session_timeout(invocation, &options.deadline_s, &error) != ESP_OK)
-        return command_fail(invocation, &error);
-    if (read_arguments(invocation, values, &error) != ESP_OK)
-        return fail_with_signature(invocation, problem, &error);
-    enum exit_code code = session_handle(invocation, problem->name, &handle);
+    if (session_timeout(command, &options.deadline_s, &error) != ESP_OK)
+        return command_fail(command, &error);
+    if (read_arguments(command, values, &error) != ESP_OK)
+        return fail_with_signature(command, problem, &error);
+    enum exit_code code = session_handle(command, problem->name, &handle);
     if (code != EXIT_DONE)
         return code;
     struct esp_session_info *info = NULL;
-    bool wants_info = invocation->json || invocation_option(invocation, "verbose");
+    bool wants_info = command->json || command_option_value(command, "verbose");
     if (esp_call(&handle, values->arguments, problem->n_arguments, &options, wants_info ? &info : NULL) !=
         ESP_OK) {
         error = *esp_last_error();
-        code = fail_with_signature(invocation, problem, &error);
+        code = fail_with_signature(command, problem, &error);
     } else {
-        code = show(invocation, values, info);
+        code = show(command, values, info);
     }
     esp_session_info_free(info);
     grpc_function_handle_destruct(&handle);
     return code;
 }
 
-enum exit_code verb_call(const struct invocation *invocation)
+enum exit_code verb_call(const struct command_line *command)
 {
-    enum exit_code code = session_open(invocation);
+    enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
     struct esp_problem *problem = NULL;
     struct values values = {0};
     struct esp_error error = {0};
-    if (esp_problem_describe(invocation->operands[0], &problem) != ESP_OK)
-        code = session_fail(invocation);
+    if (esp_problem_describe(command->operands[0], &problem) != ESP_OK)
+        code = session_fail(command);
     else if (values_init(&values, problem, &error) != ESP_OK)
-        code = command_fail(invocation, &error);
+        code = command_fail(command, &error);
     else
-        code = call(invocation, problem, &values);
+        code = call(command, problem, &values);
     values_clear(&values);
     esp_problem_free(problem);
     grpc_finalize();

@@ -24,23 +24,23 @@ static enum esp_status kind_asked(const char *word, enum settings_kind *kind, st
     return error_set(error, ESP_INVALID, "--kind: expected one of %s, found '%s'", known, word);
 }
 
-static enum esp_status check(const struct invocation *invocation, const char *path, enum settings_kind *kind,
+static enum esp_status check(const struct command_line *command, const char *path, enum settings_kind *kind,
                              struct esp_error *error)
 {
-    const char *asked = invocation_option(invocation, "kind");
+    const char *asked = command_option_value(command, "kind");
     enum esp_status status = asked ? kind_asked(asked, kind, error) : settings_guess_kind(path, kind, error);
     return status == ESP_OK ? settings_check(*kind, path, error) : status;
 }
 
-enum exit_code verb_config_check(const struct invocation *invocation)
+enum exit_code verb_config_check(const struct command_line *command)
 {
     enum exit_code worst = EXIT_DONE;
-    json_t *list = invocation->json ? json_array() : NULL;
-    for (int i = 0; i < invocation->n_operands; i++) {
-        const char *path = invocation->operands[i];
+    json_t *list = command->json ? json_array() : NULL;
+    for (int i = 0; i < command->n_operands; i++) {
+        const char *path = command->operands[i];
         enum settings_kind kind = SETTINGS_CLIENT;
         struct esp_error error = {0};
-        enum esp_status status = check(invocation, path, &kind, &error);
+        enum esp_status status = check(command, path, &kind, &error);
         /* The answer to "is this file good" is what was asked for: one code for every way to be bad. */
         enum exit_code code = status == ESP_OK ? EXIT_DONE : status == ESP_INVALID ? EXIT_USAGE : EXIT_INPUT;
         worst = code > worst ? code : worst;

@@ -20,31 +20,31 @@ static size_t count_daemons(const struct platform_record *records, size_t n)
     return daemons;
 }
 
-enum exit_code verb_down(const struct invocation *invocation)
+enum exit_code verb_down(const struct command_line *command)
 {
     struct esp_error error = {0};
     struct platform_state state;
     struct platform_record *records = NULL;
     size_t n;
-    const char *name = invocation->n_operands ? invocation->operands[0] : PLATFORM_DEFAULT_NAME;
+    const char *name = command->n_operands ? command->operands[0] : PLATFORM_DEFAULT_NAME;
     enum esp_status status = platform_state_acquire(name, false, &state, &error);
     if (status == ESP_NOT_FOUND) { /* not an input file: there is nothing to stop */
-        command_fail(invocation, &error);
+        command_fail(command, &error);
         return EXIT_FAILED;
     }
     if (status != ESP_OK)
-        return command_fail(invocation, &error);
+        return command_fail(command, &error);
     if (platform_record_list(&state, &records, &n, &error) != ESP_OK) {
         platform_state_release(&state);
-        return command_fail(invocation, &error);
+        return command_fail(command, &error);
     }
     size_t daemons = count_daemons(records, n);
     unsigned killed = platform_stop(&state, records, n, PATIENCE_MS);
     free(records);
-    if (!invocation_option(invocation, "keep"))
+    if (!command_option_value(command, "keep"))
         platform_state_remove(&state);
     platform_state_release(&state);
-    if (invocation->json)
+    if (command->json)
         return command_json(json_pack("{s:s, s:I, s:I}", "platform", state.name, "stopped",
                                       (json_int_t)daemons, "killed", (json_int_t)killed));
     printf("Platform '%s' is down: %zu daemons stopped", state.name, daemons);

@@ -66,17 +66,17 @@ static void print(const char *path, const struct matrix_file *file, const struct
                file->rhs.cols == 1 ? "" : "s");
 }
 
-enum exit_code verb_matrix_info(const struct invocation *invocation)
+enum exit_code verb_matrix_info(const struct command_line *command)
 {
     struct esp_error error = {0};
     struct matrix_file file;
-    const char *path = invocation->operands[0];
+    const char *path = command->operands[0];
     if (matrix_load(path, 0, &file, &error) != ESP_OK)
-        return command_fail(invocation, &error);
+        return command_fail(command, &error);
     struct findings findings;
     examine(&file.matrix, &findings);
     enum exit_code code;
-    if (invocation->json) {
+    if (command->json) {
         code = command_json(as_json(path, &file, &findings));
     } else {
         print(path, &file, &findings);

@@ -10,19 +10,19 @@
 
 #include <string.h>
 
-static enum exit_code list_problems(const struct invocation *invocation)
+static enum exit_code list_problems(const struct command_line *command)
 {
     static const char *const headings[] = {"problem", "GAMS", ">servers", "what it does"};
     struct esp_problem_entry *entries = NULL;
     size_t n = 0;
     if (esp_problem_list(&entries, &n) != ESP_OK)
-        return session_fail(invocation);
+        return session_fail(command);
     struct table table;
     table_init(&table, 4, headings);
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         const struct esp_problem_entry *entry = &entries[i];
-        if (invocation->json) {
+        if (command->json) {
             json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i}", "name", entry->name, "title",
                                                   entry->title, "gams", entry->gams, "servers",
                                                   (int)entry->servers));
@@ -34,7 +34,7 @@ static enum exit_code list_problems(const struct invocation *invocation)
         table_cell(&table, "%s", entry->title);
     }
     esp_problem_list_free(entries);
-    if (invocation->json)
+    if (command->json)
         return command_json(list);
     json_decref(list);
     table_print(&table, 0, stdout);
@@ -148,13 +148,13 @@ static json_t *problem_json(const struct esp_problem *problem)
                      (int)problem->servers, "source", problem->source);
 }
 
-static enum exit_code show_problem(const struct invocation *invocation, const char *name)
+static enum exit_code show_problem(const struct command_line *command, const char *name)
 {
     struct esp_problem *problem = NULL;
     enum exit_code code;
     if (esp_problem_describe(name, &problem) != ESP_OK)
-        return session_fail(invocation);
-    if (invocation->json) {
+        return session_fail(command);
+    if (command->json) {
         code = command_json(problem_json(problem));
     } else {
         print_problem(problem);
@@ -164,13 +164,12 @@ static enum exit_code show_problem(const struct invocation *invocation, const ch
     return code;
 }
 
-enum exit_code verb_problems(const struct invocation *invocation)
+enum exit_code verb_problems(const struct command_line *command)
 {
-    enum exit_code code = session_open(invocation);
+    enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
-    code = invocation->n_operands ? show_problem(invocation, invocation->operands[0])
-                                  : list_problems(invocation);
+    code = command->n_operands ? show_problem(command, command->operands[0]) : list_problems(command);
     grpc_finalize();
     return code;
 }

@@ -80,17 +80,17 @@ static enum esp_status make_ones(struct system *system, struct esp_error *error)
     return status;
 }
 
-static enum esp_status load_b(const struct invocation *invocation, struct system *system,
+static enum esp_status load_b(const struct command_line *command, struct system *system,
                               struct esp_error *error)
 {
-    bool own = invocation_option(invocation, "own-rhs");
-    const char *path = invocation->n_operands > 1 ? invocation->operands[1] : NULL;
+    bool own = command_option_value(command, "own-rhs");
+    const char *path = command->n_operands > 1 ? command->operands[1] : NULL;
     enum esp_status status = ESP_OK;
     if (own && path)
         return error_set(error, ESP_INVALID,
                          "--own-rhs takes the right-hand side of A's file: B is not needed");
     if (own && !system->file.rhs.values)
-        return error_set(error, ESP_INVALID, "--own-rhs: %s has no right-hand side", invocation->operands[0]);
+        return error_set(error, ESP_INVALID, "--own-rhs: %s has no right-hand side", command->operands[0]);
     if (own) {
         system->b = system->file.rhs;
         system->file.rhs = (struct matrix){0};
@@ -112,7 +112,7 @@ static enum esp_status load_b(const struct invocation *invocation, struct system
     if (system->b.rows != system->file.matrix.rows)
         return error_set(error, ESP_INVALID, "B has %lld rows, but A has %lld", (long long)system->b.rows,
                          (long long)system->file.matrix.rows);
-    status = check_finite(path ? path : invocation->operands[0], &system->b, error);
+    status = check_finite(path ? path : command->operands[0], &system->b, error);
     if (status == ESP_OK && system->file.matrix.is_complex)
         status = make_complex(&system->b, error);
     if (status == ESP_OK && system->b.is_complex)
@@ -126,16 +126,16 @@ static enum esp_status last_error(struct esp_error *error)
     return error->status;
 }
 
-static enum esp_status call_with(const struct invocation *invocation, const struct esp_problem *problem,
+static enum esp_status call_with(const struct command_line *command, const struct esp_problem *problem,
                                  struct system *system, struct values *values, struct esp_error *error)
 {
     struct esp_call_options options;
     grpc_function_handle_t handle;
-    const char *server = invocation_option(invocation, "server");
+    const char *server = command_option_value(command, "server");
     enum esp_status status;
     if ((status = values_assign_matrix(values, "A", &system->file.matrix, error)) != ESP_OK ||
         (status = values_assign_matrix(values, "B", &system->b, error)) != ESP_OK ||
-        (status = session_timeout(invocation, &options.deadline_s, error)) != ESP_OK ||
+        (status = session_timeout(command, &options.deadline_s, error)) != ESP_OK ||
         (status = values_prepare(values, error)) != ESP_OK)
         return status;
     if ((server ? grpc_function_handle_init(&handle, (char *)server, (char *)problem->name)
@@ -152,7 +152,7 @@ static enum esp_status call_with(const struct invocation *invocation, const stru
 }
 
 /* One attempt with one problem that has an A to be overwritten and a B that becomes X. */
-static enum esp_status attempt(const struct invocation *invocation, const char *name, struct system *system,
+static enum esp_status attempt(const struct command_line *command, const char *name, struct system *system,
                                struct esp_error *error)
 {
     struct esp_problem *problem = NULL;
@@ -161,7 +161,7 @@ static enum esp_status attempt(const struct invocation *invocation, const char *
         return last_error(error);
     enum esp_status status = values_init(&values, problem, error);
     if (status == ESP_OK)
-        status = call_with(invocation, problem, system, &values, error);
+        status = call_with(command, problem, system, &values, error);
     if (status == ESP_OK) {
         snprintf(system->problem, sizeof system->problem, "%s", problem->name);
         snprintf(system->title, sizeof system->title, "%s", problem->title);
@@ -171,17 +171,17 @@ static enum esp_status attempt(const struct invocation *invocation, const char *
     return status;
 }
 
-static enum esp_status solve(const struct invocation *invocation, struct system *system,
+static enum esp_status solve(const struct command_line *command, struct system *system,
                              struct esp_error *error)
 {
     const struct matrix *a = &system->file.matrix;
     const char *general = a->is_complex ? "zgesv" : "dgesv", *definite = a->is_complex ? "zposv" : "dposv";
-    const char *asked = invocation_option(invocation, "problem");
+    const char *asked = command_option_value(command, "problem");
     if (asked)
-        return attempt(invocation, asked, system, error);
+        return attempt(command, asked, system, error);
     if (!matrix_is_symmetric(a, NULL, NULL) || !matrix_has_positive_diagonal(a))
-        return attempt(invocation, general, system, error);
-    enum esp_status status = attempt(invocation, definite, system, error);
+        return attempt(command, general, system, error);
+    enum esp_status status = attempt(command, definite, system, error);
     if (status == ESP_FAILED)
         snprintf(system->note, sizeof system->note, "symmetric, but not positive definite (%s: %.150s)",
                  definite, error->text);
@@ -189,18 +189,17 @@ static enum esp_status solve(const struct invocation *invocation, struct system 
         snprintf(system->note, sizeof system->note, "symmetric, but no server has %s", definite);
     else
         return status;
-    command_progress(invocation, "%s: solved with %s instead", system->note, general);
-    return attempt(invocation, general, system, error);
+    command_progress(command, "%s: solved with %s instead", system->note, general);
+    return attempt(command, general, system, error);
 }
 
-static void print_system(const struct invocation *invocation, const struct system *system)
+static void print_system(const struct command_line *command, const struct system *system)
 {
     const struct matrix *a = &system->file.matrix;
     bool symmetric = matrix_is_symmetric(a, NULL, NULL);
-    printf("A         %s: %lld x %lld, %lld nonzeros, %s%s (%s)\n", invocation->operands[0],
-           (long long)a->rows, (long long)a->cols, (long long)matrix_nonzeros(a),
-           a->is_complex ? "complex " : "", symmetric ? "symmetric" : "unsymmetric",
-           matrix_format_name(system->file.format));
+    printf("A         %s: %lld x %lld, %lld nonzeros, %s%s (%s)\n", command->operands[0], (long long)a->rows,
+           (long long)a->cols, (long long)matrix_nonzeros(a), a->is_complex ? "complex " : "",
+           symmetric ? "symmetric" : "unsymmetric", matrix_format_name(system->file.format));
     printf("B         %s\n", system->b_origin);
     fflush(stdout);
 }
@@ -221,11 +220,11 @@ static void print_solution(const struct system *system, const char *output)
     matrix_print(&system->x);
 }
 
-static json_t *solution_json(const struct invocation *invocation, const struct system *system,
+static json_t *solution_json(const struct command_line *command, const struct system *system,
                              const char *output)
 {
     json_t *value = json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o}", "A", invocation->operands[0], "B", system->b_origin, "n",
+        "{s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o}", "A", command->operands[0], "B", system->b_origin, "n",
         (json_int_t)system->x.rows, "nrhs", (json_int_t)system->x.cols, "problem", system->problem, "note",
         system->note, "session", system->info ? session_json(system->info) : json_null(), "backward_error",
         isfinite(system->backward_error) ? json_real(system->backward_error) : json_null());
@@ -236,43 +235,43 @@ static json_t *solution_json(const struct invocation *invocation, const struct s
     return value;
 }
 
-static enum exit_code report(const struct invocation *invocation, struct system *system)
+static enum exit_code report(const struct command_line *command, struct system *system)
 {
     struct esp_error error = {0};
-    const char *output = invocation_option(invocation, "output");
+    const char *output = command_option_value(command, "output");
     if (matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
                               &error) != ESP_OK)
-        return command_fail(invocation, &error);
-    if (invocation->json && output && strcmp(output, "-") == 0)
-        return command_usage(invocation, "--json and '-o -' want both standard output");
-    if (!invocation->json)
+        return command_fail(command, &error);
+    if (command->json && output && strcmp(output, "-") == 0)
+        return command_usage(command, "--json and '-o -' want both standard output");
+    if (!command->json)
         print_solution(system, output);
     enum exit_code code = command_flush();
     if (code == EXIT_DONE && output && matrix_save(output, &system->x, LAYOUT_ARRAY, &error) != ESP_OK)
-        return command_fail(invocation, &error);
-    return invocation->json ? command_json(solution_json(invocation, system, output)) : code;
+        return command_fail(command, &error);
+    return command->json ? command_json(solution_json(command, system, output)) : code;
 }
 
-enum exit_code verb_solve(const struct invocation *invocation)
+enum exit_code verb_solve(const struct command_line *command)
 {
     struct esp_error error = {0};
     struct system system = {0};
     enum exit_code code;
-    if (load_a(invocation->operands[0], &system, &error) != ESP_OK ||
-        load_b(invocation, &system, &error) != ESP_OK) {
-        code = command_fail(invocation, &error);
+    if (load_a(command->operands[0], &system, &error) != ESP_OK ||
+        load_b(command, &system, &error) != ESP_OK) {
+        code = command_fail(command, &error);
         system_clear(&system);
         return code;
     }
-    code = session_open(invocation);
+    code = session_open(command);
     if (code == EXIT_DONE) {
-        if (!invocation->json)
-            print_system(invocation, &system);
-        if (solve(invocation, &system, &error) != ESP_OK)
-            code = error.status == ESP_NOT_FOUND ? (command_fail(invocation, &error), EXIT_UNREACHABLE)
-                                                 : command_fail(invocation, &error);
+        if (!command->json)
+            print_system(command, &system);
+        if (solve(command, &system, &error) != ESP_OK)
+            code = error.status == ESP_NOT_FOUND ? (command_fail(command, &error), EXIT_UNREACHABLE)
+                                                 : command_fail(command, &error);
         else
-            code = report(invocation, &system);
+            code = report(command, &system);
         grpc_finalize();
     }
     system_clear(&system);

@@ -69,16 +69,16 @@ static json_t *node_json(const struct esp_node *node)
     return value;
 }
 
-enum exit_code verb_tree(const struct invocation *invocation)
+enum exit_code verb_tree(const struct command_line *command)
 {
-    enum exit_code code = session_open(invocation);
+    enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
     struct esp_node *nodes = NULL;
     size_t n = 0;
     if (esp_tree(NULL, &nodes, &n) != ESP_OK) {
-        code = session_fail(invocation);
-    } else if (invocation->json) {
+        code = session_fail(command);
+    } else if (command->json) {
         json_t *list = json_array();
         for (size_t i = 0; i < n; i++)
             json_array_append_new(list, node_json(&nodes[i]));

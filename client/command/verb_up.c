@@ -26,7 +26,7 @@ static const char default_platform[] =
 #define POLL_MS 20
 
 struct up {
-    const struct invocation *invocation;
+    const struct command_line *command;
     struct platform_state state;
     struct settings_platform platform;
     char files[PATH_MAX / 2]; /* folder of the daemons' files */
@@ -46,25 +46,25 @@ static void interrupt(int number)
 
 static enum esp_status load_platform(struct up *up, struct esp_error *error)
 {
-    const struct invocation *invocation = up->invocation;
-    if (invocation->n_operands)
-        return settings_load_platform(invocation->operands[0], &up->platform, error);
+    const struct command_line *command = up->command;
+    if (command->n_operands)
+        return settings_load_platform(command->operands[0], &up->platform, error);
     return settings_parse(SETTINGS_PLATFORM, default_platform, "the default platform", &up->platform, error);
 }
 
 /* --problems, for servers that name none. */
 static enum esp_status add_problems(struct up *up, struct esp_error *error)
 {
-    const struct invocation *invocation = up->invocation;
+    const struct command_line *command = up->command;
     struct arena *arena = &up->platform.arena;
     struct config_strings paths = {0};
-    paths.items = arena_alloc(arena, ((size_t)invocation->n_options + 1) * sizeof *paths.items);
-    for (int i = 0; paths.items && i < invocation->n_options; i++) {
-        if (strcmp(invocation->options[i].name, "problems") != 0)
+    paths.items = arena_alloc(arena, ((size_t)command->n_options + 1) * sizeof *paths.items);
+    for (int i = 0; paths.items && i < command->n_options; i++) {
+        if (strcmp(command->options[i].name, "problems") != 0)
             continue;
         char path[PATH_MAX];
-        if (!realpath(invocation->options[i].value, path))
-            return error_set(error, ESP_NOT_FOUND, "%s: %s", invocation->options[i].value, strerror(errno));
+        if (!realpath(command->options[i].value, path))
+            return error_set(error, ESP_NOT_FOUND, "%s: %s", command->options[i].value, strerror(errno));
         paths.items[paths.n++] = arena_strdup(arena, path);
     }
     if (paths.n)
@@ -174,7 +174,7 @@ static enum esp_status wait_addresses(struct up *up, struct esp_error *error)
         }
         char quota[128] = "";
         quota_text(&launch->quota, launch->cpu_quota, quota, sizeof quota);
-        command_progress(up->invocation, "%-10s %-12s at %s%s%s", launch->kind, launch->name, launch->address,
+        command_progress(up->command, "%-10s %-12s at %s%s%s", launch->kind, launch->name, launch->address,
                          *quota ? ", " : "", quota);
     }
     return ESP_OK;
@@ -368,7 +368,7 @@ static enum esp_status stop_all(struct up *up)
 
 static enum exit_code report(const struct up *up, const char *client_file)
 {
-    if (!up->invocation->json) {
+    if (!up->command->json) {
         printf("Platform '%s' is up: %zu daemons in %.1f s, files in %s\n"
                "Programs find it with: export ESPALIER_CONFIG=%s\n",
                up->state.name, up->n_started, (double)up->waited_ms / 1e3, up->files, client_file);
@@ -408,15 +408,15 @@ static enum esp_status check_not_up(struct up *up, struct esp_error *error)
 
 static enum esp_status prepare(struct up *up, struct esp_error *error)
 {
-    const char *name = invocation_option(up->invocation, "name"),
-               *wait = invocation_option(up->invocation, "wait");
+    const char *name = command_option_value(up->command, "name"),
+               *wait = command_option_value(up->command, "wait");
     int64_t ns = 30 * NS_PER_S;
     enum esp_status status;
     if (wait && (config_read_duration(wait, &ns, error) != ESP_OK || ns <= 0))
         return error_set(error, ESP_INVALID, "--wait: expected a time such as '30 s', found '%s'", wait);
     up->patience_ms = ns / NS_PER_MS;
     if (!name)
-        name = up->invocation->n_operands ? up->invocation->operands[0] : PLATFORM_DEFAULT_NAME;
+        name = up->command->n_operands ? up->command->operands[0] : PLATFORM_DEFAULT_NAME;
     if ((status = load_platform(up, error)) != ESP_OK || (status = add_problems(up, error)) != ESP_OK ||
         (status = platform_state_acquire(name, true, &up->state, error)) != ESP_OK ||
         (status = check_not_up(up, error)) != ESP_OK)
@@ -439,20 +439,20 @@ static void catch_signals(void)
     sigaction(SIGHUP, &action, NULL);
 }
 
-enum exit_code verb_up(const struct invocation *invocation)
+enum exit_code verb_up(const struct command_line *command)
 {
-    struct up up = {.invocation = invocation, .state = {.lock = -1}};
+    struct up up = {.command = command, .state = {.lock = -1}};
     struct esp_error error = {0};
     char client_file[PATH_MAX];
     enum exit_code code;
     if (prepare(&up, &error) != ESP_OK) {
-        code = command_fail(invocation, &error);
+        code = command_fail(command, &error);
     } else {
         catch_signals();
         if (start_all(&up, client_file, sizeof client_file, &error) == ESP_OK) {
             code = report(&up, client_file);
         } else {
-            code = command_fail(invocation, &error);
+            code = command_fail(command, &error);
             if (up.dead)
                 launch_show_log(up.dead);
             stop_all(&up);

@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What the espalier command does without a platform: help, matrix files, configuration files, wrong command lines.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier
+XDG_RUNTIME_DIR=$work
+export XDG_RUNTIME_DIR
+matrices=$top_srcdir/examples/matrices
+
+no_verb_lacks_help() {
+    espalier --help | awk '/^Verbs:/ { on = 1; next } /^$/ { on = 0 } on' |
+        sed -E 's/^  ([a-z]+( [a-z]+)?)( .*)?$/\1/' >names
+    [ "$(wc -l <names)" -eq 8 ] || return 1
+    while read -r verb; do
+        # shellcheck disable=SC2086
+        espalier $verb --help >help || return 1
+        grep -q "^Usage: espalier $verb" help && grep -q -e "--json" help && grep -q "^Exit codes:" help || return 1
+    done <names
+}
+
+check "every verb has its help" no_verb_lacks_help
+check "the version is told" espalier --version
+check_says "with the name" '^espalier [0-9]+\.'
+check_fails 2 "a command line without a verb is wrong" espalier
+check_fails 2 "an unknown verb is wrong" espalier sovle
+check_says "and the nearest one is named" "did you mean 'solve'"
+check_fails 2 "half of a verb is wrong" espalier matrix
+check_says "and the whole is named" "expected 'espalier matrix info"
+check_fails 2 "an unknown option is wrong" espalier tree --jsn
+check_says "and the nearest one is named" "no option '--jsn': did you mean '--json'"
+check_fails 2 "an unknown letter is wrong" espalier tree -Z
+check_fails 2 "an option without its value is wrong" espalier solve A.mtx --server
+check_says "and said so" "option '--server' needs a value"
+check_fails 2 "too few arguments are wrong" espalier solve
+check_says "and told what is expected" 'expected A \[B\], found 0'
+check_fails 2 "too many arguments are wrong" espalier matrix info a b
+
+check "a Harwell-Boeing file is recognised by its content" espalier matrix info "$matrices/utm300.rua"
+check_says "its form, size and right-hand side" 'Harwell-Boeing' '300 x 300, 3155 entries' '1 right-hand side'
+cp "$matrices/lund_a.rsa" lund.txt
+check "whatever its name" espalier matrix info lund.txt
+check_says "symmetric with both triangles" 'real symmetric' '2449 nonzeros' 'symmetric, positive diagonal'
+check "a Matrix Market file as JSON" espalier matrix info --json "$matrices/lund_a.mtx"
+check_says "with the same numbers" '^\{.*\}$' '"nonzeros": 2449' '"symmetric": true' '"rows": 147'
+check "standard input" sh -c "espalier matrix info - <'$matrices/pores_1.mtx'"
+check_fails 4 "a wrong matrix file" espalier matrix info "$matrices/wrong.mtx"
+check_says "with file, line and reason" 'wrong.mtx:3: row 0: indices start at 1'
+check_fails 4 "as JSON too" espalier matrix info --json "$matrices/wrong.mtx"
+check_says "with the same text" '^\{"error": \{.*wrong.mtx:3: row 0: indices start at 1'
+check_fails 4 "a missing file" espalier matrix info none.mtx
+check_says "by name" 'none.mtx: no such file'
+head -c 9000 "$matrices/lund_a.mtx" >short.mtx
+check_fails 4 "a truncated file" espalier matrix info short.mtx
+check_says "with what is missing" 'short.mtx:[0-9]+: '
+printf '%%%%MatrixMarket matrix array real general\n100000 100000\n1\n' >lie.mtx
+check_fails 4 "a header that lies" espalier matrix info lie.mtx
+check_says "is found out before memory is taken" 'lie.mtx:2: 10000000000 entries are announced'
+printf '%%%%MatrixMarket matrix coordinate real general\n1000000 1000000 1\n1 1 1\n' >huge.mtx
+check_fails 1 "a matrix that no memory holds" espalier matrix info huge.mtx
+check_says "is refused with the limit" 'needs more than the limit'
+check_fails 4 "a solve of a wrong file needs no platform to fail" espalier solve "$matrices/wrong.mtx"
+check_says "with the same words" 'wrong.mtx:3: row 0: indices start at 1'
+printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n2\n' >column.mtx
+check_fails 2 "a system that is not square" espalier solve column.mtx
+check_says "names what is for it" 'expected a square matrix, found 2 x 1' 'dgels'
+printf '%%%%MatrixMarket matrix array real general\n2 2\n1\nnan\n0\n1\n' >nan.mtx
+check_fails 4 "a system with what is no number" espalier solve nan.mtx
+check_says "names the element" 'row 2, column 1 is not a finite number'
+check_fails 2 "a right-hand side of another size" espalier solve "$matrices/pores_1.mtx" column.mtx
+check_says "is told apart" 'B has 2 rows, but A has 30'
+
+check "the sample configuration files are good" espalier config check "$top_srcdir"/etc/*.conf
+check_says "of every kind" 'sed.conf: a good server daemon file' 'platform.conf: a good platform file'
+printf 'parent = "a:1"\nslots = many\n' >sed.conf
+check_fails 4 "a bad value" espalier config check sed.conf
+check_says "with file, line, expected and found" 'sed.conf:2: .*slots.*expected .*"?many"?'
+printf 'parent = "a:1"\nslosts = 4\n' >sed.conf
+check_fails 4 "an unknown key" espalier config check sed.conf
+check_says "with the nearest one" 'sed.conf:2: unknown key "slosts"' 'slots'
+check_fails 4 "a missing file" espalier config check none.conf
+check_fails 4 "as JSON" espalier config check --json none.conf "$top_srcdir/etc/sed.conf"
+check_says "with one answer for each file" '^\[\{.*"good": false.*"good": true.*\}\]$'
+check_fails 2 "a kind that is none" espalier config check --kind server sed.conf
+check_says "names those that are" 'client, redirector, agent, sed, platform'
+
+check_fails 3 "no platform is known" espalier tree
+check_says "and how to get one" "espalier up"
+check_fails 3 "a platform that does not run here" espalier tree --platform nowhere
+check_says "by name" "no platform 'nowhere' runs here"
+check_fails 3 "a redirector where nobody listens" espalier tree --redirector 127.0.0.1:1
+check_fails 3 "an agent where nobody listens" espalier call dgesv --agent 127.0.0.1:1 A=[1] B=[1]
+check_fails 4 "a client file that is not there" espalier tree --config none.conf
+printf 'redirectr = "a:1"\n' >client.conf
+check_fails 4 "a client file with an unknown key" env ESPALIER_CONFIG=client.conf espalier tree
+check_says "with the nearest one" 'client.conf:1: unknown key "redirectr"' 'redirector'
+check_fails 1 "there is nothing to stop" espalier down
+check_says "and said so" "no platform 'default' was started here"
+check_fails 2 "a name that is none" espalier down 'a b'
+check_fails 4 "a platform file that is not there" espalier up none.conf
+check_fails 4 "a file of another kind" espalier up "$top_srcdir/etc/sed.conf"
+printf 'master "M" { }\nserver "S" { parent = "X" }\n' >lost.conf
+check_fails 4 "a platform that is no tree" espalier up lost.conf
+check_says "with the name that is not there" 'lost.conf:?[0-9]*:? .*"?X"?'
+finish

@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Wrong calls through the espalier command: each is told clearly, and the daemons go on.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+XDG_RUNTIME_DIR=$work
+export XDG_RUNTIME_DIR
+matrices=$top_srcdir/examples/matrices
+
+at_exit() {
+    espalier down small >down.out 2>&1
+}
+
+cat >small.conf <<EOF
+problems = { "$top_srcdir/problems" }
+master "MA" { }
+server "S" { parent = "MA" slots = 1 }
+EOF
+check "a platform of a file, without a redirector" espalier up small.conf
+check_says "under the file's name" "Platform 'small' is up: 2 daemons"
+ESPALIER_CONFIG=$work/espalier/small/client.conf
+export ESPALIER_CONFIG
+signature='dgesv\(in int n, in int nrhs, inout double A\[n, n\], out int ipiv\[n\], inout double B\[n, nrhs\]\)'
+
+check_fails 2 "an unknown problem" espalier call nosuch n=1
+check_says "by name" 'nosuch'
+check_fails 2 "the unknown problem's page" espalier problems nosuch
+check_fails 2 "an unknown argument" espalier call dgesv Q='[1]'
+check_says "with the signature" "dgesv has no argument 'Q'" "$signature"
+check_fails 2 "a wrong case" espalier call dgesv a='[1]'
+check_says "with the right one" "did you mean 'A'"
+check_fails 2 "a missing argument" espalier call dgesv A='[1]'
+check_says "by name" 'B' "$signature"
+check_fails 2 "a word without a value" espalier call dgesv A
+check_says "with the form" "expected NAME=VALUE, found 'A'"
+check_fails 2 "an argument given twice" espalier call dgesv n=1 n=1
+check_says "by name" 'n is given twice'
+check_fails 2 "a text for a number" espalier call dgesv n=one A='[1]' B='[1]'
+check_says "with the type" "n: expected an int, found 'one'"
+check_fails 2 "a fraction for an integer" espalier call dgesv n=1.5 A='[1]' B='[1]'
+check_fails 2 "an integer beyond 32 bits" espalier call dgesv n=3000000000 A='[1]' B='[1]'
+check_fails 2 "a number for a matrix" espalier call dgesv A=1 B='[1]'
+check_says "with the shape" 'A: expected A\[n, n\] as \[1, 2; 3, 4\] or @FILE'
+check_fails 2 "complex elements in a real matrix" espalier call dgesv A='[1+2i]' B='[1]'
+check_says "with the element" 'A: expected elements of type double.*row 1, column 1'
+check_fails 2 "rows of different lengths" espalier call dgesv A='[1,2;3]' B='[1;2]'
+check_says "with both" 'A: row 2 has 1 element, the first row 2'
+check_fails 2 "a matrix that is not square" espalier call dgesv A='[1,2]' B='[1]'
+check_says "with the argument" 'A' "$signature"
+check_fails 2 "matrices that contradict each other" espalier call dgesv A='[1,0;0,1]' B='[1;2;3]'
+check_says "with both" 'B' '[23]'
+check_fails 2 "a size that contradicts the matrices" espalier call dgesv n=3 A='[1,0;0,1]' B='[1;2]'
+check_fails 2 "a precondition that does not hold" espalier call dgesv n=-1 nrhs=1 A='[]' B='[]'
+check_says "with the argument" 'n'
+check_fails 2 "a dimension that overflows" espalier call dsyev n=2000000000 A='[1]'
+check_fails 2 "an output as an input" espalier call dgesv A='[1]' B='[1]' ipiv='[1]'
+check_says "how to save it is told" "ipiv is an output: '-o ipiv=FILE' saves it"
+check_fails 2 "an input as an output" espalier call dgesv A='[1]' B='[1]' -o n=n.mtx
+check_fails 4 "a malformed matrix file" espalier call dgesv A=@"$matrices/wrong.mtx" B='[1]'
+check_says "with its line" 'wrong.mtx:3: row 0: indices start at 1'
+check_fails 4 "a missing matrix file" espalier call dgesv A=@none.mtx B='[1]'
+check_says "by name" 'none.mtx: no such file'
+check_fails 1 "a singular matrix" espalier call dgesv A='[1,2;2,4]' B='[1;2]'
+check_says "as what it means" 'U\(2,2\) is exactly zero: the matrix is singular'
+check_fails 1 "the same as JSON" espalier call --json dgesv A='[1,2;2,4]' B='[1;2]'
+check_says "with the status" '"error": \{"status": "[a-z ]+", "text": ".*singular'
+check_fails 1 "a matrix that is not positive definite" espalier call dposv A='[1,2;2,1]' B='[1;2]'
+check_says "as what it means" 'not positive definite'
+check_fails 1 "a file that cannot be written" espalier call dgesv A='[1]' B='[1]' -o B=/nonexistent/x.mtx
+check_says "by name" 'cannot write /nonexistent/x.mtx'
+check_fails 1 "a full disk" espalier call dgesv A='[1]' B='[1]' -o B=/dev/full
+check_fails 3 "a server that is not there" espalier call --server nobody dgesv A='[1]' B='[1]'
+check_says "by name" 'nobody'
+check_fails 2 "a deadline that is none" espalier call --timeout soon dgesv A='[1]' B='[1]'
+check_says "with the form" "expected a time such as '30 s', found 'soon'"
+check_fails 3 "solving with a problem that no server has" espalier solve --agent 127.0.0.1:1 "$matrices/pores_1.mtx"
+
+check "after all of that the server solves" espalier solve "$matrices/pores_1.mtx"
+check "and the platform stops in order" espalier down small
+check_says "both daemons" '2 daemons stopped$'
+finish

@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Platforms that do not come up, or fall apart: what up tells, and that down ends what was started and nothing else.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-redirector espalier-agent espalier-sed
+XDG_RUNTIME_DIR=$work
+export XDG_RUNTIME_DIR
+
+at_exit() {
+    for name in one two busy broken pinned; do
+        espalier down $name >down.out 2>&1
+    done
+}
+
+none_of() {
+    while read -r _ pid _ _; do
+        [ "$pid" -gt 1 ] && alive "$pid" && { echo "$pid runs"; return 1; }
+    done <"$1"
+    return 0
+}
+
+pid_of() {
+    awk -v name="$2" '$4 == name && $1 != "load" { print $2 }' "espalier/$1/processes"
+}
+
+platform() {
+    printf 'problems = { "%s" }\n' "$top_srcdir/problems"
+    echo 'redirector { }'
+    echo "master \"MA\" { ${1:-} }"
+    echo "server \"S\" { parent = \"MA\" slots = 1 ${2:-} }"
+}
+
+platform >one.conf
+check "two platforms" espalier up one.conf
+check "side by side" espalier up one.conf --name two
+cp espalier/one/processes one.processes
+cp espalier/two/processes two.processes
+check "one is asked by its name" espalier tree --platform two
+check_says "and answers" '^ *S +server'
+
+port=$(sed 's/.*://' espalier/one/MA.address)
+platform "listen = \"127.0.0.1:$port\"" >busy.conf
+check_fails 1 "a port in use" espalier up busy.conf
+check_says "names the daemon, its log and its address" 'master MA ended with exit code' "127.0.0.1:$port" 'has been stopped'
+check "leaves no process" test ! -e espalier/busy/processes
+
+echo 'problem dgesv "broken" in in in' >broken.esp
+platform '' "problems = { \"$work/broken.esp\" }" >broken.conf
+check_fails 1 "a malformed description" espalier up broken.conf
+check_says "is told with file and line" 'server S ended with exit code' 'broken.esp:1:'
+check "leaves no process" test ! -e espalier/broken/processes
+
+check "the first platform stops" espalier down one.conf
+check "its processes are gone" none_of one.processes
+check "the other goes on" espalier tree --platform two
+kill -9 "$(pid_of two S)"
+check "a platform whose server was killed" sh -c 'sleep 0.2; espalier down two'
+check_says "stops too" '2 daemons stopped'
+check "nothing of it is left" none_of two.processes
+
+start other sleep 1000
+mkdir -p espalier/stale
+chmod 700 espalier/stale
+# shellcheck disable=SC2154
+echo "server $pid_other 1 S" >espalier/stale/processes
+check "a list of processes that have ended since" espalier down stale
+check "touches no process that only has the same number" kill -0 "$pid_other"
+
+if [ "$(id -u)" -ne 0 ]; then
+    platform '' 'cpu_quota = 30%' >pinned.conf
+    check "without a control group" espalier up pinned.conf
+    check_says "a load competes" 'server +S .*it shares processor [0-9]+ with 2 busy processes|control group'
+    cp espalier/pinned/processes pinned.processes
+    check "it stops" espalier down pinned
+    check "and the load with it" none_of pinned.processes
+fi
+
+chmod 777 espalier/stale 2>/dev/null || { mkdir -p espalier/stale && chmod 777 espalier/stale; }
+check_fails 1 "a folder that others can write to" espalier up one.conf --name stale
+check_says "is not trusted" 'not a folder that only you can write to'
+finish
