@@ -113,7 +113,8 @@ tests_inproc_test_hierarchy_LDADD = tests/inproc/libplatform.la
 # One suite over both transports.
 check_PROGRAMS += tests/inproc/conformance
 TESTS += tests/inproc/conformance
-tests_inproc_conformance_SOURCES = tests/inproc/conformance.c tests/inproc/conformance.h
+tests_inproc_conformance_SOURCES = tests/inproc/conformance.c tests/inproc/conformance.h tests/inproc/recorder.c \
+	tests/inproc/recorder.h
 tests_inproc_conformance_LDADD = $(UNIT_LIBS)
 if WITH_OMNIORB
 check_PROGRAMS += tests/inproc/conformance_orb
