@@ -324,13 +324,13 @@ void server_destroy(struct server *server)
 {
     if (!server)
         return;
+    timers_clear(&server->timers); /* they lie in what is freed now */
     free_forgotten(server);
     free_sessions(server);
     server_drop_promises(server);
     if (server->segments)
         server_measure_release(server);
     free_waiters(server);
-    timers_clear(&server->timers);
     membership_destroy(server->membership);
     segments_destroy(server->segments);
     shelf_release(server->shelf);

@@ -33,7 +33,7 @@ struct session *server_find_session(struct server *server, const struct session_
                   session_id_text(id, text));
         return NULL;
     }
-    session->client->seen_ns = server_now(server);
+    session->heard_ns = session->client->seen_ns = server_now(server);
     return session;
 }
 
@@ -278,8 +278,6 @@ void server_on_run(struct server *server, struct call *call, const struct messag
     struct esp_error error;
     struct session *session = server_find_session(server, &run->session, &error);
     enum esp_status status = session ? ESP_OK : error.status;
-    if (session)
-        session->heard_ns = server_now(server);
     if (status == ESP_OK && session->state == SESSION_WAITING)
         status = error_set(&error, ESP_INVALID, "%s: run came before the server had memory for the arguments",
                            session->problem->name);

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A server daemon without processes, network and real time: its workers are simulated on the clock of the
+ * in-process transport, and the test plays the clients and the parent.
+ */
+#ifndef TESTS_SERVER_RIG_H
+#define TESTS_SERVER_RIG_H
+
+#include "tests/unit/unit.h"
+#include "core/inproc.h"
+#include "sed/server.h"
+
+#define RIG_MOST_JOBS 4096
+
+/* Workers that compute in no time of ours: the end of each job is an entry in a table. */
+struct sim_job {
+    struct job job;
+    int64_t end_ns;
+    struct esp_error error;
+    uint64_t order; /* of starting */
+};
+
+struct sim_workers {
+    struct workers workers; /* first */
+    const struct clock *clock;
+    struct sim_job jobs[RIG_MOST_JOBS];
+    uint32_t n_jobs, most_at_once;
+    uint64_t started, cancelled;
+    double speed_flops;
+    enum esp_status start_fails; /* the next start fails so */
+    enum esp_status ends_with;   /* all jobs end so */
+    char first[256];             /* names of clients, as their first bytes of x, in the order of starts */
+};
+
+struct rig {
+    struct transport *transport;
+    struct server *server;
+    struct endpoint *endpoint;
+    struct sim_workers pool;
+    /* The parent, played by the test. */
+    struct endpoint *parent;
+    unsigned reports, goodbyes;
+    struct node_record record; /* the newest, without its pointers */
+    double first_free_s;
+    uint64_t mark_master, mark_number;
+    struct server_estimate estimate;
+    uint32_t n_servers, capable;
+    uint64_t answers;
+    uint32_t n_catalog, n_texts;
+};
+
+struct rig_options {
+    uint32_t slots, queue, sessions_per_client;
+    uint64_t memory_bytes, kept_bytes_per_client, inline_bytes;
+    int64_t result_lease_ns, receive_lease_ns;
+    double speed_flops; /* < 0: measured through the workers */
+    bool parent;
+    const char *problems; /* description text; NULL: "copy" and "task" */
+};
+
+/* Zero members: 1 slot, queue 1000, 100 MiB, 64 KiB inline, 10 minutes, 1 Gflop/s.
+ * copy(n, x[n]) -> y[n] copies and takes n Mflop; task(flop, x = 0) has no arrays. */
+void rig_open(struct rig *rig, const struct rig_options *options);
+void rig_close(struct rig *rig);
+
+/* Runs for so long (jobs end in their time). */
+void rig_run(struct rig *rig, double seconds);
+double rig_now(const struct rig *rig);
+
+/* What came of a request. */
+struct answered {
+    bool done;
+    enum esp_status status; /* of the transport and the operation */
+    char text[1024];        /* of the operation */
+    enum session_state state;
+    enum esp_status outcome; /* of the session */
+    char why[1024];
+    uint32_t ahead, n_results, n_sessions;
+    uint32_t kind[4], index[4];
+    uint64_t bytes[4];
+    double value[4]; /* the first double of an inline result */
+    struct session_timings timings;
+    uint64_t sequence;
+    double at;             /* when it came, in seconds */
+    struct answered *more; /* await: the reports behind the first one */
+};
+
+struct session_id rig_session(uint64_t client, uint64_t sequence);
+
+struct rig_call {
+    struct session_id session;
+    uint64_t oldest, incarnation, time_left_ms, patience_ms, master, placement, digest;
+    const char *problem; /* NULL: copy */
+    int32_t n;
+    const double *x; /* NULL: sent in chunks */
+    bool unwanted;   /* y */
+    double flop;     /* task */
+    double timeout_s;
+};
+
+/* Sends it; what comes back is written into *answered while the rig runs. */
+void rig_send(struct rig *rig, const struct message *request, double timeout_s, struct answered *answered);
+void rig_call(struct rig *rig, const struct rig_call *call, struct answered *answered);
+void rig_run_session(struct rig *rig, struct session_id session, uint64_t patience_ms,
+                     struct answered *answered);
+void rig_await(struct rig *rig, uint64_t client, uint64_t oldest, const uint64_t *sequences, uint32_t n,
+               uint64_t patience_ms, struct answered *answered);
+void rig_cancel(struct rig *rig, struct session_id session, struct answered *answered);
+/* Sent and answered at once. */
+enum esp_status rig_put(struct rig *rig, struct session_id session, uint32_t argument, uint64_t offset,
+                        const void *data, uint64_t length, struct esp_error *error);
+enum esp_status rig_get(struct rig *rig, struct session_id session, uint32_t argument, uint64_t offset,
+                        void *data, uint64_t *length, struct esp_error *error);
+
+struct server_counts rig_counts(struct rig *rig);
+
+/* The digest of a problem of the default set. */
+uint64_t rig_digest(struct rig *rig, const char *problem);
+
+#define RIG_X 1 /* argument numbers of copy */
+#define RIG_Y 2
+
+#endif

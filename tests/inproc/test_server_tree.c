@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the agents above see of a server daemon: reports, estimates, placements, catalogues, its speed, and
+ * how it leaves.
+ */
+#include "tests/inproc/server_rig.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct rig rig;
+
+static void open_with(struct rig_options options)
+{
+    options.parent = true;
+    rig_open(&rig, &options);
+}
+
+static int open_plain(void **state)
+{
+    (void)state;
+    open_with((struct rig_options){.slots = 1});
+    return 0;
+}
+
+static int close_rig(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+static void start_task(uint64_t sequence, double seconds, struct answered *answer)
+{
+    struct rig_call call = {
+        .session = rig_session(1, sequence), .problem = "task", .flop = seconds * 1e9, .patience_ms = 0};
+    rig_call(&rig, &call, answer);
+}
+
+static void post(const struct message *message)
+{
+    endpoint_enter(rig.parent);
+    assert_int_equal(endpoint_post(rig.parent, "sed", 0, message, NULL), ESP_OK);
+    endpoint_leave(rig.parent);
+    rig_run(&rig, 0.001);
+}
+
+static void ask(struct request request)
+{
+    struct message message = {.kind = MESSAGE_ASK};
+    uint64_t before = rig.answers;
+    if (!request.problem)
+        request.problem = "task";
+    if (!request.digest)
+        request.digest = rig_digest(&rig, "task");
+    message.ask = (struct ask){.id = 9, .breadth = 4, .time_left_ms = 1000, .request = request};
+    rig.n_servers = 99;
+    post(&message);
+    assert_int_equal(rig.answers, before + 1);
+}
+
+static struct placement placement(uint64_t sequence, uint64_t number, double seconds)
+{
+    struct session_id session = rig_session(1, sequence);
+    session.secret = 0;
+    return (struct placement){.server = "sed",
+                              .session = session,
+                              .master = 5,
+                              .number = number,
+                              .seconds = seconds,
+                              .lease_ms = 10000};
+}
+
+static void place(struct placement item)
+{
+    struct message message = {.kind = MESSAGE_PLACE, .place = {.items = &item, .n = 1}};
+    post(&message);
+}
+
+static bool near(double a, double b)
+{
+    return fabs(a - b) < 0.02 * (fabs(b) + 0.1);
+}
+
+/* ---- reports ---- */
+
+static void it_joins_and_tells_what_it_is(void **state)
+{
+    (void)state;
+    assert_true(rig.reports >= 1);
+    assert_int_equal(rig.record.slots, 1);
+    assert_int_equal(rig.record.incarnation, 77);
+    assert_int_equal(rig.record.role, ROLE_SERVER);
+    assert_true(rig.record.speed_flops == 1e9);
+    assert_int_equal(rig.record.memory_free, 100 << 20);
+    assert_true(rig.record.catalog != 0);
+    assert_false(rig.record.draining);
+}
+
+static void changes_of_load_are_told_at_once(void **state)
+{
+    (void)state;
+    struct answered answers[2];
+    unsigned before = rig.reports;
+    start_task(1, 10, &answers[0]);
+    start_task(2, 5, &answers[1]);
+    rig_run(&rig, 0.05);
+    assert_true(rig.reports > before);
+    assert_int_equal(rig.record.running, 1);
+    assert_int_equal(rig.record.queued, 1);
+    assert_true(near(rig.first_free_s, 15));
+    rig_run(&rig, 10);
+    assert_true(near(rig.first_free_s, 5));
+    rig_run(&rig, 6);
+    assert_true(rig.first_free_s == 0);
+    assert_int_equal(rig.record.completed, 2);
+}
+
+static void many_small_calls_make_few_reports(void **state)
+{
+    (void)state;
+    static struct answered answers[500];
+    unsigned before = rig.reports;
+    for (uint64_t i = 0; i < 500; i++) {
+        start_task(i + 1, 20e-6, &answers[i]);
+        rig_run(&rig, 0.001);
+    }
+    assert_true(rig.reports - before <= 8);
+}
+
+static void all_slots_are_told_in_order(void **state)
+{
+    (void)state;
+    struct answered answers[2];
+    open_with((struct rig_options){.slots = 3});
+    start_task(1, 10, &answers[0]);
+    start_task(2, 5, &answers[1]);
+    rig_run(&rig, 0.05);
+    struct message reply, request = {.kind = MESSAGE_TREE, .tree = {.node = "sed"}};
+    assert_int_equal(transport_call(rig.transport, "sed", &request, 1000, &reply, NULL), ESP_OK);
+    const struct node_record *record = reply.tree_reply.records;
+    assert_int_equal(record->n_free_in, 3);
+    assert_true(record->free_in_s[0] == 0);
+    assert_true(near(record->free_in_s[1], 5));
+    assert_true(near(record->free_in_s[2], 10));
+    assert_string_equal(record->parent, "parent");
+    message_clear(&reply);
+}
+
+/* ---- estimates ---- */
+
+static void it_answers_with_its_own_forecast(void **state)
+{
+    (void)state;
+    struct answered answer;
+    ask((struct request){.work_flop = 3e9});
+    assert_int_equal(rig.n_servers, 1);
+    assert_int_equal(rig.capable, 1);
+    assert_true(near(rig.estimate.compute_s, 3));
+    assert_true(rig.estimate.queue_s == 0);
+    assert_true(rig.estimate.error_s > 0);
+    assert_int_equal(rig.estimate.incarnation, 77);
+    start_task(1, 10, &answer);
+    rig_run(&rig, 4);
+    ask((struct request){.work_flop = 3e9});
+    assert_true(near(rig.estimate.queue_s, 6));
+}
+
+static void it_does_not_offer_what_it_cannot_do(void **state)
+{
+    (void)state;
+    const char *itself = "sed";
+    ask((struct request){.problem = "unheard-of"});
+    assert_int_equal(rig.n_servers, 0);
+    ask((struct request){.digest = 12345});
+    assert_int_equal(rig.n_servers, 0);
+    ask((struct request){.memory_bytes = 101 << 20});
+    assert_int_equal(rig.n_servers, 0);
+    ask((struct request){.excluded = &itself, .n_excluded = 1});
+    assert_int_equal(rig.n_servers, 0);
+    ask((struct request){.server = "another"});
+    assert_int_equal(rig.n_servers, 0);
+    ask((struct request){.server = "sed", .memory_bytes = 100 << 20});
+    assert_int_equal(rig.n_servers, 1);
+}
+
+/* ---- placements ---- */
+
+static void a_placement_counts_until_its_call_arrives(void **state)
+{
+    (void)state;
+    struct answered answer;
+    place(placement(1, 1, 20));
+    ask((struct request){0});
+    assert_true(near(rig.estimate.queue_s, 20));
+    rig_run(&rig, 0.05);
+    assert_true(near(rig.first_free_s, 20));
+    assert_int_equal(rig.mark_master, 5);
+    assert_int_equal(rig.mark_number, 1);
+    start_task(1, 4, &answer); /* its real forecast takes the place of the promise */
+    rig_run(&rig, 0.01);
+    ask((struct request){0});
+    assert_true(near(rig.estimate.queue_s, 4));
+    assert_int_equal(rig_counts(&rig).placements, 0);
+}
+
+static void a_placement_whose_call_never_comes_ends_with_its_lease(void **state)
+{
+    (void)state;
+    place(placement(1, 1, 20));
+    rig_run(&rig, 9);
+    assert_int_equal(rig_counts(&rig).placements, 1);
+    rig_run(&rig, 2);
+    assert_int_equal(rig_counts(&rig).placements, 0);
+    ask((struct request){0});
+    assert_true(rig.estimate.queue_s == 0);
+    rig_run(&rig, 0.2);
+    assert_true(rig.first_free_s == 0);
+    assert_int_equal(rig.mark_number, 1); /* it was counted once */
+}
+
+static void a_placement_behind_its_call_is_not_counted(void **state)
+{
+    (void)state;
+    struct answered answer, other;
+    struct rig_call call = {.session = rig_session(1, 1),
+                            .problem = "task",
+                            .flop = 4e9,
+                            .master = 5,
+                            .placement = 3,
+                            .patience_ms = 0};
+    rig_call(&rig, &call, &answer);
+    rig_run(&rig, 0.05);
+    assert_int_equal(rig.mark_number, 3);
+    place(placement(1, 3, 20));
+    assert_int_equal(rig_counts(&rig).placements, 0);
+    rig_run(&rig, 5);
+    rig_await(&rig, 1, 2, NULL, 0, 0, &other); /* and not when the session is long forgotten */
+    rig_run(&rig, 0.01);
+    place(placement(1, 3, 20));
+    assert_int_equal(rig_counts(&rig).placements, 0);
+}
+
+static void placements_of_others_and_repeated_ones_do_not_count(void **state)
+{
+    (void)state;
+    struct placement item = placement(1, 1, 20);
+    item.server = "another";
+    place(item);
+    assert_int_equal(rig_counts(&rig).placements, 0);
+    place(placement(1, 1, 20));
+    place(placement(1, 1, 20));
+    ask((struct request){0});
+    assert_true(near(rig.estimate.queue_s, 20));
+}
+
+/* ---- catalogues ---- */
+
+static void it_sends_its_catalogue_and_descriptions(void **state)
+{
+    (void)state;
+    uint64_t texts[] = {rig_digest(&rig, "copy"), 4711, rig_digest(&rig, "task")};
+    struct message message = {.kind = MESSAGE_WANT};
+    message.want =
+        (struct want){.catalogs = &rig.record.catalog, .n_catalogs = 1, .texts = texts, .n_texts = 3};
+    post(&message);
+    rig_run(&rig, 0.01);
+    assert_int_equal(rig.n_catalog, 2);
+    assert_int_equal(rig.n_texts, 2);
+}
+
+static struct problem_set *parse(const char *text)
+{
+    struct problem_set *set;
+    assert_int_equal(problem_parse(text, strlen(text), "new.esp", &set, NULL), ESP_OK);
+    return set;
+}
+
+static void descriptions_can_change_while_sessions_run(void **state)
+{
+    (void)state;
+    struct answered running, refused, fresh;
+    uint64_t catalog = rig.record.catalog;
+    struct rig_call call = {
+        .session = rig_session(1, 1), .problem = "task", .flop = 4e9, .patience_ms = 60000};
+    rig_call(&rig, &call, &running);
+    rig_run(&rig, 1);
+    struct problem_set *set = parse("problem task \"another\"\n in double flop\n out double r\n work 2*flop\n"
+                                    "implementation c\n c task(flop, r) in libtask.so\n");
+    uint64_t digest = set->problems[0]->digest;
+    assert_int_equal(server_set_problems(rig.server, set, NULL), ESP_OK);
+    call.session = rig_session(1, 2);
+    rig_call(&rig, &call, &refused);
+    rig_run(&rig, 0.1);
+    assert_int_equal(refused.status, ESP_UNKNOWN_PROBLEM);
+    assert_true(rig.record.catalog != catalog);
+    rig_run(&rig, 4);
+    assert_int_equal(running.state, SESSION_DONE);
+    assert_int_equal(running.n_results, 1); /* told by the description it was called with */
+    struct answered unknown;
+    struct message list = {.kind = MESSAGE_LIST, .list = {.after = ""}};
+    rig_send(&rig, &list, 0, &unknown);
+    rig_run(&rig, 0.01);
+    assert_int_equal(unknown.n_results, 1);
+    struct message request = {.kind = MESSAGE_CALL};
+    double flop = 1e9;
+    struct call_argument arguments[] = {{0, KIND_INLINE, 8, (const uint8_t *)&flop, 8},
+                                        {1, KIND_WANTED, 0, NULL, 0}};
+    request.call = (struct call_request){.session = rig_session(1, 3),
+                                         .problem = "task",
+                                         .digest = digest,
+                                         .arguments = arguments,
+                                         .n_arguments = 2};
+    rig_send(&rig, &request, 0, &fresh);
+    rig_run(&rig, 0.001);
+    assert_int_equal(fresh.status, ESP_OK);
+    struct answered cancelled;
+    rig_cancel(&rig, rig_session(1, 3), &cancelled); /* the rig's worker does not know the new one */
+    rig_run(&rig, 0.001);
+}
+
+/* ---- leaving ---- */
+
+static void draining_takes_nothing_new_and_finishes_what_runs(void **state)
+{
+    (void)state;
+    struct answered running, queued, refused;
+    struct rig_call call = {
+        .session = rig_session(1, 1), .problem = "task", .flop = 4e9, .patience_ms = 60000};
+    rig_call(&rig, &call, &running);
+    call.session = rig_session(1, 2);
+    rig_call(&rig, &call, &queued);
+    rig_run(&rig, 1);
+    server_drain(rig.server);
+    rig_run(&rig, 0.01);
+    assert_true(rig.record.draining);
+    call.session = rig_session(1, 3);
+    rig_call(&rig, &call, &refused);
+    rig_run(&rig, 0.01);
+    assert_int_equal(refused.status, ESP_REFUSED);
+    assert_non_null(strstr(refused.text, "shutting down"));
+    ask((struct request){0});
+    assert_int_equal(rig.n_servers, 0);
+    rig_run(&rig, 8);
+    assert_int_equal(running.state, SESSION_DONE);
+    assert_int_equal(queued.state, SESSION_DONE);
+    server_leave(rig.server);
+    rig_run(&rig, 0.01);
+    assert_int_equal(rig.goodbyes, 1);
+}
+
+static void leaving_stops_what_is_still_there(void **state)
+{
+    (void)state;
+    struct answered running, queued;
+    struct rig_call call = {
+        .session = rig_session(1, 1), .problem = "task", .flop = 1e13, .patience_ms = 60000};
+    rig_call(&rig, &call, &running);
+    call.session = rig_session(1, 2);
+    rig_call(&rig, &call, &queued);
+    rig_run(&rig, 1);
+    server_leave(rig.server);
+    rig_run(&rig, 0.01);
+    assert_int_equal(running.state, SESSION_CANCELLED);
+    assert_int_equal(queued.state, SESSION_CANCELLED);
+    assert_int_equal(rig_counts(&rig).running, 0);
+}
+
+/* ---- speed ---- */
+
+static void calls_teach_it_its_speed(void **state)
+{
+    (void)state;
+    struct answered answer;
+    rig.pool.speed_flops = 0.25e9; /* a quota came into force */
+    for (uint64_t i = 1; i <= 8; i++) {
+        start_task(i, 1, &answer);
+        rig_run(&rig, 4.1);
+    }
+    assert_true(near(rig_counts(&rig).speed_flops / 1e9, 0.25));
+    assert_true(near(rig.record.speed_flops / 1e9, 0.25)); /* and the parent knows */
+    ask((struct request){.work_flop = 1e9});
+    assert_true(near(rig.estimate.compute_s, 4));
+}
+
+static const char with_dgemm[] = "problem dgemm \"C := A B\"\n"
+                                 "    in     int m, n, k\n"
+                                 "    in     double alpha = 1\n"
+                                 "    in     double A[m, k]\n"
+                                 "    in     double B[k, n]\n"
+                                 "    in     double beta = 0\n"
+                                 "    inout  double C[m, n]\n"
+                                 "    work   2*m*n*k\n"
+                                 "implementation blas\n"
+                                 "    c dgemm(m, n, k, alpha, A, B, beta, C) in libblas.so\n";
+
+static void the_speed_is_measured_through_the_workers(void **state)
+{
+    (void)state;
+    open_with((struct rig_options){.speed_flops = -1, .problems = with_dgemm});
+    /* The pool is set to 1 Gflop/s. */
+    rig_run(&rig, 2);
+    assert_true(near(rig_counts(&rig).speed_flops / 1e9, 1));
+    assert_true(near(rig.record.speed_flops / 1e9, 1));
+    struct server_counts counts = rig_counts(&rig);
+    assert_int_equal(counts.running, 0);
+    assert_int_equal(counts.segments.in_use, 0);
+    assert_int_equal(counts.completed, 0); /* no session of anybody's */
+    rig.pool.speed_flops = 2e9;            /* others' starts are over: it looks once more */
+    rig_run(&rig, 6);
+    assert_true(near(rig_counts(&rig).speed_flops / 1e9, 2));
+    uint64_t started = rig.pool.started;
+    rig_run(&rig, 60); /* and then leaves the machine alone */
+    assert_int_equal(rig.pool.started, started);
+}
+
+static void a_measurement_that_fails_keeps_the_first_guess(void **state)
+{
+    (void)state;
+    struct rig_options options = {.speed_flops = -1, .problems = with_dgemm};
+    rig_open(&rig, &options);
+    rig.pool.ends_with = ESP_CRASHED;
+    for (uint32_t i = 0; i < rig.pool.n_jobs; i++)
+        error_set(&rig.pool.jobs[i].error, ESP_CRASHED, "no such library");
+    rig_run(&rig, 2);
+    assert_true(rig_counts(&rig).speed_flops > 0);
+    assert_int_equal(rig_counts(&rig).segments.in_use, 0);
+    assert_int_equal(rig.pool.started, 1);
+}
+
+#define PLAIN(test)   cmocka_unit_test_setup_teardown(test, open_plain, close_rig)
+#define SPECIAL(test) cmocka_unit_test_teardown(test, close_rig)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PLAIN(it_joins_and_tells_what_it_is),
+        PLAIN(changes_of_load_are_told_at_once),
+        PLAIN(many_small_calls_make_few_reports),
+        SPECIAL(all_slots_are_told_in_order),
+        PLAIN(it_answers_with_its_own_forecast),
+        PLAIN(it_does_not_offer_what_it_cannot_do),
+        PLAIN(a_placement_counts_until_its_call_arrives),
+        PLAIN(a_placement_whose_call_never_comes_ends_with_its_lease),
+        PLAIN(a_placement_behind_its_call_is_not_counted),
+        PLAIN(placements_of_others_and_repeated_ones_do_not_count),
+        PLAIN(it_sends_its_catalogue_and_descriptions),
+        PLAIN(descriptions_can_change_while_sessions_run),
+        PLAIN(draining_takes_nothing_new_and_finishes_what_runs),
+        PLAIN(leaving_stops_what_is_still_there),
+        PLAIN(calls_teach_it_its_speed),
+        SPECIAL(the_speed_is_measured_through_the_workers),
+        SPECIAL(a_measurement_that_fails_keeps_the_first_guess),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
