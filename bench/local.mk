@@ -18,3 +18,7 @@ bench: all
 	else rm -f bench.tsv; fi; \
 	$(MAKE) $(AM_MAKEFLAGS) $$programs && \
 	top_srcdir='$(abs_top_srcdir)' top_builddir='$(abs_top_builddir)' $(SHELL) $(srcdir)/bench/run $$programs
+
+bench_programs += bench/bench_worker
+bench_bench_worker_SOURCES = bench/bench_worker.c
+bench_bench_worker_LDADD = bench/libbench.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la $(FFI_LIBS) -lm

@@ -2,6 +2,10 @@
  *
  * A session's segment in the worker: each argument mapped by itself, what the routine may not write is
  * read-only, and around each lies memory that nobody may touch.
+ *
+ * Arrays are mapped for each call and unmapped after it. Measured with 64 MB of recycled memory: 1.8 ms to
+ * map (all pages at once) and 1.3 to unmap; keeping the mapping and only forbidding access to it in between
+ * would cost 1.8 in all, and the worker would hold on to memory that the daemon counts as free.
  */
 #include "sed/crd.h"
 

@@ -92,12 +92,20 @@ static void on_leaving(int code, void *unused)
     _exit(code);
 }
 
-void faults_renew(void)
+static void take_signals(void)
 {
     struct sigaction action = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof crash_signals / sizeof *crash_signals; i++)
         sigaction(crash_signals[i], &action, NULL);
+}
+
+void faults_renew(void)
+{
+    /* Who replaces one, replaces this one; and without a handler the spawner still tells of the signal. */
+    struct sigaction now;
+    if (sigaction(SIGSEGV, NULL, &now) != 0 || now.sa_sigaction != on_crash)
+        take_signals();
 }
 
 void faults_install(struct ring *ring, const struct areas *areas, int bell)
@@ -110,7 +118,7 @@ void faults_install(struct ring *ring, const struct areas *areas, int bell)
     static unsigned char stack[64 * 1024];
     stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
     sigaltstack(&other, NULL);
-    faults_renew();
+    take_signals();
     on_exit(on_leaving, NULL);
 }
 

@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@ struct worker {
     struct areas areas;
     struct stat descriptors[FD_FIRST_FREE]; /* as they were, to see that they still are */
     struct timespec folder_changed;
+    unsigned turn;
     struct remembered_call calls[REMEMBERED];
 };
 
@@ -113,8 +115,11 @@ static enum esp_status map_segment(struct worker *worker, struct esp_error *erro
     if (!worker->ring->job.has_segment)
         return ESP_OK;
     int segment = receive_segment();
-    if (segment < 0)
-        return error_set(error, ESP_SYSTEM, "the worker did not receive the session's memory");
+    if (segment <
+        0) { /* an earlier routine has closed the socket: the call was not begun, another may make it */
+        atomic_store(&worker->ring->taken, 0);
+        _exit(0);
+    }
     enum esp_status status = areas_map(&worker->ring->job, segment, &worker->areas, error);
     close(segment);
     return status;
@@ -201,24 +206,41 @@ static void serve(struct worker *worker)
 
 /* ---- tidying up after a routine, while nobody waits for it ---- */
 
-/* A routine that closed or replaced the worker's own descriptors: let a fresh worker take over. */
+static bool is_same(const struct worker *worker, int fd, struct stat *is)
+{
+    return fstat(fd, is) == 0 && is->st_ino == worker->descriptors[fd].st_ino &&
+           is->st_dev == worker->descriptors[fd].st_dev;
+}
+
+/* A routine that closed or replaced the worker's own descriptors: let a fresh worker take over. The bell and
+ * the folder are looked at each time, the others in turn: losing them harms less, and each look costs. */
 static bool descriptors_are_whole(struct worker *worker)
 {
-    for (int fd = 1; fd < FD_FIRST_FREE; fd++) {
-        struct stat is;
-        if (fstat(fd, &is) != 0 || is.st_ino != worker->descriptors[fd].st_ino ||
-            is.st_dev != worker->descriptors[fd].st_dev)
-            return false;
-        if (fd == FD_FOLDER && (is.st_mtim.tv_sec != worker->folder_changed.tv_sec ||
-                                is.st_mtim.tv_nsec != worker->folder_changed.tv_nsec)) {
-            folder_empty(FD_FOLDER);
-            fstat(fd, &is);
-            worker->folder_changed = is.st_mtim;
-        }
+    static const int others[] = {FD_SOCKET, STDOUT_FILENO, STDERR_FILENO};
+    struct stat is;
+    if (!is_same(worker, others[worker->turn++ % 3], &is) || !is_same(worker, FD_BELL, &is) ||
+        !is_same(worker, FD_FOLDER, &is))
+        return false;
+    if (is.st_mtim.tv_sec != worker->folder_changed.tv_sec ||
+        is.st_mtim.tv_nsec != worker->folder_changed.tv_nsec) {
+        folder_empty(FD_FOLDER);
+        fstat(FD_FOLDER, &is);
+        worker->folder_changed = is.st_mtim;
     }
     return true;
 }
 
+/* Processes that the routine left running would have the ring and the daemon's pipe: they end with this
+ * worker. */
+static bool has_children(void)
+{
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        ;
+    return pid == 0;
+}
+
+/* About 1 us, in the time between an answer and the next call. */
 static void tidy_up(struct worker *worker)
 {
     sigset_t none;
@@ -229,7 +251,7 @@ static void tidy_up(struct worker *worker)
     umask(077);
     __fpurge(stdout); /* what a full pipe did not take is not the next routine's */
     clearerr(stdout);
-    if (!descriptors_are_whole(worker) || fchdir(FD_FOLDER) != 0)
+    if (has_children() || !descriptors_are_whole(worker) || fchdir(FD_FOLDER) != 0)
         _exit(0);
 }
 

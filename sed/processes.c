@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -339,7 +340,10 @@ static bool bury_busy(struct pool *pool, struct worker *worker, const char *why,
     else if (begun)
         handoff_lost(worker->ring, &worker->handoff, worker->wait_status, worker->printed.last, end);
     else
-        error_set(&end->error, ESP_SYSTEM, "workers die before they begin a call");
+        error_set(&end->error, ESP_SYSTEM, "workers die before they begin a call (the last with %s %d)",
+                  WIFSIGNALED(worker->wait_status) ? "signal" : "exit code",
+                  WIFSIGNALED(worker->wait_status) ? WTERMSIG(worker->wait_status)
+                                                   : WEXITSTATUS(worker->wait_status));
     return true;
 }
 
@@ -448,13 +452,11 @@ enum esp_status processes_check(struct workers *workers, const struct problem *p
     static uint32_t last_id;
     struct pool *pool = (struct pool *)workers;
     struct call_signature signature;
-    struct spawner_check check = {.symbol = ""};
+    struct spawner_check check;
     enum esp_status status = signature_build(problem, implementation, &signature, error);
     if (status != ESP_OK)
         return status;
-    strcpy(check.folder, signature.folder);
-    strcpy(check.library, signature.library);
-    strcpy(check.symbol, signature.symbol);
+    check = link_wanted(&signature);
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += 30;

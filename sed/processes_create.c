@@ -98,7 +98,8 @@ static enum esp_status take_options(struct pool *pool, const struct processes_op
     pool->options = *options;
     pool->program = options->program ? strdup(options->program) : find_program();
     pool->library_path = options->library_path ? strdup(options->library_path) : NULL;
-    memcpy(pool->limits, options->limits, options->n_limits * sizeof *options->limits);
+    for (uint32_t i = 0; i < options->n_limits; i++)
+        pool->limits[i] = options->limits[i];
     pool->options.limits = pool->limits;
     if (!pool->program || (options->library_path && !pool->library_path))
         return error_no_memory(error, "the pool of workers");

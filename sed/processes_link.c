@@ -169,6 +169,15 @@ enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_
     return send_message(pool, &message, NULL, 0, error);
 }
 
+struct spawner_check link_wanted(const struct call_signature *signature)
+{
+    struct spawner_check check = {.symbol = ""};
+    snprintf(check.folder, sizeof check.folder, "%s", signature->folder);
+    snprintf(check.library, sizeof check.library, "%s", signature->library);
+    snprintf(check.symbol, sizeof check.symbol, "%s", signature->symbol);
+    return check;
+}
+
 /* ---- its life ---- */
 
 static enum esp_status introduce(struct pool *pool, struct esp_error *error)
@@ -191,6 +200,46 @@ static enum esp_status watch(struct pool *pool, struct esp_error *error)
     return ESP_OK;
 }
 
+struct preload {
+    struct spawner_check *seen;
+    size_t n;
+};
+
+static enum esp_status preload_one(struct pool *pool, struct preload *preload,
+                                   const struct call_signature *signature, struct esp_error *error)
+{
+    for (size_t i = 0; i < preload->n; i++)
+        if (strcmp(preload->seen[i].library, signature->library) == 0 &&
+            strcmp(preload->seen[i].folder, signature->folder) == 0)
+            return ESP_OK;
+    struct spawner_check *more = realloc(preload->seen, (preload->n + 1) * sizeof *more);
+    if (!more)
+        return error_no_memory(error, "the list of libraries");
+    preload->seen = more;
+    more += preload->n++;
+    *more = link_wanted(signature);
+    more->symbol[0] = 0;
+    return link_check(pool, 0, more, error);
+}
+
+/* A library that many implementations name is loaded once; one that does not load is reported by
+ * processes_check(). Their answers carry the id 0, which nobody waits for. */
+static enum esp_status preload(struct pool *pool, struct esp_error *error)
+{
+    const struct problem_set *set = pool->options.problems;
+    struct preload done = {0};
+    struct call_signature signature;
+    enum esp_status status = ESP_OK;
+    for (size_t p = 0; status == ESP_OK && set && p < set->n_problems; p++)
+        for (uint32_t i = 0; status == ESP_OK && i < set->problems[p]->n_implementations; i++)
+            if (signature_build(set->problems[p], &set->problems[p]->implementations[i], &signature, NULL) ==
+                    ESP_OK &&
+                signature.library[0])
+                status = preload_one(pool, &done, &signature, error);
+    free(done.seen);
+    return status;
+}
+
 enum esp_status link_start(struct pool *pool, struct esp_error *error)
 {
     int ends[2];
@@ -207,46 +256,9 @@ enum esp_status link_start(struct pool *pool, struct esp_error *error)
     if (status == ESP_OK)
         status = watch(pool, error);
     if (status == ESP_OK)
-        status = link_preload(pool, error);
+        status = preload(pool, error);
     if (status != ESP_OK)
         link_stop(pool);
-    return status;
-}
-
-/* A library that many implementations name is loaded once; one that does not load is reported by
- * processes_check(). Their answers carry the id 0, which nobody waits for. */
-enum esp_status link_preload(struct pool *pool, struct esp_error *error)
-{
-    const struct problem_set *set = pool->options.problems;
-    struct call_signature *signature = malloc(sizeof *signature);
-    struct spawner_check *seen = NULL;
-    size_t n_seen = 0;
-    enum esp_status status = signature ? ESP_OK : error_no_memory(error, "a signature");
-    for (size_t p = 0; status == ESP_OK && set && p < set->n_problems; p++)
-        for (uint32_t i = 0; status == ESP_OK && i < set->problems[p]->n_implementations; i++) {
-            if (signature_build(set->problems[p], &set->problems[p]->implementations[i], signature, NULL) !=
-                    ESP_OK ||
-                !signature->library[0])
-                continue;
-            size_t at = 0;
-            while (at < n_seen && (strcmp(seen[at].library, signature->library) != 0 ||
-                                   strcmp(seen[at].folder, signature->folder) != 0))
-                at++;
-            if (at < n_seen)
-                continue;
-            struct spawner_check *more = realloc(seen, (n_seen + 1) * sizeof *seen);
-            if (!more) {
-                status = error_no_memory(error, "the list of libraries");
-                break;
-            }
-            seen = more;
-            memset(&seen[n_seen], 0, sizeof *seen);
-            strcpy(seen[n_seen].library, signature->library);
-            strcpy(seen[n_seen].folder, signature->folder);
-            status = link_check(pool, 0, &seen[n_seen++], error);
-        }
-    free(seen);
-    free(signature);
     return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -167,12 +168,24 @@ static uint32_t any_worker(struct pool *pool)
     return id;
 }
 
+/* They are killed when it ends, but that takes a moment, in which they could still write to memory. */
+static void await_end_of_workers(struct pool *pool)
+{
+    int64_t until = pool_now_ns() + NS_PER_S;
+    pthread_mutex_lock(&pool->lock);
+    for (struct worker *worker = pool->by_id; worker; worker = worker->by_id.next)
+        while (worker->pid > 0 && !worker->dead && kill(worker->pid, 0) == 0 && pool_now_ns() < until)
+            usleep(1000);
+    pthread_mutex_unlock(&pool->lock);
+}
+
 /* Its workers died with it. The pool starts another when it makes workers. */
 static void on_spawner_lost(struct pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
     link_stop(pool);
     pthread_mutex_unlock(&pool->lock);
+    await_end_of_workers(pool);
     for (uint32_t id = any_worker(pool); id != 0; id = any_worker(pool))
         on_death(pool, id, 0, "the process that starts workers has ended");
 }

@@ -131,7 +131,8 @@ void monitor_reset_output(struct pool *pool, struct worker *worker, uint64_t job
 /* ---- processes_link.c: the spawner ---- */
 
 enum esp_status link_start(struct pool *pool, struct esp_error *error);
-enum esp_status link_preload(struct pool *pool, struct esp_error *error);
+/* The question whether what the signature names is there. */
+struct spawner_check link_wanted(const struct call_signature *signature);
 /* Asks for a worker with these descriptors. */
 enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[4], struct esp_error *error);
 void link_kill(struct pool *pool, uint32_t id);

@@ -66,6 +66,20 @@ ROUTINE int status_of(int n)
     return n;
 }
 
+ROUTINE int niceness(int n)
+{
+    return nice(0) + n;
+}
+
+/* 1 when so many megabytes can be had. */
+ROUTINE int can_allocate(int megabytes)
+{
+    char *memory = malloc((size_t)megabytes << 20);
+    int there = memory != NULL;
+    free(memory);
+    return there;
+}
+
 /* ---- misbehaviour ---- */
 
 ROUTINE void null_write(int n)
@@ -136,11 +150,12 @@ ROUTINE void fill_for_ever(int n, double *x)
 /* A child of the routine's own that would live for a minute. */
 ROUTINE void leave_a_child(int n, int *pid)
 {
-    *pid = (int)fork();
-    if (*pid == 0) {
+    int child = (int)fork();
+    if (child == 0) {
         sleep(60);
         _exit(0);
     }
+    *pid = child;
     if (n)
         for (;;)
             pause();

@@ -22,29 +22,34 @@
 
 static const char description[] = PROBLEM("fill", N "    in double value\n    out double x[n]\n",
                                           "fill(n, value, x)") PROBLEM("null_write", N, "null_write(n)")
-    PROBLEM("overrun", N "    in int by\n    out double x[n]\n", "overrun(n, by, x)")
-        PROBLEM("underrun", N "    in int by\n    out double x[n]\n", "underrun(n, by, x)")
-            PROBLEM("write_input", N "    in double x[n]\n    out double y[n]\n",
-                    "write_input(n, x, y)") PROBLEM("leave", "    in int code\n", "leave(code)")
-                PROBLEM("leave_at_once", "    in int code\n", "leave_at_once(code)")
-                    PROBLEM("give_up", N, "give_up(n)") PROBLEM("raise_signal", N, "raise_signal(n)") PROBLEM(
-                        "spin", "    in int ms\n    out int done\n",
-                        "spin(ms, done)") PROBLEM("spin_for_ever", N, "spin_for_ever(n)")
-                        PROBLEM("fill_for_ever", N "    out double x[n]\n", "fill_for_ever(n, x)")
-                            PROBLEM("leave_a_child", N "    out int pid\n", "leave_a_child(n, pid)")
-                                PROBLEM("use_up_the_stack", N,
-                                        "use_up_the_stack(n)") PROBLEM("make_a_mess", N, "make_a_mess(n)")
-                                    PROBLEM("find_a_mess", N "    out int found\n",
-                                            "found = find_a_mess(n)") PROBLEM("close_all", N, "close_all(n)")
-                                        PROBLEM("scribble_before", N "    out double x[n]\n",
-                                                "scribble_before(100000, x)")
-                                            PROBLEM("print_much", "    in int lines\n", "print_much(lines)")
-                                                PROBLEM("print_line", N, "print_line(n)")
-                                                    PROBLEM("open_descriptors", N "    out int open\n",
-                                                            "open = open_descriptors(n)")
-                                                        PROBLEM("length_of",
-                                                                "    in string text\n    out int length\n",
-                                                                "length = length_of(text)");
+    PROBLEM("overrun", N "    in int by\n    out double x[n]\n", "overrun(n, by, x)") PROBLEM(
+        "underrun", N "    in int by\n    out double x[n]\n",
+        "underrun(n, by, x)") PROBLEM("write_input", N "    in double x[n]\n    out double y[n]\n",
+                                      "write_input(n, x, y)") PROBLEM("leave", "    in int code\n",
+                                                                      "leave(code)")
+        PROBLEM("leave_at_once", "    in int code\n", "leave_at_once(code)") PROBLEM(
+            "give_up", N, "give_up(n)") PROBLEM("raise_signal", N, "raise_signal(n)")
+            PROBLEM("spin", "    in int ms\n    out int done\n", "spin(ms, done)") PROBLEM(
+                "spin_for_ever", N, "spin_for_ever(n)") PROBLEM("fill_for_ever", N "    out double x[n]\n",
+                                                                "fill_for_ever(n, x)")
+                PROBLEM("leave_a_child", N "    out int pid\n", "leave_a_child(n, pid)") PROBLEM(
+                    "use_up_the_stack", N, "use_up_the_stack(n)") PROBLEM("make_a_mess", N, "make_a_mess(n)")
+                    PROBLEM("find_a_mess", N "    out int found\n", "found = find_a_mess(n)") PROBLEM(
+                        "close_all",
+                        N, "close_all(n)") PROBLEM("scribble_before", N "    out double x[n]\n",
+                                                   "scribble_before(100000, x)")
+                        PROBLEM("print_much", "    in int lines\n", "print_much(lines)")
+                            PROBLEM("print_line", N, "print_line(n)") PROBLEM(
+                                "open_descriptors",
+                                N "    out int open\n",
+                                "open = open_descriptors(n)") "problem fortran_stop \"STOP as gfortran makes "
+                                                              "it\"\n    in string text\n    in long length\n"
+                                                              "implementation test\n    c "
+                                                              "_gfortran_stop_string(text, length, int 0) in "
+                                                              "\"libgfortran.so.5\"\n" PROBLEM(
+                                                                  "length_of",
+                                                                  "    in string text\n    out int length\n",
+                                                                  "length = length_of(text)");
 
 static struct rig rig;
 
@@ -198,6 +203,19 @@ static void exit_is_named_with_what_was_printed_last(void **state)
     assert_works(&rig);
 }
 
+static void a_fortran_stop_is_named_with_its_words(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    const struct problem *stop = problem_find(rig.problems, "fortran_stop");
+    if (processes_check(rig.workers, stop, &stop->implementations[0], &error) != ESP_OK)
+        skip();
+    char text[] = "matrix is bad";
+    int64_t length = 13;
+    assert_error(rig_call(&rig, "fortran_stop", (void *[]){text, &length}, false), ESP_CRASHED,
+                 "called exit(0); it last printed \"STOP matrix is bad\"");
+}
+
 static void a_missing_reply_is_a_failure_even_with_exit_code_0(void **state)
 {
     (void)state;
@@ -345,6 +363,16 @@ static void processes_that_a_routine_started_end_with_its_worker(void **state)
     for (int i = 0; i < 20000 && kill(-group, 0) == 0; i++)
         usleep(1000);
     assert_int_equal(kill(-group, 0), -1);
+}
+
+static void a_process_that_a_routine_left_running_ends_after_the_call(void **state)
+{
+    (void)state;
+    int hang = 0, pid = 0;
+    assert_error(rig_call(&rig, "leave_a_child", (void *[]){&hang, &pid}, false), ESP_OK, "");
+    assert_true(pid > 0);
+    assert_gone(pid);
+    assert_works(&rig);
 }
 
 /* ---- tidiness ---- */
@@ -540,6 +568,7 @@ int main(void)
         cmocka_unit_test(an_underrun_of_a_small_argument_is_seen_by_the_fences),
         cmocka_unit_test(an_input_cannot_be_written),
         cmocka_unit_test(exit_is_named_with_what_was_printed_last),
+        cmocka_unit_test(a_fortran_stop_is_named_with_its_words),
         cmocka_unit_test(a_missing_reply_is_a_failure_even_with_exit_code_0),
         cmocka_unit_test(abort_is_named),
         cmocka_unit_test(signals_are_named),
@@ -550,6 +579,7 @@ int main(void)
         cmocka_unit_test(a_time_limit_kills_the_computation),
         cmocka_unit_test(kill_9_from_outside_fails_the_job_it_hits),
         cmocka_unit_test(processes_that_a_routine_started_end_with_its_worker),
+        cmocka_unit_test(a_process_that_a_routine_left_running_ends_after_the_call),
         cmocka_unit_test(no_mess_is_left_for_the_next_call),
         cmocka_unit_test(a_routine_that_closes_all_descriptors_harms_nobody),
         cmocka_unit_test(nobody_waiting_learns_of_a_worker_that_lost_its_bell),

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 static const char description[] =
     "problem dgesv \"Solve A X = B\"\n"
@@ -271,7 +273,48 @@ static void too_much_beside_the_segment_is_refused(void **state)
     solves(3, false);
 }
 
-static void more_jobs_than_workers_are_refused(void **state)
+static const char inquiries[] =
+    "problem blas_threads \"Threads of BLAS\"\n    in int n\n    out int threads\n"
+    "implementation blas\n    c threads = openblas_get_num_threads(n) in libblas.so.3\n"
+    "problem niceness \"How nice\"\n    in int n\n    out int result\n"
+    "implementation test\n    c result = niceness(n) in \"libroutines.so\"\n"
+    "problem can_allocate \"Memory\"\n    in int megabytes\n    out int result\n"
+    "implementation test\n    c result = can_allocate(megabytes) in \"libroutines.so\"\n";
+
+#ifdef __SANITIZE_ADDRESS__
+#define N_LIMITS 0 /* the sanitizer takes more memory than that by itself */
+#else
+#define N_LIMITS 1
+#endif
+
+static int ask(struct rig *of, const char *problem, int n)
+{
+    int answer = -1;
+    assert_ok(rig_call(of, problem, (void *[]){&n, &answer}, false));
+    return answer;
+}
+
+static void workers_have_the_threads_the_niceness_and_the_limits_asked_for(void **state)
+{
+    (void)state;
+    static struct rig own;
+    struct spawner_limit limit = {.resource = RLIMIT_DATA, .value = UINT64_C(1) << 30};
+    rig_open_with(
+        &own, inquiries,
+        &(struct processes_options){
+            .slots = 1, .spares = 1, .threads = 2, .nice = 3, .limits = &limit, .n_limits = N_LIMITS});
+    assert_int_equal(ask(&own, "niceness", 0), nice(0) + 3);
+    assert_int_equal(ask(&own, "can_allocate", 100), 1);
+    if (N_LIMITS > 0)
+        assert_int_equal(ask(&own, "can_allocate", 2000), 0);
+    const struct problem *threads = problem_find(own.problems, "blas_threads");
+    struct esp_error error;
+    if (processes_check(own.workers, threads, &threads->implementations[0], &error) == ESP_OK)
+        assert_int_equal(ask(&own, "blas_threads", 0), 2);
+    rig_close(&own);
+}
+
+static void impossible_options_are_refused(void **state)
 {
     (void)state;
     struct esp_error error;
@@ -298,7 +341,8 @@ int main(void)
         cmocka_unit_test(what_is_missing_is_found_by_the_check),
         cmocka_unit_test(without_a_helper_the_end_is_reported_too),
         cmocka_unit_test(too_much_beside_the_segment_is_refused),
-        cmocka_unit_test(more_jobs_than_workers_are_refused),
+        cmocka_unit_test(workers_have_the_threads_the_niceness_and_the_limits_asked_for),
+        cmocka_unit_test(impossible_options_are_refused),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -37,6 +37,12 @@ static void on_output(void *arg, uint64_t job_id, const char *line)
 
 void rig_open(struct rig *rig, const char *text, uint32_t slots, uint32_t spares, uint32_t threads)
 {
+    rig_open_with(rig, text,
+                  &(struct processes_options){.slots = slots, .spares = spares, .threads = threads});
+}
+
+void rig_open_with(struct rig *rig, const char *text, const struct processes_options *wanted)
+{
     memset(rig, 0, sizeof *rig);
     pthread_mutex_init(&rig->lock, NULL);
     pthread_cond_init(&rig->changed, NULL);
@@ -47,13 +53,11 @@ void rig_open(struct rig *rig, const char *text, uint32_t slots, uint32_t spares
     struct esp_error error = {.status = ESP_OK};
     if (problem_parse(text, strlen(text), file, &rig->problems, &error) != ESP_OK)
         fail_msg("%s", error.text);
-    struct processes_options options = {.slots = slots,
-                                        .spares = spares,
-                                        .threads = threads,
-                                        .problems = rig->problems,
-                                        .program = program,
-                                        .output = on_output,
-                                        .output_arg = rig};
+    struct processes_options options = *wanted;
+    options.problems = rig->problems;
+    options.program = program;
+    options.output = on_output;
+    options.output_arg = rig;
     if (processes_create(&options, &rig->workers, &error) != ESP_OK)
         fail_msg("%s", error.text);
     rig->workers->ended = on_end;
