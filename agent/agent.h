@@ -7,6 +7,7 @@
 #define AGENT_AGENT_H
 
 #include "core/transport.h"
+#include "services/settings.h"
 
 struct agent;
 
@@ -39,6 +40,10 @@ struct agent_options {
 /* Starts serving. What the options point to is copied. */
 enum esp_status agent_create(const struct agent_options *options, struct transport *transport,
                              struct agent **agent, struct esp_error *error);
+/* As its configuration file says. `incarnation` also seeds its random choices. */
+enum esp_status agent_create_configured(const struct settings_agent *settings, uint64_t incarnation,
+                                        struct transport *transport, struct agent **agent,
+                                        struct esp_error *error);
 const char *agent_address(const struct agent *agent);
 /* Leaves in order: tells parent and children, then stops serving and frees all. NULL is nothing to do. */
 void agent_stop(struct agent *agent, const char *reason);

@@ -104,6 +104,7 @@ static void lose(struct children *c, struct child *child, const char *why)
 static void heard(struct children *c, struct child *child)
 {
     child->heard_ns = clock_now_ns(c->options.clock);
+    child->probed = false;
     DL_DELETE(c->by_age, child);
     DL_APPEND(c->by_age, child);
 }
@@ -139,11 +140,11 @@ static void post_welcome(struct children *c, const char *address, uint64_t incar
     c->ops.post(c->self, address, incarnation, &message);
 }
 
-/* The child's parent index goes back as it came. */
+/* The child's ticket goes back as it came. */
 static struct extensions echo_of(const struct hello *hello)
 {
-    const struct extension *index = extension_find(&hello->extensions, EXTENSION_PARENT_INDEX);
-    return (struct extensions){(struct extension *)index, index ? 1 : 0};
+    const struct extension *ticket = extension_find(&hello->extensions, EXTENSION_TICKET);
+    return (struct extensions){(struct extension *)ticket, ticket ? 1 : 0};
 }
 
 static void refuse(struct children *c, const struct envelope *envelope, const struct hello *hello,
@@ -365,15 +366,34 @@ void children_undelivered(struct children *c, const char *address)
         lose(c, child, "the connection broke");
 }
 
+/* A child that missed a heartbeat is asked for a sign of life: when its process is gone, that cannot be
+ * delivered, and the death is known before the lease is over. */
+static int64_t probe_ns(const struct children *c, const struct child *child)
+{
+    return child->heard_ns + c->options.heartbeat_ms * NS_PER_MS * 3 / 2;
+}
+
 int64_t children_due(const struct children *c)
 {
-    return c->by_age ? c->by_age->heard_ns + c->options.lease_ms * NS_PER_MS : CLOCK_NEVER;
+    if (!c->by_age)
+        return CLOCK_NEVER;
+    int64_t due = c->by_age->heard_ns + c->options.lease_ms * NS_PER_MS;
+    const struct child *child = c->by_age;
+    while (child && child->probed)
+        child = child->next;
+    return child && probe_ns(c, child) < due ? probe_ns(c, child) : due;
 }
 
 void children_tick(struct children *c)
 {
-    while (children_due(c) <= clock_now_ns(c->options.clock))
+    int64_t now_ns = clock_now_ns(c->options.clock);
+    while (c->by_age && c->by_age->heard_ns + c->options.lease_ms * NS_PER_MS <= now_ns)
         lose(c, c->by_age, "its lease is over");
+    for (struct child *child = c->by_age; child && probe_ns(c, child) <= now_ns; child = child->next) {
+        if (!child->probed)
+            probe(c, child);
+        child->probed = true;
+    }
 }
 
 void children_dismiss(struct children *c, const char *reason)

@@ -28,6 +28,7 @@ struct child {
     uint64_t newest;   /* number of the newest report seen */
     uint64_t through;  /* all reports up to this number have arrived */
     bool reported;     /* a complete report has arrived */
+    bool probed;       /* asked for a sign of life since it was last heard */
     int64_t heard_ns;
     void *data;                /* the owner's */
     struct child *prev, *next; /* the one not heard of for longest first */

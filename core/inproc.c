@@ -283,8 +283,17 @@ static void endpoint_free(struct inproc_endpoint *endpoint)
     empty_outbox(endpoint, false);
     timers_cancel(&net->timers, &endpoint->tick);
     DL_DELETE(net->endpoints, endpoint);
+    free(endpoint->name);
     free(endpoint->address);
     free(endpoint);
+}
+
+/* The name, unless `listen` asks for another one, so that a test can have two nodes of one name. */
+static const char *wanted_address(const struct endpoint_options *options)
+{
+    const char *listen = options->listen;
+    size_t length = strlen(INPROC_LISTEN);
+    return listen && strncmp(listen, INPROC_LISTEN, length) == 0 ? listen + length : options->name;
 }
 
 static enum esp_status inproc_serve(struct transport *transport, const struct endpoint_options *options,
@@ -294,10 +303,13 @@ static enum esp_status inproc_serve(struct transport *transport, const struct en
     struct inproc *net = (struct inproc *)transport;
     if (!options->name || !*options->name || strlen(options->name) > CAP_ADDRESS)
         return error_set(error, ESP_INVALID, "an endpoint needs a name of 1 to %d bytes", CAP_ADDRESS);
-    if (inproc_find(net, options->name))
-        return error_set(error, ESP_SYSTEM, "cannot serve %s: the address is in use", options->name);
+    const char *address = wanted_address(options);
+    if (inproc_find(net, address))
+        return error_set(error, ESP_SYSTEM, "cannot serve %s: the address is in use", address);
     struct inproc_endpoint *endpoint = calloc(1, sizeof *endpoint);
-    if (!endpoint || !(endpoint->address = strdup(options->name))) {
+    if (!endpoint || !(endpoint->address = strdup(address)) || !(endpoint->name = strdup(options->name))) {
+        if (endpoint)
+            free(endpoint->address);
         free(endpoint);
         return error_no_memory(error, "an endpoint");
     }
@@ -349,7 +361,7 @@ static struct parcel *open_parcel(struct inproc_endpoint *endpoint, const char *
                                   uint64_t to_incarnation, struct esp_error *error)
 {
     struct parcel *parcel = calloc(1, sizeof *parcel);
-    struct envelope envelope = {endpoint->address, endpoint->incarnation, to_incarnation, "", ""};
+    struct envelope envelope = {endpoint->name, endpoint->incarnation, to_incarnation, "", ""};
     if (!parcel || !(parcel->to = strdup(address)) || !(parcel->from = strdup(endpoint->address)) ||
         batch_begin(&parcel->batch, &envelope, MESSAGE_BYTES, NULL) != ESP_OK) {
         if (parcel)

@@ -3,14 +3,16 @@
  * The in-process transport: the same messages through the same codec and caps, from a queue and a clock
  * that a test or a simulation owns. Single-threaded: everything happens inside inproc_run().
  *
- * Addresses are the endpoints' names. Faults are drawn from a seeded generator, so that a run can be
- * repeated.
+ * Addresses are the endpoints' names, or what follows INPROC_LISTEN in `listen`. Faults are drawn from a
+ * seeded generator, so that a run can be repeated.
  */
 #ifndef CORE_INPROC_H
 #define CORE_INPROC_H
 
 #include "core/transport.h"
 #include "util/clock.h"
+
+#define INPROC_LISTEN "inproc:"
 
 /* How the network treats what is sent; an all-zero struct is a perfect one. */
 struct inproc_faults {

@@ -20,7 +20,7 @@ struct parcel;
 
 struct inproc_endpoint {
     struct endpoint endpoint; /* first */
-    char *address;
+    char *address, *name;
     uint64_t id; /* tells it from earlier and later ones under the same address */
     uint64_t incarnation;
     const struct endpoint_ops *ops;

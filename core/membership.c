@@ -32,8 +32,9 @@ struct membership {
     uint64_t random;
 
     enum state state;
-    size_t current; /* parent being tried, or joined */
-    size_t tries;   /* hellos since the tie was lost, for the backoff */
+    size_t current;                 /* parent being tried, or joined */
+    size_t tries;                   /* hellos since the tie was lost, for the backoff */
+    uint32_t hellos, hellos_before; /* ever, and before welcomes could count again */
     int64_t hello_ns;
     char **said; /* per parent: the last reason told to `changed` since it was joined, or NULL */
 
@@ -178,9 +179,8 @@ static void schedule_hello(struct membership *m)
 static void send_hello(struct membership *m)
 {
     m->current = m->tries % m->n_parents;
-    uint32_t index = (uint32_t)m->current;
-    struct extension echo = {
-        .tag = EXTENSION_PARENT_INDEX, .value = (const uint8_t *)&index, .length = sizeof index};
+    struct hello_ticket ticket = {(uint32_t)m->current, ++m->hellos};
+    struct extension extension = {EXTENSION_TICKET, (const uint8_t *)&ticket, sizeof ticket};
     struct message message = {
         .kind = MESSAGE_HELLO,
         .hello =
@@ -189,12 +189,12 @@ static void send_hello(struct membership *m)
                 .features = m->features,
                 .role = m->role,
                 .address = m->own_address,
-                .extensions = {.items = &echo, .n = 1},
+                .extensions = {.items = &extension, .n = 1},
             },
     };
     m->tries++;
     schedule_hello(m);
-    m->ops.post(m->self, m->parents[index], 0, &message);
+    m->ops.post(m->self, m->parents[m->current], 0, &message);
 }
 
 /* Looks for a parent from now on, the preferred one first. */
@@ -202,6 +202,7 @@ static void seek(struct membership *m)
 {
     forget_parent(m);
     m->state = STATE_SEEKING;
+    m->hellos_before = m->hellos;
     m->tries = 0;
     m->hello_ns = now(m);
 }
@@ -264,23 +265,24 @@ static bool take_ancestors(struct membership *m, const struct welcome *welcome)
     return true;
 }
 
-/* The parent's number among ours that the welcome answers; SIZE_MAX when it answers none. */
+/* Which of the parents has answered a hello that still counts; SIZE_MAX: none. */
 static size_t welcome_index(const struct membership *m, const struct welcome *welcome)
 {
-    const struct extension *echo = extension_find(&welcome->extensions, EXTENSION_PARENT_INDEX);
-    uint32_t index;
-    if (!echo)
-        return m->current;
-    if (echo->length != sizeof index)
+    const struct extension *extension = extension_find(&welcome->extensions, EXTENSION_TICKET);
+    struct hello_ticket ticket;
+    if (!extension || extension->length != sizeof ticket)
         return SIZE_MAX;
-    memcpy(&index, echo->value, sizeof index);
-    return index < m->n_parents ? index : SIZE_MAX;
+    memcpy(&ticket, extension->value, sizeof ticket);
+    if (ticket.parent >= m->n_parents || ticket.number <= m->hellos_before || ticket.number > m->hellos)
+        return SIZE_MAX;
+    return ticket.parent;
 }
 
 /* The tie cannot be: look on. An answer will not change within milliseconds, so back off faster. */
 static void refused(struct membership *m, size_t index, const char *parent, const char *why)
 {
     say(m, index, parent, why);
+    m->hellos_before = m->hellos;
     m->tries += m->n_parents;
     schedule_hello(m);
 }

@@ -16,9 +16,14 @@
 
 struct membership;
 
-/* Tag of an extension (4 bytes) that a hello carries and its welcome gives back: which of the child's parents
- * is meant. Without it, the late welcome of one parent could be taken for that of the next one tried. */
-#define EXTENSION_PARENT_INDEX 1
+/* Tag of an extension that a hello carries and its welcome gives back as it is (struct hello_ticket): which
+ * of the child's parents is meant, and which hello. Without it, the late welcome of one parent could be taken
+ * for that of the next one tried, and one that was sent before a goodbye would undo it. */
+#define EXTENSION_TICKET 1
+struct hello_ticket {
+    uint32_t parent; /* index among the child's parents */
+    uint32_t number; /* of the hello, in the life of the child */
+};
 
 struct membership_options {
     const char *const *parents; /* addresses, the preferred one first; copied */

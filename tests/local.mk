@@ -141,3 +141,5 @@ tests_inproc_test_server_data_SOURCES = tests/inproc/test_server_data.c tests/in
 tests_inproc_test_server_data_LDADD = $(SERVER_LIBS)
 tests_inproc_test_server_tree_SOURCES = tests/inproc/test_server_tree.c tests/inproc/server_rig.c tests/inproc/server_rig.h
 tests_inproc_test_server_tree_LDADD = $(SERVER_LIBS)
+unit_tests += tests/inproc/test_ties
+tests_inproc_test_ties_LDADD = tests/inproc/libplatform.la redirector/libredirector.la

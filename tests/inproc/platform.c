@@ -51,7 +51,7 @@ void platform_close(struct platform *p)
 
 void platform_agent_start(struct platform *p, size_t index)
 {
-    struct platform_agent *agent = &p->agents[index];
+    struct running_agent *agent = &p->agents[index];
     struct agent_options options = p->agent_options;
     struct esp_error error;
     const char *parents[] = {agent->parent};
@@ -65,8 +65,8 @@ void platform_agent_start(struct platform *p, size_t index)
 size_t platform_agent(struct platform *p, const char *name, const char *parent)
 {
     p->agents = realloc(p->agents, (p->n_agents + 1) * sizeof *p->agents);
-    struct platform_agent *agent = &p->agents[p->n_agents];
-    *agent = (struct platform_agent){0};
+    struct running_agent *agent = &p->agents[p->n_agents];
+    *agent = (struct running_agent){0};
     snprintf(agent->name, sizeof agent->name, "%s", name);
     snprintf(agent->parent, sizeof agent->parent, "%s", parent);
     platform_agent_start(p, p->n_agents);

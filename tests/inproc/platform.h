@@ -12,7 +12,7 @@
 
 #define PLATFORM_NAME 64
 
-struct platform_agent {
+struct running_agent {
     char name[PLATFORM_NAME];
     char parent[PLATFORM_NAME]; /* "": a master */
     struct agent *agent;        /* NULL: not running */
@@ -22,7 +22,7 @@ struct platform {
     struct transport *transport;
     struct agent_options agent_options; /* of agents that are started from now on */
     struct simulated_options server_options;
-    struct platform_agent *agents;
+    struct running_agent *agents;
     struct simulated_server **servers;
     size_t n_agents, n_servers;
     uint64_t incarnations;

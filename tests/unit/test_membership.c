@@ -14,7 +14,7 @@ struct child {
     /* what it did */
     int hellos, reports, complete_reports, goodbyes;
     char last_address[64];
-    uint32_t last_index;
+    struct hello_ticket ticket, first_ticket;
     uint64_t last_number;
     int changes, ancestor_changes;
     bool joined;
@@ -28,9 +28,11 @@ static void on_post(void *self, const char *address, uint64_t to_incarnation, co
     snprintf(child->last_address, sizeof child->last_address, "%s", address);
     if (message->kind == MESSAGE_HELLO) {
         child->hellos++;
-        const struct extension *echo = extension_find(&message->hello.extensions, EXTENSION_PARENT_INDEX);
-        assert_non_null(echo);
-        memcpy(&child->last_index, echo->value, sizeof child->last_index);
+        const struct extension *ticket = extension_find(&message->hello.extensions, EXTENSION_TICKET);
+        assert_non_null(ticket);
+        memcpy(&child->ticket, ticket->value, sizeof child->ticket);
+        if (child->hellos == 1)
+            child->first_ticket = child->ticket;
     } else if (message->kind == MESSAGE_REPORT) {
         child->reports++;
         child->complete_reports += message->report.complete;
@@ -106,10 +108,10 @@ static void say_from(struct child *child, const char *from, uint64_t incarnation
     assert_true(membership_post(child->membership, &envelope, message));
 }
 
-static void welcome(struct child *child, const char *from, uint64_t incarnation, const char **ancestors,
-                    uint32_t n, uint32_t index)
+static void welcome_with(struct child *child, const char *from, uint64_t incarnation, const char **ancestors,
+                         uint32_t n, struct hello_ticket *ticket)
 {
-    struct extension echo = {EXTENSION_PARENT_INDEX, (const uint8_t *)&index, sizeof index};
+    struct extension echo = {EXTENSION_TICKET, (const uint8_t *)ticket, sizeof *ticket};
     struct message message = {
         .kind = MESSAGE_WELCOME,
         .welcome = {.features = 3,
@@ -122,6 +124,12 @@ static void welcome(struct child *child, const char *from, uint64_t incarnation,
     say_from(child, from, incarnation, &message);
 }
 
+static void welcome(struct child *child, const char *from, uint64_t incarnation, const char **ancestors,
+                    uint32_t n)
+{
+    welcome_with(child, from, incarnation, ancestors, n, &child->ticket);
+}
+
 static void pulse(struct child *child, const char *from, uint64_t incarnation)
 {
     struct message message = {.kind = MESSAGE_PULSE, .pulse = {.number = child->last_number}};
@@ -130,8 +138,10 @@ static void pulse(struct child *child, const char *from, uint64_t incarnation)
 
 static void refuse(struct child *child, const char *why)
 {
-    struct message message = {.kind = MESSAGE_WELCOME,
-                              .welcome = {.outcome = {.status = ESP_REFUSED, .text = why}}};
+    struct extension echo = {EXTENSION_TICKET, (const uint8_t *)&child->ticket, sizeof child->ticket};
+    struct message message = {
+        .kind = MESSAGE_WELCOME,
+        .welcome = {.outcome = {.status = ESP_REFUSED, .text = why}, .extensions = {.items = &echo, .n = 1}}};
     say_from(child, "ma", 5, &message);
 }
 
@@ -152,7 +162,7 @@ static void tries_quietly_until_the_parent_is_there(void **state)
     assert_in_range(child.changes, 1, 2);
     assert_false(membership_joined(child.membership));
     assert_null(membership_parent_name(child.membership));
-    welcome(&child, "ma", 5, above, 1, 0);
+    welcome(&child, "ma", 5, above, 1);
     assert_true(membership_joined(child.membership));
     assert_true(child.joined);
     assert_string_equal(membership_parent_name(child.membership), "ma");
@@ -167,7 +177,7 @@ static void reports_all_then_changes_then_heartbeats(void **state)
     struct child child;
     start(&child, one, 1);
     pass_ms(&child, 1);
-    welcome(&child, "ma", 5, above, 1, 0);
+    welcome(&child, "ma", 5, above, 1);
     pass_ms(&child, 1);
     assert_int_equal(child.complete_reports, 1);
     pulse(&child, "ma", 5);
@@ -193,7 +203,7 @@ static void an_unconfirmed_report_is_followed_by_a_complete_one(void **state)
     struct child child;
     start(&child, one, 1);
     pass_ms(&child, 1);
-    welcome(&child, "ma", 5, above, 1, 0);
+    welcome(&child, "ma", 5, above, 1);
     pass_ms(&child, 1);
     pulse(&child, "ma", 5);
     membership_touch(child.membership, 0);
@@ -211,7 +221,7 @@ static void a_silent_parent_is_lost_and_found_again(void **state)
     struct child child;
     start(&child, one, 1);
     pass_ms(&child, 1);
-    welcome(&child, "ma", 5, above, 1, 0);
+    welcome(&child, "ma", 5, above, 1);
     pass_ms(&child, 2900);
     assert_true(membership_joined(child.membership));
     int hellos = child.hellos;
@@ -219,7 +229,7 @@ static void a_silent_parent_is_lost_and_found_again(void **state)
     assert_false(membership_joined(child.membership));
     assert_string_equal(child.why, "it fell silent");
     assert_int_equal(child.hellos, hellos + 1);
-    welcome(&child, "ma", 6, above, 1, 0);
+    welcome(&child, "ma", 6, above, 1);
     assert_int_equal(membership_parent_incarnation(child.membership), 6);
     membership_destroy(child.membership);
 }
@@ -230,7 +240,7 @@ static void a_restarted_parent_s_rejoin_brings_a_hello_at_once(void **state)
     struct child child;
     start(&child, one, 1);
     pass_ms(&child, 1);
-    welcome(&child, "ma", 5, above, 1, 0);
+    welcome(&child, "ma", 5, above, 1);
     pass_ms(&child, 1);
     int hellos = child.hellos;
     struct message rejoin = {.kind = MESSAGE_REJOIN, .rejoin = {.reason = "I was restarted"}};
@@ -268,12 +278,15 @@ static void a_loop_is_left_again(void **state)
     start(&child, one, 1);
     pass_ms(&child, 1);
     const char *loop[] = {"ma", "x", "la-1"};
-    welcome(&child, "ma", 5, loop, 3, 0);
+    welcome(&child, "ma", 5, loop, 3);
     assert_false(membership_joined(child.membership));
     assert_int_equal(child.goodbyes, 1);
-    welcome(&child, "ma", 5, above, 1, 0);
+    welcome(&child, "ma", 5, above, 1); /* it was sent before the goodbye arrived */
+    assert_false(membership_joined(child.membership));
+    pass_ms(&child, 1000);
+    welcome(&child, "ma", 5, above, 1);
     assert_true(membership_joined(child.membership));
-    welcome(&child, "ma", 5, loop, 3, 0); /* the loop was closed further up */
+    welcome(&child, "ma", 5, loop, 3); /* the loop was closed further up */
     assert_false(membership_joined(child.membership));
     assert_int_equal(child.goodbyes, 2);
     membership_destroy(child.membership);
@@ -285,12 +298,12 @@ static void new_ancestors_are_passed_on(void **state)
     struct child child;
     start(&child, one, 1);
     pass_ms(&child, 1);
-    welcome(&child, "ma", 5, above, 1, 0);
+    welcome(&child, "ma", 5, above, 1);
     assert_int_equal(child.ancestor_changes, 1);
-    welcome(&child, "ma", 5, above, 1, 0);
+    welcome(&child, "ma", 5, above, 1);
     assert_int_equal(child.ancestor_changes, 1);
     const char *more[] = {"ma", "red"};
-    welcome(&child, "ma", 5, more, 2, 0);
+    welcome(&child, "ma", 5, more, 2);
     assert_int_equal(child.ancestor_changes, 2);
     size_t n;
     assert_string_equal(membership_ancestors(child.membership, &n)[1], "red");
@@ -307,8 +320,8 @@ static void tries_its_parents_in_turn_and_knows_whose_welcome_it_is(void **state
     assert_string_equal(child.last_address, "ma:1");
     pass_ms(&child, 100);
     assert_string_equal(child.last_address, "other:2");
-    assert_int_equal(child.last_index, 1);
-    welcome(&child, "ma", 5, above, 1, 0); /* the first one's, late */
+    assert_int_equal(child.ticket.parent, 1);
+    welcome_with(&child, "ma", 5, above, 1, &child.first_ticket); /* the first one's, late */
     assert_string_equal(membership_parent_address(child.membership), "ma:1");
     struct message stray = {.kind = MESSAGE_PULSE, .pulse = {.number = 1}};
     say_from(&child, "other", 8, &stray);
@@ -322,7 +335,7 @@ static void leaves_in_order(void **state)
     struct child child;
     start(&child, one, 1);
     pass_ms(&child, 1);
-    welcome(&child, "ma", 5, above, 1, 0);
+    welcome(&child, "ma", 5, above, 1);
     membership_leave(child.membership, "stopping");
     assert_int_equal(child.goodbyes, 1);
     assert_true(membership_due(child.membership) == CLOCK_NEVER);

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier-agent: a leader agent when its file names a parent, else a master agent.
+ */
+#include "agent/agent.h"
+#include "orb/orb.h"
+#include "services/daemon.h"
+
+static enum esp_status open_transport(const struct settings_node *node, struct transport **transport,
+                                      struct esp_error *error)
+{
+    const struct orb_options options = {
+        .tls_ca = node->tls.ca,
+        .tls_certificate = node->tls.certificate,
+        .tls_key = node->tls.key,
+        .insecure = node->insecure,
+        .connections = (unsigned)node->connections,
+        .connections_per_peer = (unsigned)node->connections_per_peer,
+        .message_bytes = node->message_bytes,
+        .connect_timeout_ms = node->connect_timeout_ns / 1000000,
+    };
+    return orb_open(&options, transport, error);
+}
+
+static enum esp_status serve(const struct settings_agent *settings, struct daemon *daemon,
+                             struct esp_error *error)
+{
+    struct transport *transport = NULL;
+    struct agent *agent = NULL;
+    enum esp_status status = open_transport(&settings->node, &transport, error);
+    if (status == ESP_OK)
+        status = agent_create_configured(settings, daemon_incarnation(), transport, &agent, error);
+    if (status == ESP_OK)
+        status = daemon_ready(daemon, agent_address(agent), error);
+    if (status == ESP_OK)
+        daemon_wait(daemon, NULL, NULL);
+    agent_stop(agent, "the agent stops");
+    transport_destroy(transport);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct daemon_arguments arguments = {
+        .program = "espalier-agent",
+        .text = "Chooses servers for requests, among those below it.",
+        .path = ESP_SYSCONFDIR "/agent.conf",
+    };
+    struct settings_agent settings;
+    struct daemon *daemon = NULL;
+    struct esp_error error;
+    int exit_code = 0;
+    if (!daemon_parse_arguments(argc, argv, &arguments, &exit_code))
+        return exit_code;
+    if (settings_load_agent(arguments.path, &settings, &error) != ESP_OK)
+        return daemon_failed(&arguments, &error);
+    enum esp_status status = daemon_start(&arguments, &settings.node, &daemon, &error);
+    if (status == ESP_OK)
+        status = serve(&settings, daemon, &error);
+    if (status != ESP_OK)
+        exit_code = daemon_failed(&arguments, &error);
+    daemon_stop(daemon);
+    settings_destroy(&settings.arena);
+    return exit_code;
+}

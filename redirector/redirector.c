@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "redirector/redirector.h"
+
+#include "core/children.h"
+#include "util/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MASTERS_MOST 1000
+
+/* What a master's last report said; lies behind its struct child. */
+struct master {
+    const struct child *child;
+    struct node_record totals; /* numbers of all servers below it; texts are the child's */
+    uint32_t servers;
+    uint64_t named; /* when it was last named first to a client, counted in clients */
+};
+
+struct redirector {
+    char *name;
+    uint64_t incarnation;
+    struct endpoint *endpoint; /* NULL until it is open */
+    struct children *children;
+    uint64_t clients;
+};
+
+static void post(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
+{
+    struct redirector *r = self;
+    struct esp_error error;
+    if (r->endpoint && endpoint_post(r->endpoint, address, to_incarnation, message, &error) != ESP_OK)
+        log_warning("cannot send %s to %s: %s", message_name(message->kind), address, error.text);
+}
+
+/* ---- masters ---- */
+
+static const char *const *on_ancestors(void *self, size_t *n)
+{
+    (void)self;
+    *n = 0;
+    return NULL;
+}
+
+static bool on_joined(void *self, struct child *child)
+{
+    (void)self;
+    struct master *master = calloc(1, sizeof *master);
+    if (!master)
+        return false;
+    master->child = child;
+    child->data = master;
+    log_notice("master agent \"%s\" joined from %s", child->name, child->address);
+    return true;
+}
+
+static void on_lost(void *self, struct child *child, const char *why)
+{
+    (void)self;
+    log_notice("master agent \"%s\" at %s is gone: %s", child->name, child->address, why);
+    free(child->data);
+    child->data = NULL;
+}
+
+static void on_report(void *self, struct child *child, const struct report *report, bool whole)
+{
+    struct master *master = child->data;
+    (void)self;
+    (void)whole; /* every report tells all */
+    for (uint32_t i = 0; i < report->n_records; i++) {
+        const struct node_record *record = &report->records[i];
+        if (strcmp(record->name, child->name) != 0)
+            continue;
+        const struct extension *servers = extension_find(&record->extensions, EXTENSION_SERVERS);
+        master->totals = (struct node_record){
+            .slots = record->slots,
+            .queued = record->queued,
+            .running = record->running,
+            .completed = record->completed,
+            .failed = record->failed,
+        };
+        if (servers && servers->length == sizeof master->servers)
+            memcpy(&master->servers, servers->value, sizeof master->servers);
+    }
+}
+
+static void on_refused(void *self, const char *name, const char *why)
+{
+    (void)self;
+    log_debug("\"%s\" is refused: %s", name, why);
+}
+
+static const struct children_ops children_ops = {
+    .post = post,
+    .ancestors = on_ancestors,
+    .joined = on_joined,
+    .lost = on_lost,
+    .report = on_report,
+    .refused = on_refused,
+};
+
+/* ---- clients ---- */
+
+static double load_of(const struct master *master)
+{
+    const struct node_record *totals = &master->totals;
+    return totals->slots ? (double)(totals->running + totals->queued) / totals->slots : 0;
+}
+
+/* Masters with servers first, the least loaded first; among equals the one named longest ago, so that clients
+ * spread. */
+static int best_first(const void *a, const void *b)
+{
+    const struct master *x = *(const struct master *const *)a, *y = *(const struct master *const *)b;
+    if ((x->servers == 0) != (y->servers == 0))
+        return x->servers == 0 ? 1 : -1;
+    double load_x = load_of(x), load_y = load_of(y);
+    if (load_x != load_y)
+        return load_x < load_y ? -1 : 1;
+    return (x->named > y->named) - (x->named < y->named);
+}
+
+static struct message *locate(struct redirector *r)
+{
+    size_t n = children_count(r->children);
+    if (n == 0)
+        return message_failure(MESSAGE_LOCATE_REPLY, ESP_NO_SERVER,
+                               "no master agent has registered with redirector \"%s\" (yet)", r->name);
+    struct message *message = message_create(MESSAGE_LOCATE_REPLY);
+    if (!message)
+        return NULL;
+    struct arena *arena = &message->arena;
+    struct locate_reply *reply = &message->locate_reply;
+    struct master **masters = arena_alloc(arena, n * sizeof(struct master *));
+    reply->masters = arena_alloc(arena, n * sizeof *reply->masters);
+    if (!masters || !reply->masters) {
+        message_destroy(message);
+        return NULL;
+    }
+    n = 0;
+    for (struct child *child = children_first(r->children); child; child = child->hh.next)
+        masters[n++] = child->data;
+    qsort(masters, n, sizeof *masters, best_first);
+    masters[0]->named = ++r->clients;
+    for (size_t i = 0; i < n && i < CAP_CANDIDATES; i++)
+        reply->masters[reply->n_masters++] = (struct master_entry){
+            .name = arena_strdup(arena, masters[i]->child->name),
+            .address = arena_strdup(arena, masters[i]->child->address),
+            .incarnation = masters[i]->child->incarnation,
+            .servers = masters[i]->servers,
+            .load = load_of(masters[i]),
+        };
+    return message;
+}
+
+static struct message *greet(struct redirector *r)
+{
+    struct message *message = message_create(MESSAGE_GREET_REPLY);
+    if (!message)
+        return NULL;
+    message->greet_reply.minor = CONTRACT_MINOR;
+    message->greet_reply.name = arena_strdup(&message->arena, r->name);
+    message->greet_reply.role = ROLE_REDIRECTOR;
+    message->greet_reply.incarnation = r->incarnation;
+    return message;
+}
+
+static struct node_record record_of(const struct redirector *r, const struct child *child,
+                                    struct arena *arena)
+{
+    const struct master *master = child->data;
+    struct node_record record = master->totals;
+    record.name = arena_strdup(arena, child->name);
+    record.parent = arena_strdup(arena, r->name);
+    record.address = arena_strdup(arena, child->address);
+    record.role = ROLE_MASTER;
+    record.incarnation = child->incarnation;
+    return record;
+}
+
+/* Itself and the masters: what is below them, the asker asks them. */
+static struct message *tree(struct redirector *r, const char *node)
+{
+    const struct child *only = *node ? children_find(r->children, node) : NULL;
+    if (*node && !only && strcmp(node, r->name) != 0)
+        return message_failure(MESSAGE_TREE_REPLY, ESP_NOT_FOUND,
+                               "redirector \"%s\" has no master agent named \"%s\"", r->name, node);
+    struct message *message = message_create(MESSAGE_TREE_REPLY);
+    if (!message)
+        return NULL;
+    struct arena *arena = &message->arena;
+    struct tree_reply *reply = &message->tree_reply;
+    reply->records = arena_alloc(arena, (1 + children_count(r->children)) * sizeof *reply->records);
+    if (!reply->records) {
+        message_destroy(message);
+        return NULL;
+    }
+    if (!only)
+        reply->records[reply->n_records++] = (struct node_record){
+            .name = arena_strdup(arena, r->name),
+            .address = arena_strdup(arena, endpoint_address(r->endpoint)),
+            .role = ROLE_REDIRECTOR,
+            .incarnation = r->incarnation,
+        };
+    if (only)
+        reply->records[reply->n_records++] = record_of(r, only, arena);
+    for (struct child *child = children_first(r->children); !*node && child; child = child->hh.next)
+        reply->records[reply->n_records++] = record_of(r, child, arena);
+    return message;
+}
+
+/* ---- the endpoint ---- */
+
+static void on_post(void *self, const struct envelope *envelope, const struct message *message)
+{
+    struct redirector *r = self;
+    children_post(r->children, envelope, message);
+}
+
+static void on_undelivered(void *self, const char *address, enum esp_status status)
+{
+    struct redirector *r = self;
+    (void)status;
+    children_undelivered(r->children, address);
+}
+
+static void on_call(void *self, struct call *call, const struct message *request)
+{
+    struct redirector *r = self;
+    switch (request->kind) {
+    case MESSAGE_LOCATE:
+        call_reply(call, locate(r));
+        return;
+    case MESSAGE_GREET:
+        call_reply(call, greet(r));
+        return;
+    case MESSAGE_TREE:
+        call_reply(call, tree(r, request->tree.node));
+        return;
+    default:
+        call_reply(call, message_failure(message_reply_kind(request->kind), ESP_INVALID,
+                                         "\"%s\" is a redirector: ask a master agent for %s", r->name,
+                                         message_name(request->kind)));
+    }
+}
+
+static int64_t on_due(void *self)
+{
+    struct redirector *r = self;
+    return children_due(r->children);
+}
+
+static void on_tick(void *self)
+{
+    struct redirector *r = self;
+    children_tick(r->children);
+}
+
+static const struct endpoint_ops endpoint_ops = {
+    .post = on_post,
+    .undelivered = on_undelivered,
+    .call = on_call,
+    .due = on_due,
+    .tick = on_tick,
+};
+
+/* ---- life and death ---- */
+
+static void redirector_free(struct redirector *r)
+{
+    if (r->children)
+        for (struct child *child = children_first(r->children); child; child = child->hh.next)
+            free(child->data);
+    children_destroy(r->children);
+    free(r->name);
+    free(r);
+}
+
+enum esp_status redirector_create(const struct redirector_options *options, struct transport *transport,
+                                  struct redirector **created, struct esp_error *error)
+{
+    struct redirector *r = calloc(1, sizeof *r);
+    if (!r || !(r->name = strdup(options->name))) {
+        free(r);
+        return error_no_memory(error, "a redirector");
+    }
+    r->incarnation = options->incarnation;
+    struct children_options children = {
+        .name = r->name,
+        .role = ROLE_REDIRECTOR,
+        .roles = 1U << ROLE_MASTER,
+        .most = options->masters ? options->masters : MASTERS_MOST,
+        .lease_ms = options->lease_ms ? options->lease_ms : 8000,
+        .heartbeat_ms = options->heartbeat_ms ? options->heartbeat_ms : 2000,
+        .clock = transport_clock(transport),
+    };
+    struct endpoint_options endpoint_options = {
+        .name = r->name,
+        .role = ROLE_REDIRECTOR,
+        .incarnation = options->incarnation,
+        .listen = options->listen,
+    };
+    struct endpoint *endpoint = NULL;
+    enum esp_status status = children_create(&children, &children_ops, r, &r->children, error);
+    if (status == ESP_OK)
+        status = transport_serve(transport, &endpoint_options, &endpoint_ops, r, &endpoint, error);
+    if (status != ESP_OK) {
+        redirector_free(r);
+        return status;
+    }
+    endpoint_enter(endpoint);
+    r->endpoint = endpoint;
+    endpoint_leave(endpoint);
+    *created = r;
+    return ESP_OK;
+}
+
+const char *redirector_address(const struct redirector *r)
+{
+    return endpoint_address(r->endpoint);
+}
+
+void redirector_stop(struct redirector *r, const char *reason)
+{
+    if (!r)
+        return;
+    endpoint_enter(r->endpoint);
+    children_dismiss(r->children, reason);
+    endpoint_leave(r->endpoint);
+    endpoint_close(r->endpoint);
+    redirector_free(r);
+}

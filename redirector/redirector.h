@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The redirector: the one well-known address. Master agents register with it under a lease, as children do
+ * with an agent; clients ask it once which master agent to use.
+ */
+#ifndef REDIRECTOR_REDIRECTOR_H
+#define REDIRECTOR_REDIRECTOR_H
+
+#include "core/transport.h"
+
+struct redirector;
+
+/* A number that is 0 takes its default. */
+struct redirector_options {
+    const char *name;
+    const char *listen;
+    uint64_t incarnation;
+    uint32_t masters;     /* at most (1000) */
+    int64_t heartbeat_ms; /* that masters shall keep (2000) */
+    int64_t lease_ms;     /* after which a silent master is dead (8000) */
+};
+
+/* Starts serving. What the options point to is copied. */
+enum esp_status redirector_create(const struct redirector_options *options, struct transport *transport,
+                                  struct redirector **redirector, struct esp_error *error);
+const char *redirector_address(const struct redirector *redirector);
+/* Lets the masters look elsewhere, stops serving and frees all. NULL is nothing to do. */
+void redirector_stop(struct redirector *redirector, const char *reason);
+
+#endif

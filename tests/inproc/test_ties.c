@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ties of a hierarchy: start in any order, deaths, restarts, loops, namesakes, and a network that loses,
+ * duplicates and reorders.
+ */
+#include "redirector/redirector.h"
+#include "tests/inproc/platform.h"
+#include "tests/unit/unit.h"
+#include "util/clock.h"
+#include "util/random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct platform platform;
+
+static int setup(void **state)
+{
+    (void)state;
+    platform_open(&platform, 11);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    platform_close(&platform);
+    return 0;
+}
+
+static size_t nodes(size_t agent)
+{
+    return platform_figures(&platform, agent).nodes;
+}
+
+static enum esp_status submit(const char *server)
+{
+    struct request request = platform_request("job", 1e6);
+    struct message reply = {0};
+    request.server = server;
+    enum esp_status status = platform_submit(&platform, "ma", &request, &reply, NULL);
+    message_clear(&reply);
+    return status;
+}
+
+static void children_may_start_long_before_their_parents(void **state)
+{
+    (void)state;
+    char name[64], parent[64];
+    platform_server(&platform, "s", "la-4");
+    platform_run_ms(&platform, 20000);
+    for (int depth = 4; depth >= 1; depth--) {
+        snprintf(name, sizeof name, "la-%d", depth);
+        snprintf(parent, sizeof parent, depth > 1 ? "la-%d" : "ma", depth - 1);
+        platform_agent(&platform, name, parent);
+        platform_run_ms(&platform, 7000);
+    }
+    size_t master = platform_agent(&platform, "ma", "");
+    assert_true(platform_settle(&platform, master, 5, 10000));
+    assert_int_equal(submit("s"), ESP_OK);
+}
+
+static void any_order_makes_the_same_tree(void **state)
+{
+    (void)state;
+    enum { AGENTS = 9, SERVERS = 12 };
+    struct random random;
+    random_seed(&random, 5);
+    for (int round = 0; round < 10; round++) {
+        size_t order[AGENTS + SERVERS], master = 0;
+        for (size_t i = 0; i < AGENTS + SERVERS; i++)
+            order[i] = i;
+        for (size_t i = AGENTS + SERVERS - 1; i > 0; i--) {
+            size_t j = random_below(&random, i + 1), other = order[i];
+            order[i] = order[j];
+            order[j] = other;
+        }
+        for (size_t i = 0; i < AGENTS + SERVERS; i++) {
+            char name[64], parent[64];
+            size_t n = order[i];
+            /* Agent 0 is the master; agent n hangs below agent (n - 1) / 2; servers below the agents. */
+            if (n == 0)
+                snprintf(name, sizeof name, "ma");
+            else
+                snprintf(name, sizeof name, "n-%zu", n);
+            size_t up = n < AGENTS ? (n - 1) / 2 : (n - AGENTS) % AGENTS;
+            snprintf(parent, sizeof parent, up ? "n-%zu" : "ma", up);
+            if (n >= AGENTS)
+                platform_server(&platform, name, parent);
+            else if (n > 0)
+                platform_agent(&platform, name, parent);
+            else
+                master = platform_agent(&platform, "ma", "");
+            platform_run_ms(&platform, (int64_t)random_below(&random, 700));
+        }
+        assert_true(platform_settle(&platform, master, AGENTS + SERVERS - 1, 20000));
+        teardown(NULL);
+        setup(NULL);
+    }
+}
+
+static void a_restarted_agent_is_found_again_with_all_below_it(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 3, 3);
+    platform_agent_kill(&platform, 2);
+    platform_run_ms(&platform, 1500);
+    platform_agent_start(&platform, 2);
+    assert_true(platform_settle(&platform, 0, 12, 15000));
+    assert_int_equal(nodes(2), 3);
+    platform_agent_kill(&platform, 0);
+    platform_agent_start(&platform, 0); /* at once: its children learn it from their next report */
+    assert_true(platform_settle(&platform, 0, 12, 15000));
+    assert_int_equal(submit("s-1-1"), ESP_OK);
+}
+
+static void a_dead_server_is_forgotten_everywhere(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 2, 2);
+    platform_server_kill(&platform, platform.servers[0]);
+    platform_run_ms(&platform, 6000); /* a missed heartbeat and a broken connection; the lease is longer */
+    assert_int_equal(nodes(0), 5);
+    assert_int_equal(nodes(1), 1);
+    assert_int_equal(submit("s-0-0"), ESP_NO_SERVER);
+    platform_server(&platform, "s-0-0", "la-0");
+    assert_true(platform_settle(&platform, 0, 6, 5000));
+    assert_int_equal(submit("s-0-0"), ESP_OK);
+}
+
+static void a_server_that_leaves_is_forgotten_at_once(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 1, 2);
+    simulated_stop(platform.servers[1]);
+    platform.n_servers = 1;
+    platform_run_ms(&platform, 100);
+    assert_int_equal(nodes(0), 2);
+}
+
+static void a_silent_subtree_is_lost_when_its_lease_ends_and_comes_back(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 2, 2);
+    inproc_partition(platform.transport, "ma", "la-1", true);
+    platform_run_ms(&platform, 4000);
+    assert_int_equal(nodes(0), 6);
+    platform_run_ms(&platform, 8000);
+    assert_int_equal(nodes(0), 3);
+    assert_int_equal(nodes(2), 2);
+    inproc_partition(platform.transport, "ma", "la-1", false);
+    assert_true(platform_settle(&platform, 0, 6, 15000));
+}
+
+static void a_loop_is_not_entered(void **state)
+{
+    (void)state;
+    platform_agent(&platform, "a", "c");
+    platform_agent(&platform, "b", "a");
+    platform_agent(&platform, "c", "b");
+    platform_server(&platform, "s", "c");
+    for (int i = 0; i < 60; i++) {
+        platform_run_ms(&platform, 1000);
+        /* Never may a node stand below itself: then all three would know three nodes or more. */
+        assert_false(i > 20 && nodes(0) >= 3 && nodes(1) >= 3 && nodes(2) >= 3);
+    }
+    struct inproc_counters before, after;
+    inproc_counters(platform.transport, &before);
+    platform_run_ms(&platform, 10000);
+    inproc_counters(platform.transport, &after);
+    assert_true(after.messages - before.messages < 300); /* quiet */
+}
+
+static void a_namesake_is_refused_until_the_first_one_is_gone(void **state)
+{
+    (void)state;
+    platform_agent(&platform, "ma", "");
+    struct simulated_server *first = platform_server(&platform, "s", "ma");
+    assert_true(platform_settle(&platform, 0, 1, 5000));
+    platform.server_options.address = INPROC_LISTEN "elsewhere";
+    struct simulated_server *second = platform_server(&platform, "s", "ma");
+    platform.server_options.address = NULL;
+    platform_run_ms(&platform, 20000);
+    assert_true(simulated_joined(first));
+    assert_false(simulated_joined(second));
+    assert_int_equal(nodes(0), 1);
+    inproc_kill(platform.transport, "s");
+    platform_run_ms(&platform, 12000);
+    assert_true(simulated_joined(second));
+    assert_int_equal(nodes(0), 1);
+    assert_int_equal(submit("s"), ESP_OK);
+}
+
+static void a_restart_at_the_same_address_takes_the_place_over(void **state)
+{
+    (void)state;
+    platform_agent(&platform, "ma", "");
+    struct simulated_server *server = platform_server(&platform, "s", "ma");
+    assert_true(platform_settle(&platform, 0, 1, 5000));
+    platform_server_kill(&platform, server);
+    server = platform_server(&platform, "s", "ma");
+    platform_run_ms(&platform, 1000);
+    assert_true(simulated_joined(server));
+    assert_int_equal(submit("s"), ESP_OK);
+}
+
+static void a_server_that_moved_is_known_where_it_is_now(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 2, 1);
+    struct simulated_server *server = platform.servers[0];
+    platform_server_kill(&platform, server);
+    platform_server(&platform, "s-0-0", "la-1"); /* la-0 has not noticed yet */
+    platform_run_ms(&platform, 15000);
+    assert_int_equal(nodes(0), 4);
+    assert_int_equal(nodes(1), 0);
+    assert_int_equal(nodes(2), 2);
+    assert_int_equal(submit("s-0-0"), ESP_OK);
+}
+
+static void requests_during_restarts_are_answered_one_way_or_the_other(void **state)
+{
+    (void)state;
+    platform.agent_options.freshness_ms = -1;
+    platform.agent_options.answer_timeout_ms = 300;
+    platform_tree(&platform, 3, 3);
+    int answered = 0;
+    for (int round = 0; round < 12; round++) {
+        size_t which = 1 + (size_t)round % 3;
+        platform_agent_kill(&platform, which);
+        answered += submit("") == ESP_OK;
+        platform_agent_start(&platform, which);
+        answered += submit("") == ESP_OK;
+        platform_run_ms(&platform, 3000);
+    }
+    assert_in_range(answered, 20, 24);
+    assert_true(platform_settle(&platform, 0, 12, 15000));
+    for (size_t i = 0; i < platform.n_agents; i++)
+        assert_int_equal(platform_figures(&platform, i).questions, 0);
+}
+
+/* Whatever the network does, the tree becomes whole when it is good again, and no placement stays behind. */
+static void under_faults(const struct inproc_faults *faults, int64_t freshness_ms)
+{
+    struct inproc_faults good = {.latency_ns = NS_PER_MS};
+    platform.agent_options.freshness_ms = freshness_ms;
+    platform.agent_options.answer_timeout_ms = 500;
+    platform.agent_options.placement_lease_ms = 4000;
+    inproc_set_faults(platform.transport, faults);
+    char name[64], parent[64];
+    platform_agent(&platform, "ma", "");
+    for (int i = 0; i < 3; i++) {
+        snprintf(parent, sizeof parent, "la-%d", i);
+        platform_agent(&platform, parent, "ma");
+        for (int j = 0; j < 4; j++) {
+            snprintf(name, sizeof name, "s-%d-%d", i, j);
+            platform_server(&platform, name, parent);
+        }
+    }
+    for (int i = 0; i < 60; i++) {
+        platform_run_ms(&platform, 500);
+        submit("");
+        if (i % 20 == 7)
+            platform_agent_kill(&platform, 1 + (size_t)i / 20);
+        if (i % 20 == 12)
+            platform_agent_start(&platform, 1 + (size_t)i / 20);
+    }
+    inproc_set_faults(platform.transport, &good);
+    assert_true(platform_settle(&platform, 0, 15, 30000));
+    platform_run_ms(&platform, 8000);
+    for (size_t i = 0; i < platform.n_agents; i++) {
+        assert_int_equal(platform_figures(&platform, i).pending, 0);
+        assert_int_equal(platform_figures(&platform, i).questions, 0);
+    }
+    for (size_t i = 0; i < platform.n_servers; i++) {
+        assert_int_equal(simulated_promises(platform.servers[i]), 0);
+        assert_int_equal(submit(simulated_name(platform.servers[i])), ESP_OK);
+    }
+}
+
+static void lost_messages_do_no_lasting_harm(void **state)
+{
+    (void)state;
+    under_faults(&(struct inproc_faults){.latency_ns = NS_PER_MS, .lose = 0.2, .maybe = 0.1}, 0);
+}
+
+static void doubled_messages_do_no_lasting_harm(void **state)
+{
+    (void)state;
+    under_faults(&(struct inproc_faults){.latency_ns = NS_PER_MS, .duplicate = 0.5}, -1);
+}
+
+static void reordered_messages_do_no_lasting_harm(void **state)
+{
+    (void)state;
+    under_faults(&(struct inproc_faults){.latency_ns = NS_PER_MS, .jitter_ns = 400 * NS_PER_MS}, 0);
+}
+
+static void all_faults_at_once_do_no_lasting_harm(void **state)
+{
+    (void)state;
+    under_faults(&(struct inproc_faults){.latency_ns = 5 * NS_PER_MS,
+                                         .jitter_ns = 100 * NS_PER_MS,
+                                         .lose = 0.15,
+                                         .duplicate = 0.15,
+                                         .maybe = 0.1},
+                 -1);
+}
+
+/* ---- the redirector ---- */
+
+static struct redirector *start_redirector(uint64_t incarnation)
+{
+    struct redirector_options options = {.name = "red", .listen = "red", .incarnation = incarnation};
+    struct redirector *redirector = NULL;
+    struct esp_error error;
+    assert_int_equal(redirector_create(&options, platform.transport, &redirector, &error), ESP_OK);
+    return redirector;
+}
+
+static struct agent *start_master(const char *name)
+{
+    static const char *const redirectors[] = {"red"};
+    struct agent_options options = platform.agent_options;
+    struct agent *agent = NULL;
+    struct esp_error error;
+    options.name = options.listen = name;
+    options.incarnation = ++platform.incarnations;
+    options.redirectors = redirectors;
+    options.n_redirectors = 1;
+    assert_int_equal(agent_create(&options, platform.transport, &agent, &error), ESP_OK);
+    return agent;
+}
+
+static enum esp_status locate(struct message *reply)
+{
+    struct message message = {.kind = MESSAGE_LOCATE};
+    return transport_call(platform.transport, "red", &message, 1000, reply, NULL);
+}
+
+static void the_redirector_names_the_least_loaded_living_master(void **state)
+{
+    (void)state;
+    struct agent *a = start_master("ma-a"), *b = start_master("ma-b");
+    struct redirector *redirector = start_redirector(900);
+    struct message reply = {0};
+    assert_int_equal(locate(&reply), ESP_NO_SERVER);
+    message_clear(&reply);
+    platform_server(&platform, "s", "ma-b");
+    platform_run_ms(&platform, 6000);
+    assert_int_equal(locate(&reply), ESP_OK);
+    assert_int_equal(reply.locate_reply.n_masters, 2);
+    assert_string_equal(reply.locate_reply.masters[0].name, "ma-b"); /* the other one has no servers */
+    assert_int_equal(reply.locate_reply.masters[0].servers, 1);
+    message_clear(&reply);
+    struct message tree = {.kind = MESSAGE_TREE, .tree = {.node = ""}};
+    assert_int_equal(transport_call(platform.transport, "red", &tree, 1000, &reply, NULL), ESP_OK);
+    assert_int_equal(reply.tree_reply.n_records, 3);
+    assert_string_equal(reply.tree_reply.records[0].name, "red");
+    message_clear(&reply);
+    redirector_stop(redirector, "restart");
+    redirector = start_redirector(901);
+    platform_run_ms(&platform, 8000);
+    assert_int_equal(locate(&reply), ESP_OK);
+    assert_int_equal(reply.locate_reply.n_masters, 2);
+    message_clear(&reply);
+    agent_stop(b, "stopping");
+    platform_run_ms(&platform, 500);
+    assert_int_equal(locate(&reply), ESP_OK);
+    assert_int_equal(reply.locate_reply.n_masters, 1);
+    assert_string_equal(reply.locate_reply.masters[0].address, "ma-a");
+    message_clear(&reply);
+    agent_drop(a);
+    redirector_stop(redirector, "end");
+}
+
+static void clients_spread_over_equal_masters(void **state)
+{
+    (void)state;
+    struct redirector *redirector = start_redirector(900);
+    struct agent *a = start_master("ma-a"), *b = start_master("ma-b");
+    platform_run_ms(&platform, 1000);
+    int first_a = 0;
+    for (int i = 0; i < 10; i++) {
+        struct message reply = {0};
+        assert_int_equal(locate(&reply), ESP_OK);
+        first_a += strcmp(reply.locate_reply.masters[0].name, "ma-a") == 0;
+        message_clear(&reply);
+    }
+    assert_int_equal(first_a, 5);
+    agent_drop(a);
+    agent_drop(b);
+    redirector_stop(redirector, "end");
+}
+
+static void only_masters_belong_below_a_redirector_and_no_master_below_an_agent(void **state)
+{
+    (void)state;
+    struct redirector *redirector = start_redirector(900);
+    struct simulated_server *server = platform_server(&platform, "s", "red");
+    platform_run_ms(&platform, 5000);
+    assert_false(simulated_joined(server));
+    struct message reply = {0};
+    assert_int_equal(locate(&reply), ESP_NO_SERVER);
+    message_clear(&reply);
+    redirector_stop(redirector, "end");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(children_may_start_long_before_their_parents),
+        TEST(any_order_makes_the_same_tree),
+        TEST(a_restarted_agent_is_found_again_with_all_below_it),
+        TEST(a_dead_server_is_forgotten_everywhere),
+        TEST(a_server_that_leaves_is_forgotten_at_once),
+        TEST(a_silent_subtree_is_lost_when_its_lease_ends_and_comes_back),
+        TEST(a_loop_is_not_entered),
+        TEST(a_namesake_is_refused_until_the_first_one_is_gone),
+        TEST(a_restart_at_the_same_address_takes_the_place_over),
+        TEST(a_server_that_moved_is_known_where_it_is_now),
+        TEST(requests_during_restarts_are_answered_one_way_or_the_other),
+        TEST(lost_messages_do_no_lasting_harm),
+        TEST(doubled_messages_do_no_lasting_harm),
+        TEST(reordered_messages_do_no_lasting_harm),
+        TEST(all_faults_at_once_do_no_lasting_harm),
+        TEST(the_redirector_names_the_least_loaded_living_master),
+        TEST(clients_spread_over_equal_masters),
+        TEST(only_masters_belong_below_a_redirector_and_no_master_below_an_agent),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
