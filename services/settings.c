@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/settings.h"
+#include "core/scheduler.h"
 #include "services/settings_tables.h"
 
 #include <errno.h>
@@ -83,6 +84,23 @@ static enum esp_status finish_redirector(void *settings, struct arena *arena, st
     return finish_node(&redirector->node, arena, error);
 }
 
+/* Which ways of ranking there are, only core/ knows. */
+static enum esp_status check_scheduler(const char *name, struct esp_error *error)
+{
+    char known[200] = "";
+    size_t n, used = 0;
+    const struct scheduler *table = scheduler_table(&n);
+    if (scheduler_find(name))
+        return ESP_OK;
+    for (size_t i = 0; i < n && used < sizeof known; i++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
+                                 i == 0      ? ""
+                                 : i + 1 < n ? ", "
+                                             : " or ",
+                                 table[i].name);
+    return error_set(error, ESP_CONFIG, "scheduler: expected %s, found \"%s\"", known, name);
+}
+
 static enum esp_status finish_agent(void *settings, struct arena *arena, struct esp_error *error)
 {
     struct settings_agent *agent = settings;
@@ -91,7 +109,8 @@ static enum esp_status finish_agent(void *settings, struct arena *arena, struct 
                          "expected parent (a leader agent) or redirector (a master agent), found both");
     if (agent->parents.n > 0 && !agent->parent)
         return error_set(error, ESP_CONFIG, "expected the key \"parent\" beside \"parents\", found none");
-    return finish_node(&agent->node, arena, error);
+    enum esp_status status = check_scheduler(agent->scheduler, error);
+    return status == ESP_OK ? finish_node(&agent->node, arena, error) : status;
 }
 
 static int64_t n_processors(void)

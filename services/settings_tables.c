@@ -202,7 +202,7 @@ static const struct config_key agent_keys[] = {
      .type = CONFIG_STRING,
      AT(settings_agent, scheduler),
      .initial = "mct",
-     .text = "how servers are ranked; mct: minimum completion time"},
+     .text = "how servers are ranked; mct: the earliest end"},
     {0},
 };
 

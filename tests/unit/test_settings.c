@@ -79,6 +79,10 @@ static void keys_must_fit_together(void **state)
           "x.conf:2: unknown key \"slotz\": did you mean \"slots\"?");
     fails(SETTINGS_AGENT, "parent = a\nredirector = b", ESP_CONFIG,
           "x.conf: expected parent (a leader agent) or redirector (a master agent), found both");
+    assert_int_equal(
+        settings_parse(SETTINGS_AGENT, "scheduler = dice", "x.conf", &(struct settings_agent){0}, &error),
+        ESP_CONFIG);
+    assert_non_null(strstr(error.text, "x.conf: scheduler: expected mct"));
     fails(SETTINGS_AGENT, "heartbeat = 4s\nlease = 5s", ESP_CONFIG,
           "x.conf: expected a lease of at least two heartbeats, or one late message ends it");
     fails(SETTINGS_CLIENT, "redirector = a\nagents = { b }", ESP_CONFIG,
