@@ -8,6 +8,9 @@
 #include "client/command/platform_state.h"
 #include "client/command/quota.h"
 
+/* The platform of `espalier up` without a file: the text of etc/platform.conf. */
+extern const char default_platform[];
+
 struct launch {
     const char *kind;    /* "server" */
     const char *program; /* "espalier-sed" */

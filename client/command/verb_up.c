@@ -19,10 +19,6 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char default_platform[] =
-#include "client/command/default_platform.inc"
-    ;
-
 #define POLL_MS 20
 
 struct up {
