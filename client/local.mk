@@ -30,16 +30,29 @@ client_libclient_la_SOURCES = client/attempt.c client/attempt.h client/bulk.c cl
 	client/outcome.c client/outcome.h client/package.c client/package.h client/pool.c client/pool.h \
 	client/route.c client/route.h client/session.c client/session.h client/start.c client/start.h \
 	client/table.c client/table.h
-client_libclient_la_LIBADD = services/libservices.la core/libcore.la util/libutil.la
+client_libclient_la_LIBADD = services/libservices.la
 
 # The command is linked against the library's parts, not the shared library: it starts faster.
 bin_PROGRAMS += client/espalier
 client_espalier_SOURCES = client/command/main.c
 client_espalier_LDADD = client/command/libcommand.la client/libclient.la
 if WITH_OMNIORB
-client_espalier_SOURCES += client/entry.c
-client_espalier_LDADD += orb/liborb.la
+noinst_LTLIBRARIES += client/libentry.la
+client_libentry_la_SOURCES = client/entry.c
+client_espalier_LDADD += client/libentry.la orb/liborb.la core/libcore.la
 nodist_EXTRA_client_espalier_SOURCES = dummy.cc
 else
 client_espalier_SOURCES += client/entry_none.c
+endif
+
+if WITH_OMNIORB
+# Each object once: libtool would put those of nested convenience libraries in twice.
+lib_LTLIBRARIES += client/libespalier.la
+client_libespalier_la_SOURCES = $(client_libclient_la_SOURCES) $(services_libservices_la_SOURCES) \
+	$(core_libcore_la_SOURCES) $(util_libutil_la_SOURCES)
+# The ORB is C++: libtool is to link with the C++ driver, so that C programs need not.
+nodist_EXTRA_client_libespalier_la_SOURCES = client/dummy.cc
+client_libespalier_la_LIBADD = client/libentry.la orb/liborb.la $(CONFUSE_LIBS) -lm
+# It keeps threads and per-thread values: unloading would pull the code from under them.
+client_libespalier_la_LDFLAGS = $(esp_library_flags) -Wl,-z,nodelete -Wl,--gc-sections $(AM_LDFLAGS)
 endif

@@ -11,5 +11,6 @@ orb_liborb_la_SOURCES = orb/call.cc orb/call.h orb/client.cc orb/corba.h orb/end
 orb_liborb_la_CPPFLAGS = $(AM_CPPFLAGS) $(OMNIORB_CFLAGS) -isystem $(OMNIORB_INCLUDEDIR)/omniORB4 \
 	-isystem $(OMNIORB_INCLUDEDIR)/omniORB4/internal
 orb_liborb_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility-inlines-hidden
-orb_liborb_la_LIBADD = core/libcore.la $(OMNIORB_LIBS) -ldl
+# Whoever links it brings core: a library of its own may hold each object once.
+orb_liborb_la_LIBADD = $(OMNIORB_LIBS) -ldl
 endif

@@ -143,3 +143,4 @@ tests_inproc_test_server_tree_SOURCES = tests/inproc/test_server_tree.c tests/in
 tests_inproc_test_server_tree_LDADD = $(SERVER_LIBS)
 unit_tests += tests/inproc/test_ties
 tests_inproc_test_ties_LDADD = tests/inproc/libplatform.la redirector/libredirector.la
+e2e_tests += tests/check-symbols.t
