@@ -3,3 +3,9 @@ noinst_LTLIBRARIES += agent/libagent.la
 agent_libagent_la_SOURCES = agent/agent.c agent/agent.h agent/agent_internal.h agent/configured.c agent/decide.c agent/down.c \
 	agent/queries.c agent/question.c agent/submit.c agent/up.c
 agent_libagent_la_LIBADD = services/libservices.la
+if WITH_OMNIORB
+sbin_PROGRAMS += agent/espalier-agent
+agent_espalier_agent_SOURCES = agent/main.c
+nodist_EXTRA_agent_espalier_agent_SOURCES = dummy.cc
+agent_espalier_agent_LDADD = agent/libagent.la orb/liborb.la -lm
+endif

@@ -2,3 +2,9 @@
 noinst_LTLIBRARIES += redirector/libredirector.la
 redirector_libredirector_la_SOURCES = redirector/redirector.c redirector/redirector.h
 redirector_libredirector_la_LIBADD = services/libservices.la
+if WITH_OMNIORB
+sbin_PROGRAMS += redirector/espalier-redirector
+redirector_espalier_redirector_SOURCES = redirector/main.c
+nodist_EXTRA_redirector_espalier_redirector_SOURCES = dummy.cc
+redirector_espalier_redirector_LDADD = redirector/libredirector.la orb/liborb.la -lm
+endif
