@@ -7,5 +7,5 @@ if WITH_OMNIORB
 sbin_PROGRAMS += agent/espalier-agent
 agent_espalier_agent_SOURCES = agent/main.c
 nodist_EXTRA_agent_espalier_agent_SOURCES = dummy.cc
-agent_espalier_agent_LDADD = agent/libagent.la orb/liborb.la -lm
+agent_espalier_agent_LDADD = agent/libagent.la orb/liborb.la core/libcore.la -lm
 endif
