@@ -23,3 +23,13 @@ sed_libserver_la_SOURCES += sed/speed.c sed/speed.h sed/workers.h sed/server.c s
 sed_libserver_la_SOURCES += sed/server_call.c sed/server_run.c sed/server_await.c sed/server_chunk.c
 sed_libserver_la_SOURCES += sed/server_load.c sed/server_problems.c sed/server_measure.c
 sed_libserver_la_LIBADD = core/libcore.la util/libutil.la -lm
+# The daemon: all of it but the choice of the transport, then the program.
+noinst_LTLIBRARIES += sed/libservice.la
+sed_libservice_la_SOURCES = sed/service.c sed/service.h
+sed_libservice_la_LIBADD = sed/libserver.la sed/libworkers.la services/libservices.la
+if WITH_OMNIORB
+sbin_PROGRAMS += sed/espalier-sed
+sed_espalier_sed_SOURCES = sed/main.c
+nodist_EXTRA_sed_espalier_sed_SOURCES = dummy.cc
+sed_espalier_sed_LDADD = sed/libservice.la orb/liborb.la core/libcore.la util/libutil.la
+endif

@@ -76,6 +76,7 @@ static void on_greet(struct server *server, struct call *call, const struct gree
 static void on_call(void *self, struct call *call, const struct message *request)
 {
     struct server *server = self;
+    server->endpoint = call->endpoint; /* one may come before server_start() has told */
     switch (request->kind) {
     case MESSAGE_CALL:
         server_on_call(server, call, request);
@@ -257,6 +258,25 @@ void server_leave(struct server *server)
     endpoint_leave(server->endpoint);
 }
 
+void server_log_output(struct server *server, uint64_t job_id, const char *line)
+{
+    char text[SESSION_TEXT];
+    endpoint_enter(server->endpoint);
+    const struct slot *slot = &server->slots[job_id % CAP_SLOTS % server->options.slots];
+    bool known = job_id != 0 && slot->job_id == job_id && slot->session;
+    log_write(LOG_NOTICE_LEVEL, known ? session_id_text(&slot->session->id, text) : NULL,
+              "a worker printed: %s", line);
+    endpoint_leave(server->endpoint);
+}
+
+static void count_session(const struct session *session, struct server_counts *counts)
+{
+    if (!session_has_ended(session))
+        return;
+    counts->ended++;
+    counts->kept += session->state == SESSION_DONE && session->segment;
+}
+
 void server_count(struct server *server, struct server_counts *counts)
 {
     endpoint_enter(server->endpoint);
@@ -275,7 +295,7 @@ void server_count(struct server *server, struct server_counts *counts)
     };
     const struct session *session;
     for (session = server->sessions.by_id; session; session = session->hh.next)
-        counts->ended += session_has_ended(session);
+        count_session(session, counts);
     segments_count(server->segments, &counts->segments);
     endpoint_leave(server->endpoint);
 }

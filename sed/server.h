@@ -67,9 +67,13 @@ void server_drain(struct server *server);
  * Takes the endpoint's lock. */
 void server_leave(struct server *server);
 
+/* A line that a routine has printed, for the log with its session. Takes the endpoint's lock. */
+void server_log_output(struct server *server, uint64_t job_id, const char *line);
+
 /* For tests, logs and draining: what there is now. Takes the endpoint's lock. */
 struct server_counts {
-    uint32_t waiting, receiving, queued, running, ended; /* sessions */
+    uint32_t waiting, receiving, queued, running, ended; /* sessions; running: the measurement too */
+    uint32_t kept; /* results that a client has not acknowledged, and that it did not get in an answer */
     uint32_t clients, placements;
     uint64_t memory_used, memory_total;
     uint64_t completed, failed;

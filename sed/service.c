@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/service.h"
+
+#include "sed/processes.h"
+#include "sed/server.h"
+#include "util/log.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* How long stopping waits: for computations, then for clients to fetch, then for killed workers. */
+#define FINISH_MS 5000
+#define FETCH_MS  1500
+#define KILL_MS   2000
+
+struct service {
+    const struct settings_sed *settings;
+    struct problem_set *problems; /* until the server has them */
+    struct workers *workers;
+    struct server *server;
+    _Atomic(struct server *) listener; /* the server, once it can be told of output */
+    struct endpoint *endpoint;
+};
+
+/* ---- descriptions ---- */
+
+/* The first implementation that can be called here comes first; false when there is none. */
+static bool choose_implementation(struct workers *workers, struct problem *problem)
+{
+    struct esp_error error = {0};
+    for (uint32_t i = 0; i < problem->n_implementations; i++) {
+        struct implementation found = problem->implementations[i];
+        if (processes_check(workers, problem, &found, &error) == ESP_OK) {
+            problem->implementations[i] = problem->implementations[0];
+            problem->implementations[0] = found;
+            return true;
+        }
+        log_warning("%s:%u: %s by %s cannot be called: %s", problem->file, found.line, problem->name,
+                    found.name, error.text);
+    }
+    if (problem->n_implementations == 0)
+        log_warning("%s:%u: %s has no implementation", problem->file, problem->line, problem->name);
+    return false;
+}
+
+/* Leaves out what cannot be called: a client must not be sent here to find that out. */
+static enum esp_status keep_callable(struct workers *workers, struct problem_set *problems,
+                                     struct esp_error *error)
+{
+    size_t all = problems->n_problems, n = 0;
+    for (size_t i = 0; i < all; i++)
+        if (choose_implementation(workers, problems->problems[i]))
+            problems->problems[n++] = problems->problems[i];
+    problems->n_problems = n;
+    if (n == 0)
+        return error_set(error, ESP_INVALID, "none of the %zu problems can be called on this machine", all);
+    log_notice("%zu of %zu problems can be called", n, all);
+    return ESP_OK;
+}
+
+static enum esp_status load(const struct settings_sed *settings, struct problem_set **problems,
+                            struct esp_error *error)
+{
+    return problem_load_all((const char *const *)settings->problems.items, settings->problems.n, problems,
+                            error);
+}
+
+void service_reload(struct service *service)
+{
+    struct esp_error error;
+    struct problem_set *problems = NULL;
+    enum esp_status status = load(service->settings, &problems, &error);
+    if (status == ESP_OK)
+        status = keep_callable(service->workers, problems, &error);
+    if (status != ESP_OK) {
+        problem_set_destroy(problems);
+        log_error("the problems stay as they were: %s", error.text);
+        return;
+    }
+    if (server_set_problems(service->server, problems, &error) != ESP_OK)
+        log_error("the problems stay as they were: %s", error.text);
+}
+
+/* ---- opening ---- */
+
+static void output(void *arg, uint64_t job_id, const char *line)
+{
+    struct service *service = arg;
+    struct server *server = atomic_load(&service->listener);
+    if (server)
+        server_log_output(server, job_id, line);
+    else
+        log_notice("a worker printed: %s", line);
+}
+
+enum esp_status service_prepare(const struct settings_sed *settings, struct service **result,
+                                struct esp_error *error)
+{
+    struct service *service = calloc(1, sizeof *service);
+    if (!service)
+        return error_no_memory(error, "a server");
+    service->settings = settings;
+    enum esp_status status = load(settings, &service->problems, error);
+    if (status == ESP_OK) {
+        struct processes_options options = {.slots = (uint32_t)settings->slots,
+                                            .spares = (uint32_t)settings->spares,
+                                            .threads = (uint32_t)settings->threads,
+                                            .problems = service->problems,
+                                            .output = output,
+                                            .output_arg = service};
+        status = processes_create(&options, &service->workers, error);
+    }
+    if (status == ESP_OK)
+        status = keep_callable(service->workers, service->problems, error);
+    if (status != ESP_OK) {
+        service_close(service);
+        return status;
+    }
+    *result = service;
+    return ESP_OK;
+}
+
+static enum esp_status create_server(struct service *service, const struct transport *transport,
+                                     uint64_t incarnation, struct esp_error *error)
+{
+    const struct settings_sed *settings = service->settings;
+    const char **parents = calloc(settings->parents.n + 1, sizeof *parents);
+    if (!parents)
+        return error_no_memory(error, "the parents");
+    size_t n_parents = 0;
+    if (settings->parent)
+        parents[n_parents++] = settings->parent;
+    for (size_t i = 0; i < settings->parents.n; i++)
+        parents[n_parents++] = settings->parents.items[i];
+    struct server_options options = {
+        .name = settings->node.name,
+        .incarnation = incarnation,
+        .parents = parents,
+        .n_parents = n_parents,
+        .slots = (uint32_t)settings->slots,
+        .threads = (uint32_t)settings->threads,
+        .memory_bytes = settings->memory_bytes,
+        .queue = (uint32_t)settings->queue,
+        .sessions_per_client = (uint32_t)settings->sessions_per_client,
+        .result_lease_ns = settings->result_lease_ns,
+        .inline_bytes = settings->inline_bytes,
+        .background = true,
+        .seed = incarnation,
+        .clock = transport_clock(transport),
+        .workers = service->workers,
+        .problems = service->problems,
+    };
+    service->problems = NULL; /* the server's, even when this fails */
+    enum esp_status status = server_create(&options, &service->server, error);
+    free(parents);
+    return status;
+}
+
+enum esp_status service_open(struct service *service, struct transport *transport, uint64_t incarnation,
+                             struct esp_error *error)
+{
+    const struct settings_node *node = &service->settings->node;
+    struct endpoint_options options = {
+        .name = node->name, .role = ROLE_SERVER, .incarnation = incarnation, .listen = node->listen};
+    enum esp_status status = create_server(service, transport, incarnation, error);
+    if (status == ESP_OK)
+        status =
+            transport_serve(transport, &options, &server_ops, service->server, &service->endpoint, error);
+    if (status != ESP_OK)
+        return status;
+    server_start(service->server, service->endpoint);
+    atomic_store(&service->listener, service->server);
+    return ESP_OK;
+}
+
+const char *service_address(const struct service *service)
+{
+    return endpoint_address(service->endpoint);
+}
+
+/* ---- closing ---- */
+
+static bool computes(const struct server_counts *counts)
+{
+    return counts->running + counts->queued + counts->receiving + counts->waiting > 0;
+}
+
+static bool has_results(const struct server_counts *counts)
+{
+    return counts->kept > 0;
+}
+
+static bool runs(const struct server_counts *counts)
+{
+    return counts->running > 0;
+}
+
+static void wait_while(struct service *service, bool (*what)(const struct server_counts *counts), int ms)
+{
+    static const struct timespec pause = {.tv_nsec = 20 * 1000000};
+    struct server_counts counts;
+    for (int waited = 0; waited < ms; waited += 20) {
+        server_count(service->server, &counts);
+        if (!what(&counts))
+            return;
+        nanosleep(&pause, NULL);
+    }
+}
+
+void service_close(struct service *service)
+{
+    if (!service)
+        return;
+    if (service->endpoint) {
+        server_drain(service->server);
+        wait_while(service, computes, FINISH_MS);
+        wait_while(service, has_results, FETCH_MS);
+        server_leave(service->server);
+        wait_while(service, runs, KILL_MS);
+    }
+    /* Workers first: their ends are reported to the server, which must be there. */
+    atomic_store(&service->listener, NULL);
+    if (service->workers)
+        service->workers->ops->destroy(service->workers);
+    endpoint_close(service->endpoint);
+    server_destroy(service->server);
+    problem_set_destroy(service->problems);
+    free(service);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A whole server daemon as its configuration file wants it: descriptions, workers, the state machine, an
+ * endpoint. Which transport it speaks is the caller's choice.
+ */
+#ifndef SED_SERVICE_H
+#define SED_SERVICE_H
+
+#include "core/transport.h"
+#include "services/settings.h"
+
+struct service;
+
+/* Reads the descriptions and starts the workers: to be called before the process has threads. Problems that
+ * cannot be called on this machine are logged and left out. The settings are borrowed. ESP_SYNTAX,
+ * ESP_NOT_FOUND, ESP_INVALID when no problem is left; what starting workers ends with. */
+enum esp_status service_prepare(const struct settings_sed *settings, struct service **service,
+                                struct esp_error *error);
+
+/* Answers on that transport, joins the parent, measures the speed. */
+enum esp_status service_open(struct service *service, struct transport *transport, uint64_t incarnation,
+                             struct esp_error *error);
+/* Where, once it is open. */
+const char *service_address(const struct service *service);
+
+/* Reads the descriptions again; when something is wrong with them, that is logged and those that are there
+ * stay. Any thread but the transport's. */
+void service_reload(struct service *service);
+
+/* Takes no new sessions, lets those that run end and their results be fetched (for a bounded time), says
+ * goodbye, ends the workers and the endpoint, and frees all. NULL is nothing to do. */
+void service_close(struct service *service);
+
+#endif
