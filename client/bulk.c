@@ -109,7 +109,8 @@ static enum esp_status move(struct transfer *transfer, struct piece *piece, stru
             nanosleep(&time, NULL);
         }
         status = move_once(transfer, piece, error);
-        if (!is_broken(status) || session_left_ms(transfer->session) <= 1)
+        /* A chunk that was damaged on the way is a violation of the protocol. */
+        if ((!is_broken(status) && status != ESP_PROTOCOL) || session_left_ms(transfer->session) <= 1)
             break;
     }
     return status;

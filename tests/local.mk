@@ -144,3 +144,6 @@ tests_inproc_test_server_tree_LDADD = $(SERVER_LIBS)
 unit_tests += tests/inproc/test_ties
 tests_inproc_test_ties_LDADD = tests/inproc/libplatform.la redirector/libredirector.la
 e2e_tests += tests/check-symbols.t
+unit_tests += tests/unit/test_grpc_faults tests/unit/test_grpc_vector
+tests_unit_test_grpc_faults_LDADD = tests/unit/libgrpcfixture.la
+tests_unit_test_grpc_vector_LDADD = tests/unit/libgrpcfixture.la

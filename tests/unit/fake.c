@@ -182,7 +182,8 @@ static void execute(struct fake *fake, struct held *held)
     } else if (strcmp(name, "copy") == 0) {
         double sum = 0;
         allocate(held, 2, held->bytes[1]);
-        memcpy(held->data[2], held->data[1], held->bytes[1]);
+        if (held->bytes[1] > 0)
+            memcpy(held->data[2], held->data[1], held->bytes[1]);
         for (uint64_t i = 0; i < held->bytes[1] / sizeof sum; i++)
             sum += ((double *)held->data[1])[i];
         allocate(held, 3, sizeof sum);
@@ -283,7 +284,7 @@ static struct held *open_session(struct fake *fake, int server, const struct cal
         if (argument->kind != KIND_INLINE && argument->kind != KIND_BULK)
             continue;
         allocate(held, argument->index, argument->bytes);
-        if (argument->kind == KIND_INLINE)
+        if (argument->kind == KIND_INLINE && argument->length > 0)
             memcpy(held->data[argument->index], argument->data, argument->length);
     }
     fake->held = held;

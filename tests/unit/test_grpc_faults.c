@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the client does when nodes are gone, refuse, lose replies or forget, and how large values travel.
+ */
+#include "tests/unit/grpc_fixture.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void set(const char *address, struct fake_faults faults)
+{
+    fake_set(fake, address, &faults);
+}
+
+static const char *last_server(void)
+{
+    static char name[64];
+    struct esp_session_info *info;
+    assert_int_equal(esp_last_session_info(&info), ESP_OK);
+    strcpy(name, info->server);
+    esp_session_info_free(info);
+    return name;
+}
+
+static void call_add(grpc_function_handle_t *add)
+{
+    double c = 0;
+    assert_int_equal(grpc_call(add, 1.0, 2.0, &c), GRPC_NO_ERROR);
+    assert_true(c == 3);
+}
+
+/* ---- agents ---- */
+
+static void a_master_that_is_gone_is_left_for_the_next(void **state)
+{
+    (void)state;
+    initialize_with_agents();
+    set("ma1:1", (struct fake_faults){.dead = true});
+    grpc_function_handle_t add = make_handle("add");
+    call_add(&add);
+    set("ma1:1", (struct fake_faults){0});
+    set("ma2:1", (struct fake_faults){.refuse = true});
+    call_add(&add);
+    set("ma1:1", (struct fake_faults){.dead = true});
+    set("ma2:1", (struct fake_faults){.dead = true});
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_SERVER_NOT_FOUND);
+    assert_told("ma");
+}
+
+static void the_redirector_may_go_once_it_was_asked(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t add = make_handle("add");
+    set("red:1", (struct fake_faults){.dead = true});
+    call_add(&add);
+    set("ma1:1", (struct fake_faults){.dead = true});
+    call_add(&add);
+    set("ma2:1", (struct fake_faults){.dead = true});
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_SERVER_NOT_FOUND);
+    set("red:1", (struct fake_faults){0});
+    set("ma1:1", (struct fake_faults){0});
+    call_add(&add);
+}
+
+static void without_anybody_a_handle_cannot_be_made(void **state)
+{
+    (void)state;
+    grpc_function_handle_t handle;
+    set("red:1", (struct fake_faults){.dead = true});
+    initialize();
+    assert_int_equal(grpc_function_handle_default(&handle, "add"), GRPC_SERVER_NOT_FOUND);
+    assert_told("red:1");
+}
+
+/* ---- servers that do not take it ---- */
+
+static void the_next_candidate_takes_what_the_first_does_not(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t add = make_handle("add");
+    const struct fake_faults kinds[] = {{.dead = true}, {.refuse = true}, {.restarted = true}};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        set("s1:1", kinds[i]);
+        call_add(&add);
+        assert_string_equal(last_server(), "s2");
+    }
+    set("s2:1", (struct fake_faults){.dead = true});
+    call_add(&add);
+    assert_string_equal(last_server(), "s3");
+}
+
+static void when_all_refuse_the_caller_is_told_why(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t add = make_handle("add");
+    for (int i = 0; i < 3; i++)
+        set((const char *[]){"s1:1", "s2:1", "s3:1"}[i], (struct fake_faults){.refuse = true});
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_RPC_REFUSED);
+    assert_told("not here");
+    assert_int_equal(fake_counters(fake).executions, 0);
+    for (int i = 0; i < 3; i++)
+        set((const char *[]){"s1:1", "s2:1", "s3:1"}[i], (struct fake_faults){.dead = true});
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_SERVER_NOT_FOUND);
+}
+
+static void a_bound_handle_tries_no_other_server(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t add;
+    assert_int_equal(grpc_function_handle_init(&add, "s2", "add"), GRPC_NO_ERROR);
+    set("s2:1", (struct fake_faults){.dead = true});
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_SERVER_NOT_FOUND);
+    assert_told("s2");
+    assert_int_equal(fake_counters(fake).executions, 0);
+    set("s2:1", (struct fake_faults){.refuse = true});
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_RPC_REFUSED);
+}
+
+/* ---- replies that are lost ---- */
+
+static void a_lost_reply_is_asked_for_and_nothing_runs_twice(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t add = make_handle("add"), sleep = make_handle("sleep");
+    int waited = 0;
+    set("s1:1", (struct fake_faults){.lose_replies = 2});
+    call_add(&add);
+    assert_string_equal(last_server(), "s1");
+    assert_int_equal(fake_counters(fake).executions, 1);
+    assert_int_equal(fake_counters(fake).calls, 3);
+    set("s1:1", (struct fake_faults){.lose_requests = 2});
+    call_add(&add);
+    assert_int_equal(fake_counters(fake).executions, 2);
+    set("s1:1", (struct fake_faults){.lose_replies = 1});
+    assert_int_equal(grpc_call(&sleep, 100, &waited), GRPC_NO_ERROR);
+    assert_int_equal(waited, 100);
+    assert_int_equal(fake_counters(fake).executions, 3);
+}
+
+static void a_server_that_dies_in_a_call_is_replaced_if_that_is_harmless(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep"), once = make_handle("once");
+    int waited = 0;
+    set("s1:1", (struct fake_faults){.dies_in_call = true});
+    assert_int_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR);
+    assert_int_equal(waited, 1);
+    assert_string_equal(last_server(), "s2");
+    set("s1:1", (struct fake_faults){.dies_in_call = true});
+    unsigned before = fake_counters(fake).executions;
+    assert_int_equal(grpc_call(&once, 1, &waited), GRPC_COMMUNICATION_FAILED);
+    assert_told("idempotent");
+    assert_int_equal(fake_counters(fake).executions, before + 1);
+}
+
+static void a_server_that_dies_while_it_computes(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep"), once = make_handle("once");
+    grpc_sessionid_t ids[2];
+    int waited[2] = {0};
+    assert_int_equal(grpc_call_async(&sleep, &ids[0], 200, &waited[0]), GRPC_NO_ERROR);
+    assert_int_equal(grpc_call_async(&once, &ids[1], 200, &waited[1]), GRPC_NO_ERROR);
+    while (fake_counters(fake).awaits < 1 || fake_counters(fake).executions < 2)
+        usleep(1000);
+    set("s1:1", (struct fake_faults){.dead = true});
+    assert_int_equal(grpc_wait(ids[0]), GRPC_NO_ERROR);
+    assert_int_equal(waited[0], 200);
+    assert_int_equal(grpc_wait(ids[1]), GRPC_SESSION_FAILED);
+    assert_int_equal(grpc_get_error(ids[1]), GRPC_COMMUNICATION_FAILED);
+}
+
+static void *forget_later(void *arg)
+{
+    (void)arg;
+    while (fake_counters(fake).awaits < 1)
+        usleep(1000);
+    fake_forget(fake, "s1:1");
+    return NULL;
+}
+
+static void a_server_that_forgot_is_taken_for_dead(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep");
+    pthread_t thread;
+    int waited = 0;
+    pthread_create(&thread, NULL, forget_later, NULL);
+    assert_int_equal(grpc_call(&sleep, 150, &waited), GRPC_NO_ERROR);
+    pthread_join(thread, NULL);
+    assert_string_equal(last_server(), "s2");
+    assert_int_equal(fake_counters(fake).executions, 2);
+}
+
+/* ---- deadlines ---- */
+
+static void a_deadline_ends_the_session_and_the_computation(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep");
+    grpc_sessionid_t id;
+    int waited;
+    assert_int_equal(esp_handle_set_deadline(&sleep, 0.15), ESP_OK);
+    assert_int_equal(grpc_call(&sleep, 3600000, &waited), GRPC_SESSION_FAILED);
+    assert_int_equal(esp_last_error()->status, ESP_TIMEOUT);
+    assert_told("deadline");
+    assert_int_equal(fake_counters(fake).cancels, 1);
+    assert_int_equal(grpc_call_async(&sleep, &id, 3600000, &waited), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait(id), GRPC_SESSION_FAILED);
+    assert_int_equal(grpc_get_error(id), GRPC_SESSION_FAILED);
+    assert_int_equal(esp_last_error()->status, ESP_TIMEOUT);
+    assert_int_equal(esp_handle_set_deadline(&sleep, 0), ESP_OK);
+    assert_int_equal(grpc_call(&sleep, 200, &waited), GRPC_NO_ERROR);
+    assert_int_equal(esp_handle_set_deadline(&sleep, -1), ESP_INVALID);
+}
+
+/* ---- large values ---- */
+
+enum { LARGE = 3 << 20 }; /* doubles: 24 MB, six chunks */
+
+static void large_values_travel_in_chunks(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t copy = make_handle("copy");
+    double *x = malloc(LARGE * sizeof *x), *y = calloc(LARGE, sizeof *y), sum = 0, expected = 0;
+    for (int i = 0; i < LARGE; i++)
+        expected += x[i] = i % 1000;
+    set("s1:1", (struct fake_faults){.lose_chunks = 3, .wait_first = 1});
+    assert_int_equal(grpc_call(&copy, (int)LARGE, x, y, &sum), GRPC_NO_ERROR);
+    assert_memory_equal(x, y, LARGE * sizeof *x);
+    assert_true(sum == expected);
+    struct fake_counters counters = fake_counters(fake);
+    assert_int_equal(counters.puts, 6);
+    assert_int_equal(counters.gets, 6);
+    assert_int_equal(counters.executions, 1);
+    assert_int_equal(counters.sessions, 0); /* acknowledged at once */
+    free(x);
+    free(y);
+}
+
+static void a_result_that_overwrote_its_input_is_not_computed_elsewhere(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t scale = make_handle("scale");
+    double *x = calloc(LARGE, sizeof *x);
+    /* Chunks out break: six go in, then the server is asked for six and loses them for good. */
+    fake_set_inline(fake, 0);
+    grpc_sessionid_t id;
+    assert_int_equal(grpc_call_async(&scale, &id, (int)LARGE, 2.0, x), GRPC_NO_ERROR);
+    while (fake_counters(fake).gets < 1 && grpc_probe(id) == GRPC_NOT_COMPLETED)
+        ;
+    set("s1:1", (struct fake_faults){.dead = true});
+    grpc_error_t code = grpc_wait(id);
+    /* Either it was quicker than this thread, or it failed; but it never went to another server. */
+    if (code != GRPC_NO_ERROR)
+        assert_int_equal(grpc_get_error(id), GRPC_COMMUNICATION_FAILED);
+    assert_int_equal(fake_counters(fake).executions, 1);
+    free(x);
+}
+
+/* ---- many sessions, few threads ---- */
+
+static void one_poll_waits_for_all_sessions_of_a_server(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep");
+    grpc_sessionid_t ids[N];
+    int waited[N];
+    for (int i = 0; i < N; i++)
+        assert_int_equal(grpc_call_async(&sleep, &ids[i], 300 + i, &waited[i]), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait_all(), GRPC_NO_ERROR);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(waited[i], 300 + i);
+    struct fake_counters counters = fake_counters(fake);
+    assert_int_equal(counters.executions, N);
+    assert_true(counters.polls_at_once <= 3);
+    assert_true(counters.threads <= 24);
+}
+
+static void a_server_that_does_not_end_older_polls_is_borne(void **state)
+{
+    (void)state;
+    enum { N = 30 };
+    initialize();
+    set("s1:1", (struct fake_faults){.never_supersede = true});
+    grpc_function_handle_t sleep = make_handle("sleep");
+    grpc_sessionid_t ids[N];
+    int waited[N];
+    for (int i = 0; i < N; i++) {
+        assert_int_equal(grpc_call_async(&sleep, &ids[i], 150, &waited[i]), GRPC_NO_ERROR);
+        usleep(2000);
+    }
+    assert_int_equal(grpc_wait_all(), GRPC_NO_ERROR);
+    assert_true(fake_counters(fake).polls_at_once <= 4);
+}
+
+static void *sleep_once(void *arg)
+{
+    int waited = 0;
+    assert_int_equal(grpc_call(arg, 250, &waited), GRPC_NO_ERROR);
+    assert_int_equal(waited, 250);
+    return NULL;
+}
+
+static void blocking_threads_share_a_poll_too(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep");
+    pthread_t threads[12];
+    grpc_sessionid_t id;
+    int waited;
+    for (int i = 0; i < 12; i++)
+        pthread_create(&threads[i], NULL, sleep_once, &sleep);
+    assert_int_equal(grpc_call_async(&sleep, &id, 400, &waited), GRPC_NO_ERROR);
+    for (int i = 0; i < 12; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(grpc_wait(id), GRPC_NO_ERROR);
+    assert_true(fake_counters(fake).polls_at_once <= 3);
+}
+
+static void servers_forget_what_was_received(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t add = make_handle("add"), sleep = make_handle("sleep");
+    grpc_sessionid_t id;
+    int waited;
+    /* A session that waits elsewhere holds nobody back. */
+    grpc_function_handle_t elsewhere;
+    assert_int_equal(grpc_function_handle_init(&elsewhere, "s3", "sleep"), GRPC_NO_ERROR);
+    assert_int_equal(grpc_call_async(&elsewhere, &id, 3600000, &waited), GRPC_NO_ERROR);
+    while (fake_counters(fake).awaits < 1)
+        usleep(1000);
+    for (int i = 0; i < 100; i++)
+        call_add(&add);
+    assert_true(fake_counters(fake).sessions <= 3);
+    assert_int_equal(grpc_function_handle_destruct(&sleep), GRPC_NO_ERROR);
+    assert_int_equal(grpc_cancel_all(), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait_all(), GRPC_SESSION_FAILED);
+    assert_int_equal(grpc_finalize(), GRPC_NO_ERROR);
+    assert_int_equal(fake_counters(fake).sessions, 0);
+}
+
+#define in_library(test) cmocka_unit_test_setup_teardown(test, set_up_fake, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        in_library(a_master_that_is_gone_is_left_for_the_next),
+        in_library(the_redirector_may_go_once_it_was_asked),
+        in_library(without_anybody_a_handle_cannot_be_made),
+        in_library(the_next_candidate_takes_what_the_first_does_not),
+        in_library(when_all_refuse_the_caller_is_told_why),
+        in_library(a_bound_handle_tries_no_other_server),
+        in_library(a_lost_reply_is_asked_for_and_nothing_runs_twice),
+        in_library(a_server_that_dies_in_a_call_is_replaced_if_that_is_harmless),
+        in_library(a_server_that_dies_while_it_computes),
+        in_library(a_server_that_forgot_is_taken_for_dead),
+        in_library(a_deadline_ends_the_session_and_the_computation),
+        in_library(large_values_travel_in_chunks),
+        in_library(a_result_that_overwrote_its_input_is_not_computed_elsewhere),
+        in_library(one_poll_waits_for_all_sessions_of_a_server),
+        in_library(a_server_that_does_not_end_older_polls_is_borne),
+        in_library(blocking_threads_share_a_poll_too),
+        in_library(servers_forget_what_was_received),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
