@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_MS 20
+#define POLL_NS (20 * NS_PER_MS)
 
 struct up {
     const struct command_line *command;
@@ -30,7 +30,7 @@ struct up {
     size_t n_launches, n_started;
     const struct launch *dead;   /* whose log tells more */
     struct esp_error tree_error; /* why the tree could not be had */
-    int64_t patience_ms, waited_ms;
+    int64_t begun_ns, patience_ns;
 };
 
 static volatile sig_atomic_t interrupted;
@@ -128,11 +128,9 @@ static enum esp_status start(struct up *up, const char *kind, const char *progra
     return status;
 }
 
-static void sleep_poll(struct up *up)
+static int64_t waited_ns(const struct up *up)
 {
-    struct timespec time = {0, POLL_MS * 1000000};
-    nanosleep(&time, NULL);
-    up->waited_ms += POLL_MS;
+    return clock_now_ns(&clock_system) - up->begun_ns;
 }
 
 /* Whether it makes sense to go on waiting for `what`. */
@@ -145,11 +143,12 @@ static enum esp_status still_waiting(struct up *up, const char *what, struct esp
         }
     if (interrupted)
         return error_set(error, ESP_CANCELLED, "interrupted");
-    if (up->waited_ms >= up->patience_ms)
+    if (waited_ns(up) >= up->patience_ns)
         return error_set(error, ESP_TIMEOUT, "%s was not there within %.3g s%s%s", what,
-                         (double)up->patience_ms / 1e3, *up->tree_error.text ? ": " : "",
+                         (double)up->patience_ns / 1e9, *up->tree_error.text ? ": " : "",
                          up->tree_error.text);
-    sleep_poll(up);
+    const struct timespec pause = {0, POLL_NS};
+    nanosleep(&pause, NULL);
     return ESP_OK;
 }
 
@@ -367,7 +366,7 @@ static enum exit_code report(const struct up *up, const char *client_file)
     if (!up->command->json) {
         printf("Platform '%s' is up: %zu daemons in %.1f s, files in %s\n"
                "Programs find it with: export ESPALIER_CONFIG=%s\n",
-               up->state.name, up->n_started, (double)up->waited_ms / 1e3, up->files, client_file);
+               up->state.name, up->n_started, (double)waited_ns(up) / 1e9, up->files, client_file);
         return command_flush();
     }
     json_t *daemons = json_array();
@@ -410,7 +409,8 @@ static enum esp_status prepare(struct up *up, struct esp_error *error)
     enum esp_status status;
     if (wait && (config_read_duration(wait, &ns, error) != ESP_OK || ns <= 0))
         return error_set(error, ESP_INVALID, "--wait: expected a time such as '30 s', found '%s'", wait);
-    up->patience_ms = ns / NS_PER_MS;
+    up->patience_ns = ns;
+    up->begun_ns = clock_now_ns(&clock_system);
     if (!name)
         name = up->command->n_operands ? up->command->operands[0] : PLATFORM_DEFAULT_NAME;
     if ((status = load_platform(up, error)) != ESP_OK || (status = add_problems(up, error)) != ESP_OK ||
