@@ -147,3 +147,4 @@ e2e_tests += tests/check-symbols.t
 unit_tests += tests/unit/test_grpc_faults tests/unit/test_grpc_vector
 tests_unit_test_grpc_faults_LDADD = tests/unit/libgrpcfixture.la
 tests_unit_test_grpc_vector_LDADD = tests/unit/libgrpcfixture.la
+e2e_tests += tests/e2e/t0101-command-platform.t tests/e2e/t0102-command-bad-input.t tests/e2e/t0103-command-up.t

@@ -34,20 +34,19 @@ void table_cell(struct table *table, const char *format, ...)
     va_end(arguments);
 }
 
+/* Without the blanks that empty cells leave at the end. */
 static void print_row(const struct table *table, const int *widths, const char *const *cells, unsigned indent,
                       FILE *stream)
 {
-    fprintf(stream, "%*s", (int)indent, "");
-    for (unsigned i = 0; i < table->n_columns; i++) {
-        bool last = i + 1 == table->n_columns;
-        if (table->right[i])
-            fprintf(stream, "%*s", widths[i], cells[i]);
-        else if (last)
-            fputs(cells[i], stream);
-        else
-            fprintf(stream, "%-*s", widths[i], cells[i]);
-        fputs(last ? "\n" : "  ", stream);
+    unsigned n = table->n_columns;
+    while (n > 0 && !*cells[n - 1])
+        n--;
+    for (unsigned i = 0; i < n; i++) {
+        int blanks = widths[i] - (int)strlen(cells[i]), before = table->right[i] ? blanks : 0;
+        int after = i + 1 < n ? blanks - before : 0;
+        fprintf(stream, "%*s%s%*s", (int)(i ? 2 : indent) + before, "", cells[i], after, "");
     }
+    fputc('\n', stream);
 }
 
 void table_print(struct table *table, unsigned indent, FILE *stream)

@@ -7,18 +7,70 @@
 #include "client/command/session.h"
 #include "client/command/table.h"
 
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static unsigned depth_of(const struct esp_node *nodes, size_t i)
+/* The nodes as they are shown: each one behind its parent and that one's earlier children. */
+struct shown {
+    size_t node;
+    unsigned depth;
+};
+
+#define NOBODY SIZE_MAX
+
+static size_t parent_of(const struct esp_node *nodes, size_t i)
 {
-    unsigned depth = 0;
-    /* Parents come before their children, so this ends whatever the names say. */
-    for (size_t j = i; j-- > 0 && *nodes[i].parent;)
-        if (strcmp(nodes[j].name, nodes[i].parent) == 0) {
-            depth++;
-            i = j;
+    /* Parents come before their children, so nothing leads in a circle whatever the names say. */
+    for (size_t j = i; *nodes[i].parent && j-- > 0;)
+        if (strcmp(nodes[j].name, nodes[i].parent) == 0)
+            return j;
+    return NOBODY;
+}
+
+/* `first` and `next`: of each node its first child and its next sibling; `roots`: the first of those without
+ * a parent. */
+static void link_children(const struct esp_node *nodes, size_t n, size_t *first, size_t *next, size_t *roots)
+{
+    *roots = NOBODY;
+    for (size_t i = 0; i < n; i++)
+        first[i] = NOBODY;
+    for (size_t i = n; i-- > 0;) { /* backwards, so that each list keeps the order of the answer */
+        size_t parent = parent_of(nodes, i);
+        size_t *list = parent == NOBODY ? roots : &first[parent];
+        next[i] = *list;
+        *list = i;
+    }
+}
+
+/* `n` entries, to be freed; NULL without memory. */
+static struct shown *order_nodes(const struct esp_node *nodes, size_t n)
+{
+    struct shown *order = calloc(n + 1, sizeof *order), *stack = calloc(n + 1, sizeof *stack);
+    size_t *first = calloc(n + 1, sizeof *first), *next = calloc(n + 1, sizeof *next);
+    size_t n_shown = 0, n_stack = 0, roots;
+    if (order && stack && first && next) {
+        link_children(nodes, n, first, next, &roots);
+        if (roots != NOBODY)
+            stack[n_stack++] = (struct shown){roots, 0};
+        while (n_stack) {
+            struct shown top = stack[--n_stack];
+            order[n_shown++] = top;
+            if (next[top.node] != NOBODY)
+                stack[n_stack++] = (struct shown){next[top.node], top.depth};
+            if (first[top.node] != NOBODY)
+                stack[n_stack++] = (struct shown){first[top.node], top.depth + 1};
         }
-    return depth;
+    }
+    if (n_shown < n) {
+        free(order);
+        order = NULL;
+    }
+    free(stack);
+    free(first);
+    free(next);
+    return order;
 }
 
 static void server_cells(struct table *table, const struct esp_node *node)
@@ -37,19 +89,27 @@ static void server_cells(struct table *table, const struct esp_node *node)
     table_cell(table, "%llu%s", (unsigned long long)node->completed, node->draining ? " (draining)" : "");
 }
 
-static void print_tree(const struct esp_node *nodes, size_t n)
+static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
 {
     static const char *const headings[] = {"node",     "role",    "address",      ">speed",
                                            ">running", ">queued", ">memory free", ">done"};
+    struct shown *order = order_nodes(nodes, n);
     struct table table;
+    if (!order) {
+        fputs("espalier tree: out of memory\n", stderr);
+        return EXIT_FAILED;
+    }
     table_init(&table, 8, headings);
     for (size_t i = 0; i < n; i++) {
-        table_cell(&table, "%*s%s", (int)(2 * depth_of(nodes, i)), "", nodes[i].name);
-        table_cell(&table, "%s", esp_role_name(nodes[i].role));
-        table_cell(&table, "%s", nodes[i].address);
-        server_cells(&table, &nodes[i]);
+        const struct esp_node *node = &nodes[order[i].node];
+        table_cell(&table, "%*s%s", (int)(2 * order[i].depth), "", node->name);
+        table_cell(&table, "%s", esp_role_name(node->role));
+        table_cell(&table, "%s", node->address);
+        server_cells(&table, node);
     }
     table_print(&table, 0, stdout);
+    free(order);
+    return command_flush();
 }
 
 static json_t *node_json(const struct esp_node *node)
@@ -84,8 +144,7 @@ enum exit_code verb_tree(const struct command_line *command)
             json_array_append_new(list, node_json(&nodes[i]));
         code = command_json(list);
     } else {
-        print_tree(nodes, n);
-        code = command_flush();
+        code = print_tree(nodes, n);
     }
     esp_tree_free(nodes);
     grpc_finalize();

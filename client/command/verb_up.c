@@ -19,7 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define POLL_NS (20 * NS_PER_MS)
+#define POLL_NS  (20 * NS_PER_MS)
+#define SPEED_NS (1500 * NS_PER_MS) /* servers measure for 350 ms */
 
 struct up {
     const struct command_line *command;
@@ -48,6 +49,21 @@ static enum esp_status load_platform(struct up *up, struct esp_error *error)
     return settings_parse(SETTINGS_PLATFORM, default_platform, "the default platform", &up->platform, error);
 }
 
+static bool same_paths(const struct config_strings *a, const struct config_strings *b)
+{
+    bool same = a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = strcmp(a->items[i], b->items[i]) == 0;
+    return same;
+}
+
+/* Reading the file has given the platform's or the installed descriptions to servers that name none. */
+static bool names_no_problems(const struct up *up, const struct settings_sed *sed)
+{
+    const struct config_strings installed = {(char *[]){(char *)ESP_PROBLEMDIR}, 1};
+    return same_paths(&sed->problems, &installed) || sed->problems.items == up->platform.problems.items;
+}
+
 /* --problems, for servers that name none. */
 static enum esp_status add_problems(struct up *up, struct esp_error *error)
 {
@@ -63,11 +79,9 @@ static enum esp_status add_problems(struct up *up, struct esp_error *error)
             return error_set(error, ESP_NOT_FOUND, "%s: %s", command->options[i].value, strerror(errno));
         paths.items[paths.n++] = arena_strdup(arena, path);
     }
-    if (paths.n)
-        up->platform.problems = paths;
-    for (size_t i = 0; i < up->platform.n_servers; i++)
-        if (!up->platform.servers[i].sed.problems.n)
-            up->platform.servers[i].sed.problems = up->platform.problems;
+    for (size_t i = 0; paths.n && i < up->platform.n_servers; i++)
+        if (names_no_problems(up, &up->platform.servers[i].sed))
+            up->platform.servers[i].sed.problems = paths;
     return paths.items ? ESP_OK : error_no_memory(error, "the platform");
 }
 
@@ -309,12 +323,46 @@ static bool problems_known(const struct up *up)
     size_t n = 0, most = 0;
     bool all_alike = true;
     for (size_t i = 0; i < up->platform.n_servers; i++)
-        all_alike = all_alike && up->platform.servers[i].sed.problems.items == up->platform.problems.items;
+        all_alike = all_alike &&
+                    same_paths(&up->platform.servers[i].sed.problems, &up->platform.servers[0].sed.problems);
     if (esp_problem_list(&entries, &n) == ESP_OK)
         for (size_t i = 0; i < n; i++)
             most = entries[i].servers > most ? entries[i].servers : most;
     esp_problem_list_free(entries);
     return most >= (all_alike ? up->platform.n_servers : up->platform.n_servers > 0);
+}
+
+/* Servers say what they are sure of when they start, and measure then: how many still have to. `first` has
+ * the speed that each daemon was first seen with, 0 before. */
+static size_t unmeasured(const struct up *up, double *first)
+{
+    struct esp_node *nodes = NULL;
+    size_t n = 0, left = 0;
+    if (esp_tree(NULL, &nodes, &n) != ESP_OK)
+        return 0;
+    for (size_t i = 0; i < up->n_started; i++)
+        for (size_t j = 0; j < n; j++) {
+            if (nodes[j].role != ESP_ROLE_SERVER || strcmp(nodes[j].name, up->launches[i].name) != 0)
+                continue;
+            if (first[i] == 0)
+                first[i] = nodes[j].speed_flops;
+            left += nodes[j].speed_flops == first[i];
+        }
+    esp_tree_free(nodes);
+    return left;
+}
+
+/* Forecasts of the first minutes are as good as these measurements; a server without a problem to measure
+ * with never has another speed, so the wait is short. */
+static enum esp_status wait_speeds(struct up *up, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    double *first = calloc(up->n_started + 1, sizeof *first);
+    int64_t until = clock_now_ns(&clock_system) + SPEED_NS;
+    while (first && status == ESP_OK && unmeasured(up, first) && clock_now_ns(&clock_system) < until)
+        status = still_waiting(up, "the speed of a server", error);
+    free(first);
+    return status == ESP_TIMEOUT ? ESP_OK : status;
 }
 
 static enum esp_status wait_tree(struct up *up, const char *client_file, struct esp_error *error)
@@ -336,6 +384,8 @@ static enum esp_status wait_tree(struct up *up, const char *client_file, struct 
         if (status != ESP_OK && missing && !up->dead)
             up->dead = missing;
     }
+    if (status == ESP_OK)
+        status = wait_speeds(up, error);
     grpc_finalize();
     return status;
 }
