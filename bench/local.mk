@@ -22,3 +22,6 @@ bench: all
 bench_programs += bench/bench_worker
 bench_bench_worker_SOURCES = bench/bench_worker.c
 bench_bench_worker_LDADD = bench/libbench.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la $(FFI_LIBS) -lm
+bench_programs += bench/bench_hierarchy
+bench_bench_hierarchy_SOURCES = bench/bench_hierarchy.c
+bench_bench_hierarchy_LDADD = bench/libbench.la tests/inproc/libplatform.la
