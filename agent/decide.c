@@ -4,6 +4,7 @@
  */
 #include "agent/agent_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- answers out of memory ---- */
@@ -204,6 +205,8 @@ static void score(struct decision *decision)
         };
         option->score =
             agent->scheduler->random ? random_real(&agent->random) : agent->scheduler->score(&view);
+        if (isnan(option->score))
+            option->score = HUGE_VAL;
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/problem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -274,7 +275,8 @@ void aggregate_cut(const struct request *request, struct response *response, uin
             .turn = turn ? turn(estimate->server, arg) : 0,
         };
         double score = scheduler->random && random ? random_real(random) : scheduler->score(&view);
-        ranked[i] = (struct ranked){*estimate, score, i};
+        /* Nonsense from below comes last instead of breaking the order. */
+        ranked[i] = (struct ranked){*estimate, isnan(score) ? HUGE_VAL : score, i};
     }
     qsort(ranked, n, sizeof *ranked, by_score);
     response->n_servers = n < breadth ? n : breadth;

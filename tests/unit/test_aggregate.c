@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Figure I.6, against brute force: random trees, random holders, and for every server the shortest way of
+ * every datum over all of the tree's links.
+ */
+#include "tests/unit/unit.h"
+#include "core/aggregate.h"
+#include "core/problem.h"
+#include "util/random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MOST_NODES = 40, MOST_DATA = 4 };
+
+struct node {
+    int parent;
+    bool is_server, is_capable;
+    bool holds[MOST_DATA];
+    struct path link; /* to the parent */
+    char name[16];
+};
+
+struct site {
+    struct node nodes[MOST_NODES];
+    int n;
+    struct argument_attribute arguments[MOST_DATA];
+    struct request request;
+    struct random random;
+    struct arena arena;
+};
+
+static void draw_site(struct site *site, int replicas)
+{
+    struct random *random = &site->random;
+    site->n = 6 + (int)random_below(random, MOST_NODES - 6);
+    for (int i = 0; i < site->n; i++) {
+        struct node *node = &site->nodes[i];
+        *node = (struct node){
+            .parent = i ? (int)random_below(random, (uint64_t)(i < 12 ? i : 12)) : -1,
+            .is_server = true,
+            .is_capable = random_below(random, 3) > 0,
+            .link = {true, 0.001 * (double)(1 + random_below(random, 50)),
+                     1e6 * (double)(1 + random_below(random, 100))},
+        };
+        snprintf(node->name, sizeof node->name, "n%d", i);
+        if (i)
+            site->nodes[node->parent].is_server = false;
+    }
+    uint32_t n_data = 1 + (uint32_t)random_below(random, MOST_DATA);
+    for (uint32_t d = 0; d < n_data; d++) {
+        site->arguments[d] = (struct argument_attribute){
+            .index = d + 3, .mode = MODE_IN, .bytes = random_below(random, 100000000), .datum = "some"};
+        for (int copies = 0; copies < replicas;) {
+            struct node *node = &site->nodes[random_below(random, (uint64_t)site->n)];
+            if (node->is_server) {
+                node->holds[d] = true;
+                copies++;
+            }
+        }
+    }
+    site->request = (struct request){.arguments = site->arguments, .n_arguments = n_data, .server = ""};
+}
+
+/* What a server, or an agent by the algorithm under test, answers. */
+static struct response *answer(struct site *site, int at)
+{
+    struct node *node = &site->nodes[at];
+    struct response *response = arena_alloc(&site->arena, sizeof *response);
+    if (node->is_server) {
+        response->name = node->name;
+        response->data = arena_alloc(&site->arena, MOST_DATA * sizeof *response->data);
+        response->servers = arena_alloc(&site->arena, sizeof *response->servers);
+        for (uint32_t d = 0; d < site->request.n_arguments; d++)
+            if (node->holds[d])
+                response->data[response->n_data++] =
+                    (struct data_location){site->arguments[d].index, node->name, {.known = true}};
+        if (node->is_capable) {
+            response->servers[0] = (struct server_estimate){.server = node->name, .compute_s = 1};
+            response->n_servers = response->capable = 1;
+        }
+        return response;
+    }
+    struct aggregate_input inputs[MOST_NODES];
+    size_t n = 0;
+    for (int i = 0; i < site->n; i++)
+        if (site->nodes[i].parent == at)
+            inputs[n++] = (struct aggregate_input){answer(site, i), site->nodes[i].link};
+    struct esp_error error;
+    assert_int_equal(aggregate_merge(node->name, &site->request, inputs, n, &site->arena, response, &error),
+                     ESP_OK);
+    return response;
+}
+
+/* The way between two nodes of the tree: up to where they meet. */
+static struct path way(const struct site *site, int a, int b)
+{
+    struct path path = {.known = true};
+    int depth_a = 0, depth_b = 0;
+    for (int i = a; site->nodes[i].parent >= 0; i = site->nodes[i].parent)
+        depth_a++;
+    for (int i = b; site->nodes[i].parent >= 0; i = site->nodes[i].parent)
+        depth_b++;
+    while (a != b) {
+        int *deeper = depth_a >= depth_b ? &a : &b;
+        int *depth = depth_a >= depth_b ? &depth_a : &depth_b;
+        path = path_join(path, site->nodes[*deeper].link);
+        *deeper = site->nodes[*deeper].parent;
+        --*depth;
+    }
+    return path;
+}
+
+/* The call itself comes through the root, however little it carries. */
+static double brute_force(const struct site *site, int server)
+{
+    struct path call = way(site, 0, server);
+    double seconds = path_seconds(&call, request_client_bytes(&site->request));
+    for (uint32_t d = 0; d < site->request.n_arguments; d++) {
+        double best = HUGE_VAL;
+        for (int holder = 0; holder < site->n; holder++) {
+            if (!site->nodes[holder].is_server || !site->nodes[holder].holds[d])
+                continue;
+            struct path path = way(site, holder, server);
+            best = fmin(best, path_seconds(&path, site->arguments[d].bytes));
+        }
+        seconds += best;
+    }
+    return seconds;
+}
+
+static void check_site(struct site *site)
+{
+    struct response *merged = answer(site, 0);
+    uint32_t capable = 0;
+    for (int i = 0; i < site->n; i++)
+        capable += site->nodes[i].is_server && site->nodes[i].is_capable;
+    assert_int_equal(merged->n_servers, capable);
+    assert_int_equal(merged->capable, capable);
+    for (uint32_t i = 0; i < merged->n_servers; i++) {
+        int server = atoi(merged->servers[i].server + 1);
+        double seconds = aggregate_transfer_s(&site->request, merged, &merged->servers[i]);
+        assert_float_equal(seconds, brute_force(site, server), 1e-9);
+    }
+    arena_clear(&site->arena);
+}
+
+static void one_holder_each_gives_the_shortest_ways(void **state)
+{
+    (void)state;
+    static struct site site;
+    random_seed(&site.random, 1);
+    for (int round = 0; round < 300; round++) {
+        draw_site(&site, 1);
+        check_site(&site);
+    }
+}
+
+static void the_best_replica_counts(void **state)
+{
+    (void)state;
+    static struct site site;
+    random_seed(&site.random, 2);
+    for (int round = 0; round < 300; round++) {
+        draw_site(&site, 2 + round % 3);
+        check_site(&site);
+    }
+}
+
+static void what_the_client_has_comes_through_every_agent(void **state)
+{
+    (void)state;
+    static struct site site;
+    random_seed(&site.random, 3);
+    for (int round = 0; round < 50; round++) {
+        draw_site(&site, 1);
+        for (uint32_t d = 0; d < site.request.n_arguments; d++)
+            site.arguments[d].datum = site.arguments[d].holder = "";
+        struct response *merged = answer(&site, 0);
+        for (uint32_t i = 0; i < merged->n_servers; i++) {
+            struct path path = way(&site, 0, atoi(merged->servers[i].server + 1));
+            double seconds = aggregate_transfer_s(&site.request, merged, &merged->servers[i]);
+            assert_float_equal(seconds, path_seconds(&path, request_client_bytes(&site.request)), 1e-9);
+        }
+        arena_clear(&site.arena);
+    }
+}
+
+static void bytes_of_the_client_count_both_ways(void **state)
+{
+    (void)state;
+    struct argument_attribute arguments[] = {
+        {.mode = MODE_IN, .bytes = 10, .holder = "", .datum = ""},
+        {.mode = MODE_INOUT, .bytes = 100, .holder = "", .datum = ""},
+        {.mode = MODE_OUT, .bytes = 1000, .holder = "", .datum = ""},
+        {.mode = MODE_WORK, .bytes = 10000, .holder = "", .datum = ""},
+        {.mode = MODE_IN, .bytes = 100000, .holder = "s", .datum = "d"},
+    };
+    struct request request = {.arguments = arguments, .n_arguments = 5};
+    assert_int_equal(request_client_bytes(&request), 1210);
+    assert_true(request_has_data(&request));
+    request.n_arguments = 4;
+    assert_false(request_has_data(&request));
+}
+
+static void a_link_that_nobody_measured_decides_nothing(void **state)
+{
+    (void)state;
+    struct server_estimate servers[] = {{.server = "a", .compute_s = 2}, {.server = "b", .compute_s = 1}};
+    struct response a = {.name = "a", .servers = &servers[0], .n_servers = 1, .capable = 1};
+    struct response b = {.name = "b", .servers = &servers[1], .n_servers = 1, .capable = 1};
+    struct aggregate_input inputs[] = {{&a, {0}}, {&b, {true, 0.1, 1e6}}};
+    struct request request = {.server = ""};
+    struct arena arena = {0};
+    struct response merged;
+    struct esp_error error;
+    assert_int_equal(aggregate_merge("me", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+    assert_true(aggregate_transfer_s(&request, &merged, &merged.servers[0]) == 0);
+    assert_float_equal(aggregate_transfer_s(&request, &merged, &merged.servers[1]), 0.1, 1e-12);
+    aggregate_cut(&request, &merged, 1, scheduler_find("mct"), NULL, NULL, NULL);
+    assert_int_equal(merged.n_servers, 1);
+    assert_int_equal(merged.capable, 2);
+    assert_string_equal(merged.servers[0].server, "b");
+    arena_clear(&arena);
+}
+
+static void the_cut_keeps_the_best_in_order(void **state)
+{
+    (void)state;
+    struct server_estimate servers[50];
+    char names[50][8];
+    struct random random;
+    random_seed(&random, 4);
+    for (int i = 0; i < 50; i++) {
+        snprintf(names[i], sizeof names[i], "%d", i);
+        servers[i] = (struct server_estimate){
+            .server = names[i], .compute_s = random_real(&random), .queue_s = random_real(&random)};
+    }
+    struct response response = {.servers = servers, .n_servers = 50};
+    struct request request = {.server = ""};
+    struct server_estimate before[50];
+    memcpy(before, servers, sizeof before);
+    aggregate_cut(&request, &response, 7, scheduler_find("mct"), NULL, NULL, NULL);
+    assert_int_equal(response.n_servers, 7);
+    double last = servers[6].compute_s + servers[6].queue_s;
+    for (int i = 1; i < 7; i++)
+        assert_true(servers[i - 1].compute_s + servers[i - 1].queue_s <=
+                    servers[i].compute_s + servers[i].queue_s);
+    int better = 0;
+    for (int i = 0; i < 50; i++)
+        better += before[i].compute_s + before[i].queue_s < last;
+    assert_int_equal(better, 6);
+}
+
+static void a_hostile_answer_does_no_harm(void **state)
+{
+    (void)state;
+    struct path ways[2] = {{true, 1, 1}, {true, 2, 2}};
+    struct data_location rows[] = {{7, "x", {true, NAN, -1}}, {7, "y", {true, -5, INFINITY}}, {99, "z", {0}}};
+    struct server_estimate server = {.server = "s", .transfer = ways, .n_transfer = 2, .compute_s = NAN};
+    struct response response = {
+        .name = "s", .data = rows, .n_data = 3, .servers = &server, .n_servers = 1, .capable = 4000000000};
+    struct aggregate_input inputs[] = {{&response, {true, 0.1, 1e6}}, {&response, {0}}};
+    struct argument_attribute argument = {
+        .index = 7, .mode = MODE_IN, .bytes = 5, .datum = "d", .holder = ""};
+    struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
+    struct arena arena = {0};
+    struct response merged;
+    struct esp_error error;
+    assert_int_equal(aggregate_merge("me", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+    assert_int_equal(merged.n_servers, 2);
+    aggregate_cut(&request, &merged, 1, scheduler_find("mct"), NULL, NULL, NULL);
+    assert_int_equal(merged.n_servers, 1);
+    arena_clear(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_holder_each_gives_the_shortest_ways),
+        cmocka_unit_test(the_best_replica_counts),
+        cmocka_unit_test(what_the_client_has_comes_through_every_agent),
+        cmocka_unit_test(bytes_of_the_client_count_both_ways),
+        cmocka_unit_test(a_link_that_nobody_measured_decides_nothing),
+        cmocka_unit_test(the_cut_keeps_the_best_in_order),
+        cmocka_unit_test(a_hostile_answer_does_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
