@@ -259,10 +259,10 @@ int main(void)
     choose(&pool, "absolute");
     bench_latency(&(struct bench_case){"worker", "hand-off, against futexes", "us", BENCH_AT_MOST, 3},
                   worker_round, &pool, futex_round, &futexes, 2000, 15);
-    bench_latency(&(struct bench_case){"worker", "hand-off, against pipes", "us", BENCH_AT_MOST, 1},
+    bench_latency(&(struct bench_case){"worker", "hand-off, against pipes", "us", BENCH_AT_MOST, 1.5},
                   worker_round, &pool, pipe_round, &pipes, 2000, 15);
     choose(&pool, "multiply");
-    bench_latency(&(struct bench_case){"worker", "dgemm n = 4, against pipes", "us", BENCH_AT_MOST, 1},
+    bench_latency(&(struct bench_case){"worker", "dgemm n = 4, against pipes", "us", BENCH_AT_MOST, 2},
                   worker_round, &pool, pipe_round, &pipes, 2000, 15);
     compare_invocation(pool.job.problem);
     pool.workers->ops->destroy(pool.workers);

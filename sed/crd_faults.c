@@ -14,6 +14,8 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#define STACK_STEP 65536 /* that one function's frame goes beyond the stack pointer, at most */
+
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
 
 static struct {
@@ -62,6 +64,19 @@ static uint32_t access_of(int signal_number, const void *context)
     return 0;
 }
 
+/* Right below the stack pointer, where a stack that may grow no more ends. */
+static bool is_below_stack(uintptr_t address, const void *context)
+{
+#if defined __x86_64__ && defined REG_RSP
+    uintptr_t top = (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RSP];
+    return address + STACK_STEP > top && address < top + STACK_STEP;
+#else
+    (void)address;
+    (void)context;
+    return false;
+#endif
+}
+
 static void on_crash(int signal_number, siginfo_t *info, void *context)
 {
     if (here.in_call && getpid() == here.pid) {
@@ -70,6 +85,9 @@ static void on_crash(int signal_number, siginfo_t *info, void *context)
         answer->code = signal_number;
         answer->access = access_of(signal_number, context);
         locate(info->si_code > 0 ? (uintptr_t)info->si_addr : 0, answer);
+        if (signal_number == SIGSEGV && answer->place == FAULT_ELSEWHERE &&
+            is_below_stack(answer->address, context))
+            answer->place = FAULT_STACK;
         answer->alone = is_alone();
         answer->kind = ANSWER_SIGNALLED;
         worker_reply(here.ring, here.bell);

@@ -102,6 +102,10 @@ static void describe_fault(const struct ring_answer *answer, const struct handof
         error_set(&end->error, ESP_CRASHED, "%s crashed: it %s far behind the end of its small arguments",
                   symbol, access_word(answer->access));
         break;
+    case FAULT_STACK:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it used up its stack (the limit is the server's)",
+                  symbol);
+        break;
     default:
         error_set(&end->error, ESP_CRASHED, "%s crashed with signal %d (%s) at address 0x%llx%s", symbol,
                   answer->code, strsignal(answer->code), address,

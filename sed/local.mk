@@ -5,6 +5,7 @@ sed_libworkers_la_SOURCES = sed/signature.c sed/signature.h sed/ring.c sed/ring.
 sed_libworkers_la_SOURCES += sed/handoff.c sed/handoff.h sed/handoff_read.c
 sed_libworkers_la_SOURCES += sed/processes.c sed/processes.h sed/processes_pool.h sed/processes_monitor.c
 sed_libworkers_la_SOURCES += sed/processes_link.c sed/processes_create.c sed/spawner.h
+sed_libworkers_la_SOURCES += sed/processes_workers.c sed/processes_ask.c
 sed_libworkers_la_LIBADD = core/libcore.la util/libutil.la
 noinst_LTLIBRARIES += sed/libinvoke.la
 sed_libinvoke_la_SOURCES = sed/invoke.c sed/invoke.h

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool: making workers, giving them jobs, taking the answers.
+ * The pool: giving workers jobs, and taking the answers.
  */
 #include "sed/processes_pool.h"
 
@@ -22,105 +22,6 @@
 
 #define SPIN_NS  10000
 #define RETRY_NS (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
-
-int64_t pool_now_ns(void)
-{
-    return clock_now_ns(&clock_system);
-}
-
-/* ---- making and freeing workers ---- */
-
-static void free_worker(struct worker *worker)
-{
-    if (worker->socket >= 0)
-        close(worker->socket);
-    if (worker->output >= 0)
-        close(worker->output);
-    ring_unmap(worker->ring);
-    free(worker);
-}
-
-void pool_release(struct pool *pool, struct worker *worker)
-{
-    if (--worker->users > 0 || !worker->dead || worker->state != WORKER_DOOMED)
-        return;
-    HASH_DELETE(by_id, pool->by_id, worker);
-    epoll_ctl(pool->epoll, EPOLL_CTL_DEL, worker->output, NULL);
-    free_worker(worker);
-}
-
-static void close_all(const int *descriptors, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (descriptors[i] >= 0)
-            close(descriptors[i]);
-}
-
-/* Fills given[] with the worker's ends, which the caller closes: socket, ring, bell (not to be closed),
- * output. */
-static enum esp_status open_worker(struct pool *pool, struct worker *worker, int *given,
-                                   struct esp_error *error)
-{
-    int ends[2], pipe_ends[2];
-    enum esp_status status = ring_create(&worker->ring, &given[1], error);
-    if (status != ESP_OK)
-        return status;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
-        return error_errno(error, "cannot make a worker's socket");
-    worker->socket = ends[0];
-    given[0] = ends[1];
-    /* Not blocking at either end: a routine's output must hold up neither it nor the daemon. */
-    if (pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0)
-        return error_errno(error, "cannot make a pipe for a worker's output");
-    worker->output = pipe_ends[0];
-    given[3] = pipe_ends[1];
-    return monitor_watch_output(pool, worker, error);
-}
-
-static enum esp_status make_worker(struct pool *pool, struct esp_error *error)
-{
-    struct worker *worker = calloc(1, sizeof *worker);
-    if (!worker)
-        return error_no_memory(error, "a worker");
-    int given[4] = {-1, -1, -1, -1};
-    worker->id = ++pool->next_id;
-    worker->socket = worker->output = -1;
-    enum esp_status status = open_worker(pool, worker, given, error);
-    given[2] = pool->bell;
-    if (status == ESP_OK)
-        status = link_spawn(pool, worker->id, given, error);
-    given[2] = -1;
-    close_all(given, 4);
-    if (status != ESP_OK) {
-        free_worker(worker);
-        return status;
-    }
-    HASH_ADD(by_id, pool->by_id, id, sizeof worker->id, worker);
-    DL_APPEND(pool->idle, worker);
-    pool->alive++;
-    return ESP_OK;
-}
-
-void pool_refill(struct pool *pool, bool urgent)
-{
-    if (atomic_load(&pool->stopping) || (pool_now_ns() < pool->retry_ns && !urgent))
-        return;
-    bool fine = pool->spawner >= 0 || link_start(pool, NULL) == ESP_OK;
-    while (fine && pool->alive < pool->options.slots + pool->options.spares)
-        fine = make_worker(pool, NULL) == ESP_OK;
-    if (!fine)
-        pool->retry_ns = pool_now_ns() + RETRY_NS;
-}
-
-/* No job any more. The caller has taken it off the lists of its state. */
-static void doom(struct pool *pool, struct worker *worker)
-{
-    worker->state = WORKER_DOOMED;
-    pool->alive--;
-    if (!worker->dead)
-        link_kill(pool, worker->id);
-    pool_refill(pool, false);
-}
 
 /* ---- starting a job ---- */
 
@@ -169,8 +70,9 @@ static void post(struct pool *pool, struct worker *worker, unsigned tries)
     worker->claimed = worker->wait_for_death = false;
     worker->verdict = ESP_OK;
     worker->started_ns = pool_now_ns();
-    worker->due_ns =
-        job->time_limit_ms > 0 ? worker->started_ns + job->time_limit_ms * NS_PER_MS : CLOCK_NEVER;
+    worker->due_ns = CLOCK_NEVER;
+    if (job->time_limit_ms > 0 && job->time_limit_ms < (CLOCK_NEVER - worker->started_ns) / NS_PER_MS)
+        worker->due_ns = worker->started_ns + job->time_limit_ms * NS_PER_MS;
     HASH_ADD(by_job, pool->by_job, job_id, sizeof worker->job_id, worker);
     pool->n_started++;
     struct ring *ring = worker->ring;
@@ -196,16 +98,16 @@ static enum esp_status assign(struct pool *pool, const struct job *job, unsigned
             return status;
         }
         if (worker->ring->job.has_segment && !send_segment(worker, job->segment_fd)) {
-            doom(pool, worker); /* it is dying by itself */
+            pool_doom(pool, worker); /* it is dying by itself */
             continue;
         }
-        monitor_reset_output(pool, worker, job->id);
+        monitor_expect_output(pool, worker, job->id);
         post(pool, worker, tries);
         return ESP_OK;
     }
 }
 
-static struct worker *find_job(struct pool *pool, uint64_t job_id)
+struct worker *pool_find_job(struct pool *pool, uint64_t job_id)
 {
     struct worker *worker;
     HASH_FIND(by_job, pool->by_job, &job_id, sizeof job_id, worker);
@@ -215,16 +117,18 @@ static struct worker *find_job(struct pool *pool, uint64_t job_id)
 static enum esp_status pool_start(struct workers *workers, const struct job *job, struct esp_error *error)
 {
     struct pool *pool = (struct pool *)workers;
+    bool wake = false;
     pthread_mutex_lock(&pool->lock);
-    enum esp_status status = find_job(pool, job->id) ? error_set(error, ESP_INTERNAL, "job %llu runs already",
-                                                                 (unsigned long long)job->id)
-                                                     : assign(pool, job, 0, error);
-    int64_t until = atomic_load(&pool->monitor_until_ns);
-    bool wake = status == ESP_OK &&
-                (until == CLOCK_NEVER ||
-                 (job->time_limit_ms > 0 && pool_now_ns() + job->time_limit_ms * NS_PER_MS < until));
+    enum esp_status status =
+        pool_find_job(pool, job->id)
+            ? error_set(error, ESP_INTERNAL, "job %llu runs already", (unsigned long long)job->id)
+            : assign(pool, job, 0, error);
+    if (status == ESP_OK) {
+        int64_t until = atomic_load(&pool->monitor_until_ns);
+        wake = until == CLOCK_NEVER || pool_find_job(pool, job->id)->due_ns < until;
+    }
     if (wake)
-        atomic_store(&pool->monitor_until_ns, 0);
+        atomic_store(&pool->monitor_until_ns, 0); /* once is enough */
     pthread_mutex_unlock(&pool->lock);
     if (wake)
         monitor_wake(pool);
@@ -263,11 +167,12 @@ static bool claim(struct pool *pool, struct worker *worker)
 
 static bool read_answer(struct pool *pool, struct worker *worker, struct job_end *end, bool *wait_for_death)
 {
+    char words[LAST_WORDS] = "";
     uint32_t kind = worker->ring->answer.kind;
     if (kind != ANSWER_RETURNED && kind != ANSWER_ILLEGAL)
-        monitor_drain_output(pool, worker);
-    return handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns,
-                        worker->printed.last, end, wait_for_death);
+        monitor_last_words(pool, worker, words);
+    return handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, words, end,
+                        wait_for_death);
 }
 
 void pool_collect(struct pool *pool, struct worker *worker)
@@ -289,7 +194,7 @@ void pool_collect(struct pool *pool, struct worker *worker)
         reported = false;
     } else {
         end_job(pool, worker);
-        doom(pool, worker);
+        pool_doom(pool, worker);
     }
     pthread_mutex_unlock(&pool->lock);
     if (reported)
@@ -319,26 +224,27 @@ static bool try_another(struct pool *pool, struct worker *worker, struct job_end
 
 /* A busy worker is dead and nobody reads its answer. Fills *end; false when another worker has the job now.
  */
-static bool bury_busy(struct pool *pool, struct worker *worker, const char *why, struct job_end *end)
+static bool bury_busy(struct pool *pool, struct worker *worker, const char *why, const char *last_words,
+                      struct job_end *end)
 {
     bool answered = (atomic_load(&worker->ring->reply) & ~RING_WAITERS) == RING_DONE, unused;
     bool begun = atomic_load(&worker->ring->taken) == atomic_load(&worker->ring->request);
     worker->claimed = true;
     end_job(pool, worker);
-    doom(pool, worker);
+    pool_doom(pool, worker);
     if (worker->wait_for_death)
         *end = worker->end;
     else if (worker->verdict != ESP_OK)
         describe_verdict(worker, end);
     else if (answered)
-        handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, worker->printed.last,
-                     end, &unused);
+        handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, last_words, end,
+                     &unused);
     else if (try_another(pool, worker, end))
         return false;
     else if (why)
         error_set(&end->error, ESP_SYSTEM, "no worker for the call: %s", why);
     else if (begun)
-        handoff_lost(worker->ring, &worker->handoff, worker->wait_status, worker->printed.last, end);
+        handoff_lost(worker->ring, &worker->handoff, worker->wait_status, last_words, end);
     else
         error_set(&end->error, ESP_SYSTEM, "workers die before they begin a call (the last with %s %d)",
                   WIFSIGNALED(worker->wait_status) ? "signal" : "exit code",
@@ -347,7 +253,8 @@ static bool bury_busy(struct pool *pool, struct worker *worker, const char *why,
     return true;
 }
 
-void pool_buried(struct pool *pool, struct worker *worker, int wait_status, const char *why)
+void pool_buried(struct pool *pool, struct worker *worker, int wait_status, const char *why,
+                 const char *last_words)
 {
     struct job_end end;
     bool reported = false;
@@ -356,13 +263,13 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
     worker->wait_status = wait_status;
     pool->died += worker->pid != 0;
     if (worker->state == WORKER_IDLE && !atomic_load(&worker->ring->ready)) /* at birth: not at once again */
-        pool->retry_ns = pool_now_ns() + RETRY_NS;
+        pool->retry_ns = pool_now_ns() + POOL_RETRY_NS;
     uint64_t job_id = worker->job_id;
     if (worker->state == WORKER_IDLE) {
         DL_DELETE(pool->idle, worker);
-        doom(pool, worker);
+        pool_doom(pool, worker);
     } else if (worker->state == WORKER_BUSY && (!worker->claimed || worker->wait_for_death)) {
-        reported = bury_busy(pool, worker, why, &end);
+        reported = bury_busy(pool, worker, why, last_words, &end);
     }
     /* Whoever waits for its answer waits in vain. */
     atomic_store(&worker->ring->reply, RING_DONE);
@@ -372,23 +279,11 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
         report(pool, job_id, &end);
 }
 
-void pool_born(struct pool *pool, uint32_t id, int32_t pid)
-{
-    struct worker *worker;
-    pthread_mutex_lock(&pool->lock);
-    HASH_FIND(by_id, pool->by_id, &id, sizeof id, worker);
-    if (worker) {
-        worker->pid = pid;
-        pool->born++;
-    }
-    pthread_mutex_unlock(&pool->lock);
-}
-
 static void pool_cancel(struct workers *workers, uint64_t job_id)
 {
     struct pool *pool = (struct pool *)workers;
     pthread_mutex_lock(&pool->lock);
-    struct worker *worker = find_job(pool, job_id);
+    struct worker *worker = pool_find_job(pool, job_id);
     if (worker && !worker->claimed && worker->verdict == ESP_OK) {
         worker->verdict = ESP_CANCELLED;
         link_kill(pool, worker->id);
@@ -422,7 +317,7 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
 {
     struct pool *pool = (struct pool *)workers;
     pthread_mutex_lock(&pool->lock);
-    struct worker *worker = find_job(pool, job_id);
+    struct worker *worker = pool_find_job(pool, job_id);
     if (worker && !worker->claimed && worker->verdict == ESP_OK)
         worker->users++;
     else
@@ -444,78 +339,5 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
     return running;
 }
 
-/* ---- asking about it ---- */
-
-enum esp_status processes_check(struct workers *workers, const struct problem *problem,
-                                const struct implementation *implementation, struct esp_error *error)
-{
-    static uint32_t last_id;
-    struct pool *pool = (struct pool *)workers;
-    struct call_signature signature;
-    struct spawner_check check;
-    enum esp_status status = signature_build(problem, implementation, &signature, error);
-    if (status != ESP_OK)
-        return status;
-    check = link_wanted(&signature);
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += 30;
-    pthread_mutex_lock(&pool->lock);
-    while (pool->checking)
-        pthread_cond_wait(&pool->checked, &pool->lock);
-    if (++last_id == 0)
-        last_id = 1;
-    pool->checking = true;
-    pool->check = (struct check){.id = last_id};
-    status = link_check(pool, last_id, &check, error);
-    int late = 0;
-    while (status == ESP_OK && !pool->check.done && late == 0)
-        late = pthread_cond_timedwait(&pool->checked, &pool->lock, &until);
-    if (status == ESP_OK && !pool->check.done)
-        status = error_set(error, ESP_TIMEOUT, "the spawner of workers did not answer within 30 s");
-    else if (status == ESP_OK && pool->check.error.status != ESP_OK)
-        status = error_set(error, pool->check.error.status, "problem %s, implementation %s: %s",
-                           problem->name, implementation->name, pool->check.error.text);
-    pool->checking = false;
-    pthread_cond_broadcast(&pool->checked);
-    pthread_mutex_unlock(&pool->lock);
-    return status;
-}
-
-void processes_count(struct workers *workers, struct processes_counts *counts)
-{
-    struct pool *pool = (struct pool *)workers;
-    struct worker *worker;
-    pthread_mutex_lock(&pool->lock);
-    *counts = (struct processes_counts){
-        .alive = pool->alive, .born = pool->born, .died = pool->died, .spawner = pool->spawner_pid};
-    DL_FOREACH(pool->idle, worker)
-    {
-        counts->ready += atomic_load(&worker->ring->ready) != 0;
-    }
-    pthread_mutex_unlock(&pool->lock);
-}
-
-int32_t processes_pid(struct workers *workers, uint64_t job_id)
-{
-    struct pool *pool = (struct pool *)workers;
-    pthread_mutex_lock(&pool->lock);
-    struct worker *worker = find_job(pool, job_id);
-    int32_t pid = worker ? worker->pid : 0;
-    pthread_mutex_unlock(&pool->lock);
-    return pid;
-}
-
 const struct workers_ops pool_ops = {
     .start = pool_start, .cancel = pool_cancel, .help = pool_help, .destroy = pool_destroy};
-
-void pool_free_workers(struct pool *pool)
-{
-    struct worker *worker, *next;
-    HASH_CLEAR(by_job, pool->by_job);
-    HASH_ITER(by_id, pool->by_id, worker, next)
-    {
-        HASH_DELETE(by_id, pool->by_id, worker);
-        free_worker(worker);
-    }
-}

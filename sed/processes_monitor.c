@@ -37,10 +37,9 @@ enum esp_status monitor_watch_output(struct pool *pool, struct worker *worker, s
     return ESP_OK;
 }
 
-static void mute(struct pool *pool, struct worker *worker, bool muted)
+static void listen_to_output(struct pool *pool, struct worker *worker, bool listen)
 {
-    struct epoll_event event = {.events = muted ? 0 : EPOLLIN, .data.u64 = EVENT_OUTPUT | worker->id};
-    worker->printed.muted = muted;
+    struct epoll_event event = {.events = listen ? EPOLLIN : 0, .data.u64 = EVENT_OUTPUT | worker->id};
     epoll_ctl(pool->epoll, EPOLL_CTL_MOD, worker->output, &event);
 }
 
@@ -52,7 +51,7 @@ static void finish_line(struct pool *pool, struct output *printed)
     printed->length = 0;
     snprintf(printed->last, sizeof printed->last, "%.*s", LAST_WORDS - 1, printed->line);
     if (pool->options.output)
-        pool->options.output(pool->options.output_arg, atomic_load(&printed->job_id), printed->line);
+        pool->options.output(pool->options.output_arg, printed->job_seen, printed->line);
 }
 
 static void take_output(struct pool *pool, struct output *printed, const char *text, size_t length)
@@ -65,38 +64,52 @@ static void take_output(struct pool *pool, struct output *printed, const char *t
     }
 }
 
+/* What is read from now on is the present job's; what the last one had no right to say any more is dropped.
+ */
+static void turn_to_job(struct worker *worker)
+{
+    struct output *printed = &worker->printed;
+    uint64_t job_id = atomic_load(&printed->job_id);
+    if (job_id == printed->job_seen)
+        return;
+    char rest[4096];
+    while (atomic_load(&printed->muted) && read(worker->output, rest, sizeof rest) > 0)
+        ;
+    atomic_store(&printed->muted, false);
+    printed->job_seen = job_id;
+    printed->bytes = 0;
+    printed->last[0] = 0;
+}
+
 static void drain(struct pool *pool, struct worker *worker)
 {
     char text[4096];
     ssize_t n;
-    while (!worker->printed.muted && (n = read(worker->output, text, sizeof text)) > 0) {
+    turn_to_job(worker);
+    while (!atomic_load(&worker->printed.muted) && (n = read(worker->output, text, sizeof text)) > 0) {
         take_output(pool, &worker->printed, text, (size_t)n);
         worker->printed.bytes += (uint64_t)n;
-        if (worker->printed.bytes >= OUTPUT_BYTES)
-            mute(pool, worker, true);
+        if (worker->printed.bytes >= OUTPUT_BYTES) {
+            atomic_store(&worker->printed.muted, true);
+            listen_to_output(pool, worker, false);
+        }
     }
 }
 
-void monitor_drain_output(struct pool *pool, struct worker *worker)
+void monitor_last_words(struct pool *pool, struct worker *worker, char *words)
 {
     pthread_mutex_lock(&pool->output_lock);
     drain(pool, worker);
     finish_line(pool, &worker->printed);
+    memcpy(words, worker->printed.last, LAST_WORDS);
     pthread_mutex_unlock(&pool->output_lock);
 }
 
-void monitor_reset_output(struct pool *pool, struct worker *worker, uint64_t job_id)
+void monitor_expect_output(struct pool *pool, struct worker *worker, uint64_t job_id)
 {
-    struct output *printed = &worker->printed;
-    if (printed->muted || printed->bytes > 0 || printed->last[0]) {
-        char rest[4096];
-        while (printed->muted && read(worker->output, rest, sizeof rest) > 0)
-            ;
-        mute(pool, worker, false);
-        printed->bytes = 0;
-        printed->last[0] = 0;
-    }
-    atomic_store(&printed->job_id, job_id);
+    atomic_store(&worker->printed.job_id, job_id);
+    if (atomic_load(&worker->printed.muted))
+        listen_to_output(pool, worker, true);
 }
 
 static struct worker *use_worker(struct pool *pool, uint32_t id)
@@ -138,8 +151,9 @@ static void on_death(struct pool *pool, uint32_t id, int wait_status, const char
     struct worker *worker = use_worker(pool, id);
     if (!worker)
         return;
-    monitor_drain_output(pool, worker);
-    pool_buried(pool, worker, wait_status, why);
+    char words[LAST_WORDS];
+    monitor_last_words(pool, worker, words);
+    pool_buried(pool, worker, wait_status, why, words);
     drop_worker(pool, worker);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside the pool of worker processes: its state, shared by processes.c (jobs), processes_monitor.c (deaths,
- * time limits, output) and processes_link.c (the spawner).
+ * Inside the pool of worker processes: its state, shared by processes.c (jobs), processes_workers.c (births),
+ * processes_monitor.c (deaths, time limits, output) and processes_link.c (the spawner).
  *
  * A worker's life: it is made (ring, socket) and the spawner asked to fork it; from then on it may be given a
  * job, which it finds when it wakes up. IDLE <-> BUSY until it dies, or is DOOMED: no job any more, and its
@@ -14,12 +14,14 @@
 
 #include "sed/handoff.h"
 #include "sed/processes.h"
+#include "util/clock.h"
 
 #include <pthread.h>
 #include <uthash.h>
 
-#define LAST_WORDS   160
-#define OUTPUT_BYTES (64 * 1024) /* of one job */
+#define POOL_RETRY_NS (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
+#define LAST_WORDS    160
+#define OUTPUT_BYTES  (64 * 1024) /* of one job */
 
 /* What the monitor's epoll tells apart. */
 #define EVENT_SPAWNER 1
@@ -35,7 +37,9 @@ struct output {
     size_t length;
     char last[LAST_WORDS];
     uint64_t bytes; /* of this job */
-    bool muted;     /* beyond OUTPUT_BYTES: nobody reads the pipe, and the routine's writes fail */
+    uint64_t job_seen;
+    /* without the lock */
+    _Atomic bool muted; /* beyond OUTPUT_BYTES: nobody reads the pipe, and the routine's writes fail */
     _Atomic uint64_t job_id;
 };
 
@@ -100,17 +104,23 @@ struct pool {
 extern const struct workers_ops pool_ops;
 int64_t pool_now_ns(void);
 
+/* The worker that has the job, or NULL. With the lock. */
+struct worker *pool_find_job(struct pool *pool, uint64_t job_id);
 /* A reply may be there: claims, reads and reports it, unless that is another's. Without the lock; the caller
  * is a user of the worker. */
 void pool_collect(struct pool *pool, struct worker *worker);
 /* The process is dead (wait status), or never came to be (`why` not NULL). Without the lock. */
-void pool_buried(struct pool *pool, struct worker *worker, int wait_status, const char *why);
+void pool_buried(struct pool *pool, struct worker *worker, int wait_status, const char *why,
+                 const char *last_words);
 /* A worker was born. Without the lock. */
 void pool_born(struct pool *pool, uint32_t id, int32_t pid);
 /* Makes the workers that are missing; when that failed a moment ago only if it is urgent. With the lock. */
 void pool_refill(struct pool *pool, bool urgent);
 /* Lets go of a worker that was used without the lock. With the lock. */
 void pool_release(struct pool *pool, struct worker *worker);
+/* No job any more: its death is awaited, another takes its place. The caller has taken it off the lists of
+ * its state. With the lock. */
+void pool_doom(struct pool *pool, struct worker *worker);
 /* All of them, when no thread uses them any more. */
 void pool_free_workers(struct pool *pool);
 
@@ -122,11 +132,12 @@ void pool_destroy(struct workers *workers);
 
 void *monitor_run(void *pool);
 void monitor_wake(struct pool *pool);
-/* Reads what a worker has printed and hands on its lines. Without the lock; the caller is a user of it. */
-void monitor_drain_output(struct pool *pool, struct worker *worker);
+/* Reads what a worker has printed and hands on its lines; copies the job's last one (LAST_WORDS bytes).
+ * Without the lock; the caller is a user of the worker. */
+void monitor_last_words(struct pool *pool, struct worker *worker, char *words);
 enum esp_status monitor_watch_output(struct pool *pool, struct worker *worker, struct esp_error *error);
-/* A new job on the worker: its output counts anew. */
-void monitor_reset_output(struct pool *pool, struct worker *worker, uint64_t job_id);
+/* A new job on the worker: its output counts anew. With the lock. */
+void monitor_expect_output(struct pool *pool, struct worker *worker, uint64_t job_id);
 
 /* ---- processes_link.c: the spawner ---- */
 

@@ -71,7 +71,7 @@ enum answer_kind {
     ANSWER_EXITED     /* it called exit(code) */
 };
 
-enum fault_place { FAULT_ELSEWHERE, FAULT_BEHIND, FAULT_BEFORE, FAULT_INSIDE, FAULT_ARENA };
+enum fault_place { FAULT_ELSEWHERE, FAULT_BEHIND, FAULT_BEFORE, FAULT_INSIDE, FAULT_ARENA, FAULT_STACK };
 
 struct ring_answer {
     uint32_t kind;     /* enum answer_kind */

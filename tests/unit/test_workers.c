@@ -260,6 +260,49 @@ static void without_a_helper_the_end_is_reported_too(void **state)
     }
 }
 
+#define CALLERS 4
+
+struct caller {
+    struct rig *rig;
+    pthread_mutex_t *preparing;
+    int number, wrong;
+};
+
+static void *call_often(void *arg)
+{
+    struct caller *caller = arg;
+    for (int i = 0; i < 300; i++) {
+        int n = 3;
+        double x[] = {1, caller->number, i}, y[] = {1, 1, 1}, dot = -1;
+        pthread_mutex_lock(caller->preparing);
+        struct rig_job *job = rig_prepare(caller->rig, "ddot", (void *[]){&n, x, y, &dot}, i % 5 == 0);
+        rig_start(caller->rig, job);
+        pthread_mutex_unlock(caller->preparing);
+        const struct job_end *end = rig_wait(caller->rig, job, (i + caller->number) % 3 > 0);
+        caller->wrong += end->error.status != ESP_OK || dot != 1 + caller->number + i;
+    }
+    return NULL;
+}
+
+static void threads_call_side_by_side(void **state)
+{
+    (void)state;
+    static struct rig own;
+    pthread_mutex_t preparing = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t threads[CALLERS];
+    struct caller callers[CALLERS];
+    rig_open(&own, description, CALLERS, 1, 1);
+    for (int i = 0; i < CALLERS; i++) {
+        callers[i] = (struct caller){.rig = &own, .preparing = &preparing, .number = i};
+        assert_int_equal(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
+    }
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(callers[i].wrong, 0);
+    }
+    rig_close(&own);
+}
+
 static void too_much_beside_the_segment_is_refused(void **state)
 {
     (void)state;
@@ -340,6 +383,7 @@ int main(void)
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(what_is_missing_is_found_by_the_check),
         cmocka_unit_test(without_a_helper_the_end_is_reported_too),
+        cmocka_unit_test(threads_call_side_by_side),
         cmocka_unit_test(too_much_beside_the_segment_is_refused),
         cmocka_unit_test(workers_have_the_threads_the_niceness_and_the_limits_asked_for),
         cmocka_unit_test(impossible_options_are_refused),

@@ -55,7 +55,8 @@ void rig_open_with(struct rig *rig, const char *text, const struct processes_opt
         fail_msg("%s", error.text);
     struct processes_options options = *wanted;
     options.problems = rig->problems;
-    options.program = program;
+    if (!options.program)
+        options.program = program;
     options.output = on_output;
     options.output_arg = rig;
     if (processes_create(&options, &rig->workers, &error) != ESP_OK)

@@ -37,7 +37,7 @@ struct rig {
 
 /* A pool with the problems of `text`, which names its library libroutines.so. */
 void rig_open(struct rig *rig, const char *text, uint32_t slots, uint32_t spares, uint32_t threads);
-/* With all options but problems, program and output as given. */
+/* With all options but problems and output as given (and the program, unless it is NULL). */
 void rig_open_with(struct rig *rig, const char *text, const struct processes_options *options);
 void rig_close(struct rig *rig);
 

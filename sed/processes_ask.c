@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What can be asked of the pool: whether a routine is there, who is at work.
+ */
+#include "sed/processes_pool.h"
+
+#include <errno.h>
+#include <time.h>
+#include <utlist.h>
+
+enum esp_status processes_check(struct workers *workers, const struct problem *problem,
+                                const struct implementation *implementation, struct esp_error *error)
+{
+    static uint32_t last_id;
+    struct pool *pool = (struct pool *)workers;
+    struct call_signature signature;
+    struct spawner_check check;
+    enum esp_status status = signature_build(problem, implementation, &signature, error);
+    if (status != ESP_OK)
+        return status;
+    check = link_wanted(&signature);
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += 30;
+    pthread_mutex_lock(&pool->lock);
+    while (pool->checking)
+        pthread_cond_wait(&pool->checked, &pool->lock);
+    if (++last_id == 0)
+        last_id = 1;
+    pool->checking = true;
+    pool->check = (struct check){.id = last_id};
+    status = link_check(pool, last_id, &check, error);
+    int late = 0;
+    while (status == ESP_OK && !pool->check.done && late == 0)
+        late = pthread_cond_timedwait(&pool->checked, &pool->lock, &until);
+    if (status == ESP_OK && !pool->check.done)
+        status = error_set(error, ESP_TIMEOUT, "the spawner of workers did not answer within 30 s");
+    else if (status == ESP_OK && pool->check.error.status != ESP_OK)
+        status = error_set(error, pool->check.error.status, "problem %s, implementation %s: %s",
+                           problem->name, implementation->name, pool->check.error.text);
+    pool->checking = false;
+    pthread_cond_broadcast(&pool->checked);
+    pthread_mutex_unlock(&pool->lock);
+    return status;
+}
+
+void processes_count(struct workers *workers, struct processes_counts *counts)
+{
+    struct pool *pool = (struct pool *)workers;
+    struct worker *worker;
+    pthread_mutex_lock(&pool->lock);
+    *counts = (struct processes_counts){
+        .alive = pool->alive, .born = pool->born, .died = pool->died, .spawner = pool->spawner_pid};
+    DL_FOREACH(pool->idle, worker)
+    {
+        counts->ready += atomic_load(&worker->ring->ready) != 0;
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+int32_t processes_pid(struct workers *workers, uint64_t job_id)
+{
+    struct pool *pool = (struct pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    struct worker *worker = pool_find_job(pool, job_id);
+    int32_t pid = worker ? worker->pid : 0;
+    pthread_mutex_unlock(&pool->lock);
+    return pid;
+}
