@@ -13,9 +13,10 @@
 #include <utlist.h>
 
 #define LEAST_BYTES   (64u * 1024)
-#define IDLE_SEGMENTS 64
+#define IDLE_SEGMENTS 16
 /* A client that calls again and again gets its own segment back as it was: zeroing waits so long. */
 #define CLEAN_AFTER_NS NS_PER_S
+#define KEEP_NS        (30 * NS_PER_S)
 
 struct segments {
     pthread_mutex_t lock;
@@ -231,17 +232,31 @@ void segments_trim(struct segments *segments)
     pthread_mutex_unlock(&segments->lock);
 }
 
+/* Those that nobody has wanted for long. */
+static void doom_old(struct segments *segments, int64_t before_ns)
+{
+    struct segment *segment, *next;
+    DL_FOREACH_SAFE(segments->idle, segment, next)
+    {
+        if (segment->idle_ns <= before_ns)
+            doom(segments, segment);
+    }
+}
+
 static void wait_for_work(struct segments *segments)
 {
-    if (!find_dirty(segments, INT64_MAX)) {
+    if (!segments->idle) {
         segments->asleep = true;
         pthread_cond_wait(&segments->work, &segments->lock);
         segments->asleep = false;
         return;
     }
-    int64_t until_ns = clock_now_ns(&clock_system) + CLEAN_AFTER_NS;
+    bool dirty = find_dirty(segments, INT64_MAX);
+    int64_t until_ns = clock_now_ns(&clock_system) + (dirty ? CLEAN_AFTER_NS : KEEP_NS);
     struct timespec until = {.tv_sec = until_ns / NS_PER_S, .tv_nsec = until_ns % NS_PER_S};
+    segments->asleep = !dirty;
     pthread_cond_timedwait(&segments->work, &segments->lock, &until);
+    segments->asleep = false;
 }
 
 static void *keep_clean(void *arg)
@@ -249,8 +264,10 @@ static void *keep_clean(void *arg)
     struct segments *segments = arg;
     pthread_mutex_lock(&segments->lock);
     while (!segments->stopping) {
+        int64_t now_ns = clock_now_ns(&clock_system);
+        doom_old(segments, now_ns - KEEP_NS);
         free_doomed(segments);
-        clean_idle(segments, clock_now_ns(&clock_system) - CLEAN_AFTER_NS);
+        clean_idle(segments, now_ns - CLEAN_AFTER_NS);
         if (!segments->stopping && !segments->doomed)
             wait_for_work(segments);
     }

@@ -44,7 +44,7 @@ uint64_t segment_place(uint64_t *end, uint64_t bytes);
 
 struct segments_options {
     uint64_t idle_bytes;    /* most that unused segments may keep */
-    uint32_t idle_segments; /* 0: 64 */
+    uint32_t idle_segments; /* 0: 16 */
     bool background;        /* a thread cleans; else segments_clean() is the owner's to call */
 };
 
@@ -66,7 +66,8 @@ enum esp_status segments_take(struct segments *segments, uint64_t bytes, const u
 /* Nobody uses it any more: no chunk moves, no worker has it mapped. NULL is nothing to do. */
 void segments_give(struct segments *segments, struct segment *segment);
 
-/* Zeroes what lies idle, and frees what the pool has let go of. */
+/* Zeroes what lies idle, and frees what the pool has let go of. The thread also lets go of what nobody has
+ * wanted for half a minute. */
 void segments_clean(struct segments *segments);
 /* Lets go of all idle segments. */
 void segments_trim(struct segments *segments);

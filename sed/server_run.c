@@ -38,6 +38,8 @@ static enum esp_status start(struct server *server, struct session *session, str
                          problem->name, problem->file, problem->line);
     session->job.id = job_id;
     session->job.implementation = &problem->implementations[0];
+    /* Before it starts: the worker may well run on this processor before this thread does again. */
+    session->started_ns = server_now(server);
     enum esp_status status = server->workers->ops->start(server->workers, &session->job, error);
     if (status == ESP_OK)
         slot->session = session;
@@ -48,7 +50,6 @@ static void started(struct server *server, struct session *session)
 {
     char text[SESSION_TEXT];
     session->state = SESSION_RUNNING;
-    session->started_ns = server_now(server);
     enum log_level level = session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
     log_write(level, session_id_text(&session->id, text), "started: %s after %.3g s", session->problem->name,
               server_seconds(session->arrived_ns, session->started_ns));

@@ -1,0 +1,181 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A server daemon and what can happen to it: routines that crash, exit and are killed, clients that vanish,
+# deadlines, descriptions that change, garbage, stopping. It goes on, and nothing of it stays behind.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+
+library=$top_builddir/tests/unit/.libs/libroutines.so
+[ -f "$library" ] || skip_all "the library with the misbehaving routines is not built"
+mkdir problems
+routine() { # routine NAME ARGUMENTS...: a problem that calls the routine of that name with its arguments
+    printf 'problem %s "A routine of the test"\n    in int n\n' "$1"
+    printf 'implementation c\n    c %s in %s\n' "$2" "$library"
+}
+{
+    routine crash 'null_write(n)'
+    routine leave 'leave(n)'
+    routine slow 'spin_for_ever(n)'
+    routine raise 'raise_signal(n)'
+    printf 'problem fill "x := value"\n    in int n\n    in double value\n    out double x[n]\n'
+    printf 'implementation c\n    c fill(n, value, x) in %s\n' "$library"
+    printf 'problem overrun "writes behind its array"\n    in int n, by\n    out double x[n]\n'
+    printf 'implementation c\n    c overrun(n, by, x) in %s\n' "$library"
+    printf 'problem nowhere "in no library"\n    in int n\nimplementation c\n    c nowhere(n) in libno-such.so\n'
+} >problems/test.esp
+
+cat >agent.conf <<EOF2
+name = "MA"
+listen = "127.0.0.1:0"
+address_file = "$work/agent.address"
+EOF2
+start agent espalier-agent --foreground agent.conf
+agent=$(address_of agent.address)
+cat >sed.conf <<EOF2
+name = "S"
+parent = "$agent"
+listen = "127.0.0.1:0"
+address_file = "$work/sed.address"
+log_file = "$work/sed.log"
+slots = 1
+problems = { "$work/problems", "$top_srcdir/problems/lapack" }
+EOF2
+start sed espalier-sed --foreground sed.conf
+sed=$(address_of sed.address)
+# shellcheck disable=SC2154
+sed_pid=$pid_sed
+cat >client.conf <<EOF2
+agents = { "$agent" }
+EOF2
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+
+tree_has() {
+    espalier tree --json | tr -d '\n' | grep -Eq "$1"
+}
+log_has() {
+    grep -Eq "$1" sed.log
+}
+works() {
+    espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+}
+
+check "the server appears in the tree" wait_until tree_has '"name": "S"'
+check "with the problems that it can call" wait_until espalier problems fill
+check_fails any "and not with one whose library is not there" espalier problems nowhere
+check "the log tells why" log_has 'nowhere by c cannot be called: .*libno-such.so'
+check "a call gives its result" works
+check "the log has it with its session" log_has 'session=[0-9a-f]+-[0-9]+ done: dgesv'
+
+check_fails 1 "a routine that crashes fails its session" espalier call crash n=1
+check_says "with what happened" 'null_write crashed with signal 11.*a null pointer'
+check "and the next one goes on" works
+check_fails 1 "a routine that exits fails its session" espalier call leave n=0
+check_says "though its code is 0" 'exit'
+check "what it printed is in the log, with the session" log_has 'session=[0-9a-f]+-[0-9]+ a worker printed: leaving now'
+check "and the next one goes on" works
+check_fails 1 "one killed by a signal fails its session" espalier call raise n=9
+check_says "with the signal" 'SIGKILL|killed'
+check_fails 1 "one that writes behind a small array fails its session" espalier call overrun n=10 by=1
+check_fails 1 "one that writes behind a large array fails its session" espalier call overrun n=100000 by=1
+check_says "with the argument" "x"
+check "and the next one goes on" works
+check_fails 1 "a singular matrix is told as what it is" espalier call dgesv A='[1,1;1,1]' B='[1;1]'
+check_says "in LAPACK's terms" 'singular'
+
+# The worker that computes, by its processor time.
+busy_worker() {
+    for worker in $(descendants "$sed_pid"); do
+        read -r _ _ state _ <"/proc/$worker/stat" 2>/dev/null || continue
+        [ "$state" = R ] && echo "$worker" && return 0
+    done
+    return 1
+}
+running() {
+    tree_has "\"name\": \"S\".*\"running\": $1"
+}
+start killed espalier call slow n=1
+check "a long computation runs" wait_until busy_worker
+kill -9 "$(busy_worker)"
+wait "$pid_killed"
+check "kill -9 of its worker fails it" grep -Eq 'SIGKILL|killed' killed.out
+check "and the next one goes on" works
+
+check_fails any "a deadline stops a computation" espalier call slow n=1 --timeout '1 s'
+check_says "and is told" 'deadline'
+check "no worker computes any more" wait_until eval '! busy_worker'
+
+start gone espalier call slow n=1 --timeout '3 s'
+check "a client's computation runs" wait_until busy_worker
+stop gone KILL
+check "the client is killed, and its computation ends with its deadline" wait_until eval '! busy_worker'
+check "the log tells" log_has 'slow: the deadline passed'
+check "and the server goes on" works
+
+# Garbage on its port, a connection that stalls, one that closes in the middle.
+host=${sed%:*} port=${sed##*:}
+garbage() {
+    bash -c "exec 3<>/dev/tcp/$host/$port; head -c 20000 /dev/urandom >&3" 2>/dev/null
+    bash -c "exec 3<>/dev/tcp/$host/$port; printf 'GIOP\001\002\001\000\377\377\377\177' >&3" 2>/dev/null
+    bash -c "exec 3<>/dev/tcp/$host/$port; printf 'GET / HTTP/1.0\r\n\r\n' >&3" 2>/dev/null
+    true
+}
+for _ in 1 2 3 4 5; do garbage; done
+check "garbage on its port does no harm" works
+
+# Descriptors and processes stay as many as they were.
+descriptors() {
+    find "/proc/$sed_pid/fd" -mindepth 1 | wc -l
+}
+workers() {
+    descendants "$sed_pid" | wc -l
+}
+large() {
+    espalier call fill n=300000 value=2 -o x=x.mtx
+}
+check "a large result comes in chunks" large
+check "whole" eval 'grep -c "^2" x.mtx | grep -q 300000'
+before=$(descriptors)
+workers_before=$(workers)
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+    for _ in 1 2 3; do
+        large >/dev/null 2>&1
+    done
+    espalier call crash n=1 >/dev/null 2>&1
+    works >/dev/null 2>&1
+done
+settled() { # 16: segments that are kept for the next sessions
+    echo "$(descriptors) descriptors, before $before; $(workers) workers, before $workers_before"
+    [ "$(descriptors)" -le $((before + 16)) ] && [ "$(workers)" -le $((workers_before + 1)) ]
+}
+check "descriptors and workers stay as many" wait_until settled
+
+# Descriptions are read again.
+printf 'problem broken "oops\n' >problems/broken.esp
+kill -HUP "$sed_pid"
+check "a broken description is told with its place" wait_until log_has 'problems stay as they were: .*broken.esp:1'
+check "and what was there goes on" espalier call fill n=2 value=1
+rm problems/broken.esp
+routine fresh 'status_of(n)' >problems/fresh.esp
+kill -HUP "$sed_pid"
+check "a new description is offered after SIGHUP" wait_until espalier problems fresh
+check "and can be called" espalier call fresh n=1
+
+# Others that do not come up.
+sed "s/^listen.*/listen = \"$sed\"/; s/\"S\"/\"T\"/; s/sed\\.log/other.log/; s/sed\\.address/other.address/" sed.conf >other.conf
+check_fails any "a port in use is an error" espalier-sed --foreground other.conf
+check_says "with the address" "$port"
+sed "s/127.0.0.1:0/127.0.0.1:0/; s/\"S\"/\"T\"/; s/sed\\.log/other.log/; s/sed\\.address/other.address/; s,$work/problems\",$work/nothing\"," sed.conf >other.conf
+check_fails any "a folder that is not there is an error" espalier-sed --foreground other.conf
+check_says "by name" 'nothing'
+
+# Stopping: what runs may end, what does not end is stopped.
+start last espalier call slow n=1
+check "a computation runs" wait_until busy_worker
+stop sed TERM
+check "the server stops all the same, in order" test $? -eq 0
+wait "$pid_last"
+check "the client was told" grep -Eq '.' last.out
+check "its address file is gone" test ! -e sed.address
+check "and it said goodbye" wait_until eval '! tree_has "\"name\": \"S\""'
+finish
