@@ -127,12 +127,6 @@ static enum esp_status finish_server(struct settings_sed *sed, struct arena *are
         sed->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
     if (sed->kept_bytes_per_client == 0)
         sed->kept_bytes_per_client = sed->memory_bytes / 2;
-    if (sed->problems.n == 0) {
-        sed->problems.items = arena_alloc(arena, sizeof *sed->problems.items);
-        if (!sed->problems.items || !(sed->problems.items[0] = arena_strdup(arena, ESP_PROBLEMDIR)))
-            return error_no_memory(error, "a list of problems");
-        sed->problems.n = 1;
-    }
     return finish_node(&sed->node, arena, error);
 }
 
@@ -142,6 +136,12 @@ static enum esp_status finish_sed(void *settings, struct arena *arena, struct es
     if (!sed->parent)
         return error_set(error, ESP_CONFIG,
                          "expected the key \"parent\" (address of the agent above), found none");
+    if (sed->problems.n == 0) {
+        sed->problems.items = arena_alloc(arena, sizeof *sed->problems.items);
+        if (!sed->problems.items || !(sed->problems.items[0] = arena_strdup(arena, ESP_PROBLEMDIR)))
+            return error_no_memory(error, "a list of problems");
+        sed->problems.n = 1;
+    }
     return finish_server(sed, arena, error);
 }
 
