@@ -197,13 +197,21 @@ __attribute__((noinline)) static void small_routine(const char *ta, const char *
     c[0] = a[0] * b[0] + *alpha + *beta + *m + *n + *k + *lda + *ldb + *ldc + *ta + *tb + (double)(l1 + l2);
 }
 
+/* Of this thread alone: nothing here waits, and what else the machine does is not the question. */
+static double cpu_s(void)
+{
+    struct timespec used;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return (double)used.tv_sec + (double)used.tv_nsec / 1e9;
+}
+
 static double described(void *context, size_t n)
 {
     struct direct *call = context;
-    double begin = bench_now();
+    double begin = cpu_s();
     for (size_t i = 0; i < n; i++)
         invocation_call(call->invocation, call->operands, NULL);
-    return (bench_now() - begin) / (double)n * 1e6;
+    return (cpu_s() - begin) / (double)n * 1e6;
 }
 
 static double direct(void *context, size_t n)
@@ -212,11 +220,11 @@ static double direct(void *context, size_t n)
     void (*volatile routine)(const char *, const char *, const int32_t *, const int32_t *, const int32_t *,
                              const double *, const double *, const int32_t *, const double *, const int32_t *,
                              const double *, double *, const int32_t *, size_t, size_t) = small_routine;
-    double begin = bench_now();
+    double begin = cpu_s();
     for (size_t i = 0; i < n; i++)
         routine("N", "N", &call->n, &call->n, &call->n, call->a, call->a, &call->n, call->b, &call->n,
                 call->b, call->c, &call->n, 1, 1);
-    return (bench_now() - begin) / (double)n * 1e6;
+    return (cpu_s() - begin) / (double)n * 1e6;
 }
 
 static void compare_invocation(const struct problem *multiply)
