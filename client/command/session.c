@@ -7,6 +7,10 @@
 #include "services/settings.h"
 
 #include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -99,6 +103,51 @@ enum exit_code session_handle(const struct command_line *command, const char *pr
     grpc_error_t code = server ? grpc_function_handle_init(handle, (char *)server, (char *)problem)
                                : grpc_function_handle_default(handle, (char *)problem);
     return code == GRPC_NO_ERROR ? EXIT_DONE : session_fail(command);
+}
+
+static atomic_int caught;
+static sigset_t watched;
+
+void session_end_by_signal(void)
+{
+    int number = atomic_load(&caught);
+    if (!number)
+        return;
+    signal(number, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &watched, NULL);
+    raise(number);
+}
+
+/* grpc_finalize() cancels what is under way and waits for the end of it; the main thread then comes back from
+ * its call. When nothing is open, there is nothing to wait for. */
+static void *watch(void *nothing)
+{
+    int number = 0;
+    (void)nothing;
+    if (sigwait(&watched, &number) != 0)
+        return NULL;
+    atomic_store(&caught, number);
+    if (grpc_finalize() != GRPC_NO_ERROR)
+        session_end_by_signal();
+    return NULL;
+}
+
+void session_catch_signals(void)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    pthread_t thread;
+    sigemptyset(&watched);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction now;
+        if (sigaction(numbers[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN) /* nohup */
+            sigaddset(&watched, numbers[i]);
+    }
+    if (pthread_sigmask(SIG_BLOCK, &watched, NULL) != 0) /* the threads of the library inherit it */
+        return;
+    if (pthread_create(&thread, NULL, watch, NULL) == 0)
+        pthread_detach(thread);
+    else
+        pthread_sigmask(SIG_UNBLOCK, &watched, NULL);
 }
 
 static const char *candidate_note(const struct esp_session_info *info, const struct esp_candidate *candidate)

@@ -12,6 +12,13 @@
  * the message has been printed. grpc_finalize() ends it. */
 enum exit_code session_open(const struct command_line *command);
 
+/* From now on SIGINT, SIGTERM and SIGHUP cancel the sessions under way, so that no server goes on computing
+ * for nobody; the library's calls then fail with ESP_CANCELLED. To be called before session_open(), by verbs
+ * that compute. */
+void session_catch_signals(void);
+/* Ends the process by the signal that was caught, if one was: as the shell expects of it. */
+void session_end_by_signal(void);
+
 /* The library's last error, and how the command ends with it: what is not found on a platform is not an
  * input file. */
 enum exit_code session_fail(const struct command_line *command);

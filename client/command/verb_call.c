@@ -79,6 +79,7 @@ static enum exit_code call(const struct command_line *command, const struct esp_
 
 enum exit_code verb_call(const struct command_line *command)
 {
+    session_catch_signals();
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
@@ -94,5 +95,6 @@ enum exit_code verb_call(const struct command_line *command)
     values_clear(&values);
     esp_problem_free(problem);
     grpc_finalize();
+    session_end_by_signal();
     return code;
 }

@@ -263,6 +263,7 @@ enum exit_code verb_solve(const struct command_line *command)
         system_clear(&system);
         return code;
     }
+    session_catch_signals();
     code = session_open(command);
     if (code == EXIT_DONE) {
         if (!command->json)
@@ -275,5 +276,6 @@ enum exit_code verb_solve(const struct command_line *command)
         grpc_finalize();
     }
     system_clear(&system);
+    session_end_by_signal();
     return code;
 }

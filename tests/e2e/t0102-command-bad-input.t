@@ -75,6 +75,25 @@ check_fails 2 "a deadline that is none" espalier call --timeout soon dgesv A='[1
 check_says "with the form" "expected a time such as '30 s', found 'soon'"
 check_fails 3 "solving with a problem that no server has" espalier solve --agent 127.0.0.1:1 "$matrices/pores_1.mtx"
 
+# A matrix whose singular values take seconds.
+awk 'BEGIN { srand(1); n = 1000; print "%%MatrixMarket matrix array real general\n" n, n
+    for (i = 0; i < n * n; i++) print rand() }' >big.mtx
+
+is_running() {
+    espalier tree | grep -Eq "^ *S +server .* $1/1 "
+}
+
+start interrupted espalier call dgesvd A=@big.mtx -o s=s.mtx
+check "a long call runs" wait_until is_running 1
+stop interrupted TERM
+check "a call that is interrupted says so" grep -q 'espalier call: .*cancel' interrupted.out
+check "and its computation is stopped" wait_until is_running 0
+check "in the server's log too" grep -q 'cancelled: dgesvd' espalier/small/S.log
+start vanished espalier call dgesvd A=@big.mtx -o s=s.mtx
+check "another long call runs" wait_until is_running 1
+stop vanished KILL
+check "a client that disappears in the middle disturbs nobody" espalier call --timeout '60 s' dgesv A='[2]' B='[4]'
+
 check "after all of that the server solves" espalier solve "$matrices/pores_1.mtx"
 check "and the platform stops in order" espalier down small
 check_says "both daemons" '2 daemons stopped$'
