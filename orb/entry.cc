@@ -12,10 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The ORB makes one server of connections for all ports and for all time. Endpoints come and go here, so each
- * has a server of its own: the class is all that is needed, but its constructor is private. */
-void construct_server(void *memory) __asm__("_ZN4omni10giopServerC1Ev");
-
 namespace
 {
 
@@ -126,17 +122,34 @@ class NoServer : public omni::orbServer
     }
 };
 
+/* The ORB makes one server of connections for all ports and for all time. Endpoints come and go here, so each
+ * has a server of its own. The constructor is private, but the place of the one and only is not: it makes one
+ * when the place is empty, and a server that goes empties it. */
+std::mutex servers_mutex;
+
 omni::giopServer *make_server()
 {
-    void *memory = ::operator new(sizeof(omni::giopServer));
-    construct_server(memory);
-    return static_cast<omni::giopServer *>(memory);
+    std::lock_guard<std::mutex> lock(servers_mutex);
+    omni::giopServer *&place = omni::giopServer::singleton();
+    omni::giopServer *only = place;
+    place = nullptr;
+    omni::giopServer *fresh = omni::giopServer::singleton();
+    place = only;
+    return fresh;
+}
+
+void remove_server(omni::giopServer *server)
+{
+    std::lock_guard<std::mutex> lock(servers_mutex);
+    omni::giopServer *&place = omni::giopServer::singleton();
+    omni::giopServer *only = place;
+    server->remove();
+    place = only;
 }
 
 CORBA::Boolean no_server(omni::omniInterceptors::createORBServer_T::info_T &info)
 {
-    while (!info.servers.empty()) /* the ORB's one and only: it must not be removed, or no ORB could follow */
-        info.servers.pop_back();
+    info.servers.erase(info.servers.begin(), info.servers.end());
     info.servers.push_back(new NoServer);
     return false;
 }
@@ -204,7 +217,7 @@ enum esp_status entry_listen(OrbTransport &transport, const char *listen, Endpoi
             return ESP_OK;
         }
     }
-    server->remove();
+    remove_server(server);
     return error_set(error, ESP_SYSTEM,
                      "cannot listen on %s: the port is in use, or the address is not this host's", listen);
 }
@@ -218,6 +231,6 @@ void entry_start(Endpoint &endpoint)
 void entry_stop(Endpoint &endpoint)
 {
     if (endpoint.server)
-        endpoint.server->remove();
+        remove_server(endpoint.server);
     endpoint.server = nullptr;
 }

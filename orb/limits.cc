@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The ORB has no limit on connections, but it asks before it serves a new one. And it closes idle
- * connections, but counts only from the first complete request on: a peer that sends half a header would hold
- * its connection, and the thread that serves it, for ever. Both are mended here.
+ * The ORB has no limit on connections, but it asks before it serves a new one. A peer that stalls in the
+ * middle of a request is cut by the ORB: within the first 8 kB it counts as idle (IDLE_INCOMING_S), behind
+ * them the request has STALLED_S.
  */
 #include "orb/limits.h"
 #include "orb/call.h"
@@ -46,7 +46,6 @@ static CORBA::Boolean accept_connection(omni::omniInterceptors::serverAcceptConn
         info.why = "too many connections";
         return false;
     }
-    info.strand.startIdleCounter();
     return true;
 }
 

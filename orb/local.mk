@@ -13,4 +13,14 @@ orb_liborb_la_CPPFLAGS = $(AM_CPPFLAGS) $(OMNIORB_CFLAGS) -isystem $(OMNIORB_INC
 orb_liborb_la_CXXFLAGS = $(AM_CXXFLAGS) -fvisibility-inlines-hidden
 # Whoever links it brings core: a library of its own may hold each object once.
 orb_liborb_la_LIBADD = $(OMNIORB_LIBS) -ldl
+
+# Holds idl/espalier.idl and the codec together.
+check_PROGRAMS += orb/test_contract
+TESTS += orb/test_contract
+orb_test_contract_SOURCES = orb/test_contract.cc tests/unit/generated.h
+nodist_orb_test_contract_SOURCES = idl/espalierSK.cc
+orb_test_contract_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/idl $(OMNIORB_CFLAGS)
+orb_test_contract_CXXFLAGS = -std=c++17 -pthread -Wall -Wno-unused-variable
+orb_test_contract_LDADD = orb/liborb.la core/libcore.la util/libutil.la $(OMNIORB_LIBS)
+orb/test_contract-test_contract.$(OBJEXT): idl/espalier.stamp
 endif

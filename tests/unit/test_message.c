@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+#include "core/batch.h"
+#include "core/reply.h"
+#include "tests/unit/generated.h"
+
+#include <stdlib.h>
+
+static void encode(struct memory_wire *memory, struct message *message)
+{
+    memory_wire_encoder(memory, MESSAGE_BYTES);
+    assert_true(wire_message(&memory->wire, message));
+}
+
+static void every_message_survives_the_journey(void **state)
+{
+    (void)state;
+    unsigned kinds = 0;
+    for (enum message_kind kind = next_kind(MESSAGE_NONE); kind; kind = next_kind(kind)) {
+        struct message sent, arrived = {.kind = kind};
+        struct memory_wire out, in, again;
+        assert_true(generate(&sent, kind, kind));
+        encode(&out, &sent);
+        memory_wire_decoder(&in, out.data, out.size, &arrived.arena);
+        assert_true(wire_message(&in.wire, &arrived));
+        assert_int_equal(in.position, out.size);
+        encode(&again, &arrived);
+        assert_int_equal(again.size, out.size);
+        assert_memory_equal(again.data, out.data, out.size);
+        memory_wire_release(&out);
+        memory_wire_release(&again);
+        message_clear(&sent);
+        message_clear(&arrived);
+        kinds++;
+    }
+    assert_int_equal(kinds, 34);
+}
+
+static void a_message_that_ends_early_is_refused_wherever_it_ends(void **state)
+{
+    (void)state;
+    for (enum message_kind kind = next_kind(MESSAGE_NONE); kind; kind = next_kind(kind)) {
+        struct message sent;
+        struct memory_wire out;
+        assert_true(generate(&sent, kind, kind));
+        encode(&out, &sent);
+        for (size_t size = 0; size < out.size; size += 1 + size / 64) {
+            struct message arrived = {.kind = kind};
+            struct memory_wire in;
+            memory_wire_decoder(&in, out.data, size, &arrived.arena);
+            assert_false(wire_message(&in.wire, &arrived));
+            assert_int_equal(in.wire.error.status, ESP_PROTOCOL);
+            assert_true(strlen(in.wire.error.text) > 0);
+            message_clear(&arrived);
+        }
+        memory_wire_release(&out);
+        message_clear(&sent);
+    }
+}
+
+/* The longest sequences are announced where none are: nothing must be allocated for them. */
+static void a_lying_count_takes_no_memory(void **state)
+{
+    (void)state;
+    uint32_t lies[64];
+    for (size_t i = 0; i < 64; i++)
+        lies[i] = 60000;
+    for (enum message_kind kind = next_kind(MESSAGE_NONE); kind; kind = next_kind(kind)) {
+        struct message arrived = {.kind = kind};
+        struct memory_wire in;
+        memory_wire_decoder(&in, lies, sizeof lies, &arrived.arena);
+        wire_message(&in.wire, &arrived);
+        assert_true(arrived.arena.total < 16384);
+        message_clear(&arrived);
+    }
+}
+
+static void a_cap_is_kept_when_sending(void **state)
+{
+    (void)state;
+    char name[CAP_NAME + 2];
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    struct message message = {.kind = MESSAGE_TREE, .tree = {name}};
+    struct memory_wire out;
+    memory_wire_encoder(&out, MESSAGE_BYTES);
+    assert_false(wire_message(&out.wire, &message));
+    assert_int_equal(out.wire.error.status, ESP_LIMIT);
+    assert_string_equal(out.wire.error.text, "\"node\": at most 255 bytes, found 256");
+    memory_wire_release(&out);
+    name[CAP_NAME] = 0;
+    encode(&out, &message);
+    memory_wire_release(&out);
+}
+
+static void operations_and_kinds_name_each_other(void **state)
+{
+    (void)state;
+    for (enum message_kind kind = next_kind(MESSAGE_NONE); kind; kind = next_kind(kind)) {
+        const char *operation = message_operation(kind);
+        assert_int_equal(operation != NULL, kind >= MESSAGE_GREET && kind <= MESSAGE_LAST_REQUEST);
+        assert_int_equal(message_reply_kind(kind) != MESSAGE_NONE, operation != NULL);
+        if (operation)
+            assert_int_equal(message_of_operation(operation), kind);
+    }
+    assert_int_equal(message_of_operation("post"), MESSAGE_NONE);
+    assert_int_equal(message_of_operation("hello"), MESSAGE_NONE);
+    assert_string_equal(message_name((enum message_kind)9999), "unknown message");
+}
+
+static void a_failure_is_a_reply_like_any_other(void **state)
+{
+    (void)state;
+    struct message *failure = message_failure(MESSAGE_SUBMIT_REPLY, ESP_NO_SERVER, "none of %d", 7);
+    struct memory_wire out, in;
+    struct message arrived = {.kind = MESSAGE_SUBMIT_REPLY};
+    encode(&out, failure);
+    memory_wire_decoder(&in, out.data, out.size, &arrived.arena);
+    assert_true(wire_message(&in.wire, &arrived));
+    struct esp_error error;
+    assert_int_equal(message_outcome(&arrived, &error), ESP_NO_SERVER);
+    assert_string_equal(error.text, "none of 7");
+    arrived.outcome.text = "";
+    assert_int_equal(message_outcome(&arrived, &error), ESP_NO_SERVER);
+    assert_string_equal(error.text, esp_status_string(ESP_NO_SERVER));
+    memory_wire_release(&out);
+    message_clear(&arrived);
+    message_destroy(failure);
+}
+
+static void an_answer_that_is_none_is_replaced(void **state)
+{
+    (void)state;
+    struct message *wrong = message_create(MESSAGE_TREE_REPLY);
+    struct message *answers[] = {NULL, wrong};
+    enum esp_status expected[] = {ESP_NO_MEMORY, ESP_INTERNAL};
+    for (int i = 0; i < 2; i++) {
+        struct memory_wire body, in;
+        struct message arrived = {.kind = MESSAGE_GREET_REPLY};
+        reply_encode(&body, MESSAGE_GREET, answers[i], MESSAGE_BYTES);
+        memory_wire_decoder(&in, body.data, body.size, &arrived.arena);
+        assert_true(wire_message(&in.wire, &arrived));
+        assert_int_equal(arrived.outcome.status, expected[i]);
+        memory_wire_release(&body);
+        message_clear(&arrived);
+    }
+    message_destroy(wrong);
+}
+
+static void a_session_is_printed_without_its_secret(void **state)
+{
+    (void)state;
+    struct session_id session = {0xc0ffee1234567890, 1, 7, 0x5ec4e7}, other = session;
+    char text[SESSION_TEXT];
+    assert_string_equal(session_id_text(&session, text), "c0ffee12-7");
+    other.secret = 0;
+    assert_true(session_id_equal(&session, &other));
+    other.sequence = 8;
+    assert_false(session_id_equal(&session, &other));
+}
+
+static void unknown_extensions_do_no_harm(void **state)
+{
+    (void)state;
+    struct extension items[2] = {{7, (const uint8_t *)"abc", 3}, {9, NULL, 0}};
+    struct message sent = {.kind = MESSAGE_LOCATE, .locate = {{items, 2}}};
+    struct message arrived = {.kind = MESSAGE_LOCATE};
+    struct memory_wire out, in;
+    encode(&out, &sent);
+    memory_wire_decoder(&in, out.data, out.size, &arrived.arena);
+    assert_true(wire_message(&in.wire, &arrived));
+    const struct extension *found = extension_find(&arrived.locate.extensions, 7);
+    assert_non_null(found);
+    assert_memory_equal(found->value, "abc", 3);
+    assert_null(extension_find(&arrived.locate.extensions, 8));
+    memory_wire_release(&out);
+    message_clear(&arrived);
+}
+
+/* ---- posts ---- */
+
+static void a_batch_carries_messages_in_order(void **state)
+{
+    (void)state;
+    struct envelope envelope = {"me", 1, 2, "", ""};
+    struct batch batch;
+    assert_int_equal(batch_begin(&batch, &envelope, MESSAGE_BYTES, NULL), ESP_OK);
+    unsigned n = 0;
+    for (enum message_kind kind = MESSAGE_HELLO; kind <= MESSAGE_LAST_ONE_WAY; kind++, n++) {
+        struct message message;
+        assert_true(generate(&message, kind, kind));
+        assert_int_equal(batch_add(&batch, &message, NULL), ESP_OK);
+        message_clear(&message);
+    }
+    struct message call = {.kind = MESSAGE_GREET};
+    assert_int_equal(batch_add(&batch, &call, NULL), ESP_INVALID);
+    struct memory_wire in;
+    struct post post;
+    memory_wire_decoder(&in, batch.memory.data, batch.memory.size, NULL);
+    assert_true(wire_post(&in.wire, &post));
+    assert_string_equal(post.envelope.from, "me");
+    assert_int_equal(post.envelope.to_incarnation, 2);
+    assert_int_equal(post.n, n);
+    enum message_kind kind = MESSAGE_HELLO;
+    for (struct post_item *item = post.items; item; item = item->next)
+        assert_int_equal(item->message.kind, kind++);
+    assert_int_equal(kind, MESSAGE_LAST_ONE_WAY + 1);
+    post_clear(&post);
+    batch_release(&batch);
+}
+
+static void a_message_that_does_not_fit_leaves_the_batch_as_it_was(void **state)
+{
+    (void)state;
+    struct envelope envelope = {"me", 1, 2, "", ""};
+    struct batch batch;
+    struct message pulse = {.kind = MESSAGE_PULSE, .pulse = {5}}, large;
+    assert_true(generate(&large, MESSAGE_REPORT, 1));
+    assert_int_equal(batch_begin(&batch, &envelope, 100, NULL), ESP_OK);
+    assert_int_equal(batch_add(&batch, &pulse, NULL), ESP_OK);
+    size_t before = batch.memory.size;
+    struct esp_error error;
+    assert_int_equal(batch_add(&batch, &large, &error), ESP_LIMIT);
+    assert_int_equal(batch.memory.size, before);
+    assert_int_equal(batch_add(&batch, &pulse, NULL), ESP_OK);
+    assert_int_equal(batch.count, 2);
+    batch_release(&batch);
+    message_clear(&large);
+}
+
+static void a_post_with_one_bad_message_is_refused_as_a_whole(void **state)
+{
+    (void)state;
+    struct envelope envelope = {"me", 1, 2, "", ""};
+    struct batch batch;
+    struct message pulse = {.kind = MESSAGE_PULSE, .pulse = {5}};
+    assert_int_equal(batch_begin(&batch, &envelope, MESSAGE_BYTES, NULL), ESP_OK);
+    assert_int_equal(batch_add(&batch, &pulse, NULL), ESP_OK);
+    size_t second = batch.memory.size;
+    assert_int_equal(batch_add(&batch, &pulse, NULL), ESP_OK);
+    uint32_t greet = MESSAGE_GREET; /* a kind that cannot be posted */
+    memcpy(batch.memory.data + second, &greet, sizeof greet);
+    struct memory_wire in;
+    struct post post;
+    memory_wire_decoder(&in, batch.memory.data, batch.memory.size, NULL);
+    assert_false(wire_post(&in.wire, &post));
+    assert_int_equal(in.wire.error.status, ESP_PROTOCOL);
+    post_clear(&post);
+    batch_release(&batch);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_message_survives_the_journey),
+        cmocka_unit_test(a_message_that_ends_early_is_refused_wherever_it_ends),
+        cmocka_unit_test(a_lying_count_takes_no_memory),
+        cmocka_unit_test(a_cap_is_kept_when_sending),
+        cmocka_unit_test(operations_and_kinds_name_each_other),
+        cmocka_unit_test(a_failure_is_a_reply_like_any_other),
+        cmocka_unit_test(an_answer_that_is_none_is_replaced),
+        cmocka_unit_test(a_session_is_printed_without_its_secret),
+        cmocka_unit_test(unknown_extensions_do_no_harm),
+        cmocka_unit_test(a_batch_carries_messages_in_order),
+        cmocka_unit_test(a_message_that_does_not_fit_leaves_the_batch_as_it_was),
+        cmocka_unit_test(a_post_with_one_bad_message_is_refused_as_a_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
