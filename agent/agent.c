@@ -88,7 +88,8 @@ static void on_call(void *self, struct call *call, const struct message *request
 
 static void on_abandoned(void *self, struct call *call)
 {
-    question_abandon(self, call);
+    if (!queries_abandon(self, call))
+        question_abandon(self, call);
 }
 
 static int64_t earlier(int64_t a, int64_t b)
@@ -178,6 +179,7 @@ static enum esp_status build(struct agent *agent, const struct agent_options *op
 static void agent_free(struct agent *agent)
 {
     question_clear(agent);
+    queries_clear(agent);
     timers_clear(&agent->timers);
     membership_destroy(agent->membership);
     children_destroy(agent->children);

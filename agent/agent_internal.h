@@ -53,6 +53,8 @@ struct agent {
     struct group *groups;       /* equal requests that are being asked */
     uint32_t undecided;         /* requests that wait for answers */
     uint64_t next_question;
+    struct waiting *waiting; /* for descriptions that are on their way here */
+    uint32_t n_waiting;
     uint64_t from_memory, asked; /* requests */
 };
 
@@ -97,6 +99,8 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
 /* Counts a session on the server from now on; returns the placement's number, 0 when it cannot be. */
 uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct session_id *session,
                       double seconds);
+/* The line in the log that says where a session went. */
+void submit_log(const struct request *request, const struct submit_reply *reply);
 /* Tells the children of placements that they have not heard of. */
 void submit_announce(struct agent *agent);
 /* Placements from above. */
@@ -160,5 +164,10 @@ void decide_end(struct decision *decision);
 
 /* queries.c */
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);
+/* Descriptions arrived, or servers went: who waited for one may be answered. */
+void queries_catalogs_changed(struct agent *agent);
+/* True when the call was one that waited for a description. */
+bool queries_abandon(struct agent *agent, const struct call *call);
+void queries_clear(struct agent *agent);
 
 #endif

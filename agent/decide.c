@@ -228,11 +228,12 @@ static struct message *make_reply(struct decision *decision, const struct reques
 {
     struct agent *agent = decision->question->agent;
     struct message *message = message_create(MESSAGE_SUBMIT_REPLY);
-    if (!message)
+    struct submit_reply *reply = message ? &message->submit_reply : NULL;
+    if (!reply || !(reply->candidates = arena_alloc(&message->arena, most * sizeof *reply->candidates))) {
+        message_destroy(message);
         return NULL;
-    struct submit_reply *reply = &message->submit_reply;
-    reply->candidates = arena_alloc(&message->arena, most * sizeof *reply->candidates);
-    for (uint32_t i = 0; reply->candidates && i < most; i++) {
+    }
+    for (uint32_t i = 0; i < most; i++) {
         const struct option *option = &decision->options[i];
         reply->candidates[i] = (struct candidate){
             .server = arena_strdup(&message->arena, option->estimate->server),
@@ -289,11 +290,8 @@ void decide_member(struct decision *decision, struct member *member)
     }
     score(decision);
     best_first(decision, most);
-    if (log_wants(LOG_DEBUG_LEVEL)) {
-        char text[SESSION_TEXT];
-        log_write(LOG_DEBUG_LEVEL, session_id_text(&request->session, text),
-                  "submit %s: \"%s\" of %u, asked down", request->problem,
-                  decision->options[0].estimate->server, decision->merged->capable);
-    }
-    call_reply(member->call, make_reply(decision, request, most));
+    struct message *reply = make_reply(decision, request, most);
+    if (reply)
+        submit_log(request, &reply->submit_reply);
+    call_reply(member->call, reply);
 }

@@ -44,6 +44,7 @@ static void on_lost(void *self, struct child *child, const char *why)
                child->address, branch->n_nodes, why);
     question_child_lost(agent, branch);
     knowledge_branch_remove(agent->knowledge, branch);
+    queries_catalogs_changed(agent);
     up_changed(agent, true);
 }
 
@@ -110,6 +111,7 @@ void down_on_texts(struct agent *agent, const struct texts *texts)
     for (uint32_t i = 0; i < texts->n; i++)
         if (catalog_learn_text(agent->catalogs, &texts->items[i]))
             up_tell_text(agent, catalog_variant(agent->catalogs, texts->items[i].digest));
+    queries_catalogs_changed(agent);
 }
 
 /* ---- reports ---- */

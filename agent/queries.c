@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-#define LIST_MOST 1000 /* names of one reply; the rest is asked for with `after` */
+#define LIST_MOST    1000 /* names of one reply; the rest is asked for with `after` */
+#define WAITING_MOST 1000 /* who wait for a description at one time */
 
 static struct message *greet(struct agent *agent, const struct greet *asked)
 {
@@ -14,27 +15,32 @@ static struct message *greet(struct agent *agent, const struct greet *asked)
     if (!message)
         return NULL;
     struct greet_reply *reply = &message->greet_reply;
-    (void)asked; /* this is the lowest minor there is: every asker speaks it */
-    reply->minor = CONTRACT_MINOR;
+    reply->minor = message_minor(asked->minor);
     reply->name = arena_strdup(&message->arena, agent->name);
     reply->role = agent->is_master ? ROLE_MASTER : ROLE_LEADER;
     reply->incarnation = agent->options.incarnation;
     return message;
 }
 
-static struct message *describe(struct agent *agent, const struct describe *asked)
+/* ---- describe ---- */
+
+/* A request for a description that is on its way here. */
+struct waiting {
+    struct call *call;
+    const struct describe *asked; /* lives as long as the call */
+    struct waiting *prev, *next;
+};
+
+static struct message *unknown_problem(struct agent *agent, const char *problem)
 {
-    const struct variant *variant = catalog_choose(agent->catalogs, asked->problem, 0);
-    if (!variant) {
-        const char *closest = catalog_closest(agent->catalogs, asked->problem);
-        return message_failure(MESSAGE_DESCRIBE_REPLY, ESP_UNKNOWN_PROBLEM,
-                               "no server below \"%s\" solves %s%s%s%s", agent->name, asked->problem,
-                               closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
-    }
-    if (!variant->text)
-        return message_failure(MESSAGE_DESCRIBE_REPLY, ESP_NO_SERVER,
-                               "the description of %s has not arrived from its servers yet: try again",
-                               asked->problem);
+    const char *closest = catalog_closest(agent->catalogs, problem);
+    return message_failure(MESSAGE_DESCRIBE_REPLY, ESP_UNKNOWN_PROBLEM,
+                           "no server below \"%s\" solves %s%s%s%s", agent->name, problem,
+                           closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
+}
+
+static struct message *description(const struct variant *variant)
+{
     struct message *message = message_create(MESSAGE_DESCRIBE_REPLY);
     if (!message)
         return NULL;
@@ -44,6 +50,64 @@ static struct message *describe(struct agent *agent, const struct describe *aske
     reply->servers = variant_servers(variant);
     return message;
 }
+
+/* False: not to be answered yet. */
+static bool describe(struct agent *agent, struct call *call, const struct describe *asked)
+{
+    const struct variant *variant = catalog_choose(agent->catalogs, asked->problem, 0);
+    if (variant && !variant->text)
+        return false;
+    call_reply(call, variant ? description(variant) : unknown_problem(agent, asked->problem));
+    return true;
+}
+
+static void wait_for_text(struct agent *agent, struct call *call, const struct describe *asked)
+{
+    struct waiting *waiting = agent->n_waiting < WAITING_MOST ? calloc(1, sizeof *waiting) : NULL;
+    if (!waiting) {
+        call_reply(call, message_failure(MESSAGE_DESCRIBE_REPLY, ESP_LIMIT,
+                                         "the description of %s is still on its way here", asked->problem));
+        return;
+    }
+    waiting->call = call;
+    waiting->asked = asked;
+    DL_APPEND(agent->waiting, waiting);
+    agent->n_waiting++;
+}
+
+static void waiting_free(struct agent *agent, struct waiting *waiting)
+{
+    DL_DELETE(agent->waiting, waiting);
+    agent->n_waiting--;
+    free(waiting);
+}
+
+void queries_catalogs_changed(struct agent *agent)
+{
+    struct waiting *waiting, *next;
+    DL_FOREACH_SAFE(agent->waiting, waiting, next)
+    if (describe(agent, waiting->call, waiting->asked))
+        waiting_free(agent, waiting);
+}
+
+bool queries_abandon(struct agent *agent, const struct call *call)
+{
+    struct waiting *waiting;
+    DL_FOREACH(agent->waiting, waiting)
+    if (waiting->call == call) {
+        waiting_free(agent, waiting);
+        return true;
+    }
+    return false;
+}
+
+void queries_clear(struct agent *agent)
+{
+    while (agent->waiting)
+        waiting_free(agent, agent->waiting);
+}
+
+/* ---- list ---- */
 
 static uint32_t count_variants(struct agent *agent, const char *const *names, size_t n)
 {
@@ -86,6 +150,8 @@ static struct message *list(struct agent *agent, const struct list *asked)
     free(names);
     return message;
 }
+
+/* ---- tree ---- */
 
 /* Copies what a record points to: the reply outlives this operation. */
 static bool own_record(struct arena *arena, struct node_record *record)
@@ -137,7 +203,8 @@ void queries_on_call(struct agent *agent, struct call *call, const struct messag
         call_reply(call, greet(agent, &request->greet));
         return;
     case MESSAGE_DESCRIBE:
-        call_reply(call, describe(agent, &request->describe));
+        if (!describe(agent, call, &request->describe))
+            wait_for_text(agent, call, &request->describe);
         return;
     case MESSAGE_LIST:
         call_reply(call, list(agent, &request->list));

@@ -239,9 +239,9 @@ void submit_on_place(struct agent *agent, const struct place *place)
         struct knowledge_node *node = knowledge_find(agent->knowledge, place->items[i].server);
         if (!node)
             continue;
-        if (log_wants(LOG_DEBUG_LEVEL)) {
+        if (log_wants(LOG_NOTICE_LEVEL)) {
             char text[SESSION_TEXT];
-            log_write(LOG_DEBUG_LEVEL, session_id_text(&place->items[i].session, text),
+            log_write(LOG_NOTICE_LEVEL, session_id_text(&place->items[i].session, text),
                       "placed on \"%s\" for %.6f s", node->name, place->items[i].seconds);
         }
         knowledge_place(agent->knowledge, node, &place->items[i]);
@@ -302,12 +302,16 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     return message;
 }
 
-static void log_submit(const struct request *request, const struct message *reply)
+void submit_log(const struct request *request, const struct submit_reply *reply)
 {
     char text[SESSION_TEXT];
-    log_write(LOG_DEBUG_LEVEL, session_id_text(&request->session, text),
-              "submit %s: \"%s\" of %u, from memory", request->problem,
-              reply->submit_reply.candidates[0].server, reply->submit_reply.capable);
+    if (!log_wants(LOG_NOTICE_LEVEL))
+        return;
+    const struct candidate *first = &reply->candidates[0];
+    log_write(LOG_NOTICE_LEVEL, session_id_text(&request->session, text),
+              "%s placed on \"%s\" of %u%s: queue %.3g s, transfer %.3g s, computation %.3g s",
+              request->problem, first->server, reply->capable, reply->asked ? ", asked" : "", first->queue_s,
+              first->transfer_s, first->compute_s);
 }
 
 void submit_on_call(struct agent *agent, struct call *call, const struct submit *submit)
@@ -338,7 +342,6 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
         return;
     }
     agent->from_memory++;
-    if (log_wants(LOG_DEBUG_LEVEL))
-        log_submit(request, reply);
+    submit_log(request, &reply->submit_reply);
     call_reply(call, reply);
 }

@@ -126,7 +126,7 @@ static void post_welcome(struct children *c, const char *address, uint64_t incar
         .kind = MESSAGE_WELCOME,
         .welcome =
             {
-                .minor = CONTRACT_MINOR,
+                .minor = child->minor,
                 .features = child->features,
                 .role = c->options.role,
                 .lease_ms = (uint64_t)c->options.lease_ms,
@@ -157,7 +157,7 @@ static void refuse(struct children *c, const struct envelope *envelope, const st
         .welcome =
             {
                 .outcome = {status, why},
-                .minor = CONTRACT_MINOR,
+                .minor = message_minor(hello->minor),
                 .role = c->options.role,
                 .extensions = echo_of(hello),
             },
@@ -279,6 +279,7 @@ static void on_hello(struct children *c, const struct envelope *envelope, const 
         refuse(c, envelope, hello, ESP_NO_MEMORY, "the parent is out of memory");
         return;
     }
+    child->minor = message_minor(hello->minor);
     child->features = hello->features & c->options.features;
     heard(c, child);
     struct extensions echo = echo_of(hello);

@@ -24,6 +24,7 @@ struct child {
     char *name, *address;
     uint64_t incarnation;
     enum node_role role;
+    uint32_t minor;    /* the lower of the two versions */
     uint64_t features; /* that both have */
     uint64_t newest;   /* number of the newest report seen */
     uint64_t through;  /* all reports up to this number have arrived */

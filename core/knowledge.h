@@ -60,7 +60,7 @@ struct pending {
     double seconds;
     int64_t placed_ns, expires_ns;
     bool announced;                      /* the owner's: it has been told down the path */
-    struct pending *prev, *next;         /* of the node, oldest first */
+    struct pending *prev, *next;         /* of the node, by number within a master */
     struct pending *all_prev, *all_next; /* of all nodes, first to expire first */
 };
 

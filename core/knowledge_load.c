@@ -52,12 +52,14 @@ void node_drop_contained(struct knowledge *k, struct knowledge_node *node)
     }
 }
 
-static bool is_pending(const struct knowledge_node *node, const struct placement *placement)
+/* The last one of that master with a number up to this; NULL: none. Numbers arrive nearly in order, so it is
+ * at the end or close to it, however many calls a second there are. */
+static struct pending *find_before(const struct knowledge_node *node, uint64_t master, uint64_t number)
 {
-    for (const struct pending *pending = node->pending; pending; pending = pending->next)
-        if (pending->master == placement->master && pending->number == placement->number)
-            return true;
-    return false;
+    struct pending *pending = node->pending ? node->pending->prev : NULL;
+    while (pending && (pending->master != master || pending->number > number))
+        pending = pending == node->pending ? NULL : pending->prev;
+    return pending;
 }
 
 /* Leases are nearly equal, so the place in the order of expiry is nearly always the end. */
@@ -75,7 +77,9 @@ static void add_by_expiry(struct knowledge *k, struct pending *pending)
 
 bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const struct placement *placement)
 {
-    if (contains(node, placement->master, placement->number) || is_pending(node, placement))
+    struct pending *before = find_before(node, placement->master, placement->number);
+    if (contains(node, placement->master, placement->number) ||
+        (before && before->number == placement->number))
         return true;
     struct pending *pending = malloc(sizeof *pending);
     if (!pending)
@@ -91,7 +95,10 @@ bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const str
         .placed_ns = now_ns,
         .expires_ns = now_ns + (int64_t)lease_ms * NS_PER_MS,
     };
-    DL_APPEND(node->pending, pending);
+    if (before)
+        DL_APPEND_ELEM(node->pending, before, pending);
+    else
+        DL_PREPEND(node->pending, pending);
     add_by_expiry(k, pending);
     node->entry.self.turn = ++k->turn;
     load_place(&node->load, pending->seconds, now_ns);

@@ -636,6 +636,12 @@ const char *message_name(enum message_kind kind)
     return kind_exists(kind) ? kinds[kind].name : "unknown message";
 }
 
+uint32_t message_minor(uint32_t theirs)
+{
+    const uint32_t ours = CONTRACT_MINOR;
+    return theirs < ours ? theirs : ours;
+}
+
 struct message *message_create(enum message_kind kind)
 {
     struct message *message = calloc(1, sizeof *message);

@@ -617,6 +617,9 @@ enum message_kind message_of_operation(const char *operation);
 /* A name for logs ("report"). */
 const char *message_name(enum message_kind kind);
 
+/* The minor version that two nodes use of which one speaks at most `theirs`: the lower of the two. */
+uint32_t message_minor(uint32_t theirs);
+
 /* A heap message of that kind, all fields zero; NULL without memory. */
 struct message *message_create(enum message_kind kind);
 void message_destroy(struct message *message);

@@ -153,12 +153,12 @@ static struct message *locate(struct redirector *r)
     return message;
 }
 
-static struct message *greet(struct redirector *r)
+static struct message *greet(struct redirector *r, const struct greet *asked)
 {
     struct message *message = message_create(MESSAGE_GREET_REPLY);
     if (!message)
         return NULL;
-    message->greet_reply.minor = CONTRACT_MINOR;
+    message->greet_reply.minor = message_minor(asked->minor);
     message->greet_reply.name = arena_strdup(&message->arena, r->name);
     message->greet_reply.role = ROLE_REDIRECTOR;
     message->greet_reply.incarnation = r->incarnation;
@@ -232,7 +232,7 @@ static void on_call(void *self, struct call *call, const struct message *request
         call_reply(call, locate(r));
         return;
     case MESSAGE_GREET:
-        call_reply(call, greet(r));
+        call_reply(call, greet(r, &request->greet));
         return;
     case MESSAGE_TREE:
         call_reply(call, tree(r, request->tree.node));

@@ -345,6 +345,67 @@ static void a_burst_spreads_in_both_modes(void **state)
     }
 }
 
+static void ten_thousand_servers_are_one_tree(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 100, 100);
+    struct request request = platform_request("job", 1e9);
+    struct message reply = {0};
+    struct esp_error error;
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_int_equal(reply.submit_reply.capable, 10000);
+    assert_false(reply.submit_reply.asked);
+    message_clear(&reply);
+    struct inproc_counters before, after;
+    inproc_counters(platform.transport, &before);
+    platform_run_ms(&platform, 10000);
+    inproc_counters(platform.transport, &after);
+    /* A report and a pulse for each of 10,100 ties in each of 5 heartbeats, and little else. */
+    assert_in_range(after.messages - before.messages, 90000, 120000);
+    platform_agent_kill(&platform, 50);
+    platform_run_ms(&platform, 8000);
+    assert_int_equal(platform_figures(&platform, 0).nodes, 99 * 101);
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_int_equal(reply.submit_reply.capable, 9900);
+    message_clear(&reply);
+}
+
+struct told {
+    enum esp_status status;
+    bool is_done;
+};
+
+static void on_described(void *arg, enum esp_status status, const struct message *reply)
+{
+    struct told *told = arg;
+    told->is_done = true;
+    told->status = status == ESP_OK ? message_outcome(reply, NULL) : status;
+}
+
+static void who_asks_for_a_description_on_its_way_gets_it(void **state)
+{
+    (void)state;
+    struct inproc_faults network = {.latency_ns = 20 * NS_PER_MS};
+    inproc_set_faults(platform.transport, &network);
+    platform_agent(&platform, "ma", "");
+    platform_server(&platform, "s", "ma");
+    /* Whatever the moment, the answer is "unknown" or the description, never anything between. */
+    for (int i = 0; i < 40; i++) {
+        struct message describe = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = "job"}};
+        struct told told = {0};
+        struct esp_error error;
+        assert_int_equal(
+            inproc_call_async(platform.transport, "ma", &describe, 5000, on_described, &told, &error),
+            ESP_OK);
+        for (int ms = 0; !told.is_done && ms < 1000; ms++)
+            platform_run_ms(&platform, 1);
+        assert_true(told.is_done);
+        assert_true(told.status == ESP_OK || (i < 20 && told.status == ESP_UNKNOWN_PROBLEM));
+        if (i == 39)
+            assert_int_equal(told.status, ESP_OK);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -361,6 +422,8 @@ int main(void)
         TEST(the_tree_is_told_parents_first),
         TEST(every_scheduler_places_sessions_in_both_modes),
         TEST(a_burst_spreads_in_both_modes),
+        TEST(ten_thousand_servers_are_one_tree),
+        TEST(who_asks_for_a_description_on_its_way_gets_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
