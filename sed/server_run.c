@@ -169,19 +169,23 @@ static void leave_state(struct server *server, struct session *session)
     }
 }
 
+static long long microseconds(double seconds)
+{
+    return (long long)(seconds * 1e6 + 0.5);
+}
+
 static void log_ended(const struct server *server, const struct session *session)
 {
     char text[SESSION_TEXT];
     session_id_text(&session->id, text);
     (void)server;
-    double queue_s = server_seconds(session->ready_ns, session->started_ns);
-    if (session->state == SESSION_DONE)
+    if (session->state == SESSION_DONE) /* whole microseconds: this line is most of what a tiny call logs */
         log_write(LOG_NOTICE_LEVEL, text,
-                  "done: %s waited %.3g s, received %.3g s, queued %.3g s, "
-                  "computed %.3g s (forecast %.3g s)",
-                  session->problem->name, server_seconds(session->arrived_ns, session->admitted_ns),
-                  server_seconds(session->admitted_ns, session->ready_ns), queue_s, session->compute_s,
-                  session->forecast_s);
+                  "done: %s computed %lld us (forecast %lld), waited %lld, received %lld, queued %lld",
+                  session->problem->name, microseconds(session->compute_s), microseconds(session->forecast_s),
+                  microseconds(server_seconds(session->arrived_ns, session->admitted_ns)),
+                  microseconds(server_seconds(session->admitted_ns, session->ready_ns)),
+                  microseconds(server_seconds(session->ready_ns, session->started_ns)));
     else
         log_write(LOG_NOTICE_LEVEL, text, "%s: %s after %.3g s: %s", session_state_name(session->state),
                   session->problem->name, server_seconds(session->arrived_ns, session->ended_ns),
@@ -262,7 +266,8 @@ void server_forget_session(struct server *server, struct session *session)
 static void job_ended(struct server *server, struct session *session, const struct job_end *end)
 {
     session->compute_s = end->compute_s;
-    if (end->error.status == ESP_OK && speed_observe(&server->speed, session->work_flop, end->compute_s))
+    if (end->error.status == ESP_OK &&
+        speed_observe(&server->speed, session->work_flop, session->memory.bytes, end->compute_s))
         server_load_changed(server, 1);
     if (session->stopping != ESP_OK)
         end_stopped(server, session, session->stopping);

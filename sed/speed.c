@@ -35,9 +35,10 @@ void speed_measured(struct speed *speed, double flops)
     speed->flops = median(speed);
 }
 
-bool speed_observe(struct speed *speed, double work_flop, double seconds)
+bool speed_observe(struct speed *speed, double work_flop, uint64_t bytes, double seconds)
 {
-    if (!(seconds >= SPEED_LEAST_S) || !(work_flop >= SPEED_LEAST_FLOP) || !isfinite(work_flop / seconds))
+    if (!(seconds >= SPEED_LEAST_S) || !(work_flop >= SPEED_LEAST_FLOP) || !isfinite(work_flop / seconds) ||
+        work_flop < SPEED_LEAST_INTENSITY * (double)bytes)
         return false;
     double before = speed->flops;
     speed->observed[speed->next] = work_flop / seconds;

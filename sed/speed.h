@@ -5,8 +5,8 @@
  *
  * At the start a kernel is timed by the wall clock over a window that is long against the periods in which
  * the system hands out processor time (100 ms for a CPU quota), so that a throttled server reports what it
- * really gets. While running, the speed is the median of the latest observations: a single call that met a
- * page fault storm, a routine that is bound by memory, or a neighbour's burst does not move it.
+ * really gets. While running, the speed is the median of the latest calls that really computed: a single one
+ * that met a storm of page faults or a neighbour's burst does not move it.
  *
  * One thread at a time.
  */
@@ -19,6 +19,9 @@
 #define SPEED_OBSERVATIONS 15
 #define SPEED_LEAST_S      0.010 /* calls shorter than this say more about overheads than about speed */
 #define SPEED_LEAST_FLOP   1e6
+/* Floating point operations per byte of arguments: routines below it (vectors, matrix times vector) are as
+ * fast as the memory is, and say nothing about those that compute. */
+#define SPEED_LEAST_INTENSITY 8
 
 struct speed {
     double flops;    /* what forecasts use; 0: not known yet */
@@ -30,9 +33,9 @@ struct speed {
 /* The result of the measurement at the start (or from the configuration of a test). */
 void speed_measured(struct speed *speed, double flops);
 
-/* A call took that long inside the routine. Returns whether the speed changed by more than 10 % of what it
- * was (worth telling the agents at once). */
-bool speed_observe(struct speed *speed, double work_flop, double seconds);
+/* A call of so many operations on so many bytes took that long inside the routine. Returns whether the speed
+ * changed by more than 10 % of what it was (worth telling the agents at once). */
+bool speed_observe(struct speed *speed, double work_flop, uint64_t bytes, double seconds);
 
 /* A loop of multiplications and additions, timed for about `seconds`: a lower bound for servers that have no
  * problem to measure with. Blocks; before serving. */

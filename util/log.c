@@ -62,14 +62,22 @@ static size_t append_escaped(char *line, size_t used, const char *text)
     return used;
 }
 
+/* With the lock held. The calendar is worked out once per second: daemons write many lines. */
 static size_t append_time(char *line)
 {
+    static time_t second = -1;
+    static char calendar[40];
+    static size_t length;
     struct timespec now;
-    struct tm parts;
     clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &parts);
-    size_t used = strftime(line, 40, "%Y-%m-%dT%H:%M:%S", &parts);
-    return used + (size_t)snprintf(line + used, 20, ".%06ldZ ", now.tv_nsec / 1000);
+    if (now.tv_sec != second) {
+        struct tm parts;
+        gmtime_r(&now.tv_sec, &parts);
+        length = strftime(calendar, sizeof calendar, "%Y-%m-%dT%H:%M:%S", &parts);
+        second = now.tv_sec;
+    }
+    memcpy(line, calendar, length);
+    return length + (size_t)snprintf(line + length, 20, ".%06ldZ ", now.tv_nsec / 1000);
 }
 
 /* Short writes are finished, but a full disk or a closed pipe loses the line: a daemon goes on. */
@@ -102,9 +110,9 @@ void log_write(enum log_level level, const char *session, const char *format, ..
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
 
+    pthread_mutex_lock(&lock);
     size_t used = append_time(line);
     used += (size_t)snprintf(line + used, 20, "%s ", level_names[level]);
-    pthread_mutex_lock(&lock);
     used = append_escaped(line, used, node);
     if (session) {
         memcpy(line + used, " session=", 9);
