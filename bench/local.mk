@@ -25,3 +25,38 @@ bench_bench_worker_LDADD = bench/libbench.la sed/libworkers.la sed/libinvoke.la 
 bench_programs += bench/bench_hierarchy
 bench_bench_hierarchy_SOURCES = bench/bench_hierarchy.c
 bench_bench_hierarchy_LDADD = bench/libbench.la tests/inproc/libplatform.la
+
+# Calls through the whole hierarchy, against the ORB alone.
+if WITH_OMNIORB
+EXTRA_LTLIBRARIES += bench/libtiny.la bench/libplatform.la
+bench_libtiny_la_SOURCES = bench/tiny.c
+bench_libtiny_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
+bench_libplatform_la_SOURCES = bench/platform.c bench/platform.h
+bench_libplatform_la_LIBADD = bench/libbench.la
+EXTRA_PROGRAMS += bench/reference_twoway
+bench_reference_twoway_SOURCES = bench/reference_twoway.cc
+nodist_bench_reference_twoway_SOURCES = bench/reference_twoway.hh bench/reference_twowaySK.cc
+bench_reference_twoway_CPPFLAGS = $(AM_CPPFLAGS) $(OMNIORB_CFLAGS)
+bench_reference_twoway_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unused-parameter
+bench_reference_twoway_LDADD = $(OMNIORB_LIBS)
+bench/reference_twoway.hh bench/reference_twowaySK.cc: bench/reference_twoway.stamp
+bench/reference_twoway.stamp: bench/reference_twoway.idl
+	$(AM_V_GEN)$(MKDIR_P) bench && $(OMNIIDL) -bcxx -Wbh=.hh -Wbs=SK.cc -Wbuse_quotes -Cbench $(srcdir)/bench/reference_twoway.idl && touch $@
+bench/reference_twoway-reference_twoway.$(OBJEXT): bench/reference_twoway.hh
+EXTRA_DIST += bench/reference_twoway.idl
+CLEANFILES += bench/reference_twoway.hh bench/reference_twowaySK.cc bench/reference_twoway.stamp
+BENCH_CALLS = bench/libtiny.la bench/libplatform.la bench/reference_twoway client/libespalier.la
+bench_programs += bench/bench_call bench/bench_rate bench/bench_memory bench/bench_command
+bench_bench_call_SOURCES = bench/bench_call.c
+bench_bench_call_LDADD = bench/libplatform.la client/libespalier.la -lm
+bench_bench_call_DEPENDENCIES = $(BENCH_CALLS)
+bench_bench_rate_SOURCES = bench/bench_rate.c
+bench_bench_rate_LDADD = bench/libplatform.la client/libespalier.la -lm
+bench_bench_rate_DEPENDENCIES = $(BENCH_CALLS)
+bench_bench_memory_SOURCES = bench/bench_memory.c
+bench_bench_memory_LDADD = bench/libplatform.la client/libespalier.la -lm
+bench_bench_memory_DEPENDENCIES = $(BENCH_CALLS)
+bench_bench_command_SOURCES = bench/bench_command.c
+bench_bench_command_LDADD = bench/libplatform.la -lm
+bench_bench_command_DEPENDENCIES = $(BENCH_CALLS)
+endif

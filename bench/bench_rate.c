@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls per second of 8 threads, scheduled, against the ORB's two-way calls of 8 threads over 64 connections.
+ */
+#include "bench/bench.h"
+#include "bench/platform.h"
+#include "espalier.h"
+
+#include <pthread.h>
+
+enum { THREADS = 8 };
+
+struct caller {
+    pthread_t thread;
+    grpc_function_handle_t *handle;
+    size_t n;
+};
+
+static void *call_many(void *arg)
+{
+    const struct caller *caller = arg;
+    double sum;
+    for (size_t i = 0; i < caller->n; i++)
+        if (grpc_call(caller->handle, 1.0, (double)i, &sum) != GRPC_NO_ERROR || sum != 1.0 + (double)i)
+            bench_fail("a call failed: %s", esp_last_error()->text);
+    return NULL;
+}
+
+static double our_rate(void *context, size_t n)
+{
+    struct caller callers[THREADS];
+    double start = bench_now();
+    for (int i = 0; i < THREADS; i++) {
+        callers[i] = (struct caller){.handle = context, .n = n};
+        pthread_create(&callers[i].thread, NULL, call_many, &callers[i]);
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(callers[i].thread, NULL);
+    return (double)(THREADS * n) / (bench_now() - start);
+}
+
+static double their_rate(void *context, size_t n)
+{
+    return reference_rate(context, n, THREADS);
+}
+
+int main(void)
+{
+    struct reference reference;
+    struct platform platform;
+    grpc_function_handle_t handle;
+    const struct bench_case which = {"rate", "8 threads, scheduled", "calls/s", BENCH_AT_LEAST, 0.2};
+    reference_start(&reference);
+    platform_start(&platform, NULL);
+    if (grpc_initialize(platform.client_conf) != GRPC_NO_ERROR ||
+        grpc_function_handle_default(&handle, "bench_add") != GRPC_NO_ERROR)
+        bench_fail("%s", esp_last_error()->text);
+    bench_compare(&which, our_rate, &handle, their_rate, &reference, 2000, 5);
+    grpc_finalize();
+    platform_stop(&platform);
+    reference_stop(&reference);
+    return 0;
+}

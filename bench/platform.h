@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For benchmarks: a platform of real daemons on loopback that can solve the tiny problem "bench_add", and the
+ * reference's two processes, all in a private folder and gone with the benchmark.
+ */
+#ifndef BENCH_PLATFORM_H
+#define BENCH_PLATFORM_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct platform {
+    char folder[64];
+    char client_conf[96]; /* for grpc_initialize() */
+    char program[512];    /* the espalier command */
+    pid_t redirector, master, leader, server;
+};
+
+/* Redirector, one MA, one LA, one SeD "server". `freshness`: of the agents' knowledge, as their file has it;
+ * NULL: as it comes. Returns when the problem can be called. Ends the program with a message on failure. */
+void platform_start(struct platform *platform, const char *freshness);
+void platform_stop(struct platform *platform);
+
+struct reference {
+    char folder[64];
+    char program[512];
+    char *address;
+    pid_t server, client;
+    int to_server, to_client, from_client;
+};
+
+void reference_start(struct reference *reference);
+/* The median of n calls in microseconds, and calls per second of `threads` threads with n calls each. */
+double reference_latency(struct reference *reference, size_t n);
+double reference_rate(struct reference *reference, size_t n, unsigned threads);
+void reference_stop(struct reference *reference);
+
+#endif
