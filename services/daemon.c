@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -150,6 +151,17 @@ static enum esp_status open_log(const struct settings_node *settings, int level,
     return log_open(&options, error);
 }
 
+/* Connections and segments are descriptors; shells hand out 1024 of them, which is one busy afternoon. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+    const rlim_t enough = 65536; /* and not "infinity": programs we start may walk through them all */
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= enough)
+        return;
+    limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 enum esp_status daemon_start(const struct daemon_arguments *arguments, const struct settings_node *settings,
                              struct daemon **daemon, struct esp_error *error)
 {
@@ -172,6 +184,7 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     }
     pthread_sigmask(SIG_BLOCK, &new->signals, NULL);
     signal(SIGPIPE, SIG_IGN);
+    raise_descriptor_limit();
     *daemon = new;
     return ESP_OK;
 }

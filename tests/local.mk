@@ -202,3 +202,5 @@ EXTRA_DIST += tests/fuzz/corpus/message/70-call-reply
 EXTRA_DIST += tests/fuzz/corpus/message/71-await-reply
 EXTRA_DIST += tests/fuzz/corpus/message/72-done-reply
 EXTRA_DIST += tests/fuzz/corpus/message/73-chunk-reply
+unit_tests += tests/unit/test_session
+tests_unit_test_session_LDADD = $(SERVER_LIBS)

@@ -169,13 +169,27 @@ sed "s/127.0.0.1:0/127.0.0.1:0/; s/\"S\"/\"T\"/; s/sed\\.log/other.log/; s/sed\\
 check_fails any "a folder that is not there is an error" espalier-sed --foreground other.conf
 check_says "by name" 'nothing'
 
+sed "s/sed\\.log/twin.log/; s/sed\\.address/twin.address/" sed.conf >twin.conf
+start twin espalier-sed --foreground twin.conf
+check "a parent that refuses is told in the log" wait_until grep -q 'not below MA: another node named "S"' twin.log
+check "and the daemon waits for better times" test -s twin.address
+check "stopping a server that has no parent" stop twin TERM
+
 # Stopping: what runs may end, what does not end is stopped.
+printf 'problem doze "sleeps"\n    in int ms\n    out int done\nimplementation c\n    c spin(ms, done) in %s\n' \
+    "$library" >problems/doze.esp
+kill -HUP "$sed_pid"
+wait_until espalier problems doze
+start dozes espalier call doze ms=1500
+check "a short computation runs" wait_until running 1
 start last espalier call slow n=1
-check "a computation runs" wait_until busy_worker
+sleep 0.3
 stop sed TERM
 check "the server stops all the same, in order" test $? -eq 0
+wait "$pid_dozes"
+check "what ran could end" grep -Eq '1' dozes.out
 wait "$pid_last"
-check "the client was told" grep -Eq '.' last.out
+check "who would have run on and on was told" grep -Eq 'cancelled' last.out
 check "its address file is gone" test ! -e sed.address
 check "and it said goodbye" wait_until eval '! tree_has "\"name\": \"S\""'
 finish
