@@ -33,9 +33,12 @@ static CORBA::Boolean accept_connection(omni::omniInterceptors::serverAcceptConn
 {
     omni_tracedmutex_lock lock(*omni::omniTransportLock);
     const char *peer = info.strand.connection->peeraddress();
-    unsigned all = 0, of_peer = 0;
+    unsigned all = 1, of_peer = 1;
+    /* Only those that came earlier count, so that of several at once the last ones are refused. */
     for (omni::StrandList *p = omni::giopStrand::passive.next; p != &omni::giopStrand::passive; p = p->next) {
         auto *strand = static_cast<omni::giopStrand *>(p);
+        if (strand == &info.strand)
+            break;
         if (strand->state() == omni::giopStrand::DYING || !strand->connection)
             continue;
         all++;

@@ -65,9 +65,14 @@ enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::
     }
     const std::string path = "/proc/self/fd/" + std::to_string(both);
     const char *const more[] = {
-        "-ORBsslCAFile",           options->tls_ca, "-ORBsslKeyFile",          path.c_str(),
-        "-ORBsslVerifyMode",       "peer,fail",     "-ORBsslAcceptTimeOut",    "10000",
-        "-ORBclientTransportRule", "* ssl",         "-ORBserverTransportRule", "* ssl"};
+        "-ORBsslCAFile",           options->tls_ca,
+        "-ORBsslKeyFile",          path.c_str(),
+        "-ORBsslKeyPassword",      "", /* without one, the ORB does not look at the key at all */
+        "-ORBsslVerifyMode",       "peer,fail",
+        "-ORBsslAcceptTimeOut",    "10000",
+        "-ORBclientTransportRule", "* ssl",
+        "-ORBserverTransportRule", "* ssl",
+    };
     orb_arguments.insert(orb_arguments.end(), std::begin(more), std::end(more));
     return ESP_OK;
 }

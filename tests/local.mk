@@ -124,6 +124,9 @@ tests_inproc_conformance_LDADD = $(UNIT_LIBS)
 if WITH_OMNIORB
 check_PROGRAMS += tests/inproc/conformance_orb
 TESTS += tests/inproc/conformance_orb
+unit_tests += tests/unit/test_orb
+nodist_EXTRA_tests_unit_test_orb_SOURCES = dummy.cc
+tests_unit_test_orb_LDADD = orb/liborb.la $(UNIT_LIBS)
 tests_inproc_conformance_orb_SOURCES = $(tests_inproc_conformance_SOURCES) tests/inproc/conformance_orb.c
 nodist_EXTRA_tests_inproc_conformance_orb_SOURCES = dummy.cc
 tests_inproc_conformance_orb_LDADD = orb/liborb.la $(UNIT_LIBS)

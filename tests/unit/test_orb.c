@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What only the transport over the network has: being opened again and again, good manners as a guest, TLS,
+ * limits, and strangers who send nonsense. What it shares with the other one: tests/inproc/conformance.c.
+ */
+#include "tests/unit/unit.h"
+#include "orb/orb.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char identity[64]; /* of the last asker */
+
+static void node_call(void *self, struct call *call, const struct message *request)
+{
+    (void)self, (void)request;
+    snprintf(identity, sizeof identity, "%s", call_envelope(call)->identity);
+    call_reply(call, message_create(MESSAGE_GREET_REPLY));
+}
+
+static const struct endpoint_ops node_ops = {.call = node_call};
+
+static struct transport *open_with(const struct orb_options *options)
+{
+    struct transport *transport;
+    struct esp_error error = {0};
+    enum esp_status status = orb_open(options, &transport, &error);
+    assert_string_equal(error.text, "");
+    assert_int_equal(status, ESP_OK);
+    return transport;
+}
+
+static struct endpoint *serve(struct transport *transport)
+{
+    struct endpoint *endpoint;
+    struct endpoint_options options = {.name = "node", .incarnation = 1, .listen = "127.0.0.1:0"};
+    struct esp_error error = {0};
+    enum esp_status status = transport_serve(transport, &options, &node_ops, NULL, &endpoint, &error);
+    assert_string_equal(error.text, "");
+    assert_int_equal(status, ESP_OK);
+    return endpoint;
+}
+
+static enum esp_status greet(struct transport *transport, const char *address, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_GREET}, reply;
+    enum esp_status status = transport_call(transport, address, &request, 10000, &reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+static void it_opens_again_and_again(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct transport *transport = open_with(&(struct orb_options){0}), *second;
+        assert_int_equal(orb_open(&(struct orb_options){0}, &second, NULL), ESP_INVALID);
+        struct endpoint *endpoint = serve(transport);
+        assert_int_equal(greet(transport, endpoint_address(endpoint), NULL), ESP_OK);
+        endpoint_close(endpoint);
+        transport_destroy(transport);
+    }
+}
+
+static void a_guest_leaves_signals_alone_and_survives_broken_pipes(void **state)
+{
+    (void)state;
+    signal(SIGPIPE, SIG_DFL);
+    struct transport *transport = open_with(&(struct orb_options){.client_only = true});
+    struct sigaction now;
+    sigaction(SIGPIPE, NULL, &now);
+    assert_ptr_equal(now.sa_handler, SIG_DFL);
+    struct endpoint *endpoint;
+    struct endpoint_options options = {.name = "node", .listen = "127.0.0.1:0"};
+    assert_int_equal(transport_serve(transport, &options, &node_ops, NULL, &endpoint, NULL), ESP_INVALID);
+    /* A peer that hangs up as soon as something comes: the bytes that follow meet a broken connection. */
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof at;
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(listener, 5), 0);
+    getsockname(listener, (struct sockaddr *)&at, &length);
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (;;)
+            close(accept(listener, NULL, NULL));
+    }
+    char address[32];
+    snprintf(address, sizeof address, "127.0.0.1:%u", ntohs(at.sin_port));
+    static uint8_t data[CAP_CHUNK];
+    struct message put = {.kind = MESSAGE_PUT, .chunk = {.length = sizeof data}};
+    for (int i = 0; i < 5; i++)
+        assert_int_not_equal(transport_put(transport, address, &put, data, 5000, NULL), ESP_OK);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    close(listener);
+    transport_destroy(transport);
+    sigset_t pending;
+    sigpending(&pending);
+    assert_false(sigismember(&pending, SIGPIPE));
+}
+
+static void beyond_loopback_it_wants_certificates(void **state)
+{
+    (void)state;
+    struct transport *transport = open_with(&(struct orb_options){0});
+    struct endpoint *endpoint;
+    struct endpoint_options options = {.name = "node", .listen = "0.0.0.0:0"};
+    struct esp_error error;
+    assert_int_equal(transport_serve(transport, &options, &node_ops, NULL, &endpoint, &error), ESP_SECURITY);
+    assert_non_null(strstr(error.text, "insecure = yes"));
+    options.listen = "nonsense";
+    assert_int_equal(transport_serve(transport, &options, &node_ops, NULL, &endpoint, &error), ESP_INVALID);
+    transport_destroy(transport);
+    transport = open_with(&(struct orb_options){.insecure = true});
+    options.listen = "0.0.0.0:0";
+    assert_int_equal(transport_serve(transport, &options, &node_ops, NULL, &endpoint, &error), ESP_OK);
+    endpoint_close(endpoint);
+    transport_destroy(transport);
+}
+
+static void a_port_in_use_is_told(void **state)
+{
+    (void)state;
+    struct transport *transport = open_with(&(struct orb_options){0});
+    struct endpoint *first = serve(transport), *second;
+    struct endpoint_options options = {.name = "late", .listen = endpoint_address(first)};
+    struct esp_error error;
+    assert_int_equal(transport_serve(transport, &options, &node_ops, NULL, &second, &error), ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "in use"));
+    assert_int_equal(greet(transport, endpoint_address(first), NULL), ESP_OK);
+    endpoint_close(first);
+    transport_destroy(transport);
+}
+
+/* ---- strangers ---- */
+
+static int dial(const char *address)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    to.sin_port = htons((uint16_t)strtoul(strrchr(address, ':') + 1, NULL, 10));
+    int s = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(s, (struct sockaddr *)&to, sizeof to), 0);
+    return s;
+}
+
+static bool hangs_up(int s, int patience_ms)
+{
+    struct pollfd poll_for = {s, POLLIN | POLLRDHUP, 0};
+    char byte;
+    return poll(&poll_for, 1, patience_ms) == 1 && recv(s, &byte, 1, MSG_DONTWAIT) <= 0;
+}
+
+static void nonsense_does_not_disturb(void **state)
+{
+    (void)state;
+    struct transport *transport = open_with(&(struct orb_options){0});
+    struct endpoint *endpoint = serve(transport);
+    const char *address = endpoint_address(endpoint);
+    static const struct {
+        const char *bytes;
+        size_t size;
+    } nonsense[] = {
+        {"GET / HTTP/1.0\r\n\r\n", 18},
+        {"GIOP\1\2\1\0\377\377\377\377", 12},                  /* four gigabytes to come */
+        {"GIOP\7\7\1\0\4\0\0\0abcd", 16},                      /* a version that is none */
+        {"GIOP\1\2\1\0\14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 24}, /* an empty request */
+        {"GIOP\1\2", 6},                                       /* and no more */
+        {"", 0},
+    };
+    enum { N = sizeof nonsense / sizeof *nonsense };
+    int sockets[N];
+    for (int i = 0; i < N; i++) {
+        sockets[i] = dial(address);
+        assert_int_equal(send(sockets[i], nonsense[i].bytes, nonsense[i].size, MSG_NOSIGNAL),
+                         nonsense[i].size);
+        assert_int_equal(greet(transport, address, NULL), ESP_OK);
+    }
+    assert_true(hangs_up(sockets[0], 10000));
+    assert_true(hangs_up(sockets[2], 10000));
+    for (int i = 0; i < N; i++)
+        close(sockets[i]);
+    unsigned seed = 1;
+    for (int i = 0; i < 200; i++) {
+        unsigned char bytes[256] = "GIOP\1\2\1";
+        for (size_t j = 8; j < sizeof bytes; j++)
+            bytes[j] = (unsigned char)((seed = seed * 1103515245 + 12345) >> 16);
+        bytes[9] = bytes[10] = bytes[11] = 0;
+        int s = dial(address);
+        send(s, bytes, sizeof bytes, MSG_NOSIGNAL);
+        close(s);
+    }
+    assert_int_equal(greet(transport, address, NULL), ESP_OK);
+    endpoint_close(endpoint);
+    transport_destroy(transport);
+}
+
+static void connections_are_limited_in_all_and_per_host(void **state)
+{
+    (void)state;
+    const struct orb_options limits[] = {{.connections = 4}, {.connections_per_peer = 4}};
+    for (int i = 0; i < 2; i++) {
+        struct transport *transport = open_with(&limits[i]);
+        struct endpoint *endpoint = serve(transport);
+        const char *address = endpoint_address(endpoint);
+        int sockets[4];
+        for (int j = 0; j < 4; j++)
+            sockets[j] = dial(address);
+        struct esp_error error;
+        int fifth = dial(address);
+        assert_true(hangs_up(fifth, 10000));
+        close(fifth);
+        for (int j = 0; j < 4; j++)
+            assert_false(hangs_up(sockets[j], 0));
+        assert_int_not_equal(greet(transport, address, &error), ESP_OK);
+        for (int j = 0; j < 4; j++)
+            close(sockets[j]);
+        enum esp_status status = ESP_UNREACHABLE;
+        for (int j = 0; j < 1000 && status != ESP_OK; j++) {
+            status = greet(transport, address, &error);
+            usleep(2000);
+        }
+        assert_int_equal(status, ESP_OK);
+        endpoint_close(endpoint);
+        transport_destroy(transport);
+    }
+}
+
+/* ---- TLS ---- */
+
+static char folder[] = "/tmp/espalier-tls-XXXXXX";
+
+static int run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int run(const char *format, ...)
+{
+    char command[4096];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(command, sizeof command, format, arguments);
+    va_end(arguments);
+    return system(command);
+}
+
+/* CA `ca` and a certificate with the name `name` by it. */
+static void make_certificate(const char *ca, const char *name)
+{
+    assert_int_equal(run("cd %s && { test -f %s.pem || openssl req -x509 -newkey ec -pkeyopt "
+                         "ec_paramgen_curve:P-256 -nodes -keyout %s.key -out %s.pem -days 2 -subj /CN=%s; } "
+                         "2>>log && openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "
+                         "%s.key -out %s.csr -subj /CN=%s 2>>log && openssl x509 -req -in %s.csr -CA %s.pem "
+                         "-CAkey %s.key -CAcreateserial -out %s.pem -days 2 2>>log",
+                         folder, ca, ca, ca, ca, name, name, name, name, ca, ca, name),
+                     0);
+}
+
+static char paths[3][256];
+
+static struct orb_options tls_options(const char *ca, const char *name)
+{
+    snprintf(paths[0], sizeof paths[0], "%s/%s.pem", folder, ca);
+    snprintf(paths[1], sizeof paths[1], "%s/%s.pem", folder, name);
+    snprintf(paths[2], sizeof paths[2], "%s/%s.key", folder, name);
+    return (struct orb_options){.tls_ca = paths[0], .tls_certificate = paths[1], .tls_key = paths[2]};
+}
+
+/* Another process asks: "self ask ADDRESS [CA NAME]". Its exit code is the status. */
+static const char *self_path;
+
+static int ask_as(int argc, char **argv)
+{
+    struct orb_options options = {.client_only = true};
+    if (argc > 4) {
+        strcpy(folder, argv[5]);
+        options = tls_options(argv[3], argv[4]);
+        options.client_only = true;
+    }
+    struct transport *transport;
+    struct esp_error error;
+    enum esp_status status = orb_open(&options, &transport, &error);
+    if (status == ESP_OK) {
+        status = greet(transport, argv[2], &error);
+        transport_destroy(transport);
+    }
+    return (int)status;
+}
+
+static void only_certificates_of_our_ca_are_taken(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    make_certificate("ca", "server");
+    make_certificate("ca", "alice");
+    make_certificate("otherca", "mallory");
+    struct orb_options options = tls_options("ca", "server");
+    struct transport *transport = open_with(&options);
+    struct endpoint *endpoint = serve(transport);
+    const char *address = endpoint_address(endpoint);
+    assert_int_equal(run("%s ask %s ca alice %s", self_path, address, folder), 0);
+    assert_string_equal(identity, "alice");
+    identity[0] = 0;
+    assert_int_not_equal(run("%s ask %s", self_path, address), 0);
+    assert_int_not_equal(run("%s ask %s otherca mallory %s", self_path, address, folder), 0);
+    assert_int_not_equal(run("%s ask %s ca mallory %s", self_path, address, folder), 0);
+    assert_string_equal(identity, "");
+    endpoint_close(endpoint);
+    transport_destroy(transport);
+    options.tls_key = NULL;
+    assert_int_equal(orb_open(&options, &transport, NULL), ESP_CONFIG);
+    options.tls_key = "/nowhere/key.pem";
+    struct esp_error error;
+    assert_int_equal(orb_open(&options, &transport, &error), ESP_SECURITY);
+    assert_non_null(strstr(error.text, "/nowhere/key.pem"));
+    run("rm -rf %s", folder);
+}
+
+int main(int argc, char **argv)
+{
+    self_path = argv[0];
+    if (argc > 2)
+        return ask_as(argc, argv);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_opens_again_and_again),
+        cmocka_unit_test(beyond_loopback_it_wants_certificates),
+        cmocka_unit_test(a_port_in_use_is_told),
+        cmocka_unit_test(nonsense_does_not_disturb),
+        cmocka_unit_test(connections_are_limited_in_all_and_per_host),
+        cmocka_unit_test(a_guest_leaves_signals_alone_and_survives_broken_pipes),
+        cmocka_unit_test(only_certificates_of_our_ca_are_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
