@@ -58,6 +58,21 @@ check "a platform whose server was killed" sh -c 'sleep 0.2; espalier down two'
 check_says "stops too" '2 daemons stopped'
 check "nothing of it is left" none_of two.processes
 
+started_some() {
+    [ -f espalier/broken/processes ] && cp espalier/broken/processes broken.processes
+}
+
+# An agent that takes one child only refuses the second: such a platform never gets complete.
+platform 'children = 1' >broken.conf
+echo 'server "T" { parent = "MA" slots = 1 }' >>broken.conf
+check_fails 1 "a parent that refuses a child" espalier up broken.conf --wait 2s
+check_says "is told after the time given, with the reason" 'server [ST] was not there within 2 s' 'has its 1 children already' 'has been stopped'
+start up espalier up broken.conf --wait '60 s'
+wait_until started_some
+stop up TERM
+check "an up that is interrupted in the middle" test ! -e espalier/broken/processes
+check "leaves no process" none_of broken.processes
+
 start other sleep 1000
 mkdir -p espalier/stale
 chmod 700 espalier/stale
