@@ -207,3 +207,12 @@ EXTRA_DIST += tests/fuzz/corpus/message/72-done-reply
 EXTRA_DIST += tests/fuzz/corpus/message/73-chunk-reply
 unit_tests += tests/unit/test_session
 tests_unit_test_session_LDADD = $(SERVER_LIBS)
+if WITH_OMNIORB
+check_LTLIBRARIES += tests/e2e/libclientroutines.la
+tests_e2e_libclientroutines_la_SOURCES = tests/e2e/client_routines.c
+tests_e2e_libclientroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
+check_PROGRAMS += tests/e2e/client_steps
+tests_e2e_client_steps_SOURCES = tests/e2e/client_steps.c
+tests_e2e_client_steps_LDADD = client/libespalier.la -lm
+endif
+e2e_tests += tests/e2e/t0300-client.t

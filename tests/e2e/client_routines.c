@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the servers of the client's end-to-end tests compute.
+ */
+#include <unistd.h>
+
+#define SHOWN __attribute__((visibility("default")))
+
+SHOWN void add(double a, double b, double *c);
+SHOWN void twice(int n, double *x, double *y, double *sum);
+SHOWN void nap(int ms, int *slept);
+SHOWN void hold(const char *path, int *held);
+
+void add(double a, double b, double *c)
+{
+    *c = a + b;
+}
+
+void twice(int n, double *x, double *y, double *sum)
+{
+    *sum = 0;
+    for (int i = 0; i < n; i++) {
+        y[i] = x[i];
+        *sum += x[i];
+        x[i] *= 2;
+    }
+}
+
+void nap(int ms, int *slept)
+{
+    usleep((useconds_t)ms * 1000);
+    *slept = ms;
+}
+
+void hold(const char *path, int *held)
+{
+    while (access(path, F_OK) != 0)
+        usleep(10000);
+    *held = 1;
+}
