@@ -110,6 +110,7 @@ void CallUpcall::unmarshalArguments(cdrStream &stream)
 void CallUpcall::run()
 {
     enum message_kind kind = call.request.kind;
+    bool answered;
     call.envelope = {"", 0, 0, or_empty(handle.peeraddress()), or_empty(handle.peeridentity())};
     {
         std::lock_guard<std::mutex> lock(endpoint.mutex);
@@ -123,8 +124,11 @@ void CallUpcall::run()
             call.answer(message_failure(message_reply_kind(kind), ESP_PROTOCOL, "%s takes no %s",
                                         endpoint.name.c_str(), message_name(kind)));
         }
+        /* Only with the lock: another thread that answers right behind it may still be busy with this call,
+         * and wait() comes back only when it is not. */
+        answered = call.answered;
     }
-    if (!call.answered) {
+    if (!answered) {
         endpoint.flush();
         wait();
     }

@@ -280,6 +280,7 @@ void Outbox::confirm_later(const std::shared_ptr<Target> &target)
 
 void Outbox::confirm(const std::shared_ptr<Target> &target)
 {
+    uint64_t to_incarnation;
     {
         std::unique_lock<std::mutex> lock(target->mutex);
         target->confirm_planned = false;
@@ -292,9 +293,10 @@ void Outbox::confirm(const std::shared_ptr<Target> &target)
             return;
         }
         target->sending = true;
+        to_incarnation = target->to_incarnation;
     }
     struct batch empty;
-    struct envelope envelope = {endpoint.name.c_str(), endpoint.incarnation, target->to_incarnation, "", ""};
+    struct envelope envelope = {endpoint.name.c_str(), endpoint.incarnation, to_incarnation, "", ""};
     enum esp_status status = batch_begin(&empty, &envelope, MESSAGE_BYTES, nullptr);
     if (status == ESP_OK)
         status = transmit(*target, empty, false);

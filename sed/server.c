@@ -76,7 +76,8 @@ static void on_greet(struct server *server, struct call *call, const struct gree
 static void on_call(void *self, struct call *call, const struct message *request)
 {
     struct server *server = self;
-    server->endpoint = call->endpoint; /* one may come before server_start() has told */
+    if (!server->endpoint) /* one may come before server_start() has told */
+        server->endpoint = call->endpoint;
     switch (request->kind) {
     case MESSAGE_CALL:
         server_on_call(server, call, request);

@@ -95,9 +95,8 @@ static struct waiter *waiter_take(struct server *server)
     struct waiter *waiter = server->free_waiters;
     if (waiter)
         DL_DELETE(server->free_waiters, waiter);
-    else if (!(waiter = calloc(1, sizeof *waiter)))
-        return NULL;
-    waiter->server = server;
+    else if ((waiter = calloc(1, sizeof *waiter)))
+        waiter->server = server;
     return waiter;
 }
 
