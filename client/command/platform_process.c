@@ -104,10 +104,27 @@ static void wait_for_end(const struct platform_record *records, size_t n, int pa
     }
 }
 
-static void remove_group(const char *path)
+/* Whoever is still in the control group was put there by us, whatever session it made for itself. */
+static unsigned kill_group(const char *folder)
 {
-    for (int i = 0; i < 100 && rmdir(path) != 0 && errno == EBUSY; i++)
+    char path[PATH_MAX];
+    long pid;
+    unsigned killed = 0;
+    snprintf(path, sizeof path, "%s/cgroup.procs", folder);
+    FILE *stream = fopen(path, "re");
+    while (stream && fscanf(stream, "%ld", &pid) == 1)
+        killed += pid > 1 && kill((pid_t)pid, SIGKILL) == 0;
+    if (stream)
+        fclose(stream);
+    return killed;
+}
+
+static unsigned remove_group(const char *folder)
+{
+    unsigned killed = kill_group(folder);
+    for (int i = 0; i < 300 && rmdir(folder) != 0 && errno == EBUSY; i++)
         sleep_ms(10); /* the kernel is still taking its processes down */
+    return killed;
 }
 
 unsigned platform_stop(const struct platform_state *state, const struct platform_record *records, size_t n,
@@ -133,7 +150,7 @@ unsigned platform_stop(const struct platform_state *state, const struct platform
     reap();
     for (size_t i = 0; i < n; i++)
         if (strcmp(records[i].kind, "cgroup") == 0)
-            remove_group(records[i].name);
+            killed += remove_group(records[i].name);
     platform_record_clear(state);
     return killed;
 }
