@@ -216,3 +216,4 @@ tests_e2e_client_steps_SOURCES = tests/e2e/client_steps.c
 tests_e2e_client_steps_LDADD = client/libespalier.la -lm
 endif
 e2e_tests += tests/e2e/t0300-client.t
+e2e_tests += tests/e2e/t0104-command-tls.t
