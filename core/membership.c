@@ -142,7 +142,8 @@ static double draw(struct membership *m)
     return (double)((m->random * UINT64_C(2685821657736338717)) >> 11) / 9007199254740992.0;
 }
 
-/* Tells the owner why there is no tie to this parent, but the same thing only once. */
+/* Tells the owner why there is no tie to this parent, but the same thing only once. Broken, silent, not to be
+ * reached: to whoever reads the log these are one and the same absence. */
 static void say(struct membership *m, size_t index, const char *parent, const char *why)
 {
     char **said = &m->said[index];
@@ -152,6 +153,21 @@ static void say(struct membership *m, size_t index, const char *parent, const ch
     *said = strdup(why);
     if (m->ops.changed)
         m->ops.changed(m->self, false, parent, why);
+}
+
+static const char broken[] = "the connection broke", silent[] = "it fell silent";
+static const char unreachable[] = "cannot be reached", no_answer[] = "does not answer";
+
+static bool is_absence(const char *why)
+{
+    return strcmp(why, broken) == 0 || strcmp(why, silent) == 0 || strcmp(why, unreachable) == 0 ||
+           strcmp(why, no_answer) == 0;
+}
+
+static void say_absent(struct membership *m, size_t index, const char *why)
+{
+    if (!m->said[index] || !is_absence(m->said[index]))
+        say(m, index, m->parents[index], why);
 }
 
 static void forget_said(struct membership *m)
@@ -417,9 +433,9 @@ void membership_undelivered(struct membership *m, const char *address)
     if (m->state == STATE_OUT || strcmp(m->parents[m->current], address) != 0)
         return;
     if (m->state == STATE_JOINED)
-        lose(m, "the connection broke");
+        lose(m, broken);
     else
-        say(m, m->current, address, "cannot be reached");
+        say_absent(m, m->current, unreachable);
 }
 
 void membership_touch(struct membership *m, int64_t within_ms)
@@ -484,10 +500,10 @@ void membership_tick(struct membership *m)
 {
     int64_t time = now(m);
     if (m->state == STATE_JOINED && time >= m->heard_ns + m->lease_ns)
-        lose(m, "it fell silent");
+        lose(m, silent);
     if (m->state == STATE_SEEKING && time >= m->hello_ns) {
         if (m->tries == 2 * m->n_parents)
-            say(m, m->current, m->parents[m->current], "does not answer");
+            say_absent(m, m->current, no_answer);
         send_hello(m);
     }
     if (m->state == STATE_JOINED && time >= resend_ns(m)) {
