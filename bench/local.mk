@@ -59,4 +59,9 @@ bench_bench_memory_DEPENDENCIES = $(BENCH_CALLS)
 bench_bench_command_SOURCES = bench/bench_command.c
 bench_bench_command_LDADD = bench/libplatform.la -lm
 bench_bench_command_DEPENDENCIES = $(BENCH_CALLS)
+bench_programs += bench/bench_transport
+bench_bench_transport_SOURCES = bench/bench_transport.c
+nodist_EXTRA_bench_bench_transport_SOURCES = dummy.cc
+bench_bench_transport_LDADD = bench/libplatform.la orb/liborb.la core/libcore.la util/libutil.la
+EXTRA_bench_bench_transport_DEPENDENCIES = bench/reference_twoway
 endif

@@ -41,7 +41,8 @@ struct endpoint_ops {
     void (*abandoned)(void *self, struct call *call);
     /* A chunk is about to move: into the node (`write`) or out of it. Fill the area. */
     void (*chunk)(void *self, const struct message *header, bool write, struct chunk_area *area);
-    /* It has moved (`complete`), or broke off in the middle. The data moved without the lock. */
+    /* It has moved (`complete`), or broke off in the middle, or its checksum was wrong (checksums are the
+     * transport's own affair, between hosts without TLS). The data moved without the lock. */
     void (*chunk_done)(void *self, const struct message *header, bool write, struct chunk_area *area,
                        bool complete);
     /* When tick() is next wanted, on the transport's clock (CLOCK_NEVER: not at all). Asked after each of the
@@ -70,8 +71,9 @@ void endpoint_close(struct endpoint *endpoint);
 const char *endpoint_address(const struct endpoint *endpoint);
 
 /* Queues a one-way message. It is encoded at once (the caller keeps it), sent in order with the others to
- * that address, several in one go. From inside an operation or between enter and leave. A message that
- * cannot be encoded (too large) is ESP_LIMIT. */
+ * that address, several in one go; calls to the same address go their own ways. When the other side dies, the
+ * messages of the last moment may be lost: `undelivered` comes within a second all the same. From inside an
+ * operation or between enter and leave. A message that cannot be encoded (too large) is ESP_LIMIT. */
 enum esp_status endpoint_post(struct endpoint *endpoint, const char *address, uint64_t to_incarnation,
                               const struct message *message, struct esp_error *error);
 

@@ -34,7 +34,7 @@ bool wire_u8(struct wire *wire, uint8_t *value, const char *what)
 
 bool wire_bool(struct wire *wire, bool *value, const char *what)
 {
-    uint8_t octet = *value ? 1 : 0;
+    uint8_t octet = wire->direction == WIRE_ENCODE && *value; /* decoding: *value may be anything yet */
     if (!move(wire, &octet, 1, 1, what))
         return false;
     if (octet > 1)

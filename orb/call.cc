@@ -7,6 +7,7 @@ extern "C" {
 }
 
 #include <chrono>
+#include <omniORB4/internal/giopStream.h>
 #include <string.h>
 
 /* The longest a request waits for its answer when it does not say. */
@@ -15,6 +16,8 @@ static const int64_t PATIENCE_NS = 120 * NS_PER_S;
 static const int64_t GRACE_NS = 2 * NS_PER_S;
 /* How often a waiting thread looks whether the asker is still there. */
 static const int64_t LOOK_NS = NS_PER_S;
+/* What surely fits into a socket's buffer. */
+static const size_t SMALL_REPLY = 16384;
 
 static void run_upcall(omniCallDescriptor *descriptor, omniServant *)
 {
@@ -209,6 +212,9 @@ void CallUpcall::wait()
 
 void CallUpcall::marshalReturnedValues(cdrStream &stream)
 {
+    if (body.size <= SMALL_REPLY)
+        if (omni::giopStream *giop = omni::giopStream::downcast(&stream))
+            giop->clearDeadline(); /* limits.cc has the kernel mind it */
     if (stream_put_body(stream, body))
         return;
     /* An old GIOP version does not align bodies: walk the reply over the stream. */

@@ -11,8 +11,11 @@
 #include <omniORB4/giopEndpoint.h>
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/omniInterceptors.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/socket.h>
 
 static unsigned most, most_per_peer;
 
@@ -27,6 +30,27 @@ static bool same_host(const char *a, const char *b)
 {
     size_t length = host_length(a);
     return length == host_length(b) && !strncmp(a, b, length);
+}
+
+namespace
+{
+/* Where the ORB keeps the descriptor of a connection, for TCP and TLS alike. */
+struct Holder : omni::SocketHolder {
+    static int descriptor(omni::giopConnection *connection)
+    {
+        auto *holder = dynamic_cast<omni::SocketHolder *>(connection);
+        return holder ? holder->*(&Holder::pd_socket) : -1;
+    }
+};
+} // namespace
+
+/* The kernel gives up a connection whose peer does not take what is sent: with that, small replies need no
+ * deadline of their own, which would cost three system calls each. */
+static void limit_sending(omni::giopConnection *connection)
+{
+    const unsigned int patience_ms = STALLED_S * 1000;
+    setsockopt(Holder::descriptor(connection), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms,
+               sizeof patience_ms);
 }
 
 static CORBA::Boolean accept_connection(omni::omniInterceptors::serverAcceptConnection_T::info_T &info)
@@ -49,6 +73,7 @@ static CORBA::Boolean accept_connection(omni::omniInterceptors::serverAcceptConn
         info.why = "too many connections";
         return false;
     }
+    limit_sending(info.strand.connection);
     return true;
 }
 
@@ -64,22 +89,9 @@ void limits_stop()
     omniORB::getInterceptors()->serverAcceptConnection.remove(accept_connection);
 }
 
-namespace
-{
-/* Where the ORB keeps the descriptor of a connection, for TCP and TLS alike. */
-struct Holder : omni::SocketHolder {
-    static int descriptor(omni::SocketHolder *holder)
-    {
-        return holder->*(&Holder::pd_socket);
-    }
-};
-} // namespace
-
 bool connection_is_gone(omni::giopConnection *connection)
 {
-    auto *holder = dynamic_cast<omni::SocketHolder *>(connection);
-    if (!holder)
-        return false;
-    struct pollfd poll_for = {Holder::descriptor(holder), POLLRDHUP, 0};
-    return poll(&poll_for, 1, 0) == 1 && (poll_for.revents & (POLLRDHUP | POLLHUP | POLLERR));
+    struct pollfd poll_for = {Holder::descriptor(connection), POLLRDHUP, 0};
+    return poll_for.fd >= 0 && poll(&poll_for, 1, 0) == 1 &&
+           (poll_for.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
