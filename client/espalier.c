@@ -4,8 +4,8 @@
  */
 #include "client/library.h"
 #include "client/package.h"
+#include "client/past.h"
 #include "client/start.h"
-#include "util/clock.h"
 
 #include <math.h>
 
@@ -42,29 +42,6 @@ enum esp_status esp_handle_set_deadline(grpc_function_handle_t *handle, double s
 
 /* ---- what is told of sessions ---- */
 
-static const char *state_text(const struct session *session)
-{
-    switch (atomic_load(&session->phase)) {
-    case PHASE_ENDED:
-        return "ended";
-    case PHASE_CHOOSE:
-    case PHASE_OFFER:
-        return "submitting";
-    }
-    switch (atomic_load(&session->remote)) {
-    case SESSION_RECEIVING:
-        return "sending";
-    case SESSION_QUEUED:
-        return "queued";
-    case SESSION_RUNNING:
-        return "running";
-    case SESSION_DONE:
-        return "receiving";
-    default:
-        return "waiting";
-    }
-}
-
 static void tell_candidates(struct esp_session_info *info, const struct session *session)
 {
     struct arena *arena = package_arena(info);
@@ -86,50 +63,21 @@ static void tell_candidates(struct esp_session_info *info, const struct session 
     info->candidates = candidates;
 }
 
-static void tell_end(struct esp_session_info *info, const struct session *session)
-{
-    info->error = session->error;
-    info->wait_s = session->timings.wait_s;
-    info->queue_s = session->timings.queue_s;
-    info->compute_s = session->timings.compute_s;
-    info->transfer_s = (double)session->sent_ns / NS_PER_S;
-    info->total_s = (double)(session->ended_ns - session->started_ns) / NS_PER_S;
-    info->forecast_s = session->forecast_s;
-    info->forecast_compute_s = session->forecast_compute_s;
-    info->forecast_error_s = session->forecast_error_s;
-}
-
-/* The engine is not looked at once the session has ended: it may be gone. */
+/* Of a session that is there; the engine is not looked at once it has ended. */
 static enum esp_status tell(struct session *session, struct esp_session_info **result,
                             struct esp_error *error)
 {
-    char text[SESSION_TEXT];
+    struct past view;
     bool ended = atomic_load(&session->phase) == PHASE_ENDED;
-    struct esp_session_info *info = package_create(sizeof *info);
-    if (!info)
-        return error_no_memory(error, "information on a session");
-    info->state = state_text(session);
-    info->error.status = ESP_PENDING;
-    info->problem = package_text(info, session->problem);
     if (!ended)
         pthread_mutex_lock(&session->engine->marks_lock);
-    info->id = package_text(info, session_id_text(&session->log_id, text));
-    info->server = package_text(info, session->server);
-    info->capable = session->capable;
-    info->asked = session->asked;
-    if (session->submitted_ns > session->started_ns && !session->bound)
-        info->submit_s = (double)(session->submitted_ns - session->started_ns) / NS_PER_S;
-    tell_candidates(info, session);
+    past_view(&view, session);
+    *result = past_tell(&view);
+    if (*result)
+        tell_candidates(*result, session);
     if (!ended)
         pthread_mutex_unlock(&session->engine->marks_lock);
-    else
-        tell_end(info, session);
-    if (!info->id || !info->server || !info->problem) {
-        package_destroy(info);
-        return error_no_memory(error, "information on a session");
-    }
-    *result = info;
-    return ESP_OK;
+    return *result ? ESP_OK : error_no_memory(error, "information on a session");
 }
 
 void esp_session_info_free(struct esp_session_info *info)
@@ -142,10 +90,13 @@ struct telling {
     enum esp_status status;
 };
 
-static void tell_looked(struct session *session, void *arg)
+static void tell_looked(struct session *session, const struct past *past, void *arg)
 {
     struct telling *telling = arg;
-    telling->status = tell(session, telling->info, library_error());
+    if (session)
+        telling->status = tell(session, telling->info, library_error());
+    else if (!(*telling->info = past_tell(past)))
+        telling->status = error_no_memory(library_error(), "information on a session");
 }
 
 enum esp_status esp_session_info_get(grpc_sessionid_t id, struct esp_session_info **info)
@@ -170,10 +121,11 @@ enum esp_status esp_last_session_info(struct esp_session_info **info)
     if (!info)
         return error_set(error, ESP_INVALID, "expected a place for the information, found NULL");
     *info = NULL;
-    const struct session *session = library_kept_session();
-    if (!session)
+    const struct past *past = library_kept();
+    if (!past)
         return error_set(error, ESP_NOT_FOUND, "this thread has made no call yet");
-    return tell((struct session *)session, info, error);
+    *info = past_tell(past);
+    return *info ? ESP_OK : error_no_memory(error, "information on a session");
 }
 
 /* ---- calls ---- */
@@ -211,7 +163,7 @@ enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argume
         struct esp_error unimportant;
         if (info)
             tell(session, info, &unimportant);
-        library_keep_session(session);
+        library_keep(session);
     }
     handle_release(used);
     library_leave();

@@ -151,7 +151,7 @@ grpc_error_t grpc_call(grpc_function_handle_t *handle, ...)
     if (status == ESP_OK)
         status = start_blocking(library, used, &invocation, 0, &session, library_error());
     if (session)
-        library_keep_session(session);
+        library_keep(session);
     handle_release(used);
     return leave(outcome_code(status));
 }

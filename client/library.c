@@ -17,14 +17,9 @@ static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 /* ---- threads ---- */
 
 static _Thread_local struct esp_error last_error;
-static _Thread_local struct session *kept;
+static _Thread_local struct past *kept;
 static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void destroy_kept(void *session)
-{
-    session_destroy(session);
-}
 
 /* Locks may be held by threads that the child does not have, and connections are shared with the parent. */
 static void in_child(void)
@@ -35,7 +30,7 @@ static void in_child(void)
 
 static void set_up(void)
 {
-    pthread_key_create(&at_thread_end, destroy_kept);
+    pthread_key_create(&at_thread_end, free);
     pthread_atfork(NULL, NULL, in_child);
 }
 
@@ -44,15 +39,15 @@ struct esp_error *library_error(void)
     return &last_error;
 }
 
-void library_keep_session(struct session *session)
+void library_keep(struct session *session)
 {
-    session_compact(session, false);
-    session_destroy(kept);
-    kept = session;
-    pthread_setspecific(at_thread_end, session);
+    free(kept);
+    kept = past_keep(session);
+    pthread_setspecific(at_thread_end, kept);
+    session_destroy(session);
 }
 
-const struct session *library_kept_session(void)
+const struct past *library_kept(void)
 {
     return kept;
 }

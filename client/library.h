@@ -6,6 +6,7 @@
 #define CLIENT_LIBRARY_H
 
 #include "client/handle.h"
+#include "client/past.h"
 #include "client/session.h"
 #include "client/table.h"
 #include "services/settings.h"
@@ -35,8 +36,9 @@ void library_leave(void);
 /* The calling thread's last error. */
 struct esp_error *library_error(void);
 
-/* Keeps the calling thread's last blocking session, which it takes over, until its next one or its end. */
-void library_keep_session(struct session *session);
-const struct session *library_kept_session(void);
+/* Destroys a blocking session that has ended, and keeps how it went until the calling thread's next one. */
+void library_keep(struct session *session);
+/* NULL: there was none. */
+const struct past *library_kept(void);
 
 #endif

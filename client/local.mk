@@ -27,7 +27,8 @@ client_libclient_la_SOURCES = client/attempt.c client/attempt.h client/bulk.c cl
 	client/engine.h client/espalier.c client/function.c client/function.h client/grpc.c client/handle.c \
 	client/handle.h client/hierarchy.c client/invocation.c client/invocation.h \
 	client/invocation_wire.c client/library.c client/library.h client/link.c client/link.h \
-	client/outcome.c client/outcome.h client/package.c client/package.h client/pool.c client/pool.h \
+	client/outcome.c client/outcome.h client/package.c client/package.h client/past.c client/past.h \
+	client/pool.c client/pool.h \
 	client/route.c client/route.h client/session.c client/session.h client/start.c client/start.h \
 	client/table.c client/table.h
 client_libclient_la_LIBADD = services/libservices.la

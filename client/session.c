@@ -60,7 +60,7 @@ enum esp_status session_create(struct engine *engine, struct invocation *invocat
     return status;
 }
 
-void session_compact(struct session *session, bool keep_candidates)
+void session_compact(struct session *session)
 {
     invocation_release(&session->invocation);
     for (uint32_t i = 0; i < session->n_excluded; i++)
@@ -70,18 +70,14 @@ void session_compact(struct session *session, bool keep_candidates)
     session->excluded = NULL;
     session->bound_address = NULL;
     session->n_excluded = 0;
-    if (!keep_candidates) {
-        free(session->candidates);
-        session->candidates = NULL;
-        session->n_candidates = 0;
-    }
 }
 
 void session_destroy(struct session *session)
 {
     if (!session)
         return;
-    session_compact(session, false);
+    session_compact(session);
+    free(session->candidates);
     free(session);
 }
 

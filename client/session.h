@@ -91,8 +91,8 @@ struct session {
 enum esp_status session_create(struct engine *engine, struct invocation *invocation,
                                const struct target *target, double deadline_s, struct session **session,
                                struct esp_error *error);
-/* Frees what only a running session needs: arguments, candidates. What tells how it went stays. */
-void session_compact(struct session *session, bool keep_candidates);
+/* Frees what only a running session needs, its arguments most of all. What tells how it went stays. */
+void session_compact(struct session *session);
 void session_destroy(struct session *session);
 
 /* Runs a blocking session to its end, in this thread. Returns session->error.status. */

@@ -15,9 +15,11 @@ struct ticket {
     grpc_function_handle_t *handle;
     uint64_t handle_number;
     struct table *table;
-    struct session *session;
+    struct session *session; /* until it is reported, then */
+    struct past *past;       /* what is kept; NULL: there was no memory for that */
     bool ended, reported;
-    unsigned users; /* threads that look at it without the lock, or wait for it */
+    unsigned cancelling; /* threads that look at the session without the lock */
+    unsigned users;      /* threads that look at it without the lock, or wait for it */
     struct ticket *prev, *next;
 };
 
@@ -55,6 +57,7 @@ void table_destroy(struct table *table)
     {
         HASH_DEL(table->tickets, ticket);
         session_destroy(ticket->session);
+        free(ticket->past);
         free(ticket);
     }
     pthread_cond_destroy(&table->changed);
@@ -94,6 +97,7 @@ static void trim(struct table *table)
         table->n_reported--;
         HASH_DEL(table->tickets, ticket);
         session_destroy(ticket->session);
+        free(ticket->past);
         free(ticket);
     }
 }
@@ -104,18 +108,27 @@ static void report(struct table *table, struct ticket *ticket)
         return;
     ticket->reported = true;
     DL_DELETE(table->ended, ticket);
-    session_compact(ticket->session, false);
+    /* Other threads may be inside its cancelling; it is small then only when it goes. */
+    if (ticket->cancelling == 0 && (ticket->past = past_keep(ticket->session))) {
+        session_destroy(ticket->session);
+        ticket->session = NULL;
+    }
     DL_APPEND(table->reported, ticket);
     table->n_reported++;
 }
 
+/* `error` is set when it failed. */
+static enum esp_status how_it_ended(const struct ticket *ticket, struct esp_error *error)
+{
+    enum esp_status status = ticket->past ? ticket->past->status : ticket->session->error.status;
+    if (status == ESP_OK)
+        return status;
+    return error_set(error, status, "%s", ticket->past ? ticket->past->text : ticket->session->error.text);
+}
+
 static grpc_error_t result(const struct ticket *ticket, struct esp_error *error)
 {
-    const struct esp_error *of = &ticket->session->error;
-    if (of->status == ESP_OK)
-        return GRPC_NO_ERROR;
-    *error = *of;
-    return GRPC_SESSION_FAILED;
+    return how_it_ended(ticket, error) == ESP_OK ? GRPC_NO_ERROR : GRPC_SESSION_FAILED;
 }
 
 /* Waits for one; the ticket stays. */
@@ -166,7 +179,7 @@ static void on_ended(struct session *session, void *arg)
     struct ticket *ticket = arg;
     struct table *table = ticket->table;
     pthread_mutex_lock(&table->lock);
-    session_compact(session, true); /* the arguments are the caller's again */
+    session_compact(session); /* the arguments are the caller's again */
     ticket->ended = true;
     DL_DELETE(table->running, ticket);
     DL_APPEND(table->ended, ticket);
@@ -356,9 +369,11 @@ grpc_error_t table_wait_any(struct table *table, grpc_sessionid_t *id, struct es
 static void cancel_ticket(struct table *table, struct ticket *ticket)
 {
     ticket->users++;
+    ticket->cancelling++;
     pthread_mutex_unlock(&table->lock);
     session_cancel(ticket->session);
     pthread_mutex_lock(&table->lock);
+    ticket->cancelling--;
     ticket->users--;
 }
 
@@ -401,9 +416,7 @@ grpc_error_t table_get_error(struct table *table, grpc_sessionid_t id, struct es
     if (ticket && !ticket->ended) {
         code = GRPC_NOT_COMPLETED;
     } else if (ticket) {
-        code = outcome_code(ticket->session->error.status);
-        if (code != GRPC_NO_ERROR)
-            *error = ticket->session->error;
+        code = outcome_code(how_it_ended(ticket, error));
     }
     pthread_mutex_unlock(&table->lock);
     return code;
@@ -435,13 +448,13 @@ grpc_error_t table_get_handle(struct table *table, grpc_sessionid_t id, grpc_fun
     return ticket ? GRPC_NO_ERROR : GRPC_INVALID_SESSION_ID;
 }
 
-bool table_look(struct table *table, grpc_sessionid_t id, void (*look)(struct session *session, void *arg),
-                void *arg)
+bool table_look(struct table *table, grpc_sessionid_t id,
+                void (*look)(struct session *session, const struct past *past, void *arg), void *arg)
 {
     pthread_mutex_lock(&table->lock);
     const struct ticket *ticket = find(table, id);
     if (ticket)
-        look(ticket->session, arg);
+        look(ticket->session, ticket->past, arg);
     pthread_mutex_unlock(&table->lock);
     return ticket != NULL;
 }

@@ -9,7 +9,7 @@
 #ifndef CLIENT_TABLE_H
 #define CLIENT_TABLE_H
 
-#include "client/session.h"
+#include "client/past.h"
 #include "grpc.h"
 
 #define TABLE_HISTORY 4096 /* as grpc.h says */
@@ -44,9 +44,10 @@ grpc_sessionid_t table_next_failed(struct table *table);
 grpc_error_t table_get_handle(struct table *table, grpc_sessionid_t id, grpc_function_handle_t **handle,
                               uint64_t *number);
 
-/* Calls `look` with the session, which stays as long. False: no such id. */
-bool table_look(struct table *table, grpc_sessionid_t id, void (*look)(struct session *session, void *arg),
-                void *arg);
+/* Calls `look` with the session, which stays as long, or, once it was reported (session NULL), with what is
+ * kept of it. False: no such id. */
+bool table_look(struct table *table, grpc_sessionid_t id,
+                void (*look)(struct session *session, const struct past *past, void *arg), void *arg);
 
 /* Waits until no session runs (they were cancelled). */
 void table_drain(struct table *table);
