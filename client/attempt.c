@@ -73,6 +73,16 @@ static void exclude(struct session *session, const char *server)
         session->n_excluded++;
 }
 
+/* Cuts what is too long. (printf would be a visible part of a small call.) */
+static void copy_text(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+    if (length >= size)
+        length = size - 1;
+    memcpy(to, from, length);
+    to[length] = 0;
+}
+
 /* The candidates become those of a new answer. They are read by others. */
 static enum esp_status set_candidates(struct session *session, struct session_candidate *candidates,
                                       uint32_t n)
@@ -93,8 +103,8 @@ static enum esp_status take_candidates(struct session *session, const struct sub
     for (uint32_t i = 0; candidates && i < n; i++) {
         const struct candidate *from = &reply->candidates[i];
         struct session_candidate *to = &candidates[i];
-        snprintf(to->server, sizeof to->server, "%s", from->server);
-        snprintf(to->address, sizeof to->address, "%s", from->address);
+        copy_text(to->server, sizeof to->server, from->server);
+        copy_text(to->address, sizeof to->address, from->address);
         to->incarnation = from->incarnation;
         to->compute_s = from->compute_s;
         to->queue_s = from->queue_s;
@@ -105,8 +115,11 @@ static enum esp_status take_candidates(struct session *session, const struct sub
     }
     session->master = reply->master;
     session->placement = reply->placement;
+    pthread_mutex_lock(&session->engine->marks_lock); /* these are told while it runs */
     session->capable = reply->capable;
     session->asked = reply->asked;
+    session->submitted_ns = clock_now_ns(session->engine->clock);
+    pthread_mutex_unlock(&session->engine->marks_lock);
     return set_candidates(session, candidates, n);
 }
 
@@ -169,7 +182,6 @@ void attempt_choose(struct session *session)
     }
     status = session->bound ? choose_bound(session, &error) : submit(session, &error);
     session->rounds++;
-    session->submitted_ns = clock_now_ns(session->engine->clock);
     if (status == ESP_OK) {
         atomic_store(&session->phase, PHASE_OFFER);
         return;
@@ -232,7 +244,7 @@ static void set_server(struct session *session, struct link *link, const char *s
     pthread_mutex_lock(&session->engine->marks_lock);
     session->link = link;
     if (server != session->server)
-        snprintf(session->server, sizeof session->server, "%s", server);
+        copy_text(session->server, sizeof session->server, server);
     pthread_mutex_unlock(&session->engine->marks_lock);
 }
 
@@ -311,7 +323,9 @@ static bool begin_again(struct session *session)
         session->error = error;
         return false;
     }
+    pthread_mutex_lock(&session->engine->marks_lock);
     session->log_id = session->id;
+    pthread_mutex_unlock(&session->engine->marks_lock);
     session->lost = false;
     atomic_store(&session->remote, SESSION_UNKNOWN);
     atomic_store(&session->phase, PHASE_CHOOSE);
