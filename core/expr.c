@@ -319,16 +319,17 @@ enum esp_status expr_eval_size(const struct expr *expr, const struct scope *scop
     enum esp_status status = run(expr, scope, false, &number, error);
     if (status != ESP_OK)
         return status;
+    if (number.kind != NUMBER_REAL && number.integer >= 0) {
+        *result = number.integer;
+        return ESP_OK;
+    }
     char values[160];
     const char *with = with_values(expr, scope, values, sizeof values);
     if (number.kind == NUMBER_REAL)
         return error_set(error, ESP_INVALID, "%s: expected an integer, found %g%s", expr_text(expr),
                          number.real, with);
-    if (number.integer < 0)
-        return error_set(error, ESP_INVALID, "%s: expected a size >= 0, found %" PRId64 "%s", expr_text(expr),
-                         number.integer, with);
-    *result = number.integer;
-    return ESP_OK;
+    return error_set(error, ESP_INVALID, "%s: expected a size >= 0, found %" PRId64 "%s", expr_text(expr),
+                     number.integer, with);
 }
 
 enum esp_status expr_eval_real(const struct expr *expr, const struct scope *scope, double *result,

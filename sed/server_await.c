@@ -220,8 +220,10 @@ void server_session_changed(struct server *server, struct session *session)
 void server_dismiss_waiters(struct server *server, struct session *session)
 {
     char text[SESSION_TEXT];
-    session_id_text(&session->id, text);
     (void)server;
+    if (!session->waiters)
+        return;
+    session_id_text(&session->id, text);
     while (session->waiters)
         call_reply(dissolve(session->waiters),
                    message_failure(MESSAGE_CALL_REPLY, ESP_NOT_FOUND,

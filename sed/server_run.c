@@ -4,7 +4,9 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#define RETRY_NS (5 * NS_PER_MS)
+#define RETRY_NS   (5 * NS_PER_MS)
+#define DONE_LINES 100   /* of small sessions, per second */
+#define SMALL_S    0.001 /* computation of a small session */
 
 /* ---- slots ---- */
 
@@ -51,8 +53,9 @@ static void started(struct server *server, struct session *session)
     char text[SESSION_TEXT];
     session->state = SESSION_RUNNING;
     enum log_level level = session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
-    log_write(level, session_id_text(&session->id, text), "started: %s after %.3g s", session->problem->name,
-              server_seconds(session->arrived_ns, session->started_ns));
+    if (log_wants(level))
+        log_write(level, session_id_text(&session->id, text), "started: %s after %.3g s",
+                  session->problem->name, server_seconds(session->arrived_ns, session->started_ns));
     server_set_timer(server, session);
 }
 
@@ -174,22 +177,43 @@ static long long microseconds(double seconds)
     return (long long)(seconds * 1e6 + 0.5);
 }
 
-static void log_ended(const struct server *server, const struct session *session)
+/* Tiny calls come by the ten thousand per second: then only the first of each second have a line of their
+ * own, the others are counted. */
+static bool may_log_done(struct server *server)
+{
+    int64_t second = server_now(server) / NS_PER_S;
+    if (second != server->log_second) {
+        if (server->unlogged > 0)
+            log_notice("done: %u more sessions in the second that the lines above are from",
+                       server->unlogged);
+        server->log_second = second;
+        server->logged = server->unlogged = 0;
+    }
+    if (server->logged < DONE_LINES || log_wants(LOG_DEBUG_LEVEL)) {
+        server->logged++;
+        return true;
+    }
+    server->unlogged++;
+    return false;
+}
+
+static void log_ended(struct server *server, const struct session *session)
 {
     char text[SESSION_TEXT];
-    session_id_text(&session->id, text);
-    (void)server;
-    if (session->state == SESSION_DONE) /* whole microseconds: this line is most of what a tiny call logs */
-        log_write(LOG_NOTICE_LEVEL, text,
-                  "done: %s computed %lld us (forecast %lld), waited %lld, received %lld, queued %lld",
-                  session->problem->name, microseconds(session->compute_s), microseconds(session->forecast_s),
-                  microseconds(server_seconds(session->arrived_ns, session->admitted_ns)),
-                  microseconds(server_seconds(session->admitted_ns, session->ready_ns)),
-                  microseconds(server_seconds(session->ready_ns, session->started_ns)));
-    else
-        log_write(LOG_NOTICE_LEVEL, text, "%s: %s after %.3g s: %s", session_state_name(session->state),
-                  session->problem->name, server_seconds(session->arrived_ns, session->ended_ns),
-                  session->error.text);
+    if (session->state != SESSION_DONE) {
+        log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text), "%s: %s after %.3g s: %s",
+                  session_state_name(session->state), session->problem->name,
+                  server_seconds(session->arrived_ns, session->ended_ns), session->error.text);
+        return;
+    }
+    if (session->compute_s < SMALL_S && !may_log_done(server))
+        return;
+    log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text),
+              "done: %s computed %lld us (forecast %lld), waited %lld, received %lld, queued %lld",
+              session->problem->name, microseconds(session->compute_s), microseconds(session->forecast_s),
+              microseconds(server_seconds(session->arrived_ns, session->admitted_ns)),
+              microseconds(server_seconds(session->admitted_ns, session->ready_ns)),
+              microseconds(server_seconds(session->ready_ns, session->started_ns)));
 }
 
 void server_end_session(struct server *server, struct session *session, enum session_state state,
