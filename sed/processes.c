@@ -76,6 +76,11 @@ static void post(struct pool *pool, struct worker *worker, unsigned tries)
     HASH_ADD(by_job, pool->by_job, job_id, sizeof worker->job_id, worker);
     pool->n_started++;
     struct ring *ring = worker->ring;
+    /* A tiny routine is often through before its helper comes: the bell would wake the monitor for nothing.
+     * Should the helper never come, the monitor's sweep finds the answer. */
+    worker->promised = job->attended;
+    if (worker->promised)
+        atomic_fetch_add(&ring->attended, 1);
     atomic_store_explicit(&ring->reply, RING_POSTED, memory_order_relaxed);
     atomic_fetch_add(&ring->request, 1);
     if (atomic_load(&ring->sleeping))
@@ -150,6 +155,9 @@ static void end_job(struct pool *pool, struct worker *worker)
 
 static void go_idle(struct pool *pool, struct worker *worker)
 {
+    if (worker->promised)
+        atomic_fetch_sub(&worker->ring->attended, 1);
+    worker->promised = false;
     worker->state = WORKER_IDLE;
     DL_PREPEND(pool->idle, worker);
 }
@@ -322,10 +330,14 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         worker->users++;
     else
         worker = NULL;
+    bool expected = worker && worker->promised;
+    if (expected)
+        worker->promised = false; /* counted already */
     pthread_mutex_unlock(&pool->lock);
     if (!worker)
         return false;
-    atomic_fetch_add(&worker->ring->attended, 1);
+    if (!expected)
+        atomic_fetch_add(&worker->ring->attended, 1);
     watch(worker->ring, until_ns);
     atomic_fetch_sub(&worker->ring->attended, 1);
     /* Once more behind that: the worker may have answered without ringing the bell, trusting in us. */

@@ -55,6 +55,7 @@ struct worker {
     /* the job */
     uint64_t job_id;
     unsigned tries; /* workers that died before they began it */
+    bool promised;  /* counted in ring->attended for a helper that has not come yet */
     bool claimed;
     bool wait_for_death;     /* the end is known, and is reported when it is dead */
     enum esp_status verdict; /* ESP_CANCELLED, ESP_TIMEOUT: killed on purpose; else ESP_OK */

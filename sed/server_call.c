@@ -234,6 +234,7 @@ void server_on_call(struct server *server, struct call *call, const struct messa
         return;
     }
     server_promise_kept(server, asked);
+    server->brought = asked->patience_ms > 0 ? &asked->session : NULL;
     enum esp_status status = check_identity(server, asked, client, &error);
     if (status == ESP_OK) {
         server_acknowledge(server, client, asked->oldest_unacknowledged);
@@ -245,6 +246,7 @@ void server_on_call(struct server *server, struct call *call, const struct messa
             status = begin(server, asked, client, &session, &error);
         }
     }
+    server->brought = NULL;
     if (status == ESP_OK)
         server_wait_for(server, session, call, asked->patience_ms);
     else
@@ -283,8 +285,10 @@ void server_on_run(struct server *server, struct call *call, const struct messag
     if (status == ESP_OK && session->state == SESSION_WAITING)
         status = error_set(&error, ESP_INVALID, "%s: run came before the server had memory for the arguments",
                            session->problem->name);
+    server->brought = run->patience_ms > 0 ? &run->session : NULL;
     if (status == ESP_OK && session->state == SESSION_RECEIVING)
         status = server_make_ready(server, session, &error);
+    server->brought = NULL;
     if (status == ESP_OK)
         server_wait_for(server, session, call, run->patience_ms);
     else

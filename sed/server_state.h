@@ -90,7 +90,8 @@ struct server {
     struct shelf *shelf;
 
     struct sessions sessions;
-    struct session *active; /* that have not ended */
+    const struct session_id *brought; /* by the operation under way, whose thread will wait for it; or NULL */
+    struct session *active;           /* that have not ended */
     struct queue queue;
     struct admission admission;
     struct segments *segments;
