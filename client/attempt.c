@@ -190,7 +190,8 @@ void attempt_choose(struct session *session)
         functions_forget(session->engine->functions, session->invocation.function);
     /* When no other server is left, why the first ones did not take it tells more. */
     bool keep = again && session->error.status != ESP_PENDING && session->error.text[0] &&
-                (status == ESP_NO_SERVER || status == ESP_UNREACHABLE || status == ESP_UNKNOWN_PROBLEM);
+                (session->bound || status == ESP_NO_SERVER || status == ESP_UNREACHABLE ||
+                 status == ESP_UNKNOWN_PROBLEM);
     if (!keep)
         session->error = error;
     session_end(session, keep ? session->error.status : status);

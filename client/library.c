@@ -44,7 +44,7 @@ void library_keep(struct session *session)
     free(kept);
     kept = past_keep(session);
     pthread_setspecific(at_thread_end, kept);
-    session_destroy(session);
+    session_discard(session);
 }
 
 const struct past *library_kept(void)

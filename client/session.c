@@ -25,9 +25,9 @@ static int64_t deadline(const struct engine *engine, double deadline_s, int64_t 
     return now_ns + (int64_t)(deadline_s * NS_PER_S);
 }
 
-enum esp_status session_create(struct engine *engine, struct invocation *invocation,
-                               const struct target *target, double deadline_s, struct session **result,
-                               struct esp_error *error)
+enum esp_status session_begin(struct engine *engine, struct invocation *invocation,
+                              const struct target *target, double deadline_s, struct session **result,
+                              struct esp_error *error)
 {
     struct session *session = calloc(1, sizeof *session);
     enum esp_status status = ESP_OK;
@@ -55,7 +55,7 @@ enum esp_status session_create(struct engine *engine, struct invocation *invocat
         session->log_id = session->id;
         *result = session;
     } else {
-        session_destroy(session);
+        session_discard(session);
     }
     return status;
 }
@@ -72,7 +72,7 @@ void session_compact(struct session *session)
     session->n_excluded = 0;
 }
 
-void session_destroy(struct session *session)
+void session_discard(struct session *session)
 {
     if (!session)
         return;

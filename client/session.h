@@ -88,12 +88,12 @@ struct session {
 };
 
 /* A session for an invocation, which it takes over (also when this fails). `deadline_s` 0: the engine's. */
-enum esp_status session_create(struct engine *engine, struct invocation *invocation,
-                               const struct target *target, double deadline_s, struct session **session,
-                               struct esp_error *error);
+enum esp_status session_begin(struct engine *engine, struct invocation *invocation,
+                              const struct target *target, double deadline_s, struct session **session,
+                              struct esp_error *error);
 /* Frees what only a running session needs, its arguments most of all. What tells how it went stays. */
 void session_compact(struct session *session);
-void session_destroy(struct session *session);
+void session_discard(struct session *session);
 
 /* Runs a blocking session to its end, in this thread. Returns session->error.status. */
 enum esp_status session_call(struct session *session);

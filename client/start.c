@@ -7,7 +7,7 @@ static enum esp_status create(struct library *library, struct handle *handle, st
     const struct target target = {handle->server, handle->address};
     if (deadline_s <= 0)
         deadline_s = atomic_load(&handle->deadline_s);
-    return session_create(library->engine, invocation, &target, deadline_s, session, error);
+    return session_begin(library->engine, invocation, &target, deadline_s, session, error);
 }
 
 enum esp_status start_blocking(struct library *library, struct handle *handle, struct invocation *invocation,

@@ -56,7 +56,7 @@ void table_destroy(struct table *table)
     HASH_ITER(hh, table->tickets, ticket, next)
     {
         HASH_DEL(table->tickets, ticket);
-        session_destroy(ticket->session);
+        session_discard(ticket->session);
         free(ticket->past);
         free(ticket);
     }
@@ -96,7 +96,7 @@ static void trim(struct table *table)
         DL_DELETE(table->reported, ticket);
         table->n_reported--;
         HASH_DEL(table->tickets, ticket);
-        session_destroy(ticket->session);
+        session_discard(ticket->session);
         free(ticket->past);
         free(ticket);
     }
@@ -110,7 +110,7 @@ static void report(struct table *table, struct ticket *ticket)
     DL_DELETE(table->ended, ticket);
     /* Other threads may be inside its cancelling; it is small then only when it goes. */
     if (ticket->cancelling == 0 && (ticket->past = past_keep(ticket->session))) {
-        session_destroy(ticket->session);
+        session_discard(ticket->session);
         ticket->session = NULL;
     }
     DL_APPEND(table->reported, ticket);
@@ -226,7 +226,7 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
         error_no_memory(error, "a session");
     if (status != ESP_OK) {
         engine_retire(session->engine, session);
-        session_destroy(session);
+        session_discard(session);
         free(ticket);
         *id = GRPC_SESSIONID_VOID;
     }

@@ -217,3 +217,7 @@ tests_e2e_client_steps_LDADD = client/libespalier.la -lm
 endif
 e2e_tests += tests/e2e/t0300-client.t
 e2e_tests += tests/e2e/t0104-command-tls.t
+unit_tests += tests/inproc/test_client
+tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \
+	tests/unit/no_entry.c
+tests_inproc_test_client_LDADD = client/libclient.la $(SERVER_LIBS)

@@ -104,6 +104,13 @@ static void end_job(struct sim_workers *pool, struct sim_job *job)
     pool->workers.ended(pool->workers.arg, ended.job.id, &end);
 }
 
+void rig_end_jobs(struct rig *rig)
+{
+    struct sim_job *job;
+    while ((job = next_job(&rig->pool)) && job->end_ns <= clock_now_ns(rig->pool.clock))
+        end_job(&rig->pool, job);
+}
+
 void rig_run(struct rig *rig, double seconds)
 {
     int64_t until = inproc_now_ns(rig->transport) + (int64_t)(seconds * 1e9);

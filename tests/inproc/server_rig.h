@@ -65,6 +65,8 @@ void rig_close(struct rig *rig);
 
 /* Runs for so long (jobs end in their time). */
 void rig_run(struct rig *rig, double seconds);
+/* Ends the jobs whose time has come, for tests in which something else makes time pass. */
+void rig_end_jobs(struct rig *rig);
 double rig_now(const struct rig *rig);
 
 /* What came of a request. */
