@@ -22,5 +22,5 @@ nodist_orb_test_contract_SOURCES = idl/espalierSK.cc
 orb_test_contract_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_builddir)/idl $(OMNIORB_CFLAGS)
 orb_test_contract_CXXFLAGS = -std=c++17 -pthread -Wall -Wno-unused-variable
 orb_test_contract_LDADD = orb/liborb.la core/libcore.la util/libutil.la $(OMNIORB_LIBS)
-orb/test_contract-test_contract.$(OBJEXT): idl/espalier.stamp
+orb/test_contract-test_contract.$(OBJEXT): idl/espalier.hh
 endif

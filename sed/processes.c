@@ -306,19 +306,29 @@ static bool is_answered(struct ring *ring)
     return (atomic_load_explicit(&ring->reply, memory_order_acquire) & ~RING_WAITERS) == RING_DONE;
 }
 
-/* Returns when the answer is there, or at `until_ns`, or a little early. */
-static void watch(struct ring *ring, int64_t until_ns)
+/* Sleeps no longer than this without a look at whether it is still its job that it waits for. */
+#define WATCH_NS (100 * NS_PER_MS)
+
+/* Returns when the answer to that request is there, at `until_ns`, or a little early. Somebody else may
+ * collect the answer and the worker may have its next job before this thread has seen anything: waiting on
+ * for that one would hold back a reply that is long ready. */
+static void watch(struct ring *ring, uint32_t request, int64_t until_ns)
 {
     int64_t spin_until = pool_now_ns() + SPIN_NS;
     do {
-        if (is_answered(ring))
+        if (is_answered(ring) || atomic_load(&ring->request) != request)
             return;
         sched_yield();
     } while (pool_now_ns() < spin_until);
     uint32_t posted = RING_POSTED;
     atomic_compare_exchange_strong(&ring->reply, &posted, RING_POSTED | RING_WAITERS);
-    while (atomic_load(&ring->reply) == (RING_POSTED | RING_WAITERS) && pool_now_ns() < until_ns)
-        ring_sleep(&ring->reply, RING_POSTED | RING_WAITERS, until_ns);
+    for (int64_t now = pool_now_ns(); now < until_ns; now = pool_now_ns()) {
+        if (atomic_load(&ring->reply) != (RING_POSTED | RING_WAITERS) ||
+            atomic_load(&ring->request) != request)
+            return;
+        ring_sleep(&ring->reply, RING_POSTED | RING_WAITERS,
+                   until_ns - now < WATCH_NS ? until_ns : now + WATCH_NS);
+    }
 }
 
 static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns)
@@ -330,6 +340,7 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         worker->users++;
     else
         worker = NULL;
+    uint32_t request = worker ? atomic_load(&worker->ring->request) : 0;
     bool expected = worker && worker->promised;
     if (expected)
         worker->promised = false; /* counted already */
@@ -338,7 +349,7 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         return false;
     if (!expected)
         atomic_fetch_add(&worker->ring->attended, 1);
-    watch(worker->ring, until_ns);
+    watch(worker->ring, request, until_ns);
     atomic_fetch_sub(&worker->ring->attended, 1);
     /* Once more behind that: the worker may have answered without ringing the bell, trusting in us. */
     if (is_answered(worker->ring))

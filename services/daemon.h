@@ -42,8 +42,8 @@ struct daemon;
 /* Opens the log and, unless `foreground`, goes to the background: the process that was started waits until
  * daemon_ready() or a failure, and exits with 0 or 1, so that whoever started it knows. Blocks SIGTERM,
  * SIGINT and SIGHUP for this thread and all that it makes (a helper process that is forked later should
- * unblock them), ignores SIGPIPE, and allows itself as many descriptors as it may have (65536 at most). To be called before any thread exists. The settings are borrowed until
- * daemon_stop(). */
+ * unblock them), ignores SIGPIPE, and allows itself as many descriptors as it may have (65536 at most). To be
+ * called before any thread exists. The settings are borrowed until daemon_stop(). */
 enum esp_status daemon_start(const struct daemon_arguments *arguments, const struct settings_node *settings,
                              struct daemon **daemon, struct esp_error *error);
 

@@ -280,6 +280,9 @@ static void *call_often(void *arg)
         pthread_mutex_unlock(caller->preparing);
         const struct job_end *end = rig_wait(caller->rig, job, (i + caller->number) % 3 > 0);
         caller->wrong += end->error.status != ESP_OK || dot != 1 + caller->number + i;
+        pthread_mutex_lock(caller->preparing);
+        rig_finish(job);
+        pthread_mutex_unlock(caller->preparing);
     }
     return NULL;
 }

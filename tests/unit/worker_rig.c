@@ -108,10 +108,14 @@ struct rig_job *rig_prepare(struct rig *rig, const char *name, void *const *valu
     const struct problem *problem = problem_find(rig->problems, name);
     if (!problem)
         fail_msg("no problem %s", name);
+    /* A thread may be held up while others make many calls: its job's place stays its own. */
     uint64_t id = ++rig->next_id;
+    for (int i = 0; i < RIG_JOBS && rig->jobs[id % RIG_JOBS].used; i++)
+        id = ++rig->next_id;
     struct rig_job *job = &rig->jobs[id % RIG_JOBS];
     rig_finish(job);
     memset(job, 0, sizeof *job);
+    job->used = true;
     struct esp_error error;
     const void *inputs[PROBLEM_MAX_ARGUMENTS] = {0};
     for (uint32_t i = 0; i < problem->n_arguments; i++)
@@ -169,6 +173,7 @@ const struct job_end *rig_wait(struct rig *rig, struct rig_job *job, bool help)
 
 void rig_finish(struct rig_job *job)
 {
+    job->used = false;
     if (!job->segment)
         return;
     munmap(job->segment, job->job.segment_bytes);

@@ -21,6 +21,7 @@ struct rig_job {
     unsigned char scratch[PROBLEM_MAX_ARGUMENTS][16];
     char *segment; /* mapped here */
     struct job_end end;
+    bool used; /* until rig_finish() */
     int ended; /* times that the end was reported */
 };
 
