@@ -5,4 +5,5 @@ nobase_dist_pkgdata_DATA += problems/blas/dsyrk.esp problems/blas/dtrsm.esp
 nobase_dist_pkgdata_DATA += problems/lapack/dgesv.esp problems/lapack/sgesv.esp problems/lapack/zgesv.esp
 nobase_dist_pkgdata_DATA += problems/lapack/dgetrf.esp problems/lapack/dgetrs.esp problems/lapack/dposv.esp
 nobase_dist_pkgdata_DATA += problems/lapack/dpotrf.esp problems/lapack/dgels.esp problems/lapack/dsyev.esp
+nobase_dist_pkgdata_DATA += problems/lapack/sposv.esp problems/lapack/zposv.esp
 nobase_dist_pkgdata_DATA += problems/lapack/dgesvd.esp problems/lapack/dgeqrf.esp
