@@ -81,6 +81,12 @@ enum exit_code command_usage(const struct command_line *command, const char *for
 /* Prints the value as JSON, and lets go of it. EXIT_FAILED when standard output takes it not. */
 enum exit_code command_json(json_t *value);
 
+/* Whether a file of that name could be written now ('-': standard output): ESP_SYSTEM with the reason. */
+enum esp_status command_check_output(const char *path, struct esp_error *error);
+
+/* {"code": 8, "status": "ESP_UNREACHABLE"}: for programs. */
+json_t *status_json(enum esp_status status);
+
 /* Standard output flushed: EXIT_DONE, or EXIT_FAILED with a message (a full disk). */
 enum exit_code command_flush(void);
 

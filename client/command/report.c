@@ -7,9 +7,13 @@
 #include "client/command/command.h"
 
 #include <errno.h>
+#include <libgen.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum exit_code command_exit_code(enum esp_status status)
 {
@@ -33,16 +37,73 @@ enum exit_code command_exit_code(enum esp_status status)
     }
 }
 
-static void fail_json(const char *status, const char *text)
+/* As espalier.h has them. */
+static const char *const status_names[] = {
+    [ESP_OK] = "ESP_OK",
+    [ESP_INVALID] = "ESP_INVALID",
+    [ESP_SYNTAX] = "ESP_SYNTAX",
+    [ESP_NO_MEMORY] = "ESP_NO_MEMORY",
+    [ESP_SYSTEM] = "ESP_SYSTEM",
+    [ESP_NOT_FOUND] = "ESP_NOT_FOUND",
+    [ESP_UNKNOWN_PROBLEM] = "ESP_UNKNOWN_PROBLEM",
+    [ESP_NO_SERVER] = "ESP_NO_SERVER",
+    [ESP_UNREACHABLE] = "ESP_UNREACHABLE",
+    [ESP_MAYBE] = "ESP_MAYBE",
+    [ESP_TIMEOUT] = "ESP_TIMEOUT",
+    [ESP_REFUSED] = "ESP_REFUSED",
+    [ESP_LIMIT] = "ESP_LIMIT",
+    [ESP_VERSION] = "ESP_VERSION",
+    [ESP_STALE] = "ESP_STALE",
+    [ESP_FAILED] = "ESP_FAILED",
+    [ESP_CRASHED] = "ESP_CRASHED",
+    [ESP_CANCELLED] = "ESP_CANCELLED",
+    [ESP_PENDING] = "ESP_PENDING",
+    [ESP_PROTOCOL] = "ESP_PROTOCOL",
+    [ESP_SECURITY] = "ESP_SECURITY",
+    [ESP_CONFIG] = "ESP_CONFIG",
+    [ESP_INTERNAL] = "ESP_INTERNAL",
+};
+
+json_t *status_json(enum esp_status status)
 {
-    command_json(json_pack("{s:{s:s,s:s}}", "error", "status", status, "text", text));
+    bool known = (size_t)status < sizeof status_names / sizeof *status_names;
+    return json_pack("{s:i, s:s}", "code", (int)status, "status",
+                     status_names[known ? status : ESP_INTERNAL]);
+}
+
+static void fail_json(enum esp_status status, const char *text)
+{
+    json_t *error = status_json(status);
+    json_object_set_new(error, "text", json_string(text));
+    command_json(json_pack("{s:o}", "error", error));
+}
+
+enum esp_status command_check_output(const char *path, struct esp_error *error)
+{
+    struct stat there;
+    if (strcmp(path, "-") == 0)
+        return ESP_OK;
+    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode)) {
+        errno = EISDIR;
+        return error_errno(error, "cannot write %s", path);
+    }
+    /* A regular file is replaced by a new one beside it, a device or a pipe is written to. */
+    if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
+        return access(path, W_OK) == 0 ? ESP_OK : error_errno(error, "cannot write %s", path);
+    char *copy = strdup(path);
+    if (!copy)
+        return error_no_memory(error, "a file name");
+    enum esp_status status =
+        access(dirname(copy), W_OK | X_OK) == 0 ? ESP_OK : error_errno(error, "cannot write %s", path);
+    free(copy);
+    return status;
 }
 
 enum exit_code command_fail(const struct command_line *command, const struct esp_error *error)
 {
     fprintf(stderr, "espalier %s: %s\n", command->verb->name, error->text);
     if (command->json)
-        fail_json(esp_status_string(error->status), error->text);
+        fail_json(error->status, error->text);
     return command_exit_code(error->status);
 }
 
@@ -56,7 +117,7 @@ enum exit_code command_usage(const struct command_line *command, const char *for
     fprintf(stderr, "espalier %s: %s\nTry 'espalier %s --help'.\n", command->verb->name, text,
             command->verb->name);
     if (command->json)
-        fail_json("usage", text);
+        fail_json(ESP_INVALID, text);
     return EXIT_USAGE;
 }
 

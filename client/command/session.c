@@ -159,7 +159,25 @@ static const char *candidate_note(const struct esp_session_info *info, const str
     return strcmp(candidate->server, info->server) == 0 ? "<- chosen" : "";
 }
 
-static void print_candidates(const struct esp_session_info *info)
+/* A session that was bound to a server has nobody to compare. */
+static bool is_forecast(const struct esp_session_info *info)
+{
+    for (size_t i = 0; i < info->n_candidates; i++)
+        if (info->candidates[i].compute_s > 0 || info->candidates[i].queue_s > 0 ||
+            info->candidates[i].transfer_s > 0)
+            return true;
+    return info->n_candidates > 1;
+}
+
+/* What no other part names: opening connections, and what the client itself does between the steps. */
+static double session_rest(const struct esp_session_info *info)
+{
+    double rest =
+        info->total_s - info->compute_s - info->queue_s - info->wait_s - info->transfer_s - info->submit_s;
+    return rest > 0 ? rest : 0;
+}
+
+static void print_candidates(const struct esp_session_info *info, FILE *stream)
 {
     static const char *const headings[] = {"server", ">computation", ">queue", ">transfer",
                                            ">total", ">+-",          ""};
@@ -177,25 +195,29 @@ static void print_candidates(const struct esp_session_info *info)
         table_cell(&table, "%s", quantity_seconds(candidate->error_s, text[4]));
         table_cell(&table, "%s", candidate_note(info, candidate));
     }
-    printf("Candidates for %s, of %u server%s that can, with their forecasts (%s):\n", info->problem,
-           info->capable, info->capable == 1 ? "" : "s",
-           info->asked ? "the tree was asked" : "the agents answered from memory");
-    table_print(&table, 2, stdout);
+    fprintf(stream, "Candidates for %s, of %u server%s that can, with their forecasts (%s):\n", info->problem,
+            info->capable, info->capable == 1 ? "" : "s",
+            info->asked ? "the tree was asked" : "the agents answered from memory");
+    table_print(&table, 2, stream);
 }
 
-void session_print(const struct esp_session_info *info)
+void session_print(const struct esp_session_info *info, FILE *stream)
 {
     char text[6][QUANTITY_TEXT];
-    if (info->n_candidates)
-        print_candidates(info);
-    printf("Server    %s, session %s\n", *info->server ? info->server : "none", info->id);
-    if (info->n_candidates)
-        printf("Forecast  %s: computation %s\n", quantity_seconds(info->forecast_s, text[0]),
-               quantity_seconds(info->forecast_compute_s, text[1]));
-    printf("Took      %s: computation %s, queue %s, transfer %s, choosing %s\n",
-           quantity_seconds(info->total_s, text[0]), quantity_seconds(info->compute_s, text[1]),
-           quantity_seconds(info->queue_s + info->wait_s, text[2]),
-           quantity_seconds(info->transfer_s, text[3]), quantity_seconds(info->submit_s, text[4]));
+    bool was_forecast = is_forecast(info);
+    if (was_forecast)
+        print_candidates(info, stream);
+    fprintf(stream, "Server    %s, session %s\n", *info->server ? info->server : "none", info->id);
+    if (was_forecast)
+        fprintf(stream, "Forecast  %s: computation %s\n", quantity_seconds(info->forecast_s, text[0]),
+                quantity_seconds(info->forecast_compute_s, text[1]));
+    fprintf(
+        stream,
+        "Took      %s: computation %s, queue %s, transfer %s, choosing %s, connections and the client's own "
+        "work %s\n",
+        quantity_seconds(info->total_s, text[0]), quantity_seconds(info->compute_s, text[1]),
+        quantity_seconds(info->queue_s + info->wait_s, text[2]), quantity_seconds(info->transfer_s, text[3]),
+        quantity_seconds(info->submit_s, text[4]), quantity_seconds(session_rest(info), text[5]));
 }
 
 static json_t *candidate_json(const struct esp_candidate *candidate)
@@ -205,7 +227,7 @@ static json_t *candidate_json(const struct esp_candidate *candidate)
                               candidate->queue_s, "transfer_s", candidate->transfer_s, "error_s",
                               candidate->error_s, "tried", candidate->tried);
     if (value && candidate->tried)
-        json_object_set_new(value, "outcome", json_string(esp_status_string(candidate->status)));
+        json_object_set_new(value, "outcome", status_json(candidate->status));
     return value;
 }
 
@@ -214,11 +236,11 @@ json_t *session_json(const struct esp_session_info *info)
     json_t *candidates = json_array();
     for (size_t i = 0; i < info->n_candidates; i++)
         json_array_append_new(candidates, candidate_json(&info->candidates[i]));
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o}", "id",
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o}", "id",
                      info->id, "problem", info->problem, "server", info->server, "submit_s", info->submit_s,
                      "wait_s", info->wait_s, "transfer_s", info->transfer_s, "queue_s", info->queue_s,
-                     "compute_s", info->compute_s, "total_s", info->total_s, "forecast_s", info->forecast_s,
-                     "forecast_compute_s", info->forecast_compute_s, "forecast_error_s",
-                     info->forecast_error_s, "capable", (int)info->capable, "asked", info->asked,
-                     "candidates", candidates);
+                     "compute_s", info->compute_s, "other_s", session_rest(info), "total_s", info->total_s,
+                     "forecast_s", info->forecast_s, "forecast_compute_s", info->forecast_compute_s,
+                     "forecast_error_s", info->forecast_error_s, "capable", (int)info->capable, "asked",
+                     info->asked, "candidates", candidates);
 }

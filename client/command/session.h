@@ -7,6 +7,8 @@
 
 #include "client/command/command.h"
 
+#include <stdio.h>
+
 /* Opens the client library for the platform that the options, $ESPALIER_CONFIG, a platform that
  * 'espalier up' runs here, or the user's or system's client.conf name, in this order. EXIT_DONE, or
  * the message has been printed. grpc_finalize() ends it. */
@@ -30,8 +32,9 @@ enum esp_status session_timeout(const struct command_line *command, double *seco
 enum exit_code session_handle(const struct command_line *command, const char *problem,
                               grpc_function_handle_t *handle);
 
-/* The candidates with their forecasts, who took the session, and where its time went. */
-void session_print(const struct esp_session_info *info);
+/* The candidates with their forecasts (unless the session was bound to a server), who took the session, and
+ * where its time went: the parts add up to the total. */
+void session_print(const struct esp_session_info *info, FILE *stream);
 json_t *session_json(const struct esp_session_info *info);
 
 #endif

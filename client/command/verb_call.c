@@ -23,6 +23,14 @@ static enum exit_code fail_with_signature(const struct command_line *command,
     return code;
 }
 
+/* What cannot be written should not be computed first. */
+static enum esp_status save_to(struct values *values, const char *word, struct esp_error *error)
+{
+    const char *path = strchr(word, '=');
+    enum esp_status status = values_save_to(values, word, error);
+    return status == ESP_OK && path ? command_check_output(path + 1, error) : status;
+}
+
 static enum esp_status read_arguments(const struct command_line *command, struct values *values,
                                       struct esp_error *error)
 {
@@ -31,7 +39,7 @@ static enum esp_status read_arguments(const struct command_line *command, struct
         status = values_assign(values, command->operands[i], error);
     for (int i = 0; i < command->n_options && status == ESP_OK; i++)
         if (strcmp(command->options[i].name, "output") == 0)
-            status = values_save_to(values, command->options[i].value, error);
+            status = save_to(values, command->options[i].value, error);
     return status == ESP_OK ? values_prepare(values, error) : status;
 }
 
@@ -45,7 +53,7 @@ static enum exit_code show(const struct command_line *command, const struct valu
         return command_json(json_pack("{s:o, s:o}", "outputs", values_json(values), "session",
                                       info ? session_json(info) : json_null()));
     if (info && command_option_value(command, "verbose"))
-        session_print(info);
+        session_print(info, stdout);
     values_print(values);
     return command_flush();
 }

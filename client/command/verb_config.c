@@ -32,6 +32,13 @@ static enum esp_status check(const struct command_line *command, const char *pat
     return status == ESP_OK ? settings_check(*kind, path, error) : status;
 }
 
+static json_t *bad_file_json(const char *path, const struct esp_error *error)
+{
+    json_t *why = status_json(error->status);
+    json_object_set_new(why, "text", json_string(error->text));
+    return json_pack("{s:s, s:b, s:o}", "file", path, "good", 0, "error", why);
+}
+
 enum exit_code verb_config_check(const struct command_line *command)
 {
     enum exit_code worst = EXIT_DONE;
@@ -47,8 +54,7 @@ enum exit_code verb_config_check(const struct command_line *command)
         if (list)
             json_array_append_new(list, status == ESP_OK ? json_pack("{s:s, s:b, s:s}", "file", path, "good",
                                                                      1, "kind", settings_kind_name(kind))
-                                                         : json_pack("{s:s, s:b, s:s}", "file", path, "good",
-                                                                     0, "error", error.text));
+                                                         : bad_file_json(path, &error));
         else if (status == ESP_OK)
             printf("%s: a good %s file\n", path, settings_kind_title(kind));
         else

@@ -47,6 +47,8 @@ static json_t *as_json(const char *path, const struct matrix_file *file, const s
 static void print(const char *path, const struct matrix_file *file, const struct findings *findings)
 {
     char bytes[QUANTITY_TEXT];
+    const char *structure = file->matrix.is_complex ? (findings->is_symmetric ? "Hermitian" : "not Hermitian")
+                                                    : (findings->is_symmetric ? "symmetric" : "unsymmetric");
     printf("%s\n", path);
     printf("  format     %s, %s, %s %s\n", matrix_format_name(file->format),
            file->is_sparse ? "sparse" : "array", matrix_field_name(file->field),
@@ -57,8 +59,7 @@ static void print(const char *path, const struct matrix_file *file, const struct
            (long long)file->matrix.rows, (long long)file->matrix.cols, (long long)file->entries,
            (long long)findings->nonzeros);
     printf("  dense      %s\n", quantity_bytes(matrix_bytes(&file->matrix), bytes));
-    printf("  is         %s%s%s\n", findings->is_symmetric ? "symmetric" : "unsymmetric",
-           findings->positive_diagonal ? ", positive diagonal" : "",
+    printf("  is         %s%s%s\n", structure, findings->positive_diagonal ? ", positive diagonal" : "",
            findings->is_finite ? "" : ", with elements that are not finite");
     printf("  norm       %.6g (largest row sum)\n", findings->norm);
     if (file->rhs.values)

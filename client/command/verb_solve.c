@@ -16,9 +16,12 @@
 struct system {
     struct matrix_file file; /* A */
     struct matrix b, x;
-    const char *b_origin; /* for people */
-    char note[256];       /* why this problem, when another was tried first */
-    char problem[64];     /* that solved it */
+    enum rhs_origin { RHS_ONES, RHS_OWN, RHS_FILE } rhs;
+    char note[256];              /* for people: why this problem, when another was tried first */
+    const char *instead;         /* the problem that was tried first, or NULL */
+    enum esp_status instead_why; /* it did not do */
+    FILE *people;                /* where the report goes: standard error when X takes standard output */
+    char problem[64];            /* that solved it */
     char title[256];
     struct esp_session_info *info;
     double backward_error;
@@ -76,7 +79,7 @@ static enum esp_status make_ones(struct system *system, struct esp_error *error)
     enum esp_status status = matrix_init(&system->b, system->file.matrix.rows, 1, false, 0, error);
     for (int64_t i = 0; status == ESP_OK && i < system->b.rows; i++)
         system->b.values[i] = 1;
-    system->b_origin = system->file.rhs.values ? "ones (--own-rhs takes the one in A's file)" : "ones";
+    system->rhs = RHS_ONES;
     return status;
 }
 
@@ -94,7 +97,7 @@ static enum esp_status load_b(const struct command_line *command, struct system 
     if (own) {
         system->b = system->file.rhs;
         system->file.rhs = (struct matrix){0};
-        system->b_origin = "in the same file";
+        system->rhs = RHS_OWN;
     } else if (path) {
         struct matrix_file file;
         status = matrix_load(path, 0, &file, error);
@@ -103,7 +106,7 @@ static enum esp_status load_b(const struct command_line *command, struct system 
         system->b = file.matrix;
         file.matrix = (struct matrix){0};
         matrix_file_clear(&file);
-        system->b_origin = path;
+        system->rhs = RHS_FILE;
     } else {
         status = make_ones(system, error);
     }
@@ -181,35 +184,54 @@ static enum esp_status solve(const struct command_line *command, struct system *
         return attempt(command, asked, system, error);
     if (!matrix_is_symmetric(a, NULL, NULL) || !matrix_has_positive_diagonal(a))
         return attempt(command, general, system, error);
+    const char *kind = a->is_complex ? "Hermitian" : "symmetric";
     enum esp_status status = attempt(command, definite, system, error);
     if (status == ESP_FAILED)
-        snprintf(system->note, sizeof system->note, "symmetric, but not positive definite (%s: %.150s)",
+        snprintf(system->note, sizeof system->note, "%s, but not positive definite (%s: %.150s)", kind,
                  definite, error->text);
     else if (status == ESP_UNKNOWN_PROBLEM)
-        snprintf(system->note, sizeof system->note, "symmetric, but no server has %s", definite);
+        snprintf(system->note, sizeof system->note, "%s, but no server has %s", kind, definite);
     else
         return status;
-    command_progress(command, "%s: solved with %s instead", system->note, general);
+    system->instead = definite;
+    system->instead_why = status;
+    if (!command->json)
+        fprintf(system->people, "%s: solved with %s instead\n", system->note, general);
     return attempt(command, general, system, error);
+}
+
+static const char *describe_rhs(const struct command_line *command, const struct system *system)
+{
+    switch (system->rhs) {
+    case RHS_OWN:
+        return "in the same file";
+    case RHS_FILE:
+        return command->operands[1];
+    default:
+        return system->file.rhs.values ? "ones (--own-rhs takes the one in A's file)" : "ones";
+    }
 }
 
 static void print_system(const struct command_line *command, const struct system *system)
 {
     const struct matrix *a = &system->file.matrix;
-    bool symmetric = matrix_is_symmetric(a, NULL, NULL);
-    printf("A         %s: %lld x %lld, %lld nonzeros, %s%s (%s)\n", command->operands[0], (long long)a->rows,
-           (long long)a->cols, (long long)matrix_nonzeros(a), a->is_complex ? "complex " : "",
-           symmetric ? "symmetric" : "unsymmetric", matrix_format_name(system->file.format));
-    printf("B         %s\n", system->b_origin);
-    fflush(stdout);
+    const char *structure = matrix_is_symmetric(a, NULL, NULL)
+                                ? (a->is_complex ? "complex Hermitian" : "symmetric")
+                                : (a->is_complex ? "complex, not Hermitian" : "unsymmetric");
+    fprintf(system->people, "A         %s: %lld x %lld, %lld nonzeros, %s (%s)\n", command->operands[0],
+            (long long)a->rows, (long long)a->cols, (long long)matrix_nonzeros(a), structure,
+            matrix_format_name(system->file.format));
+    fprintf(system->people, "B         %s\n", describe_rhs(command, system));
+    fflush(system->people);
 }
 
 static void print_solution(const struct system *system, const char *output)
 {
-    printf("Problem   %s: %s\n", system->problem, system->title);
+    fprintf(system->people, "Problem   %s: %s\n", system->problem, system->title);
     if (system->info)
-        session_print(system->info);
-    printf("Backward error ||b - A x|| / (||A|| ||x|| + ||b||) = %.2e\n", system->backward_error);
+        session_print(system->info, system->people);
+    fprintf(system->people, "Backward error ||b - A x|| / (||A|| ||x|| + ||b||) = %.2e\n",
+            system->backward_error);
     if (output) {
         if (strcmp(output, "-") != 0)
             printf("X         %lld x %lld, written to %s\n", (long long)system->x.rows,
@@ -220,14 +242,22 @@ static void print_solution(const struct system *system, const char *output)
     matrix_print(&system->x);
 }
 
+/* Words for programs: a file, or one of these. */
+static const char *rhs_word(const struct command_line *command, const struct system *system)
+{
+    return system->rhs == RHS_FILE ? command->operands[1] : system->rhs == RHS_OWN ? "own" : "ones";
+}
+
 static json_t *solution_json(const struct command_line *command, const struct system *system,
                              const char *output)
 {
-    json_t *value = json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o}", "A", command->operands[0], "B", system->b_origin, "n",
-        (json_int_t)system->x.rows, "nrhs", (json_int_t)system->x.cols, "problem", system->problem, "note",
-        system->note, "session", system->info ? session_json(system->info) : json_null(), "backward_error",
-        isfinite(system->backward_error) ? json_real(system->backward_error) : json_null());
+    json_t *value =
+        json_pack("{s:s, s:s, s:I, s:I, s:s, s:s?, s:o, s:o, s:o}", "A", command->operands[0], "B",
+                  rhs_word(command, system), "n", (json_int_t)system->x.rows, "nrhs",
+                  (json_int_t)system->x.cols, "problem", system->problem, "instead_of", system->instead,
+                  "instead_why", system->instead ? status_json(system->instead_why) : json_null(), "session",
+                  system->info ? session_json(system->info) : json_null(), "backward_error",
+                  isfinite(system->backward_error) ? json_real(system->backward_error) : json_null());
     if (value && output)
         json_object_set_new(value, "output", json_string(output));
     else if (value)
@@ -242,38 +272,55 @@ static enum exit_code report(const struct command_line *command, struct system *
     if (matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
                               &error) != ESP_OK)
         return command_fail(command, &error);
-    if (command->json && output && strcmp(output, "-") == 0)
-        return command_usage(command, "--json and '-o -' want both standard output");
-    if (!command->json)
-        print_solution(system, output);
-    enum exit_code code = command_flush();
-    if (code == EXIT_DONE && output && matrix_save(output, &system->x, LAYOUT_ARRAY, &error) != ESP_OK)
+    if (output && matrix_save(output, &system->x, LAYOUT_ARRAY, &error) != ESP_OK)
         return command_fail(command, &error);
-    return command->json ? command_json(solution_json(command, system, output)) : code;
+    if (command->json)
+        return command_json(solution_json(command, system, output));
+    print_solution(system, output);
+    return command_flush();
+}
+
+/* What cannot be written should not be computed first. */
+static enum exit_code check_output(const struct command_line *command, struct system *system)
+{
+    struct esp_error error = {0};
+    const char *output = command_option_value(command, "output");
+    bool takes_stdout = output && strcmp(output, "-") == 0;
+    system->people = takes_stdout ? stderr : stdout;
+    if (command->json && takes_stdout)
+        return command_usage(command, "--json and '-o -' want both standard output");
+    return output && command_check_output(output, &error) != ESP_OK ? command_fail(command, &error)
+                                                                    : EXIT_DONE;
+}
+
+static enum exit_code solve_and_report(const struct command_line *command, struct system *system)
+{
+    struct esp_error error = {0};
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    if (!command->json)
+        print_system(command, system);
+    if (solve(command, system, &error) != ESP_OK)
+        code = error.status == ESP_NOT_FOUND ? (command_fail(command, &error), EXIT_UNREACHABLE)
+                                             : command_fail(command, &error);
+    else
+        code = report(command, system);
+    grpc_finalize();
+    return code;
 }
 
 enum exit_code verb_solve(const struct command_line *command)
 {
     struct esp_error error = {0};
     struct system system = {0};
-    enum exit_code code;
-    if (load_a(command->operands[0], &system, &error) != ESP_OK ||
-        load_b(command, &system, &error) != ESP_OK) {
+    enum exit_code code = check_output(command, &system);
+    if (code == EXIT_DONE && (load_a(command->operands[0], &system, &error) != ESP_OK ||
+                              load_b(command, &system, &error) != ESP_OK))
         code = command_fail(command, &error);
-        system_clear(&system);
-        return code;
-    }
-    session_catch_signals();
-    code = session_open(command);
     if (code == EXIT_DONE) {
-        if (!command->json)
-            print_system(command, &system);
-        if (solve(command, &system, &error) != ESP_OK)
-            code = error.status == ESP_NOT_FOUND ? (command_fail(command, &error), EXIT_UNREACHABLE)
-                                                 : command_fail(command, &error);
-        else
-            code = report(command, &system);
-        grpc_finalize();
+        session_catch_signals();
+        code = solve_and_report(command, &system);
     }
     system_clear(&system);
     session_end_by_signal();

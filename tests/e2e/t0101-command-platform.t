@@ -87,8 +87,27 @@ check "may have many columns" at_most "$(json_number backward_error)" 1e-14
 printf '%%%%MatrixMarket matrix array real general\n2 2\n1\n2\n2\n1\n' >indefinite.mtx
 check "a symmetric matrix that is not positive definite" espalier solve indefinite.mtx
 check_says "is solved with dgesv, and said so" 'not positive definite' 'Problem +dgesv'
+printf '%%%%MatrixMarket matrix array complex hermitian\n2 2\n4 0\n1 -1\n3 0\n' >hermitian.mtx
+check "a Hermitian matrix" espalier solve hermitian.mtx
+check_says "is solved with zposv, in the right word" 'complex Hermitian' 'Problem +zposv' 'Backward error.* = [0-9.]+e-1[5-9]|= 0'
+check "the same with X on standard output" sh -c 'espalier solve hermitian.mtx -o - >x-alone.mtx'
+check_says "tells the rest on standard error" '^A +hermitian' '^Problem +zposv' '^Took .*own work'
+check "and standard output is a matrix" espalier matrix info x-alone.mtx
+check_says "as it should be" '2 x 1'
+check_fails 1 "a place where X cannot be written" espalier solve hermitian.mtx -o none/x.mtx
+check_says "is told by name" 'cannot write none/x.mtx: No such'
+cp "$log" said
+check_fails 1 "before anything is computed" grep -E 'Problem|written to' said
+parts_add_up() {
+    espalier solve --json "$1" | tr -d '\n' | sed 's/"candidates": \[[^]]*\]//' | grep -o '"[a-z]*_s": [^,}]*' | tr -d '":' | awk '
+        { v[$1] = $2 } END { s = v["submit_s"] + v["wait_s"] + v["transfer_s"] + v["queue_s"] + v["compute_s"] + v["other_s"]
+        exit !(v["total_s"] > 0 && s > 0.999 * v["total_s"] && s < 1.001 * v["total_s"]) }'
+}
+check "the times of a session add up to its total" parts_add_up "$matrices/utm300.rua"
 check "on a server of one's choice" espalier solve "$matrices/pores_1.mtx" --server SeD3
 check_says "it is" '^Server +SeD3,'
+cp "$log" said
+check_fails 1 "without a table of candidates" grep Candidates said
 client=$work/espalier/default/client.conf
 check "the client file works for programs" env ESPALIER_CONFIG="$client" espalier tree
 check "addresses may be given" espalier tree --redirector "$(sed -n 's/^redirector = "\(.*\)"/\1/p' "$client")"
