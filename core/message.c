@@ -21,7 +21,10 @@
 #define EXTENSIONS                walk_extensions(w, &m->extensions)
 #define OCTETS(data, length, cap) wire_octets(w, &m->data, &m->length, cap, #data)
 
-/* A sequence of structs: the count, then each item. `least`: bytes an item takes at least on the wire. */
+/* A sequence of structs: the count, then each item. `least`: bytes an item takes at least on the wire,
+ * wherever it starts. It is the sum of its fields without any padding (a text: 5, an empty sequence: 4): how
+ * much there is of that depends on the alignment of what comes before, and on each item of the one before it.
+ */
 #define SEQUENCE(walk, field, count, least, cap)                                                             \
     do {                                                                                                     \
         if (!wire_sequence(w, (void **)&m->field, &m->count, sizeof *m->field, least, cap, #field))          \
@@ -123,7 +126,7 @@ static void walk_report(struct wire *w, struct report *m)
 {
     U64(number);
     BOOL(complete);
-    SEQUENCE(walk_node_record, records, n_records, 100, CAP_RECORDS);
+    SEQUENCE(walk_node_record, records, n_records, 129, CAP_RECORDS);
     SEQUENCE(walk_name, removed, n_removed, 5, CAP_RECORDS);
     F64(oldest_s);
     EXTENSIONS;
@@ -168,7 +171,7 @@ static void walk_request(struct wire *w, struct request *m)
     U64(digest);
     F64(work_flop);
     U64(memory_bytes);
-    SEQUENCE(walk_scalar, scalars, n_scalars, 24, CAP_ARGUMENTS);
+    SEQUENCE(walk_scalar, scalars, n_scalars, 21, CAP_ARGUMENTS);
     SEQUENCE(walk_attribute, arguments, n_arguments, 26, CAP_ARGUMENTS);
     TEXT(server, CAP_NAME);
     SEQUENCE(walk_name, excluded, n_excluded, 5, CAP_CANDIDATES);
@@ -199,7 +202,7 @@ static void walk_response(struct wire *w, struct response *m)
 {
     TEXT(name, CAP_NAME);
     SEQUENCE(walk_location, data, n_data, 26, CAP_ROWS);
-    SEQUENCE(walk_estimate, servers, n_servers, 42, CAP_CANDIDATES);
+    SEQUENCE(walk_estimate, servers, n_servers, 50, CAP_CANDIDATES);
     U32(capable);
     EXTENSIONS;
 }
@@ -298,7 +301,7 @@ static void walk_master(struct wire *w, struct master_entry *m)
 static void walk_locate_reply(struct wire *w, struct locate_reply *m)
 {
     SUB(walk_outcome, outcome);
-    SEQUENCE(walk_master, masters, n_masters, 34, CAP_CANDIDATES);
+    SEQUENCE(walk_master, masters, n_masters, 30, CAP_CANDIDATES);
     EXTENSIONS;
 }
 
@@ -373,7 +376,7 @@ static void walk_tree(struct wire *w, struct tree *m)
 static void walk_tree_reply(struct wire *w, struct tree_reply *m)
 {
     SUB(walk_outcome, outcome);
-    SEQUENCE(walk_node_record, records, n_records, 100, CAP_RECORDS);
+    SEQUENCE(walk_node_record, records, n_records, 129, CAP_RECORDS);
 }
 
 static void walk_call_argument(struct wire *w, struct call_argument *m)
@@ -458,7 +461,7 @@ static void walk_await(struct wire *w, struct await *m)
 static void walk_await_reply(struct wire *w, struct await_reply *m)
 {
     SUB(walk_outcome, outcome);
-    SEQUENCE(walk_session_report, sessions, n_sessions, 84, CAP_SESSIONS);
+    SEQUENCE(walk_session_report, sessions, n_sessions, 73, CAP_SESSIONS);
     EXTENSIONS;
 }
 

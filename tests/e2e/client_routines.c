@@ -9,6 +9,7 @@
 SHOWN void add(double a, double b, double *c);
 SHOWN void twice(int n, double *x, double *y, double *sum);
 SHOWN void nap(int ms, int *slept);
+SHOWN void rest(int ms);
 SHOWN void hold(const char *path, int *held);
 
 void add(double a, double b, double *c)
@@ -30,6 +31,11 @@ void nap(int ms, int *slept)
 {
     usleep((useconds_t)ms * 1000);
     *slept = ms;
+}
+
+void rest(int ms)
+{
+    usleep((useconds_t)ms * 1000);
 }
 
 void hold(const char *path, int *held)

@@ -14,6 +14,7 @@ mkdir problems
     printf 'problem twice "x := 2 x, y := x, sum of x"\n    in int n\n    inout double x[n]\n    out double y[n]\n'
     printf '    out double sum\n    work 3*n\nimplementation c\n    c twice(n, x, y, sum) in %s\n' "$library"
     printf 'problem nap "wait"\n    in int ms\n    out int slept\nimplementation c\n    c nap(ms, slept) in %s\n' "$library"
+    printf 'problem rest "wait, and that is all"\n    in int ms\nimplementation c\n    c rest(ms) in %s\n' "$library"
     printf 'problem hold "wait for a file"\n    in string path\n    out int held\n'
     printf 'implementation c\n    c hold(path, held) in %s\n' "$library"
     printf 'problem once "wait for a file, but not twice"\n    in string path\n    out int held\n    idempotent no\n'
@@ -53,6 +54,7 @@ wait_until n_servers 2
 
 check "values of all sizes go and come" "$steps" values
 check "a farm of short and longer sessions" "$steps" farm
+check "a farm of sessions that give nothing back" "$steps" without-outputs
 check "eight threads share a handle" "$steps" threads
 check "signals stay as they were, initialize and finalize alternate" "$steps" guest
 check "sessions are cancelled and have deadlines" "$steps" cancel

@@ -75,6 +75,120 @@ static void a_lying_count_takes_no_memory(void **state)
     }
 }
 
+/* ---- the least that items take ---- */
+
+#define MOST_LEAST 100
+
+/* Items whose texts and sequences are empty: all bits zero. */
+static uint64_t nothing[MOST_LEAST * sizeof(struct node_record) / 8];
+
+/* A message with one sequence of `n` such items; the length of `text`, which comes before it wherever there
+ * is one, shifts what follows. */
+struct least_case {
+    const char *name;
+    uint32_t most;
+    void (*fill)(struct message *message, const char *text, uint32_t n);
+};
+
+#define LEAST(sequence, number, text_field, member, field, count)                                            \
+    static void fill_##sequence(struct message *m, const char *text, uint32_t n)                             \
+    {                                                                                                        \
+        m->kind = MESSAGE_##number;                                                                          \
+        m->text_field = text;                                                                                \
+        m->member.field = (void *)nothing;                                                                   \
+        m->member.count = n;                                                                                 \
+    }
+LEAST(extensions, HELLO, hello.address, hello.extensions, items, n)
+LEAST(ancestors, WELCOME, welcome.outcome.text, welcome, ancestors, n_ancestors)
+LEAST(records, TREE_REPLY, tree_reply.outcome.text, tree_reply, records, n_records)
+LEAST(scalars, SUBMIT, submit.request.problem, submit.request, scalars, n_scalars)
+LEAST(attributes, SUBMIT, submit.request.problem, submit.request, arguments, n_arguments)
+LEAST(excluded, SUBMIT, submit.request.server, submit.request, excluded, n_excluded)
+LEAST(locations, ANSWER, answer.response.name, answer.response, data, n_data)
+LEAST(estimates, ANSWER, answer.response.name, answer.response, servers, n_servers)
+LEAST(masters, LOCATE_REPLY, locate_reply.outcome.text, locate_reply, masters, n_masters)
+LEAST(candidates, SUBMIT_REPLY, submit_reply.outcome.text, submit_reply, candidates, n_candidates)
+LEAST(listed, LIST_REPLY, list_reply.outcome.text, list_reply, items, n)
+LEAST(call_arguments, CALL, call.problem, call, arguments, n_arguments)
+LEAST(call_results, CALL_REPLY, call_reply.outcome.text, call_reply.session, results, n_results)
+LEAST(reports, AWAIT_REPLY, await_reply.outcome.text, await_reply, sessions, n_sessions)
+
+#define LEAST_ALONE(sequence, number, member, field, count)                                                  \
+    static void fill_##sequence(struct message *m, const char *text, uint32_t n)                             \
+    {                                                                                                        \
+        (void)text;                                                                                          \
+        m->kind = MESSAGE_##number;                                                                          \
+        m->member.field = (void *)nothing;                                                                   \
+        m->member.count = n;                                                                                 \
+    }
+LEAST_ALONE(told_records, REPORT, report, records, n_records)
+LEAST_ALONE(removed, REPORT, report, removed, n_removed)
+LEAST_ALONE(placements, PLACE, place, items, n)
+LEAST_ALONE(entries, CATALOG, catalog, entries, n_entries)
+LEAST_ALONE(texts, TEXTS, texts, items, n)
+LEAST_ALONE(awaited, AWAIT, await, sessions, n_sessions)
+
+static void fill_marks(struct message *m, const char *text, uint32_t n)
+{
+    static struct node_record record;
+    record = (struct node_record){.name = text, .marks = (void *)nothing, .n_marks = n};
+    m->kind = MESSAGE_REPORT;
+    m->report.records = &record;
+    m->report.n_records = 1;
+}
+
+static void fill_paths(struct message *m, const char *text, uint32_t n)
+{
+    static struct server_estimate estimate;
+    estimate = (struct server_estimate){.server = text, .transfer = (void *)nothing, .n_transfer = n};
+    m->kind = MESSAGE_ANSWER;
+    m->answer.response.servers = &estimate;
+    m->answer.response.n_servers = 1;
+}
+
+#define LEAST_CASE(sequence, most)                                                                           \
+    {                                                                                                        \
+#sequence, most, fill_##sequence                                                                     \
+    }
+static const struct least_case least_cases[] = {
+    LEAST_CASE(extensions, CAP_EXTENSIONS),  LEAST_CASE(ancestors, CAP_ANCESTORS),
+    LEAST_CASE(records, MOST_LEAST),         LEAST_CASE(scalars, CAP_ARGUMENTS),
+    LEAST_CASE(attributes, CAP_ARGUMENTS),   LEAST_CASE(excluded, MOST_LEAST),
+    LEAST_CASE(locations, MOST_LEAST),       LEAST_CASE(estimates, MOST_LEAST),
+    LEAST_CASE(masters, MOST_LEAST),         LEAST_CASE(candidates, MOST_LEAST),
+    LEAST_CASE(listed, MOST_LEAST),          LEAST_CASE(call_arguments, CAP_ARGUMENTS),
+    LEAST_CASE(call_results, CAP_ARGUMENTS), LEAST_CASE(reports, MOST_LEAST),
+    LEAST_CASE(told_records, MOST_LEAST),    LEAST_CASE(removed, MOST_LEAST),
+    LEAST_CASE(placements, MOST_LEAST),      LEAST_CASE(entries, MOST_LEAST),
+    LEAST_CASE(texts, MOST_LEAST),           LEAST_CASE(awaited, MOST_LEAST),
+    LEAST_CASE(marks, MOST_LEAST),           LEAST_CASE(paths, MOST_LEAST),
+};
+
+static void try_least(const struct least_case *least, const char *text, uint32_t n)
+{
+    struct message sent = {0};
+    struct memory_wire out, in;
+    least->fill(&sent, text, n);
+    struct message arrived = {.kind = sent.kind};
+    encode(&out, &sent);
+    memory_wire_decoder(&in, out.data, out.size, &arrived.arena);
+    if (!wire_message(&in.wire, &arrived))
+        fail_msg("%u empty %s after \"%s\": %s", n, least->name, text, in.wire.error.text);
+    assert_int_equal(in.position, out.size);
+    memory_wire_release(&out);
+    message_clear(&arrived);
+}
+
+static void the_smallest_items_are_taken_wherever_they_start(void **state)
+{
+    (void)state;
+    static const char shifts[] = "12345678";
+    for (size_t i = 0; i < sizeof least_cases / sizeof *least_cases; i++)
+        for (const char *text = shifts; *text; text++)
+            for (uint32_t n = 1; n <= least_cases[i].most; n++)
+                try_least(&least_cases[i], text, n);
+}
+
 static void a_cap_is_kept_when_sending(void **state)
 {
     (void)state;
@@ -255,6 +369,7 @@ int main(void)
         cmocka_unit_test(every_message_survives_the_journey),
         cmocka_unit_test(a_message_that_ends_early_is_refused_wherever_it_ends),
         cmocka_unit_test(a_lying_count_takes_no_memory),
+        cmocka_unit_test(the_smallest_items_are_taken_wherever_they_start),
         cmocka_unit_test(a_cap_is_kept_when_sending),
         cmocka_unit_test(operations_and_kinds_name_each_other),
         cmocka_unit_test(a_failure_is_a_reply_like_any_other),
