@@ -26,7 +26,7 @@ exports_the_headers() {
     nm -D --defined-only "$library" | awk '$2 ~ /[TDBR]/ { sub(/@.*/, "", $3); print $3 }' | sort -u >exported
     grep -vE '^(grpc|esp)_' exported && return 1
     for header in grpc espalier; do
-        sed -e '/^ \*/d' -e 's|/\*.*\*/||' "$root"/*/*/include/$header.h "$root"/*/include/$header.h 2>/dev/null |
+        find "$root" -path "*/include/$header.h" -exec sed -e '/^ \*/d' -e 's|/\*.*\*/||' {} + |
             grep -oE '\<(grpc|esp)_[a-z_]+\(' | tr -d '('
     done | sort -u >declared
     [ -s declared ] && [ -z "$(comm -13 exported declared | tee /dev/stderr)" ]
