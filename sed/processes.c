@@ -61,6 +61,27 @@ static struct worker *take_idle(struct pool *pool)
     return worker;
 }
 
+/* A tiny job runs where the thread that waits for it runs: waking a worker on another, sleeping processor
+ * takes many times as long as the job. Anything longer may go where the system likes. */
+#define TINY_S 100e-6
+
+static void follow(struct pool *pool, struct worker *worker)
+{
+    const struct job *job = &worker->handoff.job;
+    bool tiny =
+        job->attended && job->forecast_s > 0 && job->forecast_s < TINY_S && pool->options.threads <= 1;
+    int processor = tiny ? sched_getcpu() : -1;
+    if (processor == worker->processor || worker->pid <= 0)
+        return;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    if (processor >= 0)
+        CPU_SET(processor, &one);
+    /* Best effort: where it is not permitted, calls are as right, only slower. */
+    sched_setaffinity(worker->pid, sizeof one, processor >= 0 ? &one : &pool->processors);
+    worker->processor = processor;
+}
+
 static void post(struct pool *pool, struct worker *worker, unsigned tries)
 {
     const struct job *job = &worker->handoff.job;
@@ -81,6 +102,7 @@ static void post(struct pool *pool, struct worker *worker, unsigned tries)
     worker->promised = job->attended;
     if (worker->promised)
         atomic_fetch_add(&ring->attended, 1);
+    follow(pool, worker);
     atomic_store_explicit(&ring->reply, RING_POSTED, memory_order_relaxed);
     atomic_fetch_add(&ring->request, 1);
     if (atomic_load(&ring->sleeping))

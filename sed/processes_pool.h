@@ -16,6 +16,7 @@
 #include "sed/processes.h"
 #include "util/clock.h"
 
+#include <sched.h>
 #include <pthread.h>
 #include <uthash.h>
 
@@ -55,6 +56,7 @@ struct worker {
     /* the job */
     uint64_t job_id;
     unsigned tries; /* workers that died before they began it */
+    int processor;  /* that it is bound to; -1: none */
     bool promised;  /* counted in ring->attended for a helper that has not come yet */
     bool claimed;
     bool wait_for_death;     /* the end is known, and is reported when it is dead */
@@ -89,7 +91,8 @@ struct pool {
     uint64_t n_started, born, died;
     struct check check;
     bool checking;
-    int spawner; /* socket; -1: lost */
+    int spawner;          /* socket; -1: lost */
+    cpu_set_t processors; /* the daemon's own: where workers may run */
     pid_t spawner_pid;
     int64_t retry_ns; /* when to try again to make what is missing */
     /* the monitor */

@@ -33,6 +33,7 @@ struct job {
     int segment_fd;                 /* memfd with the arguments that are in_segment; -1: none */
     uint64_t segment_bytes;
     bool attended;         /* a thread comes at once to `help`: nobody else need be woken by the end */
+    double forecast_s;     /* of the computation; 0: not known */
     int64_t time_limit_ms; /* 0: none; after it the worker is killed */
 };
 
