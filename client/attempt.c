@@ -268,7 +268,11 @@ static void declined(struct session *session, const struct session_candidate *ca
                      enum esp_status status, bool uncertain, const struct esp_error *why)
 {
     session->error = *why;
-    error_prefix(&session->error, "server %s at %s", candidate->server, candidate->address);
+    char who[CAP_NAME + 16];
+    snprintf(who, sizeof who, "server %s", candidate->server);
+    if (strcmp(candidate->server, candidate->address) == 0)
+        strcpy(who, "server"); /* that was named by its address */
+    error_prefix_at(&session->error, who, candidate->address);
     session->error.status = status;
     if (status == ESP_UNKNOWN_PROBLEM || status == ESP_VERSION)
         functions_forget(session->engine->functions, session->invocation.function);

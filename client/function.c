@@ -79,7 +79,7 @@ static enum esp_status ask(struct functions *functions, const char *name, const 
     enum esp_status status =
         transport_call(functions->transport, address, &request, functions->call_timeout_ms, reply, error);
     if (status != ESP_OK && status != ESP_UNKNOWN_PROBLEM)
-        error_prefix(error, "server at %s", address);
+        error_prefix_at(error, "server", address);
     return status;
 }
 

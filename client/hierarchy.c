@@ -146,7 +146,7 @@ static enum esp_status ask_tree(struct library *library, const char *address, st
     enum esp_status status =
         transport_call(library->transport, address, &request, library->engine->call_timeout_ms, reply, error);
     if (status != ESP_OK)
-        error_prefix(error, "%s", address);
+        error_prefix_at(error, "tree", address);
     return status;
 }
 

@@ -92,7 +92,7 @@ enum esp_status route_locate(struct route *route, struct message *reply, struct 
     enum esp_status status =
         transport_call(route->transport, route->redirector, &request, route->call_timeout_ms, reply, error);
     if (status != ESP_OK)
-        error_prefix(error, "redirector at %s", route->redirector);
+        error_prefix_at(error, "redirector", route->redirector);
     else if (reply->locate_reply.n_masters == 0)
         status = error_set(error, ESP_NO_SERVER, "redirector at %s: no master agent has joined it yet",
                            route->redirector);
@@ -174,7 +174,7 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
         status = transport_call(route->transport, choice.address, request, timeout_ms, reply, error);
         if (status == ESP_OK)
             return status;
-        error_prefix(error, "master agent at %s", choice.address);
+        error_prefix_at(error, "master agent", choice.address);
         if (!is_down(status))
             return status;
         message_clear(reply);

@@ -6,3 +6,4 @@ dist_man_MANS += doc/man/espalier-client.conf.5 doc/man/espalier-redirector.conf
 dist_man_MANS += doc/man/espalier-sed.conf.5 doc/man/espalier-platform.conf.5
 dist_doc_DATA = README.md ARCHITECTURE.md
 dist_doc_DATA += doc/problem-description.md doc/performance.md
+dist_doc_DATA += doc/problem-description.md doc/tls.md

@@ -20,10 +20,14 @@ static enum esp_status fail(const Context &context, enum esp_status status, cons
 static enum esp_status lost(const Context &context, const CORBA::SystemException &exception)
 {
     if (exception.completed() == CORBA::COMPLETED_NO)
-        return fail(context, ESP_UNREACHABLE,
-                    "no connection (is it running there, is the port right, does a firewall stand between, "
-                    "do both use TLS or neither, does it limit connections?)");
-    return fail(context, ESP_MAYBE, "connection lost before the answer came; it may have been executed");
+        return fail(
+            context, ESP_UNREACHABLE,
+            "no connection (is it running there, is the port right, does a firewall stand between, "
+            "do both use TLS or neither, with certificates of one authority, does it limit connections?)");
+    return fail(
+        context, ESP_MAYBE,
+        "connection lost before the answer came; it may have been executed (when it uses TLS: does it refuse "
+        "this side's certificate, or the lack of one?)");
 }
 
 static enum esp_status timed_out(const Context &context, const CORBA::SystemException &exception)

@@ -2,6 +2,7 @@
 #include "orb/tls.h"
 
 extern "C" {
+#include "util/certificates.h"
 #include "util/error.h"
 }
 
@@ -47,16 +48,18 @@ void tls_prepared()
 enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::string> &orb_arguments,
                             struct esp_error *error)
 {
-    if (access(options->tls_ca, R_OK) != 0)
-        return error_set(error, ESP_SECURITY, "cannot read the CA's certificate %s: %s", options->tls_ca,
-                         strerror(errno));
+    /* The ORB would only say that it does not start. */
+    enum esp_status status =
+        certificates_check(options->tls_ca, options->tls_certificate, options->tls_key, error);
+    if (status != ESP_OK)
+        return status;
     if (!dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL))
         return error_set(error, ESP_SECURITY, "TLS needs omniORB's TLS transport: %s", dlerror());
     tls_prepared();
     both = memfd_create("espalier-tls", MFD_CLOEXEC);
     if (both < 0)
         return error_errno(error, "cannot make memory for the key");
-    enum esp_status status = append_file(both, options->tls_certificate, "certificate", error);
+    status = append_file(both, options->tls_certificate, "certificate", error);
     if (status == ESP_OK)
         status = append_file(both, options->tls_key, "key", error);
     if (status != ESP_OK) {

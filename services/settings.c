@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/settings.h"
+#include "core/problem.h"
 #include "core/scheduler.h"
 #include "services/settings_tables.h"
+#include "util/certificates.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -319,6 +321,44 @@ void settings_destroy(struct arena *arena)
     *arena = copy;
 }
 
+/* ---- the files that a file names ---- */
+
+static enum esp_status check_certificates(const struct settings_tls *tls, struct esp_error *error)
+{
+    return tls->ca ? certificates_check(tls->ca, tls->certificate, tls->key, error) : ESP_OK;
+}
+
+/* What comes with Espalier is there once it is installed: not the file's fault. */
+static enum esp_status check_problems(const struct config_strings *problems, struct esp_error *error)
+{
+    struct problem_set *set = NULL;
+    if (problems->n == 1 && strcmp(problems->items[0], ESP_PROBLEMDIR) == 0)
+        return ESP_OK;
+    enum esp_status status = problem_load_all((const char *const *)problems->items, problems->n, &set, error);
+    problem_set_destroy(set);
+    return status;
+}
+
+static enum esp_status check_server_files(const struct settings_sed *sed, struct esp_error *error)
+{
+    enum esp_status status = check_certificates(&sed->node.tls, error);
+    return status == ESP_OK ? check_problems(&sed->problems, error) : status;
+}
+
+static enum esp_status check_platform_files(const struct settings_platform *platform, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; status == ESP_OK && i < platform->n_redirectors; i++)
+        status = check_certificates(&platform->redirectors[i].node.tls, error);
+    for (size_t i = 0; status == ESP_OK && i < platform->n_masters; i++)
+        status = check_certificates(&platform->masters[i].agent.node.tls, error);
+    for (size_t i = 0; status == ESP_OK && i < platform->n_leaders; i++)
+        status = check_certificates(&platform->leaders[i].agent.node.tls, error);
+    for (size_t i = 0; status == ESP_OK && i < platform->n_servers; i++)
+        status = check_server_files(&platform->servers[i].sed, error);
+    return status;
+}
+
 enum esp_status settings_check(enum settings_kind kind, const char *path, struct esp_error *error)
 {
     union {
@@ -330,8 +370,30 @@ enum esp_status settings_check(enum settings_kind kind, const char *path, struct
         struct settings_platform platform;
     } settings;
     enum esp_status status = load(kind, NULL, path, &settings, error);
-    if (status == ESP_OK)
-        settings_destroy(&settings.arena);
+    if (status != ESP_OK)
+        return status;
+    switch (kind) {
+    case SETTINGS_CLIENT:
+        status = check_certificates(&settings.client.tls, error);
+        break;
+    case SETTINGS_REDIRECTOR:
+        status = check_certificates(&settings.redirector.node.tls, error);
+        break;
+    case SETTINGS_AGENT:
+        status = check_certificates(&settings.agent.node.tls, error);
+        break;
+    case SETTINGS_SED:
+        status = check_server_files(&settings.sed, error);
+        break;
+    case SETTINGS_PLATFORM:
+        status = check_platform_files(&settings.platform, error);
+        break;
+    default:
+        break;
+    }
+    if (status != ESP_OK)
+        error_prefix(error, "%s", path);
+    settings_destroy(&settings.arena);
     return status;
 }
 

@@ -153,7 +153,8 @@ void settings_destroy(struct arena *arena);
 enum esp_status settings_save(enum settings_kind kind, const void *settings, const char *heading,
                               const char *path, struct esp_error *error);
 
-/* Loads the file as that kind and lets go of it: ESP_OK, or what is wrong with it. */
+/* Loads the file as that kind and lets go of it: ESP_OK, or what is wrong with it or with the certificates
+ * and problem descriptions that it names. */
 enum esp_status settings_check(enum settings_kind kind, const char *path, struct esp_error *error);
 
 /* Which kind of file this is: what its name says ("sed.conf", "espalier-agent.conf"), else the kind whose

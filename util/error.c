@@ -73,6 +73,13 @@ enum esp_status error_prefix(struct esp_error *error, const char *format, ...)
     return error->status;
 }
 
+enum esp_status error_prefix_at(struct esp_error *error, const char *who, const char *address)
+{
+    if (error && strncmp(error->text, address, strlen(address)) == 0)
+        return error_prefix(error, "%s", who);
+    return error_prefix(error, "%s at %s", who, address);
+}
+
 enum esp_status error_no_memory(struct esp_error *error, const char *what)
 {
     return error_set(error, ESP_NO_MEMORY, "out of memory for %s", what);

@@ -22,6 +22,9 @@ enum esp_status error_vset(struct esp_error *error, enum esp_status status, cons
 enum esp_status error_prefix(struct esp_error *error, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Puts "who at address: " before the text, or "who: " where the text tells the address already. */
+enum esp_status error_prefix_at(struct esp_error *error, const char *who, const char *address);
+
 /* ESP_NO_MEMORY with a text that names what could not be allocated. */
 enum esp_status error_no_memory(struct esp_error *error, const char *what);
 

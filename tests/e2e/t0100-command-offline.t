@@ -69,7 +69,12 @@ check_says "names the element" 'row 2, column 1 is not a finite number'
 check_fails 2 "a right-hand side of another size" espalier solve "$matrices/pores_1.mtx" column.mtx
 check_says "is told apart" 'B has 2 rows, but A has 30'
 
-check "the sample configuration files are good" espalier config check "$top_srcdir"/etc/*.conf
+# Their certificates are made by whoever installs them.
+mkdir samples
+for file in "$top_srcdir"/etc/*.conf; do
+    sed '/^tls_ca/s/.*/insecure = yes/; /^tls_/d' "$file" >"samples/$(basename "$file")"
+done
+check "the sample configuration files are good" espalier config check samples/*.conf
 check_says "of every kind" 'sed.conf: a good server daemon file' 'platform.conf: a good platform file'
 printf 'parent = "a:1"\nslots = many\n' >sed.conf
 check_fails 4 "a bad value" espalier config check sed.conf
@@ -77,8 +82,17 @@ check_says "with file, line, expected and found" 'sed.conf:2: .*slots.*expected 
 printf 'parent = "a:1"\nslosts = 4\n' >sed.conf
 check_fails 4 "an unknown key" espalier config check sed.conf
 check_says "with the nearest one" 'sed.conf:2: unknown key "slosts"' 'slots'
+printf 'parent = "a:1"\nproblems = { "%s/none" }\n' "$work" >problems-sed.conf
+check_fails 4 "problem descriptions that are not there" espalier config check problems-sed.conf
+check_says "by name" 'problems-sed.conf: .*/none'
+mkdir descriptions && echo 'problem p "x" nonsense' >descriptions/bad.esp
+printf 'parent = "a:1"\nproblems = { "%s/descriptions" }\n' "$work" >problems-sed.conf
+check_fails 4 "problem descriptions that are wrong" espalier config check problems-sed.conf
+check_says "with the place" 'bad.esp:1:'
+check_fails 4 "certificates that are not there" espalier config check "$top_srcdir/etc/sed.conf"
+check_says "by name" "cannot read the authority's certificate /etc/espalier/ca.pem"
 check_fails 4 "a missing file" espalier config check none.conf
-check_fails 4 "as JSON" espalier config check --json none.conf "$top_srcdir/etc/sed.conf"
+check_fails 4 "as JSON" espalier config check --json none.conf samples/sed.conf
 check_says "with one answer for each file" '^\[\{.*"good": false.*"good": true.*\}\]$'
 check_fails 2 "a kind that is none" espalier config check --kind server sed.conf
 check_says "names those that are" 'client, redirector, agent, sed, platform'

@@ -10,11 +10,10 @@ at_exit() {
     espalier down sec >down.out 2>&1
 }
 
+# The commands of the manual, word by word.
 make_keys() {
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout ca.key -out ca.pem \
-        -subj "/CN=Test CA" -days 2 &&
-        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout node.key -out node.csr -subj /CN=node &&
-        openssl x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out node.pem -days 2
+    sed -n '/^    openssl/,/^$/p' "$top_srcdir/doc/tls.md" | sed 's/^    //' >commands.sh
+    grep -q openssl commands.sh && sh -e commands.sh
 }
 
 tls="tls_ca = \"$work/ca.pem\" tls_certificate = \"$work/node.pem\" tls_key = \"$work/node.key\""
@@ -26,9 +25,33 @@ server "S" { parent = "MA" slots = 1 $tls }
 EOF
 check "a CA and a certificate" make_keys
 check "a platform whose daemons have them starts" espalier up sec.conf
+client_file() {
+    printf 'redirector = "%s"\ntls_ca = "%s"\ntls_certificate = "%s"\ntls_key = "%s"\n' \
+        "$(cat espalier/sec/redirector.address)" "$work/ca.pem" "$1" "$2" >my-client.conf
+}
+client_file "$work/client.pem" "$work/client.key"
+check "a client with its own certificate gets in" espalier tree --config my-client.conf
+check "its file is good" espalier config check my-client.conf
+client_file "$work/client.pem" "$work/node.key"
+check_fails 3 "a key of another certificate" espalier tree --config my-client.conf
+check_says "is told, with the file" 'node.key: the key does not belong to the certificate .*client.pem'
+check_fails 4 "by config check as well" espalier config check my-client.conf
+check_says "with the configuration file" 'my-client.conf: .*node.key: the key does not belong'
+echo garbage >garbage.pem
+client_file "$work/garbage.pem" "$work/node.key"
+check_fails 3 "a certificate that is none" espalier tree --config my-client.conf
+check_says "is told, with the file" 'garbage.pem: expected a PEM certificate'
+openssl req -x509 -newkey rsa:2048 -nodes -keyout own.key -out own.pem -subj /CN=me -days 2 2>/dev/null
+client_file "$work/own.pem" "$work/own.key"
+check_fails 3 "a certificate of nobody" espalier tree --config my-client.conf
+check_says "is told, with the file" 'own.pem: the authority of .*ca.pem does not vouch'
+sed -i 's,/ca.pem,/own.pem,' my-client.conf
+check_fails any "a client of another authority" espalier tree --config my-client.conf
+check_says "is told where to look" 'TLS'
 check "and solves" espalier solve --platform sec "$top_srcdir/examples/matrices/pores_1.mtx"
 check_says "as any other" '^Server +S,' 'Backward error'
 check_fails any "without a certificate nobody gets in" espalier tree --redirector "$(cat espalier/sec/redirector.address)"
+check_says "and where to look is told" 'TLS'
 check "the platform is there still" espalier tree --platform sec
 check "and stops" espalier down sec
 finish
