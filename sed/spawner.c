@@ -113,6 +113,7 @@ static void become_worker(const struct spawner *spawner, uint32_t id, const int 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) /* it died before the line above */
         _exit(1);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* it sees what a routine detached, and ends after such a call */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_NAME, "espalier-worker");
     set_limits(&spawner->setup);
@@ -189,6 +190,27 @@ static void bury(struct spawner *spawner, struct child *child, int status)
     free(child);
 }
 
+/* Descendants of routines that left their process group (setsid) are handed to us when their parent ends:
+ * whoever is our child and no worker is killed. Their own children follow when they die. Returns how many. */
+static int kill_strays(struct spawner *spawner)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    FILE *children = fopen(path, "re");
+    if (!children)
+        return 0;
+    int n = 0, number;
+    while (fscanf(children, "%d", &number) == 1) {
+        struct child *worker;
+        pid_t pid = number;
+        HASH_FIND(by_pid, spawner->by_pid, &pid, sizeof pid, worker);
+        if (!worker && kill(pid, SIGKILL) == 0)
+            n++;
+    }
+    fclose(children);
+    return n;
+}
+
 static void reap(struct spawner *spawner)
 {
     for (;;) {
@@ -204,6 +226,7 @@ static void reap(struct spawner *spawner)
         if (child)
             kill(-pid, SIGKILL);
         waitpid(pid, &status, 0);
+        kill_strays(spawner);
         if (child)
             bury(spawner, child, status);
     }
@@ -361,6 +384,8 @@ static void end_all(struct spawner *spawner)
         HASH_DELETE(by_pid, spawner->by_pid, child);
         free(child);
     }
+    while (kill_strays(spawner) > 0)
+        waitpid(-1, NULL, 0);
     if (spawner->setup.folder[0])
         folder_remove(spawner->setup.folder);
 }
@@ -368,6 +393,7 @@ static void end_all(struct spawner *spawner)
 int spawner_run(int socket)
 {
     struct spawner spawner = {.socket = socket};
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL); /* a terminal's Ctrl-C is for the daemon, which then ends us */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define ROUTINE __attribute__((visibility("default"), noinline))
@@ -159,6 +160,28 @@ ROUTINE void leave_a_child(int n, int *pid)
     if (n)
         for (;;)
             pause();
+}
+
+/* The same in a session of its own, its parent gone at once, as daemons begin. */
+ROUTINE void leave_a_daemon(int n, int *pid)
+{
+    int ends[2], daemon = n;
+    if (pipe(ends) != 0)
+        return;
+    int parent = (int)fork();
+    if (parent == 0) {
+        setsid();
+        daemon = (int)fork();
+        if (daemon == 0) {
+            sleep(60);
+            _exit(0);
+        }
+        _exit(write(ends[1], &daemon, sizeof daemon) == sizeof daemon ? 0 : 1);
+    }
+    *pid = read(ends[0], &daemon, sizeof daemon) == sizeof daemon ? daemon : 0;
+    waitpid(parent, NULL, 0);
+    close(ends[0]);
+    close(ends[1]);
 }
 
 static void recurse(volatile char *above)

@@ -32,8 +32,11 @@ static const char description[] = PROBLEM("fill", N "    in double value\n    ou
             PROBLEM("spin", "    in int ms\n    out int done\n", "spin(ms, done)") PROBLEM(
                 "spin_for_ever", N, "spin_for_ever(n)") PROBLEM("fill_for_ever", N "    out double x[n]\n",
                                                                 "fill_for_ever(n, x)")
-                PROBLEM("leave_a_child", N "    out int pid\n", "leave_a_child(n, pid)") PROBLEM(
-                    "use_up_the_stack", N, "use_up_the_stack(n)") PROBLEM("make_a_mess", N, "make_a_mess(n)")
+                PROBLEM("leave_a_daemon", N "    out int pid\n", "leave_a_daemon(n, pid)") PROBLEM(
+                    "leave_a_child", N "    out int pid\n",
+                    "leave_a_child(n, pid)") PROBLEM("use_up_the_stack", N,
+                                                     "use_up_the_stack(n)") PROBLEM("make_a_mess", N,
+                                                                                    "make_a_mess(n)")
                     PROBLEM("find_a_mess", N "    out int found\n", "found = find_a_mess(n)") PROBLEM(
                         "close_all",
                         N, "close_all(n)") PROBLEM("scribble_before", N "    out double x[n]\n",
@@ -381,6 +384,16 @@ static void a_process_that_a_routine_left_running_ends_after_the_call(void **sta
     assert_works(&rig);
 }
 
+static void a_process_that_detached_itself_ends_after_the_call(void **state)
+{
+    (void)state;
+    int n = 0, pid = 0;
+    assert_error(rig_call(&rig, "leave_a_daemon", (void *[]){&n, &pid}, false), ESP_OK, "");
+    assert_true(pid > 0);
+    assert_gone(pid);
+    assert_works(&rig);
+}
+
 /* ---- tidiness ---- */
 
 static void no_mess_is_left_for_the_next_call(void **state)
@@ -616,6 +629,7 @@ int main(void)
         cmocka_unit_test(kill_9_from_outside_fails_the_job_it_hits),
         cmocka_unit_test(processes_that_a_routine_started_end_with_its_worker),
         cmocka_unit_test(a_process_that_a_routine_left_running_ends_after_the_call),
+        cmocka_unit_test(a_process_that_detached_itself_ends_after_the_call),
         cmocka_unit_test(no_mess_is_left_for_the_next_call),
         cmocka_unit_test(a_routine_that_closes_all_descriptors_harms_nobody),
         cmocka_unit_test(nobody_waiting_learns_of_a_worker_that_lost_its_bell),
