@@ -36,9 +36,11 @@ static void link_children(const struct esp_node *nodes, size_t n, size_t *first,
     *roots = NOBODY;
     for (size_t i = 0; i < n; i++)
         first[i] = NOBODY;
-    for (size_t i = n; i-- > 0;) { /* backwards, so that each list keeps the order of the answer */
+    for (size_t i = n; i-- > 0;) { /* each list by name */
         size_t parent = parent_of(nodes, i);
         size_t *list = parent == NOBODY ? roots : &first[parent];
+        while (*list != NOBODY && strcmp(nodes[*list].name, nodes[i].name) < 0)
+            list = &next[*list];
         next[i] = *list;
         *list = i;
     }
@@ -77,7 +79,7 @@ static void server_cells(struct table *table, const struct esp_node *node)
 {
     char text[3][QUANTITY_TEXT];
     if (node->role != ESP_ROLE_SERVER) {
-        for (int i = 0; i < 5; i++)
+        for (int i = 0; i < 6; i++)
             table_cell(table, "%s", "");
         return;
     }
@@ -86,20 +88,21 @@ static void server_cells(struct table *table, const struct esp_node *node)
     table_cell(table, "%u", node->queued);
     table_cell(table, "%s of %s", quantity_bytes(node->memory_free, text[1]),
                quantity_bytes(node->memory_total, text[2]));
-    table_cell(table, "%llu%s", (unsigned long long)node->completed, node->draining ? " (draining)" : "");
+    table_cell(table, "%llu", (unsigned long long)node->completed);
+    table_cell(table, "%llu%s", (unsigned long long)node->failed, node->draining ? " (draining)" : "");
 }
 
 static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
 {
-    static const char *const headings[] = {"node",     "role",    "address",      ">speed",
-                                           ">running", ">queued", ">memory free", ">done"};
+    static const char *const headings[] = {"node",    "role",         "address", ">speed", ">running",
+                                           ">queued", ">memory free", ">done",   ">failed"};
     struct shown *order = order_nodes(nodes, n);
     struct table table;
     if (!order) {
         fputs("espalier tree: out of memory\n", stderr);
         return EXIT_FAILED;
     }
-    table_init(&table, 8, headings);
+    table_init(&table, 9, headings);
     for (size_t i = 0; i < n; i++) {
         const struct esp_node *node = &nodes[order[i].node];
         table_cell(&table, "%*s%s", (int)(2 * order[i].depth), "", node->name);

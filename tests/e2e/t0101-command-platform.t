@@ -41,7 +41,9 @@ check_fails 1 "a second one of that name is refused" espalier up
 check_says "and how to stop the first is told" "is up already: 'espalier down' stops it"
 
 check "the tree" espalier tree
-check_says "shows who is below whom" '^redirector ' '^ *MA1 +master agent' '^ +LA1 +leader agent' '^ +SeD3 +server .*flop/s'
+check_says "shows who is below whom" '^redirector ' '^ *MA1 +master agent' '^ +LA1 +leader agent' '^ +SeD3 +server .*flop/s' '>?done +failed$'
+espalier tree | awk '{ print $1 }' >names
+check "in the order of names" sh -c 'grep -E "^(LA|SeD)" names | paste -sd" " | grep -Eq "LA1 SeD1.* LA2"'
 check "the tree as JSON" espalier tree --json
 check_says "with parents and speeds" '"name": "SeD1", "parent": "LA1", "role": "server"' '"speed_flops": [1-9]'
 
