@@ -12,6 +12,9 @@
 #define MOST_ROUNDS 4  /* times that agents are asked for one session */
 #define MOST_TRIES  4  /* of one request, when connections break */
 
+#define FIRST_WAIT_MS   20 /* for agents that come back */
+#define LONGEST_WAIT_MS 500
+
 int64_t attempt_patience_ms(const struct session *session)
 {
     if (session->ended && pool_waiting(session->engine->runners) > 0)
@@ -123,7 +126,7 @@ static enum esp_status take_candidates(struct session *session, const struct sub
     return set_candidates(session, candidates, n);
 }
 
-static enum esp_status submit(struct session *session, struct esp_error *error)
+static enum esp_status submit_once(struct session *session, struct esp_error *error)
 {
     struct engine *engine = session->engine;
     struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
@@ -145,6 +148,54 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
     message_clear(&request);
     message_clear(&reply);
     return status;
+}
+
+/* Nobody is there whom the request could be given to. The handle was made, so somebody was: an agent, a
+ * server or the redirector was restarted and will hear of the others again. Servers that were tried and
+ * declined are there, and a request that fits none of those that are is an answer. */
+static bool is_deserted(const struct session *session, enum esp_status status)
+{
+    if (session->n_excluded > 0)
+        return false;
+    return status == ESP_UNKNOWN_PROBLEM || status == ESP_UNREACHABLE ||
+           (status == ESP_NO_SERVER && route_is_deserted(session->engine->route));
+}
+
+/* The signature may have changed, not only the servers: then waiting is of no use. */
+static bool has_changed(struct session *session)
+{
+    struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = session->problem}};
+    struct message reply = {0};
+    struct esp_error error;
+    struct engine *engine = session->engine;
+    bool changed = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, &error) == ESP_OK &&
+                   reply.describe_reply.digest != session->invocation.function->digest;
+    message_clear(&reply);
+    return changed;
+}
+
+/* Asks until there is an answer other than that nobody is there, or patience ends. */
+static enum esp_status submit(struct session *session, struct esp_error *error)
+{
+    struct engine *engine = session->engine;
+    int64_t until_ns = clock_now_ns(engine->clock) + engine->agent_patience_ms * NS_PER_MS;
+    int64_t wait_ms = FIRST_WAIT_MS;
+    for (;;) {
+        enum esp_status status = submit_once(session, error);
+        if (!is_deserted(session, status))
+            return status;
+        if (status == ESP_UNKNOWN_PROBLEM && has_changed(session))
+            return status;
+        int64_t left_ms = (until_ns - clock_now_ns(engine->clock)) / NS_PER_MS;
+        if (left_ms <= 0 || session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
+            if (status != ESP_UNKNOWN_PROBLEM)
+                return status;
+            error_prefix(error, "%s was known before", session->problem);
+            return error->status = ESP_NO_SERVER;
+        }
+        pause_ms(wait_ms < left_ms ? wait_ms : left_ms);
+        wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;
+    }
 }
 
 /* A bound session has one candidate: the address it was given, and then, if the server has moved, the one

@@ -29,7 +29,7 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
         status = route_create(&route, &engine->route, error);
     if (status == ESP_OK)
         status = functions_create(options->transport, engine->route, engine->call_timeout_ms,
-                                  &engine->functions, error);
+                                  options->agent_patience_ms, &engine->functions, error);
     if (status == ESP_OK)
         status = pool_create(RUNNERS, &engine->runners, error);
     if (status == ESP_OK)
@@ -48,6 +48,7 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
     engine->transport = options->transport;
     engine->clock = transport_clock(options->transport);
     engine->call_timeout_ms = options->call_timeout_ms > 0 ? options->call_timeout_ms : CALL_TIMEOUT_MS;
+    engine->agent_patience_ms = options->agent_patience_ms;
     engine->session_timeout_ms = options->session_timeout_ms;
     engine->inline_bytes = options->inline_bytes > 0 ? options->inline_bytes : INLINE_BYTES;
     if (engine->inline_bytes > CAP_INLINE)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/function.h"
+#include "util/clock.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #define HASH_NONFATAL_OOM 1 /* a library does not end the process */
 #include <uthash.h>
 
@@ -19,13 +21,14 @@ struct entry {
 struct functions {
     struct transport *transport;
     struct route *route;
-    int64_t call_timeout_ms;
+    int64_t call_timeout_ms, agent_patience_ms;
     pthread_mutex_t lock;
     struct entry *entries;
 };
 
 enum esp_status functions_create(struct transport *transport, struct route *route, int64_t call_timeout_ms,
-                                 struct functions **result, struct esp_error *error)
+                                 int64_t agent_patience_ms, struct functions **result,
+                                 struct esp_error *error)
 {
     struct functions *functions = calloc(1, sizeof *functions);
     if (!functions)
@@ -33,6 +36,7 @@ enum esp_status functions_create(struct transport *transport, struct route *rout
     functions->transport = transport;
     functions->route = route;
     functions->call_timeout_ms = call_timeout_ms;
+    functions->agent_patience_ms = agent_patience_ms;
     pthread_mutex_init(&functions->lock, NULL);
     *result = functions;
     return ESP_OK;
@@ -70,12 +74,30 @@ void function_release(struct function *function)
     free(function);
 }
 
+/* A redirector that was just restarted knows no agents for a moment. */
+static enum esp_status ask_agents(struct functions *functions, const struct message *request,
+                                  struct message *reply, struct esp_error *error)
+{
+    const struct timespec pause = {.tv_nsec = 50 * NS_PER_MS};
+    const struct clock *clock = transport_clock(functions->transport);
+    int64_t until_ns = clock_now_ns(clock) + functions->agent_patience_ms * NS_PER_MS;
+    for (;;) {
+        enum esp_status status =
+            route_ask(functions->route, request, functions->call_timeout_ms, reply, error);
+        if (status != ESP_NO_SERVER || !route_is_deserted(functions->route) ||
+            clock_now_ns(clock) >= until_ns)
+            return status;
+        message_clear(reply);
+        nanosleep(&pause, NULL);
+    }
+}
+
 static enum esp_status ask(struct functions *functions, const char *name, const char *address,
                            struct message *reply, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = name}};
     if (!address)
-        return route_ask(functions->route, &request, functions->call_timeout_ms, reply, error);
+        return ask_agents(functions, &request, reply, error);
     enum esp_status status =
         transport_call(functions->transport, address, &request, functions->call_timeout_ms, reply, error);
     if (status != ESP_OK && status != ESP_UNKNOWN_PROBLEM)

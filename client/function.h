@@ -21,11 +21,13 @@ struct function {
 struct functions;
 
 enum esp_status functions_create(struct transport *transport, struct route *route, int64_t call_timeout_ms,
-                                 struct functions **functions, struct esp_error *error);
+                                 int64_t agent_patience_ms, struct functions **functions,
+                                 struct esp_error *error);
 void functions_destroy(struct functions *functions);
 
 /* The function of that name, from memory or asked for: from the agents, or, unless `address` is NULL, from
  * that server, whose signature may be another. On success the caller has a use of it (function_release()).
+ * While the redirector knows no master agent, it is asked again for agent_patience_ms.
  * ESP_UNKNOWN_PROBLEM; or why nobody answered. Any thread. */
 enum esp_status functions_get(struct functions *functions, const char *name, const char *address,
                               struct function **function, struct esp_error *error);

@@ -19,6 +19,7 @@ struct route {
 
     pthread_mutex_t lock; /* of what follows */
     char masters[MOST_MASTERS][CAP_ADDRESS + 1];
+    bool deserted; /* the redirector knew of none */
     size_t n_masters, current;
     uint64_t generation; /* how often the masters were learned */
 };
@@ -61,6 +62,14 @@ void route_destroy(struct route *route)
     arena_clear(&route->arena);
     pthread_mutex_destroy(&route->lock);
     free(route);
+}
+
+bool route_is_deserted(struct route *route)
+{
+    pthread_mutex_lock(&route->lock);
+    bool deserted = route->deserted;
+    pthread_mutex_unlock(&route->lock);
+    return deserted;
 }
 
 const char *route_redirector(const struct route *route)
@@ -109,6 +118,9 @@ static enum esp_status learn(struct route *route, uint64_t seen, struct esp_erro
         return ESP_OK;
     struct message reply = {0};
     enum esp_status status = route_locate(route, &reply, error);
+    pthread_mutex_lock(&route->lock);
+    route->deserted = status == ESP_NO_SERVER;
+    pthread_mutex_unlock(&route->lock);
     if (status == ESP_OK) {
         pthread_mutex_lock(&route->lock);
         route->n_masters = 0;

@@ -32,6 +32,9 @@ enum esp_status route_ask(struct route *route, const struct message *request, in
 /* Asks the redirector for the masters now: a locate_reply. Without a redirector: the agents of the file. */
 enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error);
 
+/* Whether the redirector, when last asked, knew no master agent: it was restarted, and they will join it. */
+bool route_is_deserted(struct route *route);
+
 /* The redirector's address, or NULL. */
 const char *route_redirector(const struct route *route);
 

@@ -89,6 +89,19 @@ lost_server_is_replaced() {
 check "a server that is killed in a call is replaced where a repetition is harmless" lost_server_is_replaced
 check_says "and named where it is not" 's1' 'idempotent'
 
+# A leader agent dies, and with it all that the master knew of servers. It comes back, and they find it again.
+"$steps" gone here >gone.out 2>&1 &
+runner=$!
+wait_until test -e here
+sed -i "s/^listen = .*/listen = \"$(address la)\"/" la.conf
+stop la KILL
+wait_until n_servers 0
+rm -f here
+sleep 1
+start la espalier-agent --foreground la.conf
+check "a leader agent that is killed and restarted is waited for" wait "$runner"
+wait_until n_servers 1
+
 # The redirector is asked once; then the master that it named is enough, and another when that one goes.
 "$steps" gone here >gone.out 2>&1 &
 runner=$!

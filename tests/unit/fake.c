@@ -512,8 +512,14 @@ static enum esp_status dispatch(struct fake *fake, int at, const struct message 
     switch (request->kind) {
     case MESSAGE_LOCATE:
         on_locate(fake, reply);
+        if (fake->faults[at].lost > 0)
+            fake->faults[at].lost--, reply->locate_reply.n_masters = 0;
         return ESP_OK;
     case MESSAGE_SUBMIT:
+        if (fake->faults[at].lost > 0) {
+            fake->faults[at].lost--;
+            return fail(error, ESP_UNKNOWN_PROBLEM, "no server below solves that");
+        }
         return fake->faults[at].refuse ? fail(error, ESP_REFUSED, "draining")
                                        : on_submit(fake, request, reply, error);
     case MESSAGE_DESCRIBE:

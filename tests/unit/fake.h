@@ -25,6 +25,7 @@ struct fake_faults {
     unsigned lose_chunks;   /* so many chunks end in ESP_MAYBE */
     unsigned wait_first;    /* so many sessions wait for memory before they can receive */
     bool dies_in_call;      /* the next call is answered with ESP_MAYBE, then it is dead */
+    unsigned lost;          /* a master: so many submits find nobody below; a redirector: so many locates */
     bool silent;            /* takes calls, never reports an end */
 };
 

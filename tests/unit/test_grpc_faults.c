@@ -74,6 +74,67 @@ static void without_anybody_a_handle_cannot_be_made(void **state)
     assert_told("red:1");
 }
 
+static void initialize_patiently(void)
+{
+    assert_int_equal(grpc_initialize(write_config("redirector = \"red:1\"\nagent_patience = \"10 min\"\n")),
+                     GRPC_NO_ERROR);
+}
+
+static void a_hierarchy_that_lost_its_servers_is_waited_for(void **state)
+{
+    (void)state;
+    initialize_patiently();
+    grpc_function_handle_t add = make_handle("add"), unknown;
+    set("ma1:1", (struct fake_faults){.lost = 4});
+    call_add(&add);
+    assert_int_equal(fake_counters(fake).executions, 1);
+    assert_int_equal(grpc_function_handle_default(&unknown, "frobnicate"), GRPC_FUNCTION_NOT_FOUND);
+}
+
+static void a_hierarchy_that_does_not_come_back_has_no_server(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t add = make_handle("add");
+    set("ma1:1", (struct fake_faults){.lost = 1000000});
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_SERVER_NOT_FOUND);
+    assert_told("known before");
+}
+
+static void an_empty_redirector_is_waited_for(void **state)
+{
+    (void)state;
+    set("red:1", (struct fake_faults){.lost = 3});
+    initialize_patiently();
+    grpc_function_handle_t add = make_handle("add");
+    call_add(&add);
+    grpc_finalize();
+    set("red:1", (struct fake_faults){.lost = 1000000});
+    initialize();
+    assert_int_equal(grpc_function_handle_default(&add, "add"), GRPC_SERVER_NOT_FOUND);
+}
+
+static void *revive_agents(void *arg)
+{
+    (void)arg;
+    usleep(100000);
+    set("ma1:1", (struct fake_faults){0});
+    return NULL;
+}
+
+static void a_master_that_is_restarted_is_waited_for(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    initialize_patiently();
+    grpc_function_handle_t add = make_handle("add");
+    set("ma1:1", (struct fake_faults){.dead = true});
+    set("ma2:1", (struct fake_faults){.dead = true});
+    pthread_create(&thread, NULL, revive_agents, NULL);
+    call_add(&add);
+    pthread_join(thread, NULL);
+}
+
 /* ---- servers that do not take it ---- */
 
 static void the_next_candidate_takes_what_the_first_does_not(void **state)
@@ -364,6 +425,10 @@ int main(void)
         in_library(a_master_that_is_gone_is_left_for_the_next),
         in_library(the_redirector_may_go_once_it_was_asked),
         in_library(without_anybody_a_handle_cannot_be_made),
+        in_library(a_hierarchy_that_lost_its_servers_is_waited_for),
+        in_library(a_hierarchy_that_does_not_come_back_has_no_server),
+        in_library(an_empty_redirector_is_waited_for),
+        in_library(a_master_that_is_restarted_is_waited_for),
         in_library(the_next_candidate_takes_what_the_first_does_not),
         in_library(when_all_refuse_the_caller_is_told_why),
         in_library(a_bound_handle_tries_no_other_server),
