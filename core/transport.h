@@ -72,9 +72,9 @@ const char *endpoint_address(const struct endpoint *endpoint);
 
 /* Queues a one-way message. It is encoded at once (the caller keeps it), sent in order with the others to
  * that address, several in one go; calls to the same address go their own ways. When the other side dies, the
- * messages of the last moment may be lost: `undelivered` usually comes within about 100 ms and a round trip all the
- * same; a peer that hangs but stays connected may take up to 5 s. From inside an
- * operation or between enter and leave. A message that cannot be encoded (too large) is ESP_LIMIT. */
+ * messages of the last moment may be lost: `undelivered` usually comes within about 100 ms and a round trip
+ * all the same; a peer that hangs but stays connected may take up to 5 s. From inside an operation or between
+ * enter and leave. A message that cannot be encoded (too large) is ESP_LIMIT. */
 enum esp_status endpoint_post(struct endpoint *endpoint, const char *address, uint64_t to_incarnation,
                               const struct message *message, struct esp_error *error);
 
