@@ -68,12 +68,16 @@ void worker_reply(struct ring *ring, int bell)
  * core away when the daemon needs it. */
 static void wait_for_request(struct ring *ring, uint32_t last)
 {
-    int64_t until = now_ns() + SPIN_NS;
-    do {
-        if (atomic_load_explicit(&ring->request, memory_order_acquire) != last)
-            return;
-        sched_yield();
-    } while (now_ns() < until);
+    /* Bound to its daemon's processor, it would be in the way there: with two that want to run, the kernel
+     * wakes the client on another one. */
+    if (!atomic_load_explicit(&ring->bound, memory_order_relaxed)) {
+        int64_t until = now_ns() + SPIN_NS;
+        do {
+            if (atomic_load_explicit(&ring->request, memory_order_acquire) != last)
+                return;
+            sched_yield();
+        } while (now_ns() < until);
+    }
     atomic_store(&ring->sleeping, 1);
     while (atomic_load(&ring->request) == last)
         ring_sleep(&ring->request, last, CLOCK_NEVER);

@@ -80,6 +80,7 @@ static void follow(struct pool *pool, struct worker *worker)
     /* Best effort: where it is not permitted, calls are as right, only slower. */
     sched_setaffinity(worker->pid, sizeof one, processor >= 0 ? &one : &pool->processors);
     worker->processor = processor;
+    atomic_store_explicit(&worker->ring->bound, processor >= 0, memory_order_relaxed);
 }
 
 static void post(struct pool *pool, struct worker *worker, unsigned tries)

@@ -88,6 +88,7 @@ struct ring_answer {
 struct ring {
     _Alignas(64) _Atomic uint32_t request; /* counts jobs; futex */
     _Atomic uint32_t sleeping;             /* the worker waits in the futex */
+    _Atomic uint32_t bound;                /* to the processor of the thread that waits for it */
     _Alignas(64) _Atomic uint32_t reply;   /* RING_*; futex */
     _Atomic uint32_t attended;             /* threads of the daemon that watch `reply` */
     _Alignas(64) _Atomic uint32_t ready;   /* the worker has started up */
