@@ -9,8 +9,10 @@
 #define LEISURE_MS 100
 #define SOON_MS    5
 #define SOON_S     0.001
-/* A computation that takes longer than forecast: expected to go on for this part of what it has taken. */
-#define OVERDUE 0.1
+/* A computation that takes longer than forecast is expected to go on for as long as it has taken, and so are
+ * those of its problem that wait: where no work is declared, that is the only forecast there is. Agents hear
+ * of it each time that it proves wrong again, first after this. */
+#define OVERDUE_NS (20 * NS_PER_MS)
 
 void server_load_changed(struct server *server, double seconds)
 {
@@ -139,7 +141,59 @@ static double remaining_s(const struct session *session, int64_t now_ns)
 {
     double taken_s = server_seconds(session->started_ns, now_ns);
     double left_s = session->forecast_s - taken_s;
-    return left_s > 0 ? left_s : OVERDUE * taken_s;
+    return left_s > 0 ? left_s : taken_s;
+}
+
+/* What a session that has not started will take, seen what others of its problem already have. */
+static double expected_s(const struct server *server, const struct session *session, int64_t now_ns)
+{
+    double expected = session->forecast_s;
+    for (uint32_t i = 0; i < server->options.slots; i++) {
+        const struct session *other = server->slots[i].session;
+        if (!other || other->problem != session->problem || other->forecast_s < session->forecast_s)
+            continue;
+        double taken_s = server_seconds(other->started_ns, now_ns);
+        if (taken_s > other->forecast_s && taken_s > expected)
+            expected = taken_s;
+    }
+    return expected;
+}
+
+static void overdue(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct server *server = context;
+    int64_t next_ns = CLOCK_NEVER;
+    bool news = false;
+    (void)timer;
+    for (uint32_t i = 0; i < server->options.slots; i++) {
+        const struct session *session = server->slots[i].session;
+        if (!session)
+            continue;
+        int64_t taken_ns = now_ns - session->started_ns, due_ns = OVERDUE_NS;
+        int64_t forecast_ns =
+            session->forecast_s < 1e9 ? (int64_t)(session->forecast_s * 1e9) : (int64_t)1e18;
+        news |= taken_ns >= OVERDUE_NS && taken_ns > forecast_ns;
+        if (forecast_ns > due_ns)
+            due_ns = forecast_ns + NS_PER_MS;
+        if (taken_ns >= due_ns) /* when it will have taken twice as long */
+            due_ns = 2 * taken_ns;
+        if (session->started_ns + due_ns < next_ns)
+            next_ns = session->started_ns + due_ns;
+    }
+    if (news)
+        server_load_changed(server, SOON_S);
+    if (next_ns != CLOCK_NEVER)
+        timers_set(&server->timers, &server->overdue, next_ns, NULL);
+}
+
+void server_load_started(struct server *server)
+{
+    int64_t due_ns = server_now(server) + OVERDUE_NS;
+    if (timer_is_set(&server->overdue) && server->overdue.due_ns <= due_ns)
+        return;
+    server->overdue.fire = overdue;
+    server->overdue.context = server;
+    timers_set(&server->timers, &server->overdue, due_ns, NULL);
 }
 
 /* All that is known: what runs, what waits in any way, what is promised. */
@@ -160,7 +214,7 @@ static enum esp_status compute_load(const struct server *server, struct load *lo
     DL_FOREACH2(server->active, session, next_active)
     {
         if (session->state != SESSION_RUNNING)
-            load_place(load, session->forecast_s, now_ns);
+            load_place(load, expected_s(server, session, now_ns), now_ns);
     }
     DL_FOREACH(server->promise_line, promise)
     load_place(load, promise->seconds, now_ns);

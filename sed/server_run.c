@@ -54,6 +54,7 @@ static void started(struct server *server, struct session *session)
 {
     char text[SESSION_TEXT];
     session->state = SESSION_RUNNING;
+    server_load_started(server);
     enum log_level level = session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
     if (log_wants(level))
         log_write(level, session_id_text(&session->id, text), "started: %s after %.3g s",

@@ -107,6 +107,7 @@ struct server {
     struct timers timers;
     int64_t clients_due_ns;
 
+    struct timer overdue;         /* when a running session will have taken longer than agents were told */
     struct promise *promises;     /* by session */
     struct promise *promise_line; /* in the order of arrival */
     uint32_t n_promises;
@@ -192,6 +193,8 @@ void server_on_tree(struct server *server, struct call *call, const struct tree 
 void server_fill_report(void *self, bool complete, struct message *message);
 /* The load changed by about so many seconds of computation: tells the parent, soon or at leisure. */
 void server_load_changed(struct server *server, double seconds);
+/* A session has started: agents are to hear of it when it takes longer than forecast. */
+void server_load_started(struct server *server);
 
 /* ---- server_problems.c ---- */
 struct shelf *shelf_create(struct problem_set *set, struct esp_error *error);

@@ -117,6 +117,24 @@ static void changes_of_load_are_told_at_once(void **state)
     assert_int_equal(rig.record.completed, 2);
 }
 
+/* Routines that declare hardly any work: 100 s where 1 ms was forecast. */
+static void a_session_past_its_forecast_is_expected_to_take_as_long_again(void **state)
+{
+    (void)state;
+    struct answered answers[3];
+    rig.pool.speed_flops = 1e4; /* what workers do; the forecast is made with 1 Gflop/s */
+    for (uint64_t i = 0; i < 3; i++)
+        start_task(i + 1, 0.001, &answers[i]);
+    rig_run(&rig, 0.05);
+    assert_true(rig.first_free_s > 0.05);
+    unsigned before = rig.reports;
+    rig_run(&rig, 10);
+    assert_true(rig.first_free_s > 12); /* told when it had taken 5 s or more; two like it wait */
+    assert_true(rig.reports - before < 30);
+    ask((struct request){.work_flop = 1});
+    assert_true(near(rig.estimate.queue_s, 30));
+}
+
 static void many_small_calls_make_few_reports(void **state)
 {
     (void)state;
@@ -438,6 +456,7 @@ int main(void)
         PLAIN(it_joins_and_tells_what_it_is),
         PLAIN(changes_of_load_are_told_at_once),
         PLAIN(many_small_calls_make_few_reports),
+        PLAIN(a_session_past_its_forecast_is_expected_to_take_as_long_again),
         SPECIAL(all_slots_are_told_in_order),
         PLAIN(it_answers_with_its_own_forecast),
         PLAIN(it_does_not_offer_what_it_cannot_do),
