@@ -26,9 +26,13 @@ struct node_record agent_own_record(const struct agent *agent)
     };
 }
 
-void agent_refuse(struct call *call, const struct message *request, const struct esp_error *error)
+void agent_refuse(struct agent *agent, struct call *call, const struct request *request,
+                  const struct esp_error *error)
 {
-    call_reply(call, message_failure(message_reply_kind(request->kind), error->status, "%s", error->text));
+    char text[SESSION_TEXT];
+    if (log_quota_take(&agent->refused_lines, agent_now(agent)))
+        log_write(LOG_NOTICE_LEVEL, session_id_text(&request->session, text), "refused: %s", error->text);
+    call_reply(call, message_failure(MESSAGE_SUBMIT_REPLY, error->status, "%s", error->text));
 }
 
 /* ---- the endpoint's operations ---- */
@@ -205,6 +209,8 @@ enum esp_status agent_create(const struct agent_options *options, struct transpo
     agent->transport = transport;
     agent->clock = transport_clock(transport);
     agent->announce_ns = CLOCK_NEVER;
+    agent->placed_lines = (struct log_quota){.most = SESSION_LINES, .what = "small sessions placed"};
+    agent->refused_lines = (struct log_quota){.most = SESSION_LINES, .what = "requests refused"};
     random_seed(&agent->random, options->seed ^ options->incarnation);
     enum esp_status status = build(agent, options, error);
     struct endpoint *endpoint = NULL;

@@ -55,7 +55,9 @@ struct agent {
     uint64_t next_question;
     struct waiting *waiting; /* for descriptions that are on their way here */
     uint32_t n_waiting;
-    uint64_t from_memory, asked; /* requests */
+    uint64_t from_memory, asked;   /* requests */
+    struct log_quota placed_lines; /* about small sessions, which come by the ten thousand */
+    struct log_quota refused_lines;
 };
 
 static inline int64_t agent_now(const struct agent *agent)
@@ -67,8 +69,9 @@ static inline int64_t agent_now(const struct agent *agent)
 void agent_post(void *agent, const char *address, uint64_t to_incarnation, const struct message *message);
 /* Its own record for those above. */
 struct node_record agent_own_record(const struct agent *agent);
-/* Answers with a failure. */
-void agent_refuse(struct call *call, const struct message *request, const struct esp_error *error);
+/* Answers a client's request with a failure, which the log gets too. */
+void agent_refuse(struct agent *agent, struct call *call, const struct request *request,
+                  const struct esp_error *error);
 
 /* up.c */
 enum esp_status up_create(struct agent *agent, const struct agent_options *options, struct esp_error *error);
@@ -100,7 +103,7 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
 uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct session_id *session,
                       double seconds);
 /* The line in the log that says where a session went. */
-void submit_log(const struct request *request, const struct submit_reply *reply);
+void submit_log(struct agent *agent, const struct request *request, const struct submit_reply *reply);
 /* Tells the children of placements that they have not heard of. */
 void submit_announce(struct agent *agent);
 /* Placements from above. */

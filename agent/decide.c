@@ -282,16 +282,15 @@ void decide_member(struct decision *decision, struct member *member)
     if (most > decision->n)
         most = decision->n;
     if (most == 0) {
-        const struct message failed = {.kind = MESSAGE_SUBMIT};
         struct esp_error error;
         explain_none(decision, request, &error);
-        agent_refuse(member->call, &failed, &error);
+        agent_refuse(agent, member->call, request, &error);
         return;
     }
     score(decision);
     best_first(decision, most);
     struct message *reply = make_reply(decision, request, most);
     if (reply)
-        submit_log(request, &reply->submit_reply);
+        submit_log(agent, request, &reply->submit_reply);
     call_reply(member->call, reply);
 }

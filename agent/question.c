@@ -154,10 +154,10 @@ static void member_free(struct agent *agent, struct member **list, struct member
 
 static void refuse_member(struct agent *agent, struct member **list, const struct esp_error *error)
 {
-    const struct message failed = {.kind = MESSAGE_SUBMIT};
     struct call *call = (*list)->call;
+    const struct request *request = &(*list)->submit->request;
     member_free(agent, list, *list);
-    agent_refuse(call, &failed, error);
+    agent_refuse(agent, call, request, error);
 }
 
 static void refuse_all(struct agent *agent, struct member **list, const struct esp_error *error)
@@ -313,7 +313,6 @@ static void start(struct agent *agent, struct group *group, const struct variant
 void question_submit(struct agent *agent, struct call *call, const struct submit *submit,
                      const struct variant *variant)
 {
-    const struct message failed = {.kind = MESSAGE_SUBMIT};
     struct esp_error error;
     struct member *member = calloc(1, sizeof *member);
     struct group *group = NULL;
@@ -323,7 +322,7 @@ void question_submit(struct agent *agent, struct call *call, const struct submit
         error_no_memory(&error, "a request");
     if (!group) {
         free(member);
-        agent_refuse(call, &failed, &error);
+        agent_refuse(agent, call, &submit->request, &error);
         return;
     }
     *member = (struct member){.call = call, .submit = submit};

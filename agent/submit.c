@@ -231,6 +231,13 @@ void submit_announce(struct agent *agent)
     free(told);
 }
 
+/* A session that computes for long is always worth its line. */
+static bool may_log(struct agent *agent, double compute_s)
+{
+    return log_wants(LOG_NOTICE_LEVEL) &&
+           (compute_s >= SESSION_SMALL_S || log_quota_take(&agent->placed_lines, agent_now(agent)));
+}
+
 void submit_on_place(struct agent *agent, const struct place *place)
 {
     struct told *told = malloc((place->n ? place->n : 1) * sizeof *told);
@@ -239,10 +246,10 @@ void submit_on_place(struct agent *agent, const struct place *place)
         struct knowledge_node *node = knowledge_find(agent->knowledge, place->items[i].server);
         if (!node)
             continue;
-        if (log_wants(LOG_NOTICE_LEVEL)) {
+        if (may_log(agent, place->items[i].seconds)) {
             char text[SESSION_TEXT];
             log_write(LOG_NOTICE_LEVEL, session_id_text(&place->items[i].session, text),
-                      "placed on \"%s\" for %.6f s", node->name, place->items[i].seconds);
+                      "placed on \"%s\": computation %.3g s", node->name, place->items[i].seconds);
         }
         knowledge_place(agent->knowledge, node, &place->items[i]);
         told[n++] = (struct told){down_child(node->branch), place->items[i]};
@@ -302,12 +309,12 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     return message;
 }
 
-void submit_log(const struct request *request, const struct submit_reply *reply)
+void submit_log(struct agent *agent, const struct request *request, const struct submit_reply *reply)
 {
     char text[SESSION_TEXT];
-    if (!log_wants(LOG_NOTICE_LEVEL))
-        return;
     const struct candidate *first = &reply->candidates[0];
+    if (!may_log(agent, first->compute_s))
+        return;
     log_write(LOG_NOTICE_LEVEL, session_id_text(&request->session, text),
               "%s placed on \"%s\" of %u%s: queue %.3g s, transfer %.3g s, computation %.3g s",
               request->problem, first->server, reply->capable, reply->asked ? ", asked" : "", first->queue_s,
@@ -318,17 +325,16 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
 {
     const struct request *request = &submit->request;
     struct esp_error error;
-    const struct message failed = {.kind = MESSAGE_SUBMIT};
     if (!agent->is_master) {
         error_set(&error, ESP_REFUSED, "\"%s\" is a leader agent: a master agent takes requests",
                   agent->name);
-        agent_refuse(call, &failed, &error);
+        agent_refuse(agent, call, request, &error);
         return;
     }
     struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
     if (!variant) {
         explain_unknown(agent, request, &error);
-        agent_refuse(call, &failed, &error);
+        agent_refuse(agent, call, request, &error);
         return;
     }
     if (request_has_data(request) ||
@@ -338,10 +344,10 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
     }
     struct message *reply = reply_from_memory(agent, request, variant, &error);
     if (!reply) {
-        agent_refuse(call, &failed, &error);
+        agent_refuse(agent, call, request, &error);
         return;
     }
     agent->from_memory++;
-    submit_log(request, &reply->submit_reply);
+    submit_log(agent, request, &reply->submit_reply);
     call_reply(call, reply);
 }

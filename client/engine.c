@@ -14,6 +14,19 @@
 #define CALL_TIMEOUT_MS 30000
 #define INLINE_BYTES    (256 << 10)
 
+/* The session under way that is oldest, or the next one. */
+static void first_session(void *arg, struct session_id *first)
+{
+    struct engine *engine = arg;
+    pthread_mutex_lock(&engine->marks_lock);
+    *first = (struct session_id){
+        .client_high = engine->client_high,
+        .client_low = engine->client_low,
+        .sequence = engine->unsettled ? engine->unsettled->id.sequence : engine->last_sequence + 1,
+    };
+    pthread_mutex_unlock(&engine->marks_lock);
+}
+
 static enum esp_status create_parts(struct engine *engine, const struct engine_options *options,
                                     struct esp_error *error)
 {
@@ -21,7 +34,9 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
                                         .redirector = options->redirector,
                                         .agents = options->agents,
                                         .n_agents = options->n_agents,
-                                        .call_timeout_ms = engine->call_timeout_ms};
+                                        .call_timeout_ms = engine->call_timeout_ms,
+                                        .asker = first_session,
+                                        .arg = engine};
     enum esp_status status = random_bytes(&engine->client_high, sizeof engine->client_high, error);
     if (status == ESP_OK)
         status = random_bytes(&engine->client_low, sizeof engine->client_low, error);

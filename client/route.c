@@ -16,6 +16,8 @@ struct route {
     const char **agents;
     size_t n_agents;
     int64_t call_timeout_ms;
+    void (*asker)(void *arg, struct session_id *first);
+    void *arg;
 
     pthread_mutex_t lock; /* of what follows */
     char masters[MOST_MASTERS][CAP_ADDRESS + 1];
@@ -44,6 +46,8 @@ enum esp_status route_create(const struct route_options *options, struct route *
     pthread_mutex_init(&route->lock, NULL);
     route->transport = options->transport;
     route->call_timeout_ms = options->call_timeout_ms;
+    route->asker = options->asker;
+    route->arg = options->arg;
     if (options->redirector && !(route->redirector = arena_strdup(&route->arena, options->redirector)))
         goto error;
     if (copy_agents(route, options) != ESP_OK)
@@ -97,7 +101,15 @@ enum esp_status route_locate(struct route *route, struct message *reply, struct 
         return locate_from_file(route, reply, error);
     if (!route->redirector)
         return error_set(error, ESP_CONFIG, "expected the address of a redirector or of agents, found none");
+    struct session_id first;
+    uint8_t bytes[ASKER_BYTES];
+    struct extension asker = {EXTENSION_ASKER, bytes, sizeof bytes};
     struct message request = {.kind = MESSAGE_LOCATE};
+    if (route->asker) {
+        route->asker(route->arg, &first);
+        asker_put(&first, bytes);
+        request.locate.extensions = (struct extensions){&asker, 1};
+    }
     enum esp_status status =
         transport_call(route->transport, route->redirector, &request, route->call_timeout_ms, reply, error);
     if (status != ESP_OK)

@@ -16,6 +16,9 @@ struct route_options {
     const char *const *agents;   /* addresses of masters, in place of a redirector */
     size_t n_agents;
     int64_t call_timeout_ms; /* for one remote call */
+    /* For whose first session a redirector is asked, for its log; NULL: nobody's. */
+    void (*asker)(void *arg, struct session_id *first);
+    void *arg;
 };
 
 /* Connects to nobody yet. The texts are copied. */

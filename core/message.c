@@ -4,6 +4,7 @@
  */
 #include "core/message.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -705,6 +706,26 @@ const char *session_id_text(const struct session_id *session, char *text)
     snprintf(text, SESSION_TEXT, "%08" PRIx32 "-%" PRIu64, (uint32_t)(session->client_high >> 32),
              session->sequence);
     return text;
+}
+
+void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES])
+{
+    const uint64_t numbers[] = {htole64(first->client_high), htole64(first->client_low),
+                                htole64(first->sequence)};
+    memcpy(bytes, numbers, sizeof numbers);
+}
+
+bool asker_get(const struct extensions *extensions, struct session_id *first)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_ASKER);
+    uint64_t numbers[3];
+    if (!extension || extension->length != sizeof numbers)
+        return false;
+    memcpy(numbers, extension->value, sizeof numbers);
+    *first = (struct session_id){.client_high = le64toh(numbers[0]),
+                                 .client_low = le64toh(numbers[1]),
+                                 .sequence = le64toh(numbers[2])};
+    return true;
 }
 
 bool session_id_equal(const struct session_id *a, const struct session_id *b)

@@ -59,6 +59,9 @@ struct session_id {
  * `text` has at least SESSION_TEXT bytes. */
 #define SESSION_TEXT 48
 const char *session_id_text(const struct session_id *session, char *text);
+/* A session that computes less is a small one: of them so many have log lines of their own in each second. */
+#define SESSION_SMALL_S 0.001
+#define SESSION_LINES   100
 /* Compares client and sequence, not the secret. */
 bool session_id_equal(const struct session_id *a, const struct session_id *b);
 
@@ -302,6 +305,9 @@ struct greet_reply {
 };
 
 /* Redirector. */
+#define EXTENSION_ASKER                                                                                      \
+    10 /* tag in a locate: three little-endian 64-bit numbers, the client's id (high, low) and               \
+          the sequence number of the first session that the answer is for */
 struct locate {
     struct extensions extensions;
 };
@@ -635,5 +641,10 @@ enum esp_status message_outcome(const struct message *reply, struct esp_error *e
 
 /* Finds an extension; NULL when it is not there. */
 const struct extension *extension_find(const struct extensions *extensions, uint32_t tag);
+
+/* What EXTENSION_ASKER carries. Reading: false when it is not there; the secret is 0. */
+#define ASKER_BYTES 24
+void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES]);
+bool asker_get(const struct extensions *extensions, struct session_id *first);
 
 #endif

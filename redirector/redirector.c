@@ -23,6 +23,8 @@ struct redirector {
     struct endpoint *endpoint; /* NULL until it is open */
     struct children *children;
     uint64_t clients;
+    const struct clock *clock;
+    struct log_quota located_lines;
 };
 
 static void post(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
@@ -120,7 +122,17 @@ static int best_first(const void *a, const void *b)
     return (x->named > y->named) - (x->named < y->named);
 }
 
-static struct message *locate(struct redirector *r)
+static void log_located(struct redirector *r, const struct locate *asked, const struct master *best, size_t n)
+{
+    struct session_id first;
+    char text[SESSION_TEXT];
+    if (!asker_get(&asked->extensions, &first) || !log_quota_take(&r->located_lines, clock_now_ns(r->clock)))
+        return;
+    log_write(LOG_NOTICE_LEVEL, session_id_text(&first, text), "and later ones sent to \"%s\" of %zu at %s",
+              best->child->name, n, best->child->address);
+}
+
+static struct message *locate(struct redirector *r, const struct locate *asked)
 {
     size_t n = children_count(r->children);
     if (n == 0)
@@ -142,6 +154,7 @@ static struct message *locate(struct redirector *r)
         masters[n++] = child->data;
     qsort(masters, n, sizeof *masters, best_first);
     masters[0]->named = ++r->clients;
+    log_located(r, asked, masters[0], n);
     for (size_t i = 0; i < n && i < CAP_CANDIDATES; i++)
         reply->masters[reply->n_masters++] = (struct master_entry){
             .name = arena_strdup(arena, masters[i]->child->name),
@@ -229,7 +242,7 @@ static void on_call(void *self, struct call *call, const struct message *request
     struct redirector *r = self;
     switch (request->kind) {
     case MESSAGE_LOCATE:
-        call_reply(call, locate(r));
+        call_reply(call, locate(r, &request->locate));
         return;
     case MESSAGE_GREET:
         call_reply(call, greet(r, &request->greet));
@@ -285,6 +298,8 @@ enum esp_status redirector_create(const struct redirector_options *options, stru
         return error_no_memory(error, "a redirector");
     }
     r->incarnation = options->incarnation;
+    r->clock = transport_clock(transport);
+    r->located_lines = (struct log_quota){.most = SESSION_LINES, .what = "clients sent to master agents"};
     struct children_options children = {
         .name = r->name,
         .role = ROLE_REDIRECTOR,

@@ -4,9 +4,7 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#define RETRY_NS   (5 * NS_PER_MS)
-#define DONE_LINES 100   /* of small sessions, per second */
-#define SMALL_S    0.001 /* computation of a small session */
+#define RETRY_NS (5 * NS_PER_MS)
 
 /* ---- slots ---- */
 
@@ -180,26 +178,6 @@ static long long microseconds(double seconds)
     return (long long)(seconds * 1e6 + 0.5);
 }
 
-/* Tiny calls come by the ten thousand per second: then only the first of each second have a line of their
- * own, the others are counted. */
-static bool may_log_done(struct server *server)
-{
-    int64_t second = server_now(server) / NS_PER_S;
-    if (second != server->log_second) {
-        if (server->unlogged > 0)
-            log_notice("done: %u more sessions in the second that the lines above are from",
-                       server->unlogged);
-        server->log_second = second;
-        server->logged = server->unlogged = 0;
-    }
-    if (server->logged < DONE_LINES || log_wants(LOG_DEBUG_LEVEL)) {
-        server->logged++;
-        return true;
-    }
-    server->unlogged++;
-    return false;
-}
-
 static void log_ended(struct server *server, const struct session *session)
 {
     char text[SESSION_TEXT];
@@ -209,7 +187,7 @@ static void log_ended(struct server *server, const struct session *session)
                   server_seconds(session->arrived_ns, session->ended_ns), session->error.text);
         return;
     }
-    if (session->compute_s < SMALL_S && !may_log_done(server))
+    if (session->compute_s < SESSION_SMALL_S && !log_quota_take(&server->done_lines, server_now(server)))
         return;
     log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text),
               "done: %s computed %lld us (forecast %lld), waited %lld, received %lld, queued %lld",

@@ -117,8 +117,7 @@ struct server {
     struct speed speed;
     struct measurement measurement;
     uint64_t completed, failed;
-    int64_t log_second; /* of the lines about small sessions: how many there were, and were not */
-    uint32_t logged, unlogged;
+    struct log_quota done_lines; /* about small sessions, which come by the ten thousand */
     bool draining;
 };
 

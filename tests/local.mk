@@ -221,3 +221,4 @@ unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \
 	tests/unit/no_entry.c
 tests_inproc_test_client_LDADD = client/libclient.la $(SERVER_LIBS)
+e2e_tests += tests/e2e/t0400-sessions-in-logs.t

@@ -126,6 +126,24 @@ void log_write(enum log_level level, const char *session, const char *format, ..
     errno = saved;
 }
 
+bool log_quota_take(struct log_quota *quota, int64_t now_ns)
+{
+    int64_t second = now_ns / INT64_C(1000000000);
+    if (second != quota->second) {
+        if (quota->left_out > 0)
+            log_notice("%s: %u more in the second that the lines above are from", quota->what,
+                       quota->left_out);
+        quota->second = second;
+        quota->written = quota->left_out = 0;
+    }
+    if (quota->written < quota->most || log_wants(LOG_DEBUG_LEVEL)) {
+        quota->written++;
+        return true;
+    }
+    quota->left_out++;
+    return false;
+}
+
 static int open_file(const char *name)
 {
     return open(name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);

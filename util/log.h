@@ -8,6 +8,7 @@
 
 #include "util/error.h"
 #include <stdbool.h>
+#include <stdint.h>
 
 enum log_level { LOG_ERROR_LEVEL, LOG_WARNING_LEVEL, LOG_NOTICE_LEVEL, LOG_DEBUG_LEVEL };
 
@@ -33,6 +34,18 @@ void log_write(enum log_level level, const char *session, const char *format, ..
 
 /* Whether lines of that level are written: ask before working something out only for the log. Any thread. */
 bool log_wants(enum log_level level);
+
+/* Lines of which there may be too many to be read: so many of them are written in each second, the others
+ * counted. Zero-initialized but for `most` and `what` ("small sessions done"). One thread at a time. */
+struct log_quota {
+    unsigned most;
+    const char *what;
+    int64_t second;
+    unsigned written, left_out;
+};
+/* Whether one more line may be written at `now_ns` (any clock that does not jump). Before the first one of a
+ * new second, a line tells how many were left out. At the debug level none is. */
+bool log_quota_take(struct log_quota *quota, int64_t now_ns);
 
 #define log_error(...)   log_write(LOG_ERROR_LEVEL, NULL, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_WARNING_LEVEL, NULL, __VA_ARGS__)

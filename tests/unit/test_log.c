@@ -129,13 +129,37 @@ static void threads_do_not_mix_lines(void **state)
     assert_int_equal(n, 2000);
 }
 
+static size_t count_lines(const char *text)
+{
+    size_t n = 0;
+    for (const char *at = read_log(); (at = strstr(at, text)); at++)
+        n++;
+    return n;
+}
+
+static void too_many_lines_are_counted(void **state)
+{
+    (void)state;
+    struct log_quota quota = {.most = 3, .what = "tiny ones"};
+    int64_t now_ns = INT64_C(5000000000);
+    for (int i = 0; i < 10; i++)
+        if (log_quota_take(&quota, now_ns + i))
+            log_notice("tiny");
+    assert_int_equal(count_lines("SeD1 tiny\n"), 3);
+    assert_int_equal(count_lines("tiny ones: 7 more"), 0);
+    assert_true(log_quota_take(&quota, now_ns + INT64_C(1000000000)));
+    assert_int_equal(count_lines("tiny ones: 7 more"), 1);
+    assert_true(log_quota_take(&quota, now_ns + INT64_C(2000000000)));
+    assert_int_equal(count_lines("more in the second"), 1);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_log, close_log)
     const struct CMUnitTest tests[] = {
         TEST(one_line_per_event),       TEST(levels_above_are_dropped),    TEST(no_input_forges_a_line),
         TEST(long_lines_are_cut),       TEST(reopens_under_the_same_name), TEST(a_failed_open_keeps_the_log),
-        TEST(threads_do_not_mix_lines),
+        TEST(threads_do_not_mix_lines), TEST(too_many_lines_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
