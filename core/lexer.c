@@ -54,18 +54,26 @@ static size_t utf8_length(const unsigned char *text, size_t n)
 }
 
 /* Lines and columns are counted only when an error needs them. Columns are characters, from 1. */
-static void locate(const struct lexer *lexer, uint32_t offset, unsigned *line, unsigned *column)
+static void locate(const char *text, size_t length, uint32_t offset, unsigned *line, unsigned *column)
 {
     *line = 1;
     *column = 1;
-    for (uint32_t i = 0; i < offset && i < lexer->length; i++) {
-        if (lexer->text[i] == '\n') {
+    for (uint32_t i = 0; i < offset && i < length; i++) {
+        if (text[i] == '\n') {
             ++*line;
             *column = 1;
-        } else if (((unsigned char)lexer->text[i] & 0xc0) != 0x80) {
+        } else if (((unsigned char)text[i] & 0xc0) != 0x80) {
             ++*column;
         }
     }
+}
+
+static uint32_t source_offset(const struct lexer_origin *origin, uint32_t offset)
+{
+    const struct lexer_span *span = origin->spans;
+    for (size_t i = 1; i < origin->n_spans && origin->spans[i].offset <= offset; i++)
+        span++;
+    return span ? span->source + (span->literal ? offset - span->offset : 0) : 0;
 }
 
 bool lexer_fail(const struct lexer *lexer, uint32_t offset, const char *format, ...)
@@ -79,7 +87,13 @@ bool lexer_fail(const struct lexer *lexer, uint32_t offset, const char *format, 
     error_vset(lexer->error, ESP_SYNTAX, format, arguments);
     va_end(arguments);
     unsigned line, column;
-    locate(lexer, offset, &line, &column);
+    const struct lexer_origin *origin = lexer->origin;
+    if (origin) {
+        error_prefix(lexer->error, "in the member '%s'", origin->member);
+        locate(origin->source, origin->length, source_offset(origin, offset), &line, &column);
+    } else {
+        locate(lexer->text, lexer->length, offset, &line, &column);
+    }
     error_prefix(lexer->error, "%s:%u:%u", lexer->file, line, column);
     return false;
 }
@@ -277,7 +291,7 @@ static bool read_symbol(struct lexer *lexer)
             lexer->position += 2;
             return true;
         }
-    if (c == 0 || !strchr("+-*/%^()[]{},=<>!:;.&|", c)) {
+    if (c == 0 || !strchr("+-*/%^()[]{},=<>!:;.&|?", c)) {
         if (c > ' ' && c < 0x7f)
             return lexer_fail(lexer, lexer->position, "the character '%c' has no meaning here", c);
         return lexer_fail(lexer, lexer->position,
@@ -343,6 +357,20 @@ bool lexer_open_inner(struct lexer *lexer, const char *text, size_t length, cons
 {
     *lexer =
         (struct lexer){.text = text, .length = length, .outer = outer, .outer_offset = offset, .line = 1};
+    return lexer_advance(lexer);
+}
+
+bool lexer_open_spelt(struct lexer *lexer, const char *text, size_t length, const struct lexer *source,
+                      struct lexer_origin *origin, unsigned line)
+{
+    origin->source = source->text;
+    origin->length = source->length;
+    *lexer = (struct lexer){.text = text,
+                            .length = length,
+                            .file = source->file,
+                            .error = source->error,
+                            .line = line,
+                            .origin = origin};
     return lexer_advance(lexer);
 }
 

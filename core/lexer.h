@@ -36,6 +36,22 @@ struct token {
     double real;     /* value of TOKEN_REAL */
 };
 
+/* A piece of a text that was made from another one: literal, or in place of a word there. */
+struct lexer_span {
+    uint32_t offset; /* where it begins; it ends where the next one begins */
+    uint32_t source; /* where it comes from */
+    bool literal;
+};
+
+/* Where a text that was spelt out for a member of a family comes from. */
+struct lexer_origin {
+    const char *source; /* the text that messages point into */
+    size_t length;
+    const char *member;
+    const struct lexer_span *spans; /* in the order of their offsets */
+    size_t n_spans;
+};
+
 struct lexer {
     const char *text;
     size_t length;
@@ -49,6 +65,7 @@ struct lexer {
     /* Set for a lexer over a piece of text inside another one: where messages point to. */
     const struct lexer *outer;
     uint32_t outer_offset;
+    const struct lexer_origin *origin; /* or NULL: the text is the file's */
 };
 
 /* Stands on the first token of text[0 .. length), which must outlive the lexer. */
@@ -57,6 +74,10 @@ bool lexer_open(struct lexer *lexer, const char *text, size_t length, const char
 /* The same for a text inside the token at `offset` of `outer`, where its errors are reported. */
 bool lexer_open_inner(struct lexer *lexer, const char *text, size_t length, const struct lexer *outer,
                       uint32_t offset);
+/* The same for a text that was made from the one of `source` as *origin tells (which outlives the lexer; its
+ * source and length are set here). `line` is where it begins. */
+bool lexer_open_spelt(struct lexer *lexer, const char *text, size_t length, const struct lexer *source,
+                      struct lexer_origin *origin, unsigned line);
 
 bool lexer_advance(struct lexer *lexer);
 
@@ -76,7 +97,8 @@ bool lexer_take_symbol(struct lexer *lexer, int symbol, const char *what);
  * Of TOKEN_STRING: without quotes, escapes replaced. */
 char *lexer_token_text(struct lexer *lexer, struct arena *arena);
 
-/* Both always return false. The text ends up as "file:line:column: ..." of the token at `offset`. */
+/* Both always return false. The text ends up as "file:line:column: ..." of the token at `offset`; for a
+ * member of a family "file:line:column: in the member 'd': ...". */
 bool lexer_fail(const struct lexer *lexer, uint32_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* "expected WHAT, found TOKEN", and ": HINT" unless it is NULL. */

@@ -13,6 +13,7 @@ core_libcore_la_SOURCES += core/inproc.h core/estimate.h core/membership.h
 core_libcore_la_SOURCES += core/lexer.c core/lexer.h core/text.c core/text.h
 core_libcore_la_SOURCES += core/expr.c core/expr_linear.c core/expr_parse.c core/expr_print.c core/expr_tree.h
 core_libcore_la_SOURCES += core/problem.c core/problem_parse.c core/problem_parser.h core/problem_declare.c
+core_libcore_la_SOURCES += core/problem_family.c core/problem_family.h core/problem_spelling.c
 core_libcore_la_SOURCES += core/problem_call.c core/problem_source.c core/problem_load.c
 core_libcore_la_SOURCES += core/problem_bind.c core/problem_infer.c
 core_libcore_la_LIBADD = util/libutil.la -lm

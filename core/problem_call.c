@@ -151,23 +151,52 @@ static bool read_parameter(struct parser *parser, struct call_parameter *paramet
     return read_value_parameter(parser, parameter);
 }
 
+/* To the ',' or ')' behind the parameter that the lexer stands on. */
+static bool skip_parameter(struct lexer *lexer)
+{
+    unsigned depth = 0;
+    while (lexer->token.kind != TOKEN_END) {
+        if (depth == 0 && (lexer_at_symbol(lexer, ',') || lexer_at_symbol(lexer, ')')))
+            break;
+        depth += lexer_at_symbol(lexer, '(') || lexer_at_symbol(lexer, '[');
+        depth -= depth > 0 && (lexer_at_symbol(lexer, ')') || lexer_at_symbol(lexer, ']'));
+        if (!lexer_advance(lexer))
+            return false;
+    }
+    return true;
+}
+
+/* One parameter, or none: `when c or z: rwork` is nothing for the other members of the family. */
+static bool read_conditional(struct parser *parser, struct call_parameter *parameters, uint32_t *n)
+{
+    struct lexer *lexer = &parser->lexer;
+    bool holds = true;
+    if (parser->family && lexer_at_name(lexer, "when") && !parser_when(parser, &holds))
+        return false;
+    if (!holds)
+        return skip_parameter(lexer);
+    if (*n == PROBLEM_MAX_PARAMETERS)
+        return lexer_fail(lexer, lexer->token.offset, "a routine has at most %d parameters",
+                          PROBLEM_MAX_PARAMETERS);
+    return read_parameter(parser, &parameters[(*n)++]);
+}
+
 static bool read_parameters(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
     struct implementation *implementation = parser->implementation;
     struct call_parameter parameters[PROBLEM_MAX_PARAMETERS] = {{0}};
     uint32_t n = 0;
+    bool more = true;
     if (!lexer_take_symbol(lexer, '(', "'(' before the parameters of the routine"))
         return false;
-    while (!lexer_at_symbol(lexer, ')') || n > 0) {
-        if (n == PROBLEM_MAX_PARAMETERS)
-            return lexer_fail(lexer, lexer->token.offset, "a routine has at most %d parameters",
-                              PROBLEM_MAX_PARAMETERS);
-        if (!read_parameter(parser, &parameters[n++]))
+    if (lexer_at_symbol(lexer, ')'))
+        more = false;
+    while (more) {
+        if (!read_conditional(parser, parameters, &n))
             return false;
-        if (!lexer_at_symbol(lexer, ','))
-            break;
-        if (!lexer_advance(lexer))
+        more = lexer_at_symbol(lexer, ',');
+        if (more && !lexer_advance(lexer))
             return false;
     }
     implementation->parameters = parser_keep(parser, parameters, n, sizeof *parameters);

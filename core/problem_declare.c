@@ -28,6 +28,11 @@ bool parser_type(struct parser *parser, enum base_type *type, bool *found)
             *type = (enum base_type)t;
             *found = true;
         }
+    if (!*found && parser->family && (lexer_at_name(lexer, "scalar") || lexer_at_name(lexer, "real"))) {
+        *type = family_type(parser->family, lexer_at_name(lexer, "real"));
+        *found = true;
+        return lexer_advance(lexer);
+    }
     if (!*found)
         return true;
     if (!lexer_advance(lexer))
@@ -39,8 +44,11 @@ bool parser_type(struct parser *parser, enum base_type *type, bool *found)
     return true;
 }
 
-static bool is_reserved(const char *name)
+static bool is_reserved(const struct parser *parser, const char *name)
 {
+    if (parser->family &&
+        (strcmp(name, "scalar") == 0 || strcmp(name, "real") == 0 || strcmp(name, "when") == 0))
+        return true;
     for (unsigned t = 0; t < N_TYPES; t++)
         if (strcmp(name, base_type_name((enum base_type)t)) == 0)
             return true;
@@ -59,7 +67,7 @@ bool parser_name(struct parser *parser, const char *what, const char **name)
     *name = lexer_token_text(lexer, parser->arena);
     if (!*name)
         return false;
-    if (is_reserved(*name))
+    if (is_reserved(parser, *name))
         return lexer_expected(lexer, what, "this word has a meaning of its own in the language");
     return lexer_advance(lexer);
 }
@@ -197,6 +205,8 @@ bool parser_declare(struct parser *parser, enum argument_mode mode)
         names[t] = base_type_name((enum base_type)t);
     if (!parser_type(parser, &type, &is_type))
         return false;
+    if (!is_type && (lexer_at_name(lexer, "scalar") || lexer_at_name(lexer, "real")))
+        return lexer_expected(lexer, "a type", "this one is for families: problem ?gesv for s, d, c, z");
     if (!is_type)
         return lexer_expected_word(
             lexer, "a type (char, short, int, long, int64, float, double, complex, ...)", names, N_TYPES);

@@ -26,6 +26,29 @@ static bool read_text(struct parser *parser, size_t most, const char *what, cons
     return *text && lexer_advance(&parser->lexer);
 }
 
+/* A name with '?' or words in braces and no `for`: the lexer would only say what it did not expect. */
+static bool is_family_without_members(const struct lexer *lexer)
+{
+    return lexer_at_symbol(lexer, '?') || lexer_at_symbol(lexer, '{');
+}
+
+static bool read_problem_name(struct parser *parser)
+{
+    static const char hint[] = "a family names its members: problem ?gesv for s, d, c, z";
+    struct lexer *lexer = &parser->lexer;
+    if (is_family_without_members(lexer))
+        return lexer_expected(lexer, "the name of the problem", hint);
+    if (!parser_name(parser, "the name of the problem", &parser->problem->name))
+        return false;
+    if (is_family_without_members(lexer))
+        return lexer_expected(lexer, "the title of the problem in quotes", hint);
+    /* Its members were read before. */
+    while (parser->family && lexer->token.kind != TOKEN_STRING && !lexer_at_line_end(lexer))
+        if (!lexer_advance(lexer))
+            return false;
+    return true;
+}
+
 static bool read_problem(struct parser *parser)
 {
     struct problem *problem = arena_alloc(parser->arena, sizeof *problem);
@@ -44,7 +67,7 @@ static bool read_problem(struct parser *parser)
     parser->text_length = 0;
     parser->last_pending = &parser->pending;
     memset(parser->clause_line, 0, sizeof parser->clause_line);
-    return parser_name(parser, "the name of the problem", &problem->name) &&
+    return read_problem_name(parser) &&
            read_text(parser, MAX_TITLE, "the title of the problem in quotes", &problem->title);
 }
 
@@ -221,7 +244,7 @@ static bool end_signature(struct parser *parser)
     return keep_description(parser) && parser_resolve_pending(parser) && parser_write_source(parser);
 }
 
-static bool end_problem(struct parser *parser)
+bool parser_end_problem(struct parser *parser)
 {
     struct problem *problem = parser->problem;
     if (!problem)
@@ -279,8 +302,37 @@ static bool clause_fits(struct parser *parser, const struct clause *clause)
     return true;
 }
 
+static bool end_line(struct parser *parser)
+{
+    if (!lexer_at_line_end(&parser->lexer))
+        return lexer_expected(&parser->lexer, "the end of the line", NULL);
+    return parser->lexer.token.kind == TOKEN_END || lexer_advance(&parser->lexer);
+}
+
+/* `when c or z:` before a clause of a family. */
+static bool read_when(struct parser *parser, bool *holds)
+{
+    *holds = true;
+    if (!lexer_at_name(&parser->lexer, "when"))
+        return true;
+    if (!parser->family)
+        return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+                          "'when' chooses members of a family: problem ?gesv for s, d, c, z");
+    if (!parser_when(parser, holds))
+        return false;
+    while (!*holds && !lexer_at_line_end(&parser->lexer))
+        if (!lexer_advance(&parser->lexer))
+            return false;
+    return true;
+}
+
 static bool read_clause(struct parser *parser)
 {
+    bool holds;
+    if (!read_when(parser, &holds))
+        return false;
+    if (!holds)
+        return end_line(parser);
     size_t i = 0;
     while (i < N_CLAUSES && !lexer_at_name(&parser->lexer, clauses[i].name))
         i++;
@@ -289,15 +341,11 @@ static bool read_clause(struct parser *parser)
     const struct clause *clause = &clauses[i];
     if (!clause_fits(parser, clause))
         return false;
-    if (clause->part == PART_PROBLEM && !end_problem(parser))
+    if (clause->part == PART_PROBLEM && !parser_end_problem(parser))
         return false;
     if (clause->read == parser_implementation && !parser->implementation && !end_signature(parser))
         return false;
-    if (!lexer_advance(&parser->lexer) || !clause->read(parser))
-        return false;
-    if (!lexer_at_line_end(&parser->lexer))
-        return lexer_expected(&parser->lexer, "the end of the line", NULL);
-    return parser->lexer.token.kind == TOKEN_END || lexer_advance(&parser->lexer);
+    return lexer_advance(&parser->lexer) && clause->read(parser) && end_line(parser);
 }
 
 /* Bounds what one problem takes, however many a file holds. *start is where the problem begins. */
@@ -315,9 +363,23 @@ static bool read_bounded_clause(struct parser *parser, uint32_t *start)
                       PROBLEM_MAX_TEXT);
 }
 
+bool parser_read_clauses(struct parser *parser)
+{
+    uint32_t start = 0;
+    while (parser->lexer.token.kind != TOKEN_END) {
+        bool family =
+            !parser->family && lexer_at_name(&parser->lexer, "problem") && family_is_here(&parser->lexer);
+        if (family ? !parser_end_problem(parser) || !parser_family(parser)
+                   : !read_bounded_clause(parser, &start))
+            return false;
+    }
+    return true;
+}
+
 bool parser_read(struct parser *parser, const char *text, size_t length, struct esp_error *error)
 {
     parser->problem = NULL;
+    parser->family = NULL;
     parser->implementation = NULL;
     if (length > PROBLEM_MAX_FILE) {
         error_set(error, ESP_SYNTAX, "%s: a description file has at most %d bytes, this one has %zu",
@@ -326,12 +388,11 @@ bool parser_read(struct parser *parser, const char *text, size_t length, struct 
     }
     if (!lexer_open(&parser->lexer, text, length, parser->file, error))
         return false;
-    uint32_t start = 0;
-    while (parser->lexer.token.kind != TOKEN_END)
-        if (!read_bounded_clause(parser, &start))
-            return false;
-    if (!parser->problem)
+    size_t before = parser->n_problems;
+    if (!parser_read_clauses(parser))
+        return false;
+    if (!parser->problem && parser->n_problems == before)
         return lexer_expected(&parser->lexer, "'problem'",
                               "a description begins with: problem NAME \"title\"");
-    return end_problem(parser);
+    return parser_end_problem(parser);
 }

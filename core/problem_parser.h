@@ -9,6 +9,7 @@
 
 #include "core/expr_tree.h"
 #include "core/problem.h"
+#include "core/problem_family.h"
 
 #define MAX_TITLE           200
 #define MAX_MESSAGE         1000
@@ -42,6 +43,8 @@ struct parser {
 
     struct problem **problems; /* growing, malloc'd */
     size_t n_problems, size_problems;
+
+    const struct family *family; /* whose member is being read, or NULL */
 
     /* The problem being read. */
     struct problem *problem;
@@ -83,6 +86,10 @@ bool parser_call(struct parser *parser, enum convention convention);
 bool parser_error_clause(struct parser *parser);
 /* Ends the implementation being read, if any. */
 bool parser_end_implementation(struct parser *parser);
+
+/* The lines up to the end of the text, and the end of the problem being read, if any. */
+bool parser_read_clauses(struct parser *parser);
+bool parser_end_problem(struct parser *parser);
 
 /* Copies n items of `size` bytes into the arena. NULL with *error filled; n may be 0. */
 void *parser_keep(struct parser *parser, const void *items, size_t n, size_t size);
