@@ -397,5 +397,9 @@ enum esp_status invocation_complete(const struct problem *problem, struct esp_ar
                 number_scalar(given, argument->type, &work.scope[i]);
         }
     }
-    return status == ESP_OK && extents ? complete_extents(problem, &work, arguments, error) : status;
+    if (status != ESP_OK || !extents)
+        return status;
+    /* What the caller got wrong, before what follows from it. */
+    status = problem_check_known(problem, work.scope, error);
+    return status == ESP_OK ? complete_extents(problem, &work, arguments, error) : status;
 }

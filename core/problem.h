@@ -177,6 +177,12 @@ struct shape {
 enum esp_status problem_bind(const struct problem *problem, const void *const *values,
                              struct number *scope_values, struct shape *shapes, struct esp_error *error);
 
+/* The first precondition that can be told from the scalars known in `scope_values` (n_arguments of them) and
+ * does not hold: ESP_INVALID with the problem's name, the condition and what was found. Those about scalars
+ * that are not known are passed over. */
+enum esp_status problem_check_known(const struct problem *problem, const struct number *scope_values,
+                                    struct esp_error *error);
+
 /* The raw element (at most 16 bytes) of an optional scalar that was not given: argument `index` has an
  * `initial`. For work scalars too. */
 enum esp_status problem_default(const struct problem *problem, uint32_t index,
@@ -186,8 +192,8 @@ enum esp_status problem_default(const struct problem *problem, uint32_t index,
  * known_dims[i] points to the dims of argument i as a file had them (NULL: not given), n_known its
  * rank; dimensions of 1 may be missing or too many at the end (a vector is a matrix of one column).
  * Solves dimensions that are linear in one unknown (n, n + 1, 2*n), fills unknown entries of
- * scope_values (n_arguments of them), then gives the defaults. Contradictions are ESP_INVALID
- * ("B has 4 rows, but n = 3 from A"). Scalars that stay unknown and have no default are ESP_INVALID. */
+ * scope_values (n_arguments of them), then gives the defaults. A precondition that the scalars known violate
+ * is told first; contradictions are ESP_INVALID ("B has 4 rows, but n = 3 from A"). Scalars that stay unknown and have no default are ESP_INVALID. */
 enum esp_status problem_infer(const struct problem *problem, const int64_t *const *known_dims,
                               const uint32_t *n_known, struct number *scope_values, struct esp_error *error);
 

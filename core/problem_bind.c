@@ -83,6 +83,18 @@ static enum esp_status check_precondition(const struct problem *problem,
                      expr_text(precondition->condition), values);
 }
 
+enum esp_status problem_check_known(const struct problem *problem, const struct number *scope_values,
+                                    struct esp_error *error)
+{
+    const struct scope scope = {scope_values, problem->n_arguments};
+    for (uint32_t i = 0; i < problem->n_preconditions; i++) {
+        bool holds;
+        if (expr_eval_bool(problem->preconditions[i].condition, &scope, &holds, NULL) == ESP_OK && !holds)
+            return check_precondition(problem, &problem->preconditions[i], &scope, error);
+    }
+    return ESP_OK;
+}
+
 /* Elements and bytes of the array; ESP_INVALID when they overflow. */
 static bool measure(const struct argument *argument, struct shape *shape)
 {

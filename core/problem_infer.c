@@ -229,6 +229,10 @@ enum esp_status problem_infer(const struct problem *problem, const int64_t *cons
     }
     while (good && given)
         good = solve_all(&inference) && give_default(&inference, &given);
+    /* "n >= 0, found n = -1" says more than "A has 2 rows, but n = -1". */
+    enum esp_status status = problem_check_known(problem, scope_values, inference.error);
+    if (status != ESP_OK)
+        return status;
     /* Contradictions first: "B has 4 rows" says more than a scalar that is missing because of it. */
     good = good && check_dims(&inference) && check_known(&inference);
     return good ? ESP_OK : inference.error->status;

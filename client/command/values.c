@@ -471,11 +471,63 @@ static enum esp_status check_count(const struct values *values, size_t index, st
                      (unsigned long long)values->slots[index].count);
 }
 
+/* " x=[1,2,3]" or the like: how this argument is given. */
+static const char *how_to_give(const struct esp_problem_argument *formal, char *text, size_t size)
+{
+    if (formal->n_dims == 1)
+        snprintf(text, size, "%s=[1,2,3] or %s=@FILE", formal->name, formal->name);
+    else if (formal->n_dims)
+        snprintf(text, size, "%s=[1,2;3,4] or %s=@FILE", formal->name, formal->name);
+    else if (formal->type == ESP_TYPE_STRING)
+        snprintf(text, size, "%s=TEXT or %s=@FILE", formal->name, formal->name);
+    else if (formal->type == ESP_TYPE_FILE)
+        snprintf(text, size, "%s=@FILE", formal->name);
+    else
+        snprintf(text, size, "%s=%s", formal->name, formal->type == ESP_TYPE_CHAR ? "LETTER" : "NUMBER");
+    return text;
+}
+
+/* Nothing else tells what is in an array, a text or a file; a scalar may follow from the arrays. */
+static enum esp_status check_given(const struct values *values, struct esp_error *error)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &values->problem->arguments[i];
+        bool is_scalar = !formal->n_dims && formal->type != ESP_TYPE_STRING && formal->type != ESP_TYPE_FILE;
+        char shape[256], how[300];
+        if (is_scalar || !argument_in(formal) || formal->initial || values->slots[i].given)
+            continue;
+        return error_set(error, ESP_INVALID, "%s: the %s %s (%s) is missing: give it as %s",
+                         values->problem->name, formal->mode == ESP_MODE_IN ? "input" : "input and output",
+                         signature_shape(formal, shape, sizeof shape), esp_type_name(formal->type),
+                         how_to_give(formal, how, sizeof how));
+    }
+    return ESP_OK;
+}
+
+/* The library tells of a scalar that is missing; here is how it is given. */
+static void hint_scalar(const struct values *values, struct esp_error *error)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &values->problem->arguments[i];
+        char missing[200], how[300];
+        snprintf(missing, sizeof missing, ": the input %s (%s) is missing", formal->name,
+                 esp_type_name(formal->type));
+        size_t length = strlen(error->text);
+        if (strstr(error->text, missing) && length < sizeof error->text)
+            snprintf(error->text + length, sizeof error->text - length, ": give it as %s",
+                     how_to_give(formal, how, sizeof how));
+    }
+}
+
 enum esp_status values_prepare(struct values *values, struct esp_error *error)
 {
     const struct esp_problem *problem = values->problem;
+    enum esp_status given = check_given(values, error);
+    if (given != ESP_OK)
+        return given;
     if (esp_arguments_complete(problem, values->arguments, problem->n_arguments) != ESP_OK) {
         *error = *esp_last_error();
+        hint_scalar(values, error);
         return error->status;
     }
     for (size_t i = 0; i < problem->n_arguments; i++) {

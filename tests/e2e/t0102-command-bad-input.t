@@ -30,7 +30,11 @@ check_says "with the signature" "dgesv has no argument 'Q'" "$signature"
 check_fails 2 "a wrong case" espalier call dgesv a='[1]'
 check_says "with the right one" "did you mean 'A'"
 check_fails 2 "a missing argument" espalier call dgesv A='[1]'
-check_says "by name" 'B' "$signature"
+check_says "by name, and how to give it" 'B\[n, nrhs\] \(double\) is missing: give it as B=\[1,2;3,4\] or B=@FILE' "$signature"
+check_fails 2 "no argument at all" espalier call dgesv
+check_says "asks for the first" 'the input and output A\[n, n\] \(double\) is missing: give it as A='
+check_fails 2 "a missing scalar" espalier call dscal x='[1]'
+check_says "by name, and how to give it" 'the input alpha \(double\) is missing: give it as alpha=NUMBER'
 check_fails 2 "a word without a value" espalier call dgesv A
 check_says "with the form" "expected NAME=VALUE, found 'A'"
 check_fails 2 "an argument given twice" espalier call dgesv n=1 n=1
@@ -51,7 +55,9 @@ check_fails 2 "matrices that contradict each other" espalier call dgesv A='[1,0;
 check_says "with both" 'B' '[23]'
 check_fails 2 "a size that contradicts the matrices" espalier call dgesv n=3 A='[1,0;0,1]' B='[1;2]'
 check_fails 2 "a precondition that does not hold" espalier call dgesv n=-1 nrhs=1 A='[]' B='[]'
-check_says "with the argument" 'n'
+check_says "with the argument" 'dgesv: expected n >= 0, found n = -1'
+check_fails 2 "the same with matrices of another size" espalier call dgesv n=-1 A='[1,2;3,4]' B='[1;2]'
+check_says "as the violated precondition" 'dgesv: expected n >= 0, found n = -1'
 check_fails 2 "a dimension that overflows" espalier call dsyev n=2000000000 A='[1]'
 check_fails 2 "an output as an input" espalier call dgesv A='[1]' B='[1]' ipiv='[1]'
 check_says "how to save it is told" "ipiv is an output: '-o ipiv=FILE' saves it"

@@ -297,6 +297,12 @@ static void contradictions_are_told_in_the_user_s_words(void **state)
     check_infer(&call, "dgesv: A has 3 rows, but n = 5 was given");
 
     call = (struct call){.problem = find("dgesv")};
+    set_scalar(&call, "n", -1);
+    give_array(&call, "A", 2, (const int64_t[]){3, 3});
+    give_array(&call, "B", 2, (const int64_t[]){3, 1});
+    check_infer(&call, "dgesv: expected n >= 0, found n = -1");
+
+    call = (struct call){.problem = find("dgesv")};
     give_array(&call, "A", 2, (const int64_t[]){3, 3});
     check_infer(&call, "dgesv: the input nrhs (int) is missing and does not follow from the arrays given");
 
