@@ -99,8 +99,9 @@ uint32_t submit_capable(const struct variant *variant, const struct request *req
 /* Why no server can take a request of a known problem. */
 void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
                     struct esp_error *error);
-/* Counts a session on the server from now on; returns the placement's number, 0 when it cannot be. */
-uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct session_id *session,
+/* Counts the request's session on the server from now on; returns the placement's number, 0 when it cannot
+ * be. */
+uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct request *request,
                       double seconds);
 /* The line in the log that says where a session went. */
 void submit_log(struct agent *agent, const struct request *request, const struct submit_reply *reply);

@@ -26,6 +26,7 @@ static bool add_server(struct agent *agent, const struct knowledge_node *node, s
                        const struct request *request, struct arena *arena, struct response *response)
 {
     struct server_estimate *estimate = &response->servers[response->n_servers];
+    struct standing standing = knowledge_standing(node);
     *estimate = (struct server_estimate){
         .server = node->name,
         .address = node->address,
@@ -34,7 +35,7 @@ static bool add_server(struct agent *agent, const struct knowledge_node *node, s
         .n_transfer = 1,
     };
     if (!estimate->transfer ||
-        !estimate_fill(estimate, request, node->speed_flops, &node->load, agent_now(agent), arena))
+        !estimate_fill(estimate, request, node->speed_flops, &node->load, &standing, agent_now(agent), arena))
         return false;
     response->n_servers++;
     return true;
@@ -149,6 +150,7 @@ struct option {
     const struct server_estimate *estimate;
     struct knowledge_node *node; /* NULL: not in memory; it can be chosen but not counted */
     struct load load;
+    struct standing standing;
     double transfer_s, score;
 };
 
@@ -158,6 +160,22 @@ struct decision {
     struct option *options;
     uint32_t n;
 };
+
+/* One more session of that memory is there. */
+static void stand_behind(struct option *option, uint64_t memory_bytes)
+{
+    struct standing *standing = &option->standing;
+    standing->line += 1.0 / (option->load.slots ? option->load.slots : 1);
+    standing->memory_free -= memory_bytes < standing->memory_free ? memory_bytes : standing->memory_free;
+}
+
+static void count_standing(const struct question *question, struct option *option)
+{
+    const struct pending *pending = option->node ? option->node->pending : NULL;
+    for (; pending; pending = pending->next)
+        if (pending->placed_ns > question->sent_ns)
+            stand_behind(option, pending->memory_bytes);
+}
 
 struct decision *decide_begin(struct question *question, const struct response *merged)
 {
@@ -177,6 +195,8 @@ struct decision *decide_begin(struct question *question, const struct response *
         option->node = knowledge_find(agent->knowledge, option->estimate->server);
         option->transfer_s = aggregate_transfer_s(request, merged, option->estimate);
         count_placements(question, option->node, &option->load);
+        option->standing = estimate_standing(option->estimate);
+        count_standing(question, option);
         decision->n++;
     }
     return decision;
@@ -192,13 +212,18 @@ void decide_end(struct decision *decision)
     free(decision);
 }
 
-static void score(struct decision *decision)
+static double start_s(const struct option *option, const struct request *request, int64_t now_ns)
+{
+    return load_start_s(&option->load, option->standing.memory_free >= request->memory_bytes, now_ns);
+}
+
+static void score(struct decision *decision, const struct request *request)
 {
     struct agent *agent = decision->question->agent;
     for (uint32_t i = 0; i < decision->n; i++) {
         struct option *option = &decision->options[i];
         struct scheduler_view view = {
-            .wait_s = load_wait_s(&option->load, agent_now(agent)),
+            .wait_s = start_s(option, request, agent_now(agent)),
             .compute_s = option->estimate->compute_s,
             .transfer_s = option->transfer_s,
             .turn = option->node ? option->node->entry.self.turn : 0,
@@ -210,13 +235,18 @@ static void score(struct decision *decision)
     }
 }
 
+static bool is_better(const struct option *a, const struct option *b)
+{
+    return a->score != b->score ? a->score < b->score : a->standing.line < b->standing.line;
+}
+
 /* Brings the best `most` to the front, in order. */
 static void best_first(struct decision *decision, uint32_t most)
 {
     for (uint32_t i = 0; i < most; i++) {
         uint32_t best = i;
         for (uint32_t j = i + 1; j < decision->n; j++)
-            if (decision->options[j].score < decision->options[best].score)
+            if (is_better(&decision->options[j], &decision->options[best]))
                 best = j;
         struct option other = decision->options[i];
         decision->options[i] = decision->options[best];
@@ -240,7 +270,7 @@ static struct message *make_reply(struct decision *decision, const struct reques
             .address = arena_strdup(&message->arena, option->estimate->address),
             .incarnation = option->estimate->incarnation,
             .compute_s = option->estimate->compute_s,
-            .queue_s = load_wait_s(&option->load, agent_now(agent)),
+            .queue_s = start_s(option, request, agent_now(agent)),
             .transfer_s = option->transfer_s,
             .error_s = option->estimate->error_s,
         };
@@ -251,8 +281,9 @@ static struct message *make_reply(struct decision *decision, const struct reques
     reply->capable = decision->merged->capable;
     reply->asked = true;
     if (first->node)
-        reply->placement = submit_place(agent, first->node, &request->session, first->estimate->compute_s);
+        reply->placement = submit_place(agent, first->node, request, first->estimate->compute_s);
     load_place(&first->load, first->estimate->compute_s, agent_now(agent));
+    stand_behind(first, request->memory_bytes);
     return message;
 }
 
@@ -287,7 +318,7 @@ void decide_member(struct decision *decision, struct member *member)
         agent_refuse(agent, member->call, request, &error);
         return;
     }
-    score(decision);
+    score(decision, request);
     best_first(decision, most);
     struct message *reply = make_reply(decision, request, most);
     if (reply)

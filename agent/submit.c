@@ -139,12 +139,13 @@ static void explain_unknown(struct agent *agent, const struct request *request, 
 
 /* ---- placements ---- */
 
-uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct session_id *session,
+uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct request *request,
                       double seconds)
 {
     struct placement placement = {
         .server = node->name,
-        .session = *session,
+        .session = request->session,
+        .memory_bytes = request->memory_bytes,
         .master = agent->options.incarnation,
         .number = agent->placements + 1,
         .seconds = seconds,
@@ -303,8 +304,7 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     }
     reply->n_candidates = (uint32_t)n;
     reply->master = agent->options.incarnation;
-    reply->placement =
-        submit_place(agent, found[0]->owner, &request->session, reply->candidates[0].compute_s);
+    reply->placement = submit_place(agent, found[0]->owner, request, reply->candidates[0].compute_s);
     reply->capable = submit_capable(variant, request);
     return message;
 }

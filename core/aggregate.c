@@ -244,7 +244,7 @@ double aggregate_transfer_s(const struct request *request, const struct response
 
 struct ranked {
     struct server_estimate estimate;
-    double score;
+    double score, line;
     uint32_t order; /* as it came: keeps equals in a settled order */
 };
 
@@ -253,6 +253,8 @@ static int by_score(const void *a, const void *b)
     const struct ranked *x = a, *y = b;
     if (x->score != y->score)
         return x->score < y->score ? -1 : 1;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
     return x->order < y->order ? -1 : 1;
 }
 
@@ -269,14 +271,15 @@ void aggregate_cut(const struct request *request, struct response *response, uin
     for (uint32_t i = 0; i < n; i++) {
         const struct server_estimate *estimate = &response->servers[i];
         struct scheduler_view view = {
-            .wait_s = estimate->queue_s,
+            .wait_s = estimate_start_s(estimate, request->memory_bytes),
             .compute_s = estimate->compute_s,
             .transfer_s = aggregate_transfer_s(request, response, estimate),
             .turn = turn ? turn(estimate->server, arg) : 0,
         };
         double score = scheduler->random && random ? random_real(random) : scheduler->score(&view);
         /* Nonsense from below comes last instead of breaking the order. */
-        ranked[i] = (struct ranked){*estimate, isnan(score) ? HUGE_VAL : score, i};
+        ranked[i] =
+            (struct ranked){*estimate, isnan(score) ? HUGE_VAL : score, estimate_standing(estimate).line, i};
     }
     qsort(ranked, n, sizeof *ranked, by_score);
     response->n_servers = n < breadth ? n : breadth;

@@ -29,7 +29,7 @@ enum esp_status load_init(struct load *load, uint32_t slots, int64_t now_ns)
         return ESP_NO_MEMORY;
     for (uint32_t i = 0; i < slots; i++)
         free_at_ns[i] = now_ns;
-    *load = (struct load){.slots = slots, .free_at_ns = free_at_ns};
+    *load = (struct load){.slots = slots, .free_at_ns = free_at_ns, .drained_ns = now_ns};
     return ESP_OK;
 }
 
@@ -59,8 +59,11 @@ enum esp_status load_set(struct load *load, const double *free_in_s, uint32_t n,
         load->slots = n;
     }
     bool ascending = true;
+    load->drained_ns = now_ns;
     for (uint32_t i = 0; i < n; i++) {
         load->free_at_ns[i] = now_ns + seconds_to_ns(free_in_s[i]);
+        if (load->free_at_ns[i] > load->drained_ns)
+            load->drained_ns = load->free_at_ns[i];
         ascending = ascending && (i == 0 || load->free_at_ns[i - 1] <= load->free_at_ns[i]);
     }
     /* What came over the network may not be ascending; an ascending array is a heap. */
@@ -75,6 +78,15 @@ double load_wait_s(const struct load *load, int64_t now_ns)
         return HUGE_VAL;
     int64_t first = load->free_at_ns[0];
     return first > now_ns ? (double)(first - now_ns) / 1e9 : 0;
+}
+
+double load_start_s(const struct load *load, bool fits, int64_t now_ns)
+{
+    double wait_s = load_wait_s(load, now_ns);
+    if (fits)
+        return wait_s;
+    int64_t drained_ns = load->drained_ns - now_ns;
+    return fmax(fmax(wait_s, drained_ns > 0 ? (double)drained_ns / 1e9 : 0), ESTIMATE_MEMORY_S);
 }
 
 /* Restores the heap after the root has grown. */
@@ -102,6 +114,8 @@ void load_place(struct load *load, double seconds, int64_t now_ns)
         return;
     int64_t start = load->free_at_ns[0] > now_ns ? load->free_at_ns[0] : now_ns;
     load->free_at_ns[0] = start + seconds_to_ns(seconds);
+    if (load->free_at_ns[0] > load->drained_ns)
+        load->drained_ns = load->free_at_ns[0];
     sift_down(load->free_at_ns, load->slots);
 }
 
@@ -115,26 +129,75 @@ double estimate_compute_s(double work_flop, double speed_flops, double *error_s)
     return ESTIMATE_CALL_S + work_s;
 }
 
-bool estimate_fill(struct server_estimate *estimate, const struct request *request, double speed_flops,
-                   const struct load *load, int64_t now_ns, struct arena *arena)
+#define STANDING_BYTES (sizeof(double) + sizeof(uint64_t))
+
+static bool add_standing(const struct standing *standing, struct arena *arena, struct extension *extension)
 {
-    estimate->compute_s = estimate_compute_s(request->work_flop, speed_flops, &estimate->error_s);
-    estimate->queue_s = load_wait_s(load, now_ns);
-    estimate->extensions = (struct extensions){0};
-    if (load->slots < 2)
-        return true;
+    uint8_t bytes[STANDING_BYTES];
+    memcpy(bytes, &standing->line, sizeof standing->line);
+    memcpy(bytes + sizeof standing->line, &standing->memory_free, sizeof standing->memory_free);
+    *extension =
+        (struct extension){EXTENSION_STANDING, arena_memdup(arena, bytes, sizeof bytes), STANDING_BYTES};
+    return extension->value;
+}
+
+static bool add_waits(const struct load *load, int64_t now_ns, struct arena *arena,
+                      struct extension *extension)
+{
     uint32_t n = load->slots < ESTIMATE_WAITS_MOST ? load->slots : ESTIMATE_WAITS_MOST;
     int64_t *sorted = arena_memdup(arena, load->free_at_ns, load->slots * sizeof *sorted);
     double *waits = arena_alloc(arena, n * sizeof *waits);
-    struct extension *extension = arena_alloc(arena, sizeof *extension);
-    if (!sorted || !waits || !extension)
+    if (!sorted || !waits)
         return false;
     qsort(sorted, load->slots, sizeof *sorted, by_time);
     for (uint32_t i = 0; i < n; i++)
         waits[i] = sorted[i] > now_ns ? (double)(sorted[i] - now_ns) / 1e9 : 0;
     *extension = (struct extension){EXTENSION_WAITS, (const uint8_t *)waits, n * (uint32_t)sizeof *waits};
-    estimate->extensions = (struct extensions){extension, 1};
     return true;
+}
+
+bool estimate_fill(struct server_estimate *estimate, const struct request *request, double speed_flops,
+                   const struct load *load, const struct standing *standing, int64_t now_ns,
+                   struct arena *arena)
+{
+    struct extension *extensions = arena_alloc(arena, 2 * sizeof *extensions);
+    uint32_t n = 0;
+    estimate->compute_s = estimate_compute_s(request->work_flop, speed_flops, &estimate->error_s);
+    estimate->queue_s = load_wait_s(load, now_ns);
+    estimate->extensions = (struct extensions){0};
+    if (!extensions)
+        return false;
+    if (load->slots > 1 && !add_waits(load, now_ns, arena, &extensions[n++]))
+        return false;
+    if (!add_standing(standing, arena, &extensions[n++]))
+        return false;
+    estimate->extensions = (struct extensions){extensions, n};
+    return true;
+}
+
+struct standing estimate_standing(const struct server_estimate *estimate)
+{
+    const struct extension *extension = extension_find(&estimate->extensions, EXTENSION_STANDING);
+    struct standing standing = {.memory_free = UINT64_MAX};
+    if (!extension || extension->length < STANDING_BYTES)
+        return standing;
+    memcpy(&standing.line, extension->value, sizeof standing.line);
+    memcpy(&standing.memory_free, extension->value + sizeof standing.line, sizeof standing.memory_free);
+    if (!(standing.line >= 0))
+        standing.line = 0;
+    return standing;
+}
+
+double estimate_start_s(const struct server_estimate *estimate, uint64_t memory_bytes)
+{
+    if (estimate_standing(estimate).memory_free >= memory_bytes)
+        return estimate->queue_s;
+    const struct extension *extension = extension_find(&estimate->extensions, EXTENSION_WAITS);
+    double last_s = estimate->queue_s;
+    if (extension && extension->length >= sizeof last_s)
+        memcpy(&last_s, extension->value + (extension->length / sizeof last_s - 1) * sizeof last_s,
+               sizeof last_s);
+    return fmax(fmax(last_s, estimate->queue_s), ESTIMATE_MEMORY_S);
 }
 
 enum esp_status estimate_load(const struct server_estimate *estimate, int64_t now_ns, struct load *load)

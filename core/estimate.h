@@ -13,6 +13,13 @@
 struct load {
     uint32_t slots;
     int64_t *free_at_ns;
+    int64_t drained_ns; /* when the last one will be */
+};
+
+/* How a server stands besides its slots. */
+struct standing {
+    double line;          /* sessions there, by slot: decides between servers that are equal otherwise */
+    uint64_t memory_free; /* bytes that nobody has or was promised */
 };
 
 /* All slots free at `now_ns`. ESP_NO_MEMORY when there is no memory; at most CAP_SLOTS slots. */
@@ -22,6 +29,10 @@ void load_release(struct load *load);
 enum esp_status load_set(struct load *load, const double *free_in_s, uint32_t n, int64_t now_ns);
 /* Seconds until a new session could start: 0 when a slot is free. */
 double load_wait_s(const struct load *load, int64_t now_ns);
+/* The same for a session that does not fit into the memory that is free now: it waits until all that is there
+ * has ended, and at least ESTIMATE_MEMORY_S, as nothing tells how long results wait for their clients. */
+#define ESTIMATE_MEMORY_S 0.5
+double load_start_s(const struct load *load, bool fits, int64_t now_ns);
 /* Gives the next session of that length to the slot that is free first (list scheduling). */
 void load_place(struct load *load, double seconds, int64_t now_ns);
 
@@ -38,10 +49,19 @@ double estimate_compute_s(double work_flop, double speed_flops, double *error_s)
 #define EXTENSION_WAITS     3
 #define ESTIMATE_WAITS_MOST 64
 
-/* What a server of that speed and load says to a request: compute_s, queue_s, error_s and the waits. Memory
- * comes from `arena`; false when there is none. */
+/* Tag of an extension of a server_estimate: its standing, as 8-byte little-endian numbers: the line (a
+ * double), the free memory (an integer). */
+#define EXTENSION_STANDING 5
+
+/* What a server of that speed, load and standing says to a request: compute_s, queue_s (for a slot), error_s
+ * and the extensions. Memory comes from `arena`; false when there is none. */
 bool estimate_fill(struct server_estimate *estimate, const struct request *request, double speed_flops,
-                   const struct load *load, int64_t now_ns, struct arena *arena);
+                   const struct load *load, const struct standing *standing, int64_t now_ns,
+                   struct arena *arena);
+/* As the estimate tells it; of one that does not: no line, and all the memory one could wish. */
+struct standing estimate_standing(const struct server_estimate *estimate);
+/* Seconds until a session that takes so much memory could start there, as far as the estimate tells. */
+double estimate_start_s(const struct server_estimate *estimate, uint64_t memory_bytes);
 /* The load behind an estimate, as far as it tells: *load is the caller's to release. */
 enum esp_status estimate_load(const struct server_estimate *estimate, int64_t now_ns, struct load *load);
 

@@ -41,7 +41,9 @@ struct knowledge_node {
     struct load base; /* as the record says */
     struct load load; /* with the pending placements on top */
     struct pending *pending;
-    int64_t confirmed_ns; /* when it was last known to be so */
+    uint32_t n_pending;
+    uint64_t pending_bytes; /* of memory, as far as told */
+    int64_t confirmed_ns;   /* when it was last known to be so */
     struct branch *branch;
     struct index_entry entry; /* in its catalogue's index while it takes sessions */
     /* internal */
@@ -58,6 +60,7 @@ struct pending {
     uint64_t master, number;
     struct session_id session;
     double seconds;
+    uint64_t memory_bytes; /* 0: not told */
     int64_t placed_ns, expires_ns;
     bool announced;                      /* the owner's: it has been told down the path */
     struct pending *prev, *next;         /* of the node, by number within a master */
@@ -136,6 +139,8 @@ bool branch_can_solve(const struct branch *branch, const struct variant *variant
  * ignored. False without memory. */
 bool knowledge_place(struct knowledge *knowledge, struct knowledge_node *node,
                      const struct placement *placement);
+/* How the server stands, the pending placements counted in. */
+struct standing knowledge_standing(const struct knowledge_node *node);
 /* The first lease that ends, CLOCK_NEVER when none is pending; and ending those that are over. */
 int64_t knowledge_due(const struct knowledge *knowledge);
 void knowledge_tick(struct knowledge *knowledge);

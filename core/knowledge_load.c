@@ -10,8 +10,20 @@
 /* A lease beyond this is a mistake: it would keep a server looking busy for ever. */
 #define LEASE_MOST_MS (24 * 3600 * 1000)
 
+struct standing knowledge_standing(const struct knowledge_node *node)
+{
+    double sessions = (double)node->queued + node->running + node->n_pending;
+    uint64_t promised = node->pending_bytes < node->memory_free ? node->pending_bytes : node->memory_free;
+    return (struct standing){.line = sessions / (node->slots ? node->slots : 1),
+                             .memory_free = node->memory_free - promised};
+}
+
 static void tell_index(struct knowledge_node *node)
 {
+    struct standing standing = knowledge_standing(node);
+    node->entry.self.line = standing.line;
+    node->entry.self.memory_free = standing.memory_free;
+    node->entry.self.drained_ns = node->load.drained_ns;
     node->entry.self.free_ns = node->load.slots ? node->load.free_at_ns[0] : INT64_MAX;
     index_update(&node->entry);
 }
@@ -21,6 +33,7 @@ void node_reload(struct knowledge_node *node)
     if (node->load.slots)
         memcpy(node->load.free_at_ns, node->base.free_at_ns,
                node->load.slots * sizeof *node->load.free_at_ns);
+    node->load.drained_ns = node->base.drained_ns;
     for (const struct pending *pending = node->pending; pending; pending = pending->next)
         load_place(&node->load, pending->seconds, pending->placed_ns);
     tell_index(node);
@@ -29,6 +42,8 @@ void node_reload(struct knowledge_node *node)
 void node_drop_pending(struct knowledge *k, struct pending *pending)
 {
     DL_DELETE(pending->node->pending, pending);
+    pending->node->n_pending--;
+    pending->node->pending_bytes -= pending->memory_bytes;
     DL_DELETE2(k->pending, pending, all_prev, all_next);
     k->n_pending--;
     free(pending);
@@ -92,6 +107,7 @@ bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const str
         .number = placement->number,
         .session = placement->session,
         .seconds = placement->seconds,
+        .memory_bytes = placement->memory_bytes,
         .placed_ns = now_ns,
         .expires_ns = now_ns + (int64_t)lease_ms * NS_PER_MS,
     };
@@ -100,6 +116,8 @@ bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const str
     else
         DL_PREPEND(node->pending, pending);
     add_by_expiry(k, pending);
+    node->n_pending++;
+    node->pending_bytes += pending->memory_bytes;
     node->entry.self.turn = ++k->turn;
     load_place(&node->load, pending->seconds, now_ns);
     tell_index(node);

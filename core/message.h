@@ -247,6 +247,7 @@ struct placement {
     uint64_t number;           /* counts that master's placements on that server: 1, 2, 3, ... */
     double seconds;            /* forecast computation */
     uint64_t lease_ms;
+    uint64_t memory_bytes; /* does not travel: only the master that decided counts it */
 };
 
 /* Parent to child, down the path. */

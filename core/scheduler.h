@@ -14,6 +14,7 @@ struct scheduler_view {
     double wait_s;     /* until it can start */
     double compute_s;  /* forecast of the computation */
     double transfer_s; /* to bring the data */
+    double line;       /* sessions there, by slot: no score looks at it, it decides between equal ones */
     uint64_t turn;     /* when it was last chosen, counted in choices; 0: never */
 };
 

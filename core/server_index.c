@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/server_index.h"
 
+#include "core/estimate.h"
+
 #include <stdlib.h>
 
 /* ---- the treap ---- */
@@ -19,10 +21,15 @@ static void take_best(struct index_entry *entry, const struct index_entry *child
     best->inverse_bandwidth = least(best->inverse_bandwidth, other->inverse_bandwidth);
     if (other->free_ns < best->free_ns)
         best->free_ns = other->free_ns;
+    if (other->drained_ns < best->drained_ns)
+        best->drained_ns = other->drained_ns;
+    best->line = least(best->line, other->line);
     if (other->turn < best->turn)
         best->turn = other->turn;
     if (other->memory > best->memory)
         best->memory = other->memory;
+    if (other->memory_free > best->memory_free)
+        best->memory_free = other->memory_free;
     if (child->least_memory < entry->least_memory)
         entry->least_memory = child->least_memory;
     entry->count += child->count;
@@ -175,7 +182,7 @@ uint64_t index_most_memory(const struct server_index *index)
 /* ---- the search ---- */
 
 struct search_item {
-    double score;
+    double score, line;
     struct index_entry *entry;
     bool whole; /* the subtree below it, of which `score` is a bound; else the entry alone */
 };
@@ -188,9 +195,14 @@ void index_search_release(struct index_search *search)
 
 struct scheduler_view index_view(const struct index_bounds *bounds, const struct index_query *query)
 {
-    int64_t wait_ns = bounds->free_ns - query->now_ns;
+    /* As load_start_s() has it. Of a subtree: where even the greatest free memory does not suffice, all wait.
+     */
+    bool fits = bounds->memory_free >= query->memory_bytes;
+    int64_t start_ns = fits || bounds->drained_ns < bounds->free_ns ? bounds->free_ns : bounds->drained_ns;
+    double wait_s = start_ns > query->now_ns ? (double)(start_ns - query->now_ns) / 1e9 : 0;
     return (struct scheduler_view){
-        .wait_s = wait_ns > 0 ? (double)wait_ns / 1e9 : 0,
+        .wait_s = fits || wait_s > ESTIMATE_MEMORY_S ? wait_s : ESTIMATE_MEMORY_S,
+        .line = bounds->line,
         .compute_s = query->call_s + query->work_flop * bounds->slowness,
         .transfer_s = bounds->latency_s + (double)query->bytes * bounds->inverse_bandwidth,
         .turn = bounds->turn,
@@ -203,10 +215,13 @@ static double score(const struct index_bounds *bounds, const struct index_query 
     return query->scheduler->score(&view);
 }
 
-/* Among equals single servers come out first: then the search ends without opening further subtrees. */
+/* Among equals the shorter line decides, and single servers come out first: then the search ends without
+ * opening further subtrees. */
 static bool earlier(const struct search_item *a, const struct search_item *b)
 {
-    return a->score != b->score ? a->score < b->score : b->whole && !a->whole;
+    if (a->score != b->score)
+        return a->score < b->score;
+    return a->line != b->line ? a->line < b->line : b->whole && !a->whole;
 }
 
 static bool push(struct index_search *search, struct search_item item)
@@ -252,7 +267,7 @@ static bool push_tree(struct index_search *search, struct index_entry *tree, con
 {
     if (!tree || tree->best.memory < query->memory_bytes)
         return true;
-    return push(search, (struct search_item){score(&tree->best, query), tree, true});
+    return push(search, (struct search_item){score(&tree->best, query), tree->best.line, tree, true});
 }
 
 static bool is_wanted(const struct index_entry *entry, const struct index_query *query)
@@ -263,7 +278,8 @@ static bool is_wanted(const struct index_entry *entry, const struct index_query 
 /* Opens a subtree: its root alone, and what is left and right of it. */
 static bool open_tree(struct index_search *search, struct index_entry *tree, const struct index_query *query)
 {
-    if (is_wanted(tree, query) && !push(search, (struct search_item){score(&tree->self, query), tree, false}))
+    const struct search_item alone = {score(&tree->self, query), tree->self.line, tree, false};
+    if (is_wanted(tree, query) && !push(search, alone))
         return false;
     return push_tree(search, tree->left, query) && push_tree(search, tree->right, query);
 }

@@ -12,12 +12,15 @@
 #include "util/random.h"
 
 struct index_bounds {
-    double slowness; /* seconds per flop: 1 / speed */
-    int64_t free_ns; /* when its first slot is free */
+    double slowness;    /* seconds per flop: 1 / speed */
+    int64_t free_ns;    /* when its first slot is free */
+    int64_t drained_ns; /* when its last one is */
+    double line;        /* sessions there, by slot */
     double latency_s;
     double inverse_bandwidth; /* seconds per byte */
     uint64_t turn;
-    uint64_t memory; /* most bytes that a call may take; in a subtree: the greatest */
+    uint64_t memory;      /* most bytes that a call may take; in a subtree: the greatest */
+    uint64_t memory_free; /* now; in a subtree: the greatest */
 };
 
 /* Lies in the server's own struct. The caller sets `self`, `owner` and `id` (unique in the index), inserts

@@ -246,6 +246,16 @@ static bool fill_free_in(const struct server *server, struct arena *arena, struc
 
 /* ---- the record ---- */
 
+static uint32_t computing(const struct server *server)
+{
+    return server->running - (server->measurement.running ? 1 : 0);
+}
+
+static uint32_t in_line(const struct server *server)
+{
+    return server->queue.length + server->waiting + server->receiving;
+}
+
 static struct node_record *make_record(const struct server *server, struct arena *arena)
 {
     struct node_record *record = arena_alloc(arena, sizeof *record);
@@ -263,8 +273,8 @@ static struct node_record *make_record(const struct server *server, struct arena
         .speed_flops = server->speed.flops,
         .slots = server->options.slots,
         .threads = server->options.threads,
-        .queued = server->queue.length + server->waiting + server->receiving,
-        .running = server->running - (server->measurement.running ? 1 : 0),
+        .queued = in_line(server),
+        .running = computing(server),
         .memory_total = server->admission.total,
         .memory_free = server->admission.total - server->admission.used,
         .completed = server->completed,
@@ -313,9 +323,13 @@ static bool is_excluded(const struct server *server, const struct request *reque
     return false;
 }
 
-static bool estimate(const struct server *server, const struct request *request,
+static bool estimate(const struct server *server, const struct request *request, struct arena *arena,
                      struct server_estimate *estimate)
 {
+    struct standing standing = {
+        .line = (double)(computing(server) + in_line(server) + server->n_promises) / server->options.slots,
+        .memory_free = server->admission.total - server->admission.used,
+    };
     struct load load = {0};
     int64_t now_ns = server_now(server);
     if (server->draining || is_excluded(server, request) || request->memory_bytes > server->admission.total ||
@@ -326,11 +340,10 @@ static bool estimate(const struct server *server, const struct request *request,
     }
     *estimate = (struct server_estimate){.server = server->name,
                                          .address = endpoint_address(server->endpoint),
-                                         .incarnation = server->incarnation,
-                                         .queue_s = load_wait_s(&load, now_ns)};
-    estimate->compute_s = estimate_compute_s(request->work_flop, server->speed.flops, &estimate->error_s);
+                                         .incarnation = server->incarnation};
+    bool whole = estimate_fill(estimate, request, server->speed.flops, &load, &standing, now_ns, arena);
     load_release(&load);
-    return true;
+    return whole;
 }
 
 void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask)
@@ -343,10 +356,11 @@ void server_on_ask(struct server *server, const struct envelope *envelope, const
     message.answer.id = ask->id;
     message.answer.outcome.text = "";
     message.answer.response.name = server->name;
-    if (estimate(server, &ask->request, &own)) {
+    if (estimate(server, &ask->request, &message.arena, &own)) {
         message.answer.response.servers = &own;
         message.answer.response.n_servers = message.answer.response.capable = 1;
     }
     endpoint_post(server->endpoint, membership_parent_address(server->membership),
                   membership_parent_incarnation(server->membership), &message, NULL);
+    arena_clear(&message.arena);
 }

@@ -38,6 +38,22 @@ void platform_open(struct platform *p, uint64_t seed)
     };
 }
 
+/* ---- bursts ---- */
+
+struct burst;
+struct burst_job {
+    struct burst *burst;
+    uint64_t sequence;
+};
+struct burst {
+    struct platform *platform;
+    struct burst_job *jobs;
+    const struct request *request;
+    size_t n_open;
+    bool failed;
+    int64_t last_ns;
+};
+
 void platform_close(struct platform *p)
 {
     for (size_t i = 0; i < p->n_servers; i++)
@@ -47,6 +63,9 @@ void platform_close(struct platform *p)
     free(p->servers);
     free(p->agents);
     transport_destroy(p->transport);
+    if (p->endless)
+        free(p->endless->jobs);
+    free(p->endless);
 }
 
 void platform_agent_start(struct platform *p, size_t index)
@@ -165,22 +184,6 @@ enum esp_status platform_submit(struct platform *p, const char *agent, const str
     return transport_call(p->transport, agent, &message, 30000, reply, error);
 }
 
-/* ---- bursts ---- */
-
-struct burst;
-struct burst_job {
-    struct burst *burst;
-    uint64_t sequence;
-};
-struct burst {
-    struct platform *platform;
-    struct burst_job *jobs;
-    const struct request *request;
-    size_t n_open;
-    bool failed;
-    int64_t last_ns;
-};
-
 static void on_result(void *arg, enum esp_status status, const struct message *reply)
 {
     struct burst *burst = ((struct burst_job *)arg)->burst;
@@ -220,22 +223,42 @@ static void on_candidates(void *arg, enum esp_status status, const struct messag
          &error);
 }
 
+static void burst_submit(struct burst *burst, size_t i)
+{
+    struct message message = {.kind = MESSAGE_SUBMIT,
+                              .submit = {.time_left_ms = 60000, .request = *burst->request}};
+    struct esp_error error;
+    burst->jobs[i] = (struct burst_job){burst, i + 1};
+    message.submit.request.session.sequence = i + 1;
+    must(inproc_call_async(burst->platform->transport, "ma", &message, 60000, on_candidates, &burst->jobs[i],
+                           &error),
+         &error);
+}
+
 double platform_burst(struct platform *p, const struct request *request, size_t n)
 {
     struct burst burst = {.platform = p, .request = request, .n_open = n};
     int64_t start_ns = inproc_now_ns(p->transport);
-    struct esp_error error;
     burst.jobs = calloc(n, sizeof *burst.jobs);
-    for (size_t i = 0; i < n; i++) {
-        burst.jobs[i] = (struct burst_job){&burst, i + 1};
-        struct message message = {.kind = MESSAGE_SUBMIT,
-                                  .submit = {.time_left_ms = 60000, .request = *request}};
-        message.submit.request.session.sequence = i + 1;
-        must(inproc_call_async(p->transport, "ma", &message, 60000, on_candidates, &burst.jobs[i], &error),
-             &error);
-    }
+    for (size_t i = 0; i < n; i++)
+        burst_submit(&burst, i);
     for (int hour = 0; burst.n_open > 0 && hour < 4 * 3600; hour++)
         platform_run_ms(p, 1000);
     free(burst.jobs);
     return burst.failed || burst.n_open > 0 ? -1 : (double)(burst.last_ns - start_ns) / 1e9;
+}
+
+size_t platform_burst_apart(struct platform *p, const struct request *request, size_t n, int64_t gap_ms,
+                            int64_t more_ms)
+{
+    /* Kept until the platform is closed: some answers come only then. */
+    struct burst *burst = p->endless = calloc(1, sizeof *burst);
+    *burst = (struct burst){.platform = p, .request = request, .n_open = n};
+    burst->jobs = calloc(n, sizeof *burst->jobs);
+    for (size_t i = 0; i < n; i++) {
+        burst_submit(burst, i);
+        platform_run_ms(p, gap_ms);
+    }
+    platform_run_ms(p, more_ms);
+    return burst->failed ? 0 : burst->n_open;
 }

@@ -18,6 +18,8 @@ struct running_agent {
     struct agent *agent;        /* NULL: not running */
 };
 
+struct burst;
+
 struct platform {
     struct transport *transport;
     struct agent_options agent_options; /* of agents that are started from now on */
@@ -26,6 +28,7 @@ struct platform {
     struct simulated_server **servers;
     size_t n_agents, n_servers;
     uint64_t incarnations;
+    struct burst *endless;
 };
 
 /* These end the program with a message when they cannot do what they say. */
@@ -59,5 +62,9 @@ struct request platform_request(const char *problem, double work_flop);
 /* `n` equal requests at once, each called at its first candidate as soon as it is answered. Returns the
  * virtual seconds until the last result, negative when one failed. */
 double platform_burst(struct platform *platform, const struct request *request, size_t n);
+/* The same of calls that do not end, so many virtual milliseconds between them, run for so many more. Returns
+ * how many were neither refused nor ended. Once per platform. */
+size_t platform_burst_apart(struct platform *platform, const struct request *request, size_t n,
+                            int64_t gap_ms, int64_t more_ms);
 
 #endif

@@ -42,6 +42,7 @@ struct simulated_server {
     struct membership *membership;
     struct load work; /* calls that have arrived, by their forecasts */
     struct job *jobs;
+    uint32_t n_jobs;
     struct promise *promises;
     struct placement_mark marks[16];
     uint32_t n_marks;
@@ -102,6 +103,8 @@ static void promised_load(struct simulated_server *s, struct load *load)
     load_init(load, s->options.slots, now(s));
     if (s->options.slots)
         memcpy(load->free_at_ns, s->work.free_at_ns, s->options.slots * sizeof *load->free_at_ns);
+    if (s->work.drained_ns > load->drained_ns)
+        load->drained_ns = s->work.drained_ns;
     for (const struct promise *promise = s->promises; promise; promise = promise->next)
         load_place(load, promise->seconds, now(s));
 }
@@ -160,8 +163,10 @@ static void report(void *self, bool complete, struct message *message)
         .threads = 1,
         .free_in_s = free_in_s,
         .n_free_in = s->options.slots,
+        .running = s->n_jobs < s->options.slots ? s->n_jobs : s->options.slots,
+        .queued = s->n_jobs < s->options.slots ? 0 : s->n_jobs - s->options.slots,
         .memory_total = s->options.memory,
-        .memory_free = s->options.memory,
+        .memory_free = s->options.memory - s->options.memory_taken,
         .completed = s->completed,
         .marks = s->marks,
         .n_marks = s->n_marks,
@@ -196,7 +201,9 @@ static void on_ask(struct simulated_server *s, const struct ask *ask)
     if (solves(s, request->digest) && !s->draining && request->memory_bytes <= s->options.memory) {
         struct load load;
         promised_load(s, &load);
-        estimate_fill(&estimate, request, s->options.speed_flops, &load, now(s), &message.arena);
+        struct standing standing = {.line = (double)s->n_jobs / s->options.slots,
+                                    .memory_free = s->options.memory - s->options.memory_taken};
+        estimate_fill(&estimate, request, s->options.speed_flops, &load, &standing, now(s), &message.arena);
         load_release(&load);
         response->servers = &estimate;
         response->n_servers = response->capable = 1;
@@ -290,6 +297,7 @@ static void on_end(struct timer *timer, int64_t now_ns, void *context)
     (void)timer;
     (void)now_ns;
     DL_DELETE(s->jobs, job);
+    s->n_jobs--;
     s->completed++;
     if (job->call) {
         struct message *reply = message_create(MESSAGE_CALL_REPLY);
@@ -331,10 +339,12 @@ static void on_call(void *self, struct call *call, const struct message *message
     job->call = call;
     job->sequence = request->session.sequence;
     job->start_ns = free_ns > now(s) ? free_ns : now(s);
-    job->end_ns = job->start_ns + (int64_t)(actual_s * 1e9);
+    double takes_s = actual_s > s->options.least_s ? actual_s : s->options.least_s;
+    job->end_ns = job->start_ns + (int64_t)(takes_s * 1e9);
     job->timer = (struct timer){.fire = on_end, .context = job};
     load_place(&s->work, actual_s, now(s));
     DL_APPEND(s->jobs, job);
+    s->n_jobs++;
     timers_set(&s->timers, &job->timer, job->end_ns, NULL);
     call_set_data(call, job);
     touch(s);
@@ -493,6 +503,11 @@ uint32_t simulated_promises(const struct simulated_server *s)
 uint64_t simulated_asks(const struct simulated_server *s)
 {
     return s->asks;
+}
+
+uint32_t simulated_calls(const struct simulated_server *s)
+{
+    return s->n_jobs;
 }
 
 uint64_t simulated_completed(const struct simulated_server *s)

@@ -22,10 +22,12 @@ struct simulated_options {
     double speed_flops;
     uint32_t slots;
     uint64_t memory;
+    uint64_t memory_taken;    /* of it, by others all the time */
     struct path link;         /* from its parent */
     const char *const *holds; /* identities of the data that live here */
     size_t n_holds;
     double noise;             /* actual computation times differ from forecasts by up to this fraction */
+    double least_s;           /* a call takes at least so long, whatever its forecast */
     int64_t report_within_ms; /* 0: 20 */
     const char *signature;    /* differs: another signature of the same problems; NULL: the usual one */
 };
@@ -43,6 +45,8 @@ void simulated_mute(struct simulated_server *server, bool mute);
 bool simulated_joined(const struct simulated_server *server);
 uint32_t simulated_promises(const struct simulated_server *server);
 uint64_t simulated_asks(const struct simulated_server *server); /* received so far */
+/* Calls that are there. */
+uint32_t simulated_calls(const struct simulated_server *server);
 uint64_t simulated_completed(const struct simulated_server *server);
 const char *simulated_name(const struct simulated_server *server);
 

@@ -84,6 +84,44 @@ static void computes_work_over_speed(void **state)
     assert_float_equal(estimate_compute_s(NAN, NAN, NULL), ESTIMATE_CALL_S, 1e-12);
 }
 
+static void what_does_not_fit_starts_when_all_has_ended(void **state)
+{
+    (void)state;
+    struct load load = {0};
+    double told[] = {0, 3, 7};
+    assert_int_equal(load_set(&load, told, 3, start), ESP_OK);
+    assert_true(load_start_s(&load, true, start) == 0);
+    assert_float_equal(load_start_s(&load, false, start), 7, 1e-9);
+    load_place(&load, 9, start);
+    assert_float_equal(load_start_s(&load, false, start), 9, 1e-9);
+    assert_int_equal(load_set(&load, told, 1, start), ESP_OK);
+    assert_float_equal(load_start_s(&load, false, start), ESTIMATE_MEMORY_S, 1e-9);
+    load_release(&load);
+}
+
+static void an_estimate_tells_waits_and_standing(void **state)
+{
+    (void)state;
+    struct load load = {0}, told_load;
+    struct arena arena = {0};
+    struct server_estimate estimate = {0};
+    const struct request request = {.work_flop = 1e9};
+    const struct standing standing = {.line = 1.5, .memory_free = 600};
+    double told[] = {1, 4};
+    assert_int_equal(load_set(&load, told, 2, start), ESP_OK);
+    assert_true(estimate_standing(&estimate).memory_free == UINT64_MAX); /* an older server's */
+    assert_true(estimate_fill(&estimate, &request, 1e9, &load, &standing, start, &arena));
+    assert_true(estimate_standing(&estimate).line == 1.5);
+    assert_true(estimate_standing(&estimate).memory_free == 600);
+    assert_float_equal(estimate_start_s(&estimate, 600), 1, 1e-6);
+    assert_float_equal(estimate_start_s(&estimate, 601), 4, 1e-6);
+    assert_int_equal(estimate_load(&estimate, start, &told_load), ESP_OK);
+    assert_int_equal(told_load.slots, 2);
+    load_release(&told_load);
+    load_release(&load);
+    arena_clear(&arena);
+}
+
 static void a_path_is_the_sum_of_latencies_and_the_least_bandwidth(void **state)
 {
     (void)state;
@@ -117,6 +155,8 @@ int main(void)
         cmocka_unit_test(a_past_slot_is_taken_from_now),
         cmocka_unit_test(takes_a_record_s_slots_in_any_order_and_survives_nonsense),
         cmocka_unit_test(computes_work_over_speed),
+        cmocka_unit_test(what_does_not_fit_starts_when_all_has_ended),
+        cmocka_unit_test(an_estimate_tells_waits_and_standing),
         cmocka_unit_test(a_path_is_the_sum_of_latencies_and_the_least_bandwidth),
         cmocka_unit_test(what_is_not_known_decides_nothing),
     };

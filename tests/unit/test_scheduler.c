@@ -32,7 +32,7 @@ static void no_score_falls_when_anything_grows(void **state)
     size_t n;
     random_seed(&random, 1);
     for (int round = 0; round < 2000; round++) {
-        struct scheduler_view low = {random_real(&random), random_real(&random), random_real(&random),
+        struct scheduler_view low = {random_real(&random), random_real(&random), random_real(&random), 0,
                                      random_below(&random, 100)};
         struct scheduler_view high = low;
         switch (random_below(&random, 4)) {
@@ -82,10 +82,13 @@ static void draw_bounds(struct pool *pool, struct index_entry *entry)
     entry->self = (struct index_bounds){
         .slowness = 1e-9 * (double)(1 + random_below(random, 8)),
         .free_ns = (int64_t)random_below(random, 20) * 100000000,
+        .drained_ns = (int64_t)random_below(random, 40) * 100000000,
+        .line = (double)random_below(random, 4),
         .latency_s = 0.01 * (double)random_below(random, 3),
         .inverse_bandwidth = 1e-9 * (double)random_below(random, 3),
         .turn = random_below(random, 50),
         .memory = random_below(random, 10) * 1000,
+        .memory_free = random_below(random, 10) * 1000,
     };
 }
 
@@ -118,15 +121,21 @@ static bool odd_ones_only(const struct index_entry *entry, void *arg)
     return entry->id % 2 == 1;
 }
 
+struct rank {
+    double score, line;
+};
+
 static int ascending(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
+    const struct rank *x = a, *y = b;
+    if (x->score != y->score)
+        return (x->score > y->score) - (x->score < y->score);
+    return (x->line > y->line) - (x->line < y->line);
 }
 
-/* The scores of all that fit, sorted: what an exact search has to begin with. */
+/* The ranks of all that fit, sorted: what an exact search has to begin with. */
 static size_t brute_force(const struct pool *pool, size_t n_indexes, const struct index_query *query,
-                          double *scores)
+                          struct rank *ranks)
 {
     size_t n = 0;
     for (size_t i = 0; i < SERVERS; i++) {
@@ -135,9 +144,9 @@ static size_t brute_force(const struct pool *pool, size_t n_indexes, const struc
             (query->wanted && !query->wanted(entry, query->arg)))
             continue;
         struct scheduler_view view = index_view(&entry->self, query);
-        scores[n++] = query->scheduler->score(&view);
+        ranks[n++] = (struct rank){query->scheduler->score(&view), view.line};
     }
-    qsort(scores, n, sizeof *scores, ascending);
+    qsort(ranks, n, sizeof *ranks, ascending);
     return n;
 }
 
@@ -145,18 +154,20 @@ static void check_query(struct pool *pool, struct index_search *search, const st
 {
     struct server_index *indexes[INDEXES];
     struct index_entry *found[SERVERS];
-    double scores[SERVERS];
+    struct rank ranks[SERVERS];
     for (size_t i = 0; i < INDEXES; i++)
         indexes[i] = &pool->indexes[i];
     size_t n_indexes = 1 + random_below(&pool->random, INDEXES);
     size_t most = 1 + random_below(&pool->random, 12);
-    size_t all = brute_force(pool, n_indexes, query, scores);
+    size_t all = brute_force(pool, n_indexes, query, ranks);
     size_t n = index_select(search, indexes, n_indexes, query, found, most);
     assert_int_equal(n, all < most ? all : most);
     for (size_t i = 0; i < n; i++) {
         struct scheduler_view view = index_view(&found[i]->self, query);
-        if (!query->scheduler->random)
-            assert_true(query->scheduler->score(&view) == scores[i]);
+        if (!query->scheduler->random) {
+            assert_true(query->scheduler->score(&view) == ranks[i].score);
+            assert_true(view.line == ranks[i].line);
+        }
         assert_true(found[i]->self.memory >= query->memory_bytes);
         assert_true(!query->wanted || query->wanted(found[i], NULL));
         for (size_t j = 0; j < i; j++)
