@@ -58,7 +58,8 @@ enum argument_property {
     PROPERTY_SYMMETRIC = 1 << 2,
     PROPERTY_POSITIVE_DEFINITE = 1 << 3,
     PROPERTY_ROW_MAJOR = 1 << 4, /* else column-major */
-    PROPERTY_UNIT_DIAGONAL = 1 << 5
+    PROPERTY_UNIT_DIAGONAL = 1 << 5,
+    PROPERTY_QUERY = 1 << 6 /* of a work array: the routine tells its best size when asked (see below) */
 };
 
 /* The word for the property with that bit number ("upper" for 0), NULL behind the last. */
@@ -95,6 +96,13 @@ struct call_parameter {
     uint32_t result_index; /* PARAMETER_RESULT: its index in the scope, behind the arguments */
     const char *name;      /* PARAMETER_RESULT */
 };
+
+/* Whether it passes the value of that argument alone, as work scalars are passed. */
+static inline bool call_parameter_is_value_of(const struct call_parameter *parameter, uint32_t argument)
+{
+    uint32_t index;
+    return parameter->kind == PARAMETER_VALUE && expr_is_name(parameter->value, &index) && index == argument;
+}
 
 /* When a call has failed and what to say: `error info > 0 "U({info},{info}) is exactly zero"`. */
 struct error_clause {
@@ -221,6 +229,14 @@ int problem_argument_index(const struct problem *problem, const char *name);
 static inline bool argument_is_passed(const struct argument *argument)
 {
     return argument->mode != MODE_WORK;
+}
+/* Whether the size of this work array is asked of the routine: its one dimension is a work scalar by its
+ * name, whose value is the least that will do. Before the call proper the implementation is called with -1
+ * for that scalar, and sets the first element of the array to the size that suits it best (LAPACK's LWORK).
+ */
+static inline bool argument_is_queried(const struct argument *argument)
+{
+    return argument->mode == MODE_WORK && (argument->properties & PROPERTY_QUERY) != 0;
 }
 static inline bool argument_is_input(const struct argument *argument)
 {

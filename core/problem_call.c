@@ -282,6 +282,30 @@ static bool check_outputs(struct parser *parser, uint32_t offset)
     return true;
 }
 
+/* The routine can only be asked for a size that it is told in the call proper. */
+static bool check_queries(struct parser *parser, uint32_t offset)
+{
+    const struct implementation *implementation = parser->implementation;
+    for (uint32_t p = 0; p < implementation->n_parameters; p++) {
+        const struct call_parameter *parameter = &implementation->parameters[p];
+        uint32_t size, found = 0;
+        if (parameter->kind != PARAMETER_ARGUMENT ||
+            !argument_is_queried(&parser->arguments[parameter->argument]))
+            continue;
+        expr_is_name(parser->arguments[parameter->argument].dims[0], &size);
+        while (found < implementation->n_parameters &&
+               !call_parameter_is_value_of(&implementation->parameters[found], size))
+            found++;
+        if (found == implementation->n_parameters)
+            return lexer_fail(&parser->lexer, offset,
+                              "'%s' is asked for with 'query', but its size '%s' is not among the "
+                              "parameters of %s()",
+                              parser->arguments[parameter->argument].name, parser->arguments[size].name,
+                              implementation->symbol);
+    }
+    return true;
+}
+
 bool parser_call(struct parser *parser, enum convention convention)
 {
     uint32_t offset = parser->lexer.token.offset;
@@ -290,7 +314,7 @@ bool parser_call(struct parser *parser, enum convention convention)
                           parser->implementation->name, parser->implementation->symbol);
     parser->implementation->convention = convention;
     return read_symbol(parser) && read_parameters(parser) && read_library(parser) &&
-           check_outputs(parser, offset);
+           check_outputs(parser, offset) && check_queries(parser, offset);
 }
 
 /* One {expression} of a message; *at stands behind the brace and moves behind the closing one. */

@@ -8,11 +8,11 @@
 #include <string.h>
 
 #define N_TYPES      (TYPE_FILE + 1)
-#define N_PROPERTIES 6
+#define N_PROPERTIES 7
 
 /* In the order of the bits of enum argument_property. */
 static const char *const property_names[N_PROPERTIES] = {
-    "upper", "lower", "symmetric", "positive-definite", "row-major", "unit-diagonal"};
+    "upper", "lower", "symmetric", "positive-definite", "row-major", "unit-diagonal", "query"};
 
 const char *property_name(unsigned bit)
 {
@@ -94,6 +94,10 @@ static bool check_property(struct parser *parser, const struct argument *argumen
                            uint32_t offset)
 {
     const uint32_t triangles = PROPERTY_UPPER | PROPERTY_LOWER;
+    if (property == PROPERTY_QUERY)
+        return (argument->mode == MODE_WORK && argument->n_dims == 1) ||
+               lexer_fail(&parser->lexer, offset,
+                          "only a work array of one dimension can have its size asked of the routine");
     if (property == PROPERTY_ROW_MAJOR ? argument->n_dims < 2 : argument->n_dims != 2)
         return lexer_fail(&parser->lexer, offset, "only a matrix (two dimensions) can have this property");
     if (argument->properties & property)
@@ -240,6 +244,28 @@ bool parser_resolve_pending(struct parser *parser)
 {
     for (const struct pending *p = parser->pending; p; p = p->next)
         if (!parser_resolve(parser, &parser->lexer, p->names, p->usage, p->owner))
+            return false;
+    return true;
+}
+
+static bool check_query(const struct parser *parser, const struct argument *argument)
+{
+    uint32_t index;
+    if (!argument_is_queried(argument))
+        return true;
+    if (expr_is_name(argument->dims[0], &index) && parser->arguments[index].mode == MODE_WORK &&
+        parser->arguments[index].type >= TYPE_INT && parser->arguments[index].type <= TYPE_INT64)
+        return true;
+    return lexer_fail(&parser->lexer, argument->dims[0]->offset,
+                      "a work array with 'query' has a work value as its size: work int lwork = ..., then "
+                      "%s[lwork] query",
+                      argument->name);
+}
+
+bool parser_check_arguments(struct parser *parser)
+{
+    for (uint32_t i = 0; i < parser->problem->n_arguments; i++)
+        if (!check_query(parser, &parser->arguments[i]))
             return false;
     return true;
 }

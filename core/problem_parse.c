@@ -241,7 +241,8 @@ static bool add_problem(struct parser *parser, struct problem *problem)
 /* The signature is complete where the first implementation, the next problem or the text's end is. */
 static bool end_signature(struct parser *parser)
 {
-    return keep_description(parser) && parser_resolve_pending(parser) && parser_write_source(parser);
+    return keep_description(parser) && parser_resolve_pending(parser) && parser_check_arguments(parser) &&
+           parser_write_source(parser);
 }
 
 bool parser_end_problem(struct parser *parser)

@@ -72,6 +72,8 @@ bool parser_name(struct parser *parser, const char *what, const char **name);
 /* Reads an expression of the signature; its names are resolved by parser_resolve_pending(). */
 bool parser_expression(struct parser *parser, enum usage usage, struct expr **expr);
 bool parser_resolve_pending(struct parser *parser);
+/* What is only known when all arguments are declared and all names have their meaning. */
+bool parser_check_arguments(struct parser *parser);
 /* Gives names their index now. `lexer` is where messages point to. */
 bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *names, enum usage usage,
                     uint32_t owner);

@@ -111,6 +111,11 @@ static enum esp_status check_bytes(struct call_plan *plan, uint32_t index, const
     if (argument_is_input(argument) && argument->n_dims > 0 && !given && shape->bytes > 0)
         return error_set(error, ESP_INVALID, "%s: the input %s (%" PRIu64 " bytes) is missing",
                          plan->problem->name, argument->name, shape->bytes);
+    if (argument_is_queried(argument)) /* the worker gives it memory */
+        return __builtin_add_overflow(plan->reserve_bytes, shape->bytes, &plan->reserve_bytes)
+                   ? error_set(error, ESP_INVALID, "%s: it needs more bytes than 64 bits can count",
+                               plan->problem->name)
+                   : ESP_OK;
     if (!given) {
         planned->bytes = shape->bytes;
         return ESP_OK;
@@ -179,7 +184,7 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
     const void *values[PROBLEM_MAX_ARGUMENTS];
     uint64_t seen = 0, beyond = 0;
     plan->problem = problem;
-    plan->block_bytes = plan->segment_bytes = plan->inline_bytes = 0;
+    plan->block_bytes = plan->segment_bytes = plan->inline_bytes = plan->reserve_bytes = 0;
     plan->bulk = false;
     memset(plan->arguments, 0, problem->n_arguments * sizeof *plan->arguments);
     for (uint32_t i = 0; i < call->n_arguments; i++) {
@@ -203,7 +208,8 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
     if (status == ESP_OK)
         status = problem_memory(problem, plan->scope, &beyond, error);
     if (status == ESP_OK &&
-        (__builtin_add_overflow(plan->segment_bytes, beyond, &plan->reserve_bytes) ||
+        (__builtin_add_overflow(plan->reserve_bytes, beyond, &plan->reserve_bytes) ||
+         __builtin_add_overflow(plan->reserve_bytes, plan->segment_bytes, &plan->reserve_bytes) ||
          __builtin_add_overflow(plan->reserve_bytes, plan->block_bytes, &plan->reserve_bytes)))
         status =
             error_set(error, ESP_INVALID, "%s: it needs more bytes than 64 bits can count", problem->name);

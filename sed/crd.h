@@ -42,6 +42,17 @@ struct areas {
 enum esp_status areas_map(const struct ring_job *job, int segment, struct areas *areas,
                           struct esp_error *error);
 void areas_unmap(struct areas *areas);
+/* Maps fresh memory of so many bytes with guards around it. ESP_SYSTEM, ESP_LIMIT. */
+enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes, struct esp_error *error);
+
+/* ---- work arrays whose size the routine tells (crd_query.c) ---- */
+
+/* Sets operands[] of the queries to memory for the first element, and of their sizes to -1. */
+void query_begin(const struct ring_job *job, void **operands);
+/* After the routine was called with these: gives each array memory of the size it told (at least what the
+ * description says, which will do when there is not more), and its size to the routine. ESP_SYSTEM. */
+enum esp_status query_end(const struct ring_job *job, void **operands, struct areas *areas,
+                          struct esp_error *error);
 
 /* ---- crashes, exits, illegal arguments (crd_faults.c) ---- */
 

@@ -65,6 +65,34 @@ enum esp_status areas_map(const struct ring_job *job, int segment, struct areas 
     return ESP_OK;
 }
 
+enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes, struct esp_error *error)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (areas->n == PROBLEM_MAX_ARGUMENTS || bytes > SIZE_MAX / 2)
+        return error_set(error, ESP_LIMIT, "an argument of %llu bytes has no place",
+                         (unsigned long long)bytes);
+    size_t page_bytes = (bytes + !bytes + page - 1) & ~(page - 1);
+    char *room = mmap(NULL, page_bytes + 2 * RING_GUARD_BYTES, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return error_errno(error, "cannot reserve %zu bytes of addresses for an argument", page_bytes);
+    char *pages = room + RING_GUARD_BYTES;
+    if (mmap(pages, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+        MAP_FAILED) {
+        error_errno(error, "cannot map %zu bytes for an argument", page_bytes);
+        munmap(room, page_bytes + 2 * RING_GUARD_BYTES);
+        return ESP_SYSTEM;
+    }
+    /* It ends as close to the guard as its alignment lets it. */
+    areas->items[areas->n++] = (struct area){.pages = pages,
+                                             .page_bytes = page_bytes,
+                                             .data = pages + (page_bytes - ((bytes + 15) & ~UINT64_C(15))),
+                                             .bytes = bytes,
+                                             .argument = argument,
+                                             .writable = true};
+    return ESP_OK;
+}
+
 void areas_unmap(struct areas *areas)
 {
     for (uint32_t i = 0; i < areas->n; i++)

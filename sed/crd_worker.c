@@ -151,6 +151,17 @@ static struct invocation *find_call(struct worker *worker, struct esp_error *err
     return made;
 }
 
+static bool queries_are_sane(const struct ring_job *job)
+{
+    for (uint32_t i = 0; i < job->n_queries; i++)
+        if (i >= RING_MAX_QUERIES || job->queries[i].size >= job->signature.n_parameters ||
+            job->queries[i].array >= job->signature.n_parameters || job->queries[i].size_type > TYPE_INT64 ||
+            job->queries[i].array_type > TYPE_DOUBLE_COMPLEX ||
+            job->operands[job->queries[i].size].place != OPERAND_ARENA)
+            return false;
+    return true;
+}
+
 static bool resolve_operands(const struct worker *worker, void **operands)
 {
     const struct ring_job *job = &worker->ring->job;
@@ -162,18 +173,40 @@ static bool resolve_operands(const struct worker *worker, void **operands)
             operands[i] = worker->areas.items[operand->value].data;
         else if (operand->place == OPERAND_ARENA && operand->value <= RING_ARENA_BYTES - 16)
             operands[i] = worker->ring->arena + operand->value;
+        else if (operand->place == OPERAND_QUERY && operand->value < job->n_queries)
+            operands[i] = NULL; /* until the routine was asked */
         else
             return false;
     }
-    return job->result_offset <= RING_ARENA_BYTES - INVOKE_RESULT_BYTES;
+    return queries_are_sane(job) && job->result_offset <= RING_ARENA_BYTES - INVOKE_RESULT_BYTES;
+}
+
+/* Calls the routine once more in front, for the sizes of its work arrays. False: *error says what is lacking.
+ */
+static bool ask_for_sizes(struct worker *worker, struct invocation *invocation, void **operands, void *result,
+                          struct esp_error *error)
+{
+    const struct ring_job *job = &worker->ring->job;
+    if (job->n_queries == 0)
+        return true;
+    query_begin(job, operands);
+    faults_enter_call();
+    invocation_call(invocation, operands, result);
+    faults_leave_call();
+    return query_end(job, operands, &worker->areas, error) == ESP_OK;
 }
 
 static void call_routine(struct worker *worker, struct invocation *invocation, void **operands)
 {
     struct ring *ring = worker->ring;
     void *result = ring->arena + ring->job.result_offset;
-    faults_enter_call();
+    struct esp_error error;
     int64_t begun = now_ns();
+    if (!ask_for_sizes(worker, invocation, operands, result, &error)) {
+        answer_unable(ring, &error);
+        return;
+    }
+    faults_enter_call();
     invocation_call(invocation, operands, result);
     int64_t ended = now_ns();
     faults_leave_call();

@@ -64,6 +64,39 @@ static int32_t put_string(struct writer *writer, uint32_t index, const struct jo
     return value;
 }
 
+/* The parameter that tells the routine the size of the queried array; the parser has seen to it. */
+static uint32_t size_parameter(const struct implementation *implementation, uint32_t size)
+{
+    uint32_t i = 0;
+    while (i + 1 < implementation->n_parameters &&
+           !call_parameter_is_value_of(&implementation->parameters[i], size))
+        i++;
+    return i;
+}
+
+static enum esp_status put_query(struct writer *writer, uint32_t index, uint32_t parameter,
+                                 struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct argument *argument = &job->problem->arguments[index];
+    struct ring_job *to = &writer->ring->job;
+    uint32_t size;
+    expr_is_name(argument->dims[0], &size);
+    if (to->n_queries == RING_MAX_QUERIES)
+        return error_set(writer->error, ESP_LIMIT,
+                         "problem %s: a call has at most %d work arrays with 'query'", job->problem->name,
+                         RING_MAX_QUERIES);
+    *operand = (struct ring_operand){.value = to->n_queries, .place = OPERAND_QUERY};
+    to->queries[to->n_queries++] =
+        (struct ring_query){.size = size_parameter(job->implementation, size),
+                            .array = parameter,
+                            .argument = index,
+                            .size_type = (uint8_t)job->problem->arguments[size].type,
+                            .array_type = (uint8_t)argument->type,
+                            .least = (uint64_t)job->scope[size].integer};
+    return ESP_OK;
+}
+
 /* Every argument that the call passes gets its memory, once. */
 static enum esp_status put_argument(struct writer *writer, uint32_t index, struct ring_operand *operand)
 {
@@ -116,6 +149,9 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
     const struct call_parameter *parameter = &handoff->job.implementation->parameters[index];
     struct ring_operand *operand = &writer->ring->job.operands[index];
     handoff->parameter_values[index] = -1;
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        argument_is_queried(&handoff->job.problem->arguments[parameter->argument]))
+        return put_query(writer, parameter->argument, index, operand);
     if (parameter->kind == PARAMETER_ARGUMENT)
         return put_argument(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_VALUE)
@@ -197,6 +233,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     ring_fence_write(ring->arena, RING_FENCE_BYTES);
     ring->job.has_segment = 0;
     ring->job.n_areas = 0;
+    ring->job.n_queries = 0;
     ring->job.segment_bytes = job->segment_bytes;
     status = put_parameters(&writer);
     if (status == ESP_OK)

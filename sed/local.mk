@@ -13,7 +13,7 @@ sed_libinvoke_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFI_CFLAGS)
 sed_libinvoke_la_LIBADD = $(FFI_LIBS)
 pkglibexec_PROGRAMS += sed/espalier-crd
 sed_espalier_crd_SOURCES = sed/crd.c sed/crd.h sed/crd_worker.c sed/crd_areas.c sed/crd_faults.c
-sed_espalier_crd_SOURCES += sed/crd_library.c sed/crd_xerbla.c sed/spawner.c
+sed_espalier_crd_SOURCES += sed/crd_query.c sed/crd_library.c sed/crd_xerbla.c sed/spawner.c
 sed_espalier_crd_LDADD = sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # The server daemon as a state machine, without processes and network.

@@ -27,6 +27,8 @@
 #define RING_FENCE_BYTES 32                                 /* at least, before and behind each value */
 #define RING_GUARD_BYTES (1 << 20)                          /* inaccessible memory around arrays in workers */
 
+#define RING_MAX_QUERIES 8 /* of one call */
+
 /* Values of `reply`. */
 #define RING_IDLE    0u
 #define RING_POSTED  1u
@@ -34,9 +36,10 @@
 #define RING_WAITERS 0x80000000u /* with RING_POSTED: somebody sleeps on the word */
 
 enum operand_place {
-    OPERAND_ARENA, /* offset in the arena */
-    OPERAND_AREA,  /* index of an area of the segment */
-    OPERAND_NUMBER /* the number itself: a hidden length */
+    OPERAND_ARENA,  /* offset in the arena */
+    OPERAND_AREA,   /* index of an area of the segment */
+    OPERAND_NUMBER, /* the number itself: a hidden length */
+    OPERAND_QUERY   /* index of a queried work array */
 };
 
 struct ring_operand {
@@ -52,11 +55,21 @@ struct ring_area {
     uint32_t writable;
 };
 
+/* A work array whose size the routine is asked for first: the worker gives it memory. */
+struct ring_query {
+    uint32_t size, array; /* the parameters that pass them */
+    uint32_t argument;
+    uint8_t size_type, array_type; /* enum base_type */
+    uint64_t least;                /* elements that will do */
+};
+
 struct ring_job {
     uint32_t has_segment; /* its descriptor comes over the socket */
     uint32_t n_areas;
     uint64_t segment_bytes;
     uint64_t result_offset; /* where the function's result goes, in the arena */
+    uint32_t n_queries;
+    struct ring_query queries[RING_MAX_QUERIES];
     struct ring_area areas[PROBLEM_MAX_ARGUMENTS];
     struct ring_operand operands[SIGNATURE_MAX_PARAMETERS];
     struct call_signature signature;

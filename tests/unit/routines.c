@@ -56,6 +56,18 @@ ROUTINE void lengths_(const char *one, const char *name, const int32_t *n, int32
     *l2 = (int32_t)h2 + *n * 1000;
 }
 
+/* As LAPACK's routines: with *size -1 it tells the size that it likes, else it uses all of it (and one
+ * element more when *beyond). */
+ROUTINE void asked_(const int32_t *likes, float *work, const int32_t *size, int32_t *was,
+                    const int32_t *beyond)
+{
+    *was = *size;
+    if (*size < 0)
+        work[0] = (float)*likes;
+    for (int32_t i = 0; i < *size + (*size >= 0 && *beyond ? 16 : 0); i++)
+        work[i] = 1;
+}
+
 ROUTINE void fill(int n, double value, double *x)
 {
     for (int i = 0; i < n; i++)

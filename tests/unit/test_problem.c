@@ -176,7 +176,7 @@ static void the_examples_of_the_manual_are_accepted(void **state)
         }
     }
     fclose(manual);
-    assert_int_equal(n_blocks, 3);
+    assert_true(n_blocks >= 5);
 }
 
 /* Every type, function, property and operator that the parser knows has its place in the reference. */

@@ -102,6 +102,21 @@ static void wrong_descriptions_say_where_and_what(void **state)
          "2:12: 'm' is not declared yet: a default can use what was declared before it"},
         {S "in int n = n\n", "2:12: 'n' is not declared yet: a default can use what was declared before it"},
         {S "work int l\n", "2:10: 'l' needs dimensions (a work array) or a value (l = ...)"},
+        {S "in double w[4] query\n",
+         "2:16: only a work array of one dimension can have its size asked of the routine"},
+        {S "work double w[4, 4] query\n",
+         "2:21: only a work array of one dimension can have its size asked of the routine"},
+        {S "work double w[4] query\n",
+         "2:15: a work array with 'query' has a work value as its size: work int "
+         "lwork = ..., then w[lwork] query"},
+        {S "in int n\nwork double w[n] query\n",
+         "3:15: a work array with 'query' has a work value as its size: work int lwork = ..., then w[lwork] "
+         "query"},
+        {S "work double l = 4.0\nwork double w[l] query\n",
+         "3:15: a work array with 'query' has a work value as its size: work int lwork = ..., then w[lwork] "
+         "query"},
+        {S "work int l = 4\nwork double w[l] query\nimplementation i\nc f(w, l + 1)\n",
+         "5:3: 'w' is asked for with 'query', but its size 'l' is not among the parameters of f()"},
         {S "work string s\n", "2:13: a string cannot be work memory"},
         {S "work int l = 4\nin int n = l\n",
          "3:12: 'l' is a work value: the default of an input cannot use it"},

@@ -43,6 +43,25 @@ static const char description[] =
     "implementation lapack\n"
     "    fortran dsyev_(jobz, 'U', n, A, max(1,n), w, workspace, lwork, out info) in liblapack.so.3\n"
     "    error   info != 0 \"info = {info}\"\n"
+    "problem asked \"A work array whose size the routine tells\"\n"
+    "    in      int     likes, least\n"
+    "    out     int     was\n"
+    "    in      int     beyond\n"
+    "    work    int     size = least\n"
+    "    work    float   workspace[size] query\n"
+    "implementation routine\n"
+    "    fortran asked_(likes, workspace, size, was, beyond) in libroutines.so\n"
+    "problem dsyevd \"Eigenvalues, with three sizes asked for\"\n"
+    "    in      int     n\n"
+    "    inout   double  A[n, n]\n"
+    "    out     double  w[n]\n"
+    "    work    int     lwork = 1, liwork = 1\n"
+    "    work    double  workspace[lwork] query\n"
+    "    work    int     iwork[liwork] query\n"
+    "implementation lapack\n"
+    "    fortran dsyevd_('V', 'U', n, A, max(1,n), w, workspace, lwork, iwork, liwork, out info) in "
+    "liblapack.so.3\n"
+    "    error   info != 0 \"info = {info}\"\n"
     "problem wrong_lda \"A leading dimension that is too small\"\n"
     "    in      int     n\n"
     "    inout   double  A[n, n]\n"
@@ -202,6 +221,41 @@ static void dsyev_finds_the_eigenvalues_of_the_second_difference(void **state)
     assert_ok(rig_call(&rig, "dsyev", (void *[]){&jobz, &n, a, w, NULL, NULL}, false));
     for (int i = 0; i < N; i++)
         assert_true(fabs(w[i] - (2 - 2 * cos((i + 1) * M_PI / (N + 1)))) < 1e-12);
+}
+
+static void the_routine_is_asked_for_the_size_of_its_work_array(void **state)
+{
+    (void)state;
+    static const struct {
+        int likes, least, was;
+    } rows[] = {{100, 10, 100},          {5, 10, 10},        {0, 0, 0}, {-7, 3, 3},
+                {16777218, 1, 16777218}, {100000, 7, 100000}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int likes = rows[i].likes, least = rows[i].least, was = 0, beyond = 0;
+        assert_ok(rig_call(&rig, "asked", (void *[]){&likes, &least, &was, &beyond, NULL, NULL}, false));
+        /* A size of more than 24 bits may have been rounded down to a float. */
+        assert_in_range(was, rows[i].was, rows[i].was + 2 * (rows[i].was > 1 << 24));
+    }
+    int likes = 1024, least = 1, was = 0, beyond = 1;
+    assert_fails(rig_call(&rig, "asked", (void *[]){&likes, &least, &was, &beyond, NULL, NULL}, false),
+                 ESP_CRASHED, "wrote behind the end of argument 'workspace'");
+}
+
+static void dsyevd_tells_three_sizes_and_finds_the_eigenvalues(void **state)
+{
+    (void)state;
+    enum { N = 60 };
+    static double a[N * N], w[N];
+    int n = N;
+    memset(a, 0, sizeof a);
+    for (int i = 0; i < N; i++) {
+        a[i + i * N] = 2;
+        if (i + 1 < N)
+            a[i + (i + 1) * N] = a[i + 1 + i * N] = -1;
+    }
+    assert_ok(rig_call(&rig, "dsyevd", (void *[]){&n, a, w, NULL, NULL, NULL, NULL}, true));
+    for (int k = 1; k <= N; k++)
+        assert_true(fabs(w[k - 1] - 2 * (1 - cos(k * acos(-1.0) / (N + 1)))) < 1e-13);
 }
 
 static void an_illegal_argument_is_an_error_and_neither_a_print_nor_an_exit(void **state)
@@ -382,6 +436,8 @@ int main(void)
         cmocka_unit_test(ddot_returns_its_result),
         cmocka_unit_test(dgemm_multiplies),
         cmocka_unit_test(dsyev_finds_the_eigenvalues_of_the_second_difference),
+        cmocka_unit_test(the_routine_is_asked_for_the_size_of_its_work_array),
+        cmocka_unit_test(dsyevd_tells_three_sizes_and_finds_the_eigenvalues),
         cmocka_unit_test(an_illegal_argument_is_an_error_and_neither_a_print_nor_an_exit),
         cmocka_unit_test(what_is_missing_is_named),
         cmocka_unit_test(what_is_missing_is_found_by_the_check),
