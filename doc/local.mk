@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The manual, checked by tests/check-manual.t.
-dist_man_MANS += doc/man/espalier.1 doc/man/grpc.3 doc/man/espalier.3
+dist_man_MANS += doc/man/espalier.1
+if WITH_OMNIORB
+dist_man_MANS += doc/man/grpc.3 doc/man/espalier.3
 dist_man_MANS += doc/man/espalier-redirector.8 doc/man/espalier-agent.8 doc/man/espalier-sed.8 doc/man/espalier-crd.8
+endif
 dist_man_MANS += doc/man/espalier-client.conf.5 doc/man/espalier-redirector.conf.5 doc/man/espalier-agent.conf.5
 dist_man_MANS += doc/man/espalier-sed.conf.5 doc/man/espalier-platform.conf.5
 dist_doc_DATA = README.md ARCHITECTURE.md

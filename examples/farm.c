@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An asynchronous farm over many handles: more jobs than servers, each started as soon as a handle is free,
- * results taken in the order in which they come.
+ * An asynchronous farm: more jobs than are under way at a time. Whenever one has ended, the next begins, on
+ * whichever server the hierarchy chooses; results are taken in the order in which they come.
  *
  *     cc farm.c $(pkg-config --cflags --libs espalier) -lm -o farm && ./farm
  */
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { HANDLES = 4, JOBS = 20, N = 60 };
+enum { HANDLES = 4, JOBS = 20, N = 60 }; /* HANDLES jobs are under way at a time */
 
 struct job {
     grpc_sessionid_t session;

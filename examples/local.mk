@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+# Programs and matrices to start from, installed as they are: they build against the installed library.
 EXTRA_DIST += examples/demo
-EXTRA_DIST += examples/matrices/wrong.mtx
-EXTRA_DIST += examples/errors.c examples/bound.c examples/solve.c examples/farm.c
+nobase_dist_pkgdata_DATA += examples/README.md examples/Makefile
+nobase_dist_pkgdata_DATA += examples/solve.c examples/farm.c examples/bound.c examples/errors.c
+nobase_dist_pkgdata_DATA += examples/matrices/README.md examples/matrices/lund_a.mtx examples/matrices/lund_a.rsa \
+	examples/matrices/pores_1.mtx examples/matrices/utm300.rua examples/matrices/wrong.mtx

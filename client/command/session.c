@@ -52,6 +52,16 @@ static bool nothing_names_a_platform(const struct esp_options *options)
     return access(path, F_OK) != 0;
 }
 
+enum esp_status session_check_network(struct esp_error *error)
+{
+#ifdef ESP_NO_NETWORK
+    return error_set(error, ESP_UNREACHABLE, ESP_NO_NETWORK);
+#else
+    (void)error;
+    return ESP_OK;
+#endif
+}
+
 enum exit_code session_open(const struct command_line *command)
 {
     struct esp_error error = {0};
@@ -65,6 +75,8 @@ enum exit_code session_open(const struct command_line *command)
     else if (choose_config(command, path, sizeof path, &options.config, &error) != ESP_OK)
         return command_fail(command, &error);
     if (nothing_names_a_platform(&options)) {
+        if (session_check_network(&error) != ESP_OK)
+            return command_fail(command, &error);
         error_set(&error, ESP_UNREACHABLE,
                   "no platform is known: start one here with 'espalier up', or name one with --redirector, "
                   "--config or $ESPALIER_CONFIG");

@@ -14,6 +14,9 @@
  * the message has been printed. grpc_finalize() ends it. */
 enum exit_code session_open(const struct command_line *command);
 
+/* ESP_UNREACHABLE, with what to install, in a build that has no network. */
+enum esp_status session_check_network(struct esp_error *error);
+
 /* From now on SIGINT, SIGTERM and SIGHUP cancel the sessions under way, so that no server goes on computing
  * for nobody; the library's calls then fail with ESP_CANCELLED. To be called before session_open(), by verbs
  * that compute. */

@@ -35,8 +35,8 @@ enum esp_status values_assign_matrix(struct values *values, const char *name, co
 /* Takes "name=file" of -o. */
 enum esp_status values_save_to(struct values *values, const char *word, struct esp_error *error);
 
-/* Completes what was left out (ESP_INVALID names what cannot be, and how it is given) and makes room for the outputs. When -o names some, other output arrays are
- * not asked for. */
+/* Completes what was left out (ESP_INVALID names what cannot be, and how it is given) and makes room for the
+ * outputs. When -o names some, other output arrays are not asked for. */
 enum esp_status values_prepare(struct values *values, struct esp_error *error);
 
 /* After the call: writes what -o named. */

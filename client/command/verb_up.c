@@ -6,6 +6,7 @@
 
 #include "client/command/command.h"
 #include "client/command/launch.h"
+#include "client/command/session.h"
 #include "client/command/table.h"
 #include "services/settings.h"
 #include "util/clock.h"
@@ -464,6 +465,7 @@ static enum esp_status prepare(struct up *up, struct esp_error *error)
     if (!name)
         name = up->command->n_operands ? up->command->operands[0] : PLATFORM_DEFAULT_NAME;
     if ((status = load_platform(up, error)) != ESP_OK || (status = add_problems(up, error)) != ESP_OK ||
+        (status = session_check_network(error)) != ESP_OK ||
         (status = platform_state_acquire(name, true, &up->state, error)) != ESP_OK ||
         (status = check_not_up(up, error)) != ESP_OK)
         return status;

@@ -98,7 +98,13 @@ check_fails 2 "a kind that is none" espalier config check --kind server sed.conf
 check_says "names those that are" 'client, redirector, agent, sed, platform'
 
 check_fails 3 "no platform is known" espalier tree
-check_says "and how to get one" "espalier up"
+if [ -x "$top_builddir/agent/espalier-agent" ]; then
+    check_says "and how to get one" "espalier up"
+else # a build --without-omniorb
+    check_says "and that this build has no network" "has no network: install it with .* apt-get install"
+    check_fails 3 "nor can a platform be started" espalier up
+    check_says "for the same reason" "has no network: install it with .* apt-get install"
+fi
 check_fails 3 "a platform that does not run here" espalier tree --platform nowhere
 check_says "by name" "no platform 'nowhere' runs here"
 check_fails 3 "a redirector where nobody listens" espalier tree --redirector 127.0.0.1:1
