@@ -18,6 +18,8 @@ static enum esp_status open_transport(const struct settings_node *node, struct t
         .connections_per_peer = (unsigned)node->connections_per_peer,
         .message_bytes = node->message_bytes,
         .connect_timeout_ms = node->connect_timeout_ns / 1000000,
+        .first_message_ms = node->first_message_timeout_ns / 1000000,
+        .stalled_ms = node->stall_timeout_ns / 1000000,
     };
     return orb_open(&options, transport, error);
 }

@@ -1,39 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The ORB has no limit on connections, but it asks before it serves a new one. A peer that stalls in the
- * middle of a request is cut by the ORB: within the first 8 kB it counts as idle (IDLE_INCOMING_S), behind
- * them the request has STALLED_S.
+ * middle of a request is cut by the ORB: within the first 8 kB it counts as idle (IDLE_INCOMING_S, or here
+ * when it is the first one), behind them the request has `stalled_ms`.
+ *
+ * How long a connection has been silent, the kernel knows: nothing is added to the path of a call but a flag.
  */
 #include "orb/limits.h"
 #include "orb/call.h"
 
-#include <SocketCollection.h>
-#include <omniORB4/giopEndpoint.h>
+extern "C" {
+#include "util/clock.h"
+#include "util/log.h"
+}
+
+/* The ORB's own headers lean on each other in this order. */
 #include <omniORB4/internal/giopStrand.h>
+#include <omniORB4/internal/giopStream.h>
+
+#include <omniORB4/internal/GIOP_S.h>
+#include <omniORB4/internal/SocketCollection.h>
+#include <omniORB4/internal/giopStrandFlags.h>
+#include <omniORB4/internal/giopStreamImpl.h>
+#include <omniORB4/giopEndpoint.h>
 #include <omniORB4/omniInterceptors.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
+#include <string>
 #include <sys/socket.h>
+#include <thread>
+#include <unordered_map>
 
-static unsigned most, most_per_peer;
+/* Flags of a connection, in the bits that are an application's. */
+enum flag : CORBA::ULong {
+    ACCEPTED = 1U << 24, /* it has passed accept_connection() */
+    SPOKE = 1U << 25,    /* a request has come on it */
+    CLOSED = 1U << 26    /* its descriptor has been shut down: its thread will notice */
+};
 
-/* The host's part of "giop:tcp:host:port". */
-static size_t host_length(const char *address)
-{
-    const char *colon = strrchr(address, ':');
-    return colon ? (size_t)(colon - address) : strlen(address);
-}
-
-static bool same_host(const char *a, const char *b)
-{
-    size_t length = host_length(a);
-    return length == host_length(b) && !strncmp(a, b, length);
-}
+/* A reply that nobody takes is no service any more after this. */
+static const int64_t STUCK_MS = 2000;
 
 namespace
 {
+/* Guarded by the ORB's lock on connections; `wake` goes with a mutex of its own. */
+struct State {
+    struct limits limits;
+    std::unordered_map<const omni::giopStrand *, int64_t>
+        newcomers; /* accepted when, by who has not spoken */
+    struct log_quota lines;
+    std::thread watch;
+    std::mutex mutex;
+    std::condition_variable wake;
+    bool any, stop; /* newcomers; end of the thread */
+};
+
 /* Where the ORB keeps the descriptor of a connection, for TCP and TLS alike. */
 struct Holder : omni::SocketHolder {
     static int descriptor(omni::giopConnection *connection)
@@ -44,49 +72,296 @@ struct Holder : omni::SocketHolder {
 };
 } // namespace
 
+/* For ever: a process may exit while its thread runs. */
+static State &state = *new State;
+
+/* The host's part of "giop:tcp:host:port". */
+static std::string host_of(const omni::giopStrand &strand)
+{
+    const char *address = strand.connection->peeraddress(), *colon = strrchr(address, ':');
+    return std::string(address, colon ? (size_t)(colon - address) : strlen(address));
+}
+
+/* "host:port", of "giop:tcp:host:port" and "giop:tcp:host". */
+static const char *plain(const char *address)
+{
+    for (int i = 0; i < 2; i++)
+        if (const char *colon = strchr(address, ':'))
+            address = colon + 1;
+    return address;
+}
+
+static bool may_log()
+{
+    return log_quota_take(&state.lines, clock_now_ns(&clock_system));
+}
+
 /* The kernel gives up a connection whose peer does not take what is sent: with that, small replies need no
  * deadline of their own, which would cost three system calls each. */
 static void limit_sending(omni::giopConnection *connection)
 {
-    const unsigned int patience_ms = STALLED_S * 1000;
+    const unsigned int patience_ms = (unsigned)state.limits.stalled_ms;
     setsockopt(Holder::descriptor(connection), IPPROTO_TCP, TCP_USER_TIMEOUT, &patience_ms,
                sizeof patience_ms);
 }
 
-static CORBA::Boolean accept_connection(omni::omniInterceptors::serverAcceptConnection_T::info_T &info)
+/* ---- who does least ---- */
+
+static bool counts(const omni::giopStrand &strand)
 {
-    omni_tracedmutex_lock lock(*omni::omniTransportLock);
-    const char *peer = info.strand.connection->peeraddress();
-    unsigned all = 1, of_peer = 1;
-    /* Only those that came earlier count, so that of several at once the last ones are refused. */
+    return strand.state() != omni::giopStrand::DYING && strand.connection && !(strand.flags & CLOSED);
+}
+
+/* What its thread is at. (Written without a lock, by that thread: a guess.) */
+enum phase { LISTENING, READING, SERVING, ANSWERING };
+
+static phase phase_of(const omni::giopStrand &strand)
+{
+    phase found = LISTENING;
+    for (auto *at = strand.servers.next; at != &strand.servers; at = at->next) {
+        switch (static_cast<omni::GIOP_S *>(at)->state()) {
+        case omni::IOP_S::WaitingForReply:
+            return SERVING;
+        case omni::IOP_S::ReplyIsBeingComposed:
+        case omni::IOP_S::ReplyCompleted:
+            found = ANSWERING;
+            break;
+        case omni::IOP_S::RequestHeaderIsBeingProcessed:
+        case omni::IOP_S::RequestIsBeingProcessed:
+            found = READING;
+            break;
+        default:
+            break;
+        }
+    }
+    return found;
+}
+
+/* How long nothing has moved; -1 while it is being served. */
+static int64_t silence_ms(const omni::giopStrand &strand)
+{
+    struct tcp_info info = {};
+    socklen_t length = sizeof info;
+    phase now = phase_of(strand);
+    if (now == SERVING ||
+        getsockopt(Holder::descriptor(strand.connection), IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+        return -1;
+    if (now != ANSWERING)
+        return info.tcpi_last_data_recv;
+    int64_t ms = std::min(info.tcpi_last_data_recv, info.tcpi_last_data_sent);
+    return ms < STUCK_MS ? -1 : ms;
+}
+
+/* Whether it deserves its place more than another one does. Those that have not spoken come first, in the
+ * order of their arrival: who sends a byte now and then is not silent and yet says nothing. */
+struct Worth {
+    omni::giopStrand *strand = nullptr;
+    bool spoke = true;
+    int64_t silent_ms = -1;
+
+    bool less(bool other_spoke, int64_t other_ms) const
+    {
+        if (spoke != other_spoke)
+            return other_spoke;
+        return !spoke || silent_ms >= other_ms;
+    }
+};
+
+/* The connections that came before `newcomer`: of several at once the last ones give way. */
+template <typename Visit>
+static void for_earlier(const omni::giopStrand &newcomer, Visit visit)
+{
     for (omni::StrandList *p = omni::giopStrand::passive.next; p != &omni::giopStrand::passive; p = p->next) {
         auto *strand = static_cast<omni::giopStrand *>(p);
-        if (strand == &info.strand)
-            break;
-        if (strand->state() == omni::giopStrand::DYING || !strand->connection)
-            continue;
-        all++;
-        of_peer += same_host(strand->connection->peeraddress(), peer);
+        if (strand == &newcomer)
+            return;
+        if (counts(*strand))
+            visit(*strand);
     }
-    if (all > most || of_peer > most_per_peer) {
-        info.reject = true;
-        info.why = "too many connections";
+}
+
+static Worth least_of(const omni::giopStrand &newcomer, const std::string &host)
+{
+    Worth least;
+    for_earlier(newcomer, [&](omni::giopStrand &strand) {
+        if (host_of(strand) != host)
+            return;
+        bool spoke = strand.flags & SPOKE;
+        int64_t silent_ms = silence_ms(strand);
+        if (silent_ms >= 0 && !(least.strand && least.less(spoke, silent_ms)))
+            least.strand = &strand, least.spoke = spoke, least.silent_ms = silent_ms;
+    });
+    return least;
+}
+
+/* ---- closing ---- */
+
+/* Says so in the protocol's words where its thread cannot be writing: who asks next then dials again without
+ * any doubt about what has been executed. (Not with TLS: only that thread can encrypt.) */
+static void close_strand(omni::giopStrand &strand)
+{
+    const int fd = Holder::descriptor(strand.connection);
+    if (phase_of(strand) == LISTENING && strand.giopImpl &&
+        !strncmp(strand.connection->peeraddress(), "giop:tcp:", 9)) {
+        const GIOP::Version version = strand.giopImpl->version();
+        const unsigned char message[12] = {'G', 'I', 'O', 'P', version.major, version.minor, 1, 5};
+        send(fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    strand.flags |= CLOSED;
+    shutdown(fd, SHUT_RDWR);
+}
+
+static void tell_closed(const Worth &worth, unsigned n, const char *whose)
+{
+    if (!may_log())
+        return;
+    log_warning("%u connections %s: that of %s is closed for a newcomer, it has been silent for %.3g s%s", n,
+                whose, plain(worth.strand->connection->peeraddress()), (double)worth.silent_ms / 1e3,
+                worth.spoke ? "" : " and has sent no request yet");
+}
+
+/* Makes room at the cost of that host. */
+static bool make_room(const omni::giopStrand &newcomer, const std::string &host, unsigned n,
+                      const char *whose)
+{
+    Worth least = least_of(newcomer, host);
+    if (!least.strand)
         return false;
-    }
-    limit_sending(info.strand.connection);
+    tell_closed(least, n, whose);
+    close_strand(*least.strand);
     return true;
 }
 
-void limits_start(unsigned connections, unsigned connections_per_peer)
+/* ---- what the ORB asks ---- */
+
+static bool refuse(omni::omniInterceptors::serverAcceptConnection_T::info_T &info, unsigned n,
+                   const char *whose)
 {
-    most = connections;
-    most_per_peer = connections_per_peer;
+    if (may_log())
+        log_warning("%u connections %s, and all are being served: one of %s is refused", n, whose,
+                    plain(info.strand.connection->peeraddress()));
+    info.reject = true;
+    info.why = "too many connections";
+    return false;
+}
+
+static void watch_newcomer(omni::giopStrand &strand);
+
+static CORBA::Boolean accept_connection(omni::omniInterceptors::serverAcceptConnection_T::info_T &info)
+{
+    omni_tracedmutex_lock lock(*omni::omniTransportLock);
+    const std::string host = host_of(info.strand);
+    std::unordered_map<std::string, unsigned> hosts;
+    unsigned all = 0;
+    for_earlier(info.strand, [&](omni::giopStrand &strand) {
+        all++;
+        hosts[host_of(strand)]++;
+    });
+    const unsigned of_host = hosts[host];
+    const std::string *heaviest = &host;
+    for (const auto &entry : hosts)
+        if (entry.second > hosts[*heaviest])
+            heaviest = &entry.first;
+    if (of_host >= state.limits.per_peer) {
+        if (!make_room(info.strand, host, of_host, "from one host"))
+            return refuse(info, of_host, "from one host");
+    } else if (all >= state.limits.connections) {
+        if (!make_room(info.strand, *heaviest, all, "in all"))
+            return refuse(info, all, "in all");
+    }
+    info.strand.flags |= ACCEPTED;
+    limit_sending(info.strand.connection);
+    watch_newcomer(info.strand);
+    return true;
+}
+
+static CORBA::Boolean receive_request(omni::omniInterceptors::serverReceiveRequest_T::info_T &info)
+{
+    info.giop_s.strand().flags |= SPOKE;
+    return true;
+}
+
+/* ---- first messages ---- */
+
+static void close_late(int64_t now_ns)
+{
+    std::unordered_map<const omni::giopStrand *, int64_t> still;
+    for (omni::StrandList *p = omni::giopStrand::passive.next; p != &omni::giopStrand::passive; p = p->next) {
+        auto *strand = static_cast<omni::giopStrand *>(p);
+        auto newcomer = state.newcomers.find(strand);
+        if (!counts(*strand) || !(strand->flags & ACCEPTED) || (strand->flags & SPOKE) ||
+            newcomer == state.newcomers.end())
+            continue;
+        if (now_ns - newcomer->second < state.limits.first_message_ms * NS_PER_MS) {
+            still.insert(*newcomer);
+            continue;
+        }
+        if (may_log())
+            log_warning("connection of %s closed: no complete message came within %.3g s",
+                        plain(strand->connection->peeraddress()),
+                        (double)state.limits.first_message_ms / 1e3);
+        close_strand(*strand);
+    }
+    state.newcomers.swap(still);
+}
+
+static void watch_first_messages()
+{
+    const auto period = std::chrono::milliseconds(std::max<int64_t>(state.limits.first_message_ms / 4, 1));
+    std::unique_lock<std::mutex> lock(state.mutex);
+    while (!state.stop) {
+        state.wake.wait(lock, [] { return state.any || state.stop; });
+        state.wake.wait_for(lock, period, [] { return state.stop; });
+        state.any = false;
+        lock.unlock();
+        bool any;
+        {
+            omni_tracedmutex_lock transport(*omni::omniTransportLock);
+            close_late(clock_now_ns(&clock_system));
+            any = !state.newcomers.empty();
+        }
+        lock.lock();
+        state.any |= any; /* others may have come since */
+    }
+}
+
+/* With the ORB's lock. The thread exists where connections come in, so not in a client. */
+static void watch_newcomer(omni::giopStrand &strand)
+{
+    state.newcomers[&strand] = clock_now_ns(&clock_system);
+    std::lock_guard<std::mutex> lock(state.mutex);
+    state.any = true;
+    if (!state.watch.joinable())
+        state.watch = std::thread(watch_first_messages);
+    state.wake.notify_one();
+}
+
+/* ---- life ---- */
+
+void limits_start(const struct limits &limits)
+{
+    state.limits = limits;
+    state.lines = log_quota();
+    state.lines.most = 5;
+    state.lines.what = "connections closed or refused";
+    state.any = state.stop = false;
     omniORB::getInterceptors()->serverAcceptConnection.add(accept_connection);
+    omniORB::getInterceptors()->serverReceiveRequest.add(receive_request);
 }
 
 void limits_stop()
 {
     omniORB::getInterceptors()->serverAcceptConnection.remove(accept_connection);
+    omniORB::getInterceptors()->serverReceiveRequest.remove(receive_request);
+    {
+        std::lock_guard<std::mutex> lock(state.mutex);
+        state.stop = true;
+        state.wake.notify_one();
+    }
+    if (state.watch.joinable())
+        state.watch.join();
+    state.watch = std::thread();
+    state.newcomers.clear();
 }
 
 bool connection_is_gone(omni::giopConnection *connection)

@@ -172,6 +172,11 @@ static const struct transport_ops operations = {
     orb_envelope, orb_set_help, orb_call,    orb_put,  orb_get,   orb_destroy,
 };
 
+static int64_t stalled_ms(const struct orb_options *options)
+{
+    return options->stalled_ms > 0 ? options->stalled_ms : 120000;
+}
+
 static std::vector<std::string> orb_arguments(const struct orb_options *options, size_t message_bytes)
 {
     int64_t connect_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms : 2000;
@@ -193,7 +198,7 @@ static std::vector<std::string> orb_arguments(const struct orb_options *options,
         "-ORBoutConScanPeriod",
         std::to_string(IDLE_OUTGOING_S),
         "-ORBserverCallTimeOutPeriod",
-        std::to_string(STALLED_S * 1000),
+        std::to_string(stalled_ms(options)),
         "-ORBclientConnectTimeOutPeriod",
         std::to_string(connect_ms),
         "-ORBabortOnInternalError",
@@ -222,8 +227,12 @@ static void start(OrbTransport &self, const struct orb_options *options, std::ve
     bool guard = options->client_only && sigpipe.sa_handler != SIG_IGN;
     self.peers = std::make_unique<Peers>(self.orb, self.tls, false, guard);
     self.posts = std::make_unique<Peers>(self.orb, self.tls, true, guard);
-    limits_start(options->connections ? options->connections : 1000,
-                 options->connections_per_peer ? options->connections_per_peer : 200);
+    struct limits limits;
+    limits.connections = options->connections ? options->connections : 1000;
+    limits.per_peer = options->connections_per_peer ? options->connections_per_peer : 200;
+    limits.first_message_ms = options->first_message_ms > 0 ? options->first_message_ms : 10000;
+    limits.stalled_ms = stalled_ms(options);
+    limits_start(limits);
 }
 
 static enum esp_status open_transport(const struct orb_options *options, struct transport **transport,

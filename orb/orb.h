@@ -20,7 +20,9 @@ struct orb_options {
     unsigned connections_per_peer; /* most from one host (or certificate); 0: 200 */
     size_t message_bytes;          /* largest message; 0: MESSAGE_BYTES */
     int64_t connect_timeout_ms;    /* 0: 2000 */
-    bool client_only; /* a guest in somebody's process: no listening socket, signals left alone */
+    int64_t first_message_ms;      /* for the first request of an incoming connection; 0: 10,000 */
+    int64_t stalled_ms; /* for a request that has begun to come, and a reply to be taken; 0: 120,000 */
+    bool client_only;   /* a guest in somebody's process: no listening socket, signals left alone */
 };
 
 /* Opens the transport. Serving on an address that is not loopback without TLS and without `insecure` is

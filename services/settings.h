@@ -44,6 +44,7 @@ struct settings_node {
     int64_t connections, connections_per_peer;
     uint64_t message_bytes;
     int64_t connect_timeout_ns, call_timeout_ns;
+    int64_t first_message_timeout_ns, stall_timeout_ns; /* of those who connect */
     int64_t heartbeat_ns, lease_ns; /* of redirectors and agents: what those below keep to */
 };
 

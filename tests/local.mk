@@ -129,6 +129,10 @@ TESTS += tests/inproc/conformance_orb
 unit_tests += tests/unit/test_orb
 nodist_EXTRA_tests_unit_test_orb_SOURCES = dummy.cc
 tests_unit_test_orb_LDADD = orb/liborb.la $(UNIT_LIBS)
+unit_tests += tests/unit/test_orb_strangers
+nodist_EXTRA_tests_unit_test_orb_strangers_SOURCES = dummy.cc
+tests_unit_test_orb_strangers_SOURCES = tests/unit/test_orb_strangers.c tests/unit/giop.c tests/unit/giop.h
+tests_unit_test_orb_strangers_LDADD = orb/liborb.la $(UNIT_LIBS)
 tests_inproc_conformance_orb_SOURCES = $(tests_inproc_conformance_SOURCES) tests/inproc/conformance_orb.c
 nodist_EXTRA_tests_inproc_conformance_orb_SOURCES = dummy.cc
 tests_inproc_conformance_orb_LDADD = orb/liborb.la $(UNIT_LIBS)
@@ -224,3 +228,4 @@ tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/serve
 	tests/unit/no_entry.c
 tests_inproc_test_client_LDADD = client/libclient.la $(SERVER_LIBS)
 e2e_tests += tests/e2e/t0400-sessions-in-logs.t
+e2e_tests += tests/e2e/t0401-strangers.t

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What only the transport over the network has: being opened again and again, good manners as a guest, TLS,
- * limits, and strangers who send nonsense. What it shares with the other one: tests/inproc/conformance.c.
+ * and nonsense. What it shares with the other one: tests/inproc/conformance.c.
  */
 #include "tests/unit/unit.h"
 #include "orb/orb.h"
@@ -202,37 +202,6 @@ static void nonsense_does_not_disturb(void **state)
     transport_destroy(transport);
 }
 
-static void connections_are_limited_in_all_and_per_host(void **state)
-{
-    (void)state;
-    const struct orb_options limits[] = {{.connections = 4}, {.connections_per_peer = 4}};
-    for (int i = 0; i < 2; i++) {
-        struct transport *transport = open_with(&limits[i]);
-        struct endpoint *endpoint = serve(transport);
-        const char *address = endpoint_address(endpoint);
-        int sockets[4];
-        for (int j = 0; j < 4; j++)
-            sockets[j] = dial(address);
-        struct esp_error error;
-        int fifth = dial(address);
-        assert_true(hangs_up(fifth, 10000));
-        close(fifth);
-        for (int j = 0; j < 4; j++)
-            assert_false(hangs_up(sockets[j], 0));
-        assert_int_not_equal(greet(transport, address, &error), ESP_OK);
-        for (int j = 0; j < 4; j++)
-            close(sockets[j]);
-        enum esp_status status = ESP_UNREACHABLE;
-        for (int j = 0; j < 1000 && status != ESP_OK; j++) {
-            status = greet(transport, address, &error);
-            usleep(2000);
-        }
-        assert_int_equal(status, ESP_OK);
-        endpoint_close(endpoint);
-        transport_destroy(transport);
-    }
-}
-
 /* ---- TLS ---- */
 
 static char folder[] = "/tmp/espalier-tls-XXXXXX";
@@ -330,7 +299,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(beyond_loopback_it_wants_certificates),
         cmocka_unit_test(a_port_in_use_is_told),
         cmocka_unit_test(nonsense_does_not_disturb),
-        cmocka_unit_test(connections_are_limited_in_all_and_per_host),
         cmocka_unit_test(a_guest_leaves_signals_alone_and_survives_broken_pipes),
         cmocka_unit_test(only_certificates_of_our_ca_are_taken),
     };

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# One bad process holds as many connections to the daemons as it gets, with nothing, half of something or
+# nonsense on them: everybody else is served all the same, and the logs say what happened.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed bash
+
+limits='connections_per_peer = 12
+first_message_timeout = "2 s"
+stall_timeout = "2 s"
+log_file'
+cat >agent.conf <<EOF2
+name = "MA"
+listen = "127.0.0.1:0"
+address_file = "$work/agent.address"
+$limits = "$work/agent.log"
+EOF2
+start agent espalier-agent --foreground agent.conf
+agent=$(address_of agent.address)
+cat >sed.conf <<EOF2
+name = "S"
+parent = "$agent"
+listen = "127.0.0.1:0"
+address_file = "$work/sed.address"
+$limits = "$work/sed.log"
+slots = 1
+problems = { "$top_srcdir/problems/lapack" }
+EOF2
+start sed espalier-sed --foreground sed.conf
+sed=$(address_of sed.address)
+printf 'agents = { "%s" }\n' "$agent" >client.conf
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+
+works() {
+    espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+}
+check "a call gives its result" wait_until works
+
+# hold HOST:PORT: thirty connections of each kind, kept open.
+cat >hold <<'EOF2'
+host=${1%:*} port=${1##*:}
+for i in $(seq 30); do
+    exec {silent}<>"/dev/tcp/$host/$port"
+    exec {half}<>"/dev/tcp/$host/$port" && printf 'GIOP\001\002\001\000\000\001\000\000abcd' >&"$half"
+    exec {nonsense}<>"/dev/tcp/$host/$port" && printf 'GET / HTTP/1.0\r\n\r\n' >&"$nonsense"
+done 2>/dev/null
+echo held
+exec sleep 600
+EOF2
+start hold_agent bash ./hold "$agent"
+start hold_sed bash ./hold "$sed"
+check "a bad process holds what it can get" wait_until grep -q held hold_agent.out
+check "of both daemons" wait_until grep -q held hold_sed.out
+for i in 1 2 3; do
+    check "calls work all the same ($i)" works
+done
+check "the agent's log says whose connections were closed" grep -Eq 'connections from one host: that of 127.0.0.1:[0-9]+ is closed' agent.log
+check "the server's too" grep -Eq 'connections from one host: that of 127.0.0.1:[0-9]+ is closed' sed.log
+check "and that the last ones sent nothing in time" wait_until grep -q 'no complete message came within 2 s' agent.log
+check "the tree is whole" sh -c "espalier tree --json | grep -q '\"name\": \"S\"'"
+finish
