@@ -13,6 +13,7 @@ client_command_libcommand_la_SOURCES = client/command/command.h client/command/l
 	client/command/platform_state.h client/command/quota.c client/command/quota.h client/command/report.c \
 	client/command/session.c client/command/session.h client/command/signature.c client/command/signature.h \
 	client/command/table.c client/command/table.h client/command/values.c client/command/values.h \
+	client/command/libraries.c client/command/libraries.h client/command/verb_problems_check.c \
 	client/command/values_out.c client/command/verb_call.c client/command/verb_config.c client/command/verb_down.c \
 	client/command/verb_matrix.c client/command/verb_problems.c client/command/verb_solve.c \
 	client/command/verb_tree.c client/command/verb_up.c client/command/verbs.c
@@ -36,7 +37,7 @@ client_libclient_la_LIBADD = services/libservices.la
 # The command is linked against the library's parts, not the shared library: it starts faster.
 bin_PROGRAMS += client/espalier
 client_espalier_SOURCES = client/command/main.c
-client_espalier_LDADD = client/command/libcommand.la client/libclient.la
+client_espalier_LDADD = client/command/libcommand.la client/libclient.la -ldl
 if WITH_OMNIORB
 noinst_LTLIBRARIES += client/libentry.la
 client_libentry_la_SOURCES = client/entry.c

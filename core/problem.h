@@ -129,6 +129,12 @@ struct implementation {
     unsigned line;
 };
 
+/* Whether it is a symbol in a library. */
+static inline bool implementation_is_routine(const struct implementation *implementation)
+{
+    return implementation->convention == CONVENTION_C || implementation->convention == CONVENTION_FORTRAN;
+}
+
 struct problem {
     const char *name;  /* dgesv */
     const char *title; /* one line */
@@ -168,6 +174,11 @@ enum esp_status problem_load(const char *path, struct problem_set **problem_set,
 /* The problems of several paths as one set. */
 enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,
                                  struct esp_error *error);
+/* The same, going on behind a file that is wrong, or a problem that is there already: `wrong` is told of
+ * each. The set is what remains, and may be empty. Only being out of memory ends it. */
+enum esp_status problem_load_good(const char *const *paths, size_t n_paths,
+                                  void (*wrong)(void *arg, const struct esp_error *error), void *arg,
+                                  struct problem_set **problem_set, struct esp_error *error);
 const struct problem *problem_find(const struct problem_set *problem_set, const char *name);
 void problem_set_destroy(struct problem_set *problem_set);
 
@@ -201,7 +212,8 @@ enum esp_status problem_default(const struct problem *problem, uint32_t index,
  * rank; dimensions of 1 may be missing or too many at the end (a vector is a matrix of one column).
  * Solves dimensions that are linear in one unknown (n, n + 1, 2*n), fills unknown entries of
  * scope_values (n_arguments of them), then gives the defaults. A precondition that the scalars known violate
- * is told first; contradictions are ESP_INVALID ("B has 4 rows, but n = 3 from A"). Scalars that stay unknown and have no default are ESP_INVALID. */
+ * is told first; contradictions are ESP_INVALID ("B has 4 rows, but n = 3 from A"). Scalars that stay unknown
+ * and have no default are ESP_INVALID. */
 enum esp_status problem_infer(const struct problem *problem, const int64_t *const *known_dims,
                               const uint32_t *n_known, struct number *scope_values, struct esp_error *error);
 

@@ -22,6 +22,8 @@ struct loader {
     struct problem_set *set;
     struct parser *parser;
     struct esp_error *error;
+    void (*wrong)(void *arg, const struct esp_error *error); /* NULL: the first mistake ends it */
+    void *arg;
 };
 
 static bool load_path(struct loader *loader, const char *path, const char *root, unsigned depth);
@@ -37,6 +39,15 @@ static bool system_failure(struct loader *loader, const char *path)
     enum esp_status status = errno == ENOENT || errno == ENOTDIR ? ESP_NOT_FOUND : ESP_SYSTEM;
     error_set(loader->error, status, "cannot read problem descriptions from %s: %s", path, strerror(errno));
     return false;
+}
+
+/* After a mistake: whether to go on. */
+static bool go_on(struct loader *loader)
+{
+    if (!loader->wrong || loader->error->status == ESP_NO_MEMORY)
+        return false;
+    loader->wrong(loader->arg, loader->error);
+    return true;
 }
 
 static bool read_text(struct loader *loader, const char *text, size_t length, const char *file)
@@ -170,10 +181,11 @@ static bool load_entry(struct loader *loader, const char *path, const char *root
         return load_path(loader, path, root, depth + 1);
     if (!has_suffix(path, ".esp"))
         return true;
-    if (S_ISLNK(status.st_mode) && !leads_inside(path, root))
-        return refuse(loader, ESP_INVALID, path,
-                      "a symbolic link may not lead out of the folder of descriptions");
-    return load_file(loader, path);
+    bool loaded = S_ISLNK(status.st_mode) && !leads_inside(path, root)
+                      ? refuse(loader, ESP_INVALID, path,
+                               "a symbolic link may not lead out of the folder of descriptions")
+                      : load_file(loader, path);
+    return loaded || go_on(loader);
 }
 
 static bool load_folder(struct loader *loader, const char *path, const char *root, unsigned depth)
@@ -235,20 +247,26 @@ static bool sort_set(struct loader *loader)
         return false;
     }
     qsort(set->problems, set->n_problems, sizeof(struct problem *), by_name);
-    for (size_t i = 1; i < set->n_problems; i++) {
-        const struct problem *p = set->problems[i - 1], *q = set->problems[i];
-        if (strcmp(p->name, q->name) != 0)
-            continue;
-        error_set(loader->error, ESP_SYNTAX, "%s:%u: the problem '%s' is described already in %s:%u", q->file,
-                  q->line, q->name, p->file, p->line);
-        return false;
+    size_t n = 0;
+    for (size_t i = 0; i < set->n_problems; i++) {
+        const struct problem *p = n ? set->problems[n - 1] : NULL, *q = set->problems[i];
+        if (p && strcmp(p->name, q->name) == 0) {
+            error_set(loader->error, ESP_SYNTAX, "%s:%u: the problem '%s' is described already in %s:%u",
+                      q->file, q->line, q->name, p->file, p->line);
+            if (!go_on(loader))
+                return false;
+        } else {
+            set->problems[n++] = set->problems[i];
+        }
     }
+    set->n_problems = n;
     return true;
 }
 
 static bool open_loader(struct loader *loader, struct esp_error *error)
 {
     loader->error = error;
+    loader->wrong = NULL;
     loader->set = calloc(1, sizeof *loader->set);
     loader->parser = calloc(1, sizeof *loader->parser);
     if (loader->set && loader->parser) {
@@ -283,15 +301,24 @@ enum esp_status problem_parse(const char *text, size_t length, const char *file,
     return close_loader(&loader, loaded, problem_set);
 }
 
-enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,
-                                 struct esp_error *error)
+enum esp_status problem_load_good(const char *const *paths, size_t n_paths,
+                                  void (*wrong)(void *arg, const struct esp_error *error), void *arg,
+                                  struct problem_set **problem_set, struct esp_error *error)
 {
     struct loader loader;
     struct esp_error own;
     bool loaded = open_loader(&loader, error ? error : &own);
+    loader.wrong = wrong;
+    loader.arg = arg;
     for (size_t i = 0; loaded && i < n_paths; i++)
-        loaded = load_path(&loader, paths[i], NULL, 0);
+        loaded = load_path(&loader, paths[i], NULL, 0) || go_on(&loader);
     return close_loader(&loader, loaded, problem_set);
+}
+
+enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,
+                                 struct esp_error *error)
+{
+    return problem_load_good(paths, n_paths, NULL, NULL, problem_set, error);
 }
 
 enum esp_status problem_load(const char *path, struct problem_set **problem_set, struct esp_error *error)

@@ -98,6 +98,7 @@ void command_progress(const struct command_line *command, const char *format, ..
 enum exit_code verb_up(const struct command_line *command);
 enum exit_code verb_down(const struct command_line *command);
 enum exit_code verb_problems(const struct command_line *command);
+enum exit_code verb_problems_check(const struct command_line *command);
 enum exit_code verb_call(const struct command_line *command);
 enum exit_code verb_solve(const struct command_line *command);
 enum exit_code verb_tree(const struct command_line *command);

@@ -103,6 +103,7 @@ static void print_help(void)
 /* The verb that the first words name, and how many words that took; NULL: none. */
 static const struct verb *find_verb(int argc, char **argv, int *words)
 {
+    const struct verb *found = NULL;
     for (const struct verb *verb = command_verbs; verb->name; verb++) {
         const char *space = strchr(verb->name, ' ');
         size_t first = space ? (size_t)(space - verb->name) : strlen(verb->name);
@@ -110,10 +111,11 @@ static const struct verb *find_verb(int argc, char **argv, int *words)
             continue;
         if (space && (argc < 3 || strcmp(argv[2], space + 1) != 0))
             continue;
-        *words = space ? 2 : 1;
-        return verb;
+        if (!found || space) /* `problems check` says more than `problems` */
+            found = verb;
     }
-    return NULL;
+    *words = found && strchr(found->name, ' ') ? 2 : 1;
+    return found;
 }
 
 static enum exit_code unknown_verb(int argc, char **argv)

@@ -27,6 +27,10 @@ static const struct command_option solve_options[] = {
     {0, "own-rhs", NULL, "the right-hand side that A's own Harwell-Boeing file brings"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option problems_check_options[] = {
+    {'l', "libraries", NULL, "also load the libraries and look their symbols up"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option check_options[] = {
     {'k', "kind", "KIND", "client, redirector, agent, sed or platform (else: by name and content)"},
     {0, NULL, NULL, NULL},
@@ -37,6 +41,7 @@ static const struct command_option *const down_groups[] = {down_options, NULL};
 static const struct command_option *const call_groups[] = {call_options, platform_options, NULL};
 static const struct command_option *const solve_groups[] = {solve_options, platform_options, NULL};
 static const struct command_option *const platform_groups[] = {platform_options, NULL};
+static const struct command_option *const problems_check_groups[] = {problems_check_options, NULL};
 static const struct command_option *const check_groups[] = {check_options, NULL};
 static const struct command_option *const no_groups[] = {NULL};
 
@@ -60,6 +65,10 @@ const struct verb command_verbs[] = {
     {"problems", "[NAME]", "List what the platform can solve, or show how one problem is called",
      "With a name: its arguments with mode, type and shape, preconditions, work, and a call to start from.",
      platform_groups, 0, 1, verb_problems},
+    {"problems check", "PATH...", "Check problem descriptions, and show what they publish",
+     "Paths are files and folders of *.esp. Every mistake is told with file, line and column, what was\n"
+     "expected and what was found; needs no platform. doc/problem-description.md is the reference.",
+     problems_check_groups, 1, -1, verb_problems_check},
     {"tree", "", "Show the platform's redirector, agents and servers",
      "Servers are shown with the measured speed of one slot, running and waiting sessions, memory, and\n"
      "sessions done since they were started.",

@@ -10,7 +10,7 @@ matrices=$top_srcdir/examples/matrices
 no_verb_lacks_help() {
     espalier --help | awk '/^Verbs:/ { on = 1; next } /^$/ { on = 0 } on' |
         sed -E 's/^  ([a-z]+( [a-z]+)?)( .*)?$/\1/' >names
-    [ "$(wc -l <names)" -eq 8 ] || return 1
+    [ "$(wc -l <names)" -eq 9 ] || return 1
     while read -r verb; do
         # shellcheck disable=SC2086
         espalier $verb --help >help || return 1
@@ -68,6 +68,27 @@ check_fails 4 "a system with what is no number" espalier solve nan.mtx
 check_says "names the element" 'row 2, column 1 is not a finite number'
 check_fails 2 "a right-hand side of another size" espalier solve "$matrices/pores_1.mtx" column.mtx
 check_says "is told apart" 'B has 2 rows, but A has 30'
+
+check "the shipped problem descriptions are good" espalier problems check --libraries "$top_srcdir/problems"
+check_says "with what they publish" '^dgesv +D2a1 +Solve A X = B.*lapack: dgesv_ in liblapack.so.3' '[0-9]+ problems'
+mkdir esp
+printf 'problem good "it"\n in int n\nimplementation a\n fortran dgesv_(n) in liblapack.so.3\n' >esp/a.esp
+printf 'problem bad "it"\n in doubel n\n' >esp/b.esp
+printf 'problem ?bad for s, d "it"\n in scalar x[m]\n' >esp/c.esp
+printf 'problem good "it"\n' >esp/d.esp
+check_fails 4 "a folder with mistakes" espalier problems check esp nowhere.esp
+check_says "has each told" "esp/b.esp:2:5: expected a type .*found 'doubel': did you mean 'double'" \
+    "esp/c.esp:2:14: in the member 's': unknown name 'm'" \
+    "esp/d.esp:1: the problem 'good' is described already in esp/a.esp:1" \
+    'nowhere.esp: No such file' '^good .*lapack'
+check_fails 4 "as JSON too" espalier problems check --json esp
+check_says "with the same texts" '"good": false' "b.esp:2:5: expected a type"
+rm esp/[bcd].esp
+printf 'problem more "it"\nimplementation a\n c nothing() in liblapack.so.3\nimplementation b\n c f() in libno.so.7\n' >esp/b.esp
+check_fails 1 "a symbol that is nowhere" espalier problems check --libraries esp
+check_says "is told, and a library" "b.esp:2: problem more: liblapack.so.3 has no symbol 'nothing'" \
+    'b.esp:4: problem more: cannot load the library: libno.so.7'
+check "without --libraries nobody looks" espalier problems check esp
 
 # Their certificates are made by whoever installs them.
 mkdir samples

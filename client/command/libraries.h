@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether the libraries that descriptions name are there, with the symbols that they name in them.
+ */
+#ifndef CLIENT_COMMAND_LIBRARIES_H
+#define CLIENT_COMMAND_LIBRARIES_H
+
+#include "core/problem.h"
+
+/* Looks up the symbols of all implementations in the set; `missing` is told of each that is not there, in the
+ * words "FILE:LINE: problem NAME: ...". A library is loaded in a process of its own: what it does while it is
+ * loaded harms nobody. ESP_SYSTEM when no process can be made. */
+enum esp_status libraries_check(const struct problem_set *set, void (*missing)(void *arg, const char *text),
+                                void *arg, struct esp_error *error);
+
+#endif

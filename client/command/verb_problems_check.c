@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier problems check: whether descriptions would be accepted, and what they publish.
+ */
+#include "config.h"
+
+#include "client/command/command.h"
+#include "client/command/libraries.h"
+#include "client/command/table.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct findings {
+    json_t *list; /* of texts, with --json; else NULL */
+    unsigned n;
+    enum exit_code code;
+};
+
+static void tell(struct findings *findings, const char *text)
+{
+    findings->n++;
+    if (findings->list)
+        json_array_append_new(findings->list, json_string(text));
+    else
+        fprintf(stderr, "%s\n", text);
+}
+
+static void on_wrong(void *arg, const struct esp_error *error)
+{
+    struct findings *findings = arg;
+    findings->code = EXIT_INPUT;
+    tell(findings, error->text);
+}
+
+static void on_missing(void *arg, const char *text)
+{
+    struct findings *findings = arg;
+    if (findings->code == EXIT_DONE)
+        findings->code = EXIT_FAILED;
+    tell(findings, text);
+}
+
+/* "lapack: dgesv_ in liblapack.so.3" for each, or "a signature only". */
+static const char *implementations_text(const struct problem *problem, char *text, size_t size)
+{
+    size_t used = 0;
+    snprintf(text, size, "a signature only");
+    for (uint32_t i = 0; i < problem->n_implementations && used < size; i++) {
+        const struct implementation *implementation = &problem->implementations[i];
+        used += (size_t)snprintf(text + used, size - used, "%s%s: %s%s%s", i ? ", " : "",
+                                 implementation->name, implementation->symbol,
+                                 implementation->library && implementation->library[0] ? " in " : "",
+                                 implementation->library ? implementation->library : "");
+    }
+    return text;
+}
+
+static void print_set(const struct problem_set *set)
+{
+    static const char *const headings[] = {"problem", "GAMS", "what it does", "implementations"};
+    struct table table;
+    char text[400];
+    table_init(&table, 4, headings);
+    for (size_t i = 0; i < set->n_problems; i++) {
+        const struct problem *problem = set->problems[i];
+        table_cell(&table, "%s", problem->name);
+        table_cell(&table, "%s", problem->gams);
+        table_cell(&table, "%s", problem->title);
+        table_cell(&table, "%s", implementations_text(problem, text, sizeof text));
+    }
+    table_print(&table, 0, stdout);
+    printf("%zu problem%s\n", set->n_problems, set->n_problems == 1 ? "" : "s");
+}
+
+static json_t *set_json(const struct problem_set *set)
+{
+    json_t *list = json_array();
+    char text[400];
+    for (size_t i = 0; i < set->n_problems; i++) {
+        const struct problem *problem = set->problems[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:s, s:s}", "name", problem->name,
+                                              "title", problem->title, "gams", problem->gams, "file",
+                                              problem->file, "line", (int)problem->line, "implementations",
+                                              implementations_text(problem, text, sizeof text), "source",
+                                              problem->source));
+    }
+    return list;
+}
+
+enum exit_code verb_problems_check(const struct command_line *command)
+{
+    struct findings findings = {.list = command->json ? json_array() : NULL};
+    struct problem_set *set;
+    struct esp_error error;
+    enum esp_status status =
+        problem_load_good((const char *const *)command->operands, (size_t)command->n_operands, on_wrong,
+                          &findings, &set, &error);
+    if (status != ESP_OK) {
+        json_decref(findings.list);
+        return command_fail(command, &error);
+    }
+    if (command_option_value(command, "libraries")) {
+        command_progress(command, "Looking up the symbols of %zu problems.", set->n_problems);
+        status = libraries_check(set, on_missing, &findings, &error);
+        if (status != ESP_OK) {
+            findings.code = EXIT_FAILED;
+            tell(&findings, error.text);
+        }
+    }
+    enum exit_code written;
+    if (findings.list) {
+        written = command_json(json_pack("{s:b, s:o, s:o}", "good", findings.n == 0, "problems",
+                                         set_json(set), "mistakes", findings.list));
+    } else {
+        if (set->n_problems)
+            print_set(set);
+        written = command_flush();
+    }
+    problem_set_destroy(set);
+    return findings.code != EXIT_DONE ? findings.code : written;
+}
