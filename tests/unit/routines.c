@@ -106,6 +106,14 @@ ROUTINE void overrun(int n, int by, double *x)
         ((volatile double *)x)[i] = i;
 }
 
+ROUTINE void read_beyond(int n, int by, int then_write, double *x)
+{
+    volatile char *end = (volatile char *)(x + n);
+    char found = end[by];
+    if (then_write)
+        end[by] = found;
+}
+
 ROUTINE void underrun(int n, int by, double *x)
 {
     for (int i = n - 1; i >= -by; i--)

@@ -24,14 +24,17 @@ static const char description[] = PROBLEM("fill", N "    in double value\n    ou
                                           "fill(n, value, x)") PROBLEM("null_write", N, "null_write(n)")
     PROBLEM("overrun", N "    in int by\n    out double x[n]\n", "overrun(n, by, x)") PROBLEM(
         "underrun", N "    in int by\n    out double x[n]\n",
-        "underrun(n, by, x)") PROBLEM("write_input", N "    in double x[n]\n    out double y[n]\n",
-                                      "write_input(n, x, y)") PROBLEM("leave", "    in int code\n",
-                                                                      "leave(code)")
-        PROBLEM("leave_at_once", "    in int code\n", "leave_at_once(code)") PROBLEM(
-            "give_up", N, "give_up(n)") PROBLEM("raise_signal", N, "raise_signal(n)")
-            PROBLEM("spin", "    in int ms\n    out int done\n", "spin(ms, done)") PROBLEM(
-                "spin_for_ever", N, "spin_for_ever(n)") PROBLEM("fill_for_ever", N "    out double x[n]\n",
-                                                                "fill_for_ever(n, x)")
+        "underrun(n, by, x)") PROBLEM("read_beyond", N "    in int by, write\n    inout double x[n]\n",
+                                      "read_beyond(n, by, write, x)")
+        PROBLEM("write_input", N "    in double x[n]\n    out double y[n]\n", "write_input(n, x, y)") PROBLEM(
+            "leave", "    in int code\n", "leave(code)") PROBLEM("leave_at_once", "    in int code\n",
+                                                                 "leave_at_once(code)")
+            PROBLEM("give_up", N, "give_up(n)") PROBLEM("raise_signal", N, "raise_signal(n)") PROBLEM(
+                "spin", "    in int ms\n    out int done\n",
+                "spin(ms, done)") PROBLEM("spin_for_ever", N,
+                                          "spin_for_ever(n)") PROBLEM("fill_for_ever",
+                                                                      N "    out double x[n]\n",
+                                                                      "fill_for_ever(n, x)")
                 PROBLEM("leave_a_daemon", N "    out int pid\n", "leave_a_daemon(n, pid)") PROBLEM(
                     "leave_a_child", N "    out int pid\n",
                     "leave_a_child(n, pid)") PROBLEM("use_up_the_stack", N,
@@ -154,6 +157,26 @@ static void an_overrun_meets_the_guard_behind_the_array(void **state)
                  "it wrote behind the end of argument 'x'");
     by = 0;
     assert_error(rig_call(&rig, "overrun", (void *[]){&n, &by, x}, true), ESP_OK, "");
+}
+
+/* As vectorised kernels do it: what they read there they do not use. */
+static void reading_a_vector_beyond_the_array_is_no_fault(void **state)
+{
+    (void)state;
+    int n = 512, by, then_write = 0;
+    double x[512] = {0};
+    void *values[] = {&n, &by, &then_write, x};
+    for (by = 0; by < 64; by += 9)
+        assert_error(rig_call(&rig, "read_beyond", values, true), ESP_OK, "");
+    by = -4096 - 8;
+    assert_error(rig_call(&rig, "read_beyond", values, true), ESP_OK, "");
+    by = 64;
+    assert_error(rig_call(&rig, "read_beyond", values, true), ESP_CRASHED,
+                 "it read behind the end of argument 'x'");
+    by = 8;
+    then_write = 1;
+    assert_error(rig_call(&rig, "read_beyond", values, true), ESP_CRASHED,
+                 "it wrote behind the end of argument 'x'");
 }
 
 static void an_underrun_meets_the_guard_in_front_of_the_array(void **state)
@@ -612,6 +635,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_null_pointer_is_named, setup, NULL),
         cmocka_unit_test(a_job_that_was_not_begun_goes_to_another_worker),
         cmocka_unit_test(an_overrun_meets_the_guard_behind_the_array),
+        cmocka_unit_test(reading_a_vector_beyond_the_array_is_no_fault),
         cmocka_unit_test(an_underrun_meets_the_guard_in_front_of_the_array),
         cmocka_unit_test(an_overrun_of_a_small_argument_is_seen_by_the_fences),
         cmocka_unit_test(an_underrun_of_a_small_argument_is_seen_by_the_fences),

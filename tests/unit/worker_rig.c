@@ -43,16 +43,26 @@ void rig_open(struct rig *rig, const char *text, uint32_t slots, uint32_t spares
 
 void rig_open_with(struct rig *rig, const char *text, const struct processes_options *wanted)
 {
+    const char *build = getenv("top_builddir");
+    char file[PATH_MAX];
+    snprintf(file, sizeof file, "%s/tests/unit/.libs/test.esp", build ? build : ".");
+    struct problem_set *problems;
+    struct esp_error error = {.status = ESP_OK};
+    if (problem_parse(text, strlen(text), file, &problems, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    rig_open_set(rig, problems, wanted);
+}
+
+void rig_open_set(struct rig *rig, struct problem_set *problems, const struct processes_options *wanted)
+{
     memset(rig, 0, sizeof *rig);
+    rig->problems = problems;
     pthread_mutex_init(&rig->lock, NULL);
     pthread_cond_init(&rig->changed, NULL);
     const char *build = getenv("top_builddir");
-    char file[PATH_MAX], program[PATH_MAX];
-    snprintf(file, sizeof file, "%s/tests/unit/.libs/test.esp", build ? build : ".");
+    char program[PATH_MAX];
     snprintf(program, sizeof program, "%s/sed/espalier-crd", build ? build : ".");
     struct esp_error error = {.status = ESP_OK};
-    if (problem_parse(text, strlen(text), file, &rig->problems, &error) != ESP_OK)
-        fail_msg("%s", error.text);
     struct processes_options options = *wanted;
     options.problems = rig->problems;
     if (!options.program)

@@ -40,6 +40,8 @@ struct rig {
 void rig_open(struct rig *rig, const char *text, uint32_t slots, uint32_t spares, uint32_t threads);
 /* With all options but problems and output as given (and the program, unless it is NULL). */
 void rig_open_with(struct rig *rig, const char *text, const struct processes_options *options);
+/* With a set of problems, which becomes the rig's. */
+void rig_open_set(struct rig *rig, struct problem_set *problems, const struct processes_options *options);
 void rig_close(struct rig *rig);
 
 /* A job with values[i] for argument i (NULL: memory of its own, zeroed); arrays lie in the segment, as a
