@@ -16,6 +16,7 @@ core_libcore_la_SOURCES += core/problem.c core/problem_parse.c core/problem_pars
 core_libcore_la_SOURCES += core/problem_family.c core/problem_family.h core/problem_spelling.c
 core_libcore_la_SOURCES += core/problem_call.c core/problem_source.c core/problem_load.c
 core_libcore_la_SOURCES += core/problem_bind.c core/problem_infer.c
+core_libcore_la_SOURCES += core/problem_command.c core/problem_command.h
 core_libcore_la_LIBADD = util/libutil.la -lm
 core_libcore_la_SOURCES += core/problem_help.c core/problem_help.h
 core_libcore_la_SOURCES += core/aggregate.c core/aggregate.h core/catalog.c core/catalog.h core/children.c core/children.h \

@@ -9,6 +9,7 @@
 #define CORE_PROBLEM_H
 
 #include "core/expr.h"
+#include "core/problem_command.h"
 #include <stddef.h>
 
 #define PROBLEM_MAX_DIMS       7
@@ -112,12 +113,16 @@ struct error_clause {
     uint32_t n_embedded;
 };
 
-enum convention { CONVENTION_C, CONVENTION_FORTRAN };
+enum convention {
+    CONVENTION_C,
+    CONVENTION_FORTRAN,
+    CONVENTION_COMMAND /* no routine but a program: `command` */
+};
 
 struct implementation {
     const char *name; /* lapack */
     enum convention convention;
-    const char *symbol;           /* dgesv_ */
+    const char *symbol;           /* dgesv_; of a command, the program */
     const char *library;          /* liblapack.so.3; "" = the process itself */
     bool returns;                 /* the function's result is stored in `result` */
     struct call_parameter result; /* PARAMETER_ARGUMENT (an out scalar) or PARAMETER_RESULT */
@@ -125,7 +130,10 @@ struct implementation {
     uint32_t n_parameters;
     struct error_clause *errors;
     uint32_t n_errors;
-    uint32_t n_results; /* PARAMETER_RESULTs: the scope is n_arguments + n_results long */
+    uint32_t n_results; /* PARAMETER_RESULTs: the scope is n_arguments + n_results long; of a command 1: its
+                         * exit status */
+    const struct command *command; /* CONVENTION_COMMAND, else NULL */
+    int64_t time_limit_ms;         /* after which it is stopped; 0: none */
     unsigned line;
 };
 

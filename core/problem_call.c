@@ -12,9 +12,12 @@ bool parser_end_implementation(struct parser *parser)
     if (!implementation)
         return true;
     if (!implementation->symbol)
-        return lexer_fail(&parser->lexer, parser->lexer.token.offset,
-                          "the implementation '%s' has no call: expected a line with 'fortran' or 'c'",
-                          implementation->name);
+        return lexer_fail(
+            &parser->lexer, parser->lexer.token.offset,
+            "the implementation '%s' has no call: expected a line with 'fortran', 'c' or 'command'",
+            implementation->name);
+    if (implementation->convention == CONVENTION_COMMAND && !parser_end_command(parser))
+        return false;
     implementation->errors =
         parser_keep(parser, parser->errors, implementation->n_errors, sizeof *implementation->errors);
     return implementation->errors != NULL;
@@ -369,7 +372,7 @@ bool parser_error_clause(struct parser *parser)
     struct implementation *implementation = parser->implementation;
     if (!implementation->symbol)
         return lexer_fail(lexer, lexer->token.offset,
-                          "'error' belongs behind the call ('fortran' or 'c') it is about");
+                          "'error' belongs behind the call ('fortran', 'c' or 'command') it is about");
     if (implementation->n_errors == MAX_ERROR_CLAUSES)
         return lexer_fail(lexer, lexer->token.offset, "an implementation has at most %d error clauses",
                           MAX_ERROR_CLAUSES);

@@ -196,6 +196,21 @@ static bool read_c(struct parser *parser)
     return parser_call(parser, CONVENTION_C);
 }
 
+static bool read_file(struct parser *parser)
+{
+    return parser_command_file(parser, STREAM_FILE);
+}
+
+static bool read_stdin(struct parser *parser)
+{
+    return parser_command_file(parser, STREAM_INPUT);
+}
+
+static bool read_stdout(struct parser *parser)
+{
+    return parser_command_file(parser, STREAM_OUTPUT);
+}
+
 static const struct clause clauses[] = {
     {"problem", PART_PROBLEM, false, read_problem},
     {"text", PART_SIGNATURE, false, read_description},
@@ -210,6 +225,11 @@ static const struct clause clauses[] = {
     {"implementation", PART_SIGNATURE, false, parser_implementation},
     {"fortran", PART_IMPLEMENTATION, false, read_fortran},
     {"c", PART_IMPLEMENTATION, false, read_c},
+    {"command", PART_IMPLEMENTATION, false, parser_command},
+    {"file", PART_IMPLEMENTATION, false, read_file},
+    {"stdin", PART_IMPLEMENTATION, false, read_stdin},
+    {"stdout", PART_IMPLEMENTATION, false, read_stdout},
+    {"limit", PART_IMPLEMENTATION, false, parser_limit},
     {"error", PART_IMPLEMENTATION, false, parser_error_clause},
 };
 #define N_CLAUSES (sizeof clauses / sizeof *clauses)
@@ -276,7 +296,7 @@ static bool expected_clause(struct parser *parser)
         words[i] = clauses[i].name;
     return lexer_expected_word(&parser->lexer,
                                parser->implementation
-                                   ? "'fortran', 'c', 'error', 'implementation' or 'problem'"
+                                   ? "'fortran', 'c', 'command', 'error', 'implementation' or 'problem'"
                                    : "a clause (in, out, inout, work, require, ...)",
                                words, N_CLAUSES);
 }

@@ -17,6 +17,7 @@
 #define MAX_IMPLEMENTATIONS 16
 #define MAX_ERROR_CLAUSES   64
 #define MAX_EMBEDDED        16
+#define MAX_COMMAND_FILES   (2 * PROBLEM_MAX_ARGUMENTS)
 
 /* Where an expression stands decides which names it may use. */
 enum usage {
@@ -48,7 +49,7 @@ struct parser {
 
     /* The problem being read. */
     struct problem *problem;
-    unsigned clause_line[16]; /* by row of the clause table: where it was given, 0: not yet */
+    unsigned clause_line[48]; /* by row of the clause table: where it was given, 0: not yet */
     struct pending *pending, **last_pending;
     struct argument arguments[PROBLEM_MAX_ARGUMENTS];
     struct precondition preconditions[MAX_PRECONDITIONS];
@@ -58,6 +59,11 @@ struct parser {
     struct implementation *implementation;
     struct error_clause errors[MAX_ERROR_CLAUSES];
     const char *results[PROBLEM_MAX_RESULTS]; /* names of its PARAMETER_RESULTs */
+    struct command command;                   /* its command, if it is one */
+    struct command_part parts[COMMAND_MAX_PARTS];
+    uint32_t word_ends[COMMAND_MAX_WORDS];
+    struct command_file files[MAX_COMMAND_FILES];
+    uint32_t command_offset;
 
     char scratch[PROBLEM_MAX_TEXT]; /* its texts until the signature is complete, then its source */
     size_t text_length;
@@ -86,6 +92,12 @@ bool parser_declare(struct parser *parser, enum argument_mode mode);
 bool parser_implementation(struct parser *parser);
 bool parser_call(struct parser *parser, enum convention convention);
 bool parser_error_clause(struct parser *parser);
+/* command "PROGRAM" "word" ... / file, stdin, stdout ARGUMENT [format] / limit "10 s" (problem_command.c). */
+bool parser_command(struct parser *parser);
+bool parser_command_file(struct parser *parser, enum command_stream stream);
+bool parser_limit(struct parser *parser);
+/* Completes the command of the implementation being read, when it is one. */
+bool parser_end_command(struct parser *parser);
 /* Ends the implementation being read, if any. */
 bool parser_end_implementation(struct parser *parser);
 

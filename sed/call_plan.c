@@ -162,7 +162,7 @@ static enum esp_status lay_out(struct call_plan *plan, struct esp_error *error)
     bool small = fits_inline(plan);
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         struct planned_argument *planned = &plan->arguments[i];
-        bool text = has_variable_length(&problem->arguments[i]);
+        bool text = problem->arguments[i].type == TYPE_STRING;
         planned->in_segment = !small && !text && planned->bytes > PLAN_SMALL_ARRAY;
         if (planned->in_segment) {
             planned->offset = segment_place(&plan->segment_bytes, planned->bytes);
@@ -175,6 +175,19 @@ static enum esp_status lay_out(struct call_plan *plan, struct esp_error *error)
         }
     }
     return ESP_OK;
+}
+
+/* Results of a command whose length nobody knows yet: as long as they may be. */
+static uint64_t unknown_results(const struct problem *problem)
+{
+    const struct command *command =
+        problem->n_implementations > 0 ? problem->implementations[0].command : NULL;
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; command && i < problem->n_arguments; i++)
+        if (has_variable_length(&problem->arguments[i]) && argument_is_output(&problem->arguments[i]) &&
+            __builtin_add_overflow(bytes, command->output_bytes, &bytes))
+            return UINT64_MAX;
+    return bytes;
 }
 
 enum esp_status call_plan_make(const struct problem *problem, const struct call_request *call,
@@ -210,6 +223,7 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
     if (status == ESP_OK &&
         (__builtin_add_overflow(plan->reserve_bytes, beyond, &plan->reserve_bytes) ||
          __builtin_add_overflow(plan->reserve_bytes, plan->segment_bytes, &plan->reserve_bytes) ||
+         __builtin_add_overflow(plan->reserve_bytes, unknown_results(problem), &plan->reserve_bytes) ||
          __builtin_add_overflow(plan->reserve_bytes, plan->block_bytes, &plan->reserve_bytes)))
         status =
             error_set(error, ESP_INVALID, "%s: it needs more bytes than 64 bits can count", problem->name);

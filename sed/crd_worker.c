@@ -4,6 +4,7 @@
  */
 #include "sed/crd.h"
 
+#include "sed/crd_command.h"
 #include "sed/folder.h"
 #include "util/clock.h"
 
@@ -226,7 +227,15 @@ static void serve(struct worker *worker)
     void *operands[SIGNATURE_MAX_PARAMETERS];
     struct invocation *invocation = NULL;
     /* The segment first: its descriptor is on the way in any case and must not meet the next job. */
-    if (map_segment(worker, &error) == ESP_OK)
+    bool mapped = map_segment(worker, &error) == ESP_OK;
+    if (mapped && worker->ring->job.command.n_words > 0) {
+        command_run(&(struct command_context){
+            .ring = worker->ring, .areas = &worker->areas, .folder = FD_FOLDER, .socket = FD_SOCKET});
+        areas_unmap(&worker->areas);
+        worker_reply(worker->ring, FD_BELL);
+        return;
+    }
+    if (mapped)
         invocation = find_call(worker, &error);
     if (invocation && !resolve_operands(worker, operands)) {
         error_set(&error, ESP_INTERNAL, "the worker was handed a malformed call");

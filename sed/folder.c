@@ -4,10 +4,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 void folder_empty(int folder)
 {
+    fchmod(folder, 0700); /* a command may have locked itself out */
     int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *files = copy >= 0 ? fdopendir(copy) : NULL;
     if (!files) {
@@ -19,6 +21,7 @@ void folder_empty(int folder)
         if (strcmp(file->d_name, ".") == 0 || strcmp(file->d_name, "..") == 0 ||
             unlinkat(folder, file->d_name, 0) == 0)
             continue;
+        fchmodat(folder, file->d_name, 0700, 0); /* no link: unlinking one does not fail */
         int below = openat(folder, file->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (below >= 0) {
             folder_empty(below);

@@ -1,23 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/handoff.h"
+#include "sed/handoff_write.h"
 
 #include <string.h>
-
-/* State of writing one job. */
-struct writer {
-    struct ring *ring;
-    struct handoff *handoff;
-    struct esp_error *error;
-};
 
 static uint32_t round_up(uint64_t bytes)
 {
     return (uint32_t)((bytes + 15) & ~UINT64_C(15));
 }
 
-/* Puts a value of `bytes` into the arena, with a fence behind (and before: the last one's). `from` may be
- * NULL. Returns its index among the values, or -1 when the arena is full. */
-static int32_t put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument)
+int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument)
 {
     struct handoff *handoff = writer->handoff;
     if (bytes > RING_ARENA_BYTES || handoff->n_values >= HANDOFF_MAX_VALUES ||
@@ -58,7 +49,7 @@ static enum esp_status put_area(struct writer *writer, uint32_t index, const str
 /* Strings go with the final 0 that C wants, whether or not the caller counted it. */
 static int32_t put_string(struct writer *writer, uint32_t index, const struct job_argument *argument)
 {
-    int32_t value = put_value(writer, argument->data, argument->bytes + 1, (int32_t)index);
+    int32_t value = handoff_put_value(writer, argument->data, argument->bytes + 1, (int32_t)index);
     if (value >= 0)
         writer->ring->arena[writer->handoff->values[value].offset + argument->bytes] = 0;
     return value;
@@ -97,8 +88,7 @@ static enum esp_status put_query(struct writer *writer, uint32_t index, uint32_t
     return ESP_OK;
 }
 
-/* Every argument that the call passes gets its memory, once. */
-static enum esp_status put_argument(struct writer *writer, uint32_t index, struct ring_operand *operand)
+enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, struct ring_operand *operand)
 {
     struct handoff *handoff = writer->handoff;
     const struct job_argument *argument = &handoff->job.arguments[index];
@@ -115,7 +105,7 @@ static enum esp_status put_argument(struct writer *writer, uint32_t index, struc
     int32_t *value = &handoff->argument_values[index];
     if (*value < 0)
         *value = string ? put_string(writer, index, argument)
-                        : put_value(writer, argument->data, argument->bytes, (int32_t)index);
+                        : handoff_put_value(writer, argument->data, argument->bytes, (int32_t)index);
     if (*value < 0)
         return ESP_LIMIT;
     *operand = (struct ring_operand){.value = handoff->values[*value].offset, .place = OPERAND_ARENA};
@@ -135,7 +125,7 @@ static enum esp_status put_expression(struct writer *writer, const struct call_p
     if (status != ESP_OK)
         return error_prefix(writer->error, "problem %s: parameter '%s' of %s", job->problem->name,
                             expr_text(parameter->value), job->implementation->symbol);
-    int32_t value = put_value(writer, raw, base_type_size(parameter->type), -1);
+    int32_t value = handoff_put_value(writer, raw, base_type_size(parameter->type), -1);
     if (value < 0)
         return ESP_LIMIT;
     *operand = (struct ring_operand){.value = writer->handoff->values[value].offset, .place = OPERAND_ARENA};
@@ -153,10 +143,10 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
         argument_is_queried(&handoff->job.problem->arguments[parameter->argument]))
         return put_query(writer, parameter->argument, index, operand);
     if (parameter->kind == PARAMETER_ARGUMENT)
-        return put_argument(writer, parameter->argument, operand);
+        return handoff_put_argument(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_VALUE)
         return put_expression(writer, parameter, operand);
-    int32_t value = put_value(writer, zeros, base_type_size(parameter->type), -1);
+    int32_t value = handoff_put_value(writer, zeros, base_type_size(parameter->type), -1);
     if (value < 0)
         return ESP_LIMIT;
     handoff->parameter_values[index] = value;
@@ -206,11 +196,11 @@ static enum esp_status put_result(struct writer *writer)
     if (argument >= 0 && handoff->argument_values[argument] < 0 &&
         !handoff->job.arguments[argument].in_segment) {
         struct ring_operand unused;
-        enum esp_status status = put_argument(writer, (uint32_t)argument, &unused);
+        enum esp_status status = handoff_put_argument(writer, (uint32_t)argument, &unused);
         if (status != ESP_OK)
             return status;
     }
-    int32_t value = put_value(writer, NULL, 16, -1);
+    int32_t value = handoff_put_value(writer, NULL, 16, -1);
     if (value < 0)
         return ESP_LIMIT;
     handoff->result_value = value;
@@ -222,7 +212,9 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
                               struct esp_error *error)
 {
     struct writer writer = {.ring = ring, .handoff = handoff, .error = error};
-    enum esp_status status = signature_build(job->problem, job->implementation, &ring->job.signature, error);
+    enum esp_status status = ESP_OK;
+    if (!job->implementation->command)
+        status = signature_build(job->problem, job->implementation, &ring->job.signature, error);
     if (status != ESP_OK)
         return status;
     handoff->job = *job;
@@ -235,9 +227,15 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     ring->job.n_areas = 0;
     ring->job.n_queries = 0;
     ring->job.segment_bytes = job->segment_bytes;
-    status = put_parameters(&writer);
-    if (status == ESP_OK)
-        status = put_result(&writer);
+    ring->job.command.n_words = 0;
+    if (job->implementation->command) {
+        handoff->result_value = -1;
+        status = handoff_put_command(&writer);
+    } else {
+        status = put_parameters(&writer);
+        if (status == ESP_OK)
+            status = put_result(&writer);
+    }
     ring->answer.kind = ANSWER_NONE;
     return status;
 }

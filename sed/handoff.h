@@ -28,6 +28,15 @@ struct handoff {
     int32_t argument_values[PROBLEM_MAX_ARGUMENTS];   /* -1: in the segment, or not passed */
 };
 
+/* Where a server looks for the program of a command that is not beside its description. */
+#define HANDOFF_PATH "/usr/local/bin:/usr/bin:/bin"
+
+/* The path of a command's program: as it is when it is absolute, else beside the description, else (a plain
+ * name) in HANDOFF_PATH. `path` has SIGNATURE_MAX_PATH bytes. ESP_NOT_FOUND. */
+enum esp_status handoff_find_program(const struct problem *problem,
+                                     const struct implementation *implementation, char *path,
+                                     struct esp_error *error);
+
 /* Writes the job into the ring of an idle worker (without waking it). ESP_INVALID, ESP_LIMIT when the call
  * cannot be expressed or does not fit; the ring is then still idle. */
 enum esp_status handoff_write(struct ring *ring, const struct job *job, struct handoff *handoff,
@@ -39,6 +48,12 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
  * segment. */
 bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_t elapsed_ns,
                   const char *last_words, struct job_end *end, bool *wait_for_death);
+
+/* After an answer with outputs (n_outputs): takes the results whose length the call told from the worker's
+ * socket into the job's arguments (job_argument.owned), or only out of the way when the call has failed.
+ * False: the worker did not send what it said, and *end says so. Does not block. */
+bool handoff_take_outputs(const struct ring *ring, const struct handoff *handoff, int socket,
+                          struct job_end *end);
 
 /* The process ended without an answer, with this wait status. */
 void handoff_lost(const struct ring *ring, const struct handoff *handoff, int wait_status,

@@ -174,6 +174,8 @@ static void gather_results(const struct ring *ring, const struct handoff *handof
             values[implementation->parameters[i].result_index] =
                 number_load(implementation->parameters[i].type,
                             ring->arena + handoff->values[handoff->parameter_values[i]].offset);
+    if (implementation->command)
+        values[problem->n_arguments] = (struct number){.kind = NUMBER_INTEGER, .integer = ring->answer.code};
     if (handoff->result_value < 0)
         return;
     const void *returned = ring->arena + handoff->values[handoff->result_value].offset;
@@ -220,6 +222,42 @@ static void copy_outputs(const struct ring *ring, const struct handoff *handoff)
     }
 }
 
+/* ---- commands ---- */
+
+static void append_stderr(const struct ring_answer *answer, struct job_end *end)
+{
+    char said[241];
+    take_text(said, sizeof said, answer->text);
+    size_t length = strlen(end->error.text);
+    if (said[0])
+        snprintf(end->error.text + length, sizeof end->error.text - length, "; it said \"%s\"", said);
+}
+
+/* A failed command's outputs are not looked at: they may be half of what they should be. */
+static void read_command(const struct ring *ring, const struct ring_answer *answer,
+                         const struct handoff *handoff, struct job_end *end)
+{
+    const struct implementation *implementation = handoff->job.implementation;
+    char trouble[sizeof answer->trouble];
+    take_text(trouble, sizeof trouble, answer->trouble);
+    if (answer->kind == ANSWER_KILLED)
+        error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", implementation->symbol,
+                  answer->code, strsignal(answer->code));
+    else if (answer->kind == ANSWER_STOPPED)
+        error_set(&end->error, ESP_FAILED, "%s was stopped: %s", implementation->symbol, trouble);
+    else
+        judge_results(ring, handoff, end);
+    if (end->error.status == ESP_OK && answer->code != 0 && !implementation->command->judges_status)
+        error_set(&end->error, ESP_FAILED, "%s ended with exit status %d", implementation->symbol,
+                  answer->code);
+    if (end->error.status == ESP_OK && trouble[0])
+        error_set(&end->error, ESP_FAILED, "%s: %s", implementation->symbol, trouble);
+    if (end->error.status == ESP_OK)
+        copy_outputs(ring, handoff);
+    else
+        append_stderr(answer, end);
+}
+
 static void read_returned(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
 {
     describe_overrun(ring, handoff, end);
@@ -244,10 +282,15 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
     struct ring_answer answer;
     memcpy(&answer, &ring->answer, sizeof answer);
     answer.text[sizeof answer.text - 1] = 0;
+    answer.trouble[sizeof answer.trouble - 1] = 0;
     end->error = (struct esp_error){.status = ESP_OK};
     end->compute_s =
         (double)(answer.compute_ns <= (uint64_t)elapsed_ns ? answer.compute_ns : (uint64_t)elapsed_ns) / 1e9;
     *wait_for_death = must_wait(&answer, handoff);
+    if (handoff->job.implementation->command && answer.kind != ANSWER_UNABLE) {
+        read_command(ring, &answer, handoff, end);
+        return true;
+    }
     switch (answer.kind) {
     case ANSWER_RETURNED:
         read_returned(ring, handoff, end);

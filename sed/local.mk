@@ -3,6 +3,7 @@
 noinst_LTLIBRARIES += sed/libworkers.la
 sed_libworkers_la_SOURCES = sed/signature.c sed/signature.h sed/ring.c sed/ring.h sed/folder.c sed/folder.h
 sed_libworkers_la_SOURCES += sed/handoff.c sed/handoff.h sed/handoff_read.c
+sed_libworkers_la_SOURCES += sed/handoff_command.c sed/handoff_outputs.c sed/handoff_write.h
 sed_libworkers_la_SOURCES += sed/processes.c sed/processes.h sed/processes_pool.h sed/processes_monitor.c
 sed_libworkers_la_SOURCES += sed/processes_link.c sed/processes_create.c sed/spawner.h
 sed_libworkers_la_SOURCES += sed/processes_workers.c sed/processes_ask.c
@@ -14,6 +15,7 @@ sed_libinvoke_la_LIBADD = $(FFI_LIBS)
 pkglibexec_PROGRAMS += sed/espalier-crd
 sed_espalier_crd_SOURCES = sed/crd.c sed/crd.h sed/crd_worker.c sed/crd_areas.c sed/crd_faults.c
 sed_espalier_crd_SOURCES += sed/crd_query.c sed/crd_library.c sed/crd_xerbla.c sed/spawner.c
+sed_espalier_crd_SOURCES += sed/crd_command.c sed/crd_command.h sed/crd_command_process.c sed/crd_values.c sed/crd_values.h
 sed_espalier_crd_LDADD = sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # The server daemon as a state machine, without processes and network.

@@ -200,10 +200,14 @@ static bool read_answer(struct pool *pool, struct worker *worker, struct job_end
 {
     char words[LAST_WORDS] = "";
     uint32_t kind = worker->ring->answer.kind;
-    if (kind != ANSWER_RETURNED && kind != ANSWER_ILLEGAL)
+    bool command = worker->handoff.job.implementation->command != NULL; /* its output comes before its end */
+    if (command || (kind != ANSWER_RETURNED && kind != ANSWER_ILLEGAL))
         monitor_last_words(pool, worker, words);
-    return handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, words, end,
-                        wait_for_death);
+    bool usable = handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, words, end,
+                               wait_for_death);
+    if (command && kind == ANSWER_RETURNED)
+        usable &= handoff_take_outputs(worker->ring, &worker->handoff, worker->socket, end);
+    return usable;
 }
 
 void pool_collect(struct pool *pool, struct worker *worker)
@@ -236,8 +240,9 @@ static void describe_verdict(const struct worker *worker, struct job_end *end)
 {
     *end = (struct job_end){.compute_s = (double)(pool_now_ns() - worker->started_ns) / 1e9};
     if (worker->verdict == ESP_TIMEOUT)
-        error_set(&end->error, ESP_TIMEOUT, "%s was stopped after its time limit of %lld ms",
-                  worker->handoff.job.implementation->symbol, (long long)worker->handoff.job.time_limit_ms);
+        error_set(&end->error, ESP_TIMEOUT, "%s was stopped after its time limit of %.3g s",
+                  worker->handoff.job.implementation->symbol,
+                  (double)worker->handoff.job.time_limit_ms / 1e3);
     else
         error_set(&end->error, ESP_CANCELLED, "cancelled while it was running");
 }
@@ -267,10 +272,12 @@ static bool bury_busy(struct pool *pool, struct worker *worker, const char *why,
         *end = worker->end;
     else if (worker->verdict != ESP_OK)
         describe_verdict(worker, end);
-    else if (answered)
+    else if (answered) {
         handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, last_words, end,
                      &unused);
-    else if (try_another(pool, worker, end))
+        if (worker->handoff.job.implementation->command && worker->ring->answer.kind == ANSWER_RETURNED)
+            handoff_take_outputs(worker->ring, &worker->handoff, worker->socket, end);
+    } else if (try_another(pool, worker, end))
         return false;
     else if (why)
         error_set(&end->error, ESP_SYSTEM, "no worker for the call: %s", why);

@@ -15,6 +15,9 @@ enum esp_status processes_check(struct workers *workers, const struct problem *p
     struct pool *pool = (struct pool *)workers;
     struct call_signature signature;
     struct spawner_check check;
+    char program[SIGNATURE_MAX_PATH];
+    if (implementation->command)
+        return handoff_find_program(problem, implementation, program, error);
     enum esp_status status = signature_build(problem, implementation, &signature, error);
     if (status != ESP_OK)
         return status;

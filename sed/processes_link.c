@@ -232,7 +232,8 @@ static enum esp_status preload(struct pool *pool, struct esp_error *error)
     enum esp_status status = ESP_OK;
     for (size_t p = 0; status == ESP_OK && set && p < set->n_problems; p++)
         for (uint32_t i = 0; status == ESP_OK && i < set->problems[p]->n_implementations; i++)
-            if (signature_build(set->problems[p], &set->problems[p]->implementations[i], &signature, NULL) ==
+            if (!set->problems[p]->implementations[i].command &&
+                signature_build(set->problems[p], &set->problems[p]->implementations[i], &signature, NULL) ==
                     ESP_OK &&
                 signature.library[0])
                 status = preload_one(pool, &done, &signature, error);

@@ -78,7 +78,21 @@ static void turn_to_job(struct worker *worker)
     atomic_store(&printed->muted, false);
     printed->job_seen = job_id;
     printed->bytes = 0;
+    printed->since_ns = pool_now_ns();
     printed->last[0] = 0;
+}
+
+/* A new stretch of time: it may print again. */
+static void renew_budget(struct pool *pool, struct worker *worker, bool at_once)
+{
+    struct output *printed = &worker->printed;
+    int64_t now = pool_now_ns();
+    if (!at_once && now - printed->since_ns < OUTPUT_NS)
+        return;
+    printed->bytes = 0;
+    printed->since_ns = now;
+    if (atomic_exchange(&printed->muted, false))
+        listen_to_output(pool, worker, true);
 }
 
 static void drain(struct pool *pool, struct worker *worker)
@@ -86,6 +100,7 @@ static void drain(struct pool *pool, struct worker *worker)
     char text[4096];
     ssize_t n;
     turn_to_job(worker);
+    renew_budget(pool, worker, false);
     while (!atomic_load(&worker->printed.muted) && (n = read(worker->output, text, sizeof text)) > 0) {
         take_output(pool, &worker->printed, text, (size_t)n);
         worker->printed.bytes += (uint64_t)n;
@@ -99,6 +114,8 @@ static void drain(struct pool *pool, struct worker *worker)
 void monitor_last_words(struct pool *pool, struct worker *worker, char *words)
 {
     pthread_mutex_lock(&pool->output_lock);
+    turn_to_job(worker);
+    renew_budget(pool, worker, true); /* it ends: what the pipe has is little */
     drain(pool, worker);
     finish_line(pool, &worker->printed);
     memcpy(words, worker->printed.last, LAST_WORDS);
@@ -248,6 +265,32 @@ static struct worker *next_answered(struct pool *pool, uint32_t after)
     return found;
 }
 
+/* The next busy worker behind `id` that nobody listens to, as its user; NULL when there is none. */
+static struct worker *next_muted(struct pool *pool, uint32_t after)
+{
+    struct worker *found = NULL;
+    pthread_mutex_lock(&pool->lock);
+    for (struct worker *worker = pool->by_job; worker; worker = worker->by_job.next)
+        if (worker->id > after && atomic_load(&worker->printed.muted) && (!found || worker->id < found->id))
+            found = worker;
+    if (found)
+        found->users++;
+    pthread_mutex_unlock(&pool->lock);
+    return found;
+}
+
+static void listen_again(struct pool *pool)
+{
+    uint32_t last = 0;
+    for (struct worker *worker = next_muted(pool, 0); worker; worker = next_muted(pool, last)) {
+        last = worker->id;
+        pthread_mutex_lock(&pool->output_lock);
+        drain(pool, worker);
+        pthread_mutex_unlock(&pool->output_lock);
+        drop_worker(pool, worker);
+    }
+}
+
 static void sweep(struct pool *pool)
 {
     uint32_t last = 0;
@@ -330,6 +373,7 @@ void *monitor_run(void *arg)
         for (int i = 0; i < n; i++)
             handle(pool, &events[i]);
         sweep(pool);
+        listen_again(pool);
     }
     return NULL;
 }

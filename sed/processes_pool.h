@@ -22,7 +22,8 @@
 
 #define POOL_RETRY_NS (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
 #define LAST_WORDS    160
-#define OUTPUT_BYTES  (64 * 1024) /* of one job */
+#define OUTPUT_BYTES  (64 * 1024)       /* that one job may print in OUTPUT_NS; then nobody listens for a while */
+#define OUTPUT_NS     (250 * NS_PER_MS)
 
 /* What the monitor's epoll tells apart. */
 #define EVENT_SPAWNER 1
@@ -37,10 +38,11 @@ struct output {
     char line[512];
     size_t length;
     char last[LAST_WORDS];
-    uint64_t bytes; /* of this job */
+    uint64_t bytes; /* since `since_ns` */
+    int64_t since_ns;
     uint64_t job_seen;
     /* without the lock */
-    _Atomic bool muted; /* beyond OUTPUT_BYTES: nobody reads the pipe, and the routine's writes fail */
+    _Atomic bool muted; /* beyond OUTPUT_BYTES: nobody reads the pipe, and a routine's writes fail */
     _Atomic uint64_t job_id;
 };
 

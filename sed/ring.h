@@ -63,6 +63,32 @@ struct ring_query {
     uint64_t least;                /* elements that will do */
 };
 
+/* One argument's way to a command and back. */
+struct ring_file {
+    struct ring_operand operand; /* OPERAND_NUMBER: a result whose length is not known */
+    uint64_t bytes;              /* of the value */
+    int64_t dims[PROBLEM_MAX_DIMS];
+    uint32_t n_dims;
+    uint32_t argument;
+    uint8_t type;   /* enum base_type */
+    uint8_t format; /* enum value_format */
+    uint8_t stream; /* enum command_stream */
+    uint8_t goes_in, comes_back, row_major;
+    char name[COMMAND_MAX_FILE_NAME + 1]; /* STREAM_FILE */
+};
+
+#define RING_MAX_FILES (2 * PROBLEM_MAX_ARGUMENTS)
+
+/* A program to be run in place of a routine. */
+struct ring_command {
+    uint32_t n_words; /* 0: it is a routine */
+    uint32_t n_files;
+    uint64_t words, words_bytes; /* in the arena, one behind the other, each with its final 0 */
+    uint64_t output_bytes;       /* that one output may have */
+    char program[SIGNATURE_MAX_PATH];
+    struct ring_file files[RING_MAX_FILES];
+};
+
 struct ring_job {
     uint32_t has_segment; /* its descriptor comes over the socket */
     uint32_t n_areas;
@@ -73,6 +99,7 @@ struct ring_job {
     struct ring_area areas[PROBLEM_MAX_ARGUMENTS];
     struct ring_operand operands[SIGNATURE_MAX_PARAMETERS];
     struct call_signature signature;
+    struct ring_command command;
 };
 
 enum answer_kind {
@@ -81,21 +108,31 @@ enum answer_kind {
     ANSWER_ILLEGAL,   /* it returned, but said that one of its arguments is illegal (xerbla) */
     ANSWER_UNABLE,    /* it was not called: library, symbol or segment; `text` says why */
     ANSWER_SIGNALLED, /* it crashed with the signal `code` */
-    ANSWER_EXITED     /* it called exit(code) */
+    ANSWER_EXITED,    /* it called exit(code) */
+    ANSWER_KILLED,    /* the command was killed by the signal `code` */
+    ANSWER_STOPPED    /* the command was killed by the worker; `trouble` says why */
 };
 
 enum fault_place { FAULT_ELSEWHERE, FAULT_BEHIND, FAULT_BEFORE, FAULT_INSIDE, FAULT_ARENA, FAULT_STACK };
 
 struct ring_answer {
     uint32_t kind;     /* enum answer_kind */
-    int32_t code;      /* signal, exit code or number of the illegal parameter */
+    int32_t code;      /* signal, exit code (of a command: its status) or number of the illegal parameter */
     uint64_t address;  /* that the crash was about */
     uint32_t place;    /* enum fault_place, of the address */
     uint32_t argument; /* that the address is behind, before or inside */
     uint32_t access;   /* 1: a read, 2: a write, 0: not known */
     uint32_t alone;    /* the crashed process had no other thread that could still write */
     uint64_t compute_ns;
-    char text[512]; /* ANSWER_UNABLE: the reason; ANSWER_ILLEGAL: the routine's name */
+    char text[512];     /* ANSWER_UNABLE: the reason; ANSWER_ILLEGAL: the routine's name; of a command: the
+                         * end of its standard error */
+    char trouble[256];  /* what is wrong with what a command has written; "": nothing */
+    uint32_t n_outputs; /* results of a command that come over the socket, each a struct ring_output */
+};
+
+/* Comes with the descriptor of a file that holds the result. */
+struct ring_output {
+    uint32_t argument;
 };
 
 struct ring {

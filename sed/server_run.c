@@ -39,6 +39,7 @@ static enum esp_status start(struct server *server, struct session *session, str
     session->job.id = job_id;
     session->job.implementation = &problem->implementations[0];
     session->job.forecast_s = session->forecast_s;
+    session->job.time_limit_ms = session->job.implementation->time_limit_ms;
     session->job.attended = server->brought && session_id_equal(server->brought, &session->id);
     /* Before it starts: the worker may well run on this processor before this thread does again. */
     session->started_ns = server_now(server);

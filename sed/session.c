@@ -289,8 +289,10 @@ void session_detach(struct sessions *sessions, struct session *session)
 
 void session_free(struct sessions *sessions, struct session *session)
 {
-    for (uint32_t i = 0; i < session->problem->n_arguments; i++)
+    for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
         ranges_clear(&session->arguments[i].arrived);
+        free(session->job.arguments[i].owned);
+    }
     free(session->stash);
     if (sessions->n_free >= MOST_FREE || session->block_size > MOST_FREE_BLOCK) {
         free(session->block);

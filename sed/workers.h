@@ -21,6 +21,9 @@ struct job_argument {
     bool writable;   /* the routine may write (out, inout, work) */
     bool in_segment; /* lies in the job's segment at `offset`; else the pool copies it in and out */
     uint64_t offset;
+    /* A result whose length only the call told (an output string or file of a command): malloc'ed by the pool,
+     * before it reports the end; `data` and `bytes` are its own then. The server daemon frees it. */
+    void *owned;
 };
 
 /* A call to be made. Everything it points to stays valid until the job has ended. */

@@ -363,7 +363,7 @@ static void a_time_limit_kills_the_computation(void **state)
     job->job.time_limit_ms = 50;
     rig_start(&rig, job);
     assert_error(rig_wait(&rig, job, false)->error, ESP_TIMEOUT,
-                 "spin_for_ever was stopped after its time limit of 50 ms");
+                 "spin_for_ever was stopped after its time limit of 0.05 s");
     assert_works(&rig);
 }
 

@@ -137,11 +137,12 @@ struct rig_job *rig_prepare(struct rig *rig, const char *name, void *const *valu
                             .implementation = &problem->implementations[0],
                             .arguments = job->arguments,
                             .scope = job->scope,
+                            .time_limit_ms = problem->implementations[0].time_limit_ms,
                             .segment_fd = -1};
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         struct job_argument *to = &job->arguments[i];
-        bool string = argument->type == TYPE_STRING;
+        bool string = values[i] && (argument->type == TYPE_STRING || argument->type == TYPE_FILE);
         to->bytes = string ? strlen(values[i]) : job->shapes[i].bytes;
         to->writable = argument->mode != MODE_IN;
         to->in_segment = in_segment && argument->n_dims > 0 && to->bytes > 0;
@@ -183,6 +184,8 @@ const struct job_end *rig_wait(struct rig *rig, struct rig_job *job, bool help)
 
 void rig_finish(struct rig_job *job)
 {
+    for (uint32_t i = 0; job->used && i < PROBLEM_MAX_ARGUMENTS; i++)
+        free(job->arguments[i].owned);
     job->used = false;
     if (!job->segment)
         return;

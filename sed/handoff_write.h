@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside handing over a job: what routines (handoff.c) and commands (handoff_command.c) share.
+ */
+#ifndef SED_HANDOFF_WRITE_H
+#define SED_HANDOFF_WRITE_H
+
+#include "sed/handoff.h"
+
+/* State of writing one job. */
+struct writer {
+    struct ring *ring;
+    struct handoff *handoff;
+    struct esp_error *error;
+};
+
+/* Puts a value of `bytes` into the arena, with a fence behind (and before: the last one's). `from` may be
+ * NULL. Returns its index among the values, or -1 when the arena is full. */
+int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument);
+
+/* Every argument that the call passes gets its memory, once. */
+enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, struct ring_operand *operand);
+
+/* The words and files of a command. */
+enum esp_status handoff_put_command(struct writer *writer);
+
+#endif
