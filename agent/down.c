@@ -130,13 +130,13 @@ static void on_report(void *self, struct child *child, const struct report *repo
     struct agent *agent = self;
     struct branch *branch = child->data;
     bool changed = report->n_records || report->n_removed, urgent = false;
-    if (report->complete)
-        knowledge_complete_begin(agent->knowledge);
+    if (child->part == REPORT_COMPLETE || child->part == REPORT_BEGINS)
+        knowledge_complete_begin(agent->knowledge, branch);
     for (uint32_t i = 0; i < report->n_removed; i++)
         urgent |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
     for (uint32_t i = 0; i < report->n_records; i++)
         urgent |= knowledge_update(agent->knowledge, branch, &report->records[i]) == KNOWLEDGE_BETTER;
-    if (report->complete)
+    if (child->part == REPORT_COMPLETE || child->part == REPORT_ENDS)
         urgent |= knowledge_complete_end(agent->knowledge, branch) > 0;
     if (whole)
         knowledge_confirm(agent->knowledge, branch, oldest(report));

@@ -7,6 +7,8 @@
 
 /* One message of descriptions stays below this; the rest goes in further ones. */
 #define TEXTS_BYTES (1 << 20)
+/* One report of what is below, about: a quarter of a message, so that no surprise makes it too large. */
+#define REPORT_BYTES (MESSAGE_BYTES / 4)
 /* The redirector hears of a changed number of servers after this, of their load with each heartbeat. */
 #define TOTALS_MS 500
 
@@ -49,11 +51,17 @@ static void on_report(void *self, bool complete, struct message *message)
         return;
     }
     struct node_record own = agent_own_record(agent);
-    if (!knowledge_report(agent->knowledge, complete, complete ? &own : NULL, &message->arena,
+    if (!knowledge_report(agent->knowledge, complete, complete ? &own : NULL, REPORT_BYTES, &message->arena,
                           &message->report)) {
         message->report = (struct report){.oldest_s = 1e9};
         log_error("out of memory for a report to the parent");
     }
+}
+
+static bool on_more(void *self)
+{
+    const struct agent *agent = self;
+    return !agent->is_master && knowledge_changed(agent->knowledge);
 }
 
 static void on_changed(void *self, bool joined, const char *parent, const char *why)
@@ -75,6 +83,7 @@ static void on_ancestors(void *self)
 static const struct membership_ops ops = {
     .post = agent_post,
     .report = on_report,
+    .more = on_more,
     .changed = on_changed,
     .ancestors = on_ancestors,
 };

@@ -314,6 +314,35 @@ static void ask_to_rejoin(struct children *c, const struct envelope *envelope, c
     c->ops.post(c->self, text, envelope->from_incarnation, &message);
 }
 
+static enum report_part part_of(const struct child *child, const struct report *report, bool in_order)
+{
+    const struct extension *extension = extension_find(&report->extensions, EXTENSION_PART);
+    bool is_part = extension && extension->length == 1, more = is_part && extension->value[0];
+    if (report->complete)
+        return more ? REPORT_BEGINS : REPORT_COMPLETE;
+    if (!is_part || !child->gathering || !in_order)
+        return REPORT_CHANGES;
+    return more ? REPORT_GOES_ON : REPORT_ENDS;
+}
+
+/* Only at its end does a complete report in parts tell what is not there. One of which a part got lost never
+ * ends: it stays unconfirmed, and the child begins again. */
+static void take_report(struct children *c, struct child *child, const struct report *report)
+{
+    bool in_order = (child->reported || child->gathering) && report->number == child->through + 1;
+    child->part = part_of(child, report, in_order);
+    child->newest = report->number;
+    if (report->complete || in_order)
+        child->through = report->number;
+    if (child->part == REPORT_COMPLETE || child->part == REPORT_ENDS)
+        child->reported = true;
+    if (child->part != REPORT_GOES_ON)
+        child->gathering =
+            child->part == REPORT_BEGINS || (child->gathering && in_order && child->part != REPORT_ENDS);
+    bool whole = (report->complete || in_order) && !child->gathering && child->reported;
+    c->ops.report(c->self, child, report, whole);
+}
+
 static void on_report(struct children *c, const struct envelope *envelope, const struct report *report)
 {
     struct child *child = children_speaker(c, envelope);
@@ -324,14 +353,8 @@ static void on_report(struct children *c, const struct envelope *envelope, const
         return;
     }
     heard(c, child);
-    if (report->number > child->newest) {
-        bool whole = report->complete || (child->reported && report->number == child->through + 1);
-        child->newest = report->number;
-        if (whole)
-            child->through = report->number;
-        child->reported = child->reported || report->complete;
-        c->ops.report(c->self, child, report, whole);
-    }
+    if (report->number > child->newest)
+        take_report(c, child, report);
     post_pulse(c, child);
 }
 

@@ -19,17 +19,31 @@
 #define EXTENSION_CHILD_ADDRESS 2
 /* Tag in the record of a master agent for the redirector: how many servers are below it, a 4-byte count. */
 #define EXTENSION_SERVERS 4
+/* Tag in reports that are parts of one complete report, one byte: 1, more follow; 0, this is the last one.
+ * The first part is marked `complete`. */
+#define EXTENSION_PART 11
+
+/* What a report is of all that the child knows. */
+enum report_part {
+    REPORT_CHANGES,
+    REPORT_COMPLETE, /* all of it */
+    REPORT_BEGINS,   /* the first part of all, and further ones, and the last */
+    REPORT_GOES_ON,
+    REPORT_ENDS
+};
 
 struct child {
     char *name, *address;
     uint64_t incarnation;
     enum node_role role;
-    uint32_t minor;    /* the lower of the two versions */
-    uint64_t features; /* that both have */
-    uint64_t newest;   /* number of the newest report seen */
-    uint64_t through;  /* all reports up to this number have arrived */
-    bool reported;     /* a complete report has arrived */
-    bool probed;       /* asked for a sign of life since it was last heard */
+    uint32_t minor;        /* the lower of the two versions */
+    uint64_t features;     /* that both have */
+    uint64_t newest;       /* number of the newest report seen */
+    uint64_t through;      /* all reports up to this number have arrived */
+    bool reported;         /* a complete report has arrived */
+    bool gathering;        /* one is coming in parts */
+    enum report_part part; /* what its newest report was */
+    bool probed;           /* asked for a sign of life since it was last heard */
     int64_t heard_ns;
     void *data;                /* the owner's */
     struct child *prev, *next; /* the one not heard of for longest first */

@@ -55,7 +55,7 @@ void knowledge_touch(struct knowledge *k, struct knowledge_node *node)
     DL_APPEND2(k->dirty, node, dirty_prev, dirty_next);
 }
 
-static void untouch(struct knowledge *k, struct knowledge_node *node)
+void knowledge_untouch(struct knowledge *k, struct knowledge_node *node)
 {
     if (node->dirty)
         DL_DELETE2(k->dirty, node, dirty_prev, dirty_next);
@@ -154,7 +154,7 @@ static void leave_branch(struct knowledge *k, struct knowledge_node *node)
 static void node_remove(struct knowledge *k, struct knowledge_node *node)
 {
     leave_branch(k, node);
-    untouch(k, node);
+    knowledge_untouch(k, node);
     HASH_DEL(k->nodes, node);
     catalog_release(k->catalogs, node->catalog);
     node_free(k, node);
@@ -211,9 +211,9 @@ void knowledge_destroy(struct knowledge *k)
     free(k);
 }
 
-void knowledge_complete_begin(struct knowledge *k)
+void knowledge_complete_begin(struct knowledge *k, struct branch *branch)
 {
-    k->stamp++;
+    branch->complete_stamp = ++k->stamp;
 }
 
 size_t knowledge_complete_end(struct knowledge *k, struct branch *branch)
@@ -222,7 +222,7 @@ size_t knowledge_complete_end(struct knowledge *k, struct branch *branch)
     struct knowledge_node *node, *next;
     for (node = branch->nodes; node; node = next) {
         next = node->branch_next;
-        if (node->stamp != k->stamp) {
+        if (node->stamp < branch->complete_stamp) {
             node_forget(k, node);
             n++;
         }

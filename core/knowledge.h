@@ -80,7 +80,8 @@ struct branch {
     uint32_t n_nodes, n_servers; /* servers: those that take sessions */
     struct branch_catalog *catalogs;
     uint32_t n_catalogs;
-    void *data; /* the owner's */
+    uint64_t complete_stamp; /* internal: of its last complete report */
+    void *data;              /* the owner's */
     struct branch *prev, *next;
 };
 
@@ -111,8 +112,8 @@ enum knowledge_change knowledge_update(struct knowledge *knowledge, struct branc
 /* Forgets the node if it is known through this branch; true when it was. */
 bool knowledge_remove(struct knowledge *knowledge, const struct branch *branch, const char *name);
 /* A complete report: between begin and end, nodes of the branch that were not updated are forgotten.
- * Returns how many. */
-void knowledge_complete_begin(struct knowledge *knowledge);
+ * Returns how many. Those of several branches may come at the same time, in several messages each. */
+void knowledge_complete_begin(struct knowledge *knowledge, struct branch *branch);
 size_t knowledge_complete_end(struct knowledge *knowledge, struct branch *branch);
 /* Everything in the branch was confirmed at most `oldest_s` ago. */
 void knowledge_confirm(struct knowledge *knowledge, struct branch *branch, double oldest_s);
@@ -151,11 +152,12 @@ struct pending *knowledge_last_pending(const struct knowledge *knowledge);
 /* The node as a record; what it points to is the node's or lies in `arena`. False without memory. */
 bool knowledge_record(const struct knowledge *knowledge, const struct knowledge_node *node,
                       struct arena *arena, struct node_record *record);
-/* Adds to a report what changed since the last one (`complete`: everything), and counts it as told.
+/* Adds to a report what changed since the last one (`complete`: everything counts as changed), until it has
+ * about `most_bytes` on the wire, and counts it as told. What is left over is for the next one.
  * `own` comes first. False without memory: nothing is counted as told. */
 bool knowledge_report(struct knowledge *knowledge, bool complete, const struct node_record *own,
-                      struct arena *arena, struct report *report);
-/* Whether there is anything for a report. */
+                      size_t most_bytes, struct arena *arena, struct report *report);
+/* Whether there is anything (left) for a report. */
 bool knowledge_changed(const struct knowledge *knowledge);
 /* All nodes as records behind `own`, parents before children. */
 bool knowledge_tree(const struct knowledge *knowledge, const struct node_record *own, struct arena *arena,

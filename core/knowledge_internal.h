@@ -20,7 +20,7 @@ struct knowledge {
     struct pending *pending; /* of all nodes */
     size_t n_pending;
     uint32_t n_servers;
-    uint64_t stamp; /* of the complete report being read */
+    uint64_t stamp; /* of the last complete report that has begun */
     uint64_t next_id, turn;
     int64_t fresh_least_ns; /* the least floor of all branches with servers, or less; INT64_MIN: not known */
 };
@@ -31,6 +31,8 @@ void node_drop_pending(struct knowledge *knowledge, struct pending *pending);
 /* Drops the placements that the node's marks contain. */
 void node_drop_contained(struct knowledge *knowledge, struct knowledge_node *node);
 
+/* Notes that it changed, and that this has been told. */
 void knowledge_touch(struct knowledge *knowledge, struct knowledge_node *node);
+void knowledge_untouch(struct knowledge *knowledge, struct knowledge_node *node);
 
 #endif

@@ -51,17 +51,14 @@ bool knowledge_changed(const struct knowledge *k)
     return k->dirty || k->n_removed;
 }
 
-static void forget_changes(struct knowledge *k)
+/* About what a record takes on the wire, and not less: numbers with their alignment, then what varies. */
+static size_t record_bytes(const struct node_record *record)
 {
-    struct knowledge_node *node, *next;
-    for (node = k->dirty; node; node = next) {
-        next = node->dirty_next;
-        node->dirty = false;
-    }
-    k->dirty = NULL;
-    for (uint32_t i = 0; i < k->n_removed; i++)
-        free(k->removed[i]);
-    k->n_removed = 0;
+    size_t bytes = 256 + strlen(record->name) + strlen(record->parent) + strlen(record->address) +
+                   record->n_free_in * sizeof *record->free_in_s + record->n_marks * sizeof *record->marks;
+    for (uint32_t i = 0; i < record->extensions.n; i++)
+        bytes += 16 + record->extensions.items[i].length;
+    return bytes;
 }
 
 static uint32_t count_dirty(const struct knowledge *k)
@@ -72,43 +69,62 @@ static uint32_t count_dirty(const struct knowledge *k)
     return n;
 }
 
-/* The names, copied: the list is emptied when this returns. */
-static bool tell_removed(struct knowledge *k, struct arena *arena, struct report *report)
+static void forget_removed(struct knowledge *k, uint32_t n)
+{
+    if (n == 0)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        free(k->removed[i]);
+    k->n_removed -= n;
+    memmove(k->removed, k->removed + n, k->n_removed * sizeof *k->removed);
+}
+
+/* The names, copied: they are forgotten when this report is told. */
+static bool tell_removed(struct knowledge *k, size_t most_bytes, struct arena *arena, struct report *report,
+                         size_t *bytes)
 {
     report->removed = arena_alloc(arena, k->n_removed * sizeof *report->removed);
-    if (!report->removed)
+    if (k->n_removed && !report->removed)
         return false;
-    for (uint32_t i = 0; i < k->n_removed; i++)
-        if (!(report->removed[i] = arena_strdup(arena, k->removed[i])))
+    while (report->n_removed < k->n_removed && report->n_removed < CAP_RECORDS && *bytes < most_bytes) {
+        const char *name = k->removed[report->n_removed];
+        if (!(report->removed[report->n_removed++] = arena_strdup(arena, name)))
             return false;
-    report->n_removed = k->n_removed;
+        *bytes += 8 + strlen(name);
+    }
     return true;
 }
 
-bool knowledge_report(struct knowledge *k, bool complete, const struct node_record *own, struct arena *arena,
-                      struct report *report)
+bool knowledge_report(struct knowledge *k, bool complete, const struct node_record *own, size_t most_bytes,
+                      struct arena *arena, struct report *report)
 {
-    size_t most = 1 + (complete ? HASH_COUNT(k->nodes) : count_dirty(k));
+    if (complete) {
+        forget_removed(k, k->n_removed); /* what is not mentioned is forgotten anyway */
+        for (struct knowledge_node *node = k->nodes; node; node = node->hh.next)
+            knowledge_touch(k, node);
+    }
+    size_t most = 1 + count_dirty(k), bytes = 0;
+    if (most > CAP_RECORDS)
+        most = CAP_RECORDS;
     report->records = arena_alloc(arena, most * sizeof *report->records);
-    if (!report->records)
+    if (!report->records || !tell_removed(k, most_bytes, arena, report, &bytes))
         return false;
     uint32_t n = 0;
     if (own)
         report->records[n++] = *own;
-    if (complete) {
-        for (struct knowledge_node *node = k->nodes; node; node = node->hh.next)
-            if (!knowledge_record(k, node, arena, &report->records[n++]))
-                return false;
-    } else {
-        for (struct knowledge_node *node = k->dirty; node; node = node->dirty_next)
-            if (!knowledge_record(k, node, arena, &report->records[n++]))
-                return false;
-        if (k->n_removed && !tell_removed(k, arena, report))
+    struct knowledge_node *node = k->dirty;
+    /* Somebody who was removed and came again is mentioned by both, in this order. */
+    bool all_removed = report->n_removed == k->n_removed;
+    for (; all_removed && node && n < most && bytes < most_bytes; node = node->dirty_next) {
+        if (!knowledge_record(k, node, arena, &report->records[n]))
             return false;
+        bytes += record_bytes(&report->records[n++]);
     }
     report->n_records = n;
     report->oldest_s = knowledge_oldest_s(k);
-    forget_changes(k);
+    while (all_removed && k->dirty != node)
+        knowledge_untouch(k, k->dirty);
+    forget_removed(k, report->n_removed);
     return true;
 }
 

@@ -49,6 +49,8 @@ struct membership {
     uint64_t confirmed;     /* the parent has all up to this one */
     int64_t unconfirmed_ns; /* when the oldest unconfirmed report was sent */
     bool complete_next;     /* the next report must tell all */
+    bool parts;             /* a complete report has begun and not ended */
+    bool more;              /* the last report left something over */
     int64_t report_ns;      /* next report */
     int64_t heard_ns;       /* last sign of life from the parent */
 };
@@ -326,6 +328,7 @@ static void join(struct membership *m, const struct envelope *envelope, const st
     m->tries = 0;
     forget_said(m);
     m->complete_next = true;
+    m->more = m->parts = false;
     m->confirmed = m->number;
     m->report_ns = m->heard_ns = now(m);
     if (m->ops.changed)
@@ -398,6 +401,8 @@ static void on_pulse(struct membership *m, const struct envelope *envelope, uint
     if (number > m->confirmed && number <= m->number) {
         m->confirmed = number;
         m->unconfirmed_ns = m->heard_ns;
+        if (m->more && m->confirmed == m->number)
+            m->report_ns = m->heard_ns;
     }
 }
 
@@ -461,13 +466,21 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* When the next report goes: parts wait for each other, so that however much there is to tell, one part at a
+ * time is on its way. */
+static int64_t next_report_ns(const struct membership *m)
+{
+    bool waits = m->more && m->confirmed != m->number && !m->complete_next;
+    return waits ? CLOCK_NEVER : m->report_ns;
+}
+
 int64_t membership_due(const struct membership *m)
 {
     switch (m->state) {
     case STATE_SEEKING:
         return m->hello_ns;
     case STATE_JOINED:
-        return earlier(earlier(m->report_ns, resend_ns(m)), m->heard_ns + m->lease_ns);
+        return earlier(earlier(next_report_ns(m), resend_ns(m)), m->heard_ns + m->lease_ns);
     default:
         return CLOCK_NEVER;
     }
@@ -478,12 +491,17 @@ static void send_report(struct membership *m)
     bool complete = m->complete_next;
     struct message message = {.kind = MESSAGE_REPORT};
     m->ops.report(m->self, complete, &message);
+    m->more = m->ops.more && m->ops.more(m->self);
     message.report.complete = complete;
     message.report.number = ++m->number;
     struct extension address = {.tag = EXTENSION_CHILD_ADDRESS,
                                 .value = (const uint8_t *)m->own_address,
                                 .length = (uint32_t)strlen(m->own_address)};
-    message.report.extensions = (struct extensions){.items = &address, .n = 1};
+    const uint8_t follow = m->more;
+    bool part = complete ? m->more : m->parts;
+    m->parts = part && m->more;
+    struct extension items[] = {address, {.tag = EXTENSION_PART, .value = &follow, .length = 1}};
+    message.report.extensions = (struct extensions){.items = items, .n = part ? 2 : 1};
     if (complete || m->confirmed == m->number - 1)
         m->unconfirmed_ns = now(m);
     if (complete)
@@ -510,7 +528,7 @@ void membership_tick(struct membership *m)
         m->complete_next = true;
         m->report_ns = time;
     }
-    if (m->state == STATE_JOINED && time >= m->report_ns)
+    if (m->state == STATE_JOINED && time >= next_report_ns(m))
         send_report(m);
 }
 

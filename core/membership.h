@@ -6,7 +6,8 @@
  *
  * Reports are changes, so none may be lost: a pulse says up to which number the parent has them all, and when
  * one stays unconfirmed the next report is a complete one. Numbers never start again within an incarnation,
- * so a report that was delayed cannot overwrite a later one.
+ * so a report that was delayed cannot overwrite a later one. What is too much for one message goes in
+ * several, each after the one before it has been confirmed.
  */
 #ifndef CORE_MEMBERSHIP_H
 #define CORE_MEMBERSHIP_H
@@ -43,6 +44,8 @@ struct membership_ops {
      * What it points to must live until the next operation; building in message->arena is best. The number,
      * `complete` and extensions are filled in by the caller. */
     void (*report)(void *self, bool complete, struct message *report);
+    /* Whether the report just filled left something over, for a next one. May be NULL: never. */
+    bool (*more)(void *self);
     /* The state changed: joined (parent's name), refused (with the text), not reachable, or lost.
      * For the log, once per change, not once per try. `parent` is a name, or an address while no name is
      * known; `why` is "" when joined. */

@@ -240,6 +240,49 @@ static void requests_during_restarts_are_answered_one_way_or_the_other(void **st
 }
 
 /* Whatever the network does, the tree becomes whole when it is good again, and no placement stays behind. */
+/* More below one agent than one message holds: few servers, each with a long record. */
+enum { FAT_SERVERS = 300, FAT_SLOTS = 4096 };
+
+static size_t fat_tree(void)
+{
+    char name[64];
+    platform.server_options.slots = FAT_SLOTS;
+    size_t leader = platform_agent(&platform, "la", "ma");
+    for (int i = 0; i < FAT_SERVERS; i++) {
+        snprintf(name, sizeof name, "s-%d", i);
+        platform_server(&platform, name, "la");
+    }
+    assert_true(platform_settle(&platform, leader, FAT_SERVERS, 20000));
+    return leader;
+}
+
+static void what_is_too_much_for_one_message_comes_in_several(void **state)
+{
+    (void)state;
+    fat_tree();
+    size_t master = platform_agent(&platform, "ma", "");
+    assert_true(platform_settle(&platform, master, FAT_SERVERS + 1, 10000));
+    assert_int_equal(submit("s-0"), ESP_OK);
+    platform_agent_kill(&platform, master);
+    platform_server_kill(&platform, platform.servers[7]);
+    platform_agent_start(&platform, master);
+    assert_true(platform_settle(&platform, master, FAT_SERVERS, 30000));
+    assert_int_equal(submit("s-299"), ESP_OK);
+}
+
+static void a_part_that_got_lost_is_said_again(void **state)
+{
+    (void)state;
+    fat_tree();
+    const struct inproc_faults faults = {.lose = 0.15, .jitter_ns = 20 * NS_PER_MS};
+    inproc_set_faults(platform.transport, &faults);
+    size_t master = platform_agent(&platform, "ma", "");
+    platform_run_ms(&platform, 10000);
+    platform_server_kill(&platform, platform.servers[7]);
+    inproc_set_faults(platform.transport, &(struct inproc_faults){0});
+    assert_true(platform_settle(&platform, master, FAT_SERVERS, 30000));
+}
+
 static void under_faults(const struct inproc_faults *faults, int64_t freshness_ms)
 {
     struct inproc_faults good = {.latency_ns = NS_PER_MS};
@@ -428,6 +471,8 @@ int main(void)
         TEST(the_redirector_names_the_least_loaded_living_master),
         TEST(clients_spread_over_equal_masters),
         TEST(only_masters_belong_below_a_redirector_and_no_master_below_an_agent),
+        TEST(what_is_too_much_for_one_message_comes_in_several),
+        TEST(a_part_that_got_lost_is_said_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
