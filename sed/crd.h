@@ -42,6 +42,9 @@ struct areas {
 enum esp_status areas_map(const struct ring_job *job, int segment, struct areas *areas,
                           struct esp_error *error);
 void areas_unmap(struct areas *areas);
+/* The area around whose data the routine has written, in what is left of its pages; *before tells the side.
+ * NULL: none. What lies farther away is the guards' to notice. */
+const struct area *areas_find_damage(const struct areas *areas, bool *before);
 /* Maps fresh memory of so many bytes with guards around it. ESP_SYSTEM, ESP_LIMIT. */
 enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes, struct esp_error *error);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A session's segment in the worker: each argument mapped by itself, what the routine may not write is
- * read-only, and around each lies memory that nobody may touch.
+ * read-only, and around each lies memory that nobody may touch. What an array leaves of its own pages is
+ * filled with a pattern and looked at after the call.
  *
  * Arrays are mapped for each call and unmapped after it. Measured with 64 MB of recycled memory: 1.8 ms to
  * map (all pages at once) and 1.3 to unmap; keeping the mapping and only forbidding access to it in between
@@ -12,6 +13,37 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* What the data leave of their pages, in front and behind. Few bytes: the layout puts data at the end of
+ * pages of their own, so that only the first page has such a rest. */
+static uint64_t rest_before(const struct area *area)
+{
+    return (uint64_t)(area->data - area->pages);
+}
+
+static uint64_t rest_behind(const struct area *area)
+{
+    return area->page_bytes - rest_before(area) - area->bytes;
+}
+
+static void write_fences(const struct area *area)
+{
+    ring_fence_write((unsigned char *)area->pages, rest_before(area));
+    ring_fence_write((unsigned char *)area->data + area->bytes, rest_behind(area));
+}
+
+const struct area *areas_find_damage(const struct areas *areas, bool *before)
+{
+    for (uint32_t i = 0; i < areas->n; i++) {
+        const struct area *area = &areas->items[i];
+        if (!area->writable)
+            continue;
+        *before = ring_fence_damage((unsigned char *)area->pages, rest_before(area)) >= 0;
+        if (*before || ring_fence_damage((unsigned char *)area->data + area->bytes, rest_behind(area)) >= 0)
+            return area;
+    }
+    return NULL;
+}
 
 static enum esp_status map_area(const struct ring_area *from, int segment, struct area *area,
                                 struct esp_error *error)
@@ -37,6 +69,8 @@ static enum esp_status map_area(const struct ring_area *from, int segment, struc
                           .bytes = from->bytes,
                           .argument = from->argument,
                           .writable = from->writable};
+    if (area->writable)
+        write_fences(area);
     return ESP_OK;
 }
 

@@ -219,6 +219,13 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
     if (illegal)
         snprintf(ring->answer.text, sizeof ring->answer.text, "%s", routine);
     ring->answer.kind = illegal ? ANSWER_ILLEGAL : ANSWER_RETURNED;
+    bool before;
+    const struct area *damaged = areas_find_damage(&worker->areas, &before);
+    if (damaged) {
+        ring->answer.kind = ANSWER_STRAYED;
+        ring->answer.place = before ? FAULT_BEFORE : FAULT_BEHIND;
+        ring->answer.argument = damaged->argument;
+    }
 }
 
 static void serve(struct worker *worker)

@@ -58,6 +58,16 @@ static bool fence_is_damaged(const struct ring *ring, const struct handoff *hand
     return false;
 }
 
+static void describe_damage(const struct job *job, int32_t argument, bool before, struct job_end *end)
+{
+    if (argument < 0)
+        error_set(&end->error, ESP_CRASHED, "%s wrote outside its arguments", job->implementation->symbol);
+    else
+        error_set(&end->error, ESP_CRASHED, "%s wrote %s argument '%s' (%llu bytes)",
+                  job->implementation->symbol, before ? "in front of" : "behind",
+                  argument_name(job, argument), (unsigned long long)job->arguments[argument].bytes);
+}
+
 static void describe_overrun(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
 {
     const struct job *job = &handoff->job;
@@ -65,12 +75,15 @@ static void describe_overrun(const struct ring *ring, const struct handoff *hand
     bool before;
     if (!fence_is_damaged(ring, handoff, &argument, &before))
         return;
-    if (argument < 0)
-        error_set(&end->error, ESP_CRASHED, "%s wrote outside its arguments", job->implementation->symbol);
-    else
-        error_set(&end->error, ESP_CRASHED, "%s wrote %s argument '%s' (%llu bytes)",
-                  job->implementation->symbol, before ? "in front of" : "behind",
-                  argument_name(job, argument), (unsigned long long)job->arguments[argument].bytes);
+    describe_damage(job, argument, before, end);
+}
+
+static void describe_stray(const struct ring_answer *answer, const struct handoff *handoff,
+                           struct job_end *end)
+{
+    uint32_t argument = answer->argument;
+    bool known = argument < handoff->job.problem->n_arguments;
+    describe_damage(&handoff->job, known ? (int32_t)argument : -1, answer->place == FAULT_BEFORE, end);
 }
 
 static const char *access_word(uint32_t access)
@@ -309,6 +322,9 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
         if (answer.place == FAULT_ARENA)
             describe_overrun(ring, handoff, end);
         break;
+    case ANSWER_STRAYED:
+        describe_stray(&answer, handoff, end);
+        return false;
     case ANSWER_EXITED:
         error_set(&end->error, ESP_CRASHED, "%s called exit(%d)", symbol, answer.code);
         break;

@@ -110,7 +110,8 @@ enum answer_kind {
     ANSWER_SIGNALLED, /* it crashed with the signal `code` */
     ANSWER_EXITED,    /* it called exit(code) */
     ANSWER_KILLED,    /* the command was killed by the signal `code` */
-    ANSWER_STOPPED    /* the command was killed by the worker; `trouble` says why */
+    ANSWER_STOPPED,   /* the command was killed by the worker; `trouble` says why */
+    ANSWER_STRAYED    /* it returned, and wrote right beside an argument in the segment: `place`, `argument` */
 };
 
 enum fault_place { FAULT_ELSEWHERE, FAULT_BEHIND, FAULT_BEFORE, FAULT_INSIDE, FAULT_ARENA, FAULT_STACK };

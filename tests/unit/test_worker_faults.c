@@ -188,6 +188,24 @@ static void an_underrun_meets_the_guard_in_front_of_the_array(void **state)
                  "it wrote in front of argument 'x'");
 }
 
+/* Where the array does not fill its pages, no guard is near. */
+static void a_write_beside_the_array_within_its_pages_is_seen(void **state)
+{
+    (void)state;
+    double x[600] = {0};
+    for (int n = 3; n <= 600; n += 597) {
+        int by = 1;
+        assert_error(rig_call(&rig, "underrun", (void *[]){&n, &by, x}, true), ESP_CRASHED,
+                     "wrote in front of argument 'x'");
+        by = 0;
+        assert_error(rig_call(&rig, "underrun", (void *[]){&n, &by, x}, true), ESP_OK, "");
+    }
+    int n = 3, by = 1; /* here 8 bytes behind it are left */
+    assert_error(rig_call(&rig, "overrun", (void *[]){&n, &by, x}, true), ESP_CRASHED,
+                 "wrote behind argument 'x' (24 bytes)");
+    assert_works(&rig);
+}
+
 static void an_overrun_of_a_small_argument_is_seen_by_the_fences(void **state)
 {
     (void)state;
@@ -634,6 +652,7 @@ int main(void)
         cmocka_unit_test(kill_9_of_the_daemon_leaves_no_process), /* forks: before there are threads */
         cmocka_unit_test_setup_teardown(a_null_pointer_is_named, setup, NULL),
         cmocka_unit_test(a_job_that_was_not_begun_goes_to_another_worker),
+        cmocka_unit_test(a_write_beside_the_array_within_its_pages_is_seen),
         cmocka_unit_test(an_overrun_meets_the_guard_behind_the_array),
         cmocka_unit_test(reading_a_vector_beyond_the_array_is_no_fault),
         cmocka_unit_test(an_underrun_meets_the_guard_in_front_of_the_array),
