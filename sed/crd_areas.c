@@ -124,6 +124,7 @@ enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes
                                              .bytes = bytes,
                                              .argument = argument,
                                              .writable = true};
+    write_fences(&areas->items[areas->n - 1]);
     return ESP_OK;
 }
 

@@ -224,6 +224,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
         handoff->argument_values[i] = -1;
     ring_fence_write(ring->arena, RING_FENCE_BYTES);
     ring->job.has_segment = 0;
+    ring->job.timed = job->timed;
     ring->job.n_areas = 0;
     ring->job.n_queries = 0;
     ring->job.segment_bytes = job->segment_bytes;

@@ -299,6 +299,7 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
     end->error = (struct esp_error){.status = ESP_OK};
     end->compute_s =
         (double)(answer.compute_ns <= (uint64_t)elapsed_ns ? answer.compute_ns : (uint64_t)elapsed_ns) / 1e9;
+    end->cpu_s = handoff->job.timed ? (double)answer.cpu_ns / 1e9 : 0;
     *wait_for_death = must_wait(&answer, handoff);
     if (handoff->job.implementation->command && answer.kind != ANSWER_UNABLE) {
         read_command(ring, &answer, handoff, end);

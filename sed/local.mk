@@ -22,6 +22,7 @@ sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 noinst_LTLIBRARIES += sed/libserver.la
 sed_libserver_la_SOURCES = sed/admission.c sed/admission.h sed/call_plan.c sed/call_plan.h sed/queue.c sed/queue.h
 sed_libserver_la_SOURCES += sed/ranges.c sed/ranges.h sed/segment.c sed/segment.h sed/session.c sed/session.h
+sed_libserver_la_SOURCES += sed/cpu_quota.c sed/cpu_quota.h
 sed_libserver_la_SOURCES += sed/speed.c sed/speed.h sed/workers.h sed/server.c sed/server.h sed/server_state.h
 sed_libserver_la_SOURCES += sed/server_call.c sed/server_run.c sed/server_await.c sed/server_chunk.c
 sed_libserver_la_SOURCES += sed/server_load.c sed/server_problems.c sed/server_measure.c

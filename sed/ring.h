@@ -91,6 +91,7 @@ struct ring_command {
 
 struct ring_job {
     uint32_t has_segment; /* its descriptor comes over the socket */
+    uint32_t timed;       /* the answer says cpu_ns */
     uint32_t n_areas;
     uint64_t segment_bytes;
     uint64_t result_offset; /* where the function's result goes, in the arena */
@@ -124,7 +125,7 @@ struct ring_answer {
     uint32_t argument; /* that the address is behind, before or inside */
     uint32_t access;   /* 1: a read, 2: a write, 0: not known */
     uint32_t alone;    /* the crashed process had no other thread that could still write */
-    uint64_t compute_ns;
+    uint64_t compute_ns, cpu_ns;
     char text[512];     /* ANSWER_UNABLE: the reason; ANSWER_ILLEGAL: the routine's name; of a command: the
                          * end of its standard error */
     char trouble[256];  /* what is wrong with what a command has written; "": nothing */

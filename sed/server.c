@@ -231,7 +231,7 @@ void server_start(struct server *server, struct endpoint *endpoint)
 {
     double flops = server->options.speed_flops;
     if (flops <= 0)
-        flops = speed_of_plain_loop(PLAIN_LOOP_S); /* until dgemm has told */
+        flops = speed_of_plain_loop(PLAIN_LOOP_S) * server_cpu_quota(server); /* until dgemm has told */
     server->endpoint = endpoint;
     endpoint_enter(endpoint);
     speed_measured(&server->speed, flops);

@@ -38,6 +38,8 @@ struct server_options {
     int64_t receive_lease_ns;       /* how long a half-received session waits for its next chunk; 0: 60 s */
     uint64_t inline_bytes;          /* results up to here travel inside a reply */
     double speed_flops;             /* of one slot; 0: measure it */
+    double (*cpu_quota)(void);      /* processors that control groups leave us; NULL: all */
+    bool confined;                  /* to some of the machine's processors */
     bool background;                /* segments are cleaned by a thread */
     uint64_t seed;
     const struct clock *clock;    /* the transport's */

@@ -3,17 +3,28 @@
  * The speed of a slot, measured through a worker by the server's own dgemm, which is what the routines behind
  * most problems spend their time in. The daemon itself never calls BLAS: its threads would make forking
  * hang. Calls come first: while somebody waits for a slot, nothing is measured.
+ *
+ * A slot's speed is what a processor does for it in a second of processor time, times the share of a
+ * processor that its control groups leave it, times what competitors leave of that. The first hardly varies
+ * and the second is written down; only the third has to be waited for: daemons that are started together
+ * disturb each other for a while, so competition counts when it was found in several windows that lie apart.
+ * Where this server may not move to another processor it counts at once.
  */
 #include "sed/server_state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SIZE 320 /* dgemm of this order: a few milliseconds, and data beyond the first caches */
 /* Long against the 100 ms in which the system hands out a quota of processor time. */
 #define WINDOW_S 0.35
-/* Daemons that are started together disturb each other's measurement: an idle server looks once more. */
-#define AGAIN_NS (4 * NS_PER_S)
+/* An idle server looks again after so long, then after three times as long, and so on. */
+#define AGAIN_NS      (4 * NS_PER_S)
+#define AGAIN_MOST_NS (300 * NS_PER_S)
+#define BUSY_NS       NS_PER_S
+/* So many calls tell the speed better than it can be measured. */
+#define ENOUGH_CALLS 4
 
 static bool add_size(struct call_argument *arguments, uint32_t *n, const struct problem *problem,
                      const char *name, const int32_t *value)
@@ -86,6 +97,7 @@ static void fill_job(struct measurement *measurement)
                                     .scope = plan->scope,
                                     .segment_fd = measurement->segment->fd,
                                     .segment_bytes = measurement->segment->bytes,
+                                    .timed = true,
                                     .time_limit_ms = 10000};
 }
 
@@ -121,7 +133,7 @@ static bool prepare(struct server *server)
     }
     fill_job(measurement);
     measurement->jobs = 0;
-    measurement->seconds = 0;
+    measurement->seconds = measurement->cpu_s = 0;
     return true;
 }
 
@@ -136,7 +148,9 @@ void server_measure_step(struct server *server)
     struct measurement *measurement = &server->measurement;
     if (!measurement->wanted && measurement->due_ns && server_now(server) >= measurement->due_ns) {
         measurement->due_ns = 0;
-        if (server->speed.n == 0) /* else real calls have told already */
+        if (server->running > 0)
+            measurement->due_ns = server_now(server) + BUSY_NS;
+        else if (server->speed.n < ENOUGH_CALLS)
             measurement->wanted = prepare(server);
     }
     if (!measurement->wanted || measurement->running || server->queue.length > 0 || server->retry_ns)
@@ -160,20 +174,62 @@ void server_measure_step(struct server *server)
     server_measure_release(server);
 }
 
+/* How much of its quota the server really had in this window, remembered with the latest ones. */
+static double left_by_others(struct server *server, double quota)
+{
+    struct measurement *measurement = &server->measurement;
+    double left = fmin(measurement->cpu_s / (measurement->seconds * quota), 1), most = 0;
+    measurement->left[measurement->windows % MEASURE_WINDOWS] = left;
+    if (server->options.confined)
+        return left;
+    if (measurement->windows + 1 < MEASURE_WINDOWS)
+        return 1;
+    for (unsigned i = 0; i < MEASURE_WINDOWS; i++)
+        most = fmax(most, measurement->left[i]);
+    return most;
+}
+
+static double window_flops(struct server *server)
+{
+    struct measurement *measurement = &server->measurement;
+    double flop = measurement->plan->work_flop * (measurement->jobs - 1);
+    /* Several threads spin while they wait for each other: their processor time says nothing. */
+    if (!(measurement->cpu_s > 0) || server->options.threads > 1)
+        return flop / measurement->seconds;
+    double quota = server_cpu_quota(server);
+    return flop / measurement->cpu_s * quota * left_by_others(server, quota);
+}
+
+double server_cpu_quota(const struct server *server)
+{
+    double quota = server->options.cpu_quota ? server->options.cpu_quota() : 1;
+    return quota > 0 && quota < 1 ? quota : 1;
+}
+
+static void measure_again(struct server *server)
+{
+    struct measurement *measurement = &server->measurement;
+    int64_t after_ns = AGAIN_NS;
+    for (unsigned i = 1; i < measurement->windows && after_ns < AGAIN_MOST_NS; i++)
+        after_ns *= 3;
+    if (after_ns > AGAIN_MOST_NS)
+        after_ns = AGAIN_MOST_NS;
+    measurement->due_ns = server_now(server) + after_ns;
+}
+
 static void conclude(struct server *server)
 {
     struct measurement *measurement = &server->measurement;
-    double flops = measurement->plan->work_flop * (measurement->jobs - 1) / measurement->seconds;
-    /* The second time may find the machine less busy with others' starts, never faster than it is. */
-    if (measurement->again && flops < server->speed.measured)
-        flops = server->speed.measured;
-    speed_measured(&server->speed, flops);
-    log_notice("a slot reaches %.3g Gflop/s", server->speed.flops / 1e9);
-    if (!measurement->again)
-        measurement->due_ns = server_now(server) + AGAIN_NS;
-    measurement->again = true;
+    double before = server->speed.flops;
+    speed_measured(&server->speed, window_flops(server));
+    bool news = measurement->windows == 0 || fabs(server->speed.flops - before) > 0.1 * before;
+    log_write(news ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL, NULL, "a slot reaches %.3g Gflop/s",
+              server->speed.flops / 1e9);
+    measurement->windows++;
+    measure_again(server);
     server_measure_release(server);
-    server_load_changed(server, 1);
+    if (news)
+        server_load_changed(server, 1);
 }
 
 void server_measure_ended(struct server *server, const struct job_end *end)
@@ -186,8 +242,11 @@ void server_measure_ended(struct server *server, const struct job_end *end)
         return;
     }
     /* The first one loads the library and touches the memory. */
-    if (measurement->jobs++ > 0)
-        measurement->seconds += server_seconds(measurement->begun_ns, server_now(server));
+    if (measurement->jobs++ > 0) {
+        measurement->seconds +=
+            end->cpu_s > 0 ? end->compute_s : server_seconds(measurement->begun_ns, server_now(server));
+        measurement->cpu_s += end->cpu_s;
+    }
     if (measurement->seconds >= WINDOW_S)
         conclude(server);
 }

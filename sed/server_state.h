@@ -62,21 +62,24 @@ struct promise {
     UT_hash_handle hh;
 };
 
+#define MEASURE_WINDOWS 3
+
 /* How the measurement of the speed stands (sed/server_measure.c). */
 struct measurement {
-    bool wanted;  /* there is more to measure */
-    bool running; /* a job of it is */
-    bool again;   /* the first window is over */
+    bool wanted;                  /* there is more to measure */
+    bool running;                 /* a job of it is */
+    unsigned windows;             /* that are over */
+    double left[MEASURE_WINDOWS]; /* in the latest ones: what competitors left us of our quota */
     struct call_plan *plan;
     struct job job;
     struct job_argument arguments[PROBLEM_MAX_ARGUMENTS];
     int32_t sizes[3];
     struct shelf *shelf;
     struct segment *segment;
-    unsigned jobs;    /* so far in this window */
-    double seconds;   /* they took */
-    int64_t begun_ns; /* the present one */
-    int64_t due_ns;   /* the next window */
+    unsigned jobs;         /* so far in this window */
+    double seconds, cpu_s; /* they took */
+    int64_t begun_ns;      /* the present one */
+    int64_t due_ns;        /* the next window */
 };
 
 struct server {
@@ -210,6 +213,8 @@ void server_measure_begin(struct server *server);
 /* Goes on with it when a slot is free and nobody waits for one. */
 void server_measure_step(struct server *server);
 void server_measure_ended(struct server *server, const struct job_end *end);
+/* The share of a processor that control groups leave a slot that has one thread, at most 1. */
+double server_cpu_quota(const struct server *server);
 void server_measure_release(struct server *server);
 
 #endif

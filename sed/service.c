@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/service.h"
 
+#include "sed/cpu_quota.h"
 #include "sed/processes.h"
 #include "sed/server.h"
 #include "util/log.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 /* How long stopping waits: for computations, then for clients to fetch, then for killed workers. */
 #define FINISH_MS 5000
@@ -121,6 +124,17 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
     return ESP_OK;
 }
 
+static double quota(void)
+{
+    return cpu_quota(NULL);
+}
+
+static bool is_confined(void)
+{
+    cpu_set_t mine;
+    return sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) < sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 static enum esp_status create_server(struct service *service, const struct transport *transport,
                                      uint64_t incarnation, struct esp_error *error)
 {
@@ -147,6 +161,8 @@ static enum esp_status create_server(struct service *service, const struct trans
         .kept_bytes_per_client = settings->kept_bytes_per_client,
         .receive_lease_ns = settings->receive_lease_ns,
         .inline_bytes = settings->inline_bytes,
+        .cpu_quota = quota,
+        .confined = is_confined(),
         .background = true,
         .seed = incarnation,
         .clock = transport_clock(transport),

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The measured speed of one slot, in flop/s, as forecasts use it: measured once at the start, then refined by
- * what calls really take.
+ * The measured speed of one slot, in flop/s, as forecasts use it: measured at the start and while idle
+ * (sed/server_measure.c), then refined by what calls really take.
  *
- * At the start a kernel is timed by the wall clock over a window that is long against the periods in which
- * the system hands out processor time (100 ms for a CPU quota), so that a throttled server reports what it
- * really gets. While running, the speed is the median of the latest calls that really computed: a single one
+ * While running, the speed is the median of the latest calls that really computed: a single one
  * that met a storm of page faults or a neighbour's burst does not move it.
  *
  * One thread at a time.
@@ -25,19 +23,20 @@
 
 struct speed {
     double flops;    /* what forecasts use; 0: not known yet */
-    double measured; /* at the start */
+    double measured; /* the latest measurement */
     double observed[SPEED_OBSERVATIONS];
     uint32_t n, next;
 };
 
-/* The result of the measurement at the start (or from the configuration of a test). */
+/* The result of a measurement, which replaces the one before it (or from the configuration of a test). */
 void speed_measured(struct speed *speed, double flops);
 
 /* A call of so many operations on so many bytes took that long inside the routine. Returns whether the speed
  * changed by more than 10 % of what it was (worth telling the agents at once). */
 bool speed_observe(struct speed *speed, double work_flop, uint64_t bytes, double seconds);
 
-/* A loop of multiplications and additions, timed for about `seconds`: a lower bound for servers that have no
+/* A loop of multiplications and additions, run for about `seconds`: what it reaches in a second of processor
+ * time, a lower bound for servers that have no
  * problem to measure with. Blocks; before serving. */
 double speed_of_plain_loop(double seconds);
 

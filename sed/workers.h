@@ -35,6 +35,7 @@ struct job {
     const struct number *scope;     /* values of the scalar arguments, for expressions in the call */
     int segment_fd;                 /* memfd with the arguments that are in_segment; -1: none */
     uint64_t segment_bytes;
+    bool timed;            /* the processor time that it takes is wanted too */
     bool attended;         /* a thread comes at once to `help`: nobody else need be woken by the end */
     double forecast_s;     /* of the computation; 0: not known */
     int64_t time_limit_ms; /* 0: none; after it the worker is killed */
@@ -45,6 +46,7 @@ struct job_end {
                              * ESP_CANCELLED, ESP_TIMEOUT, ESP_SYSTEM (it could not be called: library,
                              * symbol, memory), with a text for the user */
     double compute_s;       /* inside the routine */
+    double cpu_s;           /* processor time of all its threads in there; 0: not timed */
 };
 
 struct workers;

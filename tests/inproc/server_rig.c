@@ -94,6 +94,7 @@ static void end_job(struct sim_workers *pool, struct sim_job *job)
 {
     struct sim_job ended = *job;
     struct job_end end = {.error = ended.error, .compute_s = job_flop(&ended.job) / pool->speed_flops};
+    end.cpu_s = ended.job.timed ? end.compute_s * pool->cpu_share : 0;
     if (end.error.status == ESP_OK && strcmp(ended.job.problem->name, "copy") == 0 &&
         ended.job.arguments[RIG_X].bytes > 0)
         memcpy(ended.job.arguments[RIG_Y].data, ended.job.arguments[RIG_X].data,
@@ -226,7 +227,8 @@ void rig_open(struct rig *rig, const struct rig_options *options)
     assert_int_equal(inproc_create(1, &rig->transport, &error), ESP_OK);
     rig->pool.workers.ops = &sim_ops;
     rig->pool.clock = transport_clock(rig->transport);
-    rig->pool.speed_flops = 1e9;
+    rig->pool.speed_flops = options->pool_flops > 0 ? options->pool_flops : 1e9;
+    rig->pool.cpu_share = options->cpu_share;
     struct server_options server = {
         .name = "sed",
         .incarnation = 77,
@@ -244,6 +246,8 @@ void rig_open(struct rig *rig, const struct rig_options *options)
         .speed_flops = options->speed_flops < 0   ? 0
                        : options->speed_flops > 0 ? options->speed_flops
                                                   : 1e9,
+        .cpu_quota = options->cpu_quota,
+        .confined = options->confined,
         .seed = 1,
         .clock = transport_clock(rig->transport),
         .workers = &rig->pool.workers,

@@ -26,7 +26,7 @@ struct sim_workers {
     struct sim_job jobs[RIG_MOST_JOBS];
     uint32_t n_jobs, most_at_once;
     uint64_t started, cancelled;
-    double speed_flops;
+    double speed_flops, cpu_share;
     enum esp_status start_fails; /* the next start fails so */
     enum esp_status ends_with;   /* all jobs end so */
     char first[256];             /* names of clients, as their first bytes of x, in the order of starts */
@@ -54,6 +54,10 @@ struct rig_options {
     uint64_t memory_bytes, kept_bytes_per_client, inline_bytes;
     int64_t result_lease_ns, receive_lease_ns;
     double speed_flops; /* < 0: measured through the workers */
+    double pool_flops;  /* what the workers do; 0: 1e9 */
+    double cpu_share;   /* of the wall time that measured jobs take; 0: not told */
+    double (*cpu_quota)(void);
+    bool confined;
     bool parent;
     const char *problems; /* description text; NULL: "copy" and "task" */
 };
