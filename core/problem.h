@@ -60,11 +60,25 @@ enum argument_property {
     PROPERTY_POSITIVE_DEFINITE = 1 << 3,
     PROPERTY_ROW_MAJOR = 1 << 4, /* else column-major */
     PROPERTY_UNIT_DIAGONAL = 1 << 5,
-    PROPERTY_QUERY = 1 << 6 /* of a work array: the routine tells its best size when asked (see below) */
+    PROPERTY_QUERY = 1 << 6, /* of a work array: the routine tells its best size when asked (see below) */
+    PROPERTY_HERMITIAN = 1 << 7,
+    PROPERTY_FINITE = 1 << 8 /* NaN and infinity are refused */
 };
 
 /* The word for the property with that bit number ("upper" for 0), NULL behind the last. */
 const char *property_name(unsigned bit);
+
+/* Which elements of a matrix are stored, and where. Dimensions are always those of the matrix. */
+enum storage {
+    STORAGE_FULL,
+    STORAGE_PACKED, /* one triangle, column by column: n*(n+1)/2 elements */
+    STORAGE_BANDED, /* LAPACK's band storage: a row for each diagonal, the columns of the matrix */
+    STORAGE_CSC,    /* compressed columns: the elements of column j from pointers[j] to pointers[j + 1] */
+    STORAGE_CSR     /* compressed rows */
+};
+
+/* "packed"; "" for STORAGE_FULL. */
+const char *storage_name(enum storage storage);
 
 struct argument {
     const char *name;
@@ -74,7 +88,14 @@ struct argument {
     uint32_t properties;
     uint32_t n_dims; /* 0: a scalar */
     struct expr *dims[PROBLEM_MAX_DIMS];
-    struct expr *initial; /* default value of an optional scalar input, or NULL */
+    struct expr *initial; /* default value of an optional input (of every element of an array), or NULL */
+    enum storage storage;
+    struct expr *layout[3]; /* packed: the triangle, 'U' or 'L' (NULL: as the property says, else U); banded:
+                             * diagonals below and above the main one, and rows in front (or NULL) */
+    uint32_t pointers,
+        indices;        /* csc, csr: the arguments with the pointers, and with the row (column) numbers */
+    uint32_t base;      /* csc, csr: the number of the first row and of the first element, 0 or 1 */
+    struct expr *count; /* of an output array: the extent that its last dimension has after the call */
     unsigned line;
 };
 
@@ -194,7 +215,7 @@ void problem_set_destroy(struct problem_set *problem_set);
 struct shape {
     uint32_t n_dims;
     int64_t dims[PROBLEM_MAX_DIMS];
-    uint64_t count; /* elements; 1 for a scalar */
+    uint64_t count; /* elements that are stored; 1 for a scalar */
     uint64_t bytes; /* count * base_type_size; 0 for TYPE_STRING and TYPE_FILE (the value tells) */
 };
 
@@ -214,6 +235,36 @@ enum esp_status problem_check_known(const struct problem *problem, const struct 
  * `initial`. For work scalars too. */
 enum esp_status problem_default(const struct problem *problem, uint32_t index,
                                 const struct number *scope_values, void *raw, struct esp_error *error);
+
+/* How the elements of one matrix are stored in one call. */
+struct layout {
+    enum storage storage;
+    bool row_major, upper;
+    int64_t rows, cols;
+    int64_t below, above, front; /* STORAGE_BANDED: diagonals, and rows in front of them */
+};
+
+/* The layout of argument `index`, a matrix, when its dimensions are these. ESP_INVALID: a packed matrix that
+ * is not square, a number of diagonals below 0. */
+enum esp_status problem_layout(const struct problem *problem, uint32_t index,
+                               const struct number *scope_values, const int64_t *dims, struct layout *layout,
+                               struct esp_error *error);
+/* Elements that are stored (not of csc and csr). False when they overflow. */
+bool layout_count(const struct layout *layout, uint64_t *count);
+/* Where element (row, col), from 0, is among the stored ones, or -1 (not of csc and csr). */
+int64_t layout_index(const struct layout *layout, int64_t row, int64_t col);
+
+/* Looks at what the arrays hold that go in: data[i] are the stored elements of argument i (NULL: not looked
+ * at). ESP_INVALID names the element that is not finite where it has to be, and what is wrong with the
+ * pointers or numbers of a csc or csr matrix (which are looked at when all are there). */
+enum esp_status problem_check_contents(const struct problem *problem, const void *const *data,
+                                       const struct number *scope_values, const struct shape *shapes,
+                                       struct esp_error *error);
+
+/* After a call, with the scalar outputs in scope_values: cuts the last dimension of an output to its `count`
+ * (leaves what has none). ESP_INVALID when that is below 0 or more than there is. */
+enum esp_status problem_cut(const struct problem *problem, uint32_t index, const struct number *scope_values,
+                            struct shape *shape, struct esp_error *error);
 
 /* Works out integer scalar inputs that are not known from the dimensions of arrays that are:
  * known_dims[i] points to the dims of argument i as a file had them (NULL: not given), n_known its

@@ -95,10 +95,8 @@ enum esp_status problem_check_known(const struct problem *problem, const struct 
     return ESP_OK;
 }
 
-/* Elements and bytes of the array; ESP_INVALID when they overflow. */
-static bool measure(const struct argument *argument, struct shape *shape)
+static bool multiply_dims(struct shape *shape)
 {
-    uint64_t element = base_type_size(argument->type);
     shape->count = 1;
     for (uint32_t d = 0; d < shape->n_dims; d++)
         if (shape->dims[d] == 0)
@@ -106,9 +104,52 @@ static bool measure(const struct argument *argument, struct shape *shape)
     for (uint32_t d = 0; d < shape->n_dims && shape->count; d++)
         if (__builtin_mul_overflow(shape->count, (uint64_t)shape->dims[d], &shape->count))
             return false;
+    return true;
+}
+
+/* Elements of a matrix that is not stored in full; *fits is false when they overflow. */
+static enum esp_status count_stored(const struct problem *problem, uint32_t index, const struct scope *scope,
+                                    struct shape *shape, bool *fits, struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[index];
+    struct layout layout;
+    if (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR) {
+        int64_t n, pointers, lines = shape->dims[argument->storage == STORAGE_CSC ? 1 : 0];
+        enum esp_status status =
+            expr_eval_size(problem->arguments[argument->indices].dims[0], scope, &n, error);
+        if (status == ESP_OK)
+            status = expr_eval_size(problem->arguments[argument->pointers].dims[0], scope, &pointers, error);
+        if (status == ESP_OK && pointers - 1 != lines)
+            status = error_set(error, ESP_INVALID,
+                               "%s: %s has %" PRId64 " elements, but %" PRId64 " %s need one more",
+                               problem->name, problem->arguments[argument->pointers].name, pointers, lines,
+                               argument->storage == STORAGE_CSC ? "columns" : "rows");
+        shape->count = (uint64_t)n;
+        return status;
+    }
+    enum esp_status status = problem_layout(problem, index, scope->values, shape->dims, &layout, error);
+    if (status == ESP_OK)
+        *fits = layout_count(&layout, &shape->count);
+    return status;
+}
+
+/* Elements and bytes of the array; *fits is false when they overflow. */
+static enum esp_status measure(const struct problem *problem, uint32_t index, const struct scope *scope,
+                               struct shape *shape, bool *fits, struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[index];
+    uint64_t element = base_type_size(argument->type);
+    enum esp_status status = ESP_OK;
+    *fits = true;
+    if (argument->storage == STORAGE_FULL)
+        *fits = multiply_dims(shape);
+    else
+        status = count_stored(problem, index, scope, shape, fits, error);
     if (argument->type == TYPE_STRING || argument->type == TYPE_FILE)
         element = 0;
-    return !__builtin_mul_overflow(shape->count, element, &shape->bytes) && shape->bytes <= INT64_MAX;
+    *fits = *fits && status == ESP_OK && !__builtin_mul_overflow(shape->count, element, &shape->bytes) &&
+            shape->bytes <= INT64_MAX;
+    return status;
 }
 
 static enum esp_status bind_shape(const struct problem *problem, uint32_t index, const struct scope *scope,
@@ -123,8 +164,10 @@ static enum esp_status bind_shape(const struct problem *problem, uint32_t index,
             return status;
         }
     }
-    if (measure(argument, shape))
-        return ESP_OK;
+    bool fits;
+    enum esp_status status = measure(problem, index, scope, shape, &fits, error);
+    if (status != ESP_OK || fits)
+        return status;
     char dims[PROBLEM_MAX_DIMS * 24] = "";
     struct text text;
     text_open(&text, dims, sizeof dims);

@@ -8,11 +8,12 @@
 #include <string.h>
 
 #define N_TYPES      (TYPE_FILE + 1)
-#define N_PROPERTIES 7
+#define N_PROPERTIES 9
 
 /* In the order of the bits of enum argument_property. */
 static const char *const property_names[N_PROPERTIES] = {
-    "upper", "lower", "symmetric", "positive-definite", "row-major", "unit-diagonal", "query"};
+    "upper", "lower",     "symmetric", "positive-definite", "row-major", "unit-diagonal",
+    "query", "hermitian", "finite"};
 
 const char *property_name(unsigned bit)
 {
@@ -98,6 +99,11 @@ static bool check_property(struct parser *parser, const struct argument *argumen
         return (argument->mode == MODE_WORK && argument->n_dims == 1) ||
                lexer_fail(&parser->lexer, offset,
                           "only a work array of one dimension can have its size asked of the routine");
+    if (property == PROPERTY_FINITE)
+        return (argument->type >= TYPE_FLOAT && argument->type <= TYPE_DOUBLE_COMPLEX &&
+                (argument->mode == MODE_IN || argument->mode == MODE_INOUT)) ||
+               lexer_fail(&parser->lexer, offset,
+                          "only inputs of float, double and complex types can be finite");
     if (property == PROPERTY_ROW_MAJOR ? argument->n_dims < 2 : argument->n_dims != 2)
         return lexer_fail(&parser->lexer, offset, "only a matrix (two dimensions) can have this property");
     if (argument->properties & property)
@@ -107,20 +113,31 @@ static bool check_property(struct parser *parser, const struct argument *argumen
     return true;
 }
 
+static bool unknown_property(const struct lexer *lexer, const struct argument *argument)
+{
+    const char *words[N_PROPERTIES + N_STORAGE_WORDS];
+    memcpy(words, property_names, sizeof property_names);
+    memcpy(words + N_PROPERTIES, parser_storage_words, N_STORAGE_WORDS * sizeof *words);
+    return lexer_expected_word(lexer,
+                               argument->n_dims ? "',', a property or the end of the line"
+                                                : "',', '[' or the end of the line",
+                               words, N_PROPERTIES + N_STORAGE_WORDS);
+}
+
 static bool read_properties(struct parser *parser, struct argument *argument)
 {
     struct lexer *lexer = &parser->lexer;
     while (lexer->token.kind == TOKEN_NAME) {
-        if (!lexer_reread_word(lexer, true))
+        bool found;
+        if (!lexer_reread_word(lexer, true) || !parser_storage(parser, argument, &found))
             return false;
+        if (found)
+            continue;
         unsigned bit = 0;
         while (bit < N_PROPERTIES && !lexer_at_name(lexer, property_names[bit]))
             bit++;
         if (bit == N_PROPERTIES)
-            return lexer_expected_word(lexer,
-                                       argument->n_dims ? "',', a property or the end of the line"
-                                                        : "',', '[' or the end of the line",
-                                       property_names, N_PROPERTIES);
+            return unknown_property(lexer, argument);
         if (!check_property(parser, argument, 1U << bit, lexer->token.offset))
             return false;
         argument->properties |= 1U << bit;
@@ -133,10 +150,15 @@ static bool read_properties(struct parser *parser, struct argument *argument)
 static bool read_default(struct parser *parser, struct argument *argument)
 {
     struct lexer *lexer = &parser->lexer;
-    bool possible = argument->n_dims == 0 && (argument->mode == MODE_IN || argument->mode == MODE_WORK) &&
-                    argument->type != TYPE_STRING && argument->type != TYPE_FILE;
-    if (!possible)
-        return lexer_fail(lexer, lexer->token.offset, "only a scalar number that goes in can have a default");
+    bool is_number = argument->type != TYPE_STRING && argument->type != TYPE_FILE;
+    bool possible = argument->n_dims == 0
+                        ? argument->mode == MODE_IN || argument->mode == MODE_WORK
+                        : (argument->mode == MODE_IN || argument->mode == MODE_INOUT) &&
+                              (argument->storage == STORAGE_FULL || argument->storage == STORAGE_PACKED ||
+                               argument->storage == STORAGE_BANDED);
+    if (!possible || !is_number)
+        return lexer_fail(lexer, lexer->token.offset,
+                          "only a number that goes in, or an array of them, can have a default");
     return lexer_advance(lexer) && parser_expression(parser, USAGE_DEFAULT, &argument->initial);
 }
 
@@ -265,7 +287,7 @@ static bool check_query(const struct parser *parser, const struct argument *argu
 bool parser_check_arguments(struct parser *parser)
 {
     for (uint32_t i = 0; i < parser->problem->n_arguments; i++)
-        if (!check_query(parser, &parser->arguments[i]))
+        if (!check_query(parser, &parser->arguments[i]) || !parser_check_storage(parser, i))
             return false;
     return true;
 }
@@ -283,7 +305,7 @@ static const char *objection(const struct parser *parser, uint32_t index, enum u
         return "is an array: an expression can use scalars only";
     if (!is_number(argument))
         return "is no number that an expression could use";
-    if (argument->mode == MODE_OUT && usage != USAGE_ERROR)
+    if (argument->mode == MODE_OUT && usage != USAGE_ERROR && usage != USAGE_COUNT)
         return "is an output: its value is not known before the call";
     if (usage == USAGE_REQUIRE && argument->mode == MODE_WORK)
         return "is a work value: a precondition can use inputs only";

@@ -26,7 +26,8 @@ enum usage {
     USAGE_REQUIRE,
     USAGE_COST,
     USAGE_CALL,
-    USAGE_ERROR /* results and output scalars too */
+    USAGE_COUNT, /* scalar outputs too */
+    USAGE_ERROR  /* results and output scalars too */
 };
 
 /* An expression of the signature whose names wait until all arguments are declared. */
@@ -54,6 +55,11 @@ struct parser {
     struct argument arguments[PROBLEM_MAX_ARGUMENTS];
     struct precondition preconditions[MAX_PRECONDITIONS];
     struct implementation implementations[MAX_IMPLEMENTATIONS];
+
+    struct {
+        const char *pointers, *indices; /* of csc and csr: names until all arguments are declared */
+        uint32_t offset;
+    } sparse[PROBLEM_MAX_ARGUMENTS];
 
     /* The implementation being read (the newest of the problem), or NULL. */
     struct implementation *implementation;
@@ -86,6 +92,13 @@ bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *nam
 
 /* mode TYPE name[dims] ..., ...; the lexer stands on the type. */
 bool parser_declare(struct parser *parser, enum argument_mode mode);
+
+/* packed, banded, csc, csr or count behind the dimensions, when the lexer stands on one of these words. */
+bool parser_storage(struct parser *parser, struct argument *argument, bool *found);
+bool parser_check_storage(struct parser *parser, uint32_t index);
+/* The words that parser_storage() knows. */
+extern const char *const parser_storage_words[];
+#define N_STORAGE_WORDS 5
 
 /* implementation NAME / [result =] symbol(parameters) in library / error condition "message";
  * the lexer stands behind the keyword. */

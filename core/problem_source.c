@@ -20,7 +20,25 @@ static void write_quoted(struct text *text, const char *string)
     text_put(text, "\"");
 }
 
-static void write_argument(struct text *text, const struct argument *argument)
+/* packed(uplo), banded(kl, ku), csc(Ap, Ai, 1), count(m) */
+static void write_storage(struct text *text, const struct problem *problem, const struct argument *argument)
+{
+    if (argument->storage != STORAGE_FULL)
+        text_printf(text, " %s", storage_name(argument->storage));
+    if (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR)
+        text_printf(text, "(%s, %s%s)", problem->arguments[argument->pointers].name,
+                    problem->arguments[argument->indices].name, argument->base ? ", 1" : "");
+    for (unsigned i = 0; i < 3 && argument->layout[i]; i++) {
+        text_put(text, i ? ", " : "(");
+        expr_write(argument->layout[i], text);
+    }
+    if (argument->layout[0])
+        text_put(text, ")");
+    if (argument->count)
+        text_printf(text, " count(%s)", expr_text(argument->count));
+}
+
+static void write_argument(struct text *text, const struct problem *problem, const struct argument *argument)
 {
     text_put(text, argument_mode_name(argument->mode));
     text_put(text, " ");
@@ -38,6 +56,7 @@ static void write_argument(struct text *text, const struct argument *argument)
             text_put(text, " ");
             text_put(text, property_name(bit));
         }
+    write_storage(text, problem, argument);
     if (argument->initial) {
         text_put(text, " = ");
         expr_write(argument->initial, text);
@@ -88,7 +107,7 @@ static void write_problem(struct text *text, const struct problem *problem)
         text_put(text, "\n");
     }
     for (uint32_t i = 0; i < problem->n_arguments; i++)
-        write_argument(text, &problem->arguments[i]);
+        write_argument(text, problem, &problem->arguments[i]);
     for (uint32_t i = 0; i < problem->n_preconditions; i++)
         write_precondition(text, &problem->preconditions[i]);
     write_expression(text, "work", problem->work);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrices that are not stored in full, numbers that have to be finite, results that are shorter than their
+ * place.
+ */
+#include "tests/unit/unit.h"
+#include "core/problem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct bound {
+    struct problem_set *set;
+    const struct problem *problem;
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+    struct esp_error error;
+};
+
+static struct problem_set *parse(const char *text)
+{
+    struct problem_set *set = NULL;
+    struct esp_error error;
+    if (problem_parse(text, strlen(text), "f.esp", &set, &error) != ESP_OK)
+        fail_msg("%s\n%s", error.text, text);
+    return set;
+}
+
+/* Binds the scalars, all int and first among the arguments, to these. */
+static enum esp_status bind(struct bound *bound, const char *text, const int *scalars, unsigned n)
+{
+    const void *values[PROBLEM_MAX_ARGUMENTS] = {0};
+    bound->set = parse(text);
+    bound->problem = bound->set->problems[0];
+    for (unsigned i = 0; i < n; i++)
+        values[i] = &scalars[i];
+    return problem_bind(bound->problem, values, bound->scope, bound->shapes, &bound->error);
+}
+
+static void assert_fails(struct bound *bound, const char *text)
+{
+    if (strcmp(bound->error.text, text) != 0)
+        fail_msg("expected: %s\nfound:    %s", text, bound->error.text);
+    problem_set_destroy(bound->set);
+}
+
+#define P "problem p \"t\"\nin int n, kl, ku\n"
+
+static void the_canonical_form_tells_the_storage(void **state)
+{
+    (void)state;
+    static const char canonical[] = "problem p \"t\"\n"
+                                    "in char uplo = 'U'\n"
+                                    "in int n\n"
+                                    "in int kl\n"
+                                    "out int m\n"
+                                    "in double A[n, n] symmetric finite packed(uplo)\n"
+                                    "in complex B[n, n] hermitian packed\n"
+                                    "inout double C[n, n] banded(kl, kl + 1, kl)\n"
+                                    "in int ptr[n + 1]\n"
+                                    "in int idx[kl]\n"
+                                    "in double D[n, n] csc(ptr, idx)\n"
+                                    "in double E[n, n] csr(ptr, idx, 1)\n"
+                                    "out double Z[n, n] count(m)\n"
+                                    "in double y[n] = 0.5 \"all of it\"\n";
+    struct problem_set *set = parse(canonical);
+    assert_string_equal(set->problems[0]->source, canonical);
+    problem_set_destroy(set);
+}
+
+static void what_is_stored_is_what_is_counted(void **state)
+{
+    (void)state;
+    struct bound bound;
+    int scalars[] = {5, 1, 2};
+    assert_int_equal(bind(&bound,
+                          P "in double A[n, n] packed, B[n, n] banded(kl, ku), C[n, n] banded(kl, ku, kl)\n"
+                            "in double D[n, n]\n"
+                            "in int ptr[n + 1], idx[7]\nin float E[n, n] csc(ptr, idx)\n",
+                          scalars, 3),
+                     ESP_OK);
+    static const uint64_t counts[] = {15, 20, 25, 25, 6, 7, 7};
+    for (unsigned i = 0; i < 7; i++)
+        assert_int_equal(bound.shapes[3 + i].count, counts[i]);
+    assert_int_equal(bound.shapes[9].bytes, 28);
+    assert_int_equal(bound.shapes[3].dims[1], 5);
+    problem_set_destroy(bound.set);
+}
+
+/* Every element that is stored has a place of its own, and all places are used (but for a band's corners). */
+static void places_are_all_different(void **state)
+{
+    (void)state;
+    for (int n = 0; n <= 7; n++)
+        for (int below = 0; below <= 3; below++)
+            for (int kind = 0; kind < 8; kind++) {
+                struct layout layout = {.storage = kind < 4 ? STORAGE_PACKED : STORAGE_BANDED,
+                                        .row_major = kind & 1,
+                                        .upper = kind & 2,
+                                        .rows = kind < 4 ? n : n + 2,
+                                        .cols = n,
+                                        .below = below,
+                                        .above = 2,
+                                        .front = kind & 2 ? below : 0};
+                if (layout.storage == STORAGE_BANDED && layout.row_major)
+                    continue;
+                uint64_t count, used = 0;
+                char taken[200] = {0};
+                assert_true(layout_count(&layout, &count));
+                for (int j = 0; j < layout.cols; j++)
+                    for (int i = 0; i < layout.rows; i++) {
+                        int64_t at = layout_index(&layout, i, j);
+                        bool stored = layout.storage == STORAGE_PACKED
+                                          ? (layout.upper ? i <= j : i >= j)
+                                          : i - j <= below && j - i <= 2 + layout.front;
+                        assert_int_equal(at >= 0, stored);
+                        if (at < 0)
+                            continue;
+                        assert_true((uint64_t)at < count && !taken[at]);
+                        taken[at] = 1;
+                        used++;
+                    }
+                if (layout.storage == STORAGE_PACKED)
+                    assert_int_equal(used, count);
+            }
+}
+
+/* As LAPACK's manual has them: AP(i + (j-1)*j/2), AP(i + (j-1)*(2n-j)/2), AB(ku+1+i-j, j). */
+static void places_are_those_of_lapack(void **state)
+{
+    (void)state;
+    struct layout upper = {.storage = STORAGE_PACKED, .upper = true, .rows = 4, .cols = 4};
+    struct layout lower = {.storage = STORAGE_PACKED, .rows = 4, .cols = 4};
+    struct layout band = {
+        .storage = STORAGE_BANDED, .rows = 4, .cols = 4, .below = 1, .above = 2, .front = 1};
+    for (int j = 1; j <= 4; j++)
+        for (int i = 1; i <= 4; i++) {
+            if (i <= j)
+                assert_int_equal(layout_index(&upper, i - 1, j - 1), i + (j - 1) * j / 2 - 1);
+            if (i >= j)
+                assert_int_equal(layout_index(&lower, i - 1, j - 1), i + (j - 1) * (8 - j) / 2 - 1);
+            if (i - j <= 1 && j - i <= 2)
+                assert_int_equal(layout_index(&band, i - 1, j - 1), 1 + 2 + i - j + (j - 1) * 5);
+        }
+}
+
+static void sizes_that_do_not_go_together_are_told(void **state)
+{
+    (void)state;
+    struct bound bound;
+    int scalars[] = {4, 5, -1};
+    assert_int_equal(bind(&bound, P "in double A[n, kl] packed\n", scalars, 3), ESP_INVALID);
+    assert_fails(&bound, "p: A is packed: expected a square matrix, found 4 x 5");
+    assert_int_equal(bind(&bound, P "in double A[n, n] banded(kl, ku)\n", scalars, 3), ESP_INVALID);
+    assert_fails(&bound, "p: A: ku: expected a size >= 0, found -1 with ku = -1");
+    assert_int_equal(bind(&bound, P "in int a[n], b[kl]\nin double A[n, n] csc(a, b)\n", scalars, 3),
+                     ESP_INVALID);
+    assert_fails(&bound, "p: a has 4 elements, but 4 columns need one more");
+    int huge[] = {2147483647, 2147483647, 2147483647};
+    assert_int_equal(bind(&bound, P "in double A[n^2, n^2] packed\n", huge, 3), ESP_INVALID);
+    assert_fails(
+        &bound,
+        "p: A of 4611686014132420609 x 4611686014132420609 double has more bytes than 64 bits can count");
+}
+
+static enum esp_status contents(struct bound *bound, const void *const *data)
+{
+    return problem_check_contents(bound->problem, data, bound->scope, bound->shapes, &bound->error);
+}
+
+static void numbers_that_have_to_be_finite_are_looked_at(void **state)
+{
+    (void)state;
+    struct bound bound;
+    static double a[600 * 3];
+    static float z[] = {1, 2, 3, 4, 5, 6};
+    double x = 1;
+    int scalars[] = {600, 0, 0};
+    static const char text[] = P "in double A[n, 3] finite\nin complex z[3] finite\nin double x finite\n"
+                                 "in double B[3, n] finite row-major\nin double C[24, 24] finite packed\n";
+    bound.set = parse(text);
+    bound.problem = bound.set->problems[0];
+    const void *scalar_values[PROBLEM_MAX_ARGUMENTS] = {&scalars[0], &scalars[1], &scalars[2],
+                                                        NULL,        NULL,        &x};
+    assert_int_equal(problem_bind(bound.problem, scalar_values, bound.scope, bound.shapes, &bound.error),
+                     ESP_OK);
+    const void *data[PROBLEM_MAX_ARGUMENTS] = {&scalars[0], &scalars[1], &scalars[2], a, z, &x, a, a};
+    assert_int_equal(contents(&bound, data), ESP_OK);
+    z[3] = INFINITY;
+    assert_int_equal(contents(&bound, data), ESP_INVALID);
+    assert_string_equal(bound.error.text, "p: z(2) is infinite: expected finite numbers in z");
+    a[599] = 1e308; /* sums of large numbers overflow, and are fine */
+    a[598] = 1e308;
+    a[1233] = NAN;
+    assert_int_equal(contents(&bound, data), ESP_INVALID);
+    assert_string_equal(bound.error.text, "p: A(34,3) is not a number (NaN): expected finite numbers in A");
+    data[3] = data[4] = NULL;
+    assert_int_equal(contents(&bound, data), ESP_INVALID);
+    assert_string_equal(bound.error.text, "p: B(3,34) is not a number (NaN): expected finite numbers in B");
+    data[6] = NULL;
+    a[299] = -INFINITY;
+    assert_int_equal(contents(&bound, data), ESP_INVALID);
+    assert_string_equal(
+        bound.error.text,
+        "p: element 300 of C as it is stored is minus infinity: expected finite numbers in C");
+    x = NAN;
+    assert_int_equal(contents(&bound, data), ESP_INVALID);
+    assert_string_equal(bound.error.text, "p: x is not a number (NaN): expected finite numbers in x");
+    problem_set_destroy(bound.set);
+}
+
+static void compressed_columns_are_looked_at(void **state)
+{
+    (void)state;
+    static const struct {
+        int pointers[4], indices[3];
+        const char *message;
+    } rows[] = {
+        {{0, 1, 1, 3}, {1, 0, 1}, NULL},
+        {{1, 1, 1, 3}, {1, 0, 1}, "p: ptr(1): expected 0, found 1"},
+        {{0, 2, 1, 3}, {1, 0, 1}, "p: ptr(3): expected a number from 2 to 3, found 1"},
+        {{0, 1, 4, 3}, {1, 0, 1}, "p: ptr(3): expected a number from 1 to 3, found 4"},
+        {{0, 1, 1, 2}, {1, 0, 1}, "p: ptr(4): expected 3, the end of idx, found 2"},
+        {{0, 1, 1, 3}, {1, 2, 1}, "p: idx(2): expected a row from 0 to 1, found 2"},
+        {{0, 1, 1, 3}, {1, 0, -1}, "p: idx(3): expected a row from 0 to 1, found -1"},
+    };
+    for (unsigned i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct bound bound;
+        assert_int_equal(bind(&bound,
+                              "problem p \"t\"\nin int ptr[4], idx[3]\nin double A[2, 3] csc(ptr, idx)\n",
+                              NULL, 0),
+                         ESP_OK);
+        const double a[3] = {0};
+        const void *data[] = {rows[i].pointers, rows[i].indices, a};
+        assert_int_equal(contents(&bound, data), rows[i].message ? ESP_INVALID : ESP_OK);
+        if (rows[i].message)
+            assert_string_equal(bound.error.text, rows[i].message);
+        problem_set_destroy(bound.set);
+    }
+}
+
+static void results_are_cut_to_what_was_found(void **state)
+{
+    (void)state;
+    struct bound bound;
+    int scalars[] = {6, 1, 2};
+    assert_int_equal(
+        bind(&bound, P "out int m\nout double Z[n, n] count(m)\nout float w[n] count(m + 1)\n", scalars, 3),
+        ESP_OK);
+    bound.scope[3] = (struct number){.kind = NUMBER_INTEGER, .integer = 2};
+    assert_int_equal(problem_cut(bound.problem, 4, bound.scope, &bound.shapes[4], &bound.error), ESP_OK);
+    assert_int_equal(bound.shapes[4].dims[0], 6);
+    assert_int_equal(bound.shapes[4].dims[1], 2);
+    assert_int_equal(bound.shapes[4].bytes, 96);
+    bound.scope[3].integer = 6;
+    assert_int_equal(problem_cut(bound.problem, 5, bound.scope, &bound.shapes[5], &bound.error), ESP_INVALID);
+    assert_string_equal(bound.error.text, "p: w: m + 1: expected a count of at most 6, found 7");
+    problem_set_destroy(bound.set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_canonical_form_tells_the_storage),
+        cmocka_unit_test(what_is_stored_is_what_is_counted),
+        cmocka_unit_test(places_are_all_different),
+        cmocka_unit_test(places_are_those_of_lapack),
+        cmocka_unit_test(sizes_that_do_not_go_together_are_told),
+        cmocka_unit_test(numbers_that_have_to_be_finite_are_looked_at),
+        cmocka_unit_test(compressed_columns_are_looked_at),
+        cmocka_unit_test(results_are_cut_to_what_was_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
