@@ -405,6 +405,9 @@ struct call_argument {
 };
 /* Said again with the same session (its reply was lost), it starts nothing: the answer is how that session
  * stands. The same holds for run, put and get. */
+/* Tag of an extension of a call_request, without a value: the session goes on when its client is gone. */
+#define EXTENSION_DETACHED 6
+
 struct call_request {
     struct session_id session;
     uint64_t oldest_unacknowledged; /* below it, the server forgets and refuses */

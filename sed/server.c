@@ -5,6 +5,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#define ORPHAN_LEASE_NS  (15 * NS_PER_S)
 #define RECEIVE_LEASE_NS (60 * NS_PER_S)
 #define PLAIN_LOOP_S     0.010
 
@@ -126,7 +127,7 @@ static int64_t on_due(void *self)
 {
     struct server *server = self;
     int64_t due = earlier(timers_next_ns(&server->timers), membership_due(server->membership));
-    due = earlier(due, server->clients_due_ns);
+    due = earlier(due, earlier(server->clients_due_ns, server->orphans_due_ns));
     if (server->retry_ns)
         due = earlier(due, server->retry_ns);
     if (server->measurement.due_ns)
@@ -145,6 +146,7 @@ static void on_tick(void *self)
         int64_t lease = now_ns + server->options.result_lease_ns;
         server->clients_due_ns = due > now_ns && due < lease ? due : lease;
     }
+    server_give_up_orphans(server);
     if (server->retry_ns && now_ns >= server->retry_ns)
         server->retry_ns = 0;
     server_dispatch(server);
@@ -175,6 +177,9 @@ static enum esp_status set_options(struct server *server, const struct server_op
         server->options.kept_bytes_per_client = options->memory_bytes / 2;
     if (server->options.receive_lease_ns == 0)
         server->options.receive_lease_ns = RECEIVE_LEASE_NS;
+    if (server->options.orphan_lease_ns == 0)
+        server->options.orphan_lease_ns = ORPHAN_LEASE_NS;
+    server->orphans_due_ns = CLOCK_NEVER;
     server->incarnation = options->incarnation;
     server->clock = options->clock;
     server->workers = options->workers;

@@ -8,6 +8,7 @@
  *   sed/server_call.c      call and run: identity, admission, reception
  *   sed/server_run.c       the queue, the slots, and how sessions end
  *   sed/server_await.c     who waits for what, and what they are told
+ *   sed/server_clients.c   clients that are gone
  *   sed/server_chunk.c     pieces of large arguments and results
  *   sed/server_load.c      forecasts, placements, records, answers to agents
  *   sed/server_problems.c  descriptions: catalogue, describe, list, reading them again
@@ -36,6 +37,7 @@ struct server_options {
     uint64_t kept_bytes_per_client; /* of results that were not acknowledged; 0: half of the memory */
     int64_t result_lease_ns;        /* how long a result waits */
     int64_t receive_lease_ns;       /* how long a half-received session waits for its next chunk; 0: 60 s */
+    int64_t orphan_lease_ns;        /* how long sessions of a client that seems gone go on; 0: 15 s */
     uint64_t inline_bytes;          /* results up to here travel inside a reply */
     double speed_flops;             /* of one slot; 0: measure it */
     double (*cpu_quota)(void);      /* processors that control groups leave us; NULL: all */

@@ -233,9 +233,10 @@ void server_dismiss_waiters(struct server *server, struct session *session)
 void server_abandoned(struct server *server, struct call *call)
 {
     struct waiter *waiter = call_data(call);
-    (void)server;
-    if (waiter)
-        dissolve(waiter);
+    if (!waiter)
+        return;
+    server_client_lost(server, waiter->client ? waiter->client : waiter->session->client);
+    dissolve(waiter);
 }
 
 /* ---- await ---- */

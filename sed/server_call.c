@@ -193,6 +193,7 @@ static enum esp_status open_session(struct server *server, struct client *client
     session->arrived_ns = session->heard_ns = server_now(server);
     session->deadline_ns = deadline(session->arrived_ns, call->time_left_ms);
     session->forecast_s = estimate_compute_s(plan.work_flop, server->speed.flops, NULL);
+    session->detached = extension_find(&call->extensions, EXTENSION_DETACHED) != NULL;
     session->state = SESSION_WAITING;
     DL_APPEND2(server->active, session, prev_active, next_active);
     server->stashed_bytes += session->stash_bytes;

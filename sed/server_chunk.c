@@ -107,6 +107,8 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
     const struct chunk *chunk = &header->chunk;
     session->moving--;
     session->heard_ns = server_now(server);
+    if (!complete)
+        server_client_lost(server, session->client);
     if (write && complete && session->state == SESSION_RECEIVING)
         ranges_add(&session->arguments[chunk->argument].arrived, chunk->offset, chunk->offset + area->length,
                    NULL); /* what cannot be counted is missing at run, which says so */

@@ -236,6 +236,12 @@ static void end_stopped(struct server *server, struct session *session, enum esp
                   : session->state == SESSION_WAITING   ? "waiting for memory"
                   : session->state == SESSION_RECEIVING ? "receiving its arguments"
                                                         : "waiting in the queue");
+    else if (why == ESP_UNREACHABLE)
+        error_set(
+            &error, why,
+            "%s: stopped after %.3g s: the client closed the connection on which it waited, and nothing "
+            "was heard of it for %.3g s",
+            session_name(session), after_s, (double)server->options.orphan_lease_ns / 1e9);
     else
         error_set(&error, why, "%s: cancelled after %.3g s", session_name(session), after_s);
     server_end_session(server, session, why == ESP_TIMEOUT ? SESSION_FAILED : SESSION_CANCELLED, &error);
@@ -308,18 +314,20 @@ void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end)
 
 /* ---- deadlines and leases ---- */
 
-static void drop_result(struct server *server, struct session *session)
+void server_drop_result(struct server *server, struct session *session)
 {
     char text[SESSION_TEXT];
-    double lease_s = (double)server->options.result_lease_ns / 1e9;
+    double waited_s = server_seconds(session->heard_ns, server_now(server));
     session->dropped = true;
     if (session->state == SESSION_DONE) {
         session->state = SESSION_FAILED;
         error_set(&session->error, ESP_TIMEOUT, "%s: its result waited %.3g s for its client and was dropped",
-                  session->problem->name, lease_s);
+                  session->problem->name, waited_s);
         log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text), "%s", session->error.text);
     }
     server_settle_memory(server, session);
+    session->heard_ns = server_now(server);
+    server_set_timer(server, session);
 }
 
 static int64_t next_due(const struct server *server, const struct session *session)
@@ -345,9 +353,7 @@ static void ended_timer(struct server *server, struct session *session)
         server_forget_session(server, session);
         return;
     }
-    drop_result(server, session);
-    session->heard_ns = server_now(server);
-    server_set_timer(server, session);
+    server_drop_result(server, session);
 }
 
 static void active_timer(struct server *server, struct session *session, int64_t now_ns)

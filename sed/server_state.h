@@ -108,7 +108,7 @@ struct server {
 
     struct waiter *free_waiters;
     struct timers timers;
-    int64_t clients_due_ns;
+    int64_t clients_due_ns, orphans_due_ns;
 
     struct timer overdue;         /* when a running session will have taken longer than agents were told */
     struct promise *promises;     /* by session */
@@ -154,8 +154,11 @@ void server_dispatch(struct server *server);
 /* The session ends (it is not running any more): outcome, log, memory, who waits. */
 void server_end_session(struct server *server, struct session *session, enum session_state state,
                         const struct esp_error *error);
-/* Makes it end, at once or when its worker is dead: with ESP_CANCELLED or ESP_TIMEOUT. */
+/* Makes it end, at once or when its worker is dead: with ESP_CANCELLED, ESP_TIMEOUT or ESP_UNREACHABLE (its
+ * client is gone). */
 void server_stop_session(struct server *server, struct session *session, enum esp_status why);
+/* Nobody came for its result: only its end is remembered. */
+void server_drop_result(struct server *server, struct session *session);
 /* The client wants nothing more of it. */
 void server_forget_session(struct server *server, struct session *session);
 /* Nothing moves in its memory any more: gives back what is not needed. */
@@ -179,6 +182,12 @@ void server_session_changed(struct server *server, struct session *session);
 /* Those who wait for it are told that there is no such session (any more). */
 void server_dismiss_waiters(struct server *server, struct session *session);
 void server_abandoned(struct server *server, struct call *call);
+
+/* ---- server_clients.c ---- */
+/* The connection on which it waited, or moved data, is closed. NULL: nothing to do. */
+void server_client_lost(struct server *server, struct client *client);
+/* Ends the sessions of clients that did not come back. */
+void server_give_up_orphans(struct server *server);
 
 /* ---- server_chunk.c ---- */
 void server_on_chunk(void *self, const struct message *header, bool write, struct chunk_area *area);

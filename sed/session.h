@@ -36,6 +36,7 @@ struct client {
     uint64_t kept_bytes;  /* memory of its sessions that have ended */
     struct waiter *await; /* its long poll */
     int64_t seen_ns;
+    int64_t lost_ns; /* when a connection on which it waited was closed; 0: not since it was seen */
     struct client *prev, *next; /* those without sessions, the one not heard of for longest first */
     bool resting;               /* in that list */
     UT_hash_handle hh;
@@ -70,6 +71,7 @@ struct session {
     bool bulk;                /* some inputs come as chunks */
     bool run_asked;           /* `run` came while chunks were still moving */
     bool awaited;             /* named in its client's long poll */
+    bool detached;            /* it outlives its client: somebody comes for the result within its lease */
     bool dropped;             /* its result waited too long: only its end is remembered */
     enum esp_status stopping; /* RUNNING and told to stop: why; ESP_OK: not */
     uint64_t kept_bytes;      /* counted in its client's */

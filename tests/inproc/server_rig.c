@@ -393,6 +393,9 @@ void rig_call(struct rig *rig, const struct rig_call *call, struct answered *ans
         .arguments = is_task ? task : copy,
         .n_arguments = is_task ? 2 : 3,
     };
+    struct extension detached = {EXTENSION_DETACHED, (const uint8_t *)"", 0};
+    if (call->detached)
+        request.call.extensions = (struct extensions){&detached, 1};
     rig_send(rig, &request, call->timeout_s, answered);
 }
 

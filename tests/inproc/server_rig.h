@@ -102,6 +102,7 @@ struct rig_call {
     bool unwanted;   /* y */
     double flop;     /* task */
     double timeout_s;
+    bool detached;
 };
 
 /* Sends it; what comes back is written into *answered while the rig runs. */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What becomes of the sessions of clients that are gone, or seem to be.
+ */
+#include "tests/inproc/server_rig.h"
+
+#include <string.h>
+
+static struct rig rig;
+
+static int open_plain(void **state)
+{
+    (void)state;
+    rig_open(&rig, &(struct rig_options){0});
+    return 0;
+}
+
+static int close_rig(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+/* A computation of 100 s; its client goes after half a second. */
+static void begin_and_go(bool detached)
+{
+    static struct answered answer;
+    struct rig_call call = {.session = rig_session(1, 1),
+                            .problem = "task",
+                            .flop = 100e9,
+                            .patience_ms = 1000,
+                            .timeout_s = 0.5,
+                            .detached = detached};
+    rig_call(&rig, &call, &answer);
+    rig_run(&rig, 10);
+    assert_int_equal(answer.status, ESP_TIMEOUT);
+    assert_int_equal(rig_counts(&rig).running, 1);
+}
+
+static void the_computation_of_a_client_that_is_gone_ends(void **state)
+{
+    (void)state;
+    begin_and_go(false);
+    rig_run(&rig, 6);
+    assert_int_equal(rig_counts(&rig).running, 0);
+    assert_int_equal(rig_counts(&rig).memory_used, 0);
+    uint64_t sequence = 1;
+    struct answered answer;
+    rig_await(&rig, 1, 1, &sequence, 1, 1000, &answer);
+    rig_run(&rig, 0.1);
+    assert_int_equal(answer.state, SESSION_CANCELLED);
+    assert_int_equal(answer.outcome, ESP_UNREACHABLE);
+    assert_non_null(strstr(answer.why, "nothing was heard of it for 15 s"));
+}
+
+static void who_comes_back_in_time_finds_its_computation(void **state)
+{
+    (void)state;
+    begin_and_go(false);
+    uint64_t sequence = 1;
+    struct answered answer;
+    rig_await(&rig, 1, 1, &sequence, 1, 200000, &answer);
+    rig_run(&rig, 80);
+    assert_int_equal(rig_counts(&rig).running, 1);
+    rig_run(&rig, 20);
+    assert_int_equal(answer.state, SESSION_DONE);
+}
+
+static void a_detached_session_outlives_its_client(void **state)
+{
+    (void)state;
+    begin_and_go(true);
+    rig_run(&rig, 95);
+    assert_int_equal(rig_counts(&rig).completed, 1);
+    assert_int_equal(rig_counts(&rig).kept, 0); /* no large result */
+}
+
+static void who_breaks_off_in_a_transfer_gives_its_memory_back(void **state)
+{
+    (void)state;
+    static double x[100000];
+    struct answered answer;
+    struct rig_call call = {.session = rig_session(1, 1), .n = 100000, .patience_ms = 1000};
+    rig_call(&rig, &call, &answer);
+    rig_run(&rig, 0.1);
+    assert_int_equal(answer.state, SESSION_RECEIVING);
+    assert_true(rig_counts(&rig).memory_used > sizeof x);
+    struct message header = {.kind = MESSAGE_PUT,
+                             .chunk = {.session = call.session, .argument = RIG_X, .length = sizeof x}};
+    struct chunk_area area = {0};
+    endpoint_enter(rig.endpoint);
+    server_ops.chunk(rig.server, &header, true, &area);
+    assert_non_null(area.data);
+    server_ops.chunk_done(rig.server, &header, true, &area, false);
+    endpoint_leave(rig.endpoint);
+    rig_run(&rig, 14);
+    assert_true(rig_counts(&rig).memory_used > sizeof x);
+    rig_run(&rig, 2);
+    assert_int_equal(rig_counts(&rig).memory_used, 0);
+}
+
+int main(void)
+{
+#define PLAIN(test) cmocka_unit_test_setup_teardown(test, open_plain, close_rig)
+    const struct CMUnitTest tests[] = {
+        PLAIN(the_computation_of_a_client_that_is_gone_ends),
+        PLAIN(who_comes_back_in_time_finds_its_computation),
+        PLAIN(a_detached_session_outlives_its_client),
+        PLAIN(who_breaks_off_in_a_transfer_gives_its_memory_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
