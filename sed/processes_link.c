@@ -23,6 +23,11 @@
 extern char **environ;
 
 #define STOP_MS 15000
+/* A spawner that says nothing for so many looks is taken for dead. Looks are counted, and not time: a daemon
+ * that was itself stopped for a while has not looked. Loading a library takes longer than anything else. */
+#define LOOK_NS     (500 * NS_PER_MS)
+#define MOST_LOOKS  10
+#define CHECK_LOOKS 80
 
 /* ---- the spawner's environment ---- */
 
@@ -111,8 +116,9 @@ static enum esp_status run_spawner(struct pool *pool, int socket, struct esp_err
 
 /* ---- messages ---- */
 
-static enum esp_status send_message(struct pool *pool, const struct spawner_message *message,
-                                    const int *descriptors, size_t n_descriptors, struct esp_error *error)
+static enum esp_status send_with(struct pool *pool, const struct spawner_message *message,
+                                 const int *descriptors, size_t n_descriptors, int flags,
+                                 struct esp_error *error)
 {
     union {
         struct cmsghdr header;
@@ -132,9 +138,52 @@ static enum esp_status send_message(struct pool *pool, const struct spawner_mess
     }
     ssize_t n;
     do
-        n = sendmsg(pool->spawner, &envelope, MSG_NOSIGNAL);
+        n = sendmsg(pool->spawner, &envelope, MSG_NOSIGNAL | flags);
     while (n < 0 && errno == EINTR);
     return n == sizeof *message ? ESP_OK : error_errno(error, "cannot reach the spawner of workers");
+}
+
+static enum esp_status send_message(struct pool *pool, const struct spawner_message *message,
+                                    struct esp_error *error)
+{
+    return send_with(pool, message, NULL, 0, 0, error);
+}
+
+/* What the daemon cannot wait for, with its lock held: sent at once, and an answer is owed from then on. A
+ * spawner that has let its socket fill up is stopped or hangs. */
+static enum esp_status send_command(struct pool *pool, const struct spawner_message *message,
+                                    const int *descriptors, size_t n_descriptors, struct esp_error *error)
+{
+    const struct spawner_message ping = {.kind = SPAWNER_PING};
+    enum esp_status status = send_with(pool, message, descriptors, n_descriptors, MSG_DONTWAIT, error);
+    if (status == ESP_OK)
+        status = send_with(pool, &ping, NULL, 0, MSG_DONTWAIT, error);
+    if (status != ESP_OK) {
+        kill(pool->spawner_pid, SIGKILL);
+        return status;
+    }
+    if (pool->pings++ == 0) {
+        pool->silent_looks = 0;
+        pool->looked_ns = pool_now_ns();
+        monitor_wake(pool);
+    }
+    return ESP_OK;
+}
+
+int64_t link_look(struct pool *pool)
+{
+    int64_t now_ns = pool_now_ns();
+    if (pool->pings == 0 || pool->spawner < 0)
+        return CLOCK_NEVER;
+    if (now_ns - pool->looked_ns >= LOOK_NS) {
+        pool->looked_ns = now_ns;
+        pool->silent_looks++;
+    }
+    if (pool->silent_looks >= (pool->checks > 0 ? CHECK_LOOKS : MOST_LOOKS)) {
+        kill(pool->spawner_pid, SIGKILL); /* its socket closes, and the pool starts another */
+        pool->silent_looks = 0;
+    }
+    return pool->looked_ns + LOOK_NS;
 }
 
 bool link_receive(struct pool *pool, struct spawner_message *message, bool *lost)
@@ -144,20 +193,25 @@ bool link_receive(struct pool *pool, struct spawner_message *message, bool *lost
         n = recv(pool->spawner, message, sizeof *message, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     *lost = n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
-    return n == sizeof *message;
+    if (n != sizeof *message)
+        return false;
+    pool->silent_looks = 0;
+    pool->pings -= message->kind == SPAWNER_PING && pool->pings > 0;
+    pool->checks -= message->kind == SPAWNER_CHECKED && pool->checks > 0;
+    return true;
 }
 
 enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[4], struct esp_error *error)
 {
     struct spawner_message message = {.kind = SPAWNER_SPAWN, .id = id};
-    return send_message(pool, &message, descriptors, 4, error);
+    return send_command(pool, &message, descriptors, 4, error);
 }
 
 void link_kill(struct pool *pool, uint32_t id)
 {
     struct spawner_message message = {.kind = SPAWNER_KILL, .id = id};
     if (pool->spawner >= 0)
-        send_message(pool, &message, NULL, 0, NULL);
+        send_command(pool, &message, NULL, 0, NULL);
 }
 
 enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_check *check,
@@ -166,7 +220,9 @@ enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_
     struct spawner_message message = {.kind = SPAWNER_CHECK, .id = id, .check = *check};
     if (pool->spawner < 0)
         return error_set(error, ESP_SYSTEM, "the spawner of workers is not running");
-    return send_message(pool, &message, NULL, 0, error);
+    enum esp_status status = send_message(pool, &message, error);
+    pool->checks += status == ESP_OK;
+    return status;
 }
 
 struct spawner_check link_wanted(const struct call_signature *signature)
@@ -189,7 +245,7 @@ static enum esp_status introduce(struct pool *pool, struct esp_error *error)
     memcpy(message.setup.folder, pool->folder, sizeof message.setup.folder);
     for (uint32_t i = 0; i < options->n_limits; i++)
         message.setup.limits[i] = options->limits[i];
-    return send_message(pool, &message, NULL, 0, error);
+    return send_message(pool, &message, error);
 }
 
 static enum esp_status watch(struct pool *pool, struct esp_error *error)
@@ -253,6 +309,7 @@ enum esp_status link_start(struct pool *pool, struct esp_error *error)
         return status;
     }
     pool->spawner = ends[0];
+    pool->pings = pool->checks = 0;
     status = introduce(pool, error);
     if (status == ESP_OK)
         status = watch(pool, error);

@@ -316,6 +316,8 @@ static int64_t enforce_limits(struct pool *pool)
         }
         next = worker->due_ns < next ? worker->due_ns : next;
     }
+    int64_t look = link_look(pool);
+    next = look < next ? look : next;
     if (pool->by_job && now + SWEEP_NS < next)
         next = now + SWEEP_NS;
     if (pool->alive < pool->options.slots + pool->options.spares) {

@@ -96,6 +96,9 @@ struct pool {
     int spawner;          /* socket; -1: lost */
     cpu_set_t processors; /* the daemon's own: where workers may run */
     pid_t spawner_pid;
+    uint32_t pings, checks; /* that the spawner has not answered */
+    uint32_t silent_looks;  /* at it since it said something, while it owed an answer */
+    int64_t looked_ns;
     int64_t retry_ns; /* when to try again to make what is missing */
     /* the monitor */
     pthread_t monitor;
@@ -155,6 +158,9 @@ enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors
 void link_kill(struct pool *pool, uint32_t id);
 enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_check *check,
                            struct esp_error *error);
+/* Looks whether a spawner that owes answers is still at work; one that says nothing for long (it was stopped, or
+ * hangs) is killed, which ends its workers. Returns when to look again. With the lock. */
+int64_t link_look(struct pool *pool);
 /* One message from the spawner; false when there is none (*lost: and never will be). */
 bool link_receive(struct pool *pool, struct spawner_message *message, bool *lost);
 /* Closes the socket and waits for the spawner's end, which is the end of all its workers. */

@@ -339,6 +339,9 @@ static void obey(struct spawner *spawner, const struct spawner_message *message,
     case SPAWNER_CHECK:
         check(spawner, message);
         break;
+    case SPAWNER_PING:
+        say_status(spawner, SPAWNER_PING, 0, 0, 0);
+        break;
     default:
         break;
     }

@@ -24,7 +24,9 @@ enum spawner_kind {
     SPAWNER_BORN,   /* pid */
     SPAWNER_UNBORN, /* status: errno */
     SPAWNER_DIED,   /* pid, status as from waitpid() */
-    SPAWNER_CHECKED /* status: enum esp_status, and a text */
+    SPAWNER_CHECKED, /* status: enum esp_status, and a text */
+    /* daemon to spawner, and back when all before it is done */
+    SPAWNER_PING
 };
 
 struct spawner_limit {

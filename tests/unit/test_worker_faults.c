@@ -596,6 +596,27 @@ static void a_program_that_is_no_worker_fails_the_job(void **state)
     workers->ops->destroy(workers);
 }
 
+/* It is found out when something is wanted of it; then it and its workers are replaced. */
+static void a_spawner_that_is_stopped_is_replaced(void **state)
+{
+    (void)state;
+    struct processes_counts counts;
+    processes_count(rig.workers, &counts);
+    int n = 1;
+    struct rig_job *job = rig_prepare(&rig, "spin_for_ever", (void *[]){&n}, false);
+    rig_start(&rig, job);
+    wait_for_pid(job);
+    pid_t worker = processes_pid(rig.workers, job->job.id), stopped = counts.spawner;
+    kill(stopped, SIGSTOP);
+    rig.workers->ops->cancel(rig.workers, job->job.id);
+    assert_int_equal(rig_wait(&rig, job, true)->error.status, ESP_CANCELLED);
+    assert_gone(worker);
+    settle(&rig, 4);
+    assert_works(&rig);
+    processes_count(rig.workers, &counts);
+    assert_int_not_equal(counts.spawner, stopped);
+}
+
 static void a_pool_survives_the_death_of_its_spawner(void **state)
 {
     (void)state;
@@ -682,6 +703,7 @@ int main(void)
         cmocka_unit_test(a_thousand_crashes_leave_nothing_behind),
         cmocka_unit_test(two_pools_work_side_by_side),
         cmocka_unit_test(a_program_that_is_no_worker_fails_the_job),
+        cmocka_unit_test(a_spawner_that_is_stopped_is_replaced),
         cmocka_unit_test_setup_teardown(a_pool_survives_the_death_of_its_spawner, NULL, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
