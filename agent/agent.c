@@ -187,6 +187,7 @@ static void agent_free(struct agent *agent)
     timers_clear(&agent->timers);
     membership_destroy(agent->membership);
     children_destroy(agent->children);
+    absent_release(&agent->absentees);
     knowledge_destroy(agent->knowledge);
     catalog_store_destroy(agent->catalogs);
     index_search_release(&agent->search);

@@ -14,6 +14,7 @@
 #define AGENT_AGENT_INTERNAL_H
 
 #include "agent/agent.h"
+#include "core/absent.h"
 #include "core/aggregate.h"
 #include "core/catalog.h"
 #include "core/children.h"
@@ -39,6 +40,7 @@ struct agent {
     struct endpoint *endpoint; /* NULL until it is open */
     struct membership *membership;
     struct children *children;
+    struct absentees absentees; /* of them, for the tree */
     struct knowledge *knowledge;
     struct catalog_store *catalogs;
     struct timers timers;

@@ -28,6 +28,7 @@ static bool on_joined(void *self, struct child *child)
     struct branch *branch = knowledge_branch(agent->knowledge, child->name);
     if (!branch)
         return false;
+    absent_forget(&agent->absentees, child->name);
     branch->data = child;
     child->data = branch;
     log_notice("%s \"%s\" joined from %s", node_role_name(child->role), child->name, child->address);
@@ -42,6 +43,8 @@ static void on_lost(void *self, struct child *child, const char *why)
         return;
     log_notice("%s \"%s\" at %s is gone, %u nodes with it: %s", node_role_name(child->role), child->name,
                child->address, branch->n_nodes, why);
+    if (child->silent)
+        absent_note(&agent->absentees, child);
     question_child_lost(agent, branch);
     knowledge_branch_remove(agent->knowledge, branch);
     queries_catalogs_changed(agent);

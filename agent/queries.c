@@ -5,6 +5,7 @@
 #include "agent/agent_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define LIST_MOST    1000 /* names of one reply; the rest is asked for with `after` */
 #define WAITING_MOST 1000 /* who wait for a description at one time */
@@ -164,6 +165,24 @@ static bool own_record(struct arena *arena, struct node_record *record)
     return record->name && record->parent && record->address && record->marks;
 }
 
+/* Behind the others: children that were lost, unless they are known elsewhere below by now. */
+static bool add_absent(struct agent *agent, struct message *message)
+{
+    struct tree_reply *reply = &message->tree_reply;
+    const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
+    struct node_record *records = arena_alloc(&message->arena, (reply->n_records + n) * sizeof *records);
+    struct node_record *absent = records ? records + reply->n_records : NULL;
+    if (!records ||
+        !absent_records(&agent->absentees, agent->name, agent_now(agent), &message->arena, absent))
+        return false;
+    memcpy(records, reply->records, reply->n_records * sizeof *records);
+    reply->records = records;
+    for (uint32_t i = 0; i < n; i++)
+        if (!knowledge_find(agent->knowledge, absent[i].name))
+            records[reply->n_records++] = absent[i];
+    return true;
+}
+
 static struct message *tree(struct agent *agent, const struct tree *asked)
 {
     struct message *message = message_create(MESSAGE_TREE_REPLY);
@@ -190,7 +209,7 @@ static struct message *tree(struct agent *agent, const struct tree *asked)
     }
     for (uint32_t i = 0; whole && i < reply->n_records; i++)
         whole = own_record(&message->arena, &reply->records[i]);
-    if (whole)
+    if (whole && (*asked->node || add_absent(agent, message)))
         return message;
     message_destroy(message);
     return NULL;

@@ -116,7 +116,8 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
                   "%s needs %" PRIu64 " bytes of memory, the biggest of %u servers has %" PRIu64,
                   request->problem, request->memory_bytes, taking, most_memory);
     else
-        error_set(error, ESP_NO_SERVER, "the request excludes all %u servers that could take %s",
+        error_set(error, ESP_NO_SERVER,
+                  "all %u servers that could take %s have been tried already, and the request excludes them",
                   submit_capable(variant, request), request->problem);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "client/library.h"
 #include "client/package.h"
+#include "core/absent.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +112,7 @@ static enum esp_status add_node(struct forest *forest, const struct node_record 
                             .latency_s = from->link.latency_s,
                             .bandwidth_bps = from->link.bandwidth_bps,
                             .age_s = from->age_s,
+                            .unreachable = extension_find(&from->extensions, EXTENSION_UNREACHABLE) != NULL,
                             .speed_flops = from->speed_flops,
                             .slots = from->slots,
                             .threads = from->threads,
@@ -180,10 +182,14 @@ static enum esp_status add_redirector(struct library *library, struct forest *fo
     for (uint32_t i = 0; status == ESP_OK && i < tree->n_records; i++) {
         const struct node_record *record = &tree->records[i];
         size_t before = forest->n;
-        bool expand = record->role == ROLE_MASTER && !has_children(tree, record);
-        if (!expand || add_tree(library, forest, record->address, root, NULL) != ESP_OK ||
-            forest->n == before)
-            status = add_node(forest, record, i > 0 && !*record->parent ? root : record->parent, error);
+        bool absent = extension_find(&record->extensions, EXTENSION_UNREACHABLE) != NULL;
+        bool expand = !absent && record->role == ROLE_MASTER && !has_children(tree, record);
+        if (expand && add_tree(library, forest, record->address, root, NULL) == ESP_OK && forest->n > before)
+            continue;
+        forest->n = before;
+        status = add_node(forest, record, i > 0 && !*record->parent ? root : record->parent, error);
+        if (status == ESP_OK)
+            forest->nodes[before].unreachable = absent || expand;
     }
     message_clear(&reply);
     return status;
@@ -217,8 +223,16 @@ static enum esp_status grow(struct library *library, struct forest *forest, cons
     /* It is gone, but the master that was learned from it may be there. */
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}}, reply = {0};
     struct esp_error why;
-    if (route_ask(library->engine->route, &request, library->engine->call_timeout_ms, &reply, &why) == ESP_OK)
-        status = add_records(forest, &reply.tree_reply, "", error);
+    const struct node_record absent = {
+        .name = "(redirector)", .address = redirector, .role = ROLE_REDIRECTOR};
+    if (route_ask(library->engine->route, &request, library->engine->call_timeout_ms, &reply, &why) ==
+        ESP_OK) {
+        status = add_node(forest, &absent, "", error);
+        if (status == ESP_OK) {
+            forest->nodes[forest->n - 1].unreachable = 1;
+            status = add_records(forest, &reply.tree_reply, "", error);
+        }
+    }
     message_clear(&reply);
     return status;
 }

@@ -386,8 +386,10 @@ void children_undelivered(struct children *c, const char *address)
 {
     struct child *child;
     HASH_FIND(hh_address, c->by_address, address, strlen(address), child);
-    if (child)
-        lose(c, child, "the connection broke");
+    if (!child)
+        return;
+    child->silent = true;
+    lose(c, child, "the connection broke");
 }
 
 /* A child that missed a heartbeat is asked for a sign of life: when its process is gone, that cannot be
@@ -411,8 +413,10 @@ int64_t children_due(const struct children *c)
 void children_tick(struct children *c)
 {
     int64_t now_ns = clock_now_ns(c->options.clock);
-    while (c->by_age && c->by_age->heard_ns + c->options.lease_ms * NS_PER_MS <= now_ns)
+    while (c->by_age && c->by_age->heard_ns + c->options.lease_ms * NS_PER_MS <= now_ns) {
+        c->by_age->silent = true;
         lose(c, c->by_age, "its lease is over");
+    }
     for (struct child *child = c->by_age; child && probe_ns(c, child) <= now_ns; child = child->next) {
         if (!child->probed)
             probe(c, child);

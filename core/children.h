@@ -44,6 +44,7 @@ struct child {
     bool gathering;        /* one is coming in parts */
     enum report_part part; /* what its newest report was */
     bool probed;           /* asked for a sign of life since it was last heard */
+    bool silent;           /* it is lost because nothing more is heard of it */
     int64_t heard_ns;
     void *data;                /* the owner's */
     struct child *prev, *next; /* the one not heard of for longest first */

@@ -259,6 +259,7 @@ struct esp_node {
     double latency_s;     /* of that path */
     double bandwidth_bps; /* bytes per second */
     double age_s;         /* how long ago the node itself said all this */
+    int unreachable;      /* it does not answer; it was last heard of age_s ago (0: by nobody that answers) */
     /* servers: */
     double speed_flops; /* measured, of one slot */
     unsigned slots, threads;
@@ -268,7 +269,7 @@ struct esp_node {
 };
 
 /* All nodes, parents before their children: the redirector (when one is configured), each master agent and
- * what is below it. A node that is known but cannot be reached is shown without anything below it.
+ * what is below it. A node that is known but cannot be reached is marked so, and nothing below it is shown.
  * `address`: only the node at "host:port" and what is below it; NULL: everything. */
 enum esp_status esp_tree(const char *address, struct esp_node **nodes, size_t *n);
 void esp_tree_free(struct esp_node *nodes);

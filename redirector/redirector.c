@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "redirector/redirector.h"
 
+#include "core/absent.h"
 #include "core/children.h"
 #include "util/log.h"
 
@@ -23,6 +24,7 @@ struct redirector {
     struct endpoint *endpoint; /* NULL until it is open */
     struct children *children;
     uint64_t clients;
+    struct absentees absentees;
     const struct clock *clock;
     struct log_quota located_lines;
 };
@@ -46,7 +48,8 @@ static const char *const *on_ancestors(void *self, size_t *n)
 
 static bool on_joined(void *self, struct child *child)
 {
-    (void)self;
+    struct redirector *r = self;
+    absent_forget(&r->absentees, child->name);
     struct master *master = calloc(1, sizeof *master);
     if (!master)
         return false;
@@ -58,7 +61,9 @@ static bool on_joined(void *self, struct child *child)
 
 static void on_lost(void *self, struct child *child, const char *why)
 {
-    (void)self;
+    struct redirector *r = self;
+    if (child->silent)
+        absent_note(&r->absentees, child);
     log_notice("master agent \"%s\" at %s is gone: %s", child->name, child->address, why);
     free(child->data);
     child->data = NULL;
@@ -188,6 +193,7 @@ static struct node_record record_of(const struct redirector *r, const struct chi
     record.address = arena_strdup(arena, child->address);
     record.role = ROLE_MASTER;
     record.incarnation = child->incarnation;
+    record.age_s = (double)(clock_now_ns(r->clock) - child->heard_ns) / 1e9;
     return record;
 }
 
@@ -203,7 +209,9 @@ static struct message *tree(struct redirector *r, const char *node)
         return NULL;
     struct arena *arena = &message->arena;
     struct tree_reply *reply = &message->tree_reply;
-    reply->records = arena_alloc(arena, (1 + children_count(r->children)) * sizeof *reply->records);
+    const uint32_t n_absent = absent_count(&r->absentees, clock_now_ns(r->clock));
+    reply->records =
+        arena_alloc(arena, (1 + n_absent + children_count(r->children)) * sizeof *reply->records);
     if (!reply->records) {
         message_destroy(message);
         return NULL;
@@ -219,6 +227,9 @@ static struct message *tree(struct redirector *r, const char *node)
         reply->records[reply->n_records++] = record_of(r, only, arena);
     for (struct child *child = children_first(r->children); !*node && child; child = child->hh.next)
         reply->records[reply->n_records++] = record_of(r, child, arena);
+    if (!*node && absent_records(&r->absentees, r->name, clock_now_ns(r->clock), arena,
+                                 reply->records + reply->n_records))
+        reply->n_records += n_absent;
     return message;
 }
 
@@ -285,6 +296,7 @@ static void redirector_free(struct redirector *r)
         for (struct child *child = children_first(r->children); child; child = child->hh.next)
             free(child->data);
     children_destroy(r->children);
+    absent_release(&r->absentees);
     free(r->name);
     free(r);
 }

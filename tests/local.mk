@@ -240,3 +240,4 @@ tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/serve
 tests_inproc_test_client_LDADD = client/libclient.la $(SERVER_LIBS)
 e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
+e2e_tests += tests/e2e/t0402-stopped-daemons.t

@@ -78,7 +78,7 @@ static struct shown *order_nodes(const struct esp_node *nodes, size_t n)
 static void server_cells(struct table *table, const struct esp_node *node)
 {
     char text[3][QUANTITY_TEXT];
-    if (node->role != ESP_ROLE_SERVER) {
+    if (node->role != ESP_ROLE_SERVER || node->unreachable) {
         for (int i = 0; i < 6; i++)
             table_cell(table, "%s", "");
         return;
@@ -107,7 +107,12 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
         const struct esp_node *node = &nodes[order[i].node];
         table_cell(&table, "%*s%s", (int)(2 * order[i].depth), "", node->name);
         table_cell(&table, "%s", esp_role_name(node->role));
-        table_cell(&table, "%s", node->address);
+        if (!node->unreachable)
+            table_cell(&table, "%s", node->address);
+        else if (node->age_s > 0)
+            table_cell(&table, "%s: unreachable since %.0f s", node->address, node->age_s);
+        else
+            table_cell(&table, "%s: unreachable", node->address);
         server_cells(&table, node);
     }
     table_print(&table, 0, stdout);
@@ -117,9 +122,10 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
 
 static json_t *node_json(const struct esp_node *node)
 {
-    json_t *value = json_pack("{s:s, s:s, s:s, s:s, s:f, s:b}", "name", node->name, "parent", node->parent,
-                              "role", esp_role_name(node->role), "address", node->address, "age_s",
-                              node->age_s, "draining", node->draining);
+    json_t *value =
+        json_pack("{s:s, s:s, s:s, s:s, s:f, s:b, s:b}", "name", node->name, "parent", node->parent, "role",
+                  esp_role_name(node->role), "address", node->address, "age_s", node->age_s, "draining",
+                  node->draining, "unreachable", node->unreachable);
     if (!value || node->role != ESP_ROLE_SERVER)
         return value;
     json_t *more = json_pack("{s:f, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "speed_flops",
@@ -132,6 +138,22 @@ static json_t *node_json(const struct esp_node *node)
     return value;
 }
 
+/* In the order of the table: the same tree is the same text. */
+static enum exit_code print_json(const struct esp_node *nodes, size_t n)
+{
+    struct shown *order = order_nodes(nodes, n);
+    json_t *list = json_array();
+    for (size_t i = 0; order && i < n; i++)
+        json_array_append_new(list, node_json(&nodes[order[i].node]));
+    bool whole = order != NULL;
+    free(order);
+    if (whole)
+        return command_json(list);
+    json_decref(list);
+    fputs("espalier tree: out of memory\n", stderr);
+    return EXIT_FAILED;
+}
+
 enum exit_code verb_tree(const struct command_line *command)
 {
     enum exit_code code = session_open(command);
@@ -142,10 +164,7 @@ enum exit_code verb_tree(const struct command_line *command)
     if (esp_tree(NULL, &nodes, &n) != ESP_OK) {
         code = session_fail(command);
     } else if (command->json) {
-        json_t *list = json_array();
-        for (size_t i = 0; i < n; i++)
-            json_array_append_new(list, node_json(&nodes[i]));
-        code = command_json(list);
+        code = print_json(nodes, n);
     } else {
         code = print_tree(nodes, n);
     }

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Daemons that are stopped but not dead (SIGSTOP, a frozen virtual machine): calls end at their deadlines with
+# a clear error, the tree says who does not answer, and after SIGCONT all goes on.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-redirector espalier-agent espalier-sed timeout
+
+node() { # node NAME KIND LINES...
+    name=$1 kind=$2
+    shift 2
+    {
+        printf 'name = "%s"\nlisten = "127.0.0.1:0"\n' "$name"
+        printf 'address_file = "%s/%s.address"\nlog_file = "%s/%s.log"\n' "$work" "$name" "$work" "$name"
+        printf '%s\n' "$@"
+    } >"$name.conf"
+    start "$name" "espalier-$kind" --foreground "$name.conf"
+    eval "$name=\$(address_of $name.address)"
+}
+node redirector redirector 'heartbeat = "500 ms"' 'lease = "3 s"'
+# shellcheck disable=SC2154
+node MA agent "redirector = \"$redirector\"" 'freshness = "200 ms"' 'heartbeat = "500 ms"' 'lease = "3 s"'
+# shellcheck disable=SC2154
+node LA agent "parent = \"$MA\"" 'freshness = "200 ms"' 'heartbeat = "500 ms"' 'lease = "3 s"'
+# shellcheck disable=SC2154
+node SeD sed "parent = \"$LA\"" 'slots = 1' "problems = { \"$top_srcdir/problems/lapack\", \"$top_srcdir/problems/blas\" }"
+printf 'redirector = "%s"\ncall_timeout = "2 s"\nagent_patience = "2 s"\n' "$redirector" >client.conf
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+at_exit() { # whoever is stopped cannot be asked to end
+    # shellcheck disable=SC2154
+    kill -CONT "$pid_redirector" "$pid_MA" "$pid_LA" "$pid_SeD" 2>/dev/null
+}
+
+# The deadline is 3 s; a minute is generous for a machine that does much else.
+call() {
+    timeout 60 espalier call --timeout '3 s' dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+}
+check "a call gives its result" wait_until call
+
+kill -STOP "$pid_LA"
+sleep 1 # longer than the master believes what it was told
+check_fails any "with the leader stopped a call fails" call
+check_says "and says that nobody answered or is there" 'did not answer|no server|deadline|known before'
+check_fails any "and so it does when its lease is over" call
+kill -CONT "$pid_LA"
+check "after SIGCONT calls go on" wait_until call
+
+kill -STOP "$pid_MA"
+check_fails any "with the master stopped a call fails" call
+check_says "and says so" 'no answer in time|no connection in time|deadline|answered within'
+check "the tree says that it does not answer" timeout 60 espalier tree
+check_says "and since when" 'MA .*unreachable since [0-9]+ s'
+check "so does the tree as JSON" timeout 60 espalier tree --json
+check_says "with a mark" '"name": "MA".*"unreachable": true'
+kill -CONT "$pid_MA"
+check "after SIGCONT calls go on" wait_until call
+check "and the tree shows it as before" sh -c "espalier tree --json | grep -q '\"name\": \"SeD\"' && ! espalier tree | grep -q unreachable"
+
+kill -STOP "$pid_redirector"
+check_fails any "with the redirector stopped a new client's call fails" call
+check_says "and says who did not answer" 'redirector.*(no answer in time|no connection in time)'
+kill -CONT "$pid_redirector"
+check "after SIGCONT calls go on" wait_until call
+
+# shellcheck disable=SC2154
+kill -STOP "$pid_SeD"
+check_fails any "with the server stopped a call fails" call
+check_says "and says so" 'deadline|no answer in time|no connection in time|did not answer|no server|known before|tried already'
+kill -CONT "$pid_SeD"
+check "after SIGCONT calls go on" wait_until call
+names() {
+    espalier tree --json | grep -o '"name": [^,]*, "parent": [^,]*, "role": [^,]*, "address": [^,]*' >"$1"
+}
+names first
+names second
+check "the tree as JSON is the same twice" cmp first second
+finish
