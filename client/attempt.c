@@ -17,6 +17,8 @@
 
 int64_t attempt_patience_ms(const struct session *session)
 {
+    if (session->follow)
+        return 0; /* what it prints comes by follow only */
     if (session->ended && pool_waiting(session->engine->runners) > 0)
         return 0;
     int64_t left_ms = session_left_ms(session);

@@ -128,6 +128,37 @@ enum esp_status esp_last_session_info(struct esp_session_info **info)
     return *info ? ESP_OK : error_no_memory(error, "information on a session");
 }
 
+struct taking {
+    char *buffer;
+    size_t size, length;
+};
+
+static void take_looked(struct session *session, const struct past *past, void *arg)
+{
+    struct taking *taking = arg;
+    (void)past; /* its output went with it */
+    if (session)
+        taking->length = session_take_output(session, taking->buffer, taking->size);
+}
+
+enum esp_status esp_session_output(grpc_sessionid_t id, char *buffer, size_t size, size_t *length)
+{
+    struct esp_error *error = library_error();
+    if (!buffer || !length)
+        return error_set(error, ESP_INVALID, "expected places for the output and its length, found NULL");
+    *length = 0;
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    struct taking taking = {.buffer = buffer, .size = size};
+    enum esp_status status = ESP_OK;
+    if (!table_look(library->table, id, take_looked, &taking))
+        status = error_set(error, ESP_NOT_FOUND, "no session has the id %d (any more)", id);
+    library_leave();
+    *length = taking.length;
+    return status;
+}
+
 /* ---- calls ---- */
 
 static enum esp_status gather(struct library *library, grpc_function_handle_t *handle,
@@ -157,8 +188,7 @@ enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argume
     struct session *session = NULL;
     enum esp_status status = gather(library, handle, arguments, n_arguments, &used, &invocation, error);
     if (status == ESP_OK)
-        status =
-            start_blocking(library, used, &invocation, options ? options->deadline_s : 0, &session, error);
+        status = start_blocking(library, used, &invocation, options, &session, error);
     if (session) {
         struct esp_error unimportant;
         if (info)
@@ -185,8 +215,7 @@ enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_
     struct invocation invocation;
     enum esp_status status = gather(library, handle, arguments, n_arguments, &used, &invocation, error);
     if (status == ESP_OK)
-        status = start_asynchronous(library, used, handle, &invocation, options ? options->deadline_s : 0, id,
-                                    error);
+        status = start_asynchronous(library, used, handle, &invocation, options, id, error);
     handle_release(used);
     library_leave();
     return status;

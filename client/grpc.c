@@ -149,7 +149,7 @@ grpc_error_t grpc_call(grpc_function_handle_t *handle, ...)
     va_end(list);
     struct session *session = NULL;
     if (status == ESP_OK)
-        status = start_blocking(library, used, &invocation, 0, &session, library_error());
+        status = start_blocking(library, used, &invocation, NULL, &session, library_error());
     if (session)
         library_keep(session);
     handle_release(used);
@@ -171,7 +171,7 @@ grpc_error_t grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *s
     enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
     va_end(list);
     if (status == ESP_OK)
-        status = start_asynchronous(library, used, handle, &invocation, 0, sessionID, library_error());
+        status = start_asynchronous(library, used, handle, &invocation, NULL, sessionID, library_error());
     handle_release(used);
     return leave(outcome_code(status));
 }

@@ -25,7 +25,7 @@ client_command_libcommand_la_LIBADD = services/libservices.la core/libcore.la $(
 noinst_LTLIBRARIES += client/libclient.la
 client_libclient_la_SOURCES = client/attempt.c client/attempt.h client/bulk.c client/bulk.h \
 	client/contents.c client/contents.h client/describe.c client/describe.h client/engine.c \
-	client/engine.h client/espalier.c client/function.c client/function.h client/grpc.c client/handle.c \
+	client/engine.h client/espalier.c client/follow.c client/function.c client/function.h client/grpc.c client/handle.c \
 	client/handle.h client/hierarchy.c client/invocation.c client/invocation.h \
 	client/invocation_wire.c client/library.c client/library.h client/link.c client/link.h \
 	client/outcome.c client/outcome.h client/package.c client/package.h client/past.c client/past.h \

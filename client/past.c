@@ -44,7 +44,8 @@ void past_view(struct past *past, struct session *session)
                           .text = "",
                           .status = ESP_PENDING,
                           .capable = session->capable,
-                          .asked = session->asked};
+                          .asked = session->asked,
+                          .progress = session->following.told};
     past->id.secret = 0;
     if (session->submitted_ns > session->started_ns && !session->bound)
         past->submit_s = seconds(session->started_ns, session->submitted_ns);
@@ -105,7 +106,8 @@ struct esp_session_info *past_tell(const struct past *past)
                                       .forecast_compute_s = past->forecast_compute_s,
                                       .forecast_error_s = past->forecast_error_s,
                                       .capable = past->capable,
-                                      .asked = past->asked};
+                                      .asked = past->asked,
+                                      .progress = past->progress};
     info->error.status = past->status;
     snprintf(info->error.text, sizeof info->error.text, "%s", past->text);
     if (info->id && info->problem && info->server)

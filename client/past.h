@@ -17,6 +17,7 @@ struct past {
     struct session_timings timings;
     uint32_t capable;
     bool asked;
+    double progress;
 };
 
 /* Fills `past` with what is known; its texts are the session's. Of a session that runs, with the engine's

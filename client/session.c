@@ -42,6 +42,7 @@ enum esp_status session_begin(struct engine *engine, struct invocation *invocati
     session->started_ns = clock_now_ns(engine->clock);
     session->deadline_ns = deadline(engine, deadline_s, session->started_ns);
     session->error.status = ESP_PENDING;
+    session->following.told = -1;
     strcpy(session->problem, session->invocation.function->problem->name);
     if (target->address) {
         session->bound = true;
@@ -77,6 +78,7 @@ void session_discard(struct session *session)
     if (!session)
         return;
     session_compact(session);
+    free(session->following.kept);
     free(session->candidates);
     free(session);
 }
@@ -225,14 +227,22 @@ enum session_step session_advance(struct session *session)
 enum esp_status session_call(struct session *session)
 {
     while (session_advance(session) == STEP_WAIT)
-        link_wait(session->link, session);
+        if (session->follow)
+            session_follow(session);
+        else
+            link_wait(session->link, session);
     return session->error.status;
 }
 
 void session_run(void *arg)
 {
     struct session *session = arg;
-    if (session_advance(session) == STEP_WAIT)
+    enum session_step step = session_advance(session);
+    while (step == STEP_WAIT && session->follow) {
+        session_follow(session);
+        step = session_advance(session);
+    }
+    if (step == STEP_WAIT)
         link_park(session->link, session);
     else
         session->ended(session, session->arg);

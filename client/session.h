@@ -21,6 +21,19 @@ enum session_phase {
     PHASE_ENDED
 };
 
+/* A session whose output and progress are wanted while it runs (client/follow.c). What is not for its runner
+ * alone is under the engine's marks lock. */
+struct following {
+    void (*output)(void *arg, const char *text, size_t length); /* or NULL: kept */
+    void (*progress)(void *arg, double fraction);               /* or NULL */
+    void *arg;
+    uint64_t seen; /* bytes of output; the runner's */
+    double told;   /* progress; below 0: none */
+    char *kept;
+    size_t n_kept;
+    uint64_t lost; /* bytes before what is kept */
+};
+
 /* What session_advance() found to be next. */
 enum session_step { STEP_WAIT, STEP_ENDED };
 
@@ -82,6 +95,9 @@ struct session {
 
     /* Asynchronous sessions: runs session_run() in the pool; then `ended` is called in a pool thread, once,
      * as the last thing that the engine does with the session. NULL: a blocking session. */
+    bool follow;
+    struct following following;
+
     struct pool_job job;
     void (*ended)(struct session *session, void *arg);
     void *arg;
@@ -114,6 +130,12 @@ void session_run(void *session);
 
 /* Takes what a server said of it. By its runner, or, while it is parked, under the link's lock. */
 void session_absorb(struct session *session, const struct session_report *report);
+
+/* Waits, in the runner's thread, until there is news of the session other than output and progress, which are
+ * handed on as they come. */
+void session_follow(struct session *session);
+/* Takes kept output: see esp_session_output(). Any thread that may look at the session. */
+size_t session_take_output(struct session *session, char *buffer, size_t size);
 
 /* Whether somebody wants it ended. */
 bool session_is_cancelled(struct session *session);

@@ -2,19 +2,29 @@
 #include "client/start.h"
 
 static enum esp_status create(struct library *library, struct handle *handle, struct invocation *invocation,
-                              double deadline_s, struct session **session, struct esp_error *error)
+                              const struct esp_call_options *options, struct session **session,
+                              struct esp_error *error)
 {
     const struct target target = {handle->server, handle->address};
+    double deadline_s = options ? options->deadline_s : 0;
     if (deadline_s <= 0)
         deadline_s = atomic_load(&handle->deadline_s);
-    return session_begin(library->engine, invocation, &target, deadline_s, session, error);
+    enum esp_status status = session_begin(library->engine, invocation, &target, deadline_s, session, error);
+    if (status == ESP_OK && options && options->follow) {
+        (*session)->follow = true;
+        (*session)->following.output = options->output;
+        (*session)->following.progress = options->progress;
+        (*session)->following.arg = options->arg;
+    }
+    return status;
 }
 
 enum esp_status start_blocking(struct library *library, struct handle *handle, struct invocation *invocation,
-                               double deadline_s, struct session **session, struct esp_error *error)
+                               const struct esp_call_options *options, struct session **session,
+                               struct esp_error *error)
 {
     *session = NULL;
-    enum esp_status status = create(library, handle, invocation, deadline_s, session, error);
+    enum esp_status status = create(library, handle, invocation, options, session, error);
     if (status != ESP_OK)
         return status;
     status = session_call(*session);
@@ -25,10 +35,11 @@ enum esp_status start_blocking(struct library *library, struct handle *handle, s
 
 enum esp_status start_asynchronous(struct library *library, struct handle *handle,
                                    grpc_function_handle_t *given, struct invocation *invocation,
-                                   double deadline_s, grpc_sessionid_t *id, struct esp_error *error)
+                                   const struct esp_call_options *options, grpc_sessionid_t *id,
+                                   struct esp_error *error)
 {
     struct session *session;
-    enum esp_status status = create(library, handle, invocation, deadline_s, &session, error);
+    enum esp_status status = create(library, handle, invocation, options, &session, error);
     if (status == ESP_OK)
         status = table_start(library->table, session, given, id, error);
     return status;

@@ -8,13 +8,15 @@
 #include "client/library.h"
 
 /* Runs the session to its end; returns how it ended, with the text in `error`. *session is the caller's, NULL
- * when there was none. Takes the invocation over. `deadline_s` 0: the handle's. */
+ * when there was none. Takes the invocation over. `options` may be NULL. */
 enum esp_status start_blocking(struct library *library, struct handle *handle, struct invocation *invocation,
-                               double deadline_s, struct session **session, struct esp_error *error);
+                               const struct esp_call_options *options, struct session **session,
+                               struct esp_error *error);
 
 /* Starts it. `given` is the caller's struct of the handle. */
 enum esp_status start_asynchronous(struct library *library, struct handle *handle,
                                    grpc_function_handle_t *given, struct invocation *invocation,
-                                   double deadline_s, grpc_sessionid_t *id, struct esp_error *error);
+                                   const struct esp_call_options *options, grpc_sessionid_t *id,
+                                   struct esp_error *error);
 
 #endif

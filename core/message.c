@@ -466,6 +466,31 @@ static void walk_await_reply(struct wire *w, struct await_reply *m)
     EXTENSIONS;
 }
 
+static void walk_follow(struct wire *w, struct follow *m)
+{
+    SUB(walk_session_id, session);
+    U64(seen);
+    F64(progress);
+    U64(patience_ms);
+    U64(answered);
+    U32(answer_status);
+    OCTETS(answer, answer_length, CAP_INLINE);
+    EXTENSIONS;
+}
+
+static void walk_follow_reply(struct wire *w, struct follow_reply *m)
+{
+    SUB(walk_outcome, outcome);
+    SUB(walk_session_report, session);
+    F64(progress);
+    U64(position);
+    OCTETS(text, text_length, CAP_PRINTED);
+    U64(asked);
+    U32(argument);
+    OCTETS(question, question_length, CAP_INLINE);
+    EXTENSIONS;
+}
+
 static void walk_cancel(struct wire *w, struct cancel *m)
 {
     SUB(walk_session_id, session);
@@ -523,6 +548,7 @@ BODY(run, run)
 BODY(await, await)
 BODY(cancel, cancel)
 BODY(chunk, chunk)
+BODY(follow, follow)
 BODY(greet_reply, greet_reply)
 BODY(locate_reply, locate_reply)
 BODY(submit_reply, submit_reply)
@@ -533,6 +559,7 @@ BODY(call_reply, call_reply)
 BODY(await_reply, await_reply)
 BODY(done_reply, done_reply)
 BODY(chunk_reply, chunk_reply)
+BODY(follow_reply, follow_reply)
 
 #define TWO_WAY(walk, operation, reply)                                                                      \
     {                                                                                                        \
@@ -573,6 +600,7 @@ static const struct {
     [MESSAGE_CANCEL] = TWO_WAY(cancel, "cancel", DONE_REPLY),
     [MESSAGE_PUT] = TWO_WAY(chunk, "put", CHUNK_REPLY),
     [MESSAGE_GET] = TWO_WAY(chunk, "get", CHUNK_REPLY),
+    [MESSAGE_FOLLOW] = TWO_WAY(follow, "follow", FOLLOW_REPLY),
     [MESSAGE_GREET_REPLY] = OTHER(greet_reply, "greet reply"),
     [MESSAGE_LOCATE_REPLY] = OTHER(locate_reply, "locate reply"),
     [MESSAGE_SUBMIT_REPLY] = OTHER(submit_reply, "submit reply"),
@@ -583,6 +611,7 @@ static const struct {
     [MESSAGE_AWAIT_REPLY] = OTHER(await_reply, "await reply"),
     [MESSAGE_DONE_REPLY] = OTHER(done_reply, "done reply"),
     [MESSAGE_CHUNK_REPLY] = OTHER(chunk_reply, "chunk reply"),
+    [MESSAGE_FOLLOW_REPLY] = OTHER(follow_reply, "follow reply"),
 };
 
 static bool kind_exists(enum message_kind kind)

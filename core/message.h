@@ -29,6 +29,7 @@
 #define CAP_MESSAGES   65536
 #define CAP_EXTENSIONS 64
 #define CAP_INLINE     (4 << 20) /* bytes of one inline argument */
+#define CAP_PRINTED    65536     /* bytes of output in one answer */
 #define CAP_SESSIONS   65536
 #define CAP_ANCESTORS  64
 #define MESSAGE_BYTES  (8 << 20)              /* one message, all in all */
@@ -502,6 +503,33 @@ struct done_reply {
     struct outcome outcome;
 };
 
+/* Server: tell me more of this session as it runs, one long poll for one session. Answered when it has
+ * printed more than the client has seen, got on, has a question, or changed as for await. */
+struct follow {
+    struct session_id session;
+    uint64_t seen;   /* bytes of its output that the client has */
+    double progress; /* that the client knows */
+    uint64_t patience_ms;
+    uint64_t answered;      /* the number of the question that `answer` is for; 0: none */
+    uint32_t answer_status; /* enum esp_status: whether the client could answer */
+    const uint8_t *answer;
+    uint32_t answer_length;
+    struct extensions extensions;
+};
+struct follow_reply {
+    struct outcome outcome; /* of the operation */
+    struct session_report session;
+    double progress;     /* from 0 to 1; below 0: the routine has not told */
+    uint64_t position;   /* of `text` in the session's output: behind what was seen when some is lost */
+    const uint8_t *text; /* what it has printed, at most CAP_PRINTED bytes */
+    uint32_t text_length;
+    uint64_t asked;    /* the number of a question to the client: 1, 2, 3, ...; 0: none */
+    uint32_t argument; /* the callback that it is about */
+    const uint8_t *question;
+    uint32_t question_length;
+    struct extensions extensions;
+};
+
 /* Server: a piece of a large argument or result. */
 enum chunk_flag { CHUNK_HAS_CRC = 1 };
 struct chunk {
@@ -548,7 +576,8 @@ enum message_kind {
     MESSAGE_CANCEL,
     MESSAGE_PUT, /* header of a chunk that comes with data */
     MESSAGE_GET,
-    MESSAGE_LAST_REQUEST = MESSAGE_GET,
+    MESSAGE_FOLLOW,
+    MESSAGE_LAST_REQUEST = MESSAGE_FOLLOW,
     /* their replies */
     MESSAGE_GREET_REPLY = 64,
     MESSAGE_LOCATE_REPLY,
@@ -558,8 +587,10 @@ enum message_kind {
     MESSAGE_TREE_REPLY,
     MESSAGE_CALL_REPLY, /* of call and run */
     MESSAGE_AWAIT_REPLY,
-    MESSAGE_DONE_REPLY, /* of cancel */
-    MESSAGE_CHUNK_REPLY /* of put and get */
+    MESSAGE_DONE_REPLY,  /* of cancel */
+    MESSAGE_CHUNK_REPLY, /* of put and get */
+    MESSAGE_FOLLOW_REPLY,
+    MESSAGE_LAST_REPLY = MESSAGE_FOLLOW_REPLY
 };
 
 struct message {
@@ -590,6 +621,7 @@ struct message {
         struct await await;
         struct cancel cancel;
         struct chunk chunk;
+        struct follow follow;
         struct greet_reply greet_reply;
         struct locate_reply locate_reply;
         struct submit_reply submit_reply;
@@ -600,6 +632,7 @@ struct message {
         struct await_reply await_reply;
         struct done_reply done_reply;
         struct chunk_reply chunk_reply;
+        struct follow_reply follow_reply;
     };
 };
 

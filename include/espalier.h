@@ -185,6 +185,14 @@ enum esp_status esp_arguments_complete(const struct esp_problem *problem, struct
 /* All zero: nothing special. */
 struct esp_call_options {
     double deadline_s; /* for the whole session, in seconds; 0: the handle's */
+    /* Bring the session's output (lines that its routine or command prints) and progress here while it runs,
+     * for the functions below, else for esp_session_output() and esp_session_info_get(). */
+    int follow;
+    /* Called as they come, by the thread that waits: in esp_call() the caller's, else one of the library.
+     * They must not call the library. NULL: not called. */
+    void (*output)(void *arg, const char *text, size_t length); /* not terminated */
+    void (*progress)(void *arg, double fraction);               /* from 0 to 1 */
+    void *arg;
 };
 
 /* How a session stands or went. Times are in seconds; those not known (yet) are 0. */
@@ -213,6 +221,7 @@ struct esp_session_info {
     double forecast_error_s;
     unsigned capable; /* servers that could have taken it, in all */
     int asked;        /* the tree was asked; 0: agents answered from memory, or the handle is bound */
+    double progress;  /* from 0 to 1 as the routine has told a session that is followed; below 0: not told */
     const struct esp_candidate *candidates; /* best first */
     size_t n_candidates;
 };
@@ -234,6 +243,11 @@ enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_
 /* Of a session of grpc_call_async() or esp_call_async(), as long as its id is valid (candidates: until a wait
  * function has reported it). ESP_NOT_FOUND. */
 enum esp_status esp_session_info_get(grpc_sessionid_t session, struct esp_session_info **info);
+
+/* Takes what has come of the output of a session that is followed (esp_call_options without `output`): at
+ * most `size` bytes, *length of them. At most 64 KiB are kept, the oldest go first; "[N bytes of output are
+ * lost]" stands where some are missing. ESP_NOT_FOUND: as esp_session_info_get(). */
+enum esp_status esp_session_output(grpc_sessionid_t session, char *buffer, size_t size, size_t *length);
 
 /* Of the last grpc_call() in this thread, without candidates. ESP_NOT_FOUND: there was none. */
 enum esp_status esp_last_session_info(struct esp_session_info **info);

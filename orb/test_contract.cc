@@ -89,6 +89,7 @@ static void contract_and_codec_agree()
         {MESSAGE_CANCEL, same_bytes<Cancel>},
         {MESSAGE_PUT, same_bytes<Chunk>},
         {MESSAGE_GET, same_bytes<Chunk>},
+        {MESSAGE_FOLLOW, same_bytes<Follow>},
         {MESSAGE_GREET_REPLY, same_bytes<GreetReply>},
         {MESSAGE_LOCATE_REPLY, same_bytes<LocateReply>},
         {MESSAGE_SUBMIT_REPLY, same_bytes<SubmitReply>},
@@ -99,6 +100,7 @@ static void contract_and_codec_agree()
         {MESSAGE_AWAIT_REPLY, same_bytes<AwaitReply>},
         {MESSAGE_DONE_REPLY, same_bytes<DoneReply>},
         {MESSAGE_CHUNK_REPLY, same_bytes<ChunkReply>},
+        {MESSAGE_FOLLOW_REPLY, same_bytes<FollowReply>},
     };
     for (enum message_kind kind = next_kind(MESSAGE_NONE); kind; kind = next_kind(kind)) {
         struct message message;
@@ -264,6 +266,10 @@ class TypedServer : public POA_Espalier::Server
     Espalier::AwaitReply *await(const Espalier::Await &) override
     {
         return new Espalier::AwaitReply();
+    }
+    Espalier::FollowReply *follow(const Espalier::Follow &) override
+    {
+        return new Espalier::FollowReply();
     }
     Espalier::DoneReply *cancel(const Espalier::Cancel &) override
     {

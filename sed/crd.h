@@ -73,6 +73,10 @@ void faults_note_illegal(const char *routine, size_t length, int number);
 /* Says that the answer is in the ring. Async-signal-safe. */
 void worker_reply(struct ring *ring, int bell);
 
+/* ---- what routines may call (crd_service.c) ---- */
+
+void service_install(struct ring *ring);
+
 /* ---- the life of a worker (crd_worker.c) ---- */
 
 struct worker_descriptors {

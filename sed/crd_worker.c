@@ -354,6 +354,7 @@ _Noreturn void worker_run(const struct worker_descriptors *descriptors, unsigned
     worker.folder_changed = worker.descriptors[FD_FOLDER].st_mtim;
     setvbuf(stdout, NULL, _IOLBF, 0);
     faults_install(worker.ring, &worker.areas, FD_BELL);
+    service_install(worker.ring);
     library_set_threads(threads);
     tidy_up(&worker);
     atomic_store(&worker.ring->ready, 1);

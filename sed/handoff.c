@@ -223,6 +223,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     for (uint32_t i = 0; i < job->problem->n_arguments; i++)
         handoff->argument_values[i] = -1;
     ring_fence_write(ring->arena, RING_FENCE_BYTES);
+    atomic_store_explicit(&ring->progress, -1, memory_order_relaxed);
     ring->job.has_segment = 0;
     ring->job.timed = job->timed;
     ring->job.n_areas = 0;

@@ -14,7 +14,7 @@ sed_libinvoke_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFI_CFLAGS)
 sed_libinvoke_la_LIBADD = $(FFI_LIBS)
 pkglibexec_PROGRAMS += sed/espalier-crd
 sed_espalier_crd_SOURCES = sed/crd.c sed/crd.h sed/crd_worker.c sed/crd_areas.c sed/crd_faults.c
-sed_espalier_crd_SOURCES += sed/crd_query.c sed/crd_library.c sed/crd_xerbla.c sed/spawner.c
+sed_espalier_crd_SOURCES += sed/crd_query.c sed/crd_library.c sed/crd_xerbla.c sed/crd_service.c sed/spawner.c
 sed_espalier_crd_SOURCES += sed/crd_command.c sed/crd_command.h sed/crd_command_process.c sed/crd_values.c sed/crd_values.h
 sed_espalier_crd_LDADD = sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
@@ -26,6 +26,8 @@ sed_libserver_la_SOURCES += sed/cpu_quota.c sed/cpu_quota.h
 sed_libserver_la_SOURCES += sed/speed.c sed/speed.h sed/workers.h sed/server.c sed/server.h sed/server_state.h
 sed_libserver_la_SOURCES += sed/server_call.c sed/server_run.c sed/server_await.c sed/server_chunk.c
 sed_libserver_la_SOURCES += sed/server_load.c sed/server_problems.c sed/server_measure.c sed/server_clients.c
+sed_libserver_la_SOURCES += sed/printed.c sed/printed.h sed/server_follow.c
+sed_libserver_la_SOURCES += sed/server_load.c sed/server_problems.c sed/server_measure.c
 sed_libserver_la_LIBADD = core/libcore.la util/libutil.la -lm
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LTLIBRARIES += sed/libservice.la

@@ -392,5 +392,8 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
     return running;
 }
 
-const struct workers_ops pool_ops = {
-    .start = pool_start, .cancel = pool_cancel, .help = pool_help, .destroy = pool_destroy};
+const struct workers_ops pool_ops = {.start = pool_start,
+                                     .cancel = pool_cancel,
+                                     .help = pool_help,
+                                     .progress = pool_progress,
+                                     .destroy = pool_destroy};

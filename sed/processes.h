@@ -21,7 +21,8 @@ struct processes_options {
     const struct spawner_limit *limits; /* further resource limits of workers (no core files in any case) */
     uint32_t n_limits;
     /* A line that a routine has printed, without its end; `job_id` is 0 outside of a job. A job's
-     * output beyond 64 KB in a quarter of a second waits in the pipe, and is lost when that is full. On a thread of the pool, without locks; or NULL. */
+     * output beyond 64 KB in a quarter of a second waits in the pipe, and is lost when that is full. On a
+     * thread of the pool, without locks; or NULL. */
     void (*output)(void *arg, uint64_t job_id, const char *line);
     void *output_arg;
 };

@@ -22,7 +22,7 @@
 
 #define POOL_RETRY_NS (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
 #define LAST_WORDS    160
-#define OUTPUT_BYTES  (64 * 1024)       /* that one job may print in OUTPUT_NS; then nobody listens for a while */
+#define OUTPUT_BYTES  (64 * 1024) /* that one job may print in OUTPUT_NS; then nobody listens for a while */
 #define OUTPUT_NS     (250 * NS_PER_MS)
 
 /* What the monitor's epoll tells apart. */
@@ -113,6 +113,7 @@ struct pool {
 extern const struct workers_ops pool_ops;
 int64_t pool_now_ns(void);
 
+double pool_progress(struct workers *workers, uint64_t job_id);
 /* The worker that has the job, or NULL. With the lock. */
 struct worker *pool_find_job(struct pool *pool, uint64_t job_id);
 /* A reply may be there: claims, reads and reports it, unless that is another's. Without the lock; the caller

@@ -145,6 +145,7 @@ struct ring {
     _Atomic uint32_t attended;             /* threads of the daemon that watch `reply` */
     _Alignas(64) _Atomic uint32_t ready;   /* the worker has started up */
     _Atomic uint32_t taken;                /* the request that it has begun */
+    _Atomic double progress;               /* that the routine has told; below 0: none */
     struct ring_answer answer;
     struct ring_job job;
     _Alignas(4096) unsigned char arena[RING_ARENA_BYTES];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/printed.h"
 #include "sed/server_state.h"
 
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 #define ORPHAN_LEASE_NS  (15 * NS_PER_S)
 #define RECEIVE_LEASE_NS (60 * NS_PER_S)
 #define PLAIN_LOOP_S     0.010
+#define MOST_LOGGED      65536 /* bytes of one session's output */
 
 /* ---- the tie to the parent ---- */
 
@@ -88,6 +90,9 @@ static void on_call(void *self, struct call *call, const struct message *request
         break;
     case MESSAGE_AWAIT:
         server_on_await(server, call, request);
+        break;
+    case MESSAGE_FOLLOW:
+        server_on_follow(server, call, request);
         break;
     case MESSAGE_CANCEL:
         server_on_cancel(server, call, request);
@@ -270,9 +275,13 @@ void server_log_output(struct server *server, uint64_t job_id, const char *line)
     char text[SESSION_TEXT];
     endpoint_enter(server->endpoint);
     const struct slot *slot = &server->slots[job_id % CAP_SLOTS % server->options.slots];
-    bool known = job_id != 0 && slot->job_id == job_id && slot->session;
-    log_write(LOG_NOTICE_LEVEL, known ? session_id_text(&slot->session->id, text) : NULL,
-              "a worker printed: %s", line);
+    struct session *session = job_id != 0 && slot->job_id == job_id ? slot->session : NULL;
+    if (session)
+        server_printed(server, session, line);
+    uint64_t before = session && session->printed ? session->printed->total : 0;
+    if (before < MOST_LOGGED || !session)
+        log_write(LOG_NOTICE_LEVEL, session ? session_id_text(&session->id, text) : NULL,
+                  "a worker printed: %s", line);
     endpoint_leave(server->endpoint);
 }
 

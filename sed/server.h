@@ -9,6 +9,7 @@
  *   sed/server_run.c       the queue, the slots, and how sessions end
  *   sed/server_await.c     who waits for what, and what they are told
  *   sed/server_clients.c   clients that are gone
+ *   sed/server_follow.c    clients that follow a session: output, progress
  *   sed/server_chunk.c     pieces of large arguments and results
  *   sed/server_load.c      forecasts, placements, records, answers to agents
  *   sed/server_problems.c  descriptions: catalogue, describe, list, reading them again

@@ -78,6 +78,13 @@ static bool fill_report(struct server *server, struct session *session, struct a
     return true;
 }
 
+bool server_fill_session(struct server *server, struct session *session, struct arena *arena,
+                         struct session_report *report)
+{
+    uint64_t budget = MOST_INLINE;
+    return fill_report(server, session, arena, &budget, report);
+}
+
 static struct message *call_answer(struct server *server, struct session *session)
 {
     struct message *reply = message_create(MESSAGE_CALL_REPLY);
@@ -107,12 +114,26 @@ static void waiter_give(struct server *server, struct waiter *waiter)
     waiter->call = NULL;
     waiter->session = NULL;
     waiter->client = NULL;
+    waiter->follows = false;
     /* Behind the others: a thread that is about to look at it once more finds nothing to wait for. */
     DL_APPEND(server->free_waiters, waiter);
 }
 
-/* Out of where it waits; its call is the caller's to answer. */
-static struct call *dissolve(struct waiter *waiter)
+struct waiter *server_take_waiter(struct server *server, struct session *session, struct call *call,
+                                  int64_t until_ns)
+{
+    struct waiter *waiter = waiter_take(server);
+    if (!waiter)
+        return NULL;
+    waiter->call = call;
+    waiter->session = session;
+    waiter->until_ns = until_ns;
+    DL_APPEND(session->waiters, waiter);
+    call_set_data(call, waiter);
+    return waiter;
+}
+
+struct call *server_dissolve_waiter(struct waiter *waiter)
 {
     struct call *call = waiter->call;
     if (waiter->session)
@@ -138,7 +159,7 @@ static void answer_await(struct waiter *waiter, struct session *news)
             reply->await_reply.n_sessions = 1;
         }
     }
-    call_reply(dissolve(waiter), reply);
+    call_reply(server_dissolve_waiter(waiter), reply);
 }
 
 static void patience_over(struct timer *timer, int64_t now_ns, void *context)
@@ -149,7 +170,7 @@ static void patience_over(struct timer *timer, int64_t now_ns, void *context)
         answer_await(waiter, NULL);
     } else {
         struct message *reply = call_answer(context, waiter->session);
-        call_reply(dissolve(waiter), reply);
+        call_reply(server_dissolve_waiter(waiter), reply);
     }
 }
 
@@ -178,7 +199,7 @@ static bool help(void *arg, int64_t until_ns)
     return going_on && patient;
 }
 
-static bool has_news(const struct session *session)
+bool server_has_news(const struct session *session)
 {
     return session_has_ended(session) ||
            (session->state == SESSION_RECEIVING && session->bulk && !session->run_asked);
@@ -187,7 +208,7 @@ static bool has_news(const struct session *session)
 void server_wait_for(struct server *server, struct session *session, struct call *call, uint64_t patience_ms)
 {
     struct waiter *waiter = NULL;
-    if (!has_news(session) && patience_ms > 0)
+    if (!server_has_news(session) && patience_ms > 0)
         waiter = waiter_take(server);
     if (waiter && !set_patience(server, waiter, patience_ms)) {
         waiter_give(server, waiter);
@@ -209,11 +230,12 @@ void server_wait_for(struct server *server, struct session *session, struct call
 
 void server_session_changed(struct server *server, struct session *session)
 {
-    while (session->waiters && has_news(session)) {
-        struct message *reply = call_answer(server, session);
-        call_reply(dissolve(session->waiters), reply);
+    while (session->waiters && server_has_news(session)) {
+        struct message *reply = session->waiters->follows ? server_follow_answer(server, session->waiters)
+                                                          : call_answer(server, session);
+        call_reply(server_dissolve_waiter(session->waiters), reply);
     }
-    if (session->client && session->client->await && session->awaited && has_news(session))
+    if (session->client && session->client->await && session->awaited && server_has_news(session))
         answer_await(session->client->await, session);
 }
 
@@ -224,10 +246,12 @@ void server_dismiss_waiters(struct server *server, struct session *session)
     if (!session->waiters)
         return;
     session_id_text(&session->id, text);
-    while (session->waiters)
-        call_reply(dissolve(session->waiters),
-                   message_failure(MESSAGE_CALL_REPLY, ESP_NOT_FOUND,
+    while (session->waiters) {
+        enum message_kind kind = session->waiters->follows ? MESSAGE_FOLLOW_REPLY : MESSAGE_CALL_REPLY;
+        call_reply(server_dissolve_waiter(session->waiters),
+                   message_failure(kind, ESP_NOT_FOUND,
                                    "session %s was acknowledged or dropped while it was waited for", text));
+    }
 }
 
 void server_abandoned(struct server *server, struct call *call)
@@ -236,7 +260,7 @@ void server_abandoned(struct server *server, struct call *call)
     if (!waiter)
         return;
     server_client_lost(server, waiter->client ? waiter->client : waiter->session->client);
-    dissolve(waiter);
+    server_dissolve_waiter(waiter);
 }
 
 /* ---- await ---- */
@@ -273,7 +297,7 @@ static bool gather(struct server *server, const struct await *await, struct mess
         }
         session->heard_ns = server_now(server);
         session->awaited = true;
-        if (has_news(session) &&
+        if (server_has_news(session) &&
             !fill_report(server, session, &reply->arena, &budget, &to->sessions[to->n_sessions++]))
             return false;
     }

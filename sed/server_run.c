@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/printed.h"
 #include "sed/server_state.h"
 
 #include <stdlib.h>
@@ -145,6 +146,7 @@ void server_release_session(struct server *server, struct session *session)
     if (session->reserved)
         admission_release(&server->admission, session->memory.bytes);
     struct shelf *shelf = session->shelf;
+    server->printed_bytes -= session->printed ? session->printed->size : 0;
     session_free(&server->sessions, session);
     shelf_release(shelf);
     server_admit(server);

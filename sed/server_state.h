@@ -42,6 +42,9 @@ struct waiter {
     struct session *session; /* call, run */
     struct client *client;   /* await */
     struct timer patience;
+    bool follows; /* the call is a follow */
+    uint64_t seen;
+    double progress;
     /* For the thread that brought the call, which reads them without the lock: */
     _Atomic uint64_t job_id;
     _Atomic int64_t until_ns;
@@ -99,6 +102,7 @@ struct server {
     struct admission admission;
     struct segments *segments;
     uint64_t stashed_bytes;
+    uint64_t printed_bytes; /* of rings with what sessions have printed */
     uint32_t receiving, waiting;
 
     struct slot *slots;
@@ -183,11 +187,28 @@ void server_session_changed(struct server *server, struct session *session);
 void server_dismiss_waiters(struct server *server, struct session *session);
 void server_abandoned(struct server *server, struct call *call);
 
+/* Answers with how the session stands; false without memory. */
+bool server_fill_session(struct server *server, struct session *session, struct arena *arena,
+                         struct session_report *report);
+bool server_has_news(const struct session *session);
+/* A waiter for that session, not in any list yet; NULL without memory. */
+struct waiter *server_take_waiter(struct server *server, struct session *session, struct call *call,
+                                  int64_t until_ns);
+/* Out of where it waits; its call is the caller's to answer. */
+struct call *server_dissolve_waiter(struct waiter *waiter);
+
 /* ---- server_clients.c ---- */
 /* The connection on which it waited, or moved data, is closed. NULL: nothing to do. */
 void server_client_lost(struct server *server, struct client *client);
 /* Ends the sessions of clients that did not come back. */
 void server_give_up_orphans(struct server *server);
+
+/* ---- server_follow.c ---- */
+void server_on_follow(struct server *server, struct call *call, const struct message *request);
+/* What a waiter that follows is told now. */
+struct message *server_follow_answer(struct server *server, const struct waiter *waiter);
+/* Its session has printed a line. */
+void server_printed(struct server *server, struct session *session, const char *line);
 
 /* ---- server_chunk.c ---- */
 void server_on_chunk(void *self, const struct message *header, bool write, struct chunk_area *area);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/session.h"
 
+#include "sed/printed.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,6 +296,8 @@ void session_free(struct sessions *sessions, struct session *session)
         free(session->job.arguments[i].owned);
     }
     free(session->stash);
+    printed_free(session->printed);
+    session->printed = NULL;
     if (sessions->n_free >= MOST_FREE || session->block_size > MOST_FREE_BLOCK) {
         free(session->block);
         free(session);

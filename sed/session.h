@@ -23,6 +23,7 @@
 #include <uthash.h>
 
 struct waiter;
+struct printed;
 struct shelf;
 
 /* One client program, as long as it has sessions here or was heard of lately: whoever forgets what a client
@@ -76,6 +77,8 @@ struct session {
     enum esp_status stopping; /* RUNNING and told to stop: why; ESP_OK: not */
     uint64_t kept_bytes;      /* counted in its client's */
     struct waiter *waiters;
+
+    struct printed *printed; /* what it has printed; NULL: nothing */
 
     double work_flop, forecast_s, compute_s;
     int64_t arrived_ns, admitted_ns, ready_ns, started_ns, ended_ns;

@@ -21,8 +21,8 @@ struct job_argument {
     bool writable;   /* the routine may write (out, inout, work) */
     bool in_segment; /* lies in the job's segment at `offset`; else the pool copies it in and out */
     uint64_t offset;
-    /* A result whose length only the call told (an output string or file of a command): malloc'ed by the pool,
-     * before it reports the end; `data` and `bytes` are its own then. The server daemon frees it. */
+    /* A result whose length only the call told (an output string or file of a command): malloc'ed by the
+     * pool, before it reports the end; `data` and `bytes` are its own then. The server daemon frees it. */
     void *owned;
 };
 
@@ -61,6 +61,9 @@ struct workers_ops {
      * (CLOCK_MONOTONIC), and reports it. Without the lock. True: it is still running. False: it has ended
      * (reported from here or from another thread, or about to be), or there is no such job. */
     bool (*help)(struct workers *workers, uint64_t job_id, int64_t until_ns);
+    /* How far the routine says it is, from 0 to 1; below 0: it has not told, or there is no such job. Any
+     * thread. NULL: this pool does not know. */
+    double (*progress)(struct workers *workers, uint64_t job_id);
     void (*destroy)(struct workers *workers);
 };
 

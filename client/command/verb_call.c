@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Errors of the arguments come with what the problem wants. */
 static enum exit_code fail_with_signature(const struct command_line *command,
@@ -58,6 +59,54 @@ static enum exit_code show(const struct command_line *command, const struct valu
     return command_flush();
 }
 
+/* ---- while it runs, on standard error ---- */
+
+struct watching {
+    bool output, bar, drawn;
+    int percent;
+};
+
+static void clear_bar(struct watching *watching)
+{
+    if (watching->drawn)
+        fputs("\r\033[K", stderr);
+    watching->drawn = false;
+}
+
+static void draw_bar(struct watching *watching)
+{
+    static const char full[] = "########################################";
+    if (!watching->bar || watching->percent < 0)
+        return;
+    int width = watching->percent * 40 / 100;
+    fprintf(stderr, "\r[%.*s%*s] %3d %%", width, full, 40 - width, "", watching->percent);
+    fflush(stderr);
+    watching->drawn = true;
+}
+
+static void on_output(void *arg, const char *text, size_t length)
+{
+    struct watching *watching = arg;
+    if (!watching->output)
+        return;
+    clear_bar(watching);
+    fwrite(text, 1, length, stderr);
+    draw_bar(watching);
+}
+
+static void on_progress(void *arg, double fraction)
+{
+    struct watching *watching = arg;
+    int percent = (int)(fraction * 100);
+    if (percent == watching->percent)
+        return;
+    watching->percent = percent;
+    if (watching->bar)
+        draw_bar(watching);
+    else if (watching->output)
+        fprintf(stderr, "%d %% done\n", percent);
+}
+
 static enum exit_code call(const struct command_line *command, const struct esp_problem *problem,
                            struct values *values)
 {
@@ -72,9 +121,18 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     if (code != EXIT_DONE)
         return code;
     struct esp_session_info *info = NULL;
+    struct watching watching = {.output = command_option_value(command, "follow") != NULL,
+                                .bar = isatty(STDERR_FILENO),
+                                .percent = -1};
+    options.follow = watching.output || watching.bar;
+    options.output = on_output;
+    options.progress = on_progress;
+    options.arg = &watching;
     bool wants_info = command->json || command_option_value(command, "verbose");
-    if (esp_call(&handle, values->arguments, problem->n_arguments, &options, wants_info ? &info : NULL) !=
-        ESP_OK) {
+    enum esp_status status =
+        esp_call(&handle, values->arguments, problem->n_arguments, &options, wants_info ? &info : NULL);
+    clear_bar(&watching);
+    if (status != ESP_OK) {
         error = *esp_last_error();
         code = fail_with_signature(command, problem, &error);
     } else {

@@ -132,7 +132,7 @@ static enum esp_status last_error(struct esp_error *error)
 static enum esp_status call_with(const struct command_line *command, const struct esp_problem *problem,
                                  struct system *system, struct values *values, struct esp_error *error)
 {
-    struct esp_call_options options;
+    struct esp_call_options options = {0};
     grpc_function_handle_t handle;
     const char *server = command_option_value(command, "server");
     enum esp_status status;

@@ -77,7 +77,8 @@ static void sim_destroy(struct workers *workers)
     (void)workers;
 }
 
-static const struct workers_ops sim_ops = {sim_start, sim_cancel, sim_help, sim_destroy};
+static const struct workers_ops sim_ops = {
+    .start = sim_start, .cancel = sim_cancel, .help = sim_help, .destroy = sim_destroy};
 
 static struct sim_job *next_job(struct sim_workers *pool)
 {

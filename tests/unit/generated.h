@@ -65,7 +65,7 @@ static inline bool generate(struct message *message, enum message_kind kind, uin
 /* The next kind after `kind` that exists, MESSAGE_NONE behind the last. Begin with MESSAGE_NONE. */
 static inline enum message_kind next_kind(enum message_kind kind)
 {
-    for (int next = (int)kind + 1; next <= MESSAGE_CHUNK_REPLY; next++)
+    for (int next = (int)kind + 1; next <= MESSAGE_LAST_REPLY; next++)
         if (strcmp(message_name((enum message_kind)next), "unknown message") != 0)
             return (enum message_kind)next;
     return MESSAGE_NONE;

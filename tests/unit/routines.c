@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define ROUTINE __attribute__((visibility("default"), noinline))
@@ -281,4 +282,19 @@ ROUTINE int open_descriptors(int n)
     for (int fd = n; fd < 1024; fd++)
         open += fcntl(fd, F_GETFD) >= 0;
     return open;
+}
+
+/* ---- what the worker offers ---- */
+
+void esp_progress(double fraction); /* espalier_server.h */
+
+ROUTINE void steps(int n)
+{
+    for (int i = 1; i <= n; i++) {
+        struct timespec pause = {.tv_nsec = 50000000};
+        esp_progress((double)i / n);
+        printf("step %d\n", i);
+        nanosleep(&pause, NULL);
+    }
+    nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
 }

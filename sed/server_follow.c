@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clients that follow a session: what it prints and how far it is come to them while it runs.
+ */
+#include "sed/printed.h"
+#include "sed/server_state.h"
+
+#include <string.h>
+#include <utlist.h>
+
+/* Progress is looked up and not told, so that a routine may report it as often as it likes. */
+#define LOOK_NS          (200 * NS_PER_MS)
+#define MOST_PATIENCE_MS 600000
+
+/* Output of all sessions together, beyond which nothing more is kept. */
+#define MOST_PRINTED (64u << 20)
+
+static double progress_of(const struct server *server, const struct session *session)
+{
+    const struct workers_ops *ops = server->workers->ops;
+    if (session->state == SESSION_DONE)
+        return 1;
+    if (session->state != SESSION_RUNNING || !ops->progress)
+        return -1;
+    return ops->progress(server->workers, session->job.id);
+}
+
+struct message *server_follow_answer(struct server *server, const struct waiter *waiter)
+{
+    struct session *session = waiter->session;
+    struct message *message = message_create(MESSAGE_FOLLOW_REPLY);
+    struct follow_reply *reply = message ? &message->follow_reply : NULL;
+    if (!reply)
+        return NULL;
+    reply->progress = progress_of(server, session);
+    uint64_t fresh = session->printed ? session->printed->total - waiter->seen : 0;
+    uint8_t *text =
+        fresh > 0 ? arena_alloc(&message->arena, fresh < CAP_PRINTED ? fresh : CAP_PRINTED) : NULL;
+    reply->position = waiter->seen;
+    if (text) {
+        reply->text = text;
+        reply->text_length = printed_since(session->printed, waiter->seen, text, &reply->position);
+    }
+    if (server_fill_session(server, session, &message->arena, &reply->session))
+        return message;
+    message_destroy(message);
+    return NULL;
+}
+
+static bool has_more(const struct server *server, const struct waiter *waiter)
+{
+    const struct session *session = waiter->session;
+    return server_has_news(session) || (session->printed && session->printed->total > waiter->seen) ||
+           progress_of(server, session) > waiter->progress;
+}
+
+static void answer(struct waiter *waiter)
+{
+    struct message *reply = server_follow_answer(waiter->server, waiter);
+    call_reply(server_dissolve_waiter(waiter), reply);
+}
+
+static void on_look(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct server *server = context;
+    struct waiter *waiter = (struct waiter *)((char *)timer - offsetof(struct waiter, patience));
+    int64_t next = now_ns + LOOK_NS < waiter->until_ns ? now_ns + LOOK_NS : waiter->until_ns;
+    if (now_ns >= waiter->until_ns || has_more(server, waiter) ||
+        timers_set(&server->timers, &waiter->patience, next, NULL) != ESP_OK)
+        answer(waiter);
+}
+
+void server_on_follow(struct server *server, struct call *call, const struct message *request)
+{
+    const struct follow *follow = &request->follow;
+    struct esp_error error;
+    struct session *session = server_find_session(server, &follow->session, &error);
+    if (!session) {
+        call_reply(call, message_failure(MESSAGE_FOLLOW_REPLY, error.status, "%s", error.text));
+        return;
+    }
+    uint64_t patience_ms = follow->patience_ms < MOST_PATIENCE_MS ? follow->patience_ms : MOST_PATIENCE_MS;
+    int64_t now_ns = server_now(server);
+    struct waiter now = {.server = server,
+                         .session = session,
+                         .follows = true,
+                         .seen = follow->seen,
+                         .progress = follow->progress};
+    struct waiter *waiter = NULL;
+    if (patience_ms > 0 && !has_more(server, &now))
+        waiter = server_take_waiter(server, session, call, now_ns + (int64_t)patience_ms * NS_PER_MS);
+    if (!waiter) {
+        call_reply(call, server_follow_answer(server, &now));
+        return;
+    }
+    waiter->follows = true;
+    waiter->seen = follow->seen;
+    waiter->progress = follow->progress;
+    waiter->patience.fire = on_look;
+    waiter->patience.context = server;
+    int64_t first = now_ns + LOOK_NS < waiter->until_ns ? now_ns + LOOK_NS : waiter->until_ns;
+    if (timers_set(&server->timers, &waiter->patience, first, NULL) != ESP_OK)
+        answer(waiter);
+}
+
+void server_printed(struct server *server, struct session *session, const char *line)
+{
+    uint32_t before = session->printed ? session->printed->size : 0;
+    /* A session that has its ring already goes on in it, whatever the others take. */
+    if (before == 0 && server->printed_bytes > MOST_PRINTED)
+        return;
+    printed_add(&session->printed, line, (uint32_t)strlen(line));
+    printed_add(&session->printed, "\n", 1);
+    server->printed_bytes += (session->printed ? session->printed->size : 0) - before;
+    struct waiter *waiter, *next;
+    DL_FOREACH_SAFE(session->waiters, waiter, next)
+    {
+        if (waiter->follows)
+            answer(waiter);
+    }
+}

@@ -1,0 +1,107 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Problems that are programs, called through a hierarchy: files and streams, output that comes while they run,
+# progress, and what is left of them.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+
+library=$top_builddir/tests/unit/.libs/libroutines.so
+[ -f "$library" ] || skip_all "the library with the routines of the tests is not built"
+mkdir problems
+cat >problems/commands.esp <<EOF2
+problem count "Lines, words and bytes of a text"
+    in      file    text
+    out     int     lines, words, bytes
+implementation wc
+    command wc
+    stdin   text
+    stdout  lines, words, bytes
+
+problem reverse "The lines of a text, last first"
+    in      file    text
+    out     file    reversed
+implementation tac
+    command tac "{text}"
+    stdout  reversed
+
+problem script "A shell script"
+    in      string  text
+implementation sh
+    command sh "-c" "{text}"
+    limit   "20 s"
+
+problem hasty "A shell script that must be quick"
+    in      string  text
+implementation sh
+    command sh "-c" "{text}"
+    limit   "500 ms"
+
+problem steps "A routine that tells how far it is"
+    in      int     n
+implementation c
+    c       steps(n) in $library
+EOF2
+cat >agent.conf <<EOF2
+name = "MA"
+listen = "127.0.0.1:0"
+address_file = "$work/agent.address"
+EOF2
+start agent espalier-agent --foreground agent.conf
+agent=$(address_of agent.address)
+cat >sed.conf <<EOF2
+name = "S"
+parent = "$agent"
+listen = "127.0.0.1:0"
+address_file = "$work/sed.address"
+log_file = "$work/sed.log"
+slots = 2
+problems = "$work/problems"
+EOF2
+start sed espalier-sed --foreground sed.conf
+address_of sed.address >sed.at
+cat >client.conf <<EOF2
+agents = { "$agent" }
+EOF2
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+
+is_gone() {
+    ! alive "$1"
+}
+
+printf 'one two\nthree\n' >text
+check "the server has the commands" wait_until espalier problems script
+check "numbers come back from standard output" espalier call count text=@text
+check_says "as outputs" 'lines *= *2' 'words *= *3' 'bytes *= *14'
+check "a file comes back, however long" espalier call reverse text=@text -o reversed=back
+check "with its bytes" sh -c 'printf "three\none two\n" | cmp - back'
+head -c 3000000 /dev/zero | tr '\0' '\n' >long
+check "also a long one, in chunks" espalier call reverse text=@long -o reversed=back
+check "with all its bytes" cmp long back
+
+check_fails 1 "an exit status is a failure" espalier call script text='echo no luck >&2; exit 7'
+check_says "with what it said" 'sh ended with exit status 7; it said "no luck'
+check_fails 1 "a command that takes too long is stopped" espalier call hasty text='sleep 100'
+check_says "and the limit told" 'stopped after its time limit of 0.5 s'
+
+# What it prints must come while it runs: the script waits for a file that only the sight of its line makes.
+espalier call --follow script text="echo it begins; until [ -e $work/seen ]; do sleep 0.1; done; echo it ends" \
+    >follow.out 2>follow.err &
+follower=$!
+begins() {
+    grep -q 'it begins' follow.err
+}
+check "output comes while the command runs" wait_until begins
+: >seen
+check "and the call ends" wait "$follower"
+check "with all of it" grep -q 'it ends' follow.err
+check "a flood is bounded" espalier call --follow script text='seq 300000; echo the end'
+check_says "and its end is there" 'the end' 'lost\]'
+check "progress is told" espalier call --follow steps n=10
+check_says "step by step" '100 % done' 'step 10'
+
+check "what is left behind is killed" espalier call --follow script \
+    text="setsid sleep 1000 & echo \$! >$work/left; exit 0"
+check_says "and told" '1 process that sh left behind was killed'
+check "for good" wait_until is_gone "$(cat left)"
+finish
