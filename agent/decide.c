@@ -93,7 +93,9 @@ static bool branch_from_memory(struct agent *agent, const struct branch *branch,
 static void count_placements(const struct question *question, const struct knowledge_node *node,
                              struct load *load)
 {
-    for (const struct pending *pending = node ? node->pending : NULL; pending; pending = pending->next)
+    if (!node || node->last_placed_ns <= question->sent_ns)
+        return;
+    for (const struct pending *pending = node->pending; pending; pending = pending->next)
         if (pending->placed_ns > question->sent_ns)
             load_place(load, pending->seconds, pending->placed_ns);
 }

@@ -8,6 +8,7 @@
 #include "espalier.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static double median_call_us(void *context, size_t n)
 {
@@ -30,7 +31,7 @@ static double median_reference_us(void *context, size_t n)
 }
 
 static void run(struct reference *reference, const char *name, double bound, const char *freshness,
-                const char *server)
+                const char *server, size_t rounds)
 {
     struct platform platform;
     grpc_function_handle_t handle;
@@ -42,18 +43,29 @@ static void run(struct reference *reference, const char *name, double bound, con
                       : grpc_function_handle_default(&handle, "bench_add");
     if (code != GRPC_NO_ERROR)
         bench_fail("%s: %s", grpc_error_string(code), esp_last_error()->text);
-    bench_compare(&which, median_call_us, &handle, median_reference_us, reference, 2000, 9);
+    bench_compare(&which, median_call_us, &handle, median_reference_us, reference, 2000, rounds);
     grpc_finalize();
     platform_stop(&platform);
 }
 
-int main(void)
+static const struct {
+    const char *name, *freshness, *server;
+    double bound;
+} cases[] = {
+    {"tiny problem, bound handle", NULL, "server", 2.5},
+    {"tiny problem, agents answer from memory", NULL, NULL, 4},
+    {"tiny problem, asked down", "0 s", NULL, 6},
+};
+
+/* bench_call [TEXT [ROUNDS]]: only the cases whose name holds the text, for a look at where the time goes. */
+int main(int argc, char **argv)
 {
     struct reference reference;
+    size_t rounds = argc > 2 ? (size_t)atoi(argv[2]) : 9;
     reference_start(&reference);
-    run(&reference, "tiny problem, bound handle", 2.5, NULL, "server");
-    run(&reference, "tiny problem, agents answer from memory", 4, NULL, NULL);
-    run(&reference, "tiny problem, asked down", 6, "0 s", NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (argc < 2 || strstr(cases[i].name, argv[1]))
+            run(&reference, cases[i].name, cases[i].bound, cases[i].freshness, cases[i].server, rounds);
     reference_stop(&reference);
     return 0;
 }

@@ -43,6 +43,7 @@ struct knowledge_node {
     struct pending *pending;
     uint32_t n_pending;
     uint64_t pending_bytes; /* of memory, as far as told */
+    int64_t last_placed_ns; /* the newest placement, pending or not */
     int64_t confirmed_ns;   /* when it was last known to be so */
     struct branch *branch;
     struct index_entry entry; /* in its catalogue's index while it takes sessions */

@@ -118,6 +118,7 @@ bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const str
     add_by_expiry(k, pending);
     node->n_pending++;
     node->pending_bytes += pending->memory_bytes;
+    node->last_placed_ns = now_ns;
     node->entry.self.turn = ++k->turn;
     load_place(&node->load, pending->seconds, now_ns);
     tell_index(node);

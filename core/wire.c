@@ -16,11 +16,70 @@ bool wire_fail(struct wire *wire, enum esp_status status, const char *format, ..
     return false;
 }
 
-static bool move(struct wire *wire, void *data, size_t size, size_t count, const char *what)
+/* ---- over memory ---- */
+
+static bool memory_grow(struct memory_wire *memory, size_t bytes)
+{
+    if (bytes > memory->cap || memory->size > memory->cap - bytes)
+        return false;
+    size_t wanted = memory->size + bytes;
+    size_t capacity = memory->capacity ? memory->capacity * 2 : 512;
+    while (capacity < wanted)
+        capacity *= 2;
+    if (capacity > memory->cap)
+        capacity = memory->cap;
+    uint8_t *data = realloc(memory->data, capacity);
+    if (!data)
+        return false;
+    memory->data = data;
+    memory->capacity = capacity;
+    return true;
+}
+
+static inline bool memory_move_out(struct wire *wire, void *data, size_t size, size_t count)
+{
+    struct memory_wire *memory = (struct memory_wire *)wire;
+    size_t padding = (size - memory->size % size) % size;
+    size_t bytes = size * count;
+    if (memory->capacity - memory->size < padding + bytes && !memory_grow(memory, padding + bytes))
+        return false;
+    memset(memory->data + memory->size, 0, padding);
+    memcpy(memory->data + memory->size + padding, data, bytes);
+    memory->size += padding + bytes;
+    return true;
+}
+
+static inline bool memory_move_in(struct wire *wire, void *data, size_t size, size_t count)
+{
+    struct memory_wire *memory = (struct memory_wire *)wire;
+    size_t padding = (size - memory->position % size) % size;
+    size_t left = memory->size - memory->position;
+    if (padding > left || size * count > left - padding)
+        return false;
+    memcpy(data, memory->data + memory->position + padding, size * count);
+    memory->position += padding + size * count;
+    return true;
+}
+
+static bool memory_holds(struct wire *wire, size_t bytes)
+{
+    struct memory_wire *memory = (struct memory_wire *)wire;
+    return bytes <= memory->size - memory->position;
+}
+
+static const struct wire_ops encoder_ops = {.move = memory_move_out, .holds = memory_holds};
+static const struct wire_ops decoder_ops = {.move = memory_move_in, .holds = memory_holds};
+
+/* ---- values ---- */
+
+/* Memory is what most messages go through: inlined there, a value of known size is a copy and a check. */
+static inline bool move(struct wire *wire, void *data, size_t size, size_t count, const char *what)
 {
     if (!wire_ok(wire))
         return false;
-    if (wire->ops->move(wire, data, size, count))
+    if (wire->ops == &encoder_ops   ? memory_move_out(wire, data, size, count)
+        : wire->ops == &decoder_ops ? memory_move_in(wire, data, size, count)
+                                    : wire->ops->move(wire, data, size, count))
         return true;
     if (wire->direction == WIRE_DECODE)
         return wire_fail(wire, ESP_PROTOCOL, "message ends inside \"%s\"", what);
@@ -167,75 +226,32 @@ bool wire_sequence(struct wire *wire, void **items, uint32_t *n, size_t size, si
     return wire_ok(wire);
 }
 
-/* ---- memory ---- */
+/* ---- beginning and end ---- */
 
-static bool memory_reserve(struct memory_wire *memory, size_t bytes)
+/* The error's text stays as it is: it is read only when its status says so. */
+static void begin(struct memory_wire *memory, const struct wire_ops *ops, enum wire_direction direction,
+                  struct arena *arena)
 {
-    if (bytes > memory->cap || memory->size > memory->cap - bytes)
-        return false;
-    size_t wanted = memory->size + bytes;
-    if (wanted <= memory->capacity)
-        return true;
-    size_t capacity = memory->capacity ? memory->capacity * 2 : 512;
-    while (capacity < wanted)
-        capacity *= 2;
-    uint8_t *data = realloc(memory->data, capacity);
-    if (!data)
-        return false;
-    memory->data = data;
-    memory->capacity = capacity;
-    return true;
+    memory->wire.ops = ops;
+    memory->wire.direction = direction;
+    memory->wire.arena = arena;
+    memory->wire.error.status = ESP_OK;
+    memory->wire.error.text[0] = 0;
+    memory->data = NULL;
+    memory->size = memory->position = memory->capacity = memory->cap = 0;
 }
-
-static bool memory_move_out(struct wire *wire, void *data, size_t size, size_t count)
-{
-    struct memory_wire *memory = (struct memory_wire *)wire;
-    size_t padding = (size - memory->size % size) % size;
-    size_t bytes = size * count;
-    if (!memory_reserve(memory, padding + bytes))
-        return false;
-    memset(memory->data + memory->size, 0, padding);
-    memcpy(memory->data + memory->size + padding, data, bytes);
-    memory->size += padding + bytes;
-    return true;
-}
-
-static bool memory_move_in(struct wire *wire, void *data, size_t size, size_t count)
-{
-    struct memory_wire *memory = (struct memory_wire *)wire;
-    size_t padding = (size - memory->position % size) % size;
-    size_t left = memory->size - memory->position;
-    if (padding > left || size * count > left - padding)
-        return false;
-    memcpy(data, memory->data + memory->position + padding, size * count);
-    memory->position += padding + size * count;
-    return true;
-}
-
-static bool memory_holds(struct wire *wire, size_t bytes)
-{
-    struct memory_wire *memory = (struct memory_wire *)wire;
-    return bytes <= memory->size - memory->position;
-}
-
-static const struct wire_ops encoder_ops = {.move = memory_move_out, .holds = memory_holds};
-static const struct wire_ops decoder_ops = {.move = memory_move_in, .holds = memory_holds};
 
 void memory_wire_encoder(struct memory_wire *memory, size_t cap)
 {
-    *memory = (struct memory_wire){
-        .wire = {.ops = &encoder_ops, .direction = WIRE_ENCODE},
-        .cap = cap,
-    };
+    begin(memory, &encoder_ops, WIRE_ENCODE, NULL);
+    memory->cap = cap;
 }
 
 void memory_wire_decoder(struct memory_wire *memory, const void *data, size_t size, struct arena *arena)
 {
-    *memory = (struct memory_wire){
-        .wire = {.ops = &decoder_ops, .direction = WIRE_DECODE, .arena = arena},
-        .data = (uint8_t *)data,
-        .size = size,
-    };
+    begin(memory, &decoder_ops, WIRE_DECODE, arena);
+    memory->data = (uint8_t *)data;
+    memory->size = size;
 }
 
 void memory_wire_release(struct memory_wire *memory)

@@ -47,9 +47,7 @@ PostUpcall::~PostUpcall()
 
 void PostUpcall::unmarshalArguments(cdrStream &stream)
 {
-    StreamWire wire(stream, WIRE_DECODE, nullptr);
-    wire_post(&wire.wire, &post);
-    wire.check();
+    stream_decode(stream, nullptr, nullptr, [this](struct wire *wire) { return wire_post(wire, &post); });
 }
 
 void PostUpcall::run()
@@ -105,9 +103,8 @@ CallUpcall::~CallUpcall()
 
 void CallUpcall::unmarshalArguments(cdrStream &stream)
 {
-    StreamWire wire(stream, WIRE_DECODE, &call.request.arena);
-    wire_message(&wire.wire, &call.request);
-    wire.check();
+    stream_decode(stream, &call.request.arena, nullptr,
+                  [this](struct wire *wire) { return wire_message(wire, &call.request); });
 }
 
 void CallUpcall::run()

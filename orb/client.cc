@@ -43,6 +43,7 @@ class Asking : public Invocation
     Asking(enum message_kind kind, const Body &request, int64_t deadline_ns, struct message *into)
         : Invocation(message_operation(kind), false, deadline_ns), body(request), reply(into)
     {
+        wrong.status = ESP_OK;
     }
     void marshalArguments(cdrStream &stream) override
     {
@@ -51,13 +52,11 @@ class Asking : public Invocation
     void unmarshalReturnedValues(cdrStream &stream) override
     {
         message_clear_reply();
-        StreamWire wire(stream, WIRE_DECODE, &reply->arena);
-        wire_message(&wire.wire, reply);
-        wrong = wire.wire.error;
-        wire.check();
+        stream_decode(stream, &reply->arena, &wrong,
+                      [this](struct wire *wire) { return wire_message(wire, reply); });
     }
 
-    struct esp_error wrong = {}; /* what the codec did not like about the reply */
+    struct esp_error wrong; /* what the codec did not like about the reply */
 
   protected:
     /* The ORB may try an invocation again: what an earlier reply left goes. */
@@ -101,7 +100,11 @@ class Getting : public Asking
     }
     void unmarshalReturnedValues(cdrStream &stream) override
     {
-        Asking::unmarshalReturnedValues(stream);
+        message_clear_reply();
+        StreamWire wire(stream, WIRE_DECODE, &reply->arena);
+        wire_message(&wire.wire, reply);
+        wrong = wire.wire.error;
+        wire.check();
         CORBA::ULong bytes;
         bytes <<= stream;
         if (bytes > most || bytes != (reply->outcome.status == ESP_OK ? reply->chunk_reply.length : 0)) {

@@ -153,6 +153,7 @@ static void orb_destroy(struct transport *transport)
 {
     OrbTransport *self = static_cast<OrbTransport *>(transport);
     self->senders.stop();
+    self->watchdog.stop();
     try {
         self->peers->clear();
         self->posts->clear();
@@ -225,8 +226,8 @@ static void start(OrbTransport &self, const struct orb_options *options, std::ve
     if (options->client_only)
         sigaction(SIGPIPE, &sigpipe, nullptr); /* the ORB has ignored it */
     bool guard = options->client_only && sigpipe.sa_handler != SIG_IGN;
-    self.peers = std::make_unique<Peers>(self.orb, self.tls, false, guard);
-    self.posts = std::make_unique<Peers>(self.orb, self.tls, true, guard);
+    self.peers = std::make_unique<Peers>(self.orb, &self.watchdog, self.tls, false, guard);
+    self.posts = std::make_unique<Peers>(self.orb, &self.watchdog, self.tls, true, guard);
     struct limits limits;
     limits.connections = options->connections ? options->connections : 1000;
     limits.per_peer = options->connections_per_peer ? options->connections_per_peer : 200;

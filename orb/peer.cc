@@ -2,6 +2,7 @@
 #include "orb/peer.h"
 
 #include <chrono>
+#include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
 #include <pthread.h>
 #include <signal.h>
@@ -45,8 +46,8 @@ void Peer::leave()
         free.notify_one();
 }
 
-Peers::Peers(CORBA::ORB_ptr from, bool with_tls, bool own, bool guard)
-    : tls(with_tls), own_connections(own), guard_sigpipe(guard), orb(from)
+Peers::Peers(CORBA::ORB_ptr from, Watchdog *dog, bool with_tls, bool own, bool guard)
+    : watchdog(dog), tls(with_tls), own_connections(own), guard_sigpipe(guard), orb(from)
 {
 }
 
@@ -89,24 +90,27 @@ class SigpipeGuard
     {
         if (!active)
             return;
-        sigset_t pending;
-        sigpending(&pending);
-        active = !sigismember(&pending, SIGPIPE);
-        if (!active)
-            return;
         sigemptyset(&sigpipe);
         sigaddset(&sigpipe, SIGPIPE);
         pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
+        if (!sigismember(&before, SIGPIPE))
+            return;
+        /* The program blocks it by itself: one that is pending already is the program's. */
+        sigset_t pending;
+        sigpending(&pending);
+        active = !sigismember(&pending, SIGPIPE);
     }
     ~SigpipeGuard()
     {
         if (!active)
             return;
         const struct timespec at_once = {0, 0};
-        while (sigtimedwait(&sigpipe, nullptr, &at_once) == -1 && errno == EINTR)
+        while (broken && sigtimedwait(&sigpipe, nullptr, &at_once) == -1 && errno == EINTR)
             ;
         pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
+
+    bool broken = true; /* a write may have failed */
 
   private:
     bool active;
@@ -136,14 +140,33 @@ Invocation::Invocation(const char *operation, bool oneway, int64_t deadline)
 {
 }
 
+Invocation::~Invocation()
+{
+    if (watched)
+        watchdog->remove(watch);
+}
+
 /* The ORB knows time-outs per object, thread or process; this is the place where one invocation's own can be
- * set. It covers connecting, sending and receiving. */
+ * set. The ORB's covers connecting, sending and receiving; where the connection stands, the watchdog minds
+ * the time. */
 void Invocation::initialiseCall(cdrStream &stream)
 {
     omni::giopStream *giop = omni::giopStream::downcast(&stream);
+    attempts++;
+    if (watched)
+        watchdog->remove(watch);
+    watched = false;
     if (!giop)
         return;
     int64_t left = deadline_ns - clock_now_ns(&clock_system);
+    if (left >= 1000 && giop->strand().connection && watchdog) {
+        watch.strand = &giop->strand();
+        watch.connection = giop->strand().connection;
+        watch.deadline_ns = deadline_ns;
+        watchdog->add(watch);
+        watched = true;
+        return;
+    }
     if (left < 1000)
         left = 1000;
     omni_time_t relative((unsigned long)(left / NS_PER_S), (unsigned long)(left % NS_PER_S)), absolute;
@@ -157,5 +180,17 @@ void Invocation::perform(const Peers &peers, Peer &peer)
         throw CORBA::TIMEOUT(0, CORBA::COMPLETED_NO);
     Turn turn(peer);
     SigpipeGuard guard(peers.guard_sigpipe);
-    peer.reference()->_invoke(*this, 0);
+    watchdog = peers.watchdog;
+    try {
+        peer.reference()->_invoke(*this, 0);
+    } catch (...) {
+        if (watched)
+            watchdog->remove(watch);
+        watched = false;
+        if (watch.fired)
+            throw CORBA::TIMEOUT(0, CORBA::COMPLETED_MAYBE);
+        throw;
+    }
+    /* The ORB begins anew on another connection when it finds one broken. */
+    guard.broken = attempts > 1;
 }

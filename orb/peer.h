@@ -6,6 +6,7 @@
 #define ORB_PEER_H
 
 #include "orb/corba.h"
+#include "orb/watchdog.h"
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -43,13 +44,14 @@ class Peers
 {
   public:
     /* `own_connections`: they share none with other Peers. */
-    Peers(CORBA::ORB_ptr orb, bool tls, bool own_connections, bool guard_sigpipe);
+    Peers(CORBA::ORB_ptr orb, Watchdog *watchdog, bool tls, bool own_connections, bool guard_sigpipe);
 
     std::shared_ptr<Peer> find(const char *address);
     /* Forgets a peer that failed: the next one to ask looks its name up again. */
     void forget(const std::shared_ptr<Peer> &peer);
     void clear();
 
+    Watchdog *const watchdog; /* borrowed */
     const bool tls;
     const bool own_connections;
     const bool guard_sigpipe; /* this process has not ignored SIGPIPE: keep it from being killed by ours */
@@ -65,6 +67,7 @@ class Invocation : public omniCallDescriptor
 {
   public:
     Invocation(const char *operation, bool oneway, int64_t deadline_ns);
+    ~Invocation() override;
 
     /* Throws what the ORB throws; CORBA::TIMEOUT also when no connection became free. */
     void perform(const Peers &peers, Peer &peer);
@@ -73,6 +76,10 @@ class Invocation : public omniCallDescriptor
 
   private:
     const int64_t deadline_ns; /* CLOCK_MONOTONIC */
+    Watchdog *watchdog = nullptr;
+    Watch watch;
+    bool watched = false; /* the watchdog has it */
+    unsigned attempts = 0;
 };
 
 /* Whether the address is on this host as its text says. */

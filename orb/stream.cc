@@ -2,6 +2,8 @@
 #include "orb/stream.h"
 
 #include <byteswap.h>
+#include <omniORB4/internal/giopStream.h>
+#include <omniORB4/internal/giopStreamImpl.h>
 
 static omni::alignment_t alignment(size_t size)
 {
@@ -64,9 +66,10 @@ static bool stream_out(struct wire *wire, void *data, size_t size, size_t count)
 static const struct wire_ops in_ops = {stream_in, stream_holds};
 static const struct wire_ops out_ops = {stream_out, stream_holds};
 
-StreamWire::StreamWire(cdrStream &over, enum wire_direction direction, struct arena *arena)
-    : wire(), stream(over)
+StreamWire::StreamWire(cdrStream &over, enum wire_direction direction, struct arena *arena) : stream(over)
 {
+    wire.error.status = ESP_OK;
+    wire.error.text[0] = 0;
     wire.ops = direction == WIRE_ENCODE ? &out_ops : &in_ops;
     wire.direction = direction;
     wire.arena = arena;
@@ -78,6 +81,22 @@ void StreamWire::check()
         std::rethrow_exception(thrown);
     if (!wire_ok(&wire))
         throw CORBA::MARSHAL(MINOR_MESSAGE, CORBA::COMPLETED_NO);
+}
+
+/* Bodies begin at a multiple of 8 in GIOP 1.2. The length of a message that comes in fragments is not known:
+ * the stream then says the most that it may be. */
+bool SmallBody::take(cdrStream &stream)
+{
+    omni::giopStream *giop = omni::giopStream::downcast(&stream);
+    if (!giop || giop->version().minor < 2 || stream.unmarshal_byte_swap())
+        return false;
+    size_t left = giop->impl()->inputRemaining(giop);
+    if (left > sizeof data)
+        return false;
+    if (left > 0)
+        stream.get_octet_array(data, (int)left, omni::ALIGN_8);
+    size = left;
+    return true;
 }
 
 /* Positions count from behind the 12 bytes of the GIOP header, alignment from its beginning. */

@@ -23,8 +23,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPIN_NS       10000
-#define REMEMBERED    64 /* prepared calls, by key */
+#define SPIN_NS       200000
+#define PREEMPTED_NS  30000 /* between two looks: somebody else had the processor */
+#define SPIN_LOOKS    20    /* between two looks at the clock */
+#define SHY_JOBS      200   /* that many jobs without spinning after it was in somebody's way */
+#define REMEMBERED    64    /* prepared calls, by key */
 #define FD_SOCKET     3
 #define FD_BELL       4
 #define FD_FOLDER     5
@@ -41,6 +44,8 @@ struct worker {
     struct stat descriptors[FD_FIRST_FREE]; /* as they were, to see that they still are */
     struct timespec folder_changed;
     unsigned turn;
+    bool in_stream; /* the last job came soon after the one before */
+    unsigned shy;   /* jobs to go without spinning */
     struct remembered_call calls[REMEMBERED];
 };
 
@@ -65,24 +70,42 @@ void worker_reply(struct ring *ring, int bell)
 
 /* ---- waiting ---- */
 
-/* Looks for a while before it sleeps: a wake-up on another core costs more than the call. Yielding gives the
- * core away when the daemon needs it. */
-static void wait_for_request(struct ring *ring, uint32_t last)
+/* Looks for the next job, at most for SPIN_NS. */
+static bool spin_for_request(struct worker *worker, uint32_t last, int64_t now)
 {
-    /* Bound to its daemon's processor, it would be in the way there: with two that want to run, the kernel
-     * wakes the client on another one. */
-    if (!atomic_load_explicit(&ring->bound, memory_order_relaxed)) {
-        int64_t until = now_ns() + SPIN_NS;
-        do {
-            if (atomic_load_explicit(&ring->request, memory_order_acquire) != last)
-                return;
-            sched_yield();
-        } while (now_ns() < until);
+    for (int64_t until = now + SPIN_NS, before = now; now < until; before = now) {
+        for (int i = 0; i < SPIN_LOOKS; i++, ring_pause())
+            if (atomic_load_explicit(&worker->ring->request, memory_order_acquire) != last)
+                return true;
+        now = now_ns();
+        if (now - before > PREEMPTED_NS) {
+            worker->shy = SHY_JOBS;
+            return false;
+        }
     }
-    atomic_store(&ring->sleeping, 1);
-    while (atomic_load(&ring->request) == last)
-        ring_sleep(&ring->request, last, CLOCK_NEVER);
-    atomic_store_explicit(&ring->sleeping, 0, memory_order_relaxed);
+    return false;
+}
+
+/* To wake a worker on a sleeping processor takes many times as long as a tiny job. In a stream of jobs it
+ * looks for the next one itself, as long as it is in nobody's way: not where the daemon's thread runs, and
+ * not where others want to run. */
+static void wait_for_request(struct worker *worker, uint32_t last)
+{
+    struct ring *ring = worker->ring;
+    int64_t begun = now_ns();
+    bool alone = atomic_load_explicit(&ring->poster, memory_order_relaxed) != (uint32_t)sched_getcpu();
+    bool got = false;
+    if (worker->shy > 0)
+        worker->shy--;
+    else if (worker->in_stream && alone)
+        got = spin_for_request(worker, last, begun);
+    if (!got) {
+        atomic_store(&ring->sleeping, 1);
+        while (atomic_load(&ring->request) == last)
+            ring_sleep(&ring->request, last, CLOCK_NEVER);
+        atomic_store_explicit(&ring->sleeping, 0, memory_order_relaxed);
+    }
+    worker->in_stream = now_ns() - begun < SPIN_NS;
 }
 
 /* ---- a call ---- */
@@ -359,7 +382,7 @@ _Noreturn void worker_run(const struct worker_descriptors *descriptors, unsigned
     tidy_up(&worker);
     atomic_store(&worker.ring->ready, 1);
     for (uint32_t last = 0;;) {
-        wait_for_request(worker.ring, last);
+        wait_for_request(&worker, last);
         last = atomic_load_explicit(&worker.ring->request, memory_order_acquire);
         atomic_store_explicit(&worker.ring->taken, last, memory_order_release);
         serve(&worker);

@@ -20,8 +20,11 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#define SPIN_NS  10000
-#define RETRY_NS (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
+/* A worker that runs on another processor has a tiny job done before a thread could fall asleep and be woken.
+ */
+#define SPIN_NS    10000
+#define SPIN_LOOKS 50                /* between two looks at the clock */
+#define RETRY_NS   (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
 
 /* ---- starting a job ---- */
 
@@ -61,28 +64,6 @@ static struct worker *take_idle(struct pool *pool)
     return worker;
 }
 
-/* A tiny job runs where the thread that waits for it runs: waking a worker on another, sleeping processor
- * takes many times as long as the job. Anything longer may go where the system likes. */
-#define TINY_S 100e-6
-
-static void follow(struct pool *pool, struct worker *worker)
-{
-    const struct job *job = &worker->handoff.job;
-    bool tiny =
-        job->attended && job->forecast_s > 0 && job->forecast_s < TINY_S && pool->options.threads <= 1;
-    int processor = tiny ? sched_getcpu() : -1;
-    if (processor == worker->processor || worker->pid <= 0)
-        return;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    if (processor >= 0)
-        CPU_SET(processor, &one);
-    /* Best effort: where it is not permitted, calls are as right, only slower. */
-    sched_setaffinity(worker->pid, sizeof one, processor >= 0 ? &one : &pool->processors);
-    worker->processor = processor;
-    atomic_store_explicit(&worker->ring->bound, processor >= 0, memory_order_relaxed);
-}
-
 static void post(struct pool *pool, struct worker *worker, unsigned tries)
 {
     const struct job *job = &worker->handoff.job;
@@ -103,10 +84,11 @@ static void post(struct pool *pool, struct worker *worker, unsigned tries)
     worker->promised = job->attended;
     if (worker->promised)
         atomic_fetch_add(&ring->attended, 1);
-    follow(pool, worker);
+    atomic_store_explicit(&ring->poster, (uint32_t)sched_getcpu(), memory_order_relaxed);
     atomic_store_explicit(&ring->reply, RING_POSTED, memory_order_relaxed);
     atomic_fetch_add(&ring->request, 1);
-    if (atomic_load(&ring->sleeping))
+    worker->awake = !atomic_load(&ring->sleeping);
+    if (!worker->awake)
         ring_wake(&ring->request);
 }
 
@@ -342,14 +324,14 @@ static bool is_answered(struct ring *ring)
 /* Returns when the answer to that request is there, at `until_ns`, or a little early. Somebody else may
  * collect the answer and the worker may have its next job before this thread has seen anything: waiting on
  * for that one would hold back a reply that is long ready. */
-static void watch(struct ring *ring, uint32_t request, int64_t until_ns)
+static void watch(struct ring *ring, uint32_t request, bool awake, int64_t until_ns)
 {
-    int64_t spin_until = pool_now_ns() + SPIN_NS;
+    int64_t spin_until = awake ? pool_now_ns() + SPIN_NS : INT64_MIN;
     do {
-        if (is_answered(ring) || atomic_load(&ring->request) != request)
-            return;
-        sched_yield();
-    } while (pool_now_ns() < spin_until);
+        for (int i = 0; i < SPIN_LOOKS; i++, ring_pause())
+            if (is_answered(ring) || atomic_load_explicit(&ring->request, memory_order_relaxed) != request)
+                return;
+    } while (awake && pool_now_ns() < spin_until);
     uint32_t posted = RING_POSTED;
     atomic_compare_exchange_strong(&ring->reply, &posted, RING_POSTED | RING_WAITERS);
     for (int64_t now = pool_now_ns(); now < until_ns; now = pool_now_ns()) {
@@ -372,6 +354,7 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         worker = NULL;
     uint32_t request = worker ? atomic_load(&worker->ring->request) : 0;
     bool expected = worker && worker->promised;
+    bool awake = worker && worker->awake;
     if (expected)
         worker->promised = false; /* counted already */
     pthread_mutex_unlock(&pool->lock);
@@ -379,7 +362,7 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         return false;
     if (!expected)
         atomic_fetch_add(&worker->ring->attended, 1);
-    watch(worker->ring, request, until_ns);
+    watch(worker->ring, request, awake, until_ns);
     atomic_fetch_sub(&worker->ring->attended, 1);
     /* Once more behind that: the worker may have answered without ringing the bell, trusting in us. */
     if (is_answered(worker->ring))

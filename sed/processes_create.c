@@ -145,7 +145,6 @@ enum esp_status processes_create(const struct processes_options *options, struct
     pool->workers.ops = &pool_ops;
     pool->spawner = pool->epoll = pool->bell = pool->wake = -1;
     init_locks(pool);
-    sched_getaffinity(0, sizeof pool->processors, &pool->processors);
     status = take_options(pool, options, error);
     if (status == ESP_OK)
         status = start_all(pool, error);

@@ -58,7 +58,7 @@ struct worker {
     /* the job */
     uint64_t job_id;
     unsigned tries; /* workers that died before they began it */
-    int processor;  /* that it is bound to; -1: none */
+    bool awake;     /* it was looking for this job when it was posted, so it has it already */
     bool promised;  /* counted in ring->attended for a helper that has not come yet */
     bool claimed;
     bool wait_for_death;     /* the end is known, and is reported when it is dead */
@@ -93,8 +93,7 @@ struct pool {
     uint64_t n_started, born, died;
     struct check check;
     bool checking;
-    int spawner;          /* socket; -1: lost */
-    cpu_set_t processors; /* the daemon's own: where workers may run */
+    int spawner; /* socket; -1: lost */
     pid_t spawner_pid;
     uint32_t pings, checks; /* that the spawner has not answered */
     uint32_t silent_looks;  /* at it since it said something, while it owed an answer */

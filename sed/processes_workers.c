@@ -117,7 +117,6 @@ void pool_born(struct pool *pool, uint32_t id, int32_t pid)
     HASH_FIND(by_id, pool->by_id, &id, sizeof id, worker);
     if (worker) {
         worker->pid = pid;
-        worker->processor = -1;
         pool->born++;
     }
     pthread_mutex_unlock(&pool->lock);

@@ -140,7 +140,7 @@ struct ring_output {
 struct ring {
     _Alignas(64) _Atomic uint32_t request; /* counts jobs; futex */
     _Atomic uint32_t sleeping;             /* the worker waits in the futex */
-    _Atomic uint32_t bound;                /* to the processor of the thread that waits for it */
+    _Atomic uint32_t poster;               /* the processor on which the last job was posted */
     _Alignas(64) _Atomic uint32_t reply;   /* RING_*; futex */
     _Atomic uint32_t attended;             /* threads of the daemon that watch `reply` */
     _Alignas(64) _Atomic uint32_t ready;   /* the worker has started up */
@@ -161,6 +161,15 @@ void ring_unmap(struct ring *ring);
  * Returns for any reason or none. */
 void ring_sleep(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
 void ring_wake(_Atomic uint32_t *word);
+/* What a loop that waits for a word of the ring does between two looks. */
+static inline void ring_pause(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("isb");
+#endif
+}
 
 /* Looks for `bytes` damaged in the fence [from, from + bytes): the offset of the first, or -1. */
 int64_t ring_fence_damage(const unsigned char *from, uint64_t bytes);

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BLOCK 1024
+/* With its header the largest that the allocator keeps for the thread without a search. */
+#define FIRST_BLOCK 1000
 
 struct arena_block {
     struct arena_block *next;

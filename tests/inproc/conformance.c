@@ -57,6 +57,24 @@ static void a_call_ends_with_its_deadline(void **state)
     leave(a);
 }
 
+/* Connections that stand have their deadlines from elsewhere than those that are being made. */
+static void a_deadline_holds_on_a_connection_in_use_and_harms_no_later_call(void **state)
+{
+    (void)state;
+    struct node *a = serve("a", 17);
+    struct message reply;
+    struct esp_error error;
+    for (int i = 0; i < 7; i++) {
+        bool never = i == 3;
+        a->manner = never ? ANSWER_NEVER : ANSWER_AT_ONCE;
+        enum esp_status status = transport_call(net, a->address, &greet, never ? 100 : 5000, &reply, &error);
+        assert_int_equal(status, never ? ESP_TIMEOUT : ESP_OK);
+        message_clear(&reply);
+    }
+    assert_non_null(strstr(error.text, a->address));
+    leave(a);
+}
+
 static void a_node_hears_when_a_call_is_given_up(void **state)
 {
     (void)state;
@@ -494,6 +512,7 @@ static int close_transport(void **state)
 #define BOTH                                                                                                 \
     cmocka_unit_test(a_call_is_answered), cmocka_unit_test(an_answer_may_come_later),                        \
         cmocka_unit_test(a_call_ends_with_its_deadline),                                                     \
+        cmocka_unit_test(a_deadline_holds_on_a_connection_in_use_and_harms_no_later_call),                   \
         cmocka_unit_test(a_node_hears_when_a_call_is_given_up),                                              \
         cmocka_unit_test(a_failure_arrives_as_a_status_and_a_text),                                          \
         cmocka_unit_test(a_request_that_is_too_large_is_not_sent),                                           \

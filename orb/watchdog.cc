@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "orb/watchdog.h"
+#include "orb/corba.h"
+
+#include <chrono>
+#include <omniORB4/giopEndpoint.h>
+#include <omniORB4/internal/giopStrand.h>
+#include <pthread.h>
+#include <signal.h>
+
+Watchdog::~Watchdog()
+{
+    stop();
+}
+
+/* A guest's thread takes no signals of the program. With the mutex held. */
+void Watchdog::start()
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+        thread = std::thread([this] { run(); });
+    } catch (...) {
+        pthread_sigmask(SIG_SETMASK, &before, nullptr);
+        throw;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Watchdog::add(Watch &watch)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!thread.joinable())
+        start();
+    watch.previous = nullptr;
+    watch.next = watches;
+    if (watches)
+        watches->previous = &watch;
+    watches = &watch;
+    if (watch.deadline_ns < wakes_ns)
+        changed.notify_one();
+}
+
+void Watchdog::remove(Watch &watch)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    if (watch.previous)
+        watch.previous->next = watch.next;
+    else if (watches == &watch)
+        watches = watch.next;
+    else
+        return;
+    if (watch.next)
+        watch.next->previous = watch.previous;
+    watch.previous = watch.next = nullptr;
+}
+
+/* The ORB may have ended the connection already, and its memory may be another's: only one that is still
+ * listed is touched. */
+static void shut_down(const Watch &watch)
+{
+    omni_tracedmutex_lock lock(*omni::omniTransportLock);
+    for (omni::StrandList *p = omni::giopStrand::active.next; p != &omni::giopStrand::active; p = p->next)
+        if (p == watch.strand && watch.strand->connection == watch.connection) {
+            watch.connection->Shutdown();
+            return;
+        }
+}
+
+/* Shuts down what is due; returns when to look again. With the mutex held, so that no invocation ends
+ * meanwhile and leaves its connection to another. */
+int64_t Watchdog::bark(int64_t now_ns)
+{
+    int64_t next_ns = CLOCK_NEVER;
+    for (Watch *watch = watches; watch; watch = watch->next) {
+        if (!watch->fired && watch->deadline_ns <= now_ns) {
+            watch->fired = true;
+            shut_down(*watch);
+        } else if (!watch->fired && watch->deadline_ns < next_ns) {
+            next_ns = watch->deadline_ns;
+        }
+    }
+    return next_ns;
+}
+
+/* Calls that end in time do not wake it: at most it looks once more in vain. */
+void Watchdog::run()
+{
+    std::unique_lock<std::mutex> lock(mutex);
+    while (!stopping) {
+        wakes_ns = bark(clock_now_ns(&clock_system));
+        if (wakes_ns == CLOCK_NEVER)
+            changed.wait(lock);
+        else
+            changed.wait_until(lock,
+                               std::chrono::steady_clock::time_point{std::chrono::nanoseconds(wakes_ns)});
+        wakes_ns = INT64_MIN;
+    }
+}
+
+void Watchdog::stop()
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        stopping = true;
+        changed.notify_all();
+    }
+    if (thread.joinable())
+        thread.join();
+}
