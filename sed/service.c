@@ -2,12 +2,14 @@
 #include "sed/service.h"
 
 #include "sed/cpu_quota.h"
+#include "sed/memory_share.h"
 #include "sed/processes.h"
 #include "sed/server.h"
 #include "util/log.h"
 
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,7 +19,12 @@
 #define FETCH_MS  1500
 #define KILL_MS   2000
 
+#define GIB (1024.0 * 1024 * 1024)
+/* Of the machine's memory: what a server promises even if nothing is left. */
+#define LEAST_PART 16
+
 struct service {
+    struct memory_share *share;
     const struct settings_sed *settings;
     struct problem_set *problems; /* until the server has them */
     struct workers *workers;
@@ -135,6 +142,51 @@ static bool is_confined(void)
     return sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) < sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+static uint64_t bytes_of_pages(int name)
+{
+    return (uint64_t)sysconf(name) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What the system could give without swapping. */
+static uint64_t available_bytes(void)
+{
+    unsigned long long kib = 0;
+    char line[128];
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && kib == 0 && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu", &kib) != 1)
+            kib = 0;
+    if (file)
+        fclose(file);
+    return kib ? kib * 1024 : bytes_of_pages(_SC_AVPHYS_PAGES);
+}
+
+/* Says to the other servers here how much memory this one promises, and returns it. */
+static uint64_t take_memory(struct service *service)
+{
+    struct esp_error error;
+    uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), half = available_bytes() / 2, got = 0;
+    uint64_t wanted = service->settings->memory_bytes;
+    enum esp_status status =
+        memory_share_take(MEMORY_SHARE_FILE, machine, wanted, &service->share, &got, &error);
+    if (status == ESP_OK && !wanted && got > half) { /* programs that are no servers have some too */
+        memory_share_give(service->share);
+        status = memory_share_take(MEMORY_SHARE_FILE, machine, half, &service->share, &got, &error);
+    }
+    if (status != ESP_OK) {
+        log_warning("other servers here may promise the same memory: %s", error.text);
+        got = wanted ? wanted : half;
+    }
+    uint64_t least = wanted ? wanted : machine / LEAST_PART;
+    if (got < least)
+        log_warning(
+            "%.1f GiB of memory are promised to calls (memory = %s), but other servers here left %.1f GiB "
+            "of this machine's %.1f",
+            (double)least / GIB, wanted ? "in the file" : "a sixteenth of the machine's at least",
+            (double)got / GIB, (double)machine / GIB);
+    return got < least ? least : got;
+}
+
 static enum esp_status create_server(struct service *service, const struct transport *transport,
                                      uint64_t incarnation, struct esp_error *error)
 {
@@ -154,7 +206,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .n_parents = n_parents,
         .slots = (uint32_t)settings->slots,
         .threads = (uint32_t)settings->threads,
-        .memory_bytes = settings->memory_bytes,
+        .memory_bytes = take_memory(service),
         .queue = (uint32_t)settings->queue,
         .sessions_per_client = (uint32_t)settings->sessions_per_client,
         .result_lease_ns = settings->result_lease_ns,
@@ -245,5 +297,6 @@ void service_close(struct service *service)
     endpoint_close(service->endpoint);
     server_destroy(service->server);
     problem_set_destroy(service->problems);
+    memory_share_give(service->share);
     free(service);
 }

@@ -125,10 +125,6 @@ static enum esp_status finish_server(struct settings_sed *sed, struct arena *are
 {
     if (sed->slots == 0)
         sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
-    if (sed->memory_bytes == 0)
-        sed->memory_bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / 2;
-    if (sed->kept_bytes_per_client == 0)
-        sed->kept_bytes_per_client = sed->memory_bytes / 2;
     return finish_node(&sed->node, arena, error);
 }
 

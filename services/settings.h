@@ -84,7 +84,7 @@ struct settings_sed {
     int64_t threads;                /* BLAS threads of one slot */
     int64_t slots;                  /* calls at a time; never 0 after loading */
     int64_t spares;                 /* warm workers beyond the slots */
-    uint64_t memory_bytes;          /* for arguments and results of all calls; never 0 after loading */
+    uint64_t memory_bytes;          /* for arguments and results of all calls; 0: a share of the machine's */
     int64_t queue;                  /* waiting calls, at most */
     int64_t sessions_per_client;
     int64_t result_lease_ns;        /* how long a result waits for its client */

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What each of the servers on one machine promises of its memory, so that they do not promise it twice.
+ *
+ * A file that all of them open stands for the memory: each byte of it for one of the machine's. A server
+ * locks as many bytes as it promises (fcntl(2), open file description locks) and writes nothing. The system
+ * lets go of the locks when the process ends, however it ends, so there is nothing to tidy up and nothing
+ * that could be out of date.
+ */
+#ifndef SED_MEMORY_SHARE_H
+#define SED_MEMORY_SHARE_H
+
+#include "util/error.h"
+#include <stdint.h>
+
+/* On every Linux, and every user may write there. A container of its own has one of its own. */
+#define MEMORY_SHARE_FILE "/dev/shm/espalier-memory"
+
+struct memory_share;
+
+/* Takes `wanted` bytes of `machine`, or, when wanted is 0, half of what nobody has promised yet. *bytes is
+ * what was locked: less than wanted when others have promised too much for that. ESP_SYSTEM when the file
+ * cannot be used: nothing is taken, and *share is NULL. */
+enum esp_status memory_share_take(const char *file, uint64_t machine, uint64_t wanted,
+                                  struct memory_share **share, uint64_t *bytes, struct esp_error *error);
+/* NULL is nothing to do. */
+void memory_share_give(struct memory_share *share);
+
+#endif
