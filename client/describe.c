@@ -39,6 +39,19 @@ size_t esp_type_size(enum esp_type type)
     return base_type_size((enum base_type)(type - 1));
 }
 
+static enum esp_status describe_storage(const struct problem *problem, const struct argument *from,
+                                        struct arena *arena, struct esp_problem_argument *to,
+                                        struct esp_error *error)
+{
+    char text[4 * PROBLEM_MAX_NAME];
+    to->storage = "";
+    if (from->storage == STORAGE_FULL)
+        return ESP_OK;
+    problem_storage_text(problem, from, text, sizeof text);
+    to->storage = arena_strdup(arena, text);
+    return to->storage ? ESP_OK : error_no_memory(error, "a description");
+}
+
 static void describe_argument(const struct argument *from, struct esp_problem_argument *to)
 {
     *to = (struct esp_problem_argument){.name = from->name,
@@ -47,7 +60,8 @@ static void describe_argument(const struct argument *from, struct esp_problem_ar
                                         .type = (enum esp_type)(from->type + 1),
                                         .properties = from->properties,
                                         .n_dims = from->n_dims,
-                                        .initial = from->initial ? expr_text(from->initial) : NULL};
+                                        .initial = from->initial ? expr_text(from->initial) : NULL,
+                                        .count = from->count ? expr_text(from->count) : NULL};
     for (uint32_t d = 0; d < from->n_dims; d++)
         to->dims[d] = expr_text(from->dims[d]);
 }
@@ -78,8 +92,13 @@ static enum esp_status describe(struct description *description, struct esp_erro
     for (uint32_t i = 0; i < problem->n_preconditions; i++)
         preconditions[i] = expr_text(problem->preconditions[i].condition);
     for (uint32_t i = 0; i < problem->n_arguments; i++)
-        if (argument_is_passed(&problem->arguments[i]))
-            describe_argument(&problem->arguments[i], &arguments[public->n_arguments++]);
+        if (argument_is_passed(&problem->arguments[i])) {
+            struct esp_problem_argument *to = &arguments[public->n_arguments++];
+            describe_argument(&problem->arguments[i], to);
+            enum esp_status status = describe_storage(problem, &problem->arguments[i], arena, to, error);
+            if (status != ESP_OK)
+                return status;
+        }
     return ESP_OK;
 }
 

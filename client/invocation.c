@@ -143,11 +143,44 @@ static enum esp_status check_present(const struct argument *argument, const stru
 {
     if (!argument_is_input(argument) || value->in)
         return ESP_OK;
-    if (value->form == VALUE_MEMORY && (value->bytes == 0 || (argument->n_dims == 0 && argument->initial)))
+    if (value->form == VALUE_MEMORY && (value->bytes == 0 || argument->initial))
         return ESP_OK;
     return error_set(error, ESP_INVALID,
                      "argument \"%s\": expected a pointer to its value, found a null pointer",
                      argument->name);
+}
+
+/* An array that was left out: every element has the default. */
+static enum esp_status fill_default(const struct problem *problem, struct value *value,
+                                    const struct number *scope, struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[value->index];
+    if (argument->n_dims == 0 || !argument_is_input(argument) || !argument->initial || value->in ||
+        value->form != VALUE_MEMORY || value->bytes == 0)
+        return ESP_OK;
+    unsigned char raw[16];
+    size_t size = base_type_size(argument->type);
+    enum esp_status status = problem_default(problem, value->index, scope, raw, error);
+    if (status != ESP_OK)
+        return status;
+    char *filled = malloc(value->bytes);
+    if (!filled)
+        return error_no_memory(error, argument->name);
+    for (uint64_t at = 0; at < value->bytes; at += size)
+        memcpy(filled + at, raw, size);
+    value->in = value->loaded = filled;
+    return ESP_OK;
+}
+
+static enum esp_status check_contents(const struct invocation *invocation, const struct binding *binding,
+                                      struct esp_error *error)
+{
+    const void *data[PROBLEM_MAX_ARGUMENTS] = {0};
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        if (invocation->values[i].form == VALUE_MEMORY)
+            data[invocation->values[i].index] = invocation->values[i].in;
+    return problem_check_contents(invocation->function->problem, data, binding->scope, binding->shapes,
+                                  error);
 }
 
 /* With the scalar inputs known: sizes, preconditions, cost. */
@@ -160,11 +193,15 @@ static enum esp_status bind(struct invocation *invocation, struct binding *bindi
         if (value->form == VALUE_MEMORY)
             value->bytes = binding->shapes[value->index].bytes;
         status = check_present(argument_of(invocation, value), value, error);
+        if (status == ESP_OK)
+            status = fill_default(problem, value, binding->scope, error);
         invocation->memory_bytes += value->form == VALUE_MEMORY ? 0 : value->bytes;
     }
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
         invocation->memory_bytes += binding->shapes[i].bytes;
     uint64_t extra = 0;
+    if (status == ESP_OK)
+        status = check_contents(invocation, binding, error);
     if (status == ESP_OK)
         status = problem_memory(problem, binding->scope, &extra, error);
     if (status == ESP_OK)

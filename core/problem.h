@@ -236,6 +236,10 @@ enum esp_status problem_check_known(const struct problem *problem, const struct 
 enum esp_status problem_default(const struct problem *problem, uint32_t index,
                                 const struct number *scope_values, void *raw, struct esp_error *error);
 
+/* "packed(uplo)", "csc(Ap, Ai, 1)", as the description has it; "" of STORAGE_FULL. Cut to fit. */
+void problem_storage_text(const struct problem *problem, const struct argument *argument, char *text,
+                          size_t size);
+
 /* How the elements of one matrix are stored in one call. */
 struct layout {
     enum storage storage;

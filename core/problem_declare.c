@@ -106,6 +106,8 @@ static bool check_property(struct parser *parser, const struct argument *argumen
                           "only inputs of float, double and complex types can be finite");
     if (property == PROPERTY_ROW_MAJOR ? argument->n_dims < 2 : argument->n_dims != 2)
         return lexer_fail(&parser->lexer, offset, "only a matrix (two dimensions) can have this property");
+    if (property == PROPERTY_ROW_MAJOR && argument->count)
+        return lexer_fail(&parser->lexer, offset, "an array with a count is stored by columns");
     if (argument->properties & property)
         return lexer_fail(&parser->lexer, offset, "this property was given already");
     if (((argument->properties | property) & triangles) == triangles)

@@ -20,11 +20,9 @@ static void write_quoted(struct text *text, const char *string)
     text_put(text, "\"");
 }
 
-/* packed(uplo), banded(kl, ku), csc(Ap, Ai, 1), count(m) */
 static void write_storage(struct text *text, const struct problem *problem, const struct argument *argument)
 {
-    if (argument->storage != STORAGE_FULL)
-        text_printf(text, " %s", storage_name(argument->storage));
+    text_put(text, storage_name(argument->storage));
     if (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR)
         text_printf(text, "(%s, %s%s)", problem->arguments[argument->pointers].name,
                     problem->arguments[argument->indices].name, argument->base ? ", 1" : "");
@@ -34,8 +32,14 @@ static void write_storage(struct text *text, const struct problem *problem, cons
     }
     if (argument->layout[0])
         text_put(text, ")");
-    if (argument->count)
-        text_printf(text, " count(%s)", expr_text(argument->count));
+}
+
+void problem_storage_text(const struct problem *problem, const struct argument *argument, char *text,
+                          size_t size)
+{
+    struct text writer;
+    text_open(&writer, text, size);
+    write_storage(&writer, problem, argument);
 }
 
 static void write_argument(struct text *text, const struct problem *problem, const struct argument *argument)
@@ -56,7 +60,12 @@ static void write_argument(struct text *text, const struct problem *problem, con
             text_put(text, " ");
             text_put(text, property_name(bit));
         }
-    write_storage(text, problem, argument);
+    if (argument->storage != STORAGE_FULL) {
+        text_put(text, " ");
+        write_storage(text, problem, argument);
+    }
+    if (argument->count)
+        text_printf(text, " count(%s)", expr_text(argument->count));
     if (argument->initial) {
         text_put(text, " = ");
         expr_write(argument->initial, text);

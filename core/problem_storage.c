@@ -70,6 +70,8 @@ static bool read_count(struct parser *parser, struct argument *argument, uint32_
         return lexer_fail(lexer, offset, "only an array that comes back can have a count");
     if (argument->count)
         return lexer_fail(lexer, offset, "a count was given already");
+    if (argument->storage != STORAGE_FULL || (argument->properties & PROPERTY_ROW_MAJOR))
+        return lexer_fail(lexer, offset, "only an array that is stored in full by columns can have a count");
     return lexer_take_symbol(lexer, '(', "'(' and how many of the last dimension come back") &&
            parser_expression(parser, USAGE_COUNT, &argument->count) &&
            lexer_take_symbol(lexer, ')', "an operator or ')'");
@@ -95,6 +97,8 @@ bool parser_storage(struct parser *parser, struct argument *argument, bool *foun
                           parser_storage_words[word]);
     if (argument->storage != STORAGE_FULL)
         return lexer_fail(lexer, offset, "the matrix is %s already", storage_name(argument->storage));
+    if (argument->count)
+        return lexer_fail(lexer, offset, "an array with a count is stored in full");
     argument->storage = storage;
     if (storage == STORAGE_PACKED)
         return !lexer_at_symbol(lexer, '(') || read_layout(parser, argument, 1, 1, "");

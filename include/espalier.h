@@ -107,7 +107,9 @@ enum esp_property {
     ESP_PROPERTY_SYMMETRIC = 1 << 2,
     ESP_PROPERTY_POSITIVE_DEFINITE = 1 << 3,
     ESP_PROPERTY_ROW_MAJOR = 1 << 4,
-    ESP_PROPERTY_UNIT_DIAGONAL = 1 << 5
+    ESP_PROPERTY_UNIT_DIAGONAL = 1 << 5,
+    ESP_PROPERTY_HERMITIAN = 1 << 7,
+    ESP_PROPERTY_FINITE = 1 << 8 /* NaN and infinity are refused */
 };
 
 /* One argument as callers pass it. */
@@ -119,7 +121,10 @@ struct esp_problem_argument {
     unsigned properties;            /* enum esp_property, a set */
     unsigned n_dims;                /* 0: a scalar (strings and files are scalars) */
     const char *dims[ESP_MAX_DIMS]; /* expressions over scalar inputs, as text: "n", "max(1,n)" */
-    const char *initial;            /* default of a scalar input that may be left out, or NULL */
+    const char *initial;            /* default of an input that may be left out, or NULL */
+    const char *storage;            /* "packed(uplo)", "banded(kl, ku)", "csc(Ap, Ai)": what of a matrix is
+                                     * stored, if not all; or "" */
+    const char *count;              /* how many of the last dimension come back, or NULL: all */
 };
 
 /* A problem's signature. Work arrays are not shown: callers do not pass them. */

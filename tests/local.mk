@@ -236,6 +236,15 @@ tests_e2e_client_steps_SOURCES = tests/e2e/client_steps.c
 tests_e2e_client_steps_LDADD = client/libespalier.la -lm
 endif
 e2e_tests += tests/e2e/t0300-client.t
+if WITH_OMNIORB
+check_LTLIBRARIES += tests/e2e/libargumentroutines.la
+tests_e2e_libargumentroutines_la_SOURCES = tests/e2e/argument_routines.c
+tests_e2e_libargumentroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
+check_PROGRAMS += tests/e2e/argument_steps
+tests_e2e_argument_steps_SOURCES = tests/e2e/argument_steps.c
+tests_e2e_argument_steps_LDADD = client/libespalier.la -lm
+endif
+e2e_tests += tests/e2e/t0500-arguments.t
 e2e_tests += tests/e2e/t0104-command-tls.t
 unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \

@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "client/command/signature.h"
-#include "client/command/values.h"
+#include "client/command/values_storage.h"
 #include "util/names.h"
 
 #include <errno.h>
@@ -21,10 +21,12 @@
 enum esp_status values_init(struct values *values, const struct esp_problem *problem, struct esp_error *error)
 {
     size_t n = problem->n_arguments + 1; /* never zero */
-    *values = (struct values){problem, calloc(n, sizeof *values->arguments), calloc(n, sizeof *values->slots),
-                              false};
+    *values = (struct values){.problem = problem,
+                              .arguments = calloc(n, sizeof *values->arguments),
+                              .slots = calloc(n, sizeof *values->slots)};
     if (values->arguments && values->slots)
-        return ESP_OK;
+        return problem_parse(problem->source, strlen(problem->source), problem->name, &values->described,
+                             error);
     values_clear(values);
     return error_no_memory(error, "the arguments");
 }
@@ -38,6 +40,7 @@ void values_clear(struct values *values)
     }
     free(values->slots);
     free(values->arguments);
+    problem_set_destroy(values->described);
     *values = (struct values){0};
 }
 
@@ -85,7 +88,7 @@ static void store_integer(enum esp_type type, void *memory, size_t index, int64_
 }
 
 /* False when the type cannot hold the value. */
-static bool store_real(enum esp_type type, void *memory, size_t index, double re, double im)
+bool value_store(enum esp_type type, void *memory, size_t index, double re, double im)
 {
     if (is_integer_type(type)) {
         if (im != 0 || !(fabs(re) < 9.2e18) || re != floor(re) || !fits_integer(type, (int64_t)re))
@@ -109,7 +112,7 @@ static bool store_real(enum esp_type type, void *memory, size_t index, double re
     return true;
 }
 
-static enum esp_status take_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error)
+enum esp_status value_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error)
 {
     struct value_slot *slot = &values->slots[index];
     slot->memory = calloc(bytes ? bytes : 1, 1);
@@ -154,19 +157,24 @@ static enum esp_status take_matrix(struct values *values, size_t index, const st
     if (size == 0)
         return error_set(error, ESP_INVALID, "%s: expected a %s, found a matrix", formal->name,
                          esp_type_name(formal->type));
+    enum storage storage = values_argument(values, index)->storage;
+    if (storage == STORAGE_CSC || storage == STORAGE_CSR)
+        return values_compress(values, index, matrix, error);
     enum esp_status status = take_shape(values, index, matrix, error);
     if (status == ESP_OK)
-        status = take_memory(values, index, (size_t)(matrix->rows * matrix->cols) * size, error);
+        status = value_memory(values, index, (size_t)(matrix->rows * matrix->cols) * size, error);
     if (status != ESP_OK)
         return status;
-    bool row_major = formal->n_dims == 2 && (formal->properties & ESP_PROPERTY_ROW_MAJOR);
+    values->slots[index].is_full = true;
+    bool row_major =
+        formal->n_dims == 2 && (formal->properties & ESP_PROPERTY_ROW_MAJOR) && storage == STORAGE_FULL;
     for (int64_t j = 0; j < matrix->cols; j++)
         for (int64_t i = 0; i < matrix->rows; i++) {
             size_t from = (size_t)(j * matrix->rows + i);
             size_t to = row_major ? (size_t)(i * matrix->cols + j) : from;
             double re = matrix->values[matrix->is_complex ? 2 * from : from];
             double im = matrix->is_complex ? matrix->values[2 * from + 1] : 0;
-            if (!store_real(formal->type, values->slots[index].memory, to, re, im))
+            if (!value_store(formal->type, values->slots[index].memory, to, re, im))
                 return error_set(error, ESP_INVALID,
                                  "%s: expected elements of type %s, found %.17g%s in row %lld, column %lld",
                                  formal->name, esp_type_name(formal->type), re,
@@ -228,7 +236,7 @@ static enum esp_status take_integer(struct values *values, size_t index, const c
     }
     if (!is_number || !fits_integer(formal->type, value))
         return wrong_scalar(formal, text, error);
-    enum esp_status status = take_memory(values, index, 16, error);
+    enum esp_status status = value_memory(values, index, 16, error);
     if (status == ESP_OK)
         store_integer(formal->type, values->slots[index].memory, 0, value);
     return status;
@@ -243,8 +251,8 @@ static enum esp_status take_number(struct values *values, size_t index, const ch
         return take_integer(values, index, text, error);
     if (!matrix_parse_number(text, &re, &im))
         return wrong_scalar(formal, text, error);
-    enum esp_status status = take_memory(values, index, 16, error);
-    if (status == ESP_OK && !store_real(formal->type, values->slots[index].memory, 0, re, im))
+    enum esp_status status = value_memory(values, index, 16, error);
+    if (status == ESP_OK && !value_store(formal->type, values->slots[index].memory, 0, re, im))
         status = wrong_scalar(formal, text, error);
     return status;
 }
@@ -321,7 +329,7 @@ static enum esp_status take_characters(struct values *values, size_t index, cons
                                        struct esp_error *error)
 {
     size_t length = strlen(text);
-    enum esp_status status = take_memory(values, index, length, error);
+    enum esp_status status = value_memory(values, index, length, error);
     if (status != ESP_OK)
         return status;
     memcpy(values->slots[index].memory, text, length);
@@ -448,11 +456,10 @@ static enum esp_status prepare_output(struct values *values, size_t index, struc
     if (formal->n_dims && values->some_saved && !slot->path)
         return ESP_OK;
     if (!formal->n_dims)
-        return take_memory(values, index, 16, error);
-    for (unsigned k = 0; k < argument->n_dims; k++)
-        if (__builtin_mul_overflow(bytes, (uint64_t)argument->dims[k], &bytes))
-            return error_set(error, ESP_INVALID, "%s: its extents overflow", formal->name);
-    return take_memory(values, index, bytes, error);
+        return value_memory(values, index, 16, error);
+    uint64_t count;
+    enum esp_status status = values_count(values, index, &count, error);
+    return status == ESP_OK ? value_memory(values, index, count * bytes, error) : status;
 }
 
 /* An array of three dimensions and more was given as a vector: it must have as many elements. */
@@ -519,10 +526,36 @@ static void hint_scalar(const struct values *values, struct esp_error *error)
     }
 }
 
+/* An array that is changed needs memory to come back to; what only goes in is left to the library. */
+static enum esp_status give_default(struct values *values, size_t index, struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    unsigned char raw[16];
+    uint64_t count;
+    if (formal->mode != ESP_MODE_INOUT || !formal->n_dims || !formal->initial)
+        return ESP_OK;
+    values_scope(values, scope);
+    const struct problem *problem = values->described->problems[0];
+    enum esp_status status =
+        problem_default(problem, (uint32_t)problem_argument_index(problem, formal->name), scope, raw, error);
+    if (status == ESP_OK)
+        status = values_count(values, index, &count, error);
+    size_t size = esp_type_size(formal->type);
+    if (status == ESP_OK)
+        status = value_memory(values, index, count * size, error);
+    for (uint64_t i = 0; status == ESP_OK && i < count; i++)
+        memcpy((char *)values->slots[index].memory + i * size, raw, size);
+    return status;
+}
+
 enum esp_status values_prepare(struct values *values, struct esp_error *error)
 {
     const struct esp_problem *problem = values->problem;
     enum esp_status given = check_given(values, error);
+    if (given != ESP_OK)
+        return given;
+    given = values_measure_bands(values, error);
     if (given != ESP_OK)
         return given;
     if (esp_arguments_complete(problem, values->arguments, problem->n_arguments) != ESP_OK) {
@@ -532,9 +565,10 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
     }
     for (size_t i = 0; i < problem->n_arguments; i++) {
         enum esp_status status = problem->arguments[i].mode == ESP_MODE_OUT ? prepare_output(values, i, error)
-                                                                            : check_count(values, i, error);
+                                 : values->slots[i].given                   ? check_count(values, i, error)
+                                                                            : give_default(values, i, error);
         if (status != ESP_OK)
             return status;
     }
-    return ESP_OK;
+    return values_pack(values, error);
 }

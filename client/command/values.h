@@ -8,15 +8,18 @@
 
 #include "client/command/command.h"
 #include "core/matrix.h"
+#include "core/problem.h"
 
 struct values {
     const struct esp_problem *problem; /* not owned */
+    struct problem_set *described;     /* the same, for what its expressions say */
     struct esp_argument *arguments;    /* one for each of the problem's; ready for esp_call() */
     struct value_slot {
         void *memory;     /* what the argument's data points to */
         char *text;       /* of an output string */
         const char *path; /* where the output goes, or NULL */
         bool given;
+        bool is_full;   /* a matrix as it is, whatever its description says of its storage */
         uint64_t count; /* elements given, when the extents are not (three dimensions and more) */
     } * slots;
     bool some_saved; /* then arrays without a path are not fetched */
@@ -38,6 +41,9 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
 /* Completes what was left out (ESP_INVALID names what cannot be, and how it is given) and makes room for the
  * outputs. When -o names some, other output arrays are not asked for. */
 enum esp_status values_prepare(struct values *values, struct esp_error *error);
+
+/* After the call: arrays with a count are as long as it says. ESP_INVALID: a count that is too large. */
+enum esp_status values_cut(struct values *values, struct esp_error *error);
 
 /* After the call: writes what -o named. */
 enum esp_status values_write(const struct values *values, struct esp_error *error);

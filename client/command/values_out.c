@@ -6,7 +6,7 @@
 
 #include "client/command/signature.h"
 #include "client/command/table.h"
-#include "client/command/values.h"
+#include "client/command/values_storage.h"
 
 #include <errno.h>
 #include <math.h>
@@ -17,7 +17,7 @@
 #define SHOWN_ROWS 10 /* of an array, for people */
 #define SHOWN_COLS 6
 
-static void load_element(enum esp_type type, const void *memory, size_t index, double *re, double *im)
+void value_load(enum esp_type type, const void *memory, size_t index, double *re, double *im)
 {
     *im = 0;
     switch (type) {
@@ -71,6 +71,8 @@ enum esp_status values_matrix(const struct values *values, size_t index, struct 
     int64_t rows, cols;
     bool is_complex = formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX;
     bool row_major = formal->n_dims == 2 && (formal->properties & ESP_PROPERTY_ROW_MAJOR);
+    if (values_argument(values, index)->storage != STORAGE_FULL)
+        return values_unpack(values, index, matrix, error);
     matrix_extents(&values->arguments[index], &rows, &cols);
     enum esp_status status = matrix_init(matrix, rows, cols, is_complex, 0, error);
     if (status != ESP_OK)
@@ -79,7 +81,7 @@ enum esp_status values_matrix(const struct values *values, size_t index, struct 
         for (int64_t i = 0; i < rows; i++) {
             size_t to = (size_t)(j * rows + i), from = row_major ? (size_t)(i * cols + j) : to;
             double re, im;
-            load_element(formal->type, values->slots[index].memory, from, &re, &im);
+            value_load(formal->type, values->slots[index].memory, from, &re, &im);
             matrix->values[is_complex ? 2 * to : to] = re;
             if (is_complex)
                 matrix->values[2 * to + 1] = im;
@@ -174,7 +176,7 @@ static int64_t integer_value(enum esp_type type, const void *memory)
     double re, im;
     if (type == ESP_TYPE_LONG || type == ESP_TYPE_INT64)
         return *(const int64_t *)memory; /* all 64 bits */
-    load_element(type, memory, 0, &re, &im);
+    value_load(type, memory, 0, &re, &im);
     return (int64_t)re;
 }
 
@@ -193,7 +195,7 @@ static void print_scalar(const struct values *values, size_t index)
     } else if (is_integer(formal->type)) {
         printf("%s = %lld\n", formal->name, (long long)integer_value(formal->type, memory));
     } else {
-        load_element(formal->type, memory, 0, &re, &im);
+        value_load(formal->type, memory, 0, &re, &im);
         printf("%s = %.*g", formal->name, formal->type == ESP_TYPE_FLOAT ? 9 : 17, re);
         if (formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX)
             printf("%+.17gi", im);
@@ -270,7 +272,7 @@ static json_t *value_json(const struct values *values, size_t index)
     if (formal->n_dims == 0 && is_integer(formal->type))
         return json_integer(integer_value(formal->type, slot->memory));
     if (formal->n_dims == 0) {
-        load_element(formal->type, slot->memory, 0, &re, &im);
+        value_load(formal->type, slot->memory, 0, &re, &im);
         return element_json(re, im, formal->type >= ESP_TYPE_COMPLEX);
     }
     struct matrix matrix;

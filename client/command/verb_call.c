@@ -135,6 +135,8 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     if (status != ESP_OK) {
         error = *esp_last_error();
         code = fail_with_signature(command, problem, &error);
+    } else if (values_cut(values, &error) != ESP_OK) {
+        code = command_fail(command, &error);
     } else {
         code = show(command, values, info);
     }

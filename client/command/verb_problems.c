@@ -43,12 +43,23 @@ static enum exit_code list_problems(const struct command_line *command)
 
 static void property_words(unsigned properties, char *text, size_t size)
 {
-    static const char *const words[] = {"upper triangle",    "lower triangle", "symmetric",
-                                        "positive definite", "row-major",      "unit diagonal"};
+    static const char *const words[] = {"upper triangle", "lower triangle", "symmetric", "positive definite",
+                                        "row-major",      "unit diagonal",  "",          "Hermitian",
+                                        "finite"};
     *text = 0;
     for (unsigned i = 0; i < sizeof words / sizeof *words; i++)
         if (properties & (1u << i))
             snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "", words[i]);
+}
+
+/* ", packed(uplo)", ", m of them" */
+static void storage_words(const struct esp_problem_argument *argument, char *text, size_t size)
+{
+    if (*argument->storage)
+        snprintf(text + strlen(text), size - strlen(text), "%s%s", *text ? ", " : "", argument->storage);
+    if (argument->count)
+        snprintf(text + strlen(text), size - strlen(text), "%s%s of them", *text ? ", " : "",
+                 argument->count);
 }
 
 static void print_arguments(const struct esp_problem *problem)
@@ -58,8 +69,9 @@ static void print_arguments(const struct esp_problem *problem)
     table_init(&table, 5, headings);
     for (size_t i = 0; i < problem->n_arguments; i++) {
         const struct esp_problem_argument *argument = &problem->arguments[i];
-        char shape[256], properties[128];
+        char shape[256], properties[400];
         property_words(argument->properties, properties, sizeof properties);
+        storage_words(argument, properties, sizeof properties);
         table_cell(&table, "%s", mode_name(argument->mode));
         table_cell(&table, "%s", esp_type_name(argument->type));
         table_cell(&table, "%s", signature_shape(argument, shape, sizeof shape));
@@ -129,9 +141,10 @@ static json_t *argument_json(const struct esp_problem_argument *argument)
     for (unsigned k = 0; k < argument->n_dims; k++)
         json_array_append_new(dims, json_string(argument->dims[k]));
     property_words(argument->properties, properties, sizeof properties);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", argument->name, "text", argument->text,
-                     "mode", mode_name(argument->mode), "type", esp_type_name(argument->type), "properties",
-                     properties, "dims", dims, "default", text_or_null(argument->initial));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:o}", "name", argument->name, "text",
+                     argument->text, "mode", mode_name(argument->mode), "type", esp_type_name(argument->type),
+                     "properties", properties, "dims", dims, "default", text_or_null(argument->initial),
+                     "storage", argument->storage, "count", text_or_null(argument->count));
 }
 
 static json_t *problem_json(const struct esp_problem *problem)

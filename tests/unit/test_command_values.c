@@ -51,13 +51,26 @@ static const struct esp_problem_argument formals[] = {
                 .n_dims = 3,
                 .dims = {"n", "n", "n"}},
     [TEXT] = {.name = "text", .text = "", .mode = ESP_MODE_IN, .type = ESP_TYPE_STRING},
-    [FILE_IN] = {.name = "file", .text = "", .mode = ESP_MODE_IN, .type = ESP_TYPE_FILE},
-    [OUT] =
-        {.name = "out", .text = "", .mode = ESP_MODE_OUT, .type = ESP_TYPE_INT, .n_dims = 1, .dims = {"n"}},
+    [FILE_IN] = {.name = "path", .text = "", .mode = ESP_MODE_IN, .type = ESP_TYPE_FILE},
+    [OUT] = {.name = "result",
+             .text = "",
+             .mode = ESP_MODE_OUT,
+             .type = ESP_TYPE_INT,
+             .n_dims = 1,
+             .dims = {"n"}},
     [LABEL] = {.name = "label", .text = "", .mode = ESP_MODE_OUT, .type = ESP_TYPE_STRING},
 };
-static const struct esp_problem problem = {
-    .name = "mixed", .title = "", .text = "", .gams = "", .arguments = formals, .n_arguments = N_ARGUMENTS};
+static const char source[] = "problem mixed \"\"\nin int n\ninout int64 big\nin float alpha\n"
+                             "inout double complex z\nin char uplo\ninout double A[n, n]\n"
+                             "inout int rows[n, 2] row-major\nin short v[n]\nin double t[n, n, n]\n"
+                             "in string text\nin file path\nout int result[n]\nout string label\n";
+static const struct esp_problem problem = {.name = "mixed",
+                                           .title = "",
+                                           .text = "",
+                                           .gams = "",
+                                           .source = source,
+                                           .arguments = formals,
+                                           .n_arguments = N_ARGUMENTS};
 
 static struct values values;
 
@@ -165,13 +178,13 @@ static void strings_and_files_are_theirs(void **state)
     snprintf(word, sizeof word, "text=@%s", path);
     takes(word);
     assert_string_equal((char *)values.arguments[TEXT].data, "two\nlines");
-    snprintf(word, sizeof word, "file=%s", path);
+    snprintf(word, sizeof word, "path=%s", path);
     takes(word);
     assert_string_equal((char *)values.arguments[FILE_IN].data, path);
     unlink(path);
     values_clear(&values);
     set_up(NULL);
-    refuses("file=/nonexistent/x", ESP_NOT_FOUND, "/nonexistent/x");
+    refuses("path=/nonexistent/x", ESP_NOT_FOUND, "/nonexistent/x");
     refuses("text=@/nonexistent/x", ESP_NOT_FOUND, "/nonexistent/x: no such file");
     refuses("A=@/nonexistent/x", ESP_NOT_FOUND, "/nonexistent/x: no such file");
 }
@@ -184,11 +197,11 @@ static void only_what_exists_can_be_named(void **state)
     refuses("N=1", ESP_INVALID, "did you mean 'n'?");
     refuses("q=1", ESP_INVALID, "mixed has no argument 'q'");
     refuses("=1", ESP_INVALID, "expected NAME=VALUE");
-    refuses("out=[1]", ESP_INVALID, "out is an output: '-o out=FILE' saves it");
+    refuses("result=[1]", ESP_INVALID, "result is an output: '-o result=FILE' saves it");
     assert_int_equal(values_save_to(&values, "n=x", &error), ESP_INVALID);
     assert_int_equal(values_save_to(&values, "A=x", &error), ESP_OK);
     assert_int_equal(values_save_to(&values, "A=y", &error), ESP_INVALID);
-    assert_int_equal(values_save_to(&values, "out", &error), ESP_INVALID);
+    assert_int_equal(values_save_to(&values, "result", &error), ESP_INVALID);
 }
 
 static char *json_text(void)

@@ -122,8 +122,9 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "in double A[2, 2] packed banded(1, 1)\n", "2:26: the matrix is packed already"},
         {S "in double A[2, 2] packed(n)\n", "2:26: unknown name 'n'"},
         {S "in double A[2, 2] packed('U', 1)\n", "2:29: expected ')', found ','"},
-        {S "in double A[2, 2] banded\n", "2:25: expected '(' and the numbers of diagonals below and above the "
-                                         "main one, found the end of the line"},
+        {S "in double A[2, 2] banded\n",
+         "2:25: expected '(' and the numbers of diagonals below and above the "
+         "main one, found the end of the line"},
         {S "in double A[2, 2] banded(1)\n", "2:27: expected an operator or ',', found ')'"},
         {S "in double A[2, 2] banded(1, 2, 3, 4)\n", "2:33: expected ')', found ','"},
         {S "in double A[2, 2] csc\n",
@@ -143,6 +144,10 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "out double A[2] count\n",
          "2:22: expected '(' and how many of the last dimension come back, found the end of the line"},
         {S "out int m\nout double A[2] count(m) count(m)\n", "3:26: a count was given already"},
+        {S "out double A[2, 2] packed count(1)\n",
+         "2:27: only an array that is stored in full by columns can have a count"},
+        {S "out double A[2, 2] count(1) packed\n", "2:29: an array with a count is stored in full"},
+        {S "out double A[2, 2] count(1) row-major\n", "2:29: an array with a count is stored by columns"},
         {S "out double A[2] count(A)\n", "2:23: 'A' is an array: an expression can use scalars only"},
         {S "in int k finite\n", "2:10: only inputs of float, double and complex types can be finite"},
         {S "out double x finite\n", "2:14: only inputs of float, double and complex types can be finite"},
@@ -177,9 +182,11 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "implementation i\nc f()\nimplementation i\nc f()\n",
          "4:16: there is an implementation 'i' already in line 2"},
         {I "in int m\n", "5:1: 'in' belongs before the first implementation"},
-        {I "fotran f(n)\n", "5:1: expected 'fortran', 'c', 'command', 'error', 'implementation' or 'problem', found "
-                            "'fotran': did you mean 'fortran'?"},
-        {I "error 1 > 0 \"m\"\n", "5:7: 'error' belongs behind the call ('fortran', 'c' or 'command') it is about"},
+        {I "fotran f(n)\n",
+         "5:1: expected 'fortran', 'c', 'command', 'error', 'implementation' or 'problem', found "
+         "'fotran': did you mean 'fortran'?"},
+        {I "error 1 > 0 \"m\"\n",
+         "5:7: 'error' belongs behind the call ('fortran', 'c' or 'command') it is about"},
         {I "c f(n, y)\nc g(n, y)\n", "6:3: the implementation 'i' has a call already: f()"},
         {I "c f(n)\n", "5:3: the output 'y' is not among the parameters of f()"},
         {I "c f(n, Y)\n", "5:8: unknown name 'Y': did you mean 'y'?"},

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "client/command/signature.h"
+#include "client/command/values_storage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct problem *described(const struct values *values)
+{
+    return values->described->problems[0];
+}
+
+static uint32_t described_index(const struct values *values, size_t index)
+{
+    return (uint32_t)problem_argument_index(described(values), values->problem->arguments[index].name);
+}
+
+const struct argument *values_argument(const struct values *values, size_t index)
+{
+    return &described(values)->arguments[described_index(values, index)];
+}
+
+void values_scope(const struct values *values, struct number *scope)
+{
+    memset(scope, 0, PROBLEM_MAX_ARGUMENTS * sizeof *scope);
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct argument *argument = values_argument(values, i);
+        const struct esp_argument *given = &values->arguments[i];
+        struct number *number = &scope[described_index(values, i)];
+        if (argument->n_dims || argument->type > TYPE_DOUBLE)
+            continue;
+        if (given->data)
+            *number = number_load(argument->type, given->data);
+        else if (given->completed && argument->type >= TYPE_FLOAT)
+            *number = (struct number){.kind = NUMBER_REAL, .real = given->value.real};
+        else if (given->completed)
+            *number = (struct number){.kind = NUMBER_INTEGER, .integer = given->value.integer};
+    }
+}
+
+/* ---- compressed columns and rows ---- */
+
+static bool element_of(const struct matrix *matrix, int64_t row, int64_t col, double *re, double *im)
+{
+    size_t at = (size_t)(col * matrix->rows + row);
+    *re = matrix->values[matrix->is_complex ? 2 * at : at];
+    *im = matrix->is_complex ? matrix->values[2 * at + 1] : 0;
+    return *re != 0 || *im != 0;
+}
+
+/* The arrays that belong to a compressed matrix. */
+struct companions {
+    size_t pointers, indices;
+};
+
+static enum esp_status find_companions(const struct values *values, size_t index, struct companions *found)
+{
+    const struct argument *argument = values_argument(values, index);
+    const struct problem *problem = described(values);
+    int pointers = signature_find(values->problem, problem->arguments[argument->pointers].name);
+    int indices = signature_find(values->problem, problem->arguments[argument->indices].name);
+    *found = (struct companions){(size_t)pointers, (size_t)indices};
+    return pointers >= 0 && indices >= 0 ? ESP_OK : ESP_INTERNAL;
+}
+
+static enum esp_status give_vector(struct values *values, size_t index, int64_t n, const char *matrix,
+                                   struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    if (values->slots[index].given)
+        return error_set(error, ESP_INVALID, "%s follows from %s: leave it out", formal->name, matrix);
+    values->slots[index].given = true;
+    values->arguments[index].n_dims = 1;
+    values->arguments[index].dims[0] = n;
+    return value_memory(values, index, (size_t)n * esp_type_size(formal->type), error);
+}
+
+enum esp_status values_compress(struct values *values, size_t index, const struct matrix *matrix,
+                                struct esp_error *error)
+{
+    const struct argument *argument = values_argument(values, index);
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    bool by_columns = argument->storage == STORAGE_CSC;
+    int64_t lines = by_columns ? matrix->cols : matrix->rows,
+            across = by_columns ? matrix->rows : matrix->cols;
+    int64_t n = matrix_nonzeros(matrix), at = 0;
+    struct companions with;
+    enum esp_status status = find_companions(values, index, &with);
+    if (status == ESP_OK)
+        status = give_vector(values, with.pointers, lines + 1, formal->name, error);
+    if (status == ESP_OK)
+        status = give_vector(values, with.indices, n, formal->name, error);
+    if (status == ESP_OK)
+        status = value_memory(values, index, (size_t)n * esp_type_size(formal->type), error);
+    if (status != ESP_OK)
+        return status;
+    enum esp_type pointer_type = values->problem->arguments[with.pointers].type;
+    enum esp_type index_type = values->problem->arguments[with.indices].type;
+    for (int64_t line = 0; line < lines; line++) {
+        value_store(pointer_type, values->slots[with.pointers].memory, (size_t)line,
+                    (double)(at + argument->base), 0);
+        for (int64_t k = 0; k < across; k++) {
+            double re, im;
+            if (!element_of(matrix, by_columns ? k : line, by_columns ? line : k, &re, &im))
+                continue;
+            if (!value_store(formal->type, values->slots[index].memory, (size_t)at, re, im))
+                return error_set(error, ESP_INVALID, "%s: element %lld cannot be a %s", formal->name,
+                                 (long long)at + 1, esp_type_name(formal->type));
+            value_store(index_type, values->slots[with.indices].memory, (size_t)at++,
+                        (double)(k + argument->base), 0);
+        }
+    }
+    value_store(pointer_type, values->slots[with.pointers].memory, (size_t)lines,
+                (double)(n + argument->base), 0);
+    values->arguments[index].n_dims = 2;
+    values->arguments[index].dims[0] = matrix->rows;
+    values->arguments[index].dims[1] = matrix->cols;
+    return ESP_OK;
+}
+
+static enum esp_status decompress(const struct values *values, size_t index, struct matrix *matrix,
+                                  struct esp_error *error)
+{
+    const struct argument *argument = values_argument(values, index);
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    bool by_columns = argument->storage == STORAGE_CSC;
+    int64_t lines = by_columns ? matrix->cols : matrix->rows,
+            across = by_columns ? matrix->rows : matrix->cols;
+    struct companions with;
+    enum esp_status status = find_companions(values, index, &with);
+    if (status != ESP_OK)
+        return status;
+    for (int64_t line = 0; line < lines; line++) {
+        double from, to, k, re, im;
+        value_load(values->problem->arguments[with.pointers].type, values->slots[with.pointers].memory,
+                   (size_t)line, &from, &im);
+        value_load(values->problem->arguments[with.pointers].type, values->slots[with.pointers].memory,
+                   (size_t)line + 1, &to, &im);
+        int64_t n = values->arguments[with.indices].dims[0];
+        for (int64_t at = (int64_t)from - argument->base; at < (int64_t)to - argument->base; at++) {
+            if (at < 0 || at >= n)
+                return error_set(error, ESP_FAILED, "%s: its pointers lead out of its elements",
+                                 formal->name);
+            value_load(values->problem->arguments[with.indices].type, values->slots[with.indices].memory,
+                       (size_t)at, &k, &im);
+            int64_t other = (int64_t)k - argument->base;
+            if (other < 0 || other >= across)
+                return error_set(error, ESP_FAILED, "%s: an element lies outside of the matrix",
+                                 formal->name);
+            value_load(formal->type, values->slots[index].memory, (size_t)at, &re, &im);
+            size_t place = (size_t)(by_columns ? line * matrix->rows + other : other * matrix->rows + line);
+            matrix->values[matrix->is_complex ? 2 * place : place] = re;
+            if (matrix->is_complex)
+                matrix->values[2 * place + 1] = im;
+        }
+    }
+    return ESP_OK;
+}
+
+/* ---- packed and banded ---- */
+
+/* How far from the diagonal the elements of a full matrix reach. */
+static void measure_band(const struct values *values, size_t index, int64_t *below, int64_t *above)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    const int64_t *dims = values->arguments[index].dims;
+    *below = *above = 0;
+    for (int64_t j = 0; j < dims[1]; j++)
+        for (int64_t i = 0; i < dims[0]; i++) {
+            double re, im;
+            value_load(formal->type, values->slots[index].memory, (size_t)(j * dims[0] + i), &re, &im);
+            if (re == 0 && im == 0)
+                continue;
+            *below = i - j > *below ? i - j : *below;
+            *above = j - i > *above ? j - i : *above;
+        }
+}
+
+/* Sets the int that the expression is the name of, unless it was given. */
+static enum esp_status give_width(struct values *values, const struct expr *expr, int64_t width,
+                                  struct esp_error *error)
+{
+    uint32_t described_at;
+    if (!expr_is_name(expr, &described_at))
+        return ESP_OK;
+    int index = signature_find(values->problem, described(values)->arguments[described_at].name);
+    if (index < 0 || values->slots[index].given || values->problem->arguments[index].initial)
+        return ESP_OK;
+    enum esp_status status = value_memory(values, (size_t)index, 16, error);
+    values->slots[index].given = true;
+    if (status == ESP_OK)
+        value_store(values->problem->arguments[index].type, values->slots[index].memory, 0, (double)width, 0);
+    return status;
+}
+
+enum esp_status values_measure_bands(struct values *values, struct esp_error *error)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct argument *argument = values_argument(values, i);
+        int64_t below, above;
+        if (argument->storage != STORAGE_BANDED || !values->slots[i].is_full)
+            continue;
+        measure_band(values, i, &below, &above);
+        enum esp_status status = give_width(values, argument->layout[0], below, error);
+        if (status == ESP_OK)
+            status = give_width(values, argument->layout[1], above, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+static enum esp_status layout_of(const struct values *values, size_t index, struct layout *layout,
+                                 struct esp_error *error)
+{
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    values_scope(values, scope);
+    return problem_layout(described(values), described_index(values, index), scope,
+                          values->arguments[index].dims, layout, error);
+}
+
+static bool is_mirrored(const struct argument *argument)
+{
+    return (argument->properties & (PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN)) != 0;
+}
+
+static enum esp_status pack(struct values *values, size_t index, struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    const struct argument *argument = values_argument(values, index);
+    size_t size = esp_type_size(formal->type);
+    struct layout layout;
+    uint64_t count;
+    enum esp_status status = layout_of(values, index, &layout, error);
+    if (status == ESP_OK)
+        status = values_count(values, index, &count, error);
+    if (status != ESP_OK)
+        return status;
+    const char *full = values->slots[index].memory;
+    char *stored = calloc(count ? count : 1, size);
+    if (!stored)
+        return error_no_memory(error, formal->name);
+    for (int64_t j = 0; j < layout.cols && status == ESP_OK; j++)
+        for (int64_t i = 0; i < layout.rows && status == ESP_OK; i++) {
+            const char *element = full + (size_t)(j * layout.rows + i) * size;
+            int64_t at = layout_index(&layout, i, j);
+            double re, im;
+            value_load(formal->type, element, 0, &re, &im);
+            if (at >= 0)
+                memcpy(stored + (size_t)at * size, element, size);
+            else if ((re != 0 || im != 0) && !is_mirrored(argument))
+                status =
+                    error_set(error, ESP_INVALID,
+                              "%s: row %lld, column %lld is not zero, but outside of what is stored (%s)",
+                              formal->name, (long long)i + 1, (long long)j + 1, formal->storage);
+        }
+    free(values->slots[index].memory);
+    values->slots[index].memory = values->arguments[index].data = stored;
+    values->slots[index].is_full = false;
+    return status;
+}
+
+enum esp_status values_pack(struct values *values, struct esp_error *error)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        enum storage storage = values_argument(values, i)->storage;
+        if (!values->slots[i].is_full || (storage != STORAGE_PACKED && storage != STORAGE_BANDED))
+            continue;
+        enum esp_status status = pack(values, i, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+enum esp_status values_count(const struct values *values, size_t index, uint64_t *count,
+                             struct esp_error *error)
+{
+    const struct argument *argument = values_argument(values, index);
+    const struct esp_argument *extents = &values->arguments[index];
+    bool fits = true;
+    *count = 1;
+    if (argument->storage == STORAGE_PACKED || argument->storage == STORAGE_BANDED) {
+        struct layout layout;
+        enum esp_status status = layout_of(values, index, &layout, error);
+        if (status != ESP_OK)
+            return status;
+        fits = layout_count(&layout, count);
+    } else if (argument->storage != STORAGE_FULL) {
+        struct companions with;
+        find_companions(values, index, &with);
+        extents = &values->arguments[with.indices];
+    }
+    if (argument->storage == STORAGE_FULL || argument->storage >= STORAGE_CSC)
+        for (unsigned k = 0; k < extents->n_dims && fits; k++)
+            fits = !__builtin_mul_overflow(*count, (uint64_t)extents->dims[k], count);
+    uint64_t bytes;
+    if (fits && !__builtin_mul_overflow(*count, base_type_size(argument->type), &bytes) &&
+        bytes <= SIZE_MAX / 2)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID, "%s: its extents overflow", argument->name);
+}
+
+enum esp_status values_unpack(const struct values *values, size_t index, struct matrix *matrix,
+                              struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    const struct argument *argument = values_argument(values, index);
+    const int64_t *dims = values->arguments[index].dims;
+    bool is_complex = formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX;
+    struct layout layout;
+    enum esp_status status = matrix_init(matrix, dims[0], dims[1], is_complex, 0, error);
+    if (status == ESP_OK && argument->storage >= STORAGE_CSC)
+        return decompress(values, index, matrix, error);
+    if (status == ESP_OK)
+        status = layout_of(values, index, &layout, error);
+    for (int64_t j = 0; status == ESP_OK && j < dims[1]; j++)
+        for (int64_t i = 0; i < dims[0]; i++) {
+            size_t to = (size_t)(j * dims[0] + i);
+            int64_t from = layout_index(&layout, i, j);
+            double re = 0, im = 0;
+            if (from >= 0)
+                value_load(formal->type, values->slots[index].memory, (size_t)from, &re, &im);
+            matrix->values[is_complex ? 2 * to : to] = re;
+            if (is_complex)
+                matrix->values[2 * to + 1] = im;
+        }
+    return status;
+}
+
+/* ---- results that are shorter than their place ---- */
+
+enum esp_status values_cut(struct values *values, struct esp_error *error)
+{
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    values_scope(values, scope);
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        struct esp_argument *given = &values->arguments[i];
+        if (!values_argument(values, i)->count || !given->data)
+            continue;
+        struct shape shape = {.n_dims = given->n_dims};
+        memcpy(shape.dims, given->dims, sizeof shape.dims);
+        enum esp_status status =
+            problem_cut(described(values), described_index(values, i), scope, &shape, error);
+        if (status != ESP_OK)
+            return status;
+        given->dims[given->n_dims - 1] = shape.dims[given->n_dims - 1];
+    }
+    return ESP_OK;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between matrices as people have them and as descriptions want them stored: packed, banded, compressed.
+ */
+#ifndef CLIENT_COMMAND_VALUES_STORAGE_H
+#define CLIENT_COMMAND_VALUES_STORAGE_H
+
+#include "client/command/values.h"
+
+/* The argument as core/problem.h describes it. */
+const struct argument *values_argument(const struct values *values, size_t index);
+
+/* The values of the scalars that are known, by the description's indices (PROBLEM_MAX_ARGUMENTS of them). */
+void values_scope(const struct values *values, struct number *scope);
+
+/* Argument `index` is csc or csr: sets its elements, and the arrays of pointers and of numbers, from the
+ * matrix. ESP_INVALID when these were given too, or an element does not fit its type. */
+enum esp_status values_compress(struct values *values, size_t index, const struct matrix *matrix,
+                                struct esp_error *error);
+
+/* Before sizes are completed: numbers of diagonals that follow from the band matrices that were given. */
+enum esp_status values_measure_bands(struct values *values, struct esp_error *error);
+
+/* After that: matrices that were given in full become packed or banded. ESP_INVALID names an element that is
+ * not zero and has no place. */
+enum esp_status values_pack(struct values *values, struct esp_error *error);
+
+/* Elements that are stored of an array whose extents are known. ESP_INVALID when they overflow. */
+enum esp_status values_count(const struct values *values, size_t index, uint64_t *count,
+                             struct esp_error *error);
+
+/* The matrix again, zero where nothing is stored. matrix_clear() frees. */
+enum esp_status values_unpack(const struct values *values, size_t index, struct matrix *matrix,
+                              struct esp_error *error);
+
+/* Elements of typed memory (values.c, values_out.c). The first is false when the type cannot hold the value.
+ */
+bool value_store(enum esp_type type, void *memory, size_t index, double re, double im);
+void value_load(enum esp_type type, const void *memory, size_t index, double *re, double *im);
+/* Zeroed memory for an argument, as its data. */
+enum esp_status value_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error);
+
+#endif

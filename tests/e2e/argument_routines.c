@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the server of the test of all kinds of arguments computes.
+ */
+#include <complex.h>
+#include <stdint.h>
+#include <string.h>
+
+#define SHOWN __attribute__((visibility("default")))
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
+/* Each scalar by value, and changed by address. */
+SHOWN void every_scalar(char a, short b, int c, int64_t d, int64_t e, float f, double g, float complex h,
+                        double complex i, const char *text, char *a2, short *b2, int *c2, int64_t *d2,
+                        int64_t *e2, float *f2, double *g2, float complex *h2, double complex *i2,
+                        int *length)
+{
+    *a2 = (char)(a + 1);
+    *b2 = (short)(b + 1);
+    *c2 = c + 1;
+    *d2 = d + 1;
+    *e2 = e + 1;
+    *f2 = f + 1;
+    *g2 = g + 1;
+    *h2 = h + 1.0f * I;
+    *i2 = i + 1.0 * I;
+    *length = (int)strlen(text);
+}
+
+/* Sum, and each element negated, whatever the number of dimensions. */
+SHOWN double negate_all(int64_t n, double *x)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i];
+        x[i] = -x[i];
+    }
+    return sum;
+}
+
+/* y := A x, A in compressed columns; numbers start at `base`. */
+SHOWN void csc_times(int m, int n, const int *pointers, const int *indices, const double *a, int base,
+                     const double *x, double *y)
+{
+    memset(y, 0, (size_t)m * sizeof *y);
+    for (int j = 0; j < n; j++)
+        for (int k = pointers[j] - base; k < pointers[j + 1] - base; k++)
+            y[indices[k] - base] += a[k] * x[j];
+}
+
+SHOWN void csr_times(int m, const int64_t *pointers, const int64_t *indices, const float complex *a,
+                     const float complex *x, float complex *y)
+{
+    for (int i = 0; i < m; i++) {
+        y[i] = 0;
+        for (int64_t k = pointers[i]; k < pointers[i + 1]; k++)
+            y[i] += a[k] * x[indices[k]];
+    }
+}
+
+/* The positive ones of x, and how many. */
+SHOWN int positive(int n, const double *x, double *found)
+{
+    int m = 0;
+    for (int i = 0; i < n; i++)
+        if (x[i] > 0)
+            found[m++] = x[i];
+    return m;
+}
+
+SHOWN double weighted(int n, const double *x, const double *weight, double *sums)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        sum += x[i] * weight[i];
+        sums[i] += sum;
+    }
+    return sum;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A GridRPC program that passes every kind of argument with grpc_call(): argument_steps STEP; 0: as expected.
+ */
+#include "espalier.h"
+
+#include <complex.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXPECT(condition)                                                                                    \
+    do {                                                                                                     \
+        if (!(condition)) {                                                                                  \
+            printf("line %d: %s; %s\n", __LINE__, #condition, esp_last_error()->text);                       \
+            return 1;                                                                                        \
+        }                                                                                                    \
+    } while (0)
+
+static grpc_function_handle_t handle(const char *problem)
+{
+    grpc_function_handle_t made;
+    if (grpc_function_handle_default(&made, (char *)problem) != GRPC_NO_ERROR) {
+        printf("%s: %s\n", problem, esp_last_error()->text);
+        exit(1);
+    }
+    return made;
+}
+
+static int scalars(void)
+{
+    grpc_function_handle_t every = handle("every_scalar");
+    char a;
+    short b;
+    int c, length;
+    int64_t d, e;
+    float f;
+    double g;
+    float complex h;
+    double complex i;
+    EXPECT(grpc_call(&every, 'x', (short)-3, 7, (int64_t)-9, INT64_C(1) << 60, 1.5, 2.25, 1.0f - 2.0f * I,
+                     3.0 + 4.0 * I, "four", &a, &b, &c, &d, &e, &f, &g, &h, &i, &length) == GRPC_NO_ERROR);
+    EXPECT(a == 'y' && b == -2 && c == 8 && d == -8 && e == (INT64_C(1) << 60) + 1);
+    EXPECT(f == 2.5f && g == 3.25 && h == 1.0f - 1.0f * I && i == 3.0 + 5.0 * I && length == 4);
+    return 0;
+}
+
+static int dimensions(void)
+{
+    grpc_function_handle_t tensor = handle("tensor");
+    double x[2 * 3 * 1 * 2 * 1 * 2 * 5], sum = 0, expected = 0;
+    for (int k = 0; k < 120; k++)
+        expected += x[k] = k;
+    EXPECT(grpc_call(&tensor, 5, x, &sum) == GRPC_NO_ERROR && sum == expected);
+    for (int k = 0; k < 120; k++)
+        EXPECT(x[k] == -k);
+    return 0;
+}
+
+/* [4 1 0; 1 5 1; 0 1 6] as its upper triangle, and as a band with a row for fill-in. */
+static int storage(void)
+{
+    grpc_function_handle_t packed = handle("dppsv_"), banded = handle("dgbsv_");
+    double ap[] = {4, 1, 5, 0, 1, 6}, b[] = {6, 14, 20}, b2[] = {6, 14, 20};
+    double ab[] = {0, 0, 4, 1, /**/ 0, 1, 5, 1, /**/ 0, 1, 6, 0};
+    int ipiv[3];
+    EXPECT(grpc_call(&packed, 'U', 3, 1, ap, b) == GRPC_NO_ERROR);
+    EXPECT(grpc_call(&banded, 3, 1, 1, 1, ab, ipiv, b2) == GRPC_NO_ERROR);
+    for (int k = 0; k < 3; k++)
+        EXPECT(fabs(b[k] - (k + 1)) < 1e-14 && fabs(b2[k] - (k + 1)) < 1e-14);
+    return 0;
+}
+
+static int sparse(void)
+{
+    grpc_function_handle_t csc = handle("csc_times"), csr = handle("csr_times");
+    int pointers[] = {1, 3, 3, 4}, indices[] = {1, 2, 2};
+    double a[] = {1, 2, 3}, x[] = {10, 20, 30}, y[2];
+    EXPECT(grpc_call(&csc, 2, 3, 3, pointers, indices, a, x, y) == GRPC_NO_ERROR && y[0] == 10 &&
+           y[1] == 110);
+    indices[2] = 3;
+    EXPECT(grpc_call(&csc, 2, 3, 3, pointers, indices, a, x, y) != GRPC_NO_ERROR);
+    EXPECT(strstr(esp_last_error()->text, "indices(3): expected a row from 1 to 2, found 3"));
+    int64_t rows[] = {0, 1, 2}, columns[] = {1, 0};
+    float complex z[] = {2.0f * I, 3}, v[] = {1, 1.0f * I}, w[2];
+    EXPECT(grpc_call(&csr, 2, 2, 2, rows, columns, z, v, w) == GRPC_NO_ERROR && w[0] == -2 && w[1] == 3);
+    return 0;
+}
+
+static int optional(void)
+{
+    grpc_function_handle_t weighted = handle("weighted");
+    double x[] = {1, 2, 3}, weight[] = {1, 0, 1}, sums[] = {10, 10, 10}, sum = 0;
+    EXPECT(grpc_call(&weighted, 3, x, weight, sums, &sum) == GRPC_NO_ERROR && sum == 4 && sums[2] == 14);
+    EXPECT(grpc_call(&weighted, 3, x, NULL, sums, &sum) == GRPC_NO_ERROR && sum == 3 && sums[0] == 11.5);
+    EXPECT(grpc_call(&weighted, 3, x, NULL, NULL, &sum) == GRPC_NO_ERROR && sum == 3);
+    x[1] = NAN;
+    EXPECT(grpc_call(&weighted, 3, x, NULL, NULL, &sum) != GRPC_NO_ERROR);
+    EXPECT(strstr(esp_last_error()->text, "x(2) is not a number (NaN)"));
+    return 0;
+}
+
+static int counted(void)
+{
+    grpc_function_handle_t positive = handle("positive");
+    double x[] = {1, -2, 3, -4}, found[] = {7, 7, 7, 7};
+    int m = 0;
+    EXPECT(grpc_call(&positive, 4, x, &m, found) == GRPC_NO_ERROR && m == 2 && found[0] == 1 &&
+           found[1] == 3);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } steps[] = {{"scalars", scalars}, {"dimensions", dimensions}, {"storage", storage},
+                 {"sparse", sparse},   {"optional", optional},     {"counted", counted}};
+    if (argc != 2 || grpc_initialize(NULL) != GRPC_NO_ERROR) {
+        printf("argument_steps STEP: %s\n", esp_last_error()->text);
+        return 2;
+    }
+    int result = 2;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (strcmp(steps[i].name, argv[1]) == 0)
+            result = steps[i].run();
+    grpc_finalize();
+    return result;
+}

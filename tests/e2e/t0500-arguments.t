@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Every kind of argument on its way from a C program, and from the command line, to a routine and back.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+XDG_RUNTIME_DIR=$work
+export XDG_RUNTIME_DIR
+steps=$top_builddir/tests/e2e/argument_steps
+
+at_exit() {
+    espalier down kinds >down.out 2>&1
+}
+
+mkdir descriptions
+sed "s|LIBRARY|$top_builddir/tests/e2e/.libs/libargumentroutines.so|" >descriptions/kinds.esp <<'END'
+problem every_scalar "Each type of scalar, by value and by address"
+    in      char a
+    in      short b
+    in      int c
+    in      long d
+    in      int64 e
+    in      float f
+    in      double g
+    in      complex h
+    in      double complex i
+    in      string words
+    out     char a2
+    out     short b2
+    out     int c2
+    out     long d2
+    out     int64 e2
+    out     float f2
+    out     double g2
+    out     complex h2
+    out     double complex i2
+    out     int length
+implementation c
+    c       every_scalar(a, b, c, d, e, f, g, h, i, words, a2, b2, c2, d2, e2, f2, g2, h2, i2, length) in LIBRARY
+
+problem tensor "Seven dimensions"
+    in      int n
+    inout   double T[2, 3, 1, 2, 1, 2, n]
+    out     double sum
+implementation c
+    c       sum = negate_all(int64 24*n, T) in LIBRARY
+
+problem dppsv_ "A packed system"
+    in      char uplo = 'U'
+    in      int n, nrhs
+    inout   double A[n, n] symmetric positive-definite packed(uplo) finite
+    inout   double B[n, nrhs]
+implementation lapack
+    fortran dppsv_(uplo, n, nrhs, A, B, max(1,n), out info) in liblapack.so.3
+    error   info > 0 "the leading minor of order {info} is not positive"
+
+problem dgbsv_ "A banded system"
+    in      int n, kl, ku, nrhs
+    inout   double A[n, n] banded(kl, ku, kl)
+    out     int ipiv[n]
+    inout   double B[n, nrhs]
+implementation lapack
+    fortran dgbsv_(n, kl, ku, nrhs, A, 2*kl + ku + 1, ipiv, B, max(1,n), out info) in liblapack.so.3
+    error   info > 0 "it is singular"
+
+problem csc_times "A x, in compressed columns that count from 1"
+    in      int m, n, nz
+    in      int pointers[n + 1], indices[nz]
+    in      double A[m, n] csc(pointers, indices, 1)
+    in      double x[n]
+    out     double y[m]
+implementation c
+    c       csc_times(m, n, pointers, indices, A, 1, x, y) in LIBRARY
+
+problem csr_times "A x, in compressed rows"
+    in      int m, n, nz
+    in      long pointers[m + 1], indices[nz]
+    in      complex A[m, n] csr(pointers, indices)
+    in      complex x[n]
+    out     complex y[m]
+implementation c
+    c       csr_times(m, pointers, indices, A, x, y) in LIBRARY
+
+problem positive "Those of x that are positive"
+    in      int n
+    in      double x[n]
+    out     int m
+    out     double found[n] count(m)
+implementation c
+    c       m = positive(n, x, found) in LIBRARY
+
+problem weighted "Sums of x, weighted"
+    in      int n
+    in      double x[n] finite
+    in      double weight[n] = 0.5
+    inout   double sums[n] = 1
+    out     double sum
+implementation c
+    c       sum = weighted(n, x, weight, sums) in LIBRARY
+END
+printf 'problems = { "%s/descriptions" }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 }\n' "$work" >kinds.conf
+
+check "the descriptions are good" espalier problems check --libraries descriptions
+check "a platform of them" espalier up kinds.conf
+ESPALIER_CONFIG=$work/espalier/kinds/client.conf
+export ESPALIER_CONFIG
+
+for step in scalars dimensions storage sparse optional counted; do
+    check "grpc_call: $step" "$steps" $step
+done
+
+check "every type of scalar as words" espalier call every_scalar a=x b=-3 c=7 d=-9 e=1152921504606846976 f=1.5 \
+    g=2.25 h=1-2i i=3+4i words=four
+check_says "comes back" '^b2 = -2' '^e2 = 1152921504606846977' '^f2 = 2.5' '^h2 = 1-1i' '^i2 = 3\+5i' '^length = 4'
+check "seven dimensions as a row" espalier call tensor n=1 T='[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24]'
+check_says "are summed" '^sum = 300'
+check "a packed matrix is given in full" espalier call dppsv_ A='[4,1,0;1,5,1;0,1,6]' B='[6;14;20]'
+check_says "and comes back so" 'A \(3 x 3\)' 'B \(3 x 1\)' '^ +2 +0.5 +0$' '^ +3$'
+check "its lower triangle" espalier call dppsv_ uplo=L A='[4,9,9;1,5,9;0,1,6]' B='[6;14;20]' -o B=-
+check_says "alone counts" '^3$|^2\.99999'
+check_fails 2 "a packed matrix that is not square" espalier call dppsv_ A='[4,1,0;1,5,1]' B='[6;14]'
+check_fails 2 "a packed matrix with what is no number" espalier call dppsv_ A='[4,nan;1,5]' B='[6;14]'
+check_says "is refused with the element" 'A as it is stored is not a number'
+check "a band: its widths follow" espalier call dgbsv_ A='[4,1,0;1,5,1;0,1,6]' B='[6;14;20]'
+check_says "and it is solved" 'B \(3 x 1\)' '^ +3$'
+check_fails 2 "an element outside of the band" espalier call dgbsv_ kl=0 ku=1 A='[4,1,0;1,5,1;0,1,6]' B='[6;14;20]'
+check_says "is told" 'A: row 2, column 1 is not zero, but outside of what is stored \(banded\(kl, ku, kl\)\)'
+check "compressed columns follow from the matrix" espalier call csc_times A='[1,0,0;2,0,3]' x='[10,20,30]'
+check_says "and are multiplied" '^ +10$' '^ +110$'
+printf '%%%%MatrixMarket matrix coordinate complex general\n2 2 2\n1 2 0 2\n2 1 3 0\n' >z.mtx
+check "compressed rows of a sparse file" espalier call csr_times A=@z.mtx x='[1,1i]'
+check_says "and are multiplied" '^ +-2\+0i$' '^ +3\+0i$'
+check_fails 2 "pointers beside the matrix" espalier call csr_times A=@z.mtx pointers='[0,1,2]' x='[1,1i]'
+check_says "are too much" 'pointers'
+check "results are cut to their count" espalier call positive x='[1,-2,3,-4]'
+check_says "and only they are shown" '^found \(2\)'
+check "as JSON too" espalier call --json positive x='[-1,-2]'
+check_says "even if there is none" '"found": \[\]'
+check "arrays that are left out have their default" espalier call weighted x='[1,2,3]'
+check_says "in and out" '^sum = 3' '^ +1.5$' '^ +4$'
+check_fails 2 "NaN where it is forbidden" espalier call weighted x='[1,nan,3]'
+check_says "is told with its place" 'weighted: x\(2\) is not a number \(NaN\)'
+check "the page of a problem tells it all" espalier problems dppsv_
+check_says "storage and properties" 'symmetric, positive definite, finite, packed\(uplo\)'
+check "and of a count" espalier problems positive
+check_says "too" 'm of them'
+finish
