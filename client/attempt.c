@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define PATIENCE_MS 50 /* of a call: below it, no poll is needed */
 #define MOST_ROUNDS 4  /* times that agents are asked for one session */
@@ -25,17 +24,11 @@ int64_t attempt_patience_ms(const struct session *session)
     return left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS;
 }
 
-static void pause_ms(int64_t ms)
-{
-    struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * NS_PER_MS};
-    nanosleep(&time, NULL);
-}
-
 /* 0, 20, 80, 320 ms: a server that is being restarted, a router that hiccups. */
-static void pause_before(unsigned attempt)
+static void pause_before(const struct session *session, unsigned attempt)
 {
     if (attempt > 0)
-        pause_ms(INT64_C(20) << (2 * (attempt - 1)));
+        engine_pause(&session->engine->closing, INT64_C(20) << (2 * (attempt - 1)));
 }
 
 /* The connection may be to blame, and the request have arrived or not. */
@@ -195,7 +188,7 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
             error_prefix(error, "%s was known before", session->problem);
             return error->status = ESP_NO_SERVER;
         }
-        pause_ms(wait_ms < left_ms ? wait_ms : left_ms);
+        engine_pause(&engine->closing, wait_ms < left_ms ? wait_ms : left_ms);
         wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;
     }
 }
@@ -223,6 +216,27 @@ static enum esp_status choose_bound(struct session *session, struct esp_error *e
     return set_candidates(session, candidate, 1);
 }
 
+/* The server of a bound session is not there. The handle was made, so it was: it may be on its way back.
+ * Surely nothing was executed. */
+static bool waits_for_server(struct session *session)
+{
+    struct engine *engine = session->engine;
+    if (!session->bound || session->error.status != ESP_UNREACHABLE || session_is_cancelled(session))
+        return false;
+    int64_t now_ns = clock_now_ns(engine->clock);
+    if (session->bound_until_ns == 0) {
+        session->bound_until_ns = now_ns + engine->agent_patience_ms * NS_PER_MS;
+        session->bound_wait_ms = FIRST_WAIT_MS;
+    }
+    if (now_ns >= session->bound_until_ns || session_left_ms(session) <= session->bound_wait_ms)
+        return false;
+    engine_pause(&engine->closing, session->bound_wait_ms);
+    if (session->bound_wait_ms < LONGEST_WAIT_MS)
+        session->bound_wait_ms *= 2;
+    session->rounds = 0;
+    return true;
+}
+
 void attempt_choose(struct session *session)
 {
     struct esp_error error = {0};
@@ -230,6 +244,8 @@ void attempt_choose(struct session *session)
     bool again = session->rounds > 0;
     uint32_t most = session->bound ? 2 : MOST_ROUNDS;
     if (session->rounds >= most) {
+        if (waits_for_server(session))
+            return;
         session_end(session, session->error.status);
         return;
     }
@@ -247,6 +263,8 @@ void attempt_choose(struct session *session)
                  status == ESP_UNKNOWN_PROBLEM);
     if (!keep)
         session->error = error;
+    if (waits_for_server(session))
+        return;
     session_end(session, keep ? session->error.status : status);
 }
 
@@ -278,7 +296,7 @@ static enum esp_status call_server(struct session *session, struct link *link, s
     enum esp_status status = ESP_UNREACHABLE;
     struct engine *engine = session->engine;
     for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
-        pause_before(attempt);
+        pause_before(session, attempt);
         int64_t timeout_ms = (int64_t)request->call.patience_ms + engine->call_timeout_ms;
         if (timeout_ms > session_left_ms(session) + 1000)
             timeout_ms = session_left_ms(session) + 1000;
@@ -424,7 +442,7 @@ enum esp_status attempt_ask(struct session *session, const struct message *reque
     struct engine *engine = session->engine;
     enum esp_status status = ESP_UNREACHABLE;
     for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
-        pause_before(attempt);
+        pause_before(session, attempt);
         message_clear(reply);
         status = transport_call(engine->transport, session->link->address, request,
                                 patience_ms + engine->call_timeout_ms, reply, error);

@@ -105,8 +105,7 @@ static enum esp_status move(struct transfer *transfer, struct piece *piece, stru
     enum esp_status status = ESP_OK;
     for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
         if (attempt > 0) {
-            struct timespec time = {.tv_nsec = 20 * NS_PER_MS << (2 * (attempt - 1))};
-            nanosleep(&time, NULL);
+            engine_pause(&transfer->session->engine->closing, INT64_C(20) << (2 * (attempt - 1)));
         }
         status = move_once(transfer, piece, error);
         /* A chunk that was damaged on the way is a violation of the protocol. */

@@ -2,11 +2,13 @@
 #include "client/engine.h"
 #include "client/link.h"
 #include "client/session.h"
+#include "util/clock.h"
 #include "util/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <utlist.h>
 
 #define RUNNERS         16
@@ -44,7 +46,7 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
         status = route_create(&route, &engine->route, error);
     if (status == ESP_OK)
         status = functions_create(options->transport, engine->route, engine->call_timeout_ms,
-                                  options->agent_patience_ms, &engine->functions, error);
+                                  options->agent_patience_ms, &engine->closing, &engine->functions, error);
     if (status == ESP_OK)
         status = pool_create(RUNNERS, &engine->runners, error);
     if (status == ESP_OK)
@@ -77,6 +79,18 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
 }
 
 /* ---- closing ---- */
+
+/* How late the closing of the library is noticed. */
+#define LOOK_MS 10
+
+void engine_pause(const atomic_bool *closing, int64_t ms)
+{
+    while (ms > 0 && !atomic_load(closing)) {
+        const struct timespec piece = {.tv_nsec = (ms < LOOK_MS ? ms : LOOK_MS) * NS_PER_MS};
+        nanosleep(&piece, NULL);
+        ms -= LOOK_MS;
+    }
+}
 
 struct stop {
     struct link *link;

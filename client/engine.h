@@ -64,6 +64,9 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
  * sessions' threads may still be on their way out. Any thread. */
 void engine_close(struct engine *engine);
 
+/* Waits so long, or until the library is being closed. */
+void engine_pause(const atomic_bool *closing, int64_t ms);
+
 /* After all sessions have ended. Tells servers that nothing more will be asked of them. */
 void engine_destroy(struct engine *engine);
 

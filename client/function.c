@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/function.h"
+#include "client/engine.h"
 #include "util/clock.h"
 
 #include <pthread.h>
@@ -22,13 +23,14 @@ struct functions {
     struct transport *transport;
     struct route *route;
     int64_t call_timeout_ms, agent_patience_ms;
+    const atomic_bool *closing;
     pthread_mutex_t lock;
     struct entry *entries;
 };
 
 enum esp_status functions_create(struct transport *transport, struct route *route, int64_t call_timeout_ms,
-                                 int64_t agent_patience_ms, struct functions **result,
-                                 struct esp_error *error)
+                                 int64_t agent_patience_ms, const atomic_bool *closing,
+                                 struct functions **result, struct esp_error *error)
 {
     struct functions *functions = calloc(1, sizeof *functions);
     if (!functions)
@@ -37,6 +39,7 @@ enum esp_status functions_create(struct transport *transport, struct route *rout
     functions->route = route;
     functions->call_timeout_ms = call_timeout_ms;
     functions->agent_patience_ms = agent_patience_ms;
+    functions->closing = closing;
     pthread_mutex_init(&functions->lock, NULL);
     *result = functions;
     return ESP_OK;
@@ -78,17 +81,16 @@ void function_release(struct function *function)
 static enum esp_status ask_agents(struct functions *functions, const struct message *request,
                                   struct message *reply, struct esp_error *error)
 {
-    const struct timespec pause = {.tv_nsec = 50 * NS_PER_MS};
     const struct clock *clock = transport_clock(functions->transport);
     int64_t until_ns = clock_now_ns(clock) + functions->agent_patience_ms * NS_PER_MS;
     for (;;) {
         enum esp_status status =
             route_ask(functions->route, request, functions->call_timeout_ms, reply, error);
         if (status != ESP_NO_SERVER || !route_is_deserted(functions->route) ||
-            clock_now_ns(clock) >= until_ns)
+            clock_now_ns(clock) >= until_ns || atomic_load(functions->closing))
             return status;
         message_clear(reply);
-        nanosleep(&pause, NULL);
+        engine_pause(functions->closing, 50);
     }
 }
 

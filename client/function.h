@@ -21,8 +21,8 @@ struct function {
 struct functions;
 
 enum esp_status functions_create(struct transport *transport, struct route *route, int64_t call_timeout_ms,
-                                 int64_t agent_patience_ms, struct functions **functions,
-                                 struct esp_error *error);
+                                 int64_t agent_patience_ms, const atomic_bool *closing,
+                                 struct functions **functions, struct esp_error *error);
 void functions_destroy(struct functions *functions);
 
 /* The function of that name, from memory or asked for: from the agents, or, unless `address` is NULL, from

@@ -84,6 +84,7 @@ struct session {
     bool lost;         /* the server is gone or has forgotten it */
     struct esp_error remote_error;
     struct session_timings timings;
+    int64_t bound_until_ns, bound_wait_ms; /* for a bound session's server that is not there; 0: not yet */
     double forecast_s, forecast_compute_s, forecast_error_s;
 
     struct session *mark_prev, *mark_next; /* engine->unsettled or link->held */

@@ -182,6 +182,61 @@ static void a_bound_handle_tries_no_other_server(void **state)
     assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_RPC_REFUSED);
 }
 
+static void *revive(void *unused)
+{
+    (void)unused;
+    usleep(150000);
+    set("s2:1", (struct fake_faults){0});
+    return NULL;
+}
+
+static void a_bound_handle_waits_for_its_server(void **state)
+{
+    (void)state;
+    initialize_patiently();
+    grpc_function_handle_t add;
+    assert_int_equal(grpc_function_handle_init(&add, "s2", "add"), GRPC_NO_ERROR);
+    set("s2:1", (struct fake_faults){.dead = true});
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, revive, NULL), 0);
+    call_add(&add);
+    pthread_join(thread, NULL);
+    assert_int_equal(fake_counters(fake).executions, 1);
+}
+
+static void *make_a_handle(void *code)
+{
+    grpc_function_handle_t handle;
+    *(grpc_error_t *)code = grpc_function_handle_default(&handle, "add");
+    return NULL;
+}
+
+/* Both would last for ten minutes. */
+static void closing_the_library_ends_a_wait(void **state)
+{
+    (void)state;
+    grpc_error_t code = GRPC_NO_ERROR;
+    pthread_t thread;
+    set("red:1", (struct fake_faults){.lost = 1000000});
+    initialize_patiently();
+    assert_int_equal(pthread_create(&thread, NULL, make_a_handle, &code), 0);
+    usleep(100000);
+    assert_int_equal(grpc_finalize(), GRPC_NO_ERROR);
+    pthread_join(thread, NULL);
+    assert_int_not_equal(code, GRPC_NO_ERROR);
+    set("red:1", (struct fake_faults){0});
+    initialize_patiently();
+    grpc_function_handle_t add;
+    grpc_sessionid_t session;
+    assert_int_equal(grpc_function_handle_init(&add, "s2", "add"), GRPC_NO_ERROR);
+    set("s2:1", (struct fake_faults){.dead = true});
+    double sum;
+    assert_int_equal(grpc_call_async(&add, &session, 1.0, 2.0, &sum), GRPC_NO_ERROR);
+    usleep(100000);
+    assert_int_equal(grpc_finalize(), GRPC_NO_ERROR);
+    initialize();
+}
+
 /* ---- replies that are lost ---- */
 
 static void a_lost_reply_is_asked_for_and_nothing_runs_twice(void **state)
@@ -432,6 +487,8 @@ int main(void)
         in_library(the_next_candidate_takes_what_the_first_does_not),
         in_library(when_all_refuse_the_caller_is_told_why),
         in_library(a_bound_handle_tries_no_other_server),
+        in_library(a_bound_handle_waits_for_its_server),
+        in_library(closing_the_library_ends_a_wait),
         in_library(a_lost_reply_is_asked_for_and_nothing_runs_twice),
         in_library(a_server_that_dies_in_a_call_is_replaced_if_that_is_harmless),
         in_library(a_server_that_dies_while_it_computes),
