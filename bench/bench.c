@@ -89,8 +89,11 @@ double bench_row(const struct bench_case *which, double ours, double reference)
     double ratio = reference != 0 ? ours / reference : INFINITY;
     double judged = which->kind == BENCH_GROWS_AT_MOST ? ours - reference : ratio;
     bool good = which->kind == BENCH_AT_LEAST ? judged >= which->bound : judged <= which->bound;
-    char bound[32];
-    snprintf(bound, sizeof bound, "%s%g", signs[which->kind], which->bound);
+    char bound[32] = "-";
+    if (which->kind == BENCH_SHOWN)
+        good = true;
+    else
+        snprintf(bound, sizeof bound, "%s%g", signs[which->kind], which->bound);
     print_heading();
     printf("%-12s %-34s %12.5g %12.5g %-9s %8.3g %10s %s\n", which->benchmark, which->name, ours, reference,
            which->unit, ratio, bound, good ? "ok" : "MISSED");

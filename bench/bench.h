@@ -12,8 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* How a row's ratio (ours / reference) or, for BENCH_GROWS, the difference (ours - reference) is judged. */
-enum bench_bound { BENCH_AT_MOST, BENCH_AT_LEAST, BENCH_GROWS_AT_MOST };
+/* How a row's ratio (ours / reference) or, for BENCH_GROWS, the difference (ours - reference) is judged; a
+ * row that is BENCH_SHOWN only helps to read others. */
+enum bench_bound { BENCH_AT_MOST, BENCH_AT_LEAST, BENCH_GROWS_AT_MOST, BENCH_SHOWN };
 
 struct bench_case {
     const char *benchmark; /* "call" */

@@ -39,13 +39,20 @@ nodist_bench_reference_twoway_SOURCES = bench/reference_twoway.hh bench/referenc
 bench_reference_twoway_CPPFLAGS = $(AM_CPPFLAGS) $(OMNIORB_CFLAGS)
 bench_reference_twoway_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unused-parameter
 bench_reference_twoway_LDADD = $(OMNIORB_LIBS)
+EXTRA_PROGRAMS += bench/reference_chain
+bench_reference_chain_SOURCES = bench/reference_chain.cc
+nodist_bench_reference_chain_SOURCES = bench/reference_twoway.hh bench/reference_twowaySK.cc
+bench_reference_chain_CPPFLAGS = $(AM_CPPFLAGS) $(OMNIORB_CFLAGS)
+bench_reference_chain_CXXFLAGS = $(AM_CXXFLAGS) -Wno-unused-parameter
+bench_reference_chain_LDADD = $(OMNIORB_LIBS)
 bench/reference_twoway.hh bench/reference_twowaySK.cc: bench/reference_twoway.stamp
 bench/reference_twoway.stamp: bench/reference_twoway.idl
 	$(AM_V_GEN)$(MKDIR_P) bench && $(OMNIIDL) -bcxx -Wbh=.hh -Wbs=SK.cc -Wbuse_quotes -Cbench $(srcdir)/bench/reference_twoway.idl && touch $@
 bench/reference_twoway-reference_twoway.$(OBJEXT): bench/reference_twoway.hh
+bench/reference_chain-reference_chain.$(OBJEXT): bench/reference_twoway.hh
 EXTRA_DIST += bench/reference_twoway.idl
 CLEANFILES += bench/reference_twoway.hh bench/reference_twowaySK.cc bench/reference_twoway.stamp
-BENCH_CALLS = bench/libtiny.la bench/libplatform.la bench/reference_twoway client/libespalier.la
+BENCH_CALLS = bench/libtiny.la bench/libplatform.la bench/reference_twoway bench/reference_chain client/libespalier.la
 bench_programs += bench/bench_call bench/bench_rate bench/bench_memory bench/bench_command
 bench_bench_call_SOURCES = bench/bench_call.c
 bench_bench_call_LDADD = bench/libplatform.la client/libespalier.la -lm

@@ -232,6 +232,16 @@ void reference_start(struct reference *reference)
     reference->client = start_piped(call, &reference->to_client, &reference->from_client);
 }
 
+void reference_chain_start(struct reference *reference)
+{
+    memset(reference, 0, sizeof *reference);
+    reference->to_server = -1;
+    make_folder(reference->folder, sizeof reference->folder);
+    snprintf(reference->program, sizeof reference->program, "%s/bench/reference_chain", build_folder());
+    const char *call[] = {reference->program, NULL};
+    reference->client = start_piped(call, &reference->to_client, &reference->from_client);
+}
+
 static double ask(struct reference *reference, const char *command)
 {
     char answer[128] = "";
@@ -266,7 +276,8 @@ void reference_stop(struct reference *reference)
 {
     close(reference->to_client);
     close(reference->from_client);
-    close(reference->to_server);
+    if (reference->to_server >= 0)
+        close(reference->to_server);
     stop(reference->client);
     stop(reference->server);
     remove_folder(reference->folder);

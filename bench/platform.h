@@ -29,7 +29,10 @@ struct reference {
     int to_server, to_client, from_client;
 };
 
+/* Plain two-way calls of the ORB. */
 void reference_start(struct reference *reference);
+/* The hops of a call that is asked down, by processes that only pass it on; only reference_latency(). */
+void reference_chain_start(struct reference *reference);
 /* The median of n calls in microseconds, and calls per second of `threads` threads with n calls each. */
 double reference_latency(struct reference *reference, size_t n);
 double reference_rate(struct reference *reference, size_t n, unsigned threads);
