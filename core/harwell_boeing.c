@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The Harwell-Boeing format: Duff, Grimes, Lewis, Users' Guide for the Harwell-Boeing Sparse Matrix
- * Collection (1992). Numbers stand in columns that a Fortran format of the header describes.
+ * Collection (1992); and Rutherford-Boeing: the same, The Rutherford-Boeing Sparse Matrix Collection (1997),
+ * whose header has neither a count nor a format of right-hand sides, and which knows integers. Numbers stand
+ * in columns that a Fortran format of the header describes.
  */
 #include "config.h"
 
 #include "core/fortran_format.h"
+#include "core/matrix_format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +23,36 @@ struct header {
 
 static bool is_matrix_type(struct span type)
 {
-    return type.length == 3 && memchr("RCPrcp", type.text[0], 6) && memchr("SUHZRsuhzr", type.text[1], 10) &&
-           memchr("AEae", type.text[2], 4);
+    return type.length == 3 && memchr("RCPIQrcpiq", type.text[0], 10) &&
+           memchr("SUHZRsuhzr", type.text[1], 10) && memchr("AEae", type.text[2], 4);
+}
+
+/* The second and the third line, when the third has a type. */
+static bool probe_header(const char *text, size_t length, struct span *counts, struct span *type)
+{
+    struct lines lines = {.name = "", .at = text, .end = text + length};
+    struct span line = {text, 0};
+    for (int i = 0; i < 3; i++) {
+        if (!lines_next(&lines, &line) || line.length > 256)
+            return false;
+        if (i == 1)
+            *counts = line;
+    }
+    *type = line;
+    return is_matrix_type(span_columns(line, 0, 3)) && (line.length == 3 || line.text[3] == ' ');
 }
 
 bool harwell_boeing_probe(const char *text, size_t length)
 {
-    struct lines lines = {.name = "", .at = text, .end = text + length};
-    struct span line = {text, 0};
-    for (int i = 0; i < 3; i++)
-        if (!lines_next(&lines, &line) || line.length > 256)
-            return false;
-    return is_matrix_type(span_columns(line, 0, 3)) && (line.length == 3 || line.text[3] == ' ');
+    struct span counts, type;
+    return probe_header(text, length, &counts, &type);
+}
+
+bool rutherford_boeing_probe(const char *text, size_t length)
+{
+    struct span counts, type;
+    return probe_header(text, length, &counts, &type) &&
+           (memchr("IQiq", type.text[0], 4) || span_trim(span_columns(counts, 56, 200)).length == 0);
 }
 
 static enum esp_status header_line(struct lines *lines, struct span *line, const char *what,
@@ -59,12 +80,23 @@ static enum esp_status header_count(const struct lines *lines, struct span line,
 static enum esp_status parse_type(const struct lines *lines, struct span type, struct matrix_file *file,
                                   struct esp_error *error)
 {
-    static const char fields[] = "RCP";
-    static const enum matrix_field field_of[] = {FIELD_REAL, FIELD_COMPLEX, FIELD_PATTERN};
+    static const char fields[] = "RCPI";
+    static const enum matrix_field field_of[] = {FIELD_REAL, FIELD_COMPLEX, FIELD_PATTERN, FIELD_INTEGER};
     char letters[4];
     for (int i = 0; i < 3; i++)
         letters[i] = (char)(type.text[i] & ~0x20);
     letters[3] = 0;
+    if (!is_matrix_type(type))
+        return lines_expected(lines, error, type, "a type such as RUA");
+    if (letters[0] == 'Q') {
+        error_set(
+            error, ESP_INVALID,
+            "type %s: expected values in the file, found a pattern whose values are in another file, which "
+            "is not supported",
+            letters);
+        error_prefix(error, "%s:%llu", lines->name, (unsigned long long)lines->number);
+        return ESP_INVALID;
+    }
     file->field = field_of[strchr(fields, letters[0]) - fields];
     file->symmetry = letters[1] == 'S'   ? SYMMETRY_SYMMETRIC
                      : letters[1] == 'Z' ? SYMMETRY_SKEW
@@ -125,8 +157,8 @@ static enum esp_status parse_header(struct lines *lines, struct header *header, 
                                        &header->indices, error)) != ESP_OK)
         return status;
     if (file->field != FIELD_PATTERN &&
-        (status = fortran_format_parse(lines, span_columns(line, 32, 20), "values", false, &header->values,
-                                       error)) != ESP_OK)
+        (status = fortran_format_parse(lines, span_columns(line, 32, 20), "values",
+                                       file->field == FIELD_INTEGER, &header->values, error)) != ESP_OK)
         return status;
     if (header->rhs_lines == 0)
         return ESP_OK;
@@ -224,26 +256,43 @@ static enum esp_status read_rows(struct lines *lines, const struct header *heade
     return ESP_OK;
 }
 
-static enum esp_status read_entries(struct lines *lines, const struct header *header,
-                                    struct matrix_file *file, const int64_t *pointers, const int64_t *rows,
-                                    struct esp_error *error)
+static enum esp_status read_value(struct field_reader *reader, enum matrix_field field, double value[2],
+                                  struct esp_error *error)
 {
-    int64_t parts = file->field == FIELD_COMPLEX ? 2 : 1;
+    int64_t integer = 1;
+    value[0] = 1;
+    value[1] = 0;
+    if (field == FIELD_PATTERN)
+        return ESP_OK;
+    if (field == FIELD_INTEGER) {
+        enum esp_status status = field_integer(reader, &integer, error);
+        value[0] = (double)integer;
+        if (status == ESP_OK && !integer_is_exact(integer))
+            status = lines_error(reader->lines, error, "integer %lld does not fit a double exactly",
+                                 (long long)integer);
+        return status;
+    }
+    enum esp_status status = field_real(reader, &value[0], error);
+    if (status == ESP_OK && field == FIELD_COMPLEX)
+        status = field_real(reader, &value[1], error);
+    return status;
+}
+
+static enum esp_status read_entries(struct lines *lines, const struct header *header, struct entry_sink *sink,
+                                    const int64_t *pointers, const int64_t *rows, struct esp_error *error)
+{
+    enum matrix_field field = sink->file->field;
+    int64_t parts = field == FIELD_COMPLEX ? 2 : 1;
     struct field_reader reader = {lines, &header->values, "values", header->entries * parts, 0, {0}};
-    struct entry_sink sink;
-    enum esp_status status = entry_sink_init(&sink, lines, &file->matrix, file->symmetry, error);
+    enum esp_status status = ESP_OK;
     for (int64_t j = 0; j < header->cols && status == ESP_OK; j++)
         for (int64_t k = pointers[j] - 1; k < pointers[j + 1] - 1 && status == ESP_OK; k++) {
-            double value[2] = {1, 0};
-            if (file->field != FIELD_PATTERN)
-                status = field_real(&reader, &value[0], error);
-            if (status == ESP_OK && file->field == FIELD_COMPLEX)
-                status = field_real(&reader, &value[1], error);
+            double value[2];
+            status = read_value(&reader, field, value, error);
             if (status == ESP_OK)
-                status = entry_sink_put(&sink, rows[k], j + 1, value, error);
+                status = entry_sink_put(sink, rows[k], j + 1, value, error);
         }
-    entry_sink_clear(&sink);
-    return status;
+    return status == ESP_OK ? entry_sink_finish(sink, error) : status;
 }
 
 /* Right-hand sides, and behind them starting guesses (G) and solutions (X), which are only passed over. */
@@ -276,22 +325,15 @@ static enum esp_status read_rhs(struct lines *lines, const struct header *header
     return status;
 }
 
-static enum esp_status read_body(struct lines *lines, const struct header *header, struct matrix_file *file,
+static enum esp_status read_body(struct lines *lines, const struct header *header, struct entry_sink *sink,
                                  int64_t *pointers, int64_t *rows, struct esp_error *error)
 {
     enum esp_status status;
     struct span line;
     if ((status = read_pointers(lines, header, pointers, error)) != ESP_OK ||
-        (status = read_rows(lines, header, rows, error)) != ESP_OK)
-        return status;
-    status = matrix_init(&file->matrix, header->rows, header->cols, file->field == FIELD_COMPLEX,
-                         lines->max_bytes, error);
-    if (status != ESP_OK) {
-        error_prefix(error, "%s:3", lines->name);
-        return status;
-    }
-    if ((status = read_entries(lines, header, file, pointers, rows, error)) != ESP_OK ||
-        (header->rhs_lines && (status = read_rhs(lines, header, file, error)) != ESP_OK))
+        (status = read_rows(lines, header, rows, error)) != ESP_OK ||
+        (status = read_entries(lines, header, sink, pointers, rows, error)) != ESP_OK ||
+        (header->rhs_lines && (status = read_rhs(lines, header, sink->file, error)) != ESP_OK))
         return status;
     if (lines_next_content(lines, 0, &line))
         return lines_expected(lines, error, line, "the end of the file after what the header announces");
@@ -301,19 +343,22 @@ static enum esp_status read_body(struct lines *lines, const struct header *heade
 enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error)
 {
     struct header header = {0};
-    file->format = HARWELL_BOEING;
+    struct entry_sink sink = {0};
     file->is_sparse = true;
     enum esp_status status = parse_header(lines, &header, file, error);
     if (status == ESP_OK)
         status = check_counts(lines, &header, file, error);
-    if (status != ESP_OK)
-        return status;
-    file->entries = header.entries;
-    int64_t *pointers = calloc((size_t)header.cols + 1, sizeof *pointers);
-    int64_t *rows = calloc((size_t)header.entries + 1, sizeof *rows);
-    status = pointers && rows ? read_body(lines, &header, file, pointers, rows, error)
-                              : error_no_memory(error, "the indices of a matrix");
-    free(pointers);
-    free(rows);
+    if (status == ESP_OK)
+        status = entry_sink_init(&sink, lines, file, header.rows, header.cols, header.entries, error);
+    if (status == ESP_OK) {
+        file->entries = header.entries;
+        int64_t *pointers = calloc((size_t)header.cols + 1, sizeof *pointers);
+        int64_t *rows = calloc((size_t)header.entries + 1, sizeof *rows);
+        status = pointers && rows ? read_body(lines, &header, &sink, pointers, rows, error)
+                                  : error_no_memory(error, "the indices of a matrix");
+        free(pointers);
+        free(rows);
+    }
+    entry_sink_clear(&sink);
     return status;
 }

@@ -3,11 +3,11 @@
 
 #include "core/matrix.h"
 
-#include "core/matrix_text.h"
+#include "core/matrix_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -30,7 +30,39 @@ enum esp_status matrix_init(struct matrix *matrix, int64_t rows, int64_t cols, b
     double *values = calloc(bytes ? bytes : 1, 1);
     if (!values)
         return error_no_memory(error, "a matrix");
-    *matrix = (struct matrix){rows, cols, is_complex, values};
+    *matrix = (struct matrix){rows, cols, is_complex, values, NULL, NULL};
+    return ESP_OK;
+}
+
+/* a + b * c, or false */
+static bool add_product(uint64_t *a, uint64_t b, uint64_t c)
+{
+    return !__builtin_mul_overflow(b, c, &b) && !__builtin_add_overflow(*a, b, a);
+}
+
+enum esp_status matrix_init_sparse(struct matrix *matrix, int64_t rows, int64_t cols, int64_t entries,
+                                   bool is_complex, uint64_t max_bytes, struct esp_error *error)
+{
+    if (rows < 0 || cols < 0 || entries < 0)
+        return error_set(error, ESP_INVALID,
+                         "a sparse matrix of %lld x %lld with %lld entries: expected extents >= 0",
+                         (long long)rows, (long long)cols, (long long)entries);
+    uint64_t bytes = 8, limit = max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES;
+    if (!add_product(&bytes, (uint64_t)cols, 8) ||
+        !add_product(&bytes, (uint64_t)entries, is_complex ? 24 : 16) || bytes > limit)
+        return error_set(
+            error, ESP_LIMIT,
+            "a sparse matrix of %lld x %lld with %lld entries needs more than the limit of %.1f GB",
+            (long long)rows, (long long)cols, (long long)entries, (double)limit / 1e9);
+    struct matrix made = {rows, cols, is_complex, NULL, NULL, NULL};
+    made.values = calloc((size_t)entries + 1, is_complex ? 16 : 8);
+    made.starts = calloc((size_t)cols + 1, sizeof *made.starts);
+    made.indices = calloc((size_t)entries + 1, sizeof *made.indices);
+    if (!made.values || !made.starts || !made.indices) {
+        matrix_clear(&made);
+        return error_no_memory(error, "a matrix");
+    }
+    *matrix = made;
     return ESP_OK;
 }
 
@@ -39,17 +71,94 @@ void matrix_clear(struct matrix *matrix)
     if (!matrix)
         return;
     free(matrix->values);
+    free(matrix->starts);
+    free(matrix->indices);
     *matrix = (struct matrix){0};
+}
+
+int64_t matrix_stored(const struct matrix *matrix)
+{
+    return column_begin(matrix, matrix->cols);
 }
 
 size_t matrix_bytes(const struct matrix *matrix)
 {
-    return (size_t)matrix->rows * (size_t)matrix->cols * (matrix->is_complex ? 16 : 8);
+    return (size_t)matrix_stored(matrix) * (matrix->is_complex ? 16 : 8);
 }
 
-const char *matrix_format_name(enum matrix_format format)
+/* The place of an element among the stored values, or -1: a zero of a sparse matrix. */
+static int64_t find_stored(const struct matrix *matrix, int64_t row, int64_t col)
 {
-    return format == MATRIX_MARKET ? "Matrix Market" : "Harwell-Boeing";
+    if (!matrix->starts)
+        return col * matrix->rows + row;
+    int64_t low = matrix->starts[col], high = matrix->starts[col + 1];
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (matrix->indices[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < matrix->starts[col + 1] && matrix->indices[low] == row ? low : -1;
+}
+
+void matrix_element(const struct matrix *matrix, int64_t row, int64_t col, double *re, double *im)
+{
+    int64_t at = find_stored(matrix, row, col);
+    *re = at < 0 ? 0 : matrix->values[matrix->is_complex ? 2 * at : at];
+    *im = at < 0 || !matrix->is_complex ? 0 : matrix->values[2 * at + 1];
+}
+
+enum esp_status matrix_to_dense(const struct matrix *matrix, uint64_t max_bytes, struct matrix *dense,
+                                struct esp_error *error)
+{
+    enum esp_status status =
+        matrix_init(dense, matrix->rows, matrix->cols, matrix->is_complex, max_bytes, error);
+    size_t size = matrix->is_complex ? 16 : 8;
+    for (int64_t j = 0; status == ESP_OK && j < matrix->cols; j++)
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++)
+            memcpy((char *)dense->values + (size_t)(j * matrix->rows + entry_row(matrix, j, k)) * size,
+                   (const char *)matrix->values + (size_t)k * size, size);
+    return status;
+}
+
+enum esp_status matrix_make_dense(struct matrix *matrix, uint64_t max_bytes, struct esp_error *error)
+{
+    struct matrix dense;
+    if (!matrix->starts)
+        return ESP_OK;
+    enum esp_status status = matrix_to_dense(matrix, max_bytes, &dense, error);
+    if (status != ESP_OK)
+        return status;
+    matrix_clear(matrix);
+    *matrix = dense;
+    return ESP_OK;
+}
+
+enum esp_status matrix_transpose_sparse(const struct matrix *matrix, struct matrix *transpose,
+                                        struct esp_error *error)
+{
+    int64_t entries = matrix_stored(matrix);
+    enum esp_status status = matrix_init_sparse(transpose, matrix->cols, matrix->rows, entries,
+                                                matrix->is_complex, UINT64_MAX, error);
+    if (status != ESP_OK)
+        return status;
+    size_t size = matrix->is_complex ? 16 : 8;
+    int64_t *starts = transpose->starts;
+    /* First starts[i + 1] is where the next entry of row i goes; in the end it is where the row ends. */
+    for (int64_t k = 0; k < entries; k++)
+        if (matrix->indices[k] + 2 <= matrix->rows)
+            starts[matrix->indices[k] + 2]++;
+    for (int64_t i = 0; i < matrix->rows; i++)
+        starts[i + 1] += starts[i];
+    for (int64_t j = 0; j < matrix->cols; j++)
+        for (int64_t k = matrix->starts[j]; k < matrix->starts[j + 1]; k++) {
+            int64_t to = starts[matrix->indices[k] + 1]++;
+            transpose->indices[to] = j;
+            memcpy((char *)transpose->values + (size_t)to * size,
+                   (const char *)matrix->values + (size_t)k * size, size);
+        }
+    return ESP_OK;
 }
 
 const char *matrix_field_name(enum matrix_field field)
@@ -72,25 +181,56 @@ void matrix_file_clear(struct matrix_file *file)
     matrix_clear(&file->rhs);
 }
 
+struct matrix_file matrix_as_file(const struct matrix *matrix)
+{
+    return (struct matrix_file){.is_sparse = matrix_is_sparse(matrix),
+                                .field = matrix->is_complex ? FIELD_COMPLEX : FIELD_REAL,
+                                .matrix = *matrix};
+}
+
+/* "expected a matrix: Matrix Market, NumPy, ... or CSV, found 'hello'" */
+static enum esp_status not_a_matrix(struct lines *lines, struct esp_error *error)
+{
+    char list[256] = "";
+    struct span first = {lines->at, 0};
+    for (const struct matrix_format *format = matrix_formats; format->name; format++) {
+        const char *between = !*list ? "" : format[1].name ? ", " : " or ";
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", between, format->name);
+    }
+    if (lines->at == lines->end)
+        return error_set(error, ESP_SYNTAX, "%s: expected a matrix, found an empty file", lines->name);
+    lines_next(lines, &first);
+    return lines_expected(lines, error, first, "a matrix file (%s)", list);
+}
+
+static enum esp_status parse_plain(const char *text, size_t length, const char *name, uint64_t max_bytes,
+                                   struct matrix_file *file, struct esp_error *error)
+{
+    struct lines lines = {.name = name, .at = text, .end = text + length, .max_bytes = max_bytes};
+    for (const struct matrix_format *format = matrix_formats; format->name; format++) {
+        if (!format->probe(text, length))
+            continue;
+        file->format = format;
+        return format->parse(&lines, file, error);
+    }
+    return not_a_matrix(&lines, error);
+}
+
 enum esp_status matrix_parse(const char *text, size_t length, const char *name, uint64_t max_bytes,
                              struct matrix_file *file, struct esp_error *error)
 {
-    struct lines lines = {.name = name, .at = text, .end = text + length, .max_bytes = max_bytes};
+    char *expanded = NULL;
+    enum esp_status status = ESP_OK;
     *file = (struct matrix_file){0};
-    enum esp_status status;
-    if (matrix_market_probe(text, length)) {
-        status = matrix_market_parse(&lines, file, error);
-    } else if (harwell_boeing_probe(text, length)) {
-        status = harwell_boeing_parse(&lines, file, error);
-    } else {
-        struct span first = {text, 0};
-        lines_next(&lines, &first);
-        if (length == 0)
-            status = error_set(error, ESP_SYNTAX, "%s: expected a matrix, found an empty file", name);
-        else
-            status = lines_expected(&lines, error, first,
-                                    "\"%%%%MatrixMarket ...\" or the header of a Harwell-Boeing file");
+    if (gzip_probe(text, length)) {
+        status = gzip_expand(text, length, name, max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES, &expanded,
+                             &length, error);
+        text = expanded;
     }
+    if (status == ESP_OK)
+        status = parse_plain(text, length, name, max_bytes, file, error);
+    free(expanded);
     if (status != ESP_OK)
         matrix_file_clear(file);
     return status;
@@ -151,146 +291,16 @@ enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_
     return status;
 }
 
-/* |element| */
-static double magnitude(const struct matrix *matrix, int64_t row, int64_t col)
+enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct matrix_file *file,
+                                  struct esp_error *error)
 {
-    size_t element = (size_t)col * (size_t)matrix->rows + (size_t)row;
-    return matrix->is_complex ? hypot(matrix->values[2 * element], matrix->values[2 * element + 1])
-                              : fabs(matrix->values[element]);
-}
-
-static bool answer_at(int64_t i, int64_t j, int64_t *row, int64_t *col)
-{
-    if (row)
-        *row = i;
-    if (col)
-        *col = j;
-    return false;
-}
-
-bool matrix_is_finite(const struct matrix *matrix, int64_t *row, int64_t *col)
-{
-    size_t part = matrix->is_complex ? 2 : 1, doubles = matrix_bytes(matrix) / sizeof(double);
-    for (size_t k = 0; k < doubles; k++)
-        if (!isfinite(matrix->values[k])) {
-            int64_t element = (int64_t)(k / part);
-            return answer_at(element % matrix->rows, element / matrix->rows, row, col);
-        }
-    return true;
-}
-
-bool matrix_is_symmetric(const struct matrix *matrix, int64_t *row, int64_t *col)
-{
-    int64_t n = matrix->rows;
-    const double *v = matrix->values;
-    if (matrix->cols != n)
-        return answer_at(0, 0, row, col);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = j; i < n; i++) {
-            size_t below = (size_t)(j * n + i), above = (size_t)(i * n + j);
-            bool equal = matrix->is_complex
-                             ? v[2 * below] == v[2 * above] && v[2 * below + 1] == -v[2 * above + 1]
-                             : v[below] == v[above];
-            if (!equal)
-                return answer_at(i, j, row, col);
-        }
-    return true;
-}
-
-bool matrix_has_positive_diagonal(const struct matrix *matrix)
-{
-    if (matrix->rows != matrix->cols)
-        return false;
-    for (int64_t i = 0; i < matrix->rows; i++) {
-        size_t element = (size_t)(i * matrix->rows + i);
-        double re = matrix->values[matrix->is_complex ? 2 * element : element];
-        double im = matrix->is_complex ? matrix->values[2 * element + 1] : 0;
-        if (!(re > 0) || im != 0)
-            return false;
-    }
-    return true;
-}
-
-int64_t matrix_nonzeros(const struct matrix *matrix)
-{
-    int64_t count = 0;
-    for (int64_t j = 0; j < matrix->cols; j++)
-        for (int64_t i = 0; i < matrix->rows; i++)
-            count += magnitude(matrix, i, j) != 0;
-    return count;
-}
-
-/* A maximum that a NaN survives. */
-static double larger(double a, double b)
-{
-    return isnan(a) || a > b ? a : b;
-}
-
-double matrix_norm_inf(const struct matrix *matrix)
-{
-    double norm = 0;
-    double *sums = calloc((size_t)matrix->rows + 1, sizeof *sums);
-    if (!sums)
-        return NAN;
-    for (int64_t j = 0; j < matrix->cols; j++)
-        for (int64_t i = 0; i < matrix->rows; i++)
-            sums[i] += magnitude(matrix, i, j);
-    for (int64_t i = 0; i < matrix->rows; i++)
-        norm = larger(norm, sums[i]);
-    free(sums);
-    return norm;
-}
-
-static double column_norm(const struct matrix *matrix, int64_t col)
-{
-    double norm = 0;
-    for (int64_t i = 0; i < matrix->rows; i++)
-        norm = larger(norm, magnitude(matrix, i, col));
-    return norm;
-}
-
-/* residual -= column * factor, of `n` elements */
-static void subtract_column(double *residual, const double *column, const double *factor, int64_t n,
-                            bool is_complex)
-{
-    if (!is_complex) {
-        for (int64_t i = 0; i < n; i++)
-            residual[i] -= column[i] * factor[0];
-        return;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        residual[2 * i] -= column[2 * i] * factor[0] - column[2 * i + 1] * factor[1];
-        residual[2 * i + 1] -= column[2 * i] * factor[1] + column[2 * i + 1] * factor[0];
-    }
-}
-
-enum esp_status matrix_backward_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
-                                      double *result, struct esp_error *error)
-{
-    if (a->rows != b->rows || a->cols != x->rows || x->cols != b->cols || a->is_complex != x->is_complex ||
-        a->is_complex != b->is_complex)
-        return error_set(error, ESP_INVALID,
-                         "A X = B with A %lld x %lld, X %lld x %lld, B %lld x %lld: expected matching shapes",
-                         (long long)a->rows, (long long)a->cols, (long long)x->rows, (long long)x->cols,
-                         (long long)b->rows, (long long)b->cols);
-    size_t part = a->is_complex ? 2 : 1;
-    struct matrix residual;
-    enum esp_status status = matrix_init(&residual, a->rows, 1, a->is_complex, 0, error);
+    enum esp_status status = matrix_load(path, max_bytes, file, error);
     if (status != ESP_OK)
         return status;
-    double a_norm = matrix_norm_inf(a), worst = 0;
-    for (int64_t j = 0; j < b->cols; j++) {
-        const double *b_column = b->values + (size_t)(j * b->rows) * part;
-        const double *x_column = x->values + (size_t)(j * x->rows) * part;
-        memcpy(residual.values, b_column, matrix_bytes(&residual));
-        for (int64_t k = 0; k < a->cols; k++)
-            subtract_column(residual.values, a->values + (size_t)(k * a->rows) * part,
-                            x_column + (size_t)k * part, a->rows, a->is_complex);
-        double norm = column_norm(&residual, 0);
-        double scale = a_norm * column_norm(x, j) + column_norm(b, j);
-        worst = larger(worst, norm == 0 ? 0 : norm / scale);
-    }
-    matrix_clear(&residual);
-    *result = worst;
-    return ESP_OK;
+    status = matrix_make_dense(&file->matrix, max_bytes, error);
+    if (status == ESP_OK)
+        return ESP_OK;
+    error_prefix(error, "%s", path);
+    matrix_file_clear(file);
+    return status;
 }

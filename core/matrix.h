@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Matrices in files: Matrix Market and Harwell-Boeing, recognised by their content, read into dense
- * column-major doubles; and what can be said about a matrix and about the solution of a system.
+ * Matrices in files, recognised by their content (compressed by gzip as well): Matrix Market, Harwell-Boeing,
+ * Rutherford-Boeing, NumPy's .npy and CSV; and what can be said about a matrix and about the solution of a
+ * system. What a file stores as a sparse matrix stays one. The formats are the rows of a table
+ * (matrix_format.h).
  *
  * Nothing here depends on the locale or holds state: any thread may call.
  */
@@ -13,54 +15,93 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The dense matrix that a file may ask for at most, unless the caller says otherwise. */
+/* The memory that one matrix may take at most, unless the caller says otherwise. */
 #define MATRIX_DEFAULT_MAX_BYTES (UINT64_C(8) << 30)
 
+/* Dense (starts == NULL): rows * cols elements, column after column. Sparse: compressed columns (CSC), which
+ * are the compressed rows (CSR) of the transpose; the rows of a column ascend, and no place comes twice. */
 struct matrix {
     int64_t rows, cols;
-    bool is_complex; /* each element is two doubles: real part, imaginary part */
-    double *values;  /* column-major, rows * cols elements; never NULL in a valid matrix */
+    bool is_complex;  /* each element is two doubles: real part, imaginary part */
+    double *values;   /* never NULL in a valid matrix */
+    int64_t *starts;  /* sparse: cols + 1 of them; column j has the entries starts[j] to starts[j + 1] - 1 */
+    int64_t *indices; /* sparse: the row of each entry, from 0 */
 };
 
-/* Zeros. ESP_INVALID for a negative extent, ESP_LIMIT when more than `max_bytes` would be needed
- * (0: MATRIX_DEFAULT_MAX_BYTES), ESP_NO_MEMORY. On success matrix_clear() frees the values. */
+/* A dense matrix of zeros. ESP_INVALID for a negative extent, ESP_LIMIT when more than `max_bytes` would be
+ * needed (0: MATRIX_DEFAULT_MAX_BYTES), ESP_NO_MEMORY. On success matrix_clear() frees the values. */
 enum esp_status matrix_init(struct matrix *matrix, int64_t rows, int64_t cols, bool is_complex,
                             uint64_t max_bytes, struct esp_error *error);
+/* A sparse one with room for `entries`; all zero: starts, indices and values are for the caller to fill. */
+enum esp_status matrix_init_sparse(struct matrix *matrix, int64_t rows, int64_t cols, int64_t entries,
+                                   bool is_complex, uint64_t max_bytes, struct esp_error *error);
 /* Frees the values; the matrix is all zero afterwards. NULL is fine. */
 void matrix_clear(struct matrix *matrix);
 
-/* Bytes of all values. */
+static inline bool matrix_is_sparse(const struct matrix *matrix)
+{
+    return matrix->starts != NULL;
+}
+/* Values that are stored: entries of a sparse matrix, elements of a dense one. */
+int64_t matrix_stored(const struct matrix *matrix);
+/* Bytes of all stored values. */
 size_t matrix_bytes(const struct matrix *matrix);
+/* The element in that row and column, from 0. */
+void matrix_element(const struct matrix *matrix, int64_t row, int64_t col, double *re, double *im);
 
-enum matrix_format { MATRIX_MARKET, HARWELL_BOEING };
+/* A dense matrix with the same elements. Errors as of matrix_init(). */
+enum esp_status matrix_to_dense(const struct matrix *matrix, uint64_t max_bytes, struct matrix *dense,
+                                struct esp_error *error);
+/* Makes it dense, if it is not yet. Errors as of matrix_init(), then it is as it was. */
+enum esp_status matrix_make_dense(struct matrix *matrix, uint64_t max_bytes, struct esp_error *error);
+/* The transpose of a sparse matrix, also sparse: its columns are the rows of `matrix` (CSR). Without
+ * conjugation. */
+enum esp_status matrix_transpose_sparse(const struct matrix *matrix, struct matrix *transpose,
+                                        struct esp_error *error);
+
 enum matrix_field { FIELD_REAL, FIELD_INTEGER, FIELD_COMPLEX, FIELD_PATTERN };
 enum matrix_symmetry { SYMMETRY_GENERAL, SYMMETRY_SYMMETRIC, SYMMETRY_SKEW, SYMMETRY_HERMITIAN };
 
-const char *matrix_format_name(enum matrix_format format);
 const char *matrix_field_name(enum matrix_field field);
 const char *matrix_symmetry_name(enum matrix_symmetry symmetry);
 
+/* A row of the table of formats. */
+struct matrix_format;
+const char *matrix_format_name(const struct matrix_format *format); /* "Matrix Market" */
+const char *matrix_format_word(const struct matrix_format *format); /* "mtx" */
+/* The format that people call so ("mtx", "rb", "npy", ...: a usual ending of file names), or NULL. */
+const struct matrix_format *matrix_format_find(const char *word);
+/* By the ending of a file's name (x.npy, x.csv.gz), or NULL. */
+const struct matrix_format *matrix_format_of_path(const char *path);
+/* The formats one by one, from 0; NULL behind the last. */
+const struct matrix_format *matrix_format_at(unsigned index);
+
 /* What a file holds, and how it said it. */
 struct matrix_file {
-    enum matrix_format format;
-    bool is_sparse;                /* coordinates or compressed columns; else every value is written out */
+    const struct matrix_format *format;
+    bool is_sparse;                /* only entries are written; else every value is */
     enum matrix_field field;       /* a pattern is read as ones where an entry is, integers as reals */
     enum matrix_symmetry symmetry; /* as declared; `matrix` holds both triangles */
+    bool is_vector;                /* NumPy's: one dimension; `matrix` is its one column */
+    bool is_short;                 /* NumPy's: numbers of 32 bits (float, int32) */
     int64_t entries;               /* written in the file */
     char title[73], key[9];        /* Harwell-Boeing's, without trailing blanks; else "" */
-    struct matrix matrix;
-    struct matrix rhs; /* right-hand sides in the same file; values == NULL: there are none */
+    struct matrix matrix;          /* sparse when the file is */
+    struct matrix rhs; /* dense right-hand sides in the same file; values == NULL: there are none */
 };
 
-/* Reads the file at `path` ("-": standard input). `max_bytes` caps each dense matrix (0: the default);
- * a cap that would be exceeded, or a count that so short a file cannot hold, is refused before memory
- * is taken. Integers beyond 2^53 that a double cannot hold, numbers beyond a double's range, entries
- * given twice and an entry outside the matrix are errors; nan and inf are values like others.
- * ESP_SYNTAX: "file:line: expected ..., found ..."; ESP_NOT_FOUND, ESP_SYSTEM, ESP_LIMIT, ESP_NO_MEMORY,
- * ESP_INVALID (a Harwell-Boeing kind that is not supported: unassembled elements).
- * On success matrix_file_clear() frees; on failure nothing is held. */
+/* Reads the file at `path` ("-": standard input). `max_bytes` caps each matrix (0: the default); a cap that
+ * would be exceeded, or a count that so short a file cannot hold, is refused before memory is taken. Integers
+ * beyond 2^53 that a double cannot hold, numbers beyond a double's range, entries given twice and an entry
+ * outside the matrix are errors; nan and inf are values like others. ESP_SYNTAX: "file:line: expected ...,
+ * found ..." (a binary file: "file: byte 10: ..."); ESP_NOT_FOUND, ESP_SYSTEM, ESP_LIMIT, ESP_NO_MEMORY,
+ * ESP_INVALID (a kind that is not supported: unassembled elements). On success matrix_file_clear() frees; on
+ * failure nothing is held. */
 enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
                             struct esp_error *error);
+/* matrix_load(), then dense whatever the file is. */
+enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct matrix_file *file,
+                                  struct esp_error *error);
 /* The same from memory; `name` stands for the file in messages. */
 enum esp_status matrix_parse(const char *text, size_t length, const char *name, uint64_t max_bytes,
                              struct matrix_file *file, struct esp_error *error);
@@ -72,14 +113,19 @@ enum esp_status matrix_parse_inline(const char *text, struct matrix *matrix, str
 /* One such element. False when the text is not one. */
 bool matrix_parse_number(const char *text, double *re, double *im);
 
-enum matrix_layout { LAYOUT_ARRAY, LAYOUT_COORDINATE };
+/* A matrix as a file to be written: general, real or complex, sparse when it is. It shares the matrix's
+ * memory. */
+struct matrix_file matrix_as_file(const struct matrix *matrix);
 
-/* Writes a Matrix Market file (general; real or complex; 17 significant digits, so that reading gives
- * the same bits back). The file appears whole or not at all (temporary name, then rename), except where
- * `path` is a pipe, a device or a symbolic link: they are written through. "-" is standard output, which
- * the caller has flushed. LAYOUT_COORDINATE leaves zeros out. */
-enum esp_status matrix_save(const char *path, const struct matrix *matrix, enum matrix_layout layout,
-                            struct esp_error *error);
+/* Writes a file of `format` (NULL: by the ending of the path, else Matrix Market), compressed when the path
+ * ends in .gz. Texts have 17 significant digits, so that reading gives the same bits back; of a symmetric
+ * matrix one triangle is written. `is_sparse` chooses coordinates where a format has both; formats without
+ * sparse matrices write all elements, and those without dense ones leave zeros out. The file appears whole or
+ * not at all (temporary name, then rename), except where `path` is a pipe, a device or a symbolic link: they
+ * are written through. "-" is standard output, which the caller has flushed. ESP_INVALID: the format has no
+ * such matrix; ESP_SYSTEM. */
+enum esp_status matrix_save(const char *path, const struct matrix_file *file,
+                            const struct matrix_format *format, struct esp_error *error);
 
 /* Both tell the element in question (0-based) when the answer is false; row and col may be NULL. */
 bool matrix_is_finite(const struct matrix *matrix, int64_t *row, int64_t *col);
@@ -94,7 +140,8 @@ double matrix_norm_inf(const struct matrix *matrix);
 
 /* The normwise backward error of the columns of X as solutions of A X = B, in infinity norms: the
  * largest over the columns of ||b - A x|| / (||A|| ||x|| + ||b||) (Rigal and Gaches 1967; Higham,
- * Accuracy and Stability, theorem 7.1). NaN when a residual is. ESP_INVALID when shapes or kinds differ. */
+ * Accuracy and Stability, theorem 7.1). NaN when a residual is. A may be sparse, X and B are dense.
+ * ESP_INVALID when shapes or kinds differ. */
 enum esp_status matrix_backward_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
                                       double *result, struct esp_error *error);
 

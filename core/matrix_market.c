@@ -4,8 +4,9 @@
  */
 #include "config.h"
 
-#include "core/matrix_text.h"
+#include "core/matrix_format.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
@@ -56,7 +57,6 @@ static enum esp_status parse_banner(struct lines *lines, struct matrix_file *fil
         (status = take_choice(lines, &line, "symmetry", symmetries, &symmetry, error)) != ESP_OK ||
         (status = end_of_line(lines, line, error)) != ESP_OK)
         return status;
-    file->format = MATRIX_MARKET;
     file->is_sparse = form == 1;
     file->field = (enum matrix_field)field;
     file->symmetry = (enum matrix_symmetry)symmetry;
@@ -79,7 +79,8 @@ static enum esp_status take_count(const struct lines *lines, struct span *line, 
     return ESP_OK;
 }
 
-static enum esp_status parse_size(struct lines *lines, struct matrix_file *file, struct esp_error *error)
+static enum esp_status parse_size(struct lines *lines, struct matrix_file *file, struct entry_sink *sink,
+                                  struct esp_error *error)
 {
     struct span line = {lines->end, 0};
     int64_t rows = 0, cols = 0, entries = 0;
@@ -113,10 +114,7 @@ static enum esp_status parse_size(struct lines *lines, struct matrix_file *file,
     if ((status = lines_plausible(lines, (uint64_t)entries, min_chars, "entries", error)) != ESP_OK)
         return status;
     file->entries = entries;
-    status = matrix_init(&file->matrix, rows, cols, file->field == FIELD_COMPLEX, lines->max_bytes, error);
-    if (status != ESP_OK)
-        error_prefix(error, "%s:%llu", lines->name, (unsigned long long)lines->number);
-    return status;
+    return entry_sink_init(sink, lines, file, rows, cols, entries, error);
 }
 
 static enum esp_status take_number(const struct lines *lines, struct span *line, enum matrix_field field,
@@ -129,7 +127,7 @@ static enum esp_status take_number(const struct lines *lines, struct span *line,
         if (!span_integer(word, &integer))
             return lines_expected(lines, error, word, "an integer value");
         *value = (double)integer;
-        if (integer > (INT64_C(1) << 62) || integer < -(INT64_C(1) << 62) || (int64_t)*value != integer)
+        if (!integer_is_exact(integer))
             return lines_error(lines, error, "integer %s does not fit a double exactly",
                                span_show(word, shown, sizeof shown));
         return ESP_OK;
@@ -218,11 +216,67 @@ enum esp_status matrix_market_parse(struct lines *lines, struct matrix_file *fil
     struct entry_sink sink = {0};
     enum esp_status status = parse_banner(lines, file, error);
     if (status == ESP_OK)
-        status = parse_size(lines, file, error);
-    if (status == ESP_OK)
-        status = entry_sink_init(&sink, lines, &file->matrix, file->symmetry, error);
+        status = parse_size(lines, file, &sink, error);
     if (status == ESP_OK)
         status = parse_entries(lines, file, &sink, error);
+    if (status == ESP_OK)
+        status = entry_sink_finish(&sink, error);
     entry_sink_clear(&sink);
     return status;
+}
+
+static void write_value(FILE *stream, const struct matrix_file *file, int64_t entry)
+{
+    const double *values = file->matrix.values;
+    if (file->field == FIELD_COMPLEX)
+        fprintf(stream, "%.17g %.17g\n", values[2 * entry], values[2 * entry + 1]);
+    else if (file->field == FIELD_INTEGER)
+        fprintf(stream, "%" PRId64 "\n", (int64_t)values[entry]);
+    else
+        fprintf(stream, "%.17g\n", values[entry]);
+}
+
+static void write_coordinates(FILE *stream, const struct matrix_file *file)
+{
+    const struct matrix *matrix = &file->matrix;
+    for (int64_t j = 0; j < matrix->cols; j++)
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++) {
+            int64_t i = entry_row(matrix, j, k);
+            if (!entry_is_listed(file, i, j, k))
+                continue;
+            fprintf(stream, "%" PRId64 " %" PRId64 "%s", i + 1, j + 1,
+                    file->field == FIELD_PATTERN ? "\n" : " ");
+            if (file->field != FIELD_PATTERN)
+                write_value(stream, file, k);
+        }
+}
+
+static void write_array(FILE *stream, const struct matrix_file *file)
+{
+    int64_t rows = file->matrix.rows;
+    for (int64_t j = 0; j < file->matrix.cols; j++) {
+        int64_t first = file->symmetry == SYMMETRY_GENERAL ? 0 : file->symmetry == SYMMETRY_SKEW ? j + 1 : j;
+        for (int64_t i = first; i < rows; i++)
+            write_value(stream, file, j * rows + i);
+    }
+}
+
+enum esp_status matrix_market_write(FILE *stream, const struct matrix_file *file, struct esp_error *error)
+{
+    (void)error;
+    /* A pattern without coordinates is its ones. */
+    struct matrix_file shown = *file;
+    if (!file->is_sparse && file->field == FIELD_PATTERN)
+        shown.field = FIELD_INTEGER;
+    fprintf(stream, "%s matrix %s %s %s\n%" PRId64 " %" PRId64, banner,
+            file->is_sparse ? "coordinate" : "array", matrix_field_name(shown.field),
+            matrix_symmetry_name(file->symmetry), file->matrix.rows, file->matrix.cols);
+    if (file->is_sparse)
+        fprintf(stream, " %" PRId64, entries_listed(file));
+    fputc('\n', stream);
+    if (file->is_sparse)
+        write_coordinates(stream, &shown);
+    else
+        write_array(stream, &shown);
+    return ESP_OK;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writing Matrix Market files.
+ * Writing matrix files: whole or not at all.
  */
 #include "config.h"
 
-#include "core/matrix_text.h"
+#include "core/matrix_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,63 +12,61 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void write_element(FILE *stream, const struct matrix *matrix, size_t element)
+bool entry_is_listed(const struct matrix_file *file, int64_t row, int64_t col, int64_t entry)
 {
-    if (matrix->is_complex)
-        fprintf(stream, "%.17g %.17g\n", matrix->values[2 * element], matrix->values[2 * element + 1]);
-    else
-        fprintf(stream, "%.17g\n", matrix->values[element]);
+    const struct matrix *matrix = &file->matrix;
+    if (file->symmetry != SYMMETRY_GENERAL && (row < col || (row == col && file->symmetry == SYMMETRY_SKEW)))
+        return false;
+    if (matrix_is_sparse(matrix))
+        return true;
+    return matrix->is_complex ? matrix->values[2 * entry] != 0 || matrix->values[2 * entry + 1] != 0
+                              : matrix->values[entry] != 0;
 }
 
-static bool is_zero(const struct matrix *matrix, size_t element)
+int64_t entries_listed(const struct matrix_file *file)
 {
-    return matrix->is_complex ? matrix->values[2 * element] == 0 && matrix->values[2 * element + 1] == 0
-                              : matrix->values[element] == 0;
-}
-
-static void write_matrix(FILE *stream, const struct matrix *matrix, enum matrix_layout layout)
-{
-    fprintf(stream, "%s matrix %s %s general\n", MATRIX_MARKET_BANNER,
-            layout == LAYOUT_ARRAY ? "array" : "coordinate", matrix->is_complex ? "complex" : "real");
-    fprintf(stream, "%lld %lld", (long long)matrix->rows, (long long)matrix->cols);
-    if (layout == LAYOUT_COORDINATE)
-        fprintf(stream, " %lld", (long long)matrix_nonzeros(matrix));
-    fputc('\n', stream);
+    const struct matrix *matrix = &file->matrix;
+    int64_t n = 0;
     for (int64_t j = 0; j < matrix->cols; j++)
-        for (int64_t i = 0; i < matrix->rows; i++) {
-            size_t element = (size_t)(j * matrix->rows + i);
-            if (layout == LAYOUT_COORDINATE) {
-                if (is_zero(matrix, element))
-                    continue;
-                fprintf(stream, "%lld %lld ", (long long)i + 1, (long long)j + 1);
-            }
-            write_element(stream, matrix, element);
-        }
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++)
+            n += entry_is_listed(file, entry_row(matrix, j, k), j, k);
+    return n;
 }
+
+/* How a file is to be written. */
+struct order {
+    const char *path;
+    const struct matrix_file *file;
+    const struct matrix_format *format;
+    bool compressed;
+};
 
 /* Writes to the open descriptor, which it closes; -1: it could not be opened (errno). */
-static enum esp_status write_to(int fd, const char *path, const struct matrix *matrix,
-                                enum matrix_layout layout, struct esp_error *error)
+static enum esp_status write_to(int fd, const struct order *order, struct esp_error *error)
 {
-    FILE *stream = fd < 0 ? NULL : fdopen(fd, "w");
+    FILE *stream = fd < 0 ? NULL : order->compressed ? gzip_stream(fd) : fdopen(fd, "w");
     if (!stream) {
         if (fd >= 0)
             close(fd);
-        return error_errno(error, "cannot write %s", path);
+        return error_errno(error, "cannot write %s", order->path);
     }
     /* The decimal point must be a point, whatever locale the program has chosen. */
     locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
-    write_matrix(stream, matrix, layout);
+    enum esp_status status = order->format->write(stream, order->file, error);
     uselocale(before);
     bool failed = fflush(stream) != 0 || ferror(stream);
     int reason = errno;
-    if (fclose(stream) == 0 && !failed)
+    bool closed = fclose(stream) == 0;
+    if (status != ESP_OK)
+        return error_prefix(error, "%s (%s)", order->path, order->format->name);
+    if (closed && !failed)
         return ESP_OK;
     errno = failed ? reason : errno;
-    return error_errno(error, "cannot write %s", path);
+    return error_errno(error, "cannot write %s", order->path);
 }
 
 /* A new file in the same folder; *temporary is its name, to be freed. */
@@ -87,15 +85,15 @@ static int open_beside(const char *path, char **temporary)
     return -1;
 }
 
-enum esp_status matrix_save(const char *path, const struct matrix *matrix, enum matrix_layout layout,
-                            struct esp_error *error)
+static enum esp_status save(const struct order *order, struct esp_error *error)
 {
+    const char *path = order->path;
     struct stat there;
     if (strcmp(path, "-") == 0)
-        return write_to(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), path, matrix, layout, error);
+        return write_to(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), order, error);
     /* A rename would put a file in the place of a device, or of a link such as /dev/stdout. */
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
-        return write_to(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), path, matrix, layout, error);
+        return write_to(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), order, error);
     char *temporary = NULL;
     int fd = open_beside(path, &temporary);
     enum esp_status status = ESP_OK;
@@ -103,12 +101,39 @@ enum esp_status matrix_save(const char *path, const struct matrix *matrix, enum 
         status =
             temporary ? error_errno(error, "cannot write %s", path) : error_no_memory(error, "a file name");
     } else {
-        status = write_to(fd, path, matrix, layout, error);
+        status = write_to(fd, order, error);
         if (status == ESP_OK && rename(temporary, path) != 0)
             status = error_errno(error, "cannot write %s", path);
         if (status != ESP_OK)
             unlink(temporary);
     }
     free(temporary);
+    return status;
+}
+
+static bool ends_in_gz(const char *path)
+{
+    size_t length = strlen(path);
+    return length > 3 && strcasecmp(path + length - 3, ".gz") == 0;
+}
+
+enum esp_status matrix_save(const char *path, const struct matrix_file *file,
+                            const struct matrix_format *format, struct esp_error *error)
+{
+    struct matrix_file shown = *file;
+    struct matrix dense = {0};
+    if (!format && !(format = matrix_format_of_path(path)))
+        format = &matrix_formats[0];
+    if (format->layout != LAYOUT_EITHER)
+        shown.is_sparse = format->layout == LAYOUT_SPARSE;
+    if (!shown.is_sparse && matrix_is_sparse(&file->matrix)) {
+        enum esp_status status = matrix_to_dense(&file->matrix, 0, &dense, error);
+        if (status != ESP_OK)
+            return error_prefix(error, "%s", path);
+        shown.matrix = dense;
+    }
+    const struct order order = {path, &shown, format, ends_in_gz(path)};
+    enum esp_status status = save(&order, error);
+    matrix_clear(&dense);
     return status;
 }

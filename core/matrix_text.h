@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Internal to the matrix files' readers: lines and words of a text with their place, numbers without a
- * locale, and entries put into a dense matrix.
+ * locale, and entries made a matrix.
  */
 #ifndef CORE_MATRIX_TEXT_H
 #define CORE_MATRIX_TEXT_H
@@ -52,37 +52,43 @@ const char *span_show(struct span span, char *text, size_t size);
 /* A decimal integer with an optional sign. False when the span is anything else or does not fit. */
 bool span_integer(struct span span, int64_t *value);
 
+/* Whether a double holds it. */
+static inline bool integer_is_exact(int64_t integer)
+{
+    return integer <= INT64_C(1) << 62 && integer >= -(INT64_C(1) << 62) &&
+           (int64_t)(double)integer == integer;
+}
+
 enum number_verdict { NUMBER_GOOD, NUMBER_MALFORMED, NUMBER_TOO_LARGE };
 
 /* A decimal number as C and Fortran write it: 1.5, .5e-3, 1.5D+03, nan, inf. The value is
  * multiplied by 10^shift before it is rounded, once. */
 enum number_verdict span_real(struct span span, int shift, double *value);
 
-/* Puts the entries that a file lists into a dense matrix: bounds, mirrored triangles, each only once. */
+/* Takes the entries that a file lists one after the other: bounds, mirrored triangles, each only once. A
+ * sparse file becomes a sparse matrix, another one a dense one. */
 struct entry_sink {
     const struct lines *lines;
-    struct matrix *matrix;
-    enum matrix_symmetry symmetry;
-    uint64_t *seen; /* one bit per element */
+    struct matrix_file *file; /* its is_sparse, field and symmetry are known */
+    int64_t rows, cols;
+    int64_t n, capacity;        /* sparse: entries so far, and as announced */
+    struct entry_place *places; /* sparse */
+    double *values;             /* sparse, in the file's order */
 };
 
-enum esp_status entry_sink_init(struct entry_sink *sink, const struct lines *lines, struct matrix *matrix,
-                                enum matrix_symmetry symmetry, struct esp_error *error);
-/* Indices as in the file, from 1. */
+/* `entries`: as the header announces them. Errors as of matrix_init(), with the place in front. */
+enum esp_status entry_sink_init(struct entry_sink *sink, const struct lines *lines, struct matrix_file *file,
+                                int64_t rows, int64_t cols, int64_t entries, struct esp_error *error);
+/* Indices as in the file, from 1; at most as many as announced. */
 enum esp_status entry_sink_put(struct entry_sink *sink, int64_t row, int64_t col, const double value[2],
                                struct esp_error *error);
+/* Makes file->matrix of them. */
+enum esp_status entry_sink_finish(struct entry_sink *sink, struct esp_error *error);
 void entry_sink_clear(struct entry_sink *sink);
 
 /* Refuses a count of values that the rest of the text cannot hold, each taking
  * at least `min_chars` characters, before memory is taken for them. */
 enum esp_status lines_plausible(const struct lines *lines, uint64_t count, unsigned min_chars,
                                 const char *what, struct esp_error *error);
-
-/* The readers. `lines` stands at the start of the text. */
-enum esp_status matrix_market_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
-enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
-/* Whether the content looks like it; cheap, never reads beyond the first few lines. */
-bool matrix_market_probe(const char *text, size_t length);
-bool harwell_boeing_probe(const char *text, size_t length);
 
 #endif

@@ -15,7 +15,7 @@ check_says "it names each with its use and its Debian package" \
 check_says "and one command for all" '^ +apt-get install .*libconfuse-dev .*libffi-dev'
 
 packages_in_one_place() {
-    grep -oE '\[lib[a-z0-9]+-dev\]|\[omniidl\]|\[uthash-dev\]' "$top_srcdir/configure.ac" "$top_srcdir/m4/espalier.m4" |
+    grep -oE '\[lib[a-z0-9]+-dev\]|\[omniidl\]|\[uthash-dev\]|\[zlib1g-dev\]' "$top_srcdir/configure.ac" "$top_srcdir/m4/espalier.m4" |
         sed 's/.*\[\(.*\)\]/\1/' | sort -u >named
     [ -s named ] && while read -r package; do
         grep -qx "$package" "$top_srcdir/etc/packages.debian" || { echo "$package is not in etc/packages.debian"; exit 1; }

@@ -104,5 +104,6 @@ enum exit_code verb_solve(const struct command_line *command);
 enum exit_code verb_tree(const struct command_line *command);
 enum exit_code verb_config_check(const struct command_line *command);
 enum exit_code verb_matrix_info(const struct command_line *command);
+enum exit_code verb_matrix_convert(const struct command_line *command);
 
 #endif

@@ -188,7 +188,7 @@ static enum esp_status take_matrix_file(struct values *values, size_t index, con
                                         struct esp_error *error)
 {
     struct matrix_file file;
-    enum esp_status status = matrix_load(path, 0, &file, error);
+    enum esp_status status = matrix_load_dense(path, 0, &file, error);
     if (status != ESP_OK)
         return status;
     status = take_matrix(values, index, &file.matrix, error);

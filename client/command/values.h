@@ -22,7 +22,8 @@ struct values {
         bool is_full;   /* a matrix as it is, whatever its description says of its storage */
         uint64_t count; /* elements given, when the extents are not (three dimensions and more) */
     } * slots;
-    bool some_saved; /* then arrays without a path are not fetched */
+    const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
+    bool some_saved;                    /* then arrays without a path are not fetched */
 };
 
 enum esp_status values_init(struct values *values, const struct esp_problem *problem,
@@ -53,6 +54,10 @@ enum esp_status values_matrix(const struct values *values, size_t index, struct 
 /* The outputs that were not saved, for people: scalars in full, arrays as short tables. */
 void values_print(const struct values *values);
 json_t *values_json(const struct values *values);
+
+/* The format that --format names, NULL without it. ESP_INVALID with those that there are. */
+enum esp_status values_format(const struct command_line *command, const struct matrix_format **format,
+                              struct esp_error *error);
 
 /* The first rows and columns of a matrix. */
 void matrix_print(const struct matrix *matrix);

@@ -17,6 +17,11 @@
 #define SHOWN_ROWS 10 /* of an array, for people */
 #define SHOWN_COLS 6
 
+static bool is_integer(enum esp_type type)
+{
+    return type >= ESP_TYPE_CHAR && type <= ESP_TYPE_INT64;
+}
+
 void value_load(enum esp_type type, const void *memory, size_t index, double *re, double *im)
 {
     *im = 0;
@@ -51,6 +56,15 @@ void value_load(enum esp_type type, const void *memory, size_t index, double *re
     }
 }
 
+/* An integer that a double, and so a matrix file, does not hold. */
+static bool element_is_wide(enum esp_type type, const void *memory, size_t index)
+{
+    if (type != ESP_TYPE_LONG && type != ESP_TYPE_INT64)
+        return false;
+    int64_t value = ((const int64_t *)memory)[index];
+    return value > INT64_C(1) << 62 || value < -(INT64_C(1) << 62) || (int64_t)(double)value != value;
+}
+
 static void matrix_extents(const struct esp_argument *argument, int64_t *rows, int64_t *cols)
 {
     *rows = 1;
@@ -82,6 +96,11 @@ enum esp_status values_matrix(const struct values *values, size_t index, struct 
             size_t to = (size_t)(j * rows + i), from = row_major ? (size_t)(i * cols + j) : to;
             double re, im;
             value_load(formal->type, values->slots[index].memory, from, &re, &im);
+            if (element_is_wide(formal->type, values->slots[index].memory, from)) {
+                matrix_clear(matrix);
+                return error_set(error, ESP_LIMIT, "%s: element %zu does not fit a double exactly",
+                                 formal->name, from + 1);
+            }
             matrix->values[is_complex ? 2 * to : to] = re;
             if (is_complex)
                 matrix->values[2 * to + 1] = im;
@@ -112,9 +131,30 @@ static enum esp_status write_one(const struct values *values, size_t index, stru
     enum esp_status status = values_matrix(values, index, &matrix, error);
     if (status != ESP_OK)
         return status;
-    status = matrix_save(slot->path, &matrix, LAYOUT_ARRAY, error);
+    struct matrix_file file = matrix_as_file(&matrix);
+    if (is_integer(type))
+        file.field = FIELD_INTEGER;
+    file.is_short = esp_type_size(type) <= 4 || type == ESP_TYPE_COMPLEX;
+    file.is_vector = values->problem->arguments[index].n_dims == 1;
+    status = matrix_save(slot->path, &file, values->format, error);
     matrix_clear(&matrix);
     return status;
+}
+
+enum esp_status values_format(const struct command_line *command, const struct matrix_format **format,
+                              struct esp_error *error)
+{
+    const char *word = command_option_value(command, "format");
+    char list[128] = "";
+    *format = word ? matrix_format_find(word) : NULL;
+    if (!word || *format)
+        return ESP_OK;
+    for (unsigned i = 0; matrix_format_at(i); i++) {
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "",
+                 matrix_format_word(matrix_format_at(i)));
+    }
+    return error_set(error, ESP_INVALID, "--format: expected one of %s, found '%.40s'", list, word);
 }
 
 enum esp_status values_write(const struct values *values, struct esp_error *error)
@@ -178,11 +218,6 @@ static int64_t integer_value(enum esp_type type, const void *memory)
         return *(const int64_t *)memory; /* all 64 bits */
     value_load(type, memory, 0, &re, &im);
     return (int64_t)re;
-}
-
-static bool is_integer(enum esp_type type)
-{
-    return type >= ESP_TYPE_CHAR && type <= ESP_TYPE_INT64;
 }
 
 static void print_scalar(const struct values *values, size_t index)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier matrix info: what a matrix file holds.
+ * espalier matrix info: what a matrix file holds; espalier matrix convert: the same in another format.
  */
 #include "config.h"
 
 #include "client/command/command.h"
 #include "client/command/table.h"
+#include "client/command/values.h"
 #include "core/matrix.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 struct findings {
     int64_t nonzeros;
@@ -58,7 +61,9 @@ static void print(const char *path, const struct matrix_file *file, const struct
     printf("  size       %lld x %lld, %lld entries in the file, %lld nonzeros\n",
            (long long)file->matrix.rows, (long long)file->matrix.cols, (long long)file->entries,
            (long long)findings->nonzeros);
-    printf("  dense      %s\n", quantity_bytes(matrix_bytes(&file->matrix), bytes));
+    double dense = (double)file->matrix.rows * (double)file->matrix.cols * (file->matrix.is_complex ? 16 : 8);
+    if (dense < 1e18)
+        printf("  dense      %s\n", quantity_bytes((uint64_t)dense, bytes));
     printf("  is         %s%s%s\n", structure, findings->positive_diagonal ? ", positive diagonal" : "",
            findings->is_finite ? "" : ", with elements that are not finite");
     printf("  norm       %.6g (largest row sum)\n", findings->norm);
@@ -83,6 +88,45 @@ enum exit_code verb_matrix_info(const struct command_line *command)
         print(path, &file, &findings);
         code = command_flush();
     }
+    matrix_file_clear(&file);
+    return code;
+}
+
+static enum esp_status set_layout(const struct command_line *command, struct matrix_file *file,
+                                  struct esp_error *error)
+{
+    const char *layout = command_option_value(command, "layout");
+    if (!layout)
+        return ESP_OK;
+    if (strcmp(layout, "sparse") != 0 && strcmp(layout, "dense") != 0)
+        return error_set(error, ESP_INVALID, "--layout: expected sparse or dense, found '%.40s'", layout);
+    file->is_sparse = strcmp(layout, "sparse") == 0;
+    return ESP_OK;
+}
+
+enum exit_code verb_matrix_convert(const struct command_line *command)
+{
+    struct esp_error error = {0};
+    struct matrix_file file = {0};
+    const struct matrix_format *format;
+    const char *from = command->operands[0], *to = command->operands[1];
+    enum exit_code code = EXIT_DONE;
+    if (values_format(command, &format, &error) != ESP_OK)
+        return command_fail(command, &error);
+    if (!format && !(format = matrix_format_of_path(to)))
+        return command_usage(
+            command, "%s: expected an ending that names a format (.mtx, .npy, .csv, .hb, .rb), or --format",
+            to);
+    if (matrix_load(from, 0, &file, &error) != ESP_OK || set_layout(command, &file, &error) != ESP_OK ||
+        matrix_save(to, &file, format, &error) != ESP_OK)
+        code = command_fail(command, &error);
+    else if (command->json)
+        code = command_json(json_pack("{s:s, s:s, s:I, s:I}", "file", to, "format",
+                                      matrix_format_name(format), "rows", (json_int_t)file.matrix.rows,
+                                      "columns", (json_int_t)file.matrix.cols));
+    else if (strcmp(to, "-") != 0)
+        command_progress(command, "%s: %lld x %lld, %s", to, (long long)file.matrix.rows,
+                         (long long)file.matrix.cols, matrix_format_name(format));
     matrix_file_clear(&file);
     return code;
 }

@@ -62,7 +62,7 @@ static enum esp_status check_finite(const char *path, const struct matrix *matri
 
 static enum esp_status load_a(const char *path, struct system *system, struct esp_error *error)
 {
-    enum esp_status status = matrix_load(path, 0, &system->file, error);
+    enum esp_status status = matrix_load_dense(path, 0, &system->file, error);
     if (status != ESP_OK)
         return status;
     const struct matrix *a = &system->file.matrix;
@@ -100,7 +100,7 @@ static enum esp_status load_b(const struct command_line *command, struct system 
         system->rhs = RHS_OWN;
     } else if (path) {
         struct matrix_file file;
-        status = matrix_load(path, 0, &file, error);
+        status = matrix_load_dense(path, 0, &file, error);
         if (status != ESP_OK)
             return status;
         system->b = file.matrix;
@@ -265,6 +265,15 @@ static json_t *solution_json(const struct command_line *command, const struct sy
     return value;
 }
 
+static enum esp_status save_solution(const struct command_line *command, const struct system *system,
+                                     const char *path, struct esp_error *error)
+{
+    const struct matrix_format *format;
+    const struct matrix_file file = matrix_as_file(&system->x);
+    enum esp_status status = values_format(command, &format, error);
+    return status == ESP_OK ? matrix_save(path, &file, format, error) : status;
+}
+
 static enum exit_code report(const struct command_line *command, struct system *system)
 {
     struct esp_error error = {0};
@@ -272,7 +281,7 @@ static enum exit_code report(const struct command_line *command, struct system *
     if (matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
                               &error) != ESP_OK)
         return command_fail(command, &error);
-    if (output && matrix_save(output, &system->x, LAYOUT_ARRAY, &error) != ESP_OK)
+    if (output && save_solution(command, system, output, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
         return command_json(solution_json(command, system, output));
@@ -285,6 +294,9 @@ static enum exit_code check_output(const struct command_line *command, struct sy
 {
     struct esp_error error = {0};
     const char *output = command_option_value(command, "output");
+    const struct matrix_format *format;
+    if (values_format(command, &format, &error) != ESP_OK)
+        return command_fail(command, &error);
     bool takes_stdout = output && strcmp(output, "-") == 0;
     system->people = takes_stdout ? stderr : stdout;
     if (command->json && takes_stdout)

@@ -16,13 +16,15 @@ static const struct command_option down_options[] = {
 };
 static const struct command_option call_options[] = {
     {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
+    {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
     {'s', "server", "NAME", "only on this server"},
     {'f', "follow", NULL, "show on standard error what the routine prints, while it runs"},
     {'v', "verbose", NULL, "also show the candidates, the server, and where the time went"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option solve_options[] = {
-    {'o', "output", "FILE", "write X to a Matrix Market file ('-': standard output)"},
+    {'o', "output", "FILE", "write X to a file ('-': standard output)"},
+    {'f', "format", "FORMAT", "of that file: mtx, npy, rb, hb, csv (else: by its ending)"},
     {'s', "server", "NAME", "only on this server"},
     {'P', "problem", "NAME", "the problem to call (else: by the properties of A)"},
     {0, "own-rhs", NULL, "the right-hand side that A's own Harwell-Boeing file brings"},
@@ -37,6 +39,13 @@ static const struct command_option check_options[] = {
     {0, NULL, NULL, NULL},
 };
 
+static const struct command_option convert_options[] = {
+    {'f', "format", "FORMAT", "of TO: mtx, npy, rb, hb, csv"},
+    {'l', "layout", "LAYOUT", "of a Matrix Market file: sparse or dense (else: as FROM is)"},
+    {0, NULL, NULL, NULL},
+};
+
+static const struct command_option *const convert_groups[] = {convert_options, NULL};
 static const struct command_option *const up_groups[] = {up_options, NULL};
 static const struct command_option *const down_groups[] = {down_options, NULL};
 static const struct command_option *const call_groups[] = {call_options, platform_options, NULL};
@@ -48,8 +57,9 @@ static const struct command_option *const no_groups[] = {NULL};
 
 const struct verb command_verbs[] = {
     {"solve", "A [B]", "Solve the linear equations A X = B from matrix files on a server of the platform",
-     "A and B are Matrix Market or Harwell-Boeing files, told apart by what is in them ('-': standard\n"
-     "input). Without B the right-hand side is all ones. A symmetric (Hermitian) matrix with a positive\n"
+     "A and B are matrix files, told apart by what is in them ('espalier matrix info --help' names the\n"
+     "formats; '-': standard input). Without B the right-hand side is all ones. A symmetric (Hermitian) "
+     "matrix with a positive\n"
      "diagonal is solved with dposv, and with dgesv when it turns out not to be positive definite; any\n"
      "other with dgesv; complex ones with zposv and zgesv. The candidates with their forecasts, the server\n"
      "chosen, forecast and actual times and the normwise backward error are shown.",
@@ -58,10 +68,12 @@ const struct verb command_verbs[] = {
      "Values follow the problem's description ('espalier problems PROBLEM' shows it):\n"
      "  n=3  alpha=1.5  z=1+2i  uplo=U  numbers and letters\n"
      "  x=[1,2,3]  A=[1,2;3,4]          vectors and matrices, rows between semicolons\n"
-     "  A=@file.mtx                     a matrix from a file (Matrix Market, Harwell-Boeing)\n"
+     "  A=@file.mtx                     a matrix from a file (Matrix Market, NumPy, CSV, ...)\n"
      "  text=words  text=@file          a string, or one from a file\n"
      "Sizes that follow from the matrices, and what has a default, can be left out. Outputs are shown, or\n"
-     "saved with -o as Matrix Market files; with -o, arrays that are not saved are not fetched.",
+     "saved with -o: B=x.mtx (Matrix Market, and without an ending that says otherwise), x.npy, x.csv, "
+     "x.hb,\n"
+     "x.rb, each also compressed as x.mtx.gz; with -o, arrays that are not saved are not fetched.",
      call_groups, 1, -1, verb_call},
     {"problems", "[NAME]", "List what the platform can solve, or show how one problem is called",
      "With a name: its arguments with mode, type and shape, preconditions, work, and a call to start from.",
@@ -90,7 +102,15 @@ const struct verb command_verbs[] = {
      "Every error is told with file and line, what was expected and what was found.", check_groups, 1, -1,
      verb_config_check},
     {"matrix info", "FILE", "Show what a matrix file holds",
-     "Format, size, symmetry, norm, and whether it brings a right-hand side.", no_groups, 1, 1,
-     verb_matrix_info},
+     "Format, size, symmetry, norm, and whether it brings a right-hand side. Read are Matrix Market,\n"
+     "Harwell-Boeing and Rutherford-Boeing (assembled), NumPy .npy, and CSV files, recognised by what is in\n"
+     "them, also when they are compressed by gzip.",
+     no_groups, 1, 1, verb_matrix_info},
+    {"matrix convert", "FROM TO", "Write a matrix file in another format",
+     "The ending of TO says which (or --format): .mtx Matrix Market, .npy NumPy, .csv CSV, .hb (and .rua, "
+     ".rsa,\n"
+     "...) Harwell-Boeing, .rb Rutherford-Boeing; with .gz behind it, compressed. Matrix Market files stay\n"
+     "sparse or dense as FROM is; field and symmetry stay where the format can say them.",
+     convert_groups, 2, 2, verb_matrix_convert},
     {0},
 };

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * libFuzzer target: no text, however malformed, makes the matrix readers crash or take much memory.
- * Build: clang -fsanitize=fuzzer,address,undefined -I. -Iinclude -Ibuild tests/fuzz/fuzz_matrix.c
- * core/matrix*.c core/harwell_boeing.c core/fortran_format.c util/error.c -lm. Seeds: examples/matrices.
+ * Fuzz target: no content, however malformed, makes the readers of matrix files crash or take much memory,
+ * and what one format has read every format can write. Seeds: tests/fuzz/corpus/matrix, examples/matrices.
  */
 #include "core/matrix.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct matrix_file file;
     struct esp_error error;
-    if (matrix_parse((const char *)data, size, "fuzz", 1 << 24, &file, &error) == ESP_OK)
-        matrix_file_clear(&file);
+    if (matrix_parse((const char *)data, size, "fuzz", 1 << 22, &file, &error) != ESP_OK)
+        return 0;
+    matrix_is_symmetric(&file.matrix, NULL, NULL);
+    matrix_norm_inf(&file.matrix);
+    if (matrix_stored(&file.matrix) < 4096 && file.matrix.rows < 4096 && file.matrix.cols < 4096)
+        for (unsigned i = 0; matrix_format_at(i); i++)
+            matrix_save("/dev/null", &file, matrix_format_at(i), &error);
+    matrix_file_clear(&file);
     return 0;
 }

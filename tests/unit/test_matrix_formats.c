@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every format of the table: what it writes it reads again, and no truncated file passes for a whole one.
+ */
+#include "config.h"
+
+#include "core/matrix.h"
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static enum esp_status parse_bytes(const char *bytes, size_t length, struct matrix_file *file,
+                                   struct esp_error *error)
+{
+    char *exact = malloc(length ? length : 1); /* so that a sanitizer sees a step beyond */
+    memcpy(exact, bytes, length);
+    enum esp_status status = matrix_parse(exact, length, "m", 0, file, error);
+    free(exact);
+    return status;
+}
+
+static void parse(const char *bytes, size_t length, struct matrix_file *file)
+{
+    struct esp_error error = {0};
+    if (parse_bytes(bytes, length, file, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+}
+
+static void refuses_bytes(const char *bytes, size_t length, const char *message)
+{
+    struct matrix_file file;
+    struct esp_error error = {0};
+    assert_int_not_equal(parse_bytes(bytes, length, &file, &error), ESP_OK);
+    assert_string_equal(error.text, message);
+    assert_null(file.matrix.values);
+}
+
+static void refuses(const char *text, const char *message)
+{
+    refuses_bytes(text, strlen(text), message);
+}
+
+static double at(const struct matrix *matrix, int64_t row, int64_t col)
+{
+    double re, im;
+    matrix_element(matrix, row - 1, col - 1, &re, &im);
+    return re;
+}
+
+/* Texts that together have every field, symmetry and layout. */
+static const char *const samples[] = {
+    "%%MatrixMarket matrix array real general\n3 2\n0.1\n-1e-310\n3e200\n4\n5.5\n-0\n",
+    "%%MatrixMarket matrix array integer general\n2 2\n1\n-2147483648\n3\n4\n",
+    "%%MatrixMarket matrix array complex general\n2 1\n1 2\n-0.1 1e10\n",
+    "%%MatrixMarket matrix array complex hermitian\n2 2\n1 0\n3 4\n5 0\n",
+    "%%MatrixMarket matrix array real skew-symmetric\n3 3\n1\n2\n3\n",
+    "%%MatrixMarket matrix coordinate real general\n4 3 4\n4 1 .25\n1 1 -1\n2 3 1e-5\n3 3 7\n",
+    "%%MatrixMarket matrix coordinate real symmetric\n3 3 4\n1 1 4\n2 1 -1\n2 2 4\n3 2 .1\n",
+    "%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 2\n2 1 -1\n3 2 .1\n",
+    "%%MatrixMarket matrix coordinate complex hermitian\n2 2 2\n1 1 4 0\n2 1 1 2\n",
+    "%%MatrixMarket matrix coordinate complex symmetric\n2 2 2\n1 1 4 1\n2 1 1 2\n",
+    "%%MatrixMarket matrix coordinate complex general\n2 3 2\n1 3 4 1\n2 1 1 2\n",
+    "%%MatrixMarket matrix coordinate integer general\n2 3 3\n1 3 4000000\n2 1 -123\n1 1 1\n",
+    "%%MatrixMarket matrix coordinate pattern general\n2 3 3\n1 3\n2 1\n1 1\n",
+    "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 3\n1 1\n3 1\n3 2\n",
+};
+#define N_SAMPLES (sizeof samples / sizeof *samples)
+
+static void assert_same_elements(const struct matrix *a, const struct matrix *b)
+{
+    assert_int_equal(a->rows, b->rows);
+    assert_int_equal(a->cols, b->cols);
+    for (int64_t j = 0; j < a->cols; j++)
+        for (int64_t i = 0; i < a->rows; i++) {
+            double a_re, a_im, b_re, b_im;
+            matrix_element(a, i, j, &a_re, &a_im);
+            matrix_element(b, i, j, &b_re, &b_im);
+            assert_true(a_re == b_re && a_im == b_im);
+        }
+}
+
+/* Saves under an ending, and returns what is in the file. */
+static char *written(const struct matrix_file *file, const char *ending, size_t *length)
+{
+    char path[200];
+    struct esp_error error = {0};
+    snprintf(path, sizeof path, "/tmp/test_matrix_formats-%ld.%s", (long)getpid(), ending);
+    if (matrix_save(path, file, NULL, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    FILE *stream = fopen(path, "rb");
+    assert_non_null(stream);
+    static char bytes[1 << 16];
+    *length = fread(bytes, 1, sizeof bytes, stream);
+    fclose(stream);
+    unlink(path);
+    return bytes;
+}
+
+static void what_is_written_is_read_again(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SAMPLES; s++)
+        for (unsigned f = 0; matrix_format_at(f); f++) {
+            struct matrix_file sample, again;
+            size_t length;
+            parse(samples[s], strlen(samples[s]), &sample);
+            const char *word = matrix_format_word(matrix_format_at(f));
+            const char *bytes = written(&sample, word, &length);
+            parse(bytes, length, &again);
+            assert_string_equal(matrix_format_word(again.format), word);
+            assert_same_elements(&sample.matrix, &again.matrix);
+            assert_int_equal(again.matrix.is_complex, sample.matrix.is_complex);
+            if (strcmp(word, "csv") != 0 && strcmp(word, "npy") != 0)
+                assert_int_equal(again.symmetry, sample.symmetry);
+            if (strcmp(word, "mtx") == 0)
+                assert_int_equal(again.is_sparse, sample.is_sparse);
+            if (strcmp(word, "mtx") == 0 || strcmp(word, "rb") == 0)
+                assert_int_equal(again.field, sample.field);
+            matrix_file_clear(&again);
+            matrix_file_clear(&sample);
+        }
+}
+
+/* Where the last line begins: a cut within it may leave a shorter number. */
+static size_t last_line(const char *bytes, size_t length)
+{
+    size_t at = length - 1;
+    while (at > 0 && bytes[at - 1] != '\n')
+        at--;
+    return at;
+}
+
+static void every_cut_is_noticed(void **state)
+{
+    (void)state;
+    for (size_t s = 0; s < N_SAMPLES; s++)
+        for (unsigned f = 0; matrix_format_at(f); f++)
+            for (int compressed = 0; compressed < 2; compressed++) {
+                struct matrix_file sample, cut;
+                size_t length;
+                char ending[16];
+                parse(samples[s], strlen(samples[s]), &sample);
+                const char *word = matrix_format_word(matrix_format_at(f));
+                snprintf(ending, sizeof ending, "%s%s", word, compressed ? ".gz" : "");
+                const char *bytes = written(&sample, ending, &length);
+                bool is_binary = compressed || strcmp(word, "npy") == 0;
+                bool is_csv = !compressed && strcmp(word, "csv") == 0; /* each of its rows may be the last */
+                for (size_t n = 0; n < length; n++) {
+                    struct esp_error error = {0};
+                    if (parse_bytes(bytes, n, &cut, &error) != ESP_OK) {
+                        assert_true(strncmp(error.text, "m:", 2) == 0);
+                        continue;
+                    }
+                    if (is_binary || (!is_csv && n <= last_line(bytes, length)))
+                        fail_msg("sample %zu as %s passes when cut at byte %zu of %zu", s, ending, n, length);
+                    matrix_file_clear(&cut);
+                }
+                parse(bytes, length, &cut);
+                assert_same_elements(&sample.matrix, &cut.matrix);
+                matrix_file_clear(&cut);
+                matrix_file_clear(&sample);
+            }
+}
+
+static void damage_of_a_compressed_file_is_noticed(void **state)
+{
+    (void)state;
+    struct matrix_file sample, again;
+    size_t length;
+    parse(samples[0], strlen(samples[0]), &sample);
+    char *bytes = written(&sample, "mtx.gz", &length);
+    for (size_t n = 10; n < length; n++) {
+        struct esp_error error = {0};
+        bytes[n] ^= 0x10;
+        /* of the trailer, too: the sums are checked */
+        assert_int_not_equal(parse_bytes(bytes, length, &again, &error), ESP_OK);
+        assert_true(strncmp(error.text, "m:", 2) == 0);
+        bytes[n] ^= 0x10;
+    }
+    matrix_file_clear(&sample);
+}
+
+/* An .npy file by its parts. */
+static size_t npy(char *bytes, int version, const char *header, const void *data, size_t size)
+{
+    size_t length = strlen(header), at = 6;
+    memcpy(bytes, "\x93NUMPY", 6);
+    bytes[at++] = (char)version;
+    bytes[at++] = 0;
+    for (int i = 0; i < (version == 1 ? 2 : 4); i++)
+        bytes[at++] = (char)(length >> (8 * i));
+    memcpy(bytes + at, header, length);
+    if (size)
+        memcpy(bytes + at + length, data, size);
+    return at + length + size;
+}
+
+static void numpy_arrays_of_every_kind_are_read(void **state)
+{
+    (void)state;
+    char bytes[1000];
+    struct matrix_file file;
+    const double d[6] = {1, 2, 3, 4, 5, 6};
+    size_t n = npy(bytes, 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }   \n", d, sizeof d);
+    parse(bytes, n, &file);
+    assert_true(file.matrix.rows == 2 && file.matrix.cols == 3 && file.field == FIELD_REAL);
+    assert_true(at(&file.matrix, 1, 2) == 2 && at(&file.matrix, 2, 1) == 4);
+    matrix_file_clear(&file);
+    n = npy(bytes, 2, "{'shape': (2, 3), 'fortran_order': True, \"descr\": \"<f8\"}\n", d, sizeof d);
+    parse(bytes, n, &file);
+    assert_true(at(&file.matrix, 1, 2) == 3 && at(&file.matrix, 2, 1) == 2);
+    matrix_file_clear(&file);
+    n = npy(bytes, 3, "{'descr': '<c16', 'fortran_order': False, 'shape': (3,), }", d, sizeof d);
+    parse(bytes, n, &file);
+    assert_true(file.is_vector && file.matrix.rows == 3 && file.matrix.cols == 1 && file.matrix.is_complex);
+    assert_true(file.matrix.values[5] == 6);
+    matrix_file_clear(&file);
+
+    const float f[4] = {1.5f, -2, 3, 4};
+    n = npy(bytes, 1, "{'descr': '<f4', 'fortran_order': False, 'shape': (4,), }", f, sizeof f);
+    parse(bytes, n, &file);
+    assert_true(file.is_short && file.matrix.values[0] == 1.5 && file.matrix.values[1] == -2);
+    matrix_file_clear(&file);
+    n = npy(bytes, 1, "{'descr': '<c8', 'fortran_order': False, 'shape': (1, 2), }", f, sizeof f);
+    parse(bytes, n, &file);
+    assert_true(file.is_short && file.matrix.is_complex && file.matrix.values[3] == 4);
+    matrix_file_clear(&file);
+
+    const unsigned char big[16] = {0x3f, 0xf8, 0, 0, 0, 0, 0, 0, 0xc0, 0, 0, 0, 0, 0, 0, 0};
+    n = npy(bytes, 1, "{'descr': '>f8', 'fortran_order': False, 'shape': (2,), }", big, sizeof big);
+    parse(bytes, n, &file);
+    assert_true(file.matrix.values[0] == 1.5 && file.matrix.values[1] == -2);
+    matrix_file_clear(&file);
+    const unsigned char integers[8] = {0xff, 0xff, 0xff, 0xfe, 0, 0, 1, 0};
+    n = npy(bytes, 1, "{'descr': '>i4', 'fortran_order': False, 'shape': (2,), }", integers, 8);
+    parse(bytes, n, &file);
+    assert_true(file.field == FIELD_INTEGER && file.matrix.values[0] == -2 && file.matrix.values[1] == 256);
+    matrix_file_clear(&file);
+    const int64_t wide[2] = {-5, INT64_C(1) << 53};
+    n = npy(bytes, 1, "{'descr': '<i8', 'fortran_order': False, 'shape': (2, 1), }", wide, sizeof wide);
+    parse(bytes, n, &file);
+    assert_true(!file.is_vector && file.matrix.values[0] == -5 && file.matrix.values[1] == 0x1p53);
+    matrix_file_clear(&file);
+    n = npy(bytes, 1, "{'descr': '|b1', 'fortran_order': False, 'shape': (), }", "\1", 1);
+    parse(bytes, n, &file);
+    assert_true(file.matrix.rows == 1 && file.matrix.values[0] == 1);
+    matrix_file_clear(&file);
+    n = npy(bytes, 1, "{'descr': '<f8', 'fortran_order': False, 'shape': (0, 3), }", NULL, 0);
+    parse(bytes, n, &file);
+    assert_true(file.matrix.rows == 0 && file.matrix.cols == 3);
+    matrix_file_clear(&file);
+}
+
+static void refuses_npy(int version, const char *header, const void *data, size_t size, const char *message)
+{
+    char bytes[1000];
+    size_t n = npy(bytes, version, header, data, size);
+    refuses_bytes(bytes, n, message);
+}
+
+static void wrong_numpy_files_are_told_by_byte(void **state)
+{
+    (void)state;
+    const int64_t odd[2] = {1, INT64_C(9007199254740993)};
+    refuses_npy(4, "", NULL, 0, "m: byte 6: expected version 1, 2 or 3, found another");
+    refuses_npy(1, "[]", NULL, 0, "m: byte 10: expected '{', found '[]'");
+    refuses_npy(1, "{'descr': '<f2', 'shape': ()}", NULL, 0,
+                "m: byte 19: expected a type of elements such as '<f8' (f4 f8 c8 c16, integers, b1), found "
+                "''<f2', 'shape': ()}'");
+    refuses_npy(
+        1, "{'descr': 8}", NULL, 0,
+        "m: byte 19: expected a type of elements such as '<f8' (f4 f8 c8 c16, integers, b1), found '8}'");
+    refuses_npy(1, "{'descr': '<f8', 'shape': (1,)}", NULL, 0,
+                "m: byte 41: expected the keys descr, fortran_order and shape, found the end of the header");
+    refuses_npy(1, "{'descr': '<f8', 'order': 1}", NULL, 0,
+                "m: byte 27: expected one of the keys descr, fortran_order, shape, found ''order': 1}'");
+    refuses_npy(1, "{'shape': (1, x)}", NULL, 0, "m: byte 24: expected an extent in the shape, found 'x)}'");
+    refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,)}", odd, 8,
+                "m: byte 65: expected 16 bytes for 2 x 1 elements, found 8");
+    refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", odd, 16,
+                "m: byte 65: expected 8 bytes for 1 x 1 elements, found 16");
+    refuses_npy(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (2,)}", odd, 16,
+                "m: byte 73: the integer does not fit a double exactly");
+    refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,2,2)}", odd, 16,
+                "m: expected at most two dimensions, found 3");
+    refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (4000000000000, 4000000000000)}", odd,
+                16, "m: 4000000000000 x 4000000000000 elements are too many");
+}
+
+static void assert_csv(const char *text, int64_t rows, int64_t cols, double first, double last)
+{
+    struct matrix_file file;
+    parse(text, strlen(text), &file);
+    assert_string_equal(matrix_format_name(file.format), "CSV");
+    assert_int_equal(file.matrix.rows, rows);
+    assert_int_equal(file.matrix.cols, cols);
+    assert_true(at(&file.matrix, 1, 1) == first && at(&file.matrix, rows, cols) == last);
+    matrix_file_clear(&file);
+}
+
+static void tables_of_numbers_have_many_separators(void **state)
+{
+    (void)state;
+    assert_csv("1,2\n3,4\n", 2, 2, 1, 4);
+    assert_csv("1, 2\r\n3, 4e1\r\n", 2, 2, 1, 40);
+    assert_csv("1;2;3\n4;5;6", 2, 3, 1, 6);
+    assert_csv("1\t2\n", 1, 2, 1, 2);
+    assert_csv("# of numpy.savetxt\n1.0e+00   2.5e+00\n 3 4\n\n", 2, 2, 1, 4);
+    assert_csv("7\n8\n9\n", 3, 1, 7, 9);
+    assert_csv("x,y\n1,\"2\"\n", 1, 2, 1, 2);
+    assert_csv("3,inf\n1,-inf\n2,3\n", 3, 2, 3, 3);
+}
+
+static void wrong_tables_are_told_by_line(void **state)
+{
+    (void)state;
+    refuses("1,2\n3\n", "m:2: expected 2 elements as in the first row, found 1");
+    refuses("1,2\n3,x\n", "m:2: expected a number as element 2, found 'x'");
+    refuses("1,2\n3,\n", "m:2: expected a number as element 2, found nothing");
+    refuses("a,b\n1,2\n3,4,5\n", "m:3: expected 2 elements as in the first row, found 3");
+    refuses("a,b\nc,d\n",
+            "m:1: expected a matrix file (Matrix Market, NumPy, Rutherford-Boeing, Harwell-Boeing or "
+            "CSV), found 'a,b'");
+    refuses("a title\n1 2\n", "m:1: expected a matrix file (Matrix Market, NumPy, Rutherford-Boeing, "
+                              "Harwell-Boeing or CSV), found 'a title'");
+}
+
+static void complex_tables_are_read(void **state)
+{
+    (void)state;
+    struct matrix_file file;
+    const char *text = "1+2i,3\n(4-5j),-1i\n";
+    parse(text, strlen(text), &file);
+    const double wanted[] = {1, 2, 4, -5, 3, 0, 0, -1};
+    assert_true(file.matrix.is_complex && file.field == FIELD_COMPLEX);
+    assert_memory_equal(file.matrix.values, wanted, sizeof wanted);
+    matrix_file_clear(&file);
+}
+
+static void rutherford_boeing_knows_integers(void **state)
+{
+    (void)state;
+    struct matrix_file file;
+    char text[1000];
+    static const char layout[] =
+        "%-72s%-8s\n%14d %13d %13d %13d\n%s%11s %13d %13d %13d %13d\n%-16s%-16s%-20s\n"
+        "  1  3  4\n  1  2  2\n%s";
+    snprintf(text, sizeof text, layout, "A title", "KEY", 3, 1, 1, 1, "iua", "", 2, 2, 3, 0, "(4I3)", "(4I3)",
+             "(4I5)", "    1   -2   30\n");
+    parse(text, strlen(text), &file);
+    assert_string_equal(matrix_format_name(file.format), "Rutherford-Boeing");
+    assert_int_equal(file.field, FIELD_INTEGER);
+    assert_true(at(&file.matrix, 2, 1) == -2 && at(&file.matrix, 2, 2) == 30);
+    matrix_file_clear(&file);
+    snprintf(text, sizeof text, layout, "A title", "KEY", 3, 1, 1, 1, "iua", "", 2, 2, 3, 0, "(4I3)", "(4I3)",
+             "(4I5)", "    1   -2  3.0\n");
+    refuses(text, "m:7: expected an integer of the values (format (4I5)), found '3.0'");
+    snprintf(text, sizeof text, layout, "A title", "KEY", 3, 1, 1, 1, "rse", "", 2, 2, 3, 0, "(4I3)", "(4I3)",
+             "(4I5)", "");
+    refuses(text,
+            "m:3: type RSE: expected an assembled matrix (such as RSA), found unassembled elements, which "
+            "are not supported");
+    snprintf(text, sizeof text, layout, "A title", "KEY", 3, 1, 1, 1, "qua", "", 2, 2, 3, 0, "(4I3)", "(4I3)",
+             "(4I5)", "");
+    refuses(text,
+            "m:3: type QUA: expected values in the file, found a pattern whose values are in another file, "
+            "which is not supported");
+}
+
+static void harwell_boeing_keeps_title_and_right_hand_side(void **state)
+{
+    (void)state;
+    struct matrix_file file, again;
+    struct esp_error error;
+    size_t length;
+    char path[1000];
+    snprintf(path, sizeof path, "%s/examples/matrices/utm300.rua", getenv("top_srcdir"));
+    assert_int_equal(matrix_load(path, 0, &file, &error), ESP_OK);
+    snprintf(path, sizeof path, "/tmp/test_matrix_formats-%ld.rua", (long)getpid());
+    assert_int_equal(matrix_save(path, &file, NULL, &error), ESP_OK);
+    assert_int_equal(matrix_load(path, 0, &again, &error), ESP_OK);
+    unlink(path);
+    assert_string_equal(again.key, file.key);
+    assert_string_equal(again.title, file.title);
+    assert_int_equal(again.entries, file.entries);
+    assert_memory_equal(again.matrix.values, file.matrix.values, matrix_bytes(&file.matrix));
+    assert_memory_equal(again.rhs.values, file.rhs.values, matrix_bytes(&file.rhs));
+    matrix_file_clear(&again);
+    assert_non_null(written(&file, "rb.gz", &length)); /* which cannot keep the right-hand side */
+    matrix_file_clear(&file);
+}
+
+static void formats_have_names_and_endings(void **state)
+{
+    (void)state;
+    assert_string_equal(matrix_format_word(matrix_format_find("RUA")), "hb");
+    assert_null(matrix_format_find("xls"));
+    assert_string_equal(matrix_format_word(matrix_format_of_path("dir.csv/a.b.NPY.gz")), "npy");
+    assert_null(matrix_format_of_path("dir.csv/npy"));
+    assert_null(matrix_format_of_path("x.mat"));
+}
+
+static void columns_become_rows(void **state)
+{
+    (void)state;
+    struct matrix_file file;
+    struct matrix transpose;
+    struct esp_error error;
+    parse(samples[5], strlen(samples[5]), &file);
+    assert_int_equal(matrix_transpose_sparse(&file.matrix, &transpose, &error), ESP_OK);
+    const int64_t starts[] = {0, 1, 2, 3, 4}, indices[] = {0, 2, 2, 0};
+    const double values[] = {-1, 1e-5, 7, .25};
+    assert_int_equal(transpose.cols, 4);
+    assert_memory_equal(transpose.starts, starts, sizeof starts);
+    assert_memory_equal(transpose.indices, indices, sizeof indices);
+    assert_memory_equal(transpose.values, values, sizeof values);
+    matrix_clear(&transpose);
+    matrix_file_clear(&file);
+}
+
+static void sparse_matrices_are_judged_like_dense_ones(void **state)
+{
+    (void)state;
+    for (size_t s = 5; s < N_SAMPLES; s++) {
+        struct matrix_file file;
+        struct matrix dense;
+        struct esp_error error;
+        parse(samples[s], strlen(samples[s]), &file);
+        assert_true(matrix_is_sparse(&file.matrix));
+        assert_int_equal(matrix_to_dense(&file.matrix, 0, &dense, &error), ESP_OK);
+        assert_int_equal(matrix_is_symmetric(&file.matrix, NULL, NULL),
+                         matrix_is_symmetric(&dense, NULL, NULL));
+        assert_int_equal(matrix_has_positive_diagonal(&file.matrix), matrix_has_positive_diagonal(&dense));
+        assert_int_equal(matrix_nonzeros(&file.matrix), matrix_nonzeros(&dense));
+        assert_true(matrix_norm_inf(&file.matrix) == matrix_norm_inf(&dense));
+        matrix_clear(&dense);
+        matrix_file_clear(&file);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(every_cut_is_noticed),
+        cmocka_unit_test(damage_of_a_compressed_file_is_noticed),
+        cmocka_unit_test(numpy_arrays_of_every_kind_are_read),
+        cmocka_unit_test(wrong_numpy_files_are_told_by_byte),
+        cmocka_unit_test(tables_of_numbers_have_many_separators),
+        cmocka_unit_test(wrong_tables_are_told_by_line),
+        cmocka_unit_test(complex_tables_are_read),
+        cmocka_unit_test(rutherford_boeing_knows_integers),
+        cmocka_unit_test(harwell_boeing_keeps_title_and_right_hand_side),
+        cmocka_unit_test(formats_have_names_and_endings),
+        cmocka_unit_test(columns_become_rows),
+        cmocka_unit_test(sparse_matrices_are_judged_like_dense_ones),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
