@@ -146,7 +146,7 @@ static void set_defaults(struct agent_options *options)
     DEFAULT(answer_timeout_ms, 2000);
     DEFAULT(placement_lease_ms, 10000);
     DEFAULT(report_within_ms, 75);
-    DEFAULT(place_within_ms, 2);
+    DEFAULT(place_within_ms, 25);
 #undef DEFAULT
     if (options->breadth > CAP_CANDIDATES)
         options->breadth = CAP_CANDIDATES;
