@@ -21,7 +21,7 @@ core_libcore_la_SOURCES += core/problem_storage.c core/problem_layout.c core/pro
 core_libcore_la_SOURCES += core/problem_bind.c core/problem_infer.c
 core_libcore_la_SOURCES += core/problem_command.c core/problem_command.h
 core_libcore_la_LIBADD = util/libutil.la $(ZLIB_LIBS) -lm
-core_libcore_la_SOURCES += core/problem_help.c core/problem_help.h
+core_libcore_la_SOURCES += core/problem_help.c core/problem_help.h core/problem_trial.c
 core_libcore_la_SOURCES += core/absent.c core/absent.h core/aggregate.c core/aggregate.h core/catalog.c core/catalog.h core/children.c core/children.h \
 	core/knowledge.c core/knowledge.h core/knowledge_internal.h core/knowledge_load.c core/knowledge_tell.c \
 	core/scheduler.c core/scheduler.h core/server_index.c core/server_index.h

@@ -17,6 +17,11 @@ size_t problem_usage(const struct problem *problem, char *buffer, size_t size);
  * scalars that follow from the arrays or have a default are left out. Returns as problem_usage(). */
 size_t problem_example(const struct problem *problem, char *buffer, size_t size);
 
+/* A command line that can be pasted and works: small matrices typed out, and options that the preconditions
+ * allow. Returns as problem_usage(); 0: there is none (arrays of texts or files, preconditions that no simple
+ * values meet). */
+size_t problem_trial(const struct problem *problem, char *buffer, size_t size);
+
 /* Whether a caller who gives all input arrays may leave out argument `index`: a scalar that has a default or
  * follows from the dimensions of the arrays (problem_infer() will fill it). */
 bool problem_argument_follows(const struct problem *problem, uint32_t index);

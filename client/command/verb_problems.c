@@ -7,8 +7,40 @@
 #include "client/command/session.h"
 #include "client/command/signature.h"
 #include "client/command/table.h"
+#include "core/problem_help.h"
 
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
+
+/* Every word of `words` stands in the name, the title or the GAMS class, whatever its case. */
+static bool has_words(const struct esp_problem_entry *entry, const char *words)
+{
+    char word[128];
+    while (*(words += strspn(words, " \t"))) {
+        size_t length = strcspn(words, " \t");
+        snprintf(word, sizeof word, "%.*s", (int)length, words);
+        if (!strcasestr(entry->name, word) && !strcasestr(entry->title, word) &&
+            !strcasestr(entry->gams, word))
+            return false;
+        words += length;
+    }
+    return true;
+}
+
+/* What --search and --gams leave; each may be repeated: then all have to hold. */
+static bool is_wanted(const struct command_line *command, const struct esp_problem_entry *entry)
+{
+    for (int i = 0; i < command->n_options; i++) {
+        const struct option_value *option = &command->options[i];
+        if (strcmp(option->name, "search") == 0 && !has_words(entry, option->value))
+            return false;
+        if (strcmp(option->name, "gams") == 0 &&
+            strncasecmp(entry->gams, option->value, strlen(option->value)) != 0)
+            return false;
+    }
+    return true;
+}
 
 static enum exit_code list_problems(const struct command_line *command)
 {
@@ -18,10 +50,14 @@ static enum exit_code list_problems(const struct command_line *command)
     if (esp_problem_list(&entries, &n) != ESP_OK)
         return session_fail(command);
     struct table table;
+    size_t shown = 0;
     table_init(&table, 4, headings);
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++) {
         const struct esp_problem_entry *entry = &entries[i];
+        if (!is_wanted(command, entry))
+            continue;
+        shown++;
         if (command->json) {
             json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i}", "name", entry->name, "title",
                                                   entry->title, "gams", entry->gams, "servers",
@@ -37,6 +73,11 @@ static enum exit_code list_problems(const struct command_line *command)
     if (command->json)
         return command_json(list);
     json_decref(list);
+    if (shown == 0 && n > 0) {
+        struct esp_error error = {0};
+        error_set(&error, ESP_FAILED, "none of the %zu problems of the platform is like that", n);
+        return command_fail(command, &error);
+    }
     table_print(&table, 0, stdout);
     return command_flush();
 }
@@ -81,30 +122,19 @@ static void print_arguments(const struct esp_problem *problem)
     table_print(&table, 2, stdout);
 }
 
-/* Whether a scalar input is the extent of an array that callers give: then it follows from it. */
-static bool follows(const struct esp_problem *problem, const struct esp_problem_argument *scalar)
-{
-    for (size_t i = 0; i < problem->n_arguments; i++)
-        if (argument_in(&problem->arguments[i]))
-            for (unsigned k = 0; k < problem->arguments[i].n_dims; k++)
-                if (strcmp(problem->arguments[i].dims[k], scalar->name) == 0)
-                    return true;
-    return false;
-}
-
+/* How it is called: with files, and with numbers, so that it can be pasted. */
 static void print_usage(const struct esp_problem *problem)
 {
-    printf("\nCall it:\n  espalier call %s", problem->name);
-    for (size_t i = 0; i < problem->n_arguments; i++) {
-        const struct esp_problem_argument *argument = &problem->arguments[i];
-        if (!argument_in(argument) || argument->initial || (!argument->n_dims && follows(problem, argument)))
-            continue;
-        printf(argument->n_dims ? " %s=@%s.mtx" : " %s=...", argument->name, argument->name);
-    }
-    for (size_t i = 0; i < problem->n_arguments; i++)
-        if (argument_out(&problem->arguments[i]) && problem->arguments[i].n_dims)
-            printf(" -o %s=%s-out.mtx", problem->arguments[i].name, problem->arguments[i].name);
-    puts("");
+    struct problem_set *set;
+    char text[4096];
+    if (problem_parse(problem->source, strlen(problem->source), problem->name, &set, NULL) != ESP_OK)
+        return;
+    problem_example(set->problems[0], text, sizeof text);
+    printf("\nCall it with files:\n  %s\n", text);
+    size_t length = problem_trial(set->problems[0], text, sizeof text);
+    if (length > 0 && length < sizeof text)
+        printf("\nTry it:\n  %s\n", text);
+    problem_set_destroy(set);
 }
 
 static void print_problem(const struct esp_problem *problem)
@@ -179,6 +209,9 @@ static enum exit_code show_problem(const struct command_line *command, const cha
 
 enum exit_code verb_problems(const struct command_line *command)
 {
+    if (command->n_operands &&
+        (command_option_value(command, "search") || command_option_value(command, "gams")))
+        return command_usage(command, "expected the name of a problem, or --search or --gams, found both");
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;

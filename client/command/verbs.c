@@ -39,12 +39,18 @@ static const struct command_option check_options[] = {
     {0, NULL, NULL, NULL},
 };
 
+static const struct command_option problems_options[] = {
+    {'S', "search", "WORDS", "those whose name, title or GAMS class has all these words"},
+    {'g', "gams", "CLASS", "those of this GAMS class and the classes below it, such as D2a"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option convert_options[] = {
     {'f', "format", "FORMAT", "of TO: mtx, npy, rb, hb, csv"},
     {'l', "layout", "LAYOUT", "of a Matrix Market file: sparse or dense (else: as FROM is)"},
     {0, NULL, NULL, NULL},
 };
 
+static const struct command_option *const problems_groups[] = {problems_options, platform_options, NULL};
 static const struct command_option *const convert_groups[] = {convert_options, NULL};
 static const struct command_option *const up_groups[] = {up_options, NULL};
 static const struct command_option *const down_groups[] = {down_options, NULL};
@@ -76,8 +82,9 @@ const struct verb command_verbs[] = {
      "x.rb, each also compressed as x.mtx.gz; with -o, arrays that are not saved are not fetched.",
      call_groups, 1, -1, verb_call},
     {"problems", "[NAME]", "List what the platform can solve, or show how one problem is called",
-     "With a name: its arguments with mode, type and shape, preconditions, work, and a call to start from.",
-     platform_groups, 0, 1, verb_problems},
+     "With a name: its arguments with mode, type and shape, preconditions, work, and a call that can be\n"
+     "pasted. Without: all, or those that --search and --gams leave.",
+     problems_groups, 0, 1, verb_problems},
     {"problems check", "PATH...", "Check problem descriptions, and show what they publish",
      "Paths are files and folders of *.esp. Every mistake is told with file, line and column, what was\n"
      "expected and what was found; needs no platform. doc/problem-description.md is the reference.",
