@@ -128,7 +128,7 @@ static enum esp_status submit_once(struct session *session, struct esp_error *er
     int64_t timeout_ms = session_left_ms(session);
     request.submit.time_left_ms = (uint64_t)timeout_ms;
     request.submit.request = (struct request){.session = session->id,
-                                              .server = "",
+                                              .server = session->invocation.home,
                                               .excluded = (const char **)session->excluded,
                                               .n_excluded = session->n_excluded};
     enum esp_status status = invocation_request(&session->invocation, &request, error);

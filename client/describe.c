@@ -15,7 +15,7 @@ struct description {
     struct function *function;
 };
 
-_Static_assert((int)ESP_TYPE_CHAR == (int)TYPE_CHAR + 1 && (int)ESP_TYPE_FILE == (int)TYPE_FILE + 1,
+_Static_assert((int)ESP_TYPE_CHAR == (int)TYPE_CHAR + 1 && (int)ESP_TYPE_STATE == (int)TYPE_STATE + 1,
                "types are numbered alike");
 _Static_assert((int)ESP_MODE_IN == (int)MODE_IN && (int)ESP_MODE_INOUT == (int)MODE_INOUT,
                "modes are numbered alike");
@@ -27,7 +27,7 @@ _Static_assert(ESP_MAX_DIMS == PROBLEM_MAX_DIMS && ESP_MAX_ARGUMENTS == PROBLEM_
 
 const char *esp_type_name(enum esp_type type)
 {
-    if (type == ESP_TYPE_ANY || type > ESP_TYPE_FILE)
+    if (type == ESP_TYPE_ANY || type > ESP_TYPE_STATE)
         return "any";
     return base_type_name((enum base_type)(type - 1));
 }

@@ -34,9 +34,9 @@ static enum esp_status begin(struct invocation *invocation, struct function *fun
             continue;
         struct value *value = &invocation->values[invocation->n_values++];
         value->index = i;
-        value->form = argument->type == TYPE_STRING ? VALUE_TEXT
-                      : argument->type == TYPE_FILE ? VALUE_FILE
-                                                    : VALUE_MEMORY;
+        value->form = argument->type == TYPE_STRING || argument->type == TYPE_STATE ? VALUE_TEXT
+                      : argument->type == TYPE_FILE                                 ? VALUE_FILE
+                                                                                    : VALUE_MEMORY;
     }
     return ESP_OK;
 }
@@ -101,6 +101,7 @@ static void take_scalar(struct value *value, enum base_type type, va_list *list)
     }
     case TYPE_STRING:
     case TYPE_FILE:
+    case TYPE_STATE:
         break; /* passed by address */
     }
 }
@@ -134,7 +135,7 @@ struct binding {
 
 static bool is_plain_scalar(const struct argument *argument)
 {
-    return argument->n_dims == 0 && argument->type != TYPE_STRING && argument->type != TYPE_FILE;
+    return argument->n_dims == 0 && !base_type_is_variable(argument->type);
 }
 
 /* An input must have a value, unless it is empty or has a default. */
@@ -183,6 +184,21 @@ static enum esp_status check_contents(const struct invocation *invocation, const
                                   error);
 }
 
+/* A state is on the server that its identity names, and calls that work on it must go there. */
+static enum esp_status take_home(struct invocation *invocation, const struct value *value,
+                                 const struct argument *argument, struct esp_error *error)
+{
+    if (argument->type != TYPE_STATE || !argument_is_input(argument) || !value->in)
+        return ESP_OK;
+    const char *text = value->in, *at = strchr(text, '@');
+    if (!at || strncmp(text, "state:", 6) != 0 || strlen(at + 1) > CAP_NAME || !at[1])
+        return error_set(error, ESP_INVALID,
+                         "argument \"%s\": expected a state, as state:ID@SERVER, found \"%.80s\"",
+                         argument->name, text);
+    strcpy(invocation->home, at + 1);
+    return ESP_OK;
+}
+
 /* With the scalar inputs known: sizes, preconditions, cost. */
 static enum esp_status bind(struct invocation *invocation, struct binding *binding, struct esp_error *error)
 {
@@ -195,6 +211,8 @@ static enum esp_status bind(struct invocation *invocation, struct binding *bindi
         status = check_present(argument_of(invocation, value), value, error);
         if (status == ESP_OK)
             status = fill_default(problem, value, binding->scope, error);
+        if (status == ESP_OK)
+            status = take_home(invocation, value, argument_of(invocation, value), error);
         invocation->memory_bytes += value->form == VALUE_MEMORY ? 0 : value->bytes;
     }
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)

@@ -41,6 +41,7 @@ struct invocation {
     uint32_t n_values;
     double work_flop;
     uint64_t memory_bytes; /* arguments, work arrays and what the description adds */
+    char home[CAP_NAME + 1]; /* the server that keeps the state which is passed; "": there is none */
     bool consumed;         /* an inout argument may hold its result already: it cannot be sent again */
 };
 

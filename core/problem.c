@@ -14,7 +14,7 @@ static const struct {
     [TYPE_INT64] = {"int64", 8},   [TYPE_FLOAT] = {"float", 4},
     [TYPE_DOUBLE] = {"double", 8}, [TYPE_COMPLEX] = {"complex", 8},
     [TYPE_STRING] = {"string", 1}, [TYPE_DOUBLE_COMPLEX] = {"double complex", 16},
-    [TYPE_FILE] = {"file", 1},
+    [TYPE_FILE] = {"file", 1},     [TYPE_STATE] = {"state", 1},
 };
 
 size_t base_type_size(enum base_type type)
@@ -97,7 +97,7 @@ static enum esp_status store_integer(int64_t value, enum base_type type, void *r
 enum esp_status number_store(const struct number *number, enum base_type type, void *raw,
                              struct esp_error *error)
 {
-    if (type == TYPE_STRING || type == TYPE_FILE)
+    if (base_type_is_variable(type))
         return error_set(error, ESP_INVALID, "a number cannot be stored as a %s", base_type_name(type));
     if (number->kind == NUMBER_UNKNOWN)
         return error_set(error, ESP_INVALID, "expected a number, found an unknown value");
@@ -145,4 +145,12 @@ uint64_t digest_text(const char *text, size_t length)
     for (size_t i = 0; i < length; i++)
         digest = (digest ^ (unsigned char)text[i]) * UINT64_C(1099511628211);
     return digest;
+}
+
+int problem_state_index(const struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (problem->arguments[i].type == TYPE_STATE)
+            return (int)i;
+    return -1;
 }

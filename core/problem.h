@@ -36,12 +36,17 @@ enum base_type {
     TYPE_COMPLEX,        /* two floats */
     TYPE_DOUBLE_COMPLEX, /* two doubles */
     TYPE_STRING,         /* NUL-terminated text; a scalar of variable length */
-    TYPE_FILE            /* the contents of a file; a scalar of variable length */
+    TYPE_FILE,           /* the contents of a file; a scalar of variable length */
+    TYPE_STATE /* what a routine keeps in its worker between calls; callers see its identity, a text */
 };
 
-/* Bytes of one element; 1 for TYPE_STRING and TYPE_FILE, whose extent only the value tells. */
+/* Bytes of one element; 1 for those whose extent only the value tells: TYPE_STRING, TYPE_FILE, TYPE_STATE. */
 size_t base_type_size(enum base_type type);
 const char *base_type_name(enum base_type type);
+static inline bool base_type_is_variable(enum base_type type)
+{
+    return type == TYPE_STRING || type == TYPE_FILE || type == TYPE_STATE;
+}
 
 /* A scalar as expressions see it, from its raw element (native byte order): char as its code;
  * NUMBER_UNKNOWN for complex numbers, strings and files. `raw` may be unaligned. */
@@ -216,7 +221,7 @@ struct shape {
     uint32_t n_dims;
     int64_t dims[PROBLEM_MAX_DIMS];
     uint64_t count; /* elements that are stored; 1 for a scalar */
-    uint64_t bytes; /* count * base_type_size; 0 for TYPE_STRING and TYPE_FILE (the value tells) */
+    uint64_t bytes; /* count * base_type_size; 0 for those whose value tells (base_type_is_variable) */
 };
 
 /* Fills `scope_values` (n_arguments of them) from the scalar inputs in values[i] (raw little-endian
@@ -296,6 +301,9 @@ enum esp_status problem_call_failure(const struct implementation *implementation
  * and results. */
 void problem_error_text(const struct error_clause *clause, const struct scope *scope, char *text,
                         size_t size);
+
+/* The index of the problem's argument of type state, or -1. It has at most one. */
+int problem_state_index(const struct problem *problem);
 
 /* The index of the argument of that name, or -1. */
 int problem_argument_index(const struct problem *problem, const char *name);

@@ -145,7 +145,7 @@ static enum esp_status measure(const struct problem *problem, uint32_t index, co
         *fits = multiply_dims(shape);
     else
         status = count_stored(problem, index, scope, shape, fits, error);
-    if (argument->type == TYPE_STRING || argument->type == TYPE_FILE)
+    if (base_type_is_variable(argument->type))
         element = 0;
     *fits = *fits && status == ESP_OK && !__builtin_mul_overflow(shape->count, element, &shape->bytes) &&
             shape->bytes <= INT64_MAX;

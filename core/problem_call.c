@@ -119,7 +119,7 @@ static bool read_value_parameter(struct parser *parser, struct call_parameter *p
     bool is_type;
     if (!parser_type(parser, &type, &is_type))
         return false;
-    if (is_type && (type == TYPE_STRING || type == TYPE_FILE))
+    if (is_type && base_type_is_variable(type))
         return lexer_fail(lexer, offset, "an expression cannot be passed as a %s", base_type_name(type));
     int index = is_type ? -1 : argument_here(parser);
     if (!expr_read(lexer, parser->arena, &names, &parameter->value))

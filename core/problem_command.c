@@ -28,7 +28,7 @@ const struct command_file *command_file_of(const struct command *command, uint32
 
 static bool has_variable_length(const struct argument *argument)
 {
-    return argument->type == TYPE_STRING || argument->type == TYPE_FILE;
+    return base_type_is_variable(argument->type);
 }
 
 /* ---- words ---- */
@@ -65,9 +65,9 @@ static bool add_argument(struct parser *parser, uint32_t offset, uint32_t index)
 {
     const struct argument *argument = &parser->arguments[index];
     bool text = argument->type == TYPE_STRING && argument->mode == MODE_IN;
-    if (argument->mode == MODE_WORK)
-        return lexer_fail(&parser->lexer, offset, "'%s' is work memory, which only a routine has",
-                          argument->name);
+    if (argument->mode == MODE_WORK || argument->type == TYPE_STATE)
+        return lexer_fail(&parser->lexer, offset, "'%s' is %s, which only a routine has", argument->name,
+                          argument->type == TYPE_STATE ? "a state" : "work memory");
     return add_part(parser, offset,
                     &(struct command_part){.kind = text ? PART_STRING : PART_FILE, .argument = index});
 }
@@ -206,9 +206,9 @@ static bool check_format(struct parser *parser, uint32_t offset, const struct co
 static bool check_direction(struct parser *parser, uint32_t offset, const struct command_file *file)
 {
     const struct argument *argument = &parser->arguments[file->argument];
-    if (argument->mode == MODE_WORK)
-        return lexer_fail(&parser->lexer, offset, "'%s' is work memory, which only a routine has",
-                          argument->name);
+    if (argument->mode == MODE_WORK || argument->type == TYPE_STATE)
+        return lexer_fail(&parser->lexer, offset, "'%s' is %s, which only a routine has", argument->name,
+                          argument->type == TYPE_STATE ? "a state" : "work memory");
     if (file->stream == STREAM_INPUT && !argument_is_input(argument))
         return lexer_fail(&parser->lexer, offset, "'%s' is an output: a command cannot read it",
                           argument->name);

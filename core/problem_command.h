@@ -8,11 +8,12 @@
 
 #include "core/expr.h"
 
-#define COMMAND_MAX_WORDS      128
-#define COMMAND_MAX_PARTS      512 /* of all words */
-#define COMMAND_MAX_FILE_NAME  63
-#define COMMAND_DEFAULT_OUTPUT (UINT64_C(16) << 20) /* bytes that one output may have, unless `limit` says   \
-                                                     */
+#define COMMAND_MAX_WORDS     128
+#define COMMAND_MAX_PARTS     512 /* of all words */
+#define COMMAND_MAX_FILE_NAME 63
+#define COMMAND_DEFAULT_OUTPUT                                                                               \
+    (UINT64_C(16) << 20) /* bytes that one output may have, unless `limit` says                              \
+                          */
 
 /* How a value looks in a file or on a standard stream. */
 enum value_format {

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define N_TYPES      (TYPE_FILE + 1)
+#define N_TYPES      (TYPE_STATE + 1)
 #define N_PROPERTIES 9
 
 /* In the order of the bits of enum argument_property. */
@@ -76,7 +76,7 @@ bool parser_name(struct parser *parser, const char *what, const char **name)
 static bool read_dims(struct parser *parser, struct argument *argument)
 {
     struct lexer *lexer = &parser->lexer;
-    if (argument->type == TYPE_STRING || argument->type == TYPE_FILE)
+    if (base_type_is_variable(argument->type))
         return lexer_fail(lexer, lexer->token.offset, "a %s has no dimensions",
                           base_type_name(argument->type));
     do {
@@ -152,7 +152,7 @@ static bool read_properties(struct parser *parser, struct argument *argument)
 static bool read_default(struct parser *parser, struct argument *argument)
 {
     struct lexer *lexer = &parser->lexer;
-    bool is_number = argument->type != TYPE_STRING && argument->type != TYPE_FILE;
+    bool is_number = !base_type_is_variable(argument->type);
     bool possible = argument->n_dims == 0
                         ? argument->mode == MODE_IN || argument->mode == MODE_WORK
                         : (argument->mode == MODE_IN || argument->mode == MODE_INOUT) &&
@@ -190,13 +190,23 @@ static bool check_work(struct parser *parser, const struct argument *argument, u
 {
     if (argument->mode != MODE_WORK)
         return true;
-    if (argument->type == TYPE_STRING || argument->type == TYPE_FILE)
+    if (base_type_is_variable(argument->type))
         return lexer_fail(&parser->lexer, offset, "a %s cannot be work memory",
                           base_type_name(argument->type));
     if (argument->n_dims == 0 && !argument->initial)
         return lexer_fail(&parser->lexer, offset,
                           "'%s' needs dimensions (a work array) or a value (%s = ...)", argument->name,
                           argument->name);
+    return true;
+}
+
+/* It says where a call goes, so there is one; and it is kept where a routine can find it. */
+static bool check_state(struct parser *parser, const struct argument *argument, uint32_t offset)
+{
+    for (uint32_t i = 0; argument->type == TYPE_STATE && i < parser->problem->n_arguments; i++)
+        if (parser->arguments[i].type == TYPE_STATE)
+            return lexer_fail(&parser->lexer, offset, "a problem has at most one state: '%s' is one already",
+                              parser->arguments[i].name);
     return true;
 }
 
@@ -217,7 +227,8 @@ static bool declare_one(struct parser *parser, enum argument_mode mode, enum bas
         return false;
     if (lexer_at_symbol(lexer, '=') && !read_default(parser, argument))
         return false;
-    if (!read_argument_text(parser, argument) || !check_work(parser, argument, offset))
+    if (!read_argument_text(parser, argument) || !check_work(parser, argument, offset) ||
+        !check_state(parser, argument, offset))
         return false;
     parser->problem->n_arguments++;
     return true;

@@ -78,7 +78,7 @@ static bool read_member(struct parser *parser, struct family *family)
         return lexer_fail(lexer, offset,
                           "the member '%s' needs a type, as in: %s double (s, d, c and z have theirs)",
                           member->name, member->name);
-    if (member->type == TYPE_STRING || member->type == TYPE_FILE)
+    if (base_type_is_variable(member->type))
         return lexer_fail(lexer, offset, "the type of a member is a number, not a %s",
                           base_type_name(member->type));
     family->n_members++;

@@ -55,7 +55,7 @@ static void write_input(struct text *text, const struct argument *argument)
         [TYPE_CHAR] = "N",      [TYPE_SHORT] = "1",     [TYPE_INT] = "1",
         [TYPE_LONG] = "1",      [TYPE_INT64] = "1",     [TYPE_FLOAT] = "1.5",
         [TYPE_DOUBLE] = "1.5",  [TYPE_COMPLEX] = "1.5", [TYPE_DOUBLE_COMPLEX] = "1.5",
-        [TYPE_STRING] = "text", [TYPE_FILE] = "",
+        [TYPE_STRING] = "text", [TYPE_FILE] = "",       [TYPE_STATE] = "state:ID",
     };
     if (argument->n_dims)
         text_printf(text, " %s=@%s.mtx", argument->name, argument->name);
@@ -212,7 +212,7 @@ static void write_c_call(struct text *text, const struct problem *problem)
     text_put(text, INDENT "grpc_call(&handle");
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
-        bool scalar = argument->n_dims == 0 && argument->type != TYPE_STRING && argument->type != TYPE_FILE;
+        bool scalar = argument->n_dims == 0 && !base_type_is_variable(argument->type);
         if (argument_is_passed(argument))
             text_printf(text, ", %s%s", scalar && argument_is_output(argument) ? "&" : "", argument->name);
     }

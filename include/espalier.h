@@ -95,7 +95,8 @@ enum esp_type {
     ESP_TYPE_COMPLEX,        /* float complex */
     ESP_TYPE_DOUBLE_COMPLEX, /* double complex */
     ESP_TYPE_STRING,
-    ESP_TYPE_FILE
+    ESP_TYPE_FILE,
+    ESP_TYPE_STATE /* what a server keeps for later calls: its identity, a text, passed as strings are */
 };
 /* As descriptions write it ("double"), never NULL; and the bytes of one element (0: string, file, any). */
 const char *esp_type_name(enum esp_type type);

@@ -12,7 +12,7 @@
 
 static bool has_variable_length(const struct argument *argument)
 {
-    return argument->type == TYPE_STRING || argument->type == TYPE_FILE;
+    return base_type_is_variable(argument->type);
 }
 
 static const char *kind_name(uint32_t kind)
@@ -162,7 +162,7 @@ static enum esp_status lay_out(struct call_plan *plan, struct esp_error *error)
     bool small = fits_inline(plan);
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         struct planned_argument *planned = &plan->arguments[i];
-        bool text = problem->arguments[i].type == TYPE_STRING;
+        bool text = problem->arguments[i].type == TYPE_STRING || problem->arguments[i].type == TYPE_STATE;
         planned->in_segment = !small && !text && planned->bytes > PLAN_SMALL_ARRAY;
         if (planned->in_segment) {
             planned->offset = segment_place(&plan->segment_bytes, planned->bytes);
@@ -195,10 +195,11 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
 {
     struct shape shapes[PROBLEM_MAX_ARGUMENTS];
     const void *values[PROBLEM_MAX_ARGUMENTS];
-    uint64_t seen = 0, beyond = 0;
+    uint64_t seen = 0;
     plan->problem = problem;
     plan->block_bytes = plan->segment_bytes = plan->inline_bytes = plan->reserve_bytes = 0;
     plan->bulk = false;
+    plan->beyond_bytes = 0;
     memset(plan->arguments, 0, problem->n_arguments * sizeof *plan->arguments);
     for (uint32_t i = 0; i < call->n_arguments; i++) {
         enum esp_status status = take_argument(plan, &call->arguments[i], &seen, error);
@@ -219,9 +220,9 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
     if (status == ESP_OK)
         status = problem_work(problem, plan->scope, &plan->work_flop, error);
     if (status == ESP_OK)
-        status = problem_memory(problem, plan->scope, &beyond, error);
+        status = problem_memory(problem, plan->scope, &plan->beyond_bytes, error);
     if (status == ESP_OK &&
-        (__builtin_add_overflow(plan->reserve_bytes, beyond, &plan->reserve_bytes) ||
+        (__builtin_add_overflow(plan->reserve_bytes, plan->beyond_bytes, &plan->reserve_bytes) ||
          __builtin_add_overflow(plan->reserve_bytes, plan->segment_bytes, &plan->reserve_bytes) ||
          __builtin_add_overflow(plan->reserve_bytes, unknown_results(problem), &plan->reserve_bytes) ||
          __builtin_add_overflow(plan->reserve_bytes, plan->block_bytes, &plan->reserve_bytes)))

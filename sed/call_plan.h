@@ -28,6 +28,7 @@ struct call_plan {
     uint64_t block_bytes;   /* data outside the segment */
     uint64_t segment_bytes; /* 0: none is needed */
     uint64_t inline_bytes;  /* that came with the call */
+    uint64_t beyond_bytes;  /* that the description asks for beyond the arguments */
     uint64_t reserve_bytes; /* memory in all, with what the description asks for beyond the arguments */
     double work_flop;
     bool bulk; /* some inputs travel as chunks */

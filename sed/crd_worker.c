@@ -43,6 +43,7 @@ struct worker {
     struct areas areas;
     struct stat descriptors[FD_FIRST_FREE]; /* as they were, to see that they still are */
     struct timespec folder_changed;
+    void *state; /* that a routine has left behind for later calls; NULL: none */
     unsigned turn;
     bool in_stream; /* the last job came soon after the one before */
     unsigned shy;   /* jobs to go without spinning */
@@ -186,7 +187,7 @@ static bool queries_are_sane(const struct ring_job *job)
     return true;
 }
 
-static bool resolve_operands(const struct worker *worker, void **operands)
+static bool resolve_operands(struct worker *worker, void **operands)
 {
     const struct ring_job *job = &worker->ring->job;
     for (uint32_t i = 0; i < job->signature.n_parameters; i++) {
@@ -197,6 +198,8 @@ static bool resolve_operands(const struct worker *worker, void **operands)
             operands[i] = worker->areas.items[operand->value].data;
         else if (operand->place == OPERAND_ARENA && operand->value <= RING_ARENA_BYTES - 16)
             operands[i] = worker->ring->arena + operand->value;
+        else if (operand->place == OPERAND_STATE)
+            operands[i] = operand->value ? (void *)&worker->state : worker->state;
         else if (operand->place == OPERAND_QUERY && operand->value < job->n_queries)
             operands[i] = NULL; /* until the routine was asked */
         else
@@ -250,6 +253,7 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
     ring->answer.code = illegal;
     if (illegal)
         snprintf(ring->answer.text, sizeof ring->answer.text, "%s", routine);
+    ring->answer.keeps = worker->state != NULL;
     ring->answer.kind = illegal ? ANSWER_ILLEGAL : ANSWER_RETURNED;
     bool before;
     const struct area *damaged = areas_find_damage(&worker->areas, &before);
@@ -308,7 +312,8 @@ static bool descriptors_are_whole(struct worker *worker)
         return false;
     if (is.st_mtim.tv_sec != worker->folder_changed.tv_sec ||
         is.st_mtim.tv_nsec != worker->folder_changed.tv_nsec) {
-        folder_empty(FD_FOLDER);
+        if (!worker->state) /* a state may have files there */
+            folder_empty(FD_FOLDER);
         fstat(FD_FOLDER, &is);
         worker->folder_changed = is.st_mtim;
     }

@@ -132,6 +132,13 @@ static enum esp_status put_expression(struct writer *writer, const struct call_p
     return ESP_OK;
 }
 
+/* C passes what a state is, unless the routine makes or ends it; Fortran always passes where it is. */
+static bool passes_address(const struct job *job, const struct call_parameter *parameter)
+{
+    return job->implementation->convention == CONVENTION_FORTRAN ||
+           job->problem->arguments[parameter->argument].mode != MODE_IN;
+}
+
 static enum esp_status put_parameter(struct writer *writer, uint32_t index)
 {
     static const unsigned char zeros[16];
@@ -142,6 +149,12 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
     if (parameter->kind == PARAMETER_ARGUMENT &&
         argument_is_queried(&handoff->job.problem->arguments[parameter->argument]))
         return put_query(writer, parameter->argument, index, operand);
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        handoff->job.problem->arguments[parameter->argument].type == TYPE_STATE) {
+        *operand =
+            (struct ring_operand){.place = OPERAND_STATE, .value = passes_address(&handoff->job, parameter)};
+        return ESP_OK;
+    }
     if (parameter->kind == PARAMETER_ARGUMENT)
         return handoff_put_argument(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_VALUE)
@@ -218,6 +231,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     if (status != ESP_OK)
         return status;
     handoff->job = *job;
+    handoff->has_state = problem_state_index(job->problem) >= 0;
     handoff->n_values = 0;
     handoff->used = RING_FENCE_BYTES;
     for (uint32_t i = 0; i < job->problem->n_arguments; i++)

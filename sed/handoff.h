@@ -20,6 +20,7 @@ struct handoff_value {
 /* What the daemon remembers of a job that a worker has. */
 struct handoff {
     struct job job;
+    bool has_state; /* the problem has a state: its worker is of no other use */
     uint32_t n_values;
     uint32_t used; /* of the arena */
     struct handoff_value values[HANDOFF_MAX_VALUES];

@@ -297,6 +297,7 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
     answer.text[sizeof answer.text - 1] = 0;
     answer.trouble[sizeof answer.trouble - 1] = 0;
     end->error = (struct esp_error){.status = ESP_OK};
+    end->keeps_state = false;
     end->compute_s =
         (double)(answer.compute_ns <= (uint64_t)elapsed_ns ? answer.compute_ns : (uint64_t)elapsed_ns) / 1e9;
     end->cpu_s = handoff->job.timed ? (double)answer.cpu_ns / 1e9 : 0;

@@ -25,6 +25,7 @@
 #define SPIN_NS    10000
 #define SPIN_LOOKS 50                /* between two looks at the clock */
 #define RETRY_NS   (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
+#define TOLD_NS    (5 * NS_PER_MS)   /* calls that are shorter have no followers */
 
 /* ---- starting a job ---- */
 
@@ -45,6 +46,19 @@ static bool send_segment(struct worker *worker, int segment)
     header->cmsg_len = CMSG_LEN(sizeof(int));
     memcpy(CMSG_DATA(header), &segment, sizeof segment);
     return sendmsg(worker->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+static struct worker *take_parked(struct pool *pool, uint64_t state)
+{
+    struct worker *worker;
+    DL_FOREACH(pool->parked, worker)
+    {
+        if (worker->kept == state)
+            break;
+    }
+    if (worker)
+        DL_DELETE(pool->parked, worker);
+    return worker;
 }
 
 /* The most recently used idle worker: its memory is warm. One that has not started up yet only when there is
@@ -96,15 +110,20 @@ static enum esp_status assign(struct pool *pool, const struct job *job, unsigned
                               struct esp_error *error)
 {
     for (;;) {
-        if (!pool->idle)
+        if (!pool->idle && !job->state)
             pool_refill(pool, true);
-        struct worker *worker = take_idle(pool);
+        struct worker *worker = job->state ? take_parked(pool, job->state) : take_idle(pool);
+        if (!worker && job->state)
+            return error_set(error, ESP_NOT_FOUND, "the worker that kept the state has ended");
         if (!worker)
             return error_set(error, ESP_LIMIT, "no worker is free: %u of %u could be started, all are busy",
                              pool->alive, pool->options.slots + pool->options.spares);
         enum esp_status status = handoff_write(worker->ring, job, &worker->handoff, error);
         if (status != ESP_OK) {
-            DL_PREPEND(pool->idle, worker);
+            if (job->state)
+                DL_PREPEND(pool->parked, worker);
+            else
+                DL_PREPEND(pool->idle, worker);
             return status;
         }
         if (worker->ring->job.has_segment && !send_segment(worker, job->segment_fd)) {
@@ -158,6 +177,22 @@ static void end_job(struct pool *pool, struct worker *worker)
     HASH_DELETE(by_job, pool->by_job, worker);
 }
 
+/* It keeps what its routine has left for later calls. The first time, another takes its place among those
+ * that take any job. */
+static void park(struct pool *pool, struct worker *worker)
+{
+    if (worker->promised)
+        atomic_fetch_sub(&worker->ring->attended, 1);
+    worker->promised = false;
+    worker->state = WORKER_PARKED;
+    DL_PREPEND(pool->parked, worker);
+    if (worker->kept)
+        return;
+    worker->kept = worker->job_id;
+    pool->alive--;
+    pool_refill(pool, false);
+}
+
 static void go_idle(struct pool *pool, struct worker *worker)
 {
     if (worker->promised)
@@ -185,8 +220,16 @@ static bool read_answer(struct pool *pool, struct worker *worker, struct job_end
     bool command = worker->handoff.job.implementation->command != NULL; /* its output comes before its end */
     if (command || (kind != ANSWER_RETURNED && kind != ANSWER_ILLEGAL))
         monitor_last_words(pool, worker, words);
+    if (!command && pool_now_ns() - worker->started_ns > TOLD_NS)
+        monitor_last_words(pool, worker, words); /* who follows it sees what it printed before its end */
     bool usable = handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, words, end,
                                wait_for_death);
+    enum esp_status status = end->error.status;
+    bool before = worker->handoff.job.state != 0;
+    if (usable && worker->handoff.has_state)
+        end->keeps_state = kind == ANSWER_UNABLE ? before
+                                                 : worker->ring->answer.keeps &&
+                                                       (status == ESP_OK || (before && status == ESP_FAILED));
     if (command && kind == ANSWER_RETURNED)
         usable &= handoff_take_outputs(worker->ring, &worker->handoff, worker->socket, end);
     return usable;
@@ -201,9 +244,12 @@ void pool_collect(struct pool *pool, struct worker *worker)
     uint64_t job_id = worker->job_id;
     bool usable = read_answer(pool, worker, &end, &wait_for_death);
     pthread_mutex_lock(&pool->lock);
-    if (usable && !worker->dead) {
+    if (usable && !worker->dead && (end.keeps_state || !worker->handoff.has_state)) {
         end_job(pool, worker);
-        go_idle(pool, worker);
+        if (end.keeps_state)
+            park(pool, worker);
+        else
+            go_idle(pool, worker);
     } else if (wait_for_death && !worker->dead) {
         worker->end = end;
         worker->wait_for_death = true;
@@ -234,7 +280,8 @@ static bool try_another(struct pool *pool, struct worker *worker, struct job_end
 {
     *end = (struct job_end){.error = {.status = ESP_SYSTEM}};
     bool begun = atomic_load(&worker->ring->taken) == atomic_load(&worker->ring->request);
-    if (begun || worker->verdict != ESP_OK || worker->tries > pool->options.slots + pool->options.spares)
+    if (begun || worker->kept || worker->verdict != ESP_OK ||
+        worker->tries > pool->options.slots + pool->options.spares)
         return false;
     struct job job = worker->handoff.job;
     return assign(pool, &job, worker->tries + 1, &end->error) == ESP_OK;
@@ -276,7 +323,7 @@ static bool bury_busy(struct pool *pool, struct worker *worker, const char *why,
 void pool_buried(struct pool *pool, struct worker *worker, int wait_status, const char *why,
                  const char *last_words)
 {
-    struct job_end end;
+    struct job_end end = {0};
     bool reported = false;
     pthread_mutex_lock(&pool->lock);
     worker->dead = true;
@@ -284,10 +331,14 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
     pool->died += worker->pid != 0;
     if (worker->state == WORKER_IDLE && !atomic_load(&worker->ring->ready)) /* at birth: not at once again */
         pool->retry_ns = pool_now_ns() + POOL_RETRY_NS;
-    uint64_t job_id = worker->job_id;
+    uint64_t job_id = worker->job_id, lost = 0;
     if (worker->state == WORKER_IDLE) {
         DL_DELETE(pool->idle, worker);
         pool_doom(pool, worker);
+    } else if (worker->state == WORKER_PARKED) {
+        DL_DELETE(pool->parked, worker);
+        pool_doom(pool, worker);
+        lost = worker->kept;
     } else if (worker->state == WORKER_BUSY && (!worker->claimed || worker->wait_for_death)) {
         reported = bury_busy(pool, worker, why, last_words, &end);
     }
@@ -297,6 +348,18 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
     pthread_mutex_unlock(&pool->lock);
     if (reported)
         report(pool, job_id, &end);
+    if (lost && pool->workers.lost)
+        pool->workers.lost(pool->workers.arg, lost);
+}
+
+void pool_drop(struct workers *workers, uint64_t state)
+{
+    struct pool *pool = (struct pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    struct worker *worker = take_parked(pool, state);
+    if (worker)
+        pool_doom(pool, worker);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 static void pool_cancel(struct workers *workers, uint64_t job_id)
@@ -378,5 +441,6 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
 const struct workers_ops pool_ops = {.start = pool_start,
                                      .cancel = pool_cancel,
                                      .help = pool_help,
+                                     .drop = pool_drop,
                                      .progress = pool_progress,
                                      .destroy = pool_destroy};

@@ -31,7 +31,7 @@
 #define EVENT_WAKE    3
 #define EVENT_OUTPUT  (UINT64_C(1) << 32) /* and the worker's id */
 
-enum worker_state { WORKER_IDLE, WORKER_BUSY, WORKER_DOOMED };
+enum worker_state { WORKER_IDLE, WORKER_BUSY, WORKER_DOOMED, WORKER_PARKED };
 
 /* What a worker prints, cut into lines. Under the pool's output_lock. */
 struct output {
@@ -55,6 +55,7 @@ struct worker {
     uint32_t users;  /* threads that look at it without the lock: it is freed by the last */
     struct ring *ring;
     int socket, output;
+    uint64_t kept; /* the job whose state it keeps; 0: none. Such a worker is not one of `alive`. */
     /* the job */
     uint64_t job_id;
     unsigned tries; /* workers that died before they began it */
@@ -87,8 +88,8 @@ struct pool {
     pthread_mutex_t output_lock; /* taken alone, never with `lock` */
     pthread_cond_t checked;
     /* under the lock */
-    struct worker *by_id, *by_job, *idle;
-    uint32_t alive; /* not doomed */
+    struct worker *by_id, *by_job, *idle, *parked; /* parked: with a state, by prev and next */
+    uint32_t alive;                                /* not doomed */
     uint32_t next_id;
     uint64_t n_started, born, died;
     struct check check;
@@ -112,6 +113,7 @@ struct pool {
 extern const struct workers_ops pool_ops;
 int64_t pool_now_ns(void);
 
+void pool_drop(struct workers *workers, uint64_t state);
 double pool_progress(struct workers *workers, uint64_t job_id);
 /* The worker that has the job, or NULL. With the lock. */
 struct worker *pool_find_job(struct pool *pool, uint64_t job_id);
@@ -158,8 +160,8 @@ enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors
 void link_kill(struct pool *pool, uint32_t id);
 enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_check *check,
                            struct esp_error *error);
-/* Looks whether a spawner that owes answers is still at work; one that says nothing for long (it was stopped, or
- * hangs) is killed, which ends its workers. Returns when to look again. With the lock. */
+/* Looks whether a spawner that owes answers is still at work; one that says nothing for long (it was stopped,
+ * or hangs) is killed, which ends its workers. Returns when to look again. With the lock. */
 int64_t link_look(struct pool *pool);
 /* One message from the spawner; false when there is none (*lost: and never will be). */
 bool link_receive(struct pool *pool, struct spawner_message *message, bool *lost);

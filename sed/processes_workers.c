@@ -104,7 +104,7 @@ void pool_refill(struct pool *pool, bool urgent)
 void pool_doom(struct pool *pool, struct worker *worker)
 {
     worker->state = WORKER_DOOMED;
-    pool->alive--;
+    pool->alive -= worker->kept == 0;
     if (!worker->dead)
         link_kill(pool, worker->id);
     pool_refill(pool, false);

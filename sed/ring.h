@@ -39,7 +39,8 @@ enum operand_place {
     OPERAND_ARENA,  /* offset in the arena */
     OPERAND_AREA,   /* index of an area of the segment */
     OPERAND_NUMBER, /* the number itself: a hidden length */
-    OPERAND_QUERY   /* index of a queried work array */
+    OPERAND_QUERY,  /* index of a queried work array */
+    OPERAND_STATE   /* what the worker keeps between calls; 0: itself, 1: its address */
 };
 
 struct ring_operand {
@@ -112,7 +113,7 @@ enum answer_kind {
     ANSWER_EXITED,    /* it called exit(code) */
     ANSWER_KILLED,    /* the command was killed by the signal `code` */
     ANSWER_STOPPED,   /* the command was killed by the worker; `trouble` says why */
-    ANSWER_STRAYED    /* it returned, and wrote right beside an argument in the segment: `place`, `argument` */
+    ANSWER_STRAYED /* it returned, and wrote right beside an argument in the segment: `place`, `argument` */
 };
 
 enum fault_place { FAULT_ELSEWHERE, FAULT_BEHIND, FAULT_BEFORE, FAULT_INSIDE, FAULT_ARENA, FAULT_STACK };
@@ -129,6 +130,7 @@ struct ring_answer {
     char text[512];     /* ANSWER_UNABLE: the reason; ANSWER_ILLEGAL: the routine's name; of a command: the
                          * end of its standard error */
     char trouble[256];  /* what is wrong with what a command has written; "": nothing */
+    uint32_t keeps;     /* the routine has left a state behind */
     uint32_t n_outputs; /* results of a command that come over the socket, each a struct ring_output */
 };
 

@@ -8,6 +8,7 @@
 
 #define ORPHAN_LEASE_NS  (15 * NS_PER_S)
 #define RECEIVE_LEASE_NS (60 * NS_PER_S)
+#define STATE_LEASE_NS   (600 * NS_PER_S)
 #define PLAIN_LOOP_S     0.010
 #define MOST_LOGGED      65536 /* bytes of one session's output */
 
@@ -182,6 +183,8 @@ static enum esp_status set_options(struct server *server, const struct server_op
         server->options.kept_bytes_per_client = options->memory_bytes / 2;
     if (server->options.receive_lease_ns == 0)
         server->options.receive_lease_ns = RECEIVE_LEASE_NS;
+    if (server->options.state_lease_ns == 0)
+        server->options.state_lease_ns = STATE_LEASE_NS;
     if (server->options.orphan_lease_ns == 0)
         server->options.orphan_lease_ns = ORPHAN_LEASE_NS;
     server->orphans_due_ns = CLOCK_NEVER;
@@ -189,6 +192,7 @@ static enum esp_status set_options(struct server *server, const struct server_op
     server->clock = options->clock;
     server->workers = options->workers;
     server->workers->ended = server_job_ended;
+    server->workers->lost = server_kept_lost;
     server->workers->arg = server;
     server->clients_due_ns = server_now(server) + options->result_lease_ns;
     admission_init(&server->admission, options->memory_bytes);
@@ -364,6 +368,7 @@ void server_destroy(struct server *server)
     free_forgotten(server);
     free_sessions(server);
     server_drop_promises(server);
+    server_kept_release(server);
     if (server->segments)
         server_measure_release(server);
     free_waiters(server);

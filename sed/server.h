@@ -11,6 +11,7 @@
  *   sed/server_clients.c   clients that are gone
  *   sed/server_follow.c    clients that follow a session: output, progress
  *   sed/server_chunk.c     pieces of large arguments and results
+ *   sed/server_kept.c      states that routines leave for later calls
  *   sed/server_load.c      forecasts, placements, records, answers to agents
  *   sed/server_problems.c  descriptions: catalogue, describe, list, reading them again
  *   sed/server_measure.c   the speed of a slot
@@ -39,6 +40,7 @@ struct server_options {
     int64_t result_lease_ns;        /* how long a result waits */
     int64_t receive_lease_ns;       /* how long a half-received session waits for its next chunk; 0: 60 s */
     int64_t orphan_lease_ns;        /* how long sessions of a client that seems gone go on; 0: 15 s */
+    int64_t state_lease_ns;         /* how long a state is kept that nobody uses; 0: 10 min */
     uint64_t inline_bytes;          /* results up to here travel inside a reply */
     double speed_flops;             /* of one slot; 0: measure it */
     double (*cpu_quota)(void);      /* processors that control groups leave us; NULL: all */

@@ -51,6 +51,8 @@ static bool add_results(const struct server *server, const struct session *sessi
 
 static uint32_t ahead(const struct server *server, const struct session *session)
 {
+    if (session->state == SESSION_QUEUED && session->aside)
+        return 0; /* but for those that work on its state */
     if (session->state == SESSION_QUEUED)
         return queue_ahead(&server->queue, &session->queued);
     return admission_ahead(&server->admission, &session->memory);

@@ -188,6 +188,13 @@ static enum esp_status open_session(struct server *server, struct client *client
     if (status != ESP_OK)
         return status;
     struct session *session = *result;
+    status = server_kept_check(server, session, error);
+    if (status != ESP_OK) {
+        session_detach(&server->sessions, session);
+        session_free(&server->sessions, session);
+        *result = NULL;
+        return status;
+    }
     session->shelf = server->shelf;
     server->shelf->users++;
     session->arrived_ns = session->heard_ns = server_now(server);

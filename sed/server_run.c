@@ -72,11 +72,19 @@ void server_dispatch(struct server *server)
             return;
         struct queue_entry *entry = queue_pop(&server->queue);
         struct session *session = (struct session *)((char *)entry - offsetof(struct session, queued));
-        enum esp_status status = start(server, session, slot, job_id, &error);
+        bool wait;
+        enum esp_status status = server_kept_take(server, session, &wait, &error);
+        if (status == ESP_OK && wait) {
+            server_free_slot(server, slot);
+            continue;
+        }
+        if (status == ESP_OK)
+            status = start(server, session, slot, job_id, &error);
         if (status == ESP_OK) {
             started(server, session);
             continue;
         }
+        server_kept_not_started(server, session);
         server_free_slot(server, slot);
         if (status == ESP_LIMIT) { /* a worker that died is being replaced */
             queue_push_front(&server->queue, &session->client->turn, &session->queued);
@@ -170,6 +178,7 @@ static void leave_state(struct server *server, struct session *session)
         break;
     case SESSION_QUEUED:
         queue_remove(&server->queue, &session->queued);
+        server_kept_step_aside(session);
         break;
     default:
         break;
@@ -279,12 +288,16 @@ void server_forget_session(struct server *server, struct session *session)
 
 static void job_ended(struct server *server, struct session *session, const struct job_end *end)
 {
+    struct esp_error error;
     session->compute_s = end->compute_s;
+    enum esp_status kept = server_kept_after(server, session, end, &error);
     if (end->error.status == ESP_OK &&
         speed_observe(&server->speed, session->work_flop, session->memory.bytes, end->compute_s))
         server_load_changed(server, 1);
     if (session->stopping != ESP_OK)
         end_stopped(server, session, session->stopping);
+    else if (kept != ESP_OK)
+        server_end_session(server, session, SESSION_FAILED, &error);
     else if (end->error.status == ESP_OK)
         server_end_session(server, session, SESSION_DONE, NULL);
     else

@@ -85,6 +85,23 @@ struct measurement {
     int64_t due_ns;        /* the next window */
 };
 
+#define KEPT_TEXT     (8 + 32 + CAP_NAME + 1) /* state:<id>@<server> */
+#define KEPT_WHY      200
+#define KEPT_EPITAPHS 64
+#define KEPT_MOST     256u
+
+/* A state that a routine has left in its worker (sed/server_kept.c). */
+struct kept {
+    uint64_t id[2];
+    uint64_t job_id; /* that made it: what the workers know it by */
+    uint64_t bytes;  /* counted for it */
+    char problem[PROBLEM_MAX_NAME + 1];
+    bool busy;               /* a session works on it */
+    struct session *waiting; /* others that want to */
+    struct timer lease;
+    struct kept *prev, *next;
+};
+
 struct server {
     char *name;
     uint64_t incarnation;
@@ -114,7 +131,14 @@ struct server {
     struct timers timers;
     int64_t clients_due_ns, orphans_due_ns;
 
-    struct timer overdue;         /* when a running session will have taken longer than agents were told */
+    struct timer overdue; /* when a running session will have taken longer than agents were told */
+    struct kept *kept;
+    uint32_t n_kept, n_epitaphs;
+    struct {
+        uint64_t id[2];
+        char why[KEPT_WHY];
+    } epitaphs[KEPT_EPITAPHS]; /* what became of the last ones */
+
     struct promise *promises;     /* by session */
     struct promise *promise_line; /* in the order of arrival */
     uint32_t n_promises;
@@ -209,6 +233,24 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
 struct message *server_follow_answer(struct server *server, const struct waiter *waiter);
 /* Its session has printed a line. */
 void server_printed(struct server *server, struct session *session, const char *line);
+
+/* ---- server_kept.c: states ---- */
+/* Before a session is opened: whether the state that it works on is here. */
+enum esp_status server_kept_check(struct server *server, const struct session *session,
+                                  struct esp_error *error);
+/* Before its job starts: it has the state to itself, or *wait and goes on when it may. */
+enum esp_status server_kept_take(struct server *server, struct session *session, bool *wait,
+                                 struct esp_error *error);
+/* It could not be started after all. */
+void server_kept_not_started(struct server *server, struct session *session);
+/* It waits for its state no longer. */
+void server_kept_step_aside(struct session *session);
+/* Its job has ended: makes the state known, or lets others have it, or ends it. An error is the session's. */
+enum esp_status server_kept_after(struct server *server, struct session *session, const struct job_end *end,
+                                  struct esp_error *error);
+/* The workers' report that the worker with that state has died. Takes the lock. */
+void server_kept_lost(void *arg, uint64_t job_id);
+void server_kept_release(struct server *server);
 
 /* ---- server_chunk.c ---- */
 void server_on_chunk(void *self, const struct message *header, bool write, struct chunk_area *area);

@@ -212,6 +212,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .result_lease_ns = settings->result_lease_ns,
         .kept_bytes_per_client = settings->kept_bytes_per_client,
         .receive_lease_ns = settings->receive_lease_ns,
+        .state_lease_ns = settings->state_lease_ns,
         .orphan_lease_ns = settings->orphan_lease_ns,
         .inline_bytes = settings->inline_bytes,
         .cpu_quota = quota,

@@ -242,6 +242,7 @@ enum esp_status session_create(struct sessions *sessions, struct client *client,
     session->problem = plan->problem;
     session->work_flop = plan->work_flop;
     session->segment_bytes = plan->segment_bytes;
+    session->beyond_bytes = plan->beyond_bytes;
     session->bulk = plan->bulk;
     session->job.problem = plan->problem;
     session->job.segment_fd = -1;

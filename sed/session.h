@@ -24,6 +24,7 @@
 
 struct waiter;
 struct printed;
+struct kept;
 struct shelf;
 
 /* One client program, as long as it has sessions here or was heard of lately: whoever forgets what a client
@@ -78,6 +79,10 @@ struct session {
     uint64_t kept_bytes;      /* counted in its client's */
     struct waiter *waiters;
 
+    struct kept *works_on; /* RUNNING: the state that it has to itself */
+    struct kept *aside;    /* QUEUED: the state that it waits for, and not in the queue */
+    struct session *prev_aside, *next_aside;
+    uint64_t beyond_bytes;   /* that the description asks for beyond the arguments */
     struct printed *printed; /* what it has printed; NULL: nothing */
 
     double work_flop, forecast_s, compute_s;

@@ -50,7 +50,8 @@ static bool goes_by_value(const struct problem *problem, const struct implementa
     if (parameter->kind == PARAMETER_VALUE)
         return parameter->type != TYPE_STRING;
     const struct argument *argument = &problem->arguments[parameter->argument];
-    return argument->n_dims == 0 && argument->mode == MODE_IN && argument->type != TYPE_STRING;
+    return argument->n_dims == 0 && argument->mode == MODE_IN && argument->type != TYPE_STRING &&
+           argument->type != TYPE_STATE; /* a pointer is passed as an address is */
 }
 
 static enum esp_status check_type(const struct problem *problem, const struct call_parameter *parameter,
@@ -132,8 +133,7 @@ enum esp_status signature_build(const struct problem *problem, const struct impl
     signature->returns = implementation->returns;
     signature->result_type =
         implementation->returns ? (uint8_t)parameter_type(problem, &implementation->result) : 0;
-    if (implementation->returns &&
-        (signature->result_type == TYPE_STRING || signature->result_type == TYPE_FILE))
+    if (implementation->returns && base_type_is_variable((enum base_type)signature->result_type))
         return error_set(error, ESP_INVALID, "problem %s: a function cannot return a %s", problem->name,
                          base_type_name(signature->result_type));
     if (!copy_text(signature->symbol, sizeof signature->symbol, implementation->symbol,
@@ -159,13 +159,13 @@ static bool is_terminated(const char *text, size_t size)
 
 bool signature_is_sane(const struct call_signature *signature)
 {
-    if (signature->n_parameters > SIGNATURE_MAX_PARAMETERS || signature->result_type > TYPE_FILE ||
+    if (signature->n_parameters > SIGNATURE_MAX_PARAMETERS || signature->result_type > TYPE_STATE ||
         !is_terminated(signature->symbol, sizeof signature->symbol) ||
         !is_terminated(signature->library, sizeof signature->library) ||
         !is_terminated(signature->folder, sizeof signature->folder))
         return false;
     for (uint32_t i = 0; i < signature->n_parameters; i++)
-        if (signature->parameters[i].pass > PASS_LENGTH || signature->parameters[i].type > TYPE_FILE)
+        if (signature->parameters[i].pass > PASS_LENGTH || signature->parameters[i].type > TYPE_STATE)
             return false;
     return true;
 }

@@ -21,9 +21,9 @@ enum spawner_kind {
     SPAWNER_KILL,      /* the worker's process group */
     SPAWNER_CHECK,     /* load the library; and look the symbol up, unless it is "" */
     /* spawner to daemon */
-    SPAWNER_BORN,   /* pid */
-    SPAWNER_UNBORN, /* status: errno */
-    SPAWNER_DIED,   /* pid, status as from waitpid() */
+    SPAWNER_BORN,    /* pid */
+    SPAWNER_UNBORN,  /* status: errno */
+    SPAWNER_DIED,    /* pid, status as from waitpid() */
     SPAWNER_CHECKED, /* status: enum esp_status, and a text */
     /* daemon to spawner, and back when all before it is done */
     SPAWNER_PING

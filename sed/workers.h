@@ -39,6 +39,7 @@ struct job {
     bool attended;         /* a thread comes at once to `help`: nobody else need be woken by the end */
     double forecast_s;     /* of the computation; 0: not known */
     int64_t time_limit_ms; /* 0: none; after it the worker is killed */
+    uint64_t state;        /* the call works on the state that this job left behind; 0: on none */
 };
 
 struct job_end {
@@ -46,6 +47,7 @@ struct job_end {
                              * ESP_CANCELLED, ESP_TIMEOUT, ESP_SYSTEM (it could not be called: library,
                              * symbol, memory), with a text for the user */
     double compute_s;       /* inside the routine */
+    bool keeps_state;       /* the worker is parked with a state, found by the id of the job that made it */
     double cpu_s;           /* processor time of all its threads in there; 0: not timed */
 };
 
@@ -61,6 +63,9 @@ struct workers_ops {
      * (CLOCK_MONOTONIC), and reports it. Without the lock. True: it is still running. False: it has ended
      * (reported from here or from another thread, or about to be), or there is no such job. */
     bool (*help)(struct workers *workers, uint64_t job_id, int64_t until_ns);
+    /* The state is not wanted any more: its worker ends. One that is not there, or has a call under way, is
+     * left alone. Lock held. NULL: this pool keeps no states. */
+    void (*drop)(struct workers *workers, uint64_t state);
     /* How far the routine says it is, from 0 to 1; below 0: it has not told, or there is no such job. Any
      * thread. NULL: this pool does not know. */
     double (*progress)(struct workers *workers, uint64_t job_id);
@@ -73,6 +78,9 @@ struct workers {
     /* Set by the server daemon before the first start. Called exactly once per started job, on any thread,
      * without the lock (the receiver takes it with endpoint_enter). */
     void (*ended)(void *arg, uint64_t job_id, const struct job_end *end);
+    /* A worker that was parked with a state has died, or was made to. Like `ended`; NULL: nobody wants to
+     * know. */
+    void (*lost)(void *arg, uint64_t state);
     void *arg;
 };
 

@@ -87,6 +87,7 @@ struct settings_sed {
     uint64_t memory_bytes;          /* for arguments and results of all calls; 0: a share of the machine's */
     int64_t queue;                  /* waiting calls, at most */
     int64_t sessions_per_client;
+    int64_t state_lease_ns;         /* how long a state is kept that nobody uses */
     int64_t result_lease_ns;        /* how long a result waits for its client */
     int64_t orphan_lease_ns;        /* how long calls of a client that seems gone go on */
     int64_t receive_lease_ns;       /* how long a half-received call waits for its next piece */

@@ -110,6 +110,8 @@ tests_unit_libroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhe
 check_LTLIBRARIES += tests/unit/librig.la
 tests_unit_librig_la_SOURCES = tests/unit/worker_rig.c tests/unit/worker_rig.h
 WORKER_LIBS = tests/unit/librig.la sed/libworkers.la $(UNIT_LIBS) -lm
+unit_tests += tests/unit/test_states
+tests_unit_test_states_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_command
 tests_unit_test_command_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_workers
@@ -196,7 +198,7 @@ tests_unit_test_aggregate_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_knowledge
 tests_unit_test_knowledge_LDADD = $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0200-server.t
-e2e_tests += tests/e2e/t0500-commands.t
+e2e_tests += tests/e2e/t0500-commands.t tests/e2e/t0501-states.t
 e2e_tests += tests/e2e/t9000-install.t
 
 check_PROGRAMS += tests/fuzz/fuzz_message

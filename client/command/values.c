@@ -303,7 +303,7 @@ static enum esp_status take_string(struct values *values, size_t index, const ch
         return error_no_memory(error, "a string");
     }
     slot->memory = slot->text = copy;
-    values->arguments[index].type = ESP_TYPE_STRING;
+    values->arguments[index].type = values->problem->arguments[index].type;
     values->arguments[index].data =
         values->problem->arguments[index].mode == ESP_MODE_IN ? (void *)copy : (void *)&slot->text;
     return ESP_OK;
@@ -342,7 +342,7 @@ static enum esp_status take_value(struct values *values, size_t index, const cha
                                   struct esp_error *error)
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
-    if (formal->type == ESP_TYPE_STRING)
+    if (is_text(formal->type))
         return take_string(values, index, text, error);
     if (formal->type == ESP_TYPE_FILE)
         return take_file(values, index, text, error);
@@ -449,7 +449,7 @@ static enum esp_status prepare_output(struct values *values, size_t index, struc
         argument->data = (void *)slot->path; /* the library writes it; NULL: not wanted */
         return ESP_OK;
     }
-    if (formal->type == ESP_TYPE_STRING) {
+    if (is_text(formal->type)) {
         argument->data = &slot->text;
         return ESP_OK;
     }
@@ -485,7 +485,7 @@ static const char *how_to_give(const struct esp_problem_argument *formal, char *
         snprintf(text, size, "%s=[1,2,3] or %s=@FILE", formal->name, formal->name);
     else if (formal->n_dims)
         snprintf(text, size, "%s=[1,2;3,4] or %s=@FILE", formal->name, formal->name);
-    else if (formal->type == ESP_TYPE_STRING)
+    else if (is_text(formal->type))
         snprintf(text, size, "%s=TEXT or %s=@FILE", formal->name, formal->name);
     else if (formal->type == ESP_TYPE_FILE)
         snprintf(text, size, "%s=@FILE", formal->name);
@@ -499,7 +499,7 @@ static enum esp_status check_given(const struct values *values, struct esp_error
 {
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
         const struct esp_problem_argument *formal = &values->problem->arguments[i];
-        bool is_scalar = !formal->n_dims && formal->type != ESP_TYPE_STRING && formal->type != ESP_TYPE_FILE;
+        bool is_scalar = !formal->n_dims && !is_text(formal->type) && formal->type != ESP_TYPE_FILE;
         char shape[256], how[300];
         if (is_scalar || !argument_in(formal) || formal->initial || values->slots[i].given)
             continue;

@@ -26,6 +26,12 @@ struct values {
     bool some_saved;                    /* then arrays without a path are not fetched */
 };
 
+/* Typed and shown as a text. */
+static inline bool is_text(enum esp_type type)
+{
+    return type == ESP_TYPE_STRING || type == ESP_TYPE_STATE;
+}
+
 enum esp_status values_init(struct values *values, const struct esp_problem *problem,
                             struct esp_error *error);
 void values_clear(struct values *values);

@@ -125,7 +125,7 @@ static enum esp_status write_one(const struct values *values, size_t index, stru
     enum esp_type type = values->problem->arguments[index].type;
     if (type == ESP_TYPE_FILE)
         return ESP_OK; /* written already */
-    if (type == ESP_TYPE_STRING)
+    if (is_text(type))
         return write_text(slot->path, slot->text ? slot->text : "", error);
     struct matrix matrix;
     enum esp_status status = values_matrix(values, index, &matrix, error);
@@ -225,7 +225,7 @@ static void print_scalar(const struct values *values, size_t index)
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     const void *memory = values->slots[index].memory;
     double re, im;
-    if (formal->type == ESP_TYPE_STRING) {
+    if (is_text(formal->type)) {
         printf("%s = %s\n", formal->name, values->slots[index].text ? values->slots[index].text : "");
     } else if (is_integer(formal->type)) {
         printf("%s = %lld\n", formal->name, (long long)integer_value(formal->type, memory));
@@ -302,7 +302,7 @@ static json_t *value_json(const struct values *values, size_t index)
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     const struct value_slot *slot = &values->slots[index];
     double re, im;
-    if (formal->type == ESP_TYPE_STRING)
+    if (is_text(formal->type))
         return json_string(slot->text ? slot->text : "");
     if (formal->n_dims == 0 && is_integer(formal->type))
         return json_integer(integer_value(formal->type, slot->memory));

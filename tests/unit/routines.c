@@ -298,3 +298,43 @@ ROUTINE void steps(int n)
     }
     nanosleep(&(struct timespec){.tv_nsec = 500000000}, NULL);
 }
+
+/* ---- a state ---- */
+
+ROUTINE int counter_open(int start, void **state)
+{
+    if (start < 0)
+        return 1;
+    int *count = malloc(sizeof *count);
+    *count = start;
+    *state = count;
+    return 0;
+}
+
+ROUTINE int counter_add(void *state, int by, int *count)
+{
+    if (by < 0)
+        abort();
+    if (by == 0)
+        return 1;
+    struct timespec pause = {.tv_nsec = 1000000};
+    nanosleep(&pause, NULL);
+    *count = *(int *)state += by;
+    return 0;
+}
+
+ROUTINE void counter_add_(void **state, const int *by, int *count)
+{
+    *count = *(int *)*state += *by;
+}
+
+ROUTINE void counter_close(void **state)
+{
+    free(*state);
+    *state = NULL;
+}
+
+ROUTINE void counter_forget(void **state)
+{
+    (void)state;
+}
