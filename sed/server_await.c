@@ -10,6 +10,8 @@
 #define MOST_INLINE (4u << 20)
 /* A client's poll is answered at least so often, whatever it asks for. */
 #define MOST_PATIENCE_MS 600000
+/* The transport looks once a second whether who waits is still there; twice that is surely seen. */
+#define BRIEF_MS 2000
 
 /* ---- how a session stands ---- */
 
@@ -168,6 +170,9 @@ static void patience_over(struct timer *timer, int64_t now_ns, void *context)
 {
     struct waiter *waiter = (struct waiter *)((char *)timer - offsetof(struct waiter, patience));
     (void)now_ns;
+    /* Nobody may be there to hear the answer. A client that lives asks again at once. */
+    if (waiter->brief)
+        server_client_lost(context, waiter->client ? waiter->client : waiter->session->client);
     if (waiter->client) {
         answer_await(waiter, NULL);
     } else {
@@ -180,6 +185,7 @@ static bool set_patience(struct server *server, struct waiter *waiter, uint64_t 
 {
     if (patience_ms > MOST_PATIENCE_MS)
         patience_ms = MOST_PATIENCE_MS;
+    waiter->brief = patience_ms <= BRIEF_MS;
     waiter->until_ns = server_now(server) + (int64_t)patience_ms * NS_PER_MS;
     waiter->patience.fire = patience_over;
     waiter->patience.context = server;

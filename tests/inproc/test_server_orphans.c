@@ -67,6 +67,21 @@ static void who_comes_back_in_time_finds_its_computation(void **state)
     assert_int_equal(answer.state, SESSION_DONE);
 }
 
+/* Its wait was over before anybody looked whether it is there. */
+static void who_dies_in_a_short_wait_is_missed(void **state)
+{
+    (void)state;
+    struct answered answer;
+    struct rig_call call = {
+        .session = rig_session(1, 1), .problem = "task", .flop = 100e9, .patience_ms = 50};
+    rig_call(&rig, &call, &answer);
+    rig_run(&rig, 14);
+    assert_true(answer.done);
+    assert_int_equal(rig_counts(&rig).running, 1);
+    rig_run(&rig, 2);
+    assert_int_equal(rig_counts(&rig).running, 0);
+}
+
 static void a_detached_session_outlives_its_client(void **state)
 {
     (void)state;
@@ -106,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PLAIN(the_computation_of_a_client_that_is_gone_ends),
         PLAIN(who_comes_back_in_time_finds_its_computation),
+        PLAIN(who_dies_in_a_short_wait_is_missed),
         PLAIN(a_detached_session_outlives_its_client),
         PLAIN(who_breaks_off_in_a_transfer_gives_its_memory_back),
     };
