@@ -28,7 +28,10 @@ bench_bench_hierarchy_LDADD = bench/libbench.la tests/inproc/libplatform.la
 
 # Calls through the whole hierarchy, against the ORB alone.
 if WITH_OMNIORB
-EXTRA_LTLIBRARIES += bench/libtiny.la bench/libplatform.la
+EXTRA_LTLIBRARIES += bench/libtiny.la bench/libkept.la bench/libplatform.la
+bench_libkept_la_SOURCES = examples/kept/kept.c
+bench_libkept_la_CFLAGS = $(AM_CFLAGS) -fvisibility=default
+bench_libkept_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere -Wl,--no-as-needed -Wl,-l:liblapack.so.3
 bench_libtiny_la_SOURCES = bench/tiny.c
 bench_libtiny_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
 bench_libplatform_la_SOURCES = bench/platform.c bench/platform.h
@@ -52,8 +55,11 @@ bench/reference_twoway-reference_twoway.$(OBJEXT): bench/reference_twoway.hh
 bench/reference_chain-reference_chain.$(OBJEXT): bench/reference_twoway.hh
 EXTRA_DIST += bench/reference_twoway.idl
 CLEANFILES += bench/reference_twoway.hh bench/reference_twowaySK.cc bench/reference_twoway.stamp
-BENCH_CALLS = bench/libtiny.la bench/libplatform.la bench/reference_twoway bench/reference_chain client/libespalier.la
-bench_programs += bench/bench_call bench/bench_rate bench/bench_memory bench/bench_command
+BENCH_CALLS = bench/libtiny.la bench/libkept.la bench/libplatform.la bench/reference_twoway bench/reference_chain client/libespalier.la
+bench_programs += bench/bench_call bench/bench_state bench/bench_rate bench/bench_memory bench/bench_command
+bench_bench_state_SOURCES = bench/bench_state.c
+bench_bench_state_LDADD = bench/libplatform.la client/libespalier.la -lm
+bench_bench_state_DEPENDENCIES = $(BENCH_CALLS)
 bench_bench_call_SOURCES = bench/bench_call.c
 bench_bench_call_LDADD = bench/libplatform.la client/libespalier.la -lm
 bench_bench_call_DEPENDENCIES = $(BENCH_CALLS)

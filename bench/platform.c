@@ -152,11 +152,25 @@ void platform_start(struct platform *platform, const char *freshness)
     make_folder(platform->folder, sizeof platform->folder);
     if (!realpath(build_folder(), here))
         bench_fail("no build folder %s", build_folder());
-    write_file(platform->folder, "bench.esp",
-               "problem bench_add \"Add two numbers\"\n"
-               "    in double a\n    in double b\n    out double c\n"
-               "implementation tiny\n    c bench_add(a, b, c) in %s/bench/.libs/libtiny.so\n",
-               here);
+    write_file(
+        platform->folder, "bench.esp",
+        "problem bench_add \"Add two numbers\"\n"
+        "    in double a\n    in double b\n    out double c\n"
+        "implementation tiny\n    c bench_add(a, b, c) in %s/bench/.libs/libtiny.so\n"
+        "problem dgesv \"Solve A X = B\"\n"
+        "    in int n, nrhs\n    inout double A[n, n]\n    out int ipiv[n]\n    inout double B[n, nrhs]\n"
+        "    work 2/3*n^3\n"
+        "implementation lapack\n"
+        "    fortran dgesv_(n, nrhs, A, max(1,n), ipiv, B, max(1,n), out info) in liblapack.so.3\n"
+        "problem lu_open \"Factor A, keep the factors\"\n"
+        "    in int n\n    in double A[n, n]\n    out state F\n    work 2/3*n^3\n    memory 8*n^2\n"
+        "implementation kept\n    c info = kept_lu_open(n, A, F) in %s/bench/.libs/libkept.so\n"
+        "problem lu_solve \"Solve with kept factors\"\n"
+        "    in state F\n    in int n, nrhs\n    inout double B[n, nrhs]\n    work 2*n^2*nrhs\n"
+        "implementation kept\n    c info = kept_lu_solve(F, n, nrhs, B) in %s/bench/.libs/libkept.so\n"
+        "problem lu_close \"Let go of the factors\"\n    inout state F\n"
+        "implementation kept\n    c kept_lu_close(F) in %s/bench/.libs/libkept.so\n",
+        here, here, here, here);
     if (freshness)
         snprintf(fresh, sizeof fresh, "freshness = \"%s\"\n", freshness);
     platform->redirector =
