@@ -3,8 +3,7 @@
 nobase_dist_pkgdata_DATA += problems/blas/level1.esp
 nobase_dist_pkgdata_DATA += problems/blas/level2-general.esp problems/blas/level2-symmetric.esp
 nobase_dist_pkgdata_DATA += problems/blas/level2-triangular.esp problems/blas/level3.esp
-nobase_dist_pkgdata_DATA += problems/lapack/dgesv.esp problems/lapack/sgesv.esp problems/lapack/zgesv.esp
-nobase_dist_pkgdata_DATA += problems/lapack/dgetrf.esp problems/lapack/dgetrs.esp problems/lapack/dposv.esp
-nobase_dist_pkgdata_DATA += problems/lapack/dpotrf.esp problems/lapack/dgels.esp problems/lapack/dsyev.esp
-nobase_dist_pkgdata_DATA += problems/lapack/sposv.esp problems/lapack/zposv.esp
-nobase_dist_pkgdata_DATA += problems/lapack/dgesvd.esp problems/lapack/dgeqrf.esp
+nobase_dist_pkgdata_DATA += problems/lapack/dgels.esp problems/lapack/dsyev.esp
+nobase_dist_pkgdata_DATA += problems/lapack/linear-systems/general.esp problems/lapack/linear-systems/positive-definite.esp
+nobase_dist_pkgdata_DATA += problems/lapack/linear-systems/symmetric-indefinite.esp problems/lapack/linear-systems/band.esp
+nobase_dist_pkgdata_DATA += problems/lapack/linear-systems/tridiagonal.esp problems/lapack/linear-systems/triangular.esp

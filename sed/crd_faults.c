@@ -14,8 +14,6 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#define VECTOR_BYTES                                                                                         \
-    64 /* the widest register of a processor: what a kernel may read beyond an array in one go */
 #define STACK_STEP 65536 /* that one function's frame goes beyond the stack pointer, at most */
 
 static const int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGSYS, SIGTRAP};
@@ -79,29 +77,25 @@ static bool is_below_stack(uintptr_t address, const void *context)
 #endif
 }
 
-/* Kernels written in assembler load whole vectors and ignore what lies behind the array (OpenBLAS's zhemv and
- * zgemv do). That harms nobody as long as the memory can be read: the page behind is made readable, and stays
- * forbidden to writing. False: this was something else. */
-static bool pardon_vector_load(int signal_number, uintptr_t address, const void *context)
+/* Kernels of BLAS load whole vectors, and the elements of a row ahead of their use, and ignore what lies
+ * behind the array: OpenBLAS's zgemv_n goes three columns beyond. That harms nobody as long as the memory can
+ * be read, so the page is made readable, and stays forbidden to writing. False: this was something else. */
+static bool pardon_reading_ahead(int signal_number, uintptr_t address, const void *context)
 {
     if (signal_number != SIGSEGV || access_of(signal_number, context) != 1)
         return false;
-    for (uint32_t i = 0; i < here.areas->n; i++) {
-        const struct area *area = &here.areas->items[i];
-        char *begin = area->pages, *end = area->pages + area->page_bytes;
-        size_t page = (size_t)sysconf(_SC_PAGESIZE);
-        if (address >= (uintptr_t)end && address < (uintptr_t)end + VECTOR_BYTES)
-            return mprotect(end, page, PROT_READ) == 0;
-        if (address < (uintptr_t)begin && address >= (uintptr_t)begin - VECTOR_BYTES)
-            return mprotect(begin - page, page, PROT_READ) == 0;
-    }
-    return false;
+    struct ring_answer answer;
+    locate(address, &answer);
+    if (answer.place != FAULT_BEHIND && answer.place != FAULT_BEFORE && answer.place != FAULT_ARENA)
+        return false;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    return mprotect((void *)(address & ~(page - 1)), page, PROT_READ) == 0;
 }
 
 static void on_crash(int signal_number, siginfo_t *info, void *context)
 {
     if (here.in_call && info->si_code > 0 &&
-        pardon_vector_load(signal_number, (uintptr_t)info->si_addr, context))
+        pardon_reading_ahead(signal_number, (uintptr_t)info->si_addr, context))
         return;
     if (here.in_call && getpid() == here.pid) {
         struct ring_answer *answer = &here.ring->answer;

@@ -25,7 +25,7 @@
 
 #define RING_ARENA_BYTES (WORKERS_INLINE_BYTES + 64 * 1024) /* fences, temporaries and results besides */
 #define RING_FENCE_BYTES 32                                 /* at least, before and behind each value */
-#define RING_GUARD_BYTES (1 << 20)                          /* inaccessible memory around arrays in workers */
+#define RING_GUARD_BYTES (4 << 20) /* memory around arrays in workers that is not there for them */
 
 #define RING_MAX_QUERIES 8 /* of one call */
 

@@ -40,7 +40,7 @@ check "make install" install_to_root
 check "library, headers, pkg-config file, programs" has_all lib*/libespalier.so include/grpc.h include/espalier.h \
     pkgconfig/espalier.pc bin/espalier sbin/espalier-agent sbin/espalier-redirector sbin/espalier-sed \
     espalier/espalier-crd
-check "descriptions, sample configurations, manual" has_all problems/lapack/dgesv.esp etc/sed.conf etc/platform.conf \
+check "descriptions, sample configurations, manual" has_all problems/lapack/linear-systems/general.esp etc/sed.conf etc/platform.conf \
     man1/espalier.1 man3/grpc.3 man3/espalier.3 man5/espalier-sed.conf.5 man8/espalier-sed.8
 check "examples and matrices" has_all examples/Makefile examples/README.md examples/farm.c matrices/README.md \
     matrices/lund_a.rsa matrices/pores_1.mtx

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The mathematics of every problem in problems/: a row for each in rows_*.c, a program for each group.
 check_LTLIBRARIES += tests/problems/libtrial.la
-tests_problems_libtrial_la_SOURCES = tests/problems/mat.c tests/problems/mat.h tests/problems/mat_storage.c
+tests_problems_libtrial_la_SOURCES = tests/problems/mat.c tests/problems/mat.h tests/problems/mat_diagonals.c
 tests_problems_libtrial_la_SOURCES += tests/problems/trial.c tests/problems/trial.h
 tests_problems_libtrial_la_SOURCES += tests/problems/table.c tests/problems/table.h
 tests_problems_libtrial_la_SOURCES += tests/problems/rows_blas1.c tests/problems/rows_blas2.c tests/problems/rows_blas3.c
@@ -13,3 +13,6 @@ unit_tests += tests/problems/test_blas2
 tests_problems_test_blas2_LDADD = tests/problems/libtrial.la
 unit_tests += tests/problems/test_blas3
 tests_problems_test_blas3_LDADD = tests/problems/libtrial.la
+tests_problems_libtrial_la_SOURCES += tests/problems/kinds.c tests/problems/kinds.h tests/problems/rows_linear.c
+unit_tests += tests/problems/test_linear
+tests_problems_test_linear_LDADD = tests/problems/libtrial.la

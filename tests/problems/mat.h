@@ -74,14 +74,11 @@ double mat_max(struct mat A);
 /* The inverse by Gauss-Jordan with full interchanges: for condition numbers of small matrices. */
 struct mat mat_inverse(struct lab *lab, struct mat A);
 
-/* ---- storage ---- */
-struct mat mat_to_band(struct lab *lab, struct mat A, int kl, int ku, int rows_above);
-struct mat mat_from_band(struct lab *lab, struct mat AB, int m, int kl, int ku, int rows_above);
-struct mat mat_to_packed(struct lab *lab, struct mat A, char uplo);
-struct mat mat_from_packed(struct lab *lab, struct mat AP, int n, char uplo); /* the triangle */
-/* The band of one triangle, as xPBTRF wants it. */
-struct mat mat_to_half_band(struct lab *lab, struct mat A, int kd, char uplo);
-struct mat mat_from_half_band(struct lab *lab, struct mat AB, int kd, char uplo);
+/* ---- diagonals ---- */
+/* Without what lies outside of a band. */
+struct mat mat_within_band(struct lab *lab, struct mat A, int kl, int ku);
+/* How many diagonals beside the main one are not zero. */
+void mat_bandwidths(struct mat A, int *down, int *right);
 /* The diagonal `which` places above (below, when negative) the main one, as a column. */
 struct mat mat_get_diagonal(struct lab *lab, struct mat A, int which);
 struct mat mat_tridiagonal(struct lab *lab, struct mat lower, struct mat middle, struct mat upper);

@@ -14,18 +14,16 @@ static struct mat random_vector(struct trial *trial, int n)
 
 static void axpy(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "n=%d", n);
-            struct mat x = random_vector(trial, n), y = random_vector(trial, n);
-            double complex alpha = lab_number(&trial->lab);
-            give_number(trial, "alpha", alpha);
-            give(trial, "x", x);
-            give(trial, "y", y);
-            if (run(trial))
-                near(trial, "y", result(trial, "y"), mat_sum(&trial->lab, alpha, x, 1, y), 8 * trial->eps);
-        }
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat x = random_vector(trial, n), y = random_vector(trial, n);
+        double complex alpha = lab_number(&trial->lab);
+        give_number(trial, "alpha", alpha);
+        give(trial, "x", x);
+        give(trial, "y", y);
+        if (run(trial))
+            near(trial, "y", result(trial, "y"), mat_sum(&trial->lab, alpha, x, 1, y), 8 * trial->eps);
+    }
 }
 
 static void axpy_default(struct trial *trial)
@@ -41,48 +39,42 @@ static void axpy_default(struct trial *trial)
 
 static void copy(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "n=%d", n);
-            struct mat x = random_vector(trial, n);
-            give(trial, "x", x);
-            if (run(trial))
-                near(trial, "y", result(trial, "y"), x, 0);
-        }
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat x = random_vector(trial, n);
+        give(trial, "x", x);
+        if (run(trial))
+            near(trial, "y", result(trial, "y"), x, 0);
+    }
 }
 
 static void swap(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "n=%d", n);
-            struct mat x = random_vector(trial, n), y = random_vector(trial, n);
-            give(trial, "x", x);
-            give(trial, "y", y);
-            if (!run(trial))
-                continue;
-            near(trial, "x", result(trial, "x"), y, 0);
-            near(trial, "y", result(trial, "y"), x, 0);
-        }
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat x = random_vector(trial, n), y = random_vector(trial, n);
+        give(trial, "x", x);
+        give(trial, "y", y);
+        if (!run(trial))
+            continue;
+        near(trial, "x", result(trial, "x"), y, 0);
+        near(trial, "y", result(trial, "y"), x, 0);
+    }
 }
 
 static void scale(struct trial *trial, bool real_factor)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "n=%d", n);
-            struct mat x = random_vector(trial, n);
-            double complex alpha = lab_number(&trial->lab);
-            if (real_factor)
-                alpha = creal(alpha);
-            give_number(trial, "alpha", alpha);
-            give(trial, "x", x);
-            if (run(trial))
-                near(trial, "x", result(trial, "x"), mat_sum(&trial->lab, alpha, x, 0, x), 8 * trial->eps);
-        }
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat x = random_vector(trial, n);
+        double complex alpha = lab_number(&trial->lab);
+        if (real_factor)
+            alpha = creal(alpha);
+        give_number(trial, "alpha", alpha);
+        give(trial, "x", x);
+        if (run(trial))
+            near(trial, "x", result(trial, "x"), mat_sum(&trial->lab, alpha, x, 0, x), 8 * trial->eps);
+    }
 }
 
 static void scal(struct trial *trial)
@@ -97,23 +89,21 @@ static void real_scal(struct trial *trial)
 
 static void inner_product(struct trial *trial, bool conjugate, double eps)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "n=%d", n);
-            struct mat x = random_vector(trial, n), y = random_vector(trial, n);
-            double complex sum = 0;
-            double most = 0;
-            for (int i = 0; i < n; i++) {
-                sum += (conjugate ? conj(x.v[i]) : x.v[i]) * y.v[i];
-                most += cabs(x.v[i] * y.v[i]);
-            }
-            give(trial, "x", x);
-            give(trial, "y", y);
-            if (run(trial))
-                at_most(trial, "the error of the product", cabs(result_number(trial, "dot") - sum),
-                        4 * (n + 1) * eps * most);
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat x = random_vector(trial, n), y = random_vector(trial, n);
+        double complex sum = 0;
+        double most = 0;
+        for (int i = 0; i < n; i++) {
+            sum += (conjugate ? conj(x.v[i]) : x.v[i]) * y.v[i];
+            most += cabs(x.v[i] * y.v[i]);
         }
+        give(trial, "x", x);
+        give(trial, "y", y);
+        if (run(trial))
+            at_most(trial, "the error of the product", cabs(result_number(trial, "dot") - sum),
+                    4 * (n + 1) * eps * most);
+    }
 }
 
 static void dot(struct trial *trial)
@@ -158,17 +148,14 @@ static void sdsdot(struct trial *trial)
 
 static void nrm2(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "n=%d", n);
-            struct mat x = random_vector(trial, n);
-            give(trial, "x", x);
-            if (run(trial))
-                at_most(trial, "the error of the norm",
-                        fabs(creal(result_number(trial, "norm")) - mat_norm_f(x)),
-                        4 * (n + 1) * trial->eps * mat_norm_f(x));
-        }
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat x = random_vector(trial, n);
+        give(trial, "x", x);
+        if (run(trial))
+            at_most(trial, "the error of the norm", fabs(creal(result_number(trial, "norm")) - mat_norm_f(x)),
+                    4 * (n + 1) * trial->eps * mat_norm_f(x));
+    }
     trial_case(trial, "squares that overflow");
     struct mat x = mat_new(&trial->lab, 2, 1);
     double huge = trial->eps > 1e-10 ? 0x1p100 : 0x1p900;
@@ -187,55 +174,49 @@ static double taxicab(double complex x)
 
 static void asum(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "n=%d", n);
-            struct mat x = random_vector(trial, n);
-            double sum = 0;
-            for (int i = 0; i < n; i++)
-                sum += taxicab(x.v[i]);
-            give(trial, "x", x);
-            if (run(trial))
-                at_most(trial, "the error of the sum", fabs(creal(result_number(trial, "sum")) - sum),
-                        4 * (n + 1) * trial->eps * sum);
-        }
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat x = random_vector(trial, n);
+        double sum = 0;
+        for (int i = 0; i < n; i++)
+            sum += taxicab(x.v[i]);
+        give(trial, "x", x);
+        if (run(trial))
+            at_most(trial, "the error of the sum", fabs(creal(result_number(trial, "sum")) - sum),
+                    4 * (n + 1) * trial->eps * sum);
+    }
 }
 
 static void amax(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "n=%d", n);
-            struct mat x = random_vector(trial, n);
-            int best = 0;
-            for (int i = 1; i < n; i++)
-                if (taxicab(x.v[i]) > taxicab(x.v[best]))
-                    best = i;
-            give(trial, "x", x);
-            if (run(trial))
-                at_most(trial, "the distance of the index",
-                        cabs(result_number(trial, "index") - (n ? best + 1 : 0)), 0);
-        }
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat x = random_vector(trial, n);
+        int best = 0;
+        for (int i = 1; i < n; i++)
+            if (taxicab(x.v[i]) > taxicab(x.v[best]))
+                best = i;
+        give(trial, "x", x);
+        if (run(trial))
+            at_most(trial, "the distance of the index",
+                    cabs(result_number(trial, "index") - (n ? best + 1 : 0)), 0);
+    }
 }
 
 static void rot(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "n=%d", n);
-            struct mat x = random_vector(trial, n), y = random_vector(trial, n);
-            give_number(trial, "c", 0.625);
-            give_number(trial, "s", -0.75);
-            give(trial, "x", x);
-            give(trial, "y", y);
-            if (!run(trial))
-                continue;
-            near(trial, "x", result(trial, "x"), mat_sum(&trial->lab, 0.625, x, -0.75, y), 8 * trial->eps);
-            near(trial, "y", result(trial, "y"), mat_sum(&trial->lab, 0.75, x, 0.625, y), 8 * trial->eps);
-        }
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat x = random_vector(trial, n), y = random_vector(trial, n);
+        give_number(trial, "c", 0.625);
+        give_number(trial, "s", -0.75);
+        give(trial, "x", x);
+        give(trial, "y", y);
+        if (!run(trial))
+            continue;
+        near(trial, "x", result(trial, "x"), mat_sum(&trial->lab, 0.625, x, -0.75, y), 8 * trial->eps);
+        near(trial, "y", result(trial, "y"), mat_sum(&trial->lab, 0.75, x, 0.625, y), 8 * trial->eps);
+    }
 }
 
 static void rotg(struct trial *trial)
@@ -271,24 +252,22 @@ static struct mat modified_rotation(struct trial *trial, struct mat param)
 static void rotm(struct trial *trial)
 {
     for (int flag = -2; flag <= 1; flag++)
-        for
-            EACH_SIZE(n)
-            {
-                trial_case(trial, "flag=%d n=%d", flag, n);
-                struct mat x = random_vector(trial, n), y = random_vector(trial, n);
-                struct mat param = random_vector(trial, 5);
-                param.v[0] = flag;
-                give(trial, "x", x);
-                give(trial, "y", y);
-                give(trial, "param", param);
-                if (!run(trial))
-                    continue;
-                struct mat H = modified_rotation(trial, param);
-                near(trial, "x", result(trial, "x"), mat_sum(&trial->lab, AT(H, 0, 0), x, AT(H, 0, 1), y),
-                     8 * trial->eps);
-                near(trial, "y", result(trial, "y"), mat_sum(&trial->lab, AT(H, 1, 0), x, AT(H, 1, 1), y),
-                     8 * trial->eps);
-            }
+        EACH_SIZE (n) {
+            trial_case(trial, "flag=%d n=%d", flag, n);
+            struct mat x = random_vector(trial, n), y = random_vector(trial, n);
+            struct mat param = random_vector(trial, 5);
+            param.v[0] = flag;
+            give(trial, "x", x);
+            give(trial, "y", y);
+            give(trial, "param", param);
+            if (!run(trial))
+                continue;
+            struct mat H = modified_rotation(trial, param);
+            near(trial, "x", result(trial, "x"), mat_sum(&trial->lab, AT(H, 0, 0), x, AT(H, 0, 1), y),
+                 8 * trial->eps);
+            near(trial, "y", result(trial, "y"), mat_sum(&trial->lab, AT(H, 1, 0), x, AT(H, 1, 1), y),
+                 8 * trial->eps);
+        }
 }
 
 static void rotmg(struct trial *trial)

@@ -34,78 +34,65 @@ static void multiplies(struct trial *trial, struct mat A)
 
 static void gemv(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        for
-            EACH_FLAG(trans, "NTC")
-            {
-                trial_case(trial, "m=%d n=%d trans=%c", n + 2, n, *trans);
-                struct mat A = mat_random(&trial->lab, n + 2, n);
-                give(trial, "A", A);
-                give_flag(trial, "trans", *trans);
-                multiplies(trial, mat_op(&trial->lab, *trans, A));
-            }
+    EACH_SIZE (n)
+        EACH_FLAG (trans, "NTC") {
+            trial_case(trial, "m=%d n=%d trans=%c", n + 2, n, *trans);
+            struct mat A = mat_random(&trial->lab, n + 2, n);
+            give(trial, "A", A);
+            give_flag(trial, "trans", *trans);
+            multiplies(trial, mat_op(&trial->lab, *trans, A));
+        }
 }
 
 static void gbmv(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        for
-            EACH_FLAG(trans, "NTC")
-            {
-                trial_case(trial, "m=%d n=%d kl=2 ku=1 trans=%c", n + 1, n, *trans);
-                struct mat A = mat_band(&trial->lab, n + 1, n, 2, 1, 0);
-                give(trial, "AB", mat_to_band(&trial->lab, A, 2, 1, 0));
-                give_number(trial, "kl", 2);
-                give_flag(trial, "trans", *trans);
-                multiplies(trial, mat_op(&trial->lab, *trans, A));
-            }
+    EACH_SIZE (n)
+        EACH_FLAG (trans, "NTC") {
+            trial_case(trial, "m=%d n=%d kl=2 ku=1 trans=%c", n + 1, n, *trans);
+            struct mat A = mat_band(&trial->lab, n + 1, n, 2, 1, 0);
+            give(trial, "AB", A);
+            give_number(trial, "ku", 1);
+            give_number(trial, "kl", 2);
+            give_flag(trial, "trans", *trans);
+            multiplies(trial, mat_op(&trial->lab, *trans, A));
+        }
 }
 
 static void symv(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        for
-            EACH_FLAG(uplo, "UL")
-            {
-                trial_case(trial, "n=%d uplo=%c", n, *uplo);
-                struct mat A = mat_hermitian(&trial->lab, n, true);
-                give(trial, "A", mat_half(&trial->lab, A, *uplo));
-                give_flag(trial, "uplo", *uplo);
-                multiplies(trial, A);
-            }
+    EACH_SIZE (n)
+        EACH_FLAG (uplo, "UL") {
+            trial_case(trial, "n=%d uplo=%c", n, *uplo);
+            struct mat A = mat_hermitian(&trial->lab, n, true);
+            give(trial, "A", mat_half(&trial->lab, A, *uplo));
+            give_flag(trial, "uplo", *uplo);
+            multiplies(trial, A);
+        }
 }
 
 static void spmv(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        for
-            EACH_FLAG(uplo, "UL")
-            {
-                trial_case(trial, "n=%d uplo=%c", n, *uplo);
-                struct mat A = mat_hermitian(&trial->lab, n, true);
-                give(trial, "AP", mat_to_packed(&trial->lab, A, *uplo));
-                give_flag(trial, "uplo", *uplo);
-                multiplies(trial, A);
-            }
+    EACH_SIZE (n)
+        EACH_FLAG (uplo, "UL") {
+            trial_case(trial, "n=%d uplo=%c", n, *uplo);
+            struct mat A = mat_hermitian(&trial->lab, n, true);
+            give(trial, "AP", mat_half(&trial->lab, A, *uplo));
+            give_flag(trial, "uplo", *uplo);
+            multiplies(trial, A);
+        }
 }
 
 static void sbmv(struct trial *trial)
 {
-    for
-        EACH_SIZE(n)
-        for
-            EACH_FLAG(uplo, "UL")
-            {
-                trial_case(trial, "n=%d k=3 uplo=%c", n, *uplo);
-                struct mat A = mat_hermitian_band(&trial->lab, n, 3, true);
-                give(trial, "AB", mat_to_half_band(&trial->lab, A, 3, *uplo));
-                give_flag(trial, "uplo", *uplo);
-                multiplies(trial, A);
-            }
+    EACH_SIZE (n)
+        EACH_FLAG (uplo, "UL") {
+            trial_case(trial, "n=%d k=3 uplo=%c", n, *uplo);
+            struct mat A = mat_hermitian_band(&trial->lab, n, 3, true);
+            give(trial, "AB", mat_half(&trial->lab, A, *uplo));
+            give_number(trial, "k", 3);
+            give_flag(trial, "uplo", *uplo);
+            multiplies(trial, A);
+        }
 }
 
 /* ---- updates ---- */
@@ -113,20 +100,18 @@ static void sbmv(struct trial *trial)
 /* A := alpha x y^H + A; y is x for one vector. */
 static void update(struct trial *trial, bool conjugate)
 {
-    for
-        EACH_SIZE(n)
-        {
-            trial_case(trial, "m=%d n=%d", n + 2, n);
-            struct mat A = mat_random(&trial->lab, n + 2, n);
-            struct mat x = mat_random(&trial->lab, n + 2, 1), y = mat_random(&trial->lab, n, 1);
-            double complex alpha = lab_number(&trial->lab);
-            give(trial, "A", A);
-            give(trial, "x", x);
-            give(trial, "y", y);
-            give_number(trial, "alpha", alpha);
-            if (run(trial))
-                is_product(trial, "A", alpha, x, mat_transposed(&trial->lab, y, conjugate), 1, A);
-        }
+    EACH_SIZE (n) {
+        trial_case(trial, "m=%d n=%d", n + 2, n);
+        struct mat A = mat_random(&trial->lab, n + 2, n);
+        struct mat x = mat_random(&trial->lab, n + 2, 1), y = mat_random(&trial->lab, n, 1);
+        double complex alpha = lab_number(&trial->lab);
+        give(trial, "A", A);
+        give(trial, "x", x);
+        give(trial, "y", y);
+        give_number(trial, "alpha", alpha);
+        if (run(trial))
+            is_product(trial, "A", alpha, x, mat_transposed(&trial->lab, y, conjugate), 1, A);
+    }
 }
 
 static void ger(struct trial *trial)
@@ -147,33 +132,28 @@ static struct mat rank_one(struct trial *trial, struct mat x, struct mat y)
 /* A := alpha x x^H + A, or alpha x y^H + conj(alpha) y x^H + A, stored as `argument`. */
 static void updates_half(struct trial *trial, const char *argument)
 {
-    for
-        EACH_SIZE(n)
-        for
-            EACH_FLAG(uplo, "UL")
-            {
-                trial_case(trial, "n=%d uplo=%c", n, *uplo);
-                bool two = has(trial, "y"), packed = argument[1] == 'P';
-                struct mat A = mat_hermitian(&trial->lab, n, true), x = mat_random(&trial->lab, n, 1);
-                struct mat y = two ? mat_random(&trial->lab, n, 1) : x;
-                double complex alpha = two ? lab_number(&trial->lab) : creal(lab_number(&trial->lab));
-                give(trial, argument,
-                     packed ? mat_to_packed(&trial->lab, A, *uplo) : mat_half(&trial->lab, A, *uplo));
-                give_flag(trial, "uplo", *uplo);
-                give(trial, "x", x);
-                if (two)
-                    give(trial, "y", y);
-                give_number(trial, "alpha", alpha);
-                if (!run(trial))
-                    continue;
-                struct mat wanted = mat_sum(&trial->lab, alpha, rank_one(trial, x, y), 1, A),
-                           stored = result(trial, argument);
-                if (two)
-                    wanted = mat_sum(&trial->lab, conj(alpha), rank_one(trial, y, x), 1, wanted);
-                wanted =
-                    packed ? mat_to_packed(&trial->lab, wanted, *uplo) : mat_half(&trial->lab, wanted, *uplo);
-                near(trial, argument, stored, wanted, 32 * trial->eps);
-            }
+    EACH_SIZE (n)
+        EACH_FLAG (uplo, "UL") {
+            trial_case(trial, "n=%d uplo=%c", n, *uplo);
+            bool two = has(trial, "y");
+            struct mat A = mat_hermitian(&trial->lab, n, true), x = mat_random(&trial->lab, n, 1);
+            struct mat y = two ? mat_random(&trial->lab, n, 1) : x;
+            double complex alpha = two ? lab_number(&trial->lab) : creal(lab_number(&trial->lab));
+            give(trial, argument, mat_half(&trial->lab, A, *uplo));
+            give_flag(trial, "uplo", *uplo);
+            give(trial, "x", x);
+            if (two)
+                give(trial, "y", y);
+            give_number(trial, "alpha", alpha);
+            if (!run(trial))
+                continue;
+            struct mat wanted = mat_sum(&trial->lab, alpha, rank_one(trial, x, y), 1, A),
+                       stored = result(trial, argument);
+            if (two)
+                wanted = mat_sum(&trial->lab, conj(alpha), rank_one(trial, y, x), 1, wanted);
+            wanted = mat_triangle(&trial->lab, wanted, *uplo, false);
+            near(trial, argument, mat_triangle(&trial->lab, stored, *uplo, false), wanted, 32 * trial->eps);
+        }
 }
 
 static void syr(struct trial *trial)
@@ -195,21 +175,15 @@ enum triangle_store { TRIANGLE_FULL, TRIANGLE_PACKED, TRIANGLE_BAND };
 static struct mat give_triangle(struct trial *trial, int n, enum triangle_store store, char uplo, char diag)
 {
     struct mat A = mat_triangular(&trial->lab, n, uplo, diag == 'U'), stored;
-    if (store == TRIANGLE_BAND) {
-        for (int j = 0; j < n; j++)
-            for (int i = 0; i < n; i++)
-                if (i - j > BANDWIDTH || j - i > BANDWIDTH)
-                    AT(A, i, j) = 0;
-    }
+    if (store == TRIANGLE_BAND)
+        A = mat_within_band(&trial->lab, A, BANDWIDTH, BANDWIDTH);
     stored = mat_copy(&trial->lab, A);
     for (int i = 0; i < n && diag == 'U'; i++)
         AT(stored, i, i) = 55; /* must not be read */
-    if (store == TRIANGLE_FULL)
-        give(trial, "A", mat_half(&trial->lab, stored, uplo));
-    else if (store == TRIANGLE_PACKED)
-        give(trial, "AP", mat_to_packed(&trial->lab, stored, uplo));
-    else
-        give(trial, "AB", mat_to_half_band(&trial->lab, stored, BANDWIDTH, uplo));
+    static const char *const names[] = {"A", "AP", "AB"};
+    give(trial, names[store], mat_half(&trial->lab, stored, uplo));
+    if (store == TRIANGLE_BAND)
+        give_number(trial, "k", BANDWIDTH);
     give_flag(trial, "uplo", uplo);
     give_flag(trial, "diag", diag);
     return A;
@@ -217,28 +191,22 @@ static struct mat give_triangle(struct trial *trial, int n, enum triangle_store 
 
 static void triangular(struct trial *trial, enum triangle_store store, bool solve)
 {
-    for
-        EACH_SIZE(n)
-        for
-            EACH_FLAG(trans, "NTC")
-            for
-                EACH_FLAG(uplo, "UL")
-                for
-                    EACH_FLAG(diag, "NU")
-                    {
-                        trial_case(trial, "n=%d uplo=%c trans=%c diag=%c", n, *uplo, *trans, *diag);
-                        struct mat A =
-                            mat_op(&trial->lab, *trans, give_triangle(trial, n, store, *uplo, *diag));
-                        struct mat x = mat_random(&trial->lab, n, 1);
-                        give_flag(trial, "trans", *trans);
-                        give(trial, "x", x);
-                        if (!run(trial))
-                            continue;
-                        if (solve)
-                            solves(trial, A, result(trial, "x"), x);
-                        else
-                            is_product(trial, "x", 1, A, x, 0, x);
-                    }
+    EACH_SIZE (n)
+        EACH_FLAG (trans, "NTC")
+            EACH_FLAG (uplo, "UL")
+                EACH_FLAG (diag, "NU") {
+                    trial_case(trial, "n=%d uplo=%c trans=%c diag=%c", n, *uplo, *trans, *diag);
+                    struct mat A = mat_op(&trial->lab, *trans, give_triangle(trial, n, store, *uplo, *diag));
+                    struct mat x = mat_random(&trial->lab, n, 1);
+                    give_flag(trial, "trans", *trans);
+                    give(trial, "x", x);
+                    if (!run(trial))
+                        continue;
+                    if (solve)
+                        solves(trial, A, result(trial, "x"), x);
+                    else
+                        is_product(trial, "x", 1, A, x, 0, x);
+                }
 }
 
 static void trmv(struct trial *trial)

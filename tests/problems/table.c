@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const struct group *const groups[] = {&blas1_group, &blas2_group, &blas3_group};
+const struct group *const groups[] = {&blas1_group, &blas2_group, &blas3_group, &linear_group};
 const size_t n_groups = sizeof groups / sizeof *groups;
 
 static struct rig rig;
@@ -42,9 +42,10 @@ static void try_row(void **state)
     const struct row *row = *state;
     struct trial trial = {.rig = &rig, .type = row->type};
     trial.eps = row->type == 's' || row->type == 'c' ? FLT_EPSILON : DBL_EPSILON;
-    trial.problem = problem_find(rig.problems, row->problem);
-    if (!trial.problem)
+    trial.tried = problem_find(rig.problems, row->problem);
+    if (!trial.tried)
         fail_msg("problems/ has no problem %s", row->problem);
+    trial.problem = trial.tried;
     row->check(&trial);
     arena_clear(&trial.lab.arena);
     if (trial.failures > 0)

@@ -37,8 +37,19 @@ void trial_case(struct trial *trial, const char *format, ...)
     arena_clear(&trial->lab.arena);
     random_seed(&trial->lab.random, digest_text(trial->where, strlen(trial->where)));
     trial->lab.is_complex = trial->type == 'c' || trial->type == 'z';
-    memset(trial->values, 0, sizeof trial->values);
+    use(trial, NULL);
     trial->cases++;
+}
+
+void use(struct trial *trial, const char *root)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%c%s", trial->type, root ? root : "");
+    trial->problem = root ? problem_find(trial->rig->problems, name) : trial->tried;
+    if (!trial->problem)
+        fail_msg("problems/ has no problem %s", name);
+    memset(trial->values, 0, sizeof trial->values);
+    memset(trial->given, 0, sizeof trial->given);
 }
 
 /* ---- values ---- */
@@ -97,16 +108,57 @@ static void *room(struct trial *trial, uint64_t bytes)
     return data;
 }
 
+static bool is_stored_in_part(const struct argument *argument)
+{
+    return argument->storage == STORAGE_PACKED || argument->storage == STORAGE_BANDED;
+}
+
+static void *raw_values(struct trial *trial, enum base_type type, struct mat value)
+{
+    size_t size = base_type_size(type), count = (size_t)value.m * (size_t)value.n;
+    char *raw = room(trial, count * size);
+    for (size_t k = 0; k < count; k++)
+        store(type, value.v[k], raw + k * size);
+    return raw;
+}
+
 void give(struct trial *trial, const char *argument, struct mat value)
 {
     uint32_t i = index_of(trial, argument);
-    enum base_type type = trial->problem->arguments[i].type;
-    size_t size = base_type_size(type), count = (size_t)value.m * (size_t)value.n;
-    char *raw = trial->values[i] = room(trial, count * size);
+    const struct argument *formal = &trial->problem->arguments[i];
     trial->dims[i][0] = value.m;
     trial->dims[i][1] = value.n;
-    for (size_t k = 0; k < count; k++)
-        store(type, value.v[k], raw + k * size);
+    trial->given[i] = value;
+    trial->values[i] = is_stored_in_part(formal) ? room(trial, 1) : raw_values(trial, formal->type, value);
+}
+
+/* Goes through the elements that are stored, as the command does. */
+static void store_in_part(struct trial *trial, uint32_t i)
+{
+    enum base_type type = trial->problem->arguments[i].type;
+    size_t size = base_type_size(type);
+    struct mat A = trial->given[i];
+    char *raw = trial->values[i] = room(trial, trial->shapes[i].bytes);
+    for (int col = 0; col < A.n; col++)
+        for (int row = 0; row < A.m; row++) {
+            int64_t at = layout_index(&trial->layouts[i], row, col);
+            if (at >= 0)
+                store(type, AT(A, row, col), raw + (size_t)at * size);
+        }
+}
+
+static struct mat load_in_part(struct trial *trial, uint32_t i)
+{
+    enum base_type type = trial->problem->arguments[i].type;
+    size_t size = base_type_size(type);
+    struct mat A = mat_new(&trial->lab, (int)trial->layouts[i].rows, (int)trial->layouts[i].cols);
+    for (int col = 0; col < A.n; col++)
+        for (int row = 0; row < A.m; row++) {
+            int64_t at = layout_index(&trial->layouts[i], row, col);
+            if (at >= 0)
+                AT(A, row, col) = load(type, (char *)trial->values[i] + (size_t)at * size);
+        }
+    return A;
 }
 
 void give_number(struct trial *trial, const char *argument, double complex value)
@@ -124,6 +176,8 @@ void give_flag(struct trial *trial, const char *argument, char value)
 struct mat result(struct trial *trial, const char *argument)
 {
     uint32_t i = index_of(trial, argument);
+    if (is_stored_in_part(&trial->problem->arguments[i]))
+        return load_in_part(trial, i);
     const struct shape *shape = &trial->shapes[i];
     enum base_type type = trial->problem->arguments[i].type;
     size_t size = base_type_size(type);
@@ -172,9 +226,16 @@ static enum esp_status complete(struct trial *trial, struct esp_error *error)
     }
     if (problem_bind(problem, inputs, scope, trial->shapes, error) != ESP_OK)
         return error->status;
-    for (uint32_t i = 0; i < problem->n_arguments; i++)
-        if (!trial->values[i] && argument_is_output(&problem->arguments[i]))
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (argument->n_dims == 2 && is_stored_in_part(argument) &&
+            problem_layout(problem, i, scope, trial->shapes[i].dims, &trial->layouts[i], error) != ESP_OK)
+            return error->status;
+        if (!trial->values[i] && argument_is_output(argument))
             trial->values[i] = room(trial, trial->shapes[i].bytes);
+        else if (trial->values[i] && is_stored_in_part(argument))
+            store_in_part(trial, i);
+    }
     return ESP_OK;
 }
 

@@ -17,24 +17,32 @@
 struct trial {
     struct lab lab; /* first: what makes matrices takes &trial->lab */
     struct rig *rig;
-    const struct problem *problem;
+    const struct problem *problem; /* that is called */
+    const struct problem *tried;
     char type;  /* s, d, c or z: what the problem computes with */
     double eps; /* its distance from 1 to the next number */
     unsigned cases, failures;
     char where[200]; /* the case */
     void *values[PROBLEM_MAX_ARGUMENTS];
+    struct mat given[PROBLEM_MAX_ARGUMENTS]; /* that are to be stored in a special way */
     int64_t dims[PROBLEM_MAX_ARGUMENTS][2];
     struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+    struct layout layouts[PROBLEM_MAX_ARGUMENTS];
 };
 
 /* The sizes that most checks go through: trial_size(i), i = 0, 1, ..., until it is negative. */
 int trial_size(int i);
-#define EACH_SIZE(n)             (int n##_i = 0, n; (n = trial_size(n##_i)) >= 0; n##_i++)
-#define EACH_FLAG(flag, letters) (const char *flag = (letters); *flag; flag++)
+#define EACH_SIZE(n)             for (int n##_i = 0, n; (n = trial_size(n##_i)) >= 0; n##_i++)
+#define EACH_FLAG(flag, letters) for (const char *flag = (letters); *flag; flag++)
 
 void trial_case(struct trial *trial, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same case goes on with another problem of the same type (getrf for dgetrf), without inputs; NULL: with
+ * the one that is tried. */
+void use(struct trial *trial, const char *root);
+
 /* ---- inputs ---- */
+/* Packed and banded matrices are given, and come back, as whole ones. */
 void give(struct trial *trial, const char *argument, struct mat value);
 void give_number(struct trial *trial, const char *argument, double complex value);
 void give_flag(struct trial *trial, const char *argument, char value);

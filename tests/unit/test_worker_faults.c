@@ -159,20 +159,17 @@ static void an_overrun_meets_the_guard_behind_the_array(void **state)
     assert_error(rig_call(&rig, "overrun", (void *[]){&n, &by, x}, true), ESP_OK, "");
 }
 
-/* As vectorised kernels do it: what they read there they do not use. */
-static void reading_a_vector_beyond_the_array_is_no_fault(void **state)
+/* As kernels of BLAS do it: what they read there they do not use. */
+static void reading_ahead_of_the_array_is_no_fault(void **state)
 {
     (void)state;
     int n = 512, by, then_write = 0;
     double x[512] = {0};
     void *values[] = {&n, &by, &then_write, x};
-    for (by = 0; by < 64; by += 9)
+    for (by = 0; by < 3 << 20; by = 3 * by + 8)
         assert_error(rig_call(&rig, "read_beyond", values, true), ESP_OK, "");
     by = -4096 - 8;
     assert_error(rig_call(&rig, "read_beyond", values, true), ESP_OK, "");
-    by = 64;
-    assert_error(rig_call(&rig, "read_beyond", values, true), ESP_CRASHED,
-                 "it read behind the end of argument 'x'");
     by = 8;
     then_write = 1;
     assert_error(rig_call(&rig, "read_beyond", values, true), ESP_CRASHED,
@@ -675,7 +672,7 @@ int main(void)
         cmocka_unit_test(a_job_that_was_not_begun_goes_to_another_worker),
         cmocka_unit_test(a_write_beside_the_array_within_its_pages_is_seen),
         cmocka_unit_test(an_overrun_meets_the_guard_behind_the_array),
-        cmocka_unit_test(reading_a_vector_beyond_the_array_is_no_fault),
+        cmocka_unit_test(reading_ahead_of_the_array_is_no_fault),
         cmocka_unit_test(an_underrun_meets_the_guard_in_front_of_the_array),
         cmocka_unit_test(an_overrun_of_a_small_argument_is_seen_by_the_fences),
         cmocka_unit_test(an_underrun_of_a_small_argument_is_seen_by_the_fences),
