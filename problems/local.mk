@@ -3,7 +3,9 @@
 nobase_dist_pkgdata_DATA += problems/blas/level1.esp
 nobase_dist_pkgdata_DATA += problems/blas/level2-general.esp problems/blas/level2-symmetric.esp
 nobase_dist_pkgdata_DATA += problems/blas/level2-triangular.esp problems/blas/level3.esp
-nobase_dist_pkgdata_DATA += problems/lapack/dgels.esp problems/lapack/dsyev.esp
 nobase_dist_pkgdata_DATA += problems/lapack/linear-systems/general.esp problems/lapack/linear-systems/positive-definite.esp
 nobase_dist_pkgdata_DATA += problems/lapack/linear-systems/symmetric-indefinite.esp problems/lapack/linear-systems/band.esp
 nobase_dist_pkgdata_DATA += problems/lapack/linear-systems/tridiagonal.esp problems/lapack/linear-systems/triangular.esp
+nobase_dist_pkgdata_DATA += problems/lapack/eigenvalues/symmetric.esp problems/lapack/eigenvalues/general.esp
+nobase_dist_pkgdata_DATA += problems/lapack/orthogonal.esp problems/lapack/singular-values.esp
+nobase_dist_pkgdata_DATA += problems/lapack/least-squares.esp

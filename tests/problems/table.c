@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const struct group *const groups[] = {&blas1_group, &blas2_group, &blas3_group, &linear_group};
+const struct group *const groups[] = {&blas1_group,  &blas2_group, &blas3_group,
+                                      &linear_group, &eigen_group, &orthogonal_group};
 const size_t n_groups = sizeof groups / sizeof *groups;
 
 static struct rig rig;
@@ -40,7 +41,7 @@ struct problem_set *load_problems(void)
 static void try_row(void **state)
 {
     const struct row *row = *state;
-    struct trial trial = {.rig = &rig, .type = row->type};
+    struct trial trial = {.rig = &rig, .type = row->type, .slack = 1};
     trial.eps = row->type == 's' || row->type == 'c' ? FLT_EPSILON : DBL_EPSILON;
     trial.tried = problem_find(rig.problems, row->problem);
     if (!trial.tried)

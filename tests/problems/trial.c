@@ -12,7 +12,7 @@
 
 int trial_size(int i)
 {
-    static const int sizes[] = {0, 1, 2, 3, 7, 33, 200, -1};
+    static const int sizes[] = {0, 1, 2, 3, 7, 33, 130, -1};
     return sizes[i];
 }
 
@@ -287,7 +287,7 @@ void near(struct trial *trial, const char *quantity, struct mat X, struct mat Y,
 
 static double bound_for(const struct trial *trial, int n)
 {
-    return 10 * (n > 1 ? n : 1) * trial->eps;
+    return 10 * trial->slack * (n > 1 ? n : 1) * trial->eps;
 }
 
 void solves(struct trial *trial, struct mat A, struct mat X, struct mat B)
@@ -344,7 +344,7 @@ struct mat example(struct trial *trial, const char *file)
     snprintf(path, sizeof path, "%s/examples/matrices/%s", top ? top : "..", file);
     struct matrix_file read;
     struct esp_error error;
-    if (matrix_load(path, 0, &read, &error) != ESP_OK)
+    if (matrix_load_dense(path, 0, &read, &error) != ESP_OK)
         fail_msg("%s", error.text);
     struct mat A = mat_new(&trial->lab, (int)read.matrix.rows, (int)read.matrix.cols);
     bool single = trial->type == 's' || trial->type == 'c';

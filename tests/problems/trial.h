@@ -19,8 +19,9 @@ struct trial {
     struct rig *rig;
     const struct problem *problem; /* that is called */
     const struct problem *tried;
-    char type;  /* s, d, c or z: what the problem computes with */
-    double eps; /* its distance from 1 to the next number */
+    char type;    /* s, d, c or z: what the problem computes with */
+    double eps;   /* its distance from 1 to the next number */
+    double slack; /* factor of the bounds, 1 unless a method is known for less orthogonal vectors */
     unsigned cases, failures;
     char where[200]; /* the case */
     void *values[PROBLEM_MAX_ARGUMENTS];
