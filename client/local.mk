@@ -8,7 +8,7 @@ client/command/default_platform.c: etc/platform.conf
 	mv $@.tmp $@
 CLEANFILES += client/command/default_platform.c
 noinst_LTLIBRARIES += client/command/libcommand.la
-client_command_libcommand_la_SOURCES = client/command/command.h client/command/launch.c client/command/launch.h \
+client_command_libcommand_la_SOURCES = client/command/command.h client/command/complete.c client/command/launch.c client/command/launch.h \
 	client/command/options.c client/command/platform_process.c client/command/platform_state.c \
 	client/command/platform_state.h client/command/quota.c client/command/quota.h client/command/report.c \
 	client/command/session.c client/command/session.h client/command/signature.c client/command/signature.h \

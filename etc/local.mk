@@ -1,5 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 nobase_dist_pkgdata_DATA += etc/client.conf etc/redirector.conf etc/master.conf etc/leader.conf etc/sed.conf etc/platform.conf
+# Where the shells look for completions of programs.
+bash_completiondir = $(datadir)/bash-completion/completions
+zsh_completiondir = $(datadir)/zsh/site-functions
+fish_completiondir = $(datadir)/fish/vendor_completions.d
+dist_zsh_completion_DATA = etc/completion/_espalier
+dist_fish_completion_DATA = etc/completion/espalier.fish
+EXTRA_DIST += etc/completion/espalier.bash
+# bash looks for a file with the program's name.
+install-data-local:
+	$(MKDIR_P) '$(DESTDIR)$(bash_completiondir)'
+	$(INSTALL_DATA) '$(srcdir)/etc/completion/espalier.bash' '$(DESTDIR)$(bash_completiondir)/espalier'
+uninstall-local:
+	rm -f '$(DESTDIR)$(bash_completiondir)/espalier'
 EXTRA_DIST += etc/packages.debian quickstart bootstrap README.md ARCHITECTURE.md .clang-format
 
 # How programs find the library; how the library is linked (client/local.mk): its version in libtool's

@@ -68,6 +68,9 @@ const char *command_option_value(const struct command_line *command, const char 
 /* Runs the whole command. */
 enum exit_code command_run(int argc, char **argv);
 
+/* What could stand in the place of the last of `words` (those behind "espalier"), one a line. */
+enum exit_code command_complete(int n, char **words);
+
 /* Which exit code tells of a status. */
 enum exit_code command_exit_code(enum esp_status status);
 

@@ -256,6 +256,8 @@ enum exit_code command_run(int argc, char **argv)
         puts("espalier " PACKAGE_VERSION);
         return command_flush();
     }
+    if (strcmp(argv[1], "__complete") == 0)
+        return command_complete(argc - 2, argv + 2);
     int words = 0;
     struct command_line command = {.verb = find_verb(argc, argv, &words)};
     if (!command.verb)

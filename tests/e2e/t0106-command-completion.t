@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Completion: what the command offers, and what bash makes of it.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+XDG_RUNTIME_DIR=$work
+export XDG_RUNTIME_DIR
+
+at_exit() {
+    espalier down small >down.out 2>&1
+}
+
+# offers WORDS WANTED: completing the words (blanks between them) gives exactly these.
+offers() {
+    # shellcheck disable=SC2086
+    espalier __complete $1 "$2" 2>/dev/null | sort | paste -sd' ' >offered
+    [ "$(cat offered)" = "$3" ] || { echo "offered: $(cat offered)"; return 1; }
+}
+
+check "verbs are offered" offers "" s "solve"
+check "verbs of two words by their first" offers "" ma "matrix"
+check "then their second" offers matrix "" "convert info"
+check "options of the verb" offers "matrix convert" --f "--format"
+check "values of an option" offers "matrix convert --format" n "npy"
+check "files" offers "matrix info" lund "files:"
+check "without a platform no problems" offers call solve ""
+
+for name in solve_one solve_two other; do
+    cat <<EOF
+problem $name "Solve A X = B"
+    in      int     n, nrhs
+    inout   double  A[n, n]
+    out     int     ipiv[n]
+    inout   double  B[n, nrhs]
+implementation lapack
+    fortran dgesv_(n, nrhs, A, max(1,n), ipiv, B, max(1,n), out info) in liblapack.so.3
+EOF
+done >own.esp
+cat >small.conf <<EOF
+problems = { "$work/own.esp" }
+master "MA" { }
+server "S1" { parent = "MA" slots = 1 }
+EOF
+check "a platform" espalier up small.conf
+ESPALIER_CONFIG=$work/espalier/small/client.conf
+export ESPALIER_CONFIG
+check "problems are offered" offers "call" solve_ "solve_one solve_two"
+check "of a problem the inputs" offers "call solve_one" "" "A= B= n= nrhs="
+check "but not those that are given" offers "call solve_one A=[1] n=1" "" "B= nrhs="
+check "behind @ files" offers "call solve_one" A=@x "files:A=@"
+check "outputs behind -o" offers "call solve_one A=[1] -o" "" "A= B= ipiv="
+check "and their files" offers "call solve_one A=[1] -o" B= "files:B="
+check "servers" offers "call solve_one --server" "" "S1"
+check "a platform by its option" offers "call --config $ESPALIER_CONFIG" ot "other"
+
+# In bash, by its own rules for words: bash_offers LINE.
+cat >try.bash <<'EOF'
+source "$top_srcdir/etc/completion/espalier.bash"
+COMP_LINE=$1 COMP_POINT=${#1}
+_espalier
+printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd' '
+EOF
+bash_offers() {
+    bash try.bash "$1" >offered 2>/dev/null
+    [ "$(cat offered)" = "$2" ] || { echo "offered: $(cat offered)"; return 1; }
+}
+if command -v bash >/dev/null; then
+    touch xa.mtx xb.mtx
+    check "bash offers verbs" bash_offers "espalier matrix c" "convert"
+    check "arguments" bash_offers "espalier call solve_one A=@xa.mtx B" "B="
+    check "files behind the sign where bash ends a word" bash_offers "espalier call solve_one A=@x" "xa.mtx xb.mtx"
+    check "files of operands" bash_offers "espalier solve xa" "xa.mtx"
+    check "problems" bash_offers "espalier problems solve" "solve_one solve_two"
+fi
+finish
