@@ -5,6 +5,7 @@
  */
 #include "orb/failure.h"
 #include "orb/peer.h"
+#include "orb/refusal.h"
 #include "orb/stream.h"
 #include "orb/transport.h"
 
@@ -162,8 +163,10 @@ static enum esp_status perform(OrbTransport *self, const char *address, Asking &
     }
     if (asking.wrong.status != ESP_OK)
         status = error_set(error, asking.wrong.status, "%s: %s: %s", address, asking.op(), asking.wrong.text);
-    if (peer && (status == ESP_UNREACHABLE || status == ESP_MAYBE))
+    if (peer && (status == ESP_UNREACHABLE || status == ESP_MAYBE)) {
         self->peers->forget(peer);
+        status = refusal_explain(address, asking.op(), status, error);
+    }
     enum message_kind kind = reply->kind;
     message_clear(reply);
     reply->kind = kind;

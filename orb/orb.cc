@@ -6,6 +6,7 @@
 #include "orb/entry.h"
 #include "orb/failure.h"
 #include "orb/limits.h"
+#include "orb/refusal.h"
 #include "orb/tls.h"
 
 #include <atomic>
@@ -154,6 +155,7 @@ static void orb_destroy(struct transport *transport)
     OrbTransport *self = static_cast<OrbTransport *>(transport);
     self->senders.stop();
     self->watchdog.stop();
+    refusals_stop();
     try {
         self->peers->clear();
         self->posts->clear();
@@ -183,7 +185,10 @@ static std::vector<std::string> orb_arguments(const struct orb_options *options,
     int64_t connect_ms = options->connect_timeout_ms > 0 ? options->connect_timeout_ms : 2000;
     return {
         "espalier",
+        /* A daemon looks through it for what the ORB tells nowhere else; a guest keeps it silent. */
         "-ORBtraceLevel",
+        options->client_only ? "0" : "10",
+        "-ORBtraceTime",
         "0",
         "-ORBgiopMaxMsgSize",
         std::to_string(message_bytes + 65536),
@@ -252,6 +257,7 @@ static enum esp_status open_transport(const struct orb_options *options, struct 
         if (status != ESP_OK)
             return status;
     }
+    refusals_start(!options->client_only, self->tls);
     start(*self, options, arguments);
     *transport = self.release();
     return ESP_OK;

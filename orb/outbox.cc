@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/outbox.h"
 #include "orb/failure.h"
+#include "orb/refusal.h"
 #include "orb/transport.h"
 
 #include <chrono>
@@ -176,8 +177,10 @@ enum esp_status Outbox::transmit(Target &target, const struct batch &batch, bool
         return ESP_OK;
     } catch (...) {
         enum esp_status status = orb_failure("post", target.address.c_str(), nullptr);
-        if (peer)
+        if (peer) {
             peers.forget(peer);
+            status = refusal_explain(target.address.c_str(), "post", status, nullptr);
+        }
         return status;
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/peer.h"
+#include "orb/refusal.h"
 
 #include <chrono>
 #include <omniORB4/internal/giopStrand.h>
@@ -174,6 +175,20 @@ void Invocation::initialiseCall(cdrStream &stream)
     giop->setDeadline(absolute);
 }
 
+/* In a catch block. Who is not there, or too slow, is not asked. */
+static void ask_why(const Peers &peers, const Peer &peer)
+{
+    try {
+        throw;
+    } catch (const CORBA::COMM_FAILURE &) {
+        refusal_ask(peers, peer);
+    } catch (const CORBA::TRANSIENT &) {
+        if (peers.tls) /* then the ORB tells a broken connection from none at all no more */
+            refusal_ask(peers, peer);
+    } catch (...) {
+    }
+}
+
 void Invocation::perform(const Peers &peers, Peer &peer)
 {
     if (!peer.enter(deadline_ns))
@@ -181,6 +196,7 @@ void Invocation::perform(const Peers &peers, Peer &peer)
     Turn turn(peer);
     SigpipeGuard guard(peers.guard_sigpipe);
     watchdog = peers.watchdog;
+    refusal_forget();
     try {
         peer.reference()->_invoke(*this, 0);
     } catch (...) {
@@ -189,8 +205,11 @@ void Invocation::perform(const Peers &peers, Peer &peer)
         watched = false;
         if (watch.fired)
             throw CORBA::TIMEOUT(0, CORBA::COMPLETED_MAYBE);
+        ask_why(peers, peer);
         throw;
     }
+    if (!is_oneway() && !peer.answered.load(std::memory_order_relaxed))
+        peer.answered = true;
     /* The ORB begins anew on another connection when it finds one broken. */
     guard.broken = attempts > 1;
 }

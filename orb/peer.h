@@ -7,6 +7,7 @@
 
 #include "orb/corba.h"
 #include "orb/watchdog.h"
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -24,6 +25,7 @@ class Peer
     Peer(CORBA::ORB_ptr orb, const std::string &address, bool tls, bool own_connection);
 
     const std::string address;
+    std::atomic<bool> answered{false}; /* something, once: it speaks as this side does */
     omniObjRef *reference() const
     {
         return object->_PR_getobj();

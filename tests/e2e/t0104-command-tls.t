@@ -47,7 +47,7 @@ check_fails 3 "a certificate of nobody" espalier tree --config my-client.conf
 check_says "is told, with the file" 'own.pem: the authority of .*ca.pem does not vouch'
 sed -i 's,/ca.pem,/own.pem,' my-client.conf
 check_fails any "a client of another authority" espalier tree --config my-client.conf
-check_says "is told where to look" 'TLS'
+check_says "is told where to look" 'authority of this side .tls_ca. does not vouch'
 check "and solves" espalier solve --platform sec "$top_srcdir/examples/matrices/pores_1.mtx"
 check_says "as any other" '^Server +S,' 'Backward error'
 check_fails any "without a certificate nobody gets in" espalier tree --redirector "$(cat espalier/sec/redirector.address)"
