@@ -72,13 +72,28 @@ static bool sim_help(struct workers *workers, uint64_t job_id, int64_t until_ns)
     return false;
 }
 
+static void sim_drop(struct workers *workers, uint64_t state)
+{
+    ((struct sim_workers *)workers)->dropped = state;
+}
+
+static double sim_progress(struct workers *workers, uint64_t job_id)
+{
+    (void)job_id;
+    return ((struct sim_workers *)workers)->progress;
+}
+
 static void sim_destroy(struct workers *workers)
 {
     (void)workers;
 }
 
-static const struct workers_ops sim_ops = {
-    .start = sim_start, .cancel = sim_cancel, .help = sim_help, .destroy = sim_destroy};
+static const struct workers_ops sim_ops = {.start = sim_start,
+                                           .cancel = sim_cancel,
+                                           .help = sim_help,
+                                           .drop = sim_drop,
+                                           .progress = sim_progress,
+                                           .destroy = sim_destroy};
 
 static struct sim_job *next_job(struct sim_workers *pool)
 {
@@ -103,6 +118,8 @@ static void end_job(struct sim_workers *pool, struct sim_job *job)
     if (end.error.status == ESP_OK && strcmp(ended.job.problem->name, "task") == 0)
         *(double *)ended.job.arguments[2].data = *(const int32_t *)ended.job.arguments[1].data;
     *job = pool->jobs[--pool->n_jobs];
+    end.keeps_state = pool->keeps && problem_state_index(ended.job.problem) >= 0;
+    pool->worked_on = ended.job.state;
     pool->workers.ended(pool->workers.arg, ended.job.id, &end);
 }
 
@@ -337,6 +354,14 @@ static void on_reply(void *arg, enum esp_status status, const struct message *re
         for (uint32_t i = 1; i < answered->n_sessions && answered->more; i++)
             take_session(&answered->more[i - 1], &reply->await_reply.sessions[i]);
     }
+    if (reply && reply->kind == MESSAGE_FOLLOW_REPLY && status == ESP_OK) {
+        const struct follow_reply *follow = &reply->follow_reply;
+        take_session(answered, &follow->session);
+        answered->progress = follow->progress;
+        answered->position = follow->position;
+        snprintf(answered->printed, sizeof answered->printed, "%.*s", (int)follow->text_length,
+                 follow->text ? (const char *)follow->text : "");
+    }
     if (reply && reply->kind == MESSAGE_LIST_REPLY)
         answered->n_results = reply->list_reply.n;
     free(sent);
@@ -404,6 +429,15 @@ void rig_run_session(struct rig *rig, struct session_id session, uint64_t patien
                      struct answered *answered)
 {
     struct message request = {.kind = MESSAGE_RUN, .run = {.session = session, .patience_ms = patience_ms}};
+    rig_send(rig, &request, 0, answered);
+}
+
+void rig_follow(struct rig *rig, struct session_id session, uint64_t seen, double progress,
+                uint64_t patience_ms, struct answered *answered)
+{
+    struct message request = {
+        .kind = MESSAGE_FOLLOW,
+        .follow = {.session = session, .seen = seen, .progress = progress, .patience_ms = patience_ms}};
     rig_send(rig, &request, 0, answered);
 }
 

@@ -29,6 +29,9 @@ struct sim_workers {
     double speed_flops, cpu_share;
     enum esp_status start_fails; /* the next start fails so */
     enum esp_status ends_with;   /* all jobs end so */
+    double progress;             /* that all jobs report */
+    bool keeps;                  /* jobs of problems with a state leave one, or keep theirs */
+    uint64_t worked_on, dropped; /* states, the newest */
     char first[256];             /* names of clients, as their first bytes of x, in the order of starts */
 };
 
@@ -87,6 +90,9 @@ struct answered {
     double value[4]; /* the first double of an inline result */
     struct session_timings timings;
     uint64_t sequence;
+    double progress; /* follow */
+    uint64_t position;
+    char printed[128];
     double at;             /* when it came, in seconds */
     struct answered *more; /* await: the reports behind the first one */
 };
@@ -112,6 +118,8 @@ void rig_run_session(struct rig *rig, struct session_id session, uint64_t patien
                      struct answered *answered);
 void rig_await(struct rig *rig, uint64_t client, uint64_t oldest, const uint64_t *sequences, uint32_t n,
                uint64_t patience_ms, struct answered *answered);
+void rig_follow(struct rig *rig, struct session_id session, uint64_t seen, double progress,
+                uint64_t patience_ms, struct answered *answered);
 void rig_cancel(struct rig *rig, struct session_id session, struct answered *answered);
 /* Sent and answered at once. */
 enum esp_status rig_put(struct rig *rig, struct session_id session, uint32_t argument, uint64_t offset,
