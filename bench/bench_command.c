@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 
@@ -42,6 +43,44 @@ static void their_command(void *context)
     run(arguments);
 }
 
+static void list_problems(void *context)
+{
+    const struct platform *platform = context;
+    const char *arguments[] = {platform->program, "problems", "--config", platform->client_conf, NULL};
+    run(arguments);
+}
+
+/* A platform with so many problems that can be called. */
+static void start_with_problems(struct platform *platform, int n)
+{
+    char *text = malloc((size_t)n * 200 + 1);
+    size_t used = 0;
+    if (!text)
+        bench_fail("no memory");
+    text[0] = 0;
+    for (int i = 0; i < n; i++)
+        used +=
+            (size_t)sprintf(text + used,
+                            "problem listed%d \"Euclidean norm, variant %d\"\n in int n\n in double x[n]\n"
+                            " out double norm\nimplementation blas\n fortran norm = dnrm2_(n, x, 1) in "
+                            "libblas.so.3\n",
+                            i, i);
+    platform_start_with(platform, NULL, text);
+    free(text);
+}
+
+static void bench_listing(void)
+{
+    const struct bench_case which = {"command", "espalier problems, 1000 of them, against 10", "us",
+                                     BENCH_AT_MOST, 5};
+    struct platform few, many;
+    start_with_problems(&few, 8); /* and two that each platform has */
+    start_with_problems(&many, 998);
+    bench_latency(&which, list_problems, &many, list_problems, &few, 20, 5);
+    platform_stop(&many);
+    platform_stop(&few);
+}
+
 int main(void)
 {
     struct reference reference;
@@ -52,6 +91,7 @@ int main(void)
     setenv("ESPALIER_CONFIG", platform.client_conf, 1);
     bench_latency(&which, our_command, &platform, their_command, &reference, 20, 5);
     platform_stop(&platform);
+    bench_listing();
     reference_stop(&reference);
     return 0;
 }

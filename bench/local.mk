@@ -26,6 +26,10 @@ bench_programs += bench/bench_hierarchy
 bench_bench_hierarchy_SOURCES = bench/bench_hierarchy.c
 bench_bench_hierarchy_LDADD = bench/libbench.la tests/inproc/libplatform.la
 
+bench_programs += bench/bench_problems
+bench_bench_problems_SOURCES = bench/bench_problems.c
+bench_bench_problems_LDADD = bench/libbench.la core/libcore.la util/libutil.la $(JANSSON_LIBS) -lm
+
 # Calls through the whole hierarchy, against the ORB alone.
 if WITH_OMNIORB
 EXTRA_LTLIBRARIES += bench/libtiny.la bench/libkept.la bench/libplatform.la

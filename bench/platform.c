@@ -147,6 +147,11 @@ static int call_once(const struct platform *platform)
 
 void platform_start(struct platform *platform, const char *freshness)
 {
+    platform_start_with(platform, freshness, "");
+}
+
+void platform_start_with(struct platform *platform, const char *freshness, const char *descriptions)
+{
     char more[2048], fresh[128] = "", problems[512], *redirector, *master, *leader, *server, here[512];
     memset(platform, 0, sizeof *platform);
     make_folder(platform->folder, sizeof platform->folder);
@@ -171,6 +176,7 @@ void platform_start(struct platform *platform, const char *freshness)
         "problem lu_close \"Let go of the factors\"\n    inout state F\n"
         "implementation kept\n    c kept_lu_close(F) in %s/bench/.libs/libkept.so\n",
         here, here, here, here);
+    write_file(platform->folder, "more.esp", "problem bench_nothing \"A signature only\"\n%s", descriptions);
     if (freshness)
         snprintf(fresh, sizeof fresh, "freshness = \"%s\"\n", freshness);
     platform->redirector =
@@ -179,8 +185,9 @@ void platform_start(struct platform *platform, const char *freshness)
     platform->master = start_daemon(platform, "agent/espalier-agent", "master", more, &master);
     snprintf(more, sizeof more, "parent = \"%s\"\n%s", master, fresh);
     platform->leader = start_daemon(platform, "agent/espalier-agent", "leader", more, &leader);
-    snprintf(problems, sizeof problems, "%s/bench.esp", platform->folder);
-    snprintf(more, sizeof more, "parent = \"%s\"\nslots = 8\nproblems = { \"%s\" }\n", leader, problems);
+    snprintf(problems, sizeof problems, "\"%s/bench.esp\", \"%s/more.esp\"", platform->folder,
+             platform->folder);
+    snprintf(more, sizeof more, "parent = \"%s\"\nslots = 8\nproblems = { %s }\n", leader, problems);
     platform->server = start_daemon(platform, "sed/espalier-sed", "server", more, &server);
     snprintf(platform->client_conf, sizeof platform->client_conf, "%s/client.conf", platform->folder);
     write_file(platform->folder, "client.conf", "redirector = \"%s\"\n", redirector);

@@ -19,6 +19,8 @@ struct platform {
 /* Redirector, one MA, one LA, one SeD "server". `freshness`: of the agents' knowledge, as their file has it;
  * NULL: as it comes. Returns when the problem can be called. Ends the program with a message on failure. */
 void platform_start(struct platform *platform, const char *freshness);
+/* The same; the server has these problem descriptions too. */
+void platform_start_with(struct platform *platform, const char *freshness, const char *descriptions);
 void platform_stop(struct platform *platform);
 
 struct reference {
