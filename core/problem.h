@@ -185,7 +185,8 @@ struct problem {
     uint32_t n_implementations;
     const char *source; /* canonical text of the signature part (without implementations) */
     uint64_t digest;    /* of `source`: equal digests mean equal signatures */
-    const char *file;   /* where it was read from */
+    const char *file;   /* where it was read from, as it was named */
+    const char *folder; /* of that file, absolute if it was read from one: where its libraries may lie; or "" */
     unsigned line;
 };
 

@@ -50,11 +50,29 @@ static bool go_on(struct loader *loader)
     return true;
 }
 
-static bool read_text(struct loader *loader, const char *text, size_t length, const char *file)
+/* The folder of a file, after `base` when the file's name is relative: a worker has another current folder.
+ */
+static const char *folder_of(struct loader *loader, const char *base, const char *file)
+{
+    const char *slash = strrchr(file, '/');
+    size_t n = slash ? (size_t)(slash - file) : 0, m = file[0] == '/' ? 0 : strlen(base);
+    char *folder = arena_alloc(&loader->set->memory, m + n + 2);
+    if (!folder)
+        return NULL;
+    memcpy(folder, base, m);
+    if (m && n)
+        folder[m++] = '/';
+    memcpy(folder + m, file, n);
+    return folder;
+}
+
+static bool read_text(struct loader *loader, const char *text, size_t length, const char *base,
+                      const char *file)
 {
     struct parser *parser = loader->parser;
     parser->file = arena_strdup(&loader->set->memory, file);
-    if (!parser->file) {
+    parser->folder = folder_of(loader, base, file);
+    if (!parser->file || !parser->folder) {
         error_no_memory(loader->error, "a problem description");
         return false;
     }
@@ -98,7 +116,8 @@ static bool load_file(struct loader *loader, const char *path)
     } else if (!read_all(fd, text, (size_t)status.st_size, &length)) {
         system_failure(loader, path);
     } else {
-        loaded = read_text(loader, text, length, path);
+        char here[PATH_MAX];
+        loaded = read_text(loader, text, length, getcwd(here, sizeof here) ? here : "", path);
     }
     free(text);
     close(fd);
@@ -297,7 +316,7 @@ enum esp_status problem_parse(const char *text, size_t length, const char *file,
 {
     struct loader loader;
     struct esp_error own;
-    bool loaded = open_loader(&loader, error ? error : &own) && read_text(&loader, text, length, file);
+    bool loaded = open_loader(&loader, error ? error : &own) && read_text(&loader, text, length, "", file);
     return close_loader(&loader, loaded, problem_set);
 }
 

@@ -56,6 +56,7 @@ static bool read_problem(struct parser *parser)
         return lexer_no_memory(&parser->lexer);
     problem->line = parser->lexer.line;
     problem->file = parser->file;
+    problem->folder = parser->folder;
     problem->idempotent = true;
     problem->text = problem->gams = "";
     problem->arguments = parser->arguments;

@@ -41,7 +41,8 @@ struct pending {
 struct parser {
     struct lexer lexer;
     struct arena *arena;
-    const char *file; /* in the arena */
+    const char *file;   /* in the arena */
+    const char *folder; /* of the file; in the arena */
 
     struct problem **problems; /* growing, malloc'd */
     size_t n_problems, size_problems;

@@ -31,11 +31,10 @@ enum esp_status handoff_find_program(const struct problem *problem,
                                      struct esp_error *error)
 {
     const char *program = implementation->symbol;
-    const char *slash = problem->file ? strrchr(problem->file, '/') : NULL;
     if (program[0] == '/') {
         if (snprintf(path, SIGNATURE_MAX_PATH, "%s", program) < SIGNATURE_MAX_PATH && can_run(path))
             return ESP_OK;
-    } else if (slash && put_path(path, problem->file, (size_t)(slash - problem->file), program)) {
+    } else if (problem->folder[0] && put_path(path, problem->folder, strlen(problem->folder), program)) {
         return ESP_OK;
     }
     const char *folders = strchr(program, '/') ? "" : HANDOFF_PATH;

@@ -119,11 +119,9 @@ static bool copy_text(char *to, size_t size, const char *from, size_t length)
 /* A description and the library it speaks of often lie in one folder. */
 static void set_folder(const struct problem *problem, struct call_signature *signature)
 {
-    const char *slash = problem->file ? strrchr(problem->file, '/') : NULL;
     signature->folder[0] = 0;
-    if (slash && signature->library[0] && signature->library[0] != '/')
-        copy_text(signature->folder, sizeof signature->folder, problem->file,
-                  (size_t)(slash - problem->file));
+    if (signature->library[0] && signature->library[0] != '/')
+        copy_text(signature->folder, sizeof signature->folder, problem->folder, strlen(problem->folder));
 }
 
 enum esp_status signature_build(const struct problem *problem, const struct implementation *implementation,

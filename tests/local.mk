@@ -267,6 +267,8 @@ e2e_tests += tests/e2e/t0500-arguments.t
 e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0105-command-examples.t tests/e2e/t0106-command-completion.t
 e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0105-command-examples.t
 e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0106-tls-refusals.t
+e2e_tests += tests/e2e/t0501-tutorial.t
+e2e_tests += tests/e2e/t0104-command-tls.t
 unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \
 	tests/unit/no_entry.c

@@ -30,11 +30,10 @@ static int by_library(const void *a, const void *b)
 /* As a worker finds it: beside the description first. */
 static void *load(const struct use *use)
 {
-    const char *library = use->implementation->library, *file = use->problem->file;
-    const char *slash = strrchr(file, '/');
+    const char *library = use->implementation->library, *folder = use->problem->folder;
     char path[PATH_MAX];
-    if (slash && library[0] && library[0] != '/') {
-        int n = snprintf(path, sizeof path, "%.*s/%s", (int)(slash - file), file, library);
+    if (folder[0] && library[0] && library[0] != '/') {
+        int n = snprintf(path, sizeof path, "%s/%s", folder, library);
         if (n < (int)sizeof path && access(path, R_OK) == 0)
             return dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }

@@ -102,7 +102,8 @@ enum exit_code verb_problems_check(const struct command_line *command)
         return command_fail(command, &error);
     }
     if (command_option_value(command, "libraries")) {
-        command_progress(command, "Looking up the symbols of %zu problems.", set->n_problems);
+        command_progress(command, "Looking up the symbols of %zu problem%s.", set->n_problems,
+                         set->n_problems == 1 ? "" : "s");
         status = libraries_check(set, on_missing, &findings, &error);
         if (status != ESP_OK) {
             findings.code = EXIT_FAILED;

@@ -184,27 +184,38 @@ static void the_examples_of_the_manual_are_accepted(void **state)
 }
 
 /* Every type, function, property and operator that the parser knows has its place in the reference. */
-static void the_manual_names_every_word(void **state)
+/* Every type, function, property and operator that the parser knows has its place in the text. */
+static void names_every_word(const char *file)
 {
-    (void)state;
     const char *top = getenv("top_srcdir");
     char path[4096];
-    static char manual[65536];
-    snprintf(path, sizeof path, "%s/doc/problem-description.md", top ? top : "..");
-    FILE *file = fopen(path, "r");
-    assert_non_null(file);
-    size_t n = fread(manual, 1, sizeof manual - 1, file);
-    fclose(file);
+    static char manual[131072];
+    snprintf(path, sizeof path, "%s/%s", top ? top : "..", file);
+    FILE *stream = fopen(path, "r");
+    assert_non_null(stream);
+    size_t n = fread(manual, 1, sizeof manual - 1, stream);
+    fclose(stream);
     manual[n] = 0;
     for (unsigned bit = 0; property_name(bit); bit++)
         assert_non_null(strstr(manual, property_name(bit)));
     for (enum base_type type = TYPE_CHAR; type <= TYPE_FILE; type++)
         assert_non_null(strstr(manual, base_type_name(type)));
-    static const char *const words[] = {"`min`",           "`max`",  "`abs`",  "`ceil`", "`floor`", "`log2`",
-                                        "`sqrt`",          "`if(",   "`is(",   "`%`",    "`^`",     "`not`",
-                                        "`idempotent no`", "`gams`", "`text ", "{{"};
+    for (enum storage storage = STORAGE_PACKED; storage <= STORAGE_CSR; storage++)
+        assert_non_null(strstr(manual, storage_name(storage)));
+    static const char *const words[] = {"min",        "max",    "abs",  "ceil",    "floor",  "log2",
+                                        "sqrt",       "if(",    "is(",  "%",       "^",      "not",
+                                        "idempotent", "gams",   "text", "require", "count",  "for",
+                                        "when",       "scalar", "real", "memory",  "command"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        assert_non_null(strstr(manual, words[i]));
+        if (!strstr(manual, words[i]))
+            fail_msg("%s does not speak of %s", file, words[i]);
+}
+
+static void the_manual_names_every_word(void **state)
+{
+    (void)state;
+    names_every_word("doc/problem-description.md");
+    names_every_word("doc/man/espalier-problem.5");
 }
 
 static const struct CMUnitTest tests[] = {
