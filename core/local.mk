@@ -17,6 +17,7 @@ core_libcore_la_SOURCES += core/expr.c core/expr_linear.c core/expr_parse.c core
 core_libcore_la_SOURCES += core/problem.c core/problem_parse.c core/problem_parser.h core/problem_declare.c
 core_libcore_la_SOURCES += core/problem_family.c core/problem_family.h core/problem_spelling.c
 core_libcore_la_SOURCES += core/problem_call.c core/problem_source.c core/problem_load.c
+core_libcore_la_SOURCES += core/abstract.c core/abstract.h core/abstract_parse.c
 core_libcore_la_SOURCES += core/problem_storage.c core/problem_layout.c core/problem_contents.c
 core_libcore_la_SOURCES += core/problem_bind.c core/problem_infer.c
 core_libcore_la_SOURCES += core/problem_command.c core/problem_command.h

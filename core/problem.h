@@ -186,14 +186,19 @@ struct problem {
     const char *source; /* canonical text of the signature part (without implementations) */
     uint64_t digest;    /* of `source`: equal digests mean equal signatures */
     const char *file;   /* where it was read from, as it was named */
-    const char *folder; /* of that file, absolute if it was read from one: where its libraries may lie; or "" */
+    const char
+        *folder; /* of that file, absolute if it was read from one: where its libraries may lie; or "" */
     unsigned line;
 };
+
+struct abstract;
 
 /* A set of problems, in the order of their names. They live as long as the set. */
 struct problem_set {
     struct problem **problems;
     size_t n_problems;
+    struct abstract **abstracts; /* core/abstract.h; as they were read */
+    size_t n_abstracts;
     struct arena memory; /* internal */
 };
 

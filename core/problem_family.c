@@ -104,7 +104,7 @@ static bool skip_family(struct lexer *lexer)
         bool new_line = lexer->token.kind == TOKEN_NEWLINE;
         if (!lexer_advance(lexer))
             return false;
-        if (new_line && lexer_at_name(lexer, "problem"))
+        if (new_line && (lexer_at_name(lexer, "problem") || lexer_at_name(lexer, "abstract")))
             break;
     }
     return true;

@@ -238,10 +238,10 @@ static bool load_path(struct loader *loader, const char *path, const char *root,
     char *resolved = realpath(path, NULL);
     if (!resolved)
         return system_failure(loader, path);
-    size_t before = loader->parser->n_problems;
+    size_t before = loader->parser->n_problems + loader->parser->n_abstracts;
     bool loaded = load_folder(loader, path, resolved, depth);
     free(resolved);
-    if (loaded && loader->parser->n_problems == before)
+    if (loaded && loader->parser->n_problems + loader->parser->n_abstracts == before)
         return refuse(loader, ESP_NOT_FOUND, path, "there is no problem description (*.esp) in this folder");
     return loaded;
 }
@@ -261,7 +261,10 @@ static bool sort_set(struct loader *loader)
     set->n_problems = loader->parser->n_problems;
     set->problems =
         arena_memdup(&set->memory, loader->parser->problems, set->n_problems * sizeof(struct problem *));
-    if (!set->problems) {
+    set->n_abstracts = loader->parser->n_abstracts;
+    set->abstracts =
+        arena_memdup(&set->memory, loader->parser->abstracts, set->n_abstracts * sizeof(struct abstract *));
+    if (!set->problems || !set->abstracts) {
         error_no_memory(loader->error, "a set of problems");
         return false;
     }
@@ -300,8 +303,10 @@ static bool open_loader(struct loader *loader, struct esp_error *error)
 static enum esp_status close_loader(struct loader *loader, bool loaded, struct problem_set **problem_set)
 {
     loaded = loaded && sort_set(loader);
-    if (loader->parser)
+    if (loader->parser) {
         free(loader->parser->problems);
+        free(loader->parser->abstracts);
+    }
     free(loader->parser);
     if (loaded) {
         *problem_set = loader->set;

@@ -389,6 +389,11 @@ bool parser_read_clauses(struct parser *parser)
 {
     uint32_t start = 0;
     while (parser->lexer.token.kind != TOKEN_END) {
+        if (!parser->family && lexer_at_name(&parser->lexer, "abstract")) {
+            if (!parser_end_problem(parser) || !parser_abstract(parser))
+                return false;
+            continue;
+        }
         bool family =
             !parser->family && lexer_at_name(&parser->lexer, "problem") && family_is_here(&parser->lexer);
         if (family ? !parser_end_problem(parser) || !parser_family(parser)
@@ -410,10 +415,10 @@ bool parser_read(struct parser *parser, const char *text, size_t length, struct 
     }
     if (!lexer_open(&parser->lexer, text, length, parser->file, error))
         return false;
-    size_t before = parser->n_problems;
+    size_t before = parser->n_problems + parser->n_abstracts;
     if (!parser_read_clauses(parser))
         return false;
-    if (!parser->problem && parser->n_problems == before)
+    if (!parser->problem && parser->n_problems + parser->n_abstracts == before)
         return lexer_expected(&parser->lexer, "'problem'",
                               "a description begins with: problem NAME \"title\"");
     return parser_end_problem(parser);

@@ -47,6 +47,8 @@ struct parser {
     struct problem **problems; /* growing, malloc'd */
     size_t n_problems, size_problems;
 
+    struct abstract **abstracts; /* growing, malloc'd */
+    size_t n_abstracts;
     const struct family *family; /* whose member is being read, or NULL */
 
     /* The problem being read. */
@@ -93,6 +95,10 @@ bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *nam
 
 /* mode TYPE name[dims] ..., ...; the lexer stands on the type. */
 bool parser_declare(struct parser *parser, enum argument_mode mode);
+
+/* abstract NAME "title" and its rules (core/abstract.h). The lexer stands on `abstract` and then behind it
+ * all. */
+bool parser_abstract(struct parser *parser);
 
 /* packed, banded, csc, csr or count behind the dimensions, when the lexer stands on one of these words. */
 bool parser_storage(struct parser *parser, struct argument *argument, bool *found);

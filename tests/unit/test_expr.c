@@ -343,6 +343,89 @@ static void random_expressions_agree_with_plain_arithmetic(void **state)
     }
 }
 
+/* What an operator gives in 128 bits. False: a division by zero, or a result that is no integer. */
+static bool exact(char operator, __int128 a, __int128 b, __int128 *result)
+{
+    const __int128 most = (__int128)1 << 64;
+    switch (operator) {
+    case '+':
+        *result = a + b;
+        return true;
+    case '-':
+        *result = a - b;
+        return true;
+    case '*':
+        *result = a * b;
+        return true;
+    case '/':
+        *result = b ? a / b : 0;
+        return b && a % b == 0;
+    case '%':
+        *result = b ? a % b : 0;
+        return b != 0;
+    default:
+        *result = 1;
+        for (__int128 i = 0; i < b && i < 200 && *result<most && * result> - most; i++)
+            *result *= a;
+        if (b >= 200 && (a == 0 || a == 1 || a == -1))
+            *result = a == -1 && b % 2 == 0 ? 1 : a;
+        return b >= 0;
+    }
+}
+
+/* Every operator on every pair of numbers at which something may go wrong. */
+static void integers_are_exact_up_to_the_edges(void **state)
+{
+    (void)state;
+    static const int64_t edges[] = {INT64_MIN,
+                                    INT64_MIN + 1,
+                                    INT64_C(-4294967296),
+                                    INT32_MIN,
+                                    -64,
+                                    -3,
+                                    -2,
+                                    -1,
+                                    0,
+                                    1,
+                                    2,
+                                    3,
+                                    7,
+                                    62,
+                                    63,
+                                    64,
+                                    INT32_MAX,
+                                    INT64_C(3037000499),
+                                    INT64_C(3037000500),
+                                    INT64_C(4294967296),
+                                    INT64_MAX - 1,
+                                    INT64_MAX};
+    static const char operators[] = "+-*/%^";
+    struct arena arena = {0};
+    for (size_t o = 0; operators[o]; o++) {
+        char text[] = "n ? m";
+        text[2] = operators[o];
+        struct expr *expr = parse(&arena, text);
+        for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+            for (size_t j = 0; j < sizeof edges / sizeof *edges; j++) {
+                struct number pair[N_NAMES] = {{.kind = NUMBER_INTEGER, .integer = edges[i]},
+                                               {.kind = NUMBER_INTEGER, .integer = edges[j]}};
+                const struct scope edge = {pair, N_NAMES};
+                struct number found = {.kind = NUMBER_UNKNOWN};
+                __int128 wanted;
+                bool is_integer = exact(operators[o], edges[i], edges[j], &wanted);
+                bool fits = is_integer && wanted >= INT64_MIN && wanted <= INT64_MAX;
+                enum esp_status status = expr_eval(expr, &edge, &found, NULL);
+                bool right = fits
+                                 ? status == ESP_OK && found.kind == NUMBER_INTEGER && found.integer == wanted
+                                 : status == ESP_INVALID || (!is_integer && found.kind == NUMBER_REAL);
+                if (!right)
+                    fail_msg("%" PRId64 " %c %" PRId64 ": status %d, found %" PRId64, edges[i], operators[o],
+                             edges[j], status, found.integer);
+            }
+    }
+    arena_clear(&arena);
+}
+
 static void wrong_expressions_say_what_is_wrong(void **state)
 {
     (void)state;
@@ -432,6 +515,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(canonical_spelling_keeps_only_needed_parentheses),
     cmocka_unit_test(solves_linear_forms_in_one_unknown),
     cmocka_unit_test(random_expressions_agree_with_plain_arithmetic),
+    cmocka_unit_test(integers_are_exact_up_to_the_edges),
     cmocka_unit_test(wrong_expressions_say_what_is_wrong),
     cmocka_unit_test(nesting_is_bounded),
 };

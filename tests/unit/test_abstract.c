@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+#include "core/abstract.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char solve[] =
+    "problem ?other for s, d \"a problem before it\"\n"
+    "abstract solve \"Solve A X = B, whatever A is\"\n"
+    "    text    \"Picks the routine.\"\n"
+    "    gams    D2\n"
+    "    in      A \"the matrix\", B \"right-hand sides\"\n"
+    "    out     X \"the solution\"\n"
+    "    take    umfpack_factor then umfpack_solve(rhs = B) giving X = rhs when A sparse\n"
+    "    try     ?posv giving X = B when A symmetric positive-definite real\n"
+    "    try     ?posv giving X = B when A hermitian positive-definite\n"
+    "    take    ?gesv giving X = B when A square, B double\n"
+    "    take    sgesv when A square real, B single\n"
+    "problem last \"a problem behind it\"\n";
+
+static struct problem_set *parse(const char *text)
+{
+    struct problem_set *set = NULL;
+    struct esp_error error;
+    if (problem_parse(text, strlen(text), "f.esp", &set, &error) != ESP_OK)
+        fail_msg("%s\n%s", error.text, text);
+    return set;
+}
+
+static void rules_are_read_in_their_order(void **state)
+{
+    (void)state;
+    struct problem_set *set = parse(solve);
+    const struct abstract *abstract = abstract_find(set, "solve");
+    assert_int_equal(set->n_problems, 3);
+    assert_int_equal(set->n_abstracts, 1);
+    assert_non_null(abstract);
+    assert_null(abstract_find(set, "last"));
+    assert_string_equal(abstract->gams, "D2");
+    assert_int_equal(abstract->n_inputs, 2);
+    assert_int_equal(abstract->n_rules, 5);
+    const struct rule *chain = &abstract->rules[0];
+    assert_int_equal(chain->n_steps, 2);
+    assert_string_equal(chain->steps[1].problem, "umfpack_solve");
+    assert_string_equal(chain->steps[1].renamed[0].inner, "rhs");
+    assert_string_equal(chain->steps[1].renamed[0].outer, "B");
+    assert_string_equal(chain->results[0].outer, "X");
+    assert_string_equal(chain->results[0].inner, "rhs");
+    assert_false(chain->may_fail);
+    assert_true(abstract->rules[1].may_fail);
+    problem_set_destroy(set);
+}
+
+static void what_is_given_picks_the_rule(void **state)
+{
+    (void)state;
+    enum { SYMMETRIC = PROPERTY_SYMMETRIC | PROPERTY_POSITIVE_DEFINITE };
+    static const struct {
+        struct given a, b;
+        int rule; /* -1: none */
+        const char *problem;
+    } rows[] = {
+        {{TYPE_DOUBLE, 3, 3, 0, false}, {TYPE_DOUBLE, 3, 1, 0, false}, 3, "dgesv"},
+        {{TYPE_DOUBLE_COMPLEX, 3, 3, 0, false}, {TYPE_DOUBLE_COMPLEX, 3, 1, 0, false}, 3, "zgesv"},
+        {{TYPE_FLOAT, 3, 3, SYMMETRIC, false}, {TYPE_FLOAT, 3, 1, 0, false}, 1, "sposv"},
+        {{TYPE_INT, 3, 3, SYMMETRIC, false}, {TYPE_INT, 3, 1, 0, false}, 1, "dposv"},
+        {{TYPE_COMPLEX, 3, 3, SYMMETRIC, false}, {TYPE_DOUBLE, 3, 1, 0, false}, 3, "cgesv"},
+        {{TYPE_COMPLEX, 3, 3, PROPERTY_HERMITIAN | PROPERTY_POSITIVE_DEFINITE, false},
+         {TYPE_DOUBLE, 3, 1, 0, false},
+         2,
+         "cposv"},
+        {{TYPE_DOUBLE, 3, 3, PROPERTY_SYMMETRIC, false}, {TYPE_DOUBLE, 3, 1, 0, false}, 3, "dgesv"},
+        {{TYPE_DOUBLE, 3, 3, SYMMETRIC, true}, {TYPE_DOUBLE, 3, 1, 0, false}, 0, "umfpack_factor"},
+        {{TYPE_FLOAT, 3, 3, 0, false}, {TYPE_FLOAT, 3, 1, 0, false}, 4, "sgesv"},
+        {{TYPE_DOUBLE, 4, 3, 0, false}, {TYPE_DOUBLE, 4, 1, 0, false}, -1, NULL},
+    };
+    struct problem_set *set = parse(solve);
+    const struct abstract *abstract = abstract_find(set, "solve");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct given given[] = {rows[i].a, rows[i].b};
+        struct esp_error error;
+        char name[PROBLEM_MAX_NAME + 1];
+        uint32_t rule = 0;
+        enum esp_status status = abstract_resolve(abstract, given, &rule, &error);
+        assert_int_equal(status, rows[i].rule < 0 ? ESP_NOT_FOUND : ESP_OK);
+        if (status != ESP_OK) {
+            assert_string_equal(error.text,
+                                "solve: there is no problem for what is given (A: double 4 x 3, B: "
+                                "double 4 x 1)");
+            continue;
+        }
+        assert_int_equal(rule, rows[i].rule);
+        abstract_step_name(&abstract->rules[rule].steps[0], given, name, sizeof name);
+        assert_string_equal(name, rows[i].problem);
+    }
+    problem_set_destroy(set);
+}
+
+static void a_rule_that_failed_has_a_next_one(void **state)
+{
+    (void)state;
+    struct problem_set *set = parse(solve);
+    const struct abstract *abstract = abstract_find(set, "solve");
+    const struct given given[] = {{TYPE_DOUBLE, 3, 3, PROPERTY_SYMMETRIC | PROPERTY_POSITIVE_DEFINITE, false},
+                                  {TYPE_DOUBLE, 3, 1, 0, false}};
+    uint32_t rule = 0;
+    assert_int_equal(abstract_resolve(abstract, given, &rule, NULL), ESP_OK);
+    assert_true(rule == 1 && abstract->rules[rule].may_fail);
+    rule++;
+    assert_int_equal(abstract_resolve(abstract, given, &rule, NULL), ESP_OK);
+    assert_true(rule == 3 && !abstract->rules[rule].may_fail);
+    problem_set_destroy(set);
+}
+
+#define A "abstract a \"t\"\nin A, B\nout X\n"
+
+static void wrong_rules_say_what_is_wrong(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } rows[] = {
+        {"abstract\n", "1:9: expected the name of the abstract problem, found the end of the line"},
+        {"abstract a\n", "1:11: expected a text in quotes, found the end of the line"},
+        {"abstract a \"t\" x\n", "1:16: expected the end of the line, found 'x'"},
+        {"abstract a \"t\"\n", "2:1: the abstract problem 'a' has no input"},
+        {A, "4:1: the abstract problem 'a' has no rule: take PROBLEM"},
+        {A "tak x\n", "4:1: expected text, gams, in, out, take or try, found 'tak': did you mean 'take'?"},
+        {A "take\n", "4:5: expected the name of a problem, found the end of the line"},
+        {A "take x(\n", "5:1: expected the name of an argument of the problem, found the end of the file"},
+        {A "take x(a b)\n", "4:10: expected '=', found 'b'"},
+        {A "take x(a = b\n", "5:1: expected ',' or ')', found the end of the file"},
+        {A "take x when C square\n", "4:13: expected the name of an input, found 'C'"},
+        {A "take x when A\n", "4:14: expected what the input has to be, found the end of the line"},
+        {A "take x when A squre\n", "4:15: expected a property or one of real, complex, single, double, "
+                                    "square, tall, wide, vector, sparse, "
+                                    "found 'squre': did you mean 'square'?"},
+        {A "take x giving Y = b\n", "4:1: 'Y' is no output of a"},
+        {A "take x giving X b\n", "4:17: expected '=', found 'b'"},
+        {A "take x then\n", "4:12: expected the name of a problem, found the end of the line"},
+        {A "take x y\n", "4:8: expected the end of the line, found 'y'"},
+        {A "take x\nabstract a \"t\"\nin A\ntake y\n",
+         "5:10: the problem 'a' is described already in f.esp:1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct problem_set *set = NULL;
+        struct esp_error error;
+        if (problem_parse(rows[i].text, strlen(rows[i].text), "f.esp", &set, &error) != ESP_SYNTAX)
+            fail_msg("accepted: %s", rows[i].text);
+        if (strncmp(error.text, "f.esp:", 6) != 0 || strcmp(error.text + 6, rows[i].message) != 0)
+            fail_msg("%s\nexpected: %s\nfound:    %s", rows[i].text, rows[i].message, error.text + 6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules_are_read_in_their_order),
+        cmocka_unit_test(what_is_given_picks_the_rule),
+        cmocka_unit_test(a_rule_that_failed_has_a_next_one),
+        cmocka_unit_test(wrong_rules_say_what_is_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
