@@ -198,7 +198,7 @@ static void names_every_word(const char *file)
     manual[n] = 0;
     for (unsigned bit = 0; property_name(bit); bit++)
         assert_non_null(strstr(manual, property_name(bit)));
-    for (enum base_type type = TYPE_CHAR; type <= TYPE_FILE; type++)
+    for (enum base_type type = TYPE_CHAR; type <= TYPE_STATE; type++)
         assert_non_null(strstr(manual, base_type_name(type)));
     for (enum storage storage = STORAGE_PACKED; storage <= STORAGE_CSR; storage++)
         assert_non_null(strstr(manual, storage_name(storage)));
