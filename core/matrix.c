@@ -122,6 +122,26 @@ enum esp_status matrix_to_dense(const struct matrix *matrix, uint64_t max_bytes,
     return status;
 }
 
+enum esp_status matrix_to_sparse(const struct matrix *matrix, struct matrix *sparse, struct esp_error *error)
+{
+    bool all = matrix_is_sparse(matrix);
+    int64_t n = all ? matrix_stored(matrix) : matrix_nonzeros(matrix), at = 0;
+    enum esp_status status =
+        matrix_init_sparse(sparse, matrix->rows, matrix->cols, n, matrix->is_complex, UINT64_MAX, error);
+    size_t parts = matrix->is_complex ? 2 : 1;
+    for (int64_t j = 0; status == ESP_OK && j < matrix->cols; j++) {
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++) {
+            const double *value = matrix->values + (size_t)k * parts;
+            if (!all && value[0] == 0 && value[parts - 1] == 0)
+                continue;
+            sparse->indices[at] = entry_row(matrix, j, k);
+            memcpy(sparse->values + (size_t)at++ * parts, value, parts * sizeof *value);
+        }
+        sparse->starts[j + 1] = at;
+    }
+    return status;
+}
+
 enum esp_status matrix_make_dense(struct matrix *matrix, uint64_t max_bytes, struct esp_error *error)
 {
     struct matrix dense;

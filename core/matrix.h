@@ -52,6 +52,8 @@ void matrix_element(const struct matrix *matrix, int64_t row, int64_t col, doubl
 /* A dense matrix with the same elements. Errors as of matrix_init(). */
 enum esp_status matrix_to_dense(const struct matrix *matrix, uint64_t max_bytes, struct matrix *dense,
                                 struct esp_error *error);
+/* A sparse one with the elements that are not zero (of a sparse one: with all that are stored). */
+enum esp_status matrix_to_sparse(const struct matrix *matrix, struct matrix *sparse, struct esp_error *error);
 /* Makes it dense, if it is not yet. Errors as of matrix_init(), then it is as it was. */
 enum esp_status matrix_make_dense(struct matrix *matrix, uint64_t max_bytes, struct esp_error *error);
 /* The transpose of a sparse matrix, also sparse: its columns are the rows of `matrix` (CSR). Without

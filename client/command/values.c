@@ -188,7 +188,10 @@ static enum esp_status take_matrix_file(struct values *values, size_t index, con
                                         struct esp_error *error)
 {
     struct matrix_file file;
-    enum esp_status status = matrix_load_dense(path, 0, &file, error);
+    enum storage storage = values_argument(values, index)->storage;
+    bool keeps_sparse = storage == STORAGE_CSC || storage == STORAGE_CSR;
+    enum esp_status status =
+        keeps_sparse ? matrix_load(path, 0, &file, error) : matrix_load_dense(path, 0, &file, error);
     if (status != ESP_OK)
         return status;
     status = take_matrix(values, index, &file.matrix, error);

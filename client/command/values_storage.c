@@ -43,14 +43,6 @@ void values_scope(const struct values *values, struct number *scope)
 
 /* ---- compressed columns and rows ---- */
 
-static bool element_of(const struct matrix *matrix, int64_t row, int64_t col, double *re, double *im)
-{
-    size_t at = (size_t)(col * matrix->rows + row);
-    *re = matrix->values[matrix->is_complex ? 2 * at : at];
-    *im = matrix->is_complex ? matrix->values[2 * at + 1] : 0;
-    return *re != 0 || *im != 0;
-}
-
 /* The arrays that belong to a compressed matrix. */
 struct companions {
     size_t pointers, indices;
@@ -78,43 +70,53 @@ static enum esp_status give_vector(struct values *values, size_t index, int64_t 
     return value_memory(values, index, (size_t)n * esp_type_size(formal->type), error);
 }
 
+/* `lines` has the lines of the storage as its columns. */
+static enum esp_status store_lines(struct values *values, size_t index, const struct companions *with,
+                                   const struct matrix *lines, struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    int64_t base = values_argument(values, index)->base, n = matrix_stored(lines);
+    enum esp_type pointer_type = values->problem->arguments[with->pointers].type;
+    enum esp_type index_type = values->problem->arguments[with->indices].type;
+    enum esp_status status = give_vector(values, with->pointers, lines->cols + 1, formal->name, error);
+    if (status == ESP_OK)
+        status = give_vector(values, with->indices, n, formal->name, error);
+    if (status == ESP_OK)
+        status = value_memory(values, index, (size_t)n * esp_type_size(formal->type), error);
+    for (int64_t line = 0; line <= lines->cols && status == ESP_OK; line++)
+        if (!value_store(pointer_type, values->slots[with->pointers].memory, (size_t)line,
+                         (double)(lines->starts[line] + base), 0))
+            status = error_set(error, ESP_INVALID, "%s: its %lld elements are more than a %s counts",
+                               formal->name, (long long)n, esp_type_name(pointer_type));
+    for (int64_t k = 0; k < n && status == ESP_OK; k++) {
+        double re = lines->values[lines->is_complex ? 2 * k : k];
+        double im = lines->is_complex ? lines->values[2 * k + 1] : 0;
+        if (!value_store(formal->type, values->slots[index].memory, (size_t)k, re, im) ||
+            !value_store(index_type, values->slots[with->indices].memory, (size_t)k,
+                         (double)(lines->indices[k] + base), 0))
+            status = error_set(error, ESP_INVALID, "%s: element %lld cannot be a %s", formal->name,
+                               (long long)k + 1, esp_type_name(formal->type));
+    }
+    return status;
+}
+
 enum esp_status values_compress(struct values *values, size_t index, const struct matrix *matrix,
                                 struct esp_error *error)
 {
-    const struct argument *argument = values_argument(values, index);
-    const struct esp_problem_argument *formal = &values->problem->arguments[index];
-    bool by_columns = argument->storage == STORAGE_CSC;
-    int64_t lines = by_columns ? matrix->cols : matrix->rows,
-            across = by_columns ? matrix->rows : matrix->cols;
-    int64_t n = matrix_nonzeros(matrix), at = 0;
     struct companions with;
+    struct matrix columns = {0}, rows = {0};
+    bool by_columns = values_argument(values, index)->storage == STORAGE_CSC;
     enum esp_status status = find_companions(values, index, &with);
     if (status == ESP_OK)
-        status = give_vector(values, with.pointers, lines + 1, formal->name, error);
+        status = matrix_to_sparse(matrix, &columns, error);
+    if (status == ESP_OK && !by_columns)
+        status = matrix_transpose_sparse(&columns, &rows, error);
     if (status == ESP_OK)
-        status = give_vector(values, with.indices, n, formal->name, error);
-    if (status == ESP_OK)
-        status = value_memory(values, index, (size_t)n * esp_type_size(formal->type), error);
+        status = store_lines(values, index, &with, by_columns ? &columns : &rows, error);
+    matrix_clear(&columns);
+    matrix_clear(&rows);
     if (status != ESP_OK)
         return status;
-    enum esp_type pointer_type = values->problem->arguments[with.pointers].type;
-    enum esp_type index_type = values->problem->arguments[with.indices].type;
-    for (int64_t line = 0; line < lines; line++) {
-        value_store(pointer_type, values->slots[with.pointers].memory, (size_t)line,
-                    (double)(at + argument->base), 0);
-        for (int64_t k = 0; k < across; k++) {
-            double re, im;
-            if (!element_of(matrix, by_columns ? k : line, by_columns ? line : k, &re, &im))
-                continue;
-            if (!value_store(formal->type, values->slots[index].memory, (size_t)at, re, im))
-                return error_set(error, ESP_INVALID, "%s: element %lld cannot be a %s", formal->name,
-                                 (long long)at + 1, esp_type_name(formal->type));
-            value_store(index_type, values->slots[with.indices].memory, (size_t)at++,
-                        (double)(k + argument->base), 0);
-        }
-    }
-    value_store(pointer_type, values->slots[with.pointers].memory, (size_t)lines,
-                (double)(n + argument->base), 0);
     values->arguments[index].n_dims = 2;
     values->arguments[index].dims[0] = matrix->rows;
     values->arguments[index].dims[1] = matrix->cols;

@@ -129,6 +129,11 @@ check_says "and are multiplied" '^ +10$' '^ +110$'
 printf '%%%%MatrixMarket matrix coordinate complex general\n2 2 2\n1 2 0 2\n2 1 3 0\n' >z.mtx
 check "compressed rows of a sparse file" espalier call csr_times A=@z.mtx x='[1,1i]'
 check_says "and are multiplied" '^ +-2\+0i$' '^ +3\+0i$'
+printf '%%%%MatrixMarket matrix coordinate real general\n3000000 1000 2\n1 1 2\n3000000 1000 3\n' >large.mtx
+awk 'BEGIN { for (i = 0; i < 1000; i++) print 1 }' >ones.csv
+check "a sparse file stays sparse on its way" espalier call csc_times A=@large.mtx x=@ones.csv -o y=y.npy
+check "as a dense one it would not fit" espalier matrix info y.npy
+check_says "and has the right product" '3000000 x 1, 3000000 entries in the file, 2 nonzeros'
 check_fails 2 "pointers beside the matrix" espalier call csr_times A=@z.mtx pointers='[0,1,2]' x='[1,1i]'
 check_says "are too much" 'pointers'
 check "results are cut to their count" espalier call positive x='[1,-2,3,-4]'

@@ -425,7 +425,7 @@ static void sparse_matrices_are_judged_like_dense_ones(void **state)
     (void)state;
     for (size_t s = 5; s < N_SAMPLES; s++) {
         struct matrix_file file;
-        struct matrix dense;
+        struct matrix dense, sparse;
         struct esp_error error;
         parse(samples[s], strlen(samples[s]), &file);
         assert_true(matrix_is_sparse(&file.matrix));
@@ -435,6 +435,10 @@ static void sparse_matrices_are_judged_like_dense_ones(void **state)
         assert_int_equal(matrix_has_positive_diagonal(&file.matrix), matrix_has_positive_diagonal(&dense));
         assert_int_equal(matrix_nonzeros(&file.matrix), matrix_nonzeros(&dense));
         assert_true(matrix_norm_inf(&file.matrix) == matrix_norm_inf(&dense));
+        assert_int_equal(matrix_to_sparse(&dense, &sparse, &error), ESP_OK);
+        assert_int_equal(matrix_stored(&sparse), matrix_nonzeros(&dense));
+        assert_same_elements(&sparse, &file.matrix);
+        matrix_clear(&sparse);
         matrix_clear(&dense);
         matrix_file_clear(&file);
     }
