@@ -252,7 +252,9 @@ if WITH_OMNIORB
 check_LTLIBRARIES += tests/e2e/libclientroutines.la
 tests_e2e_libclientroutines_la_SOURCES = tests/e2e/client_routines.c
 tests_e2e_libclientroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
-check_PROGRAMS += tests/e2e/client_steps
+check_PROGRAMS += tests/e2e/client_steps tests/e2e/follow_steps
+tests_e2e_follow_steps_SOURCES = tests/e2e/follow_steps.c
+tests_e2e_follow_steps_LDADD = client/libespalier.la -lm
 tests_e2e_client_steps_SOURCES = tests/e2e/client_steps.c
 tests_e2e_client_steps_LDADD = client/libespalier.la -lm
 endif

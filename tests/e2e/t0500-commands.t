@@ -100,6 +100,9 @@ check_says "and its end is there" 'the end' 'lost\]'
 check "progress is told" espalier call --follow steps n=10
 check_says "step by step" '100 % done' 'step 10'
 
+check "a program follows its session" "$top_builddir/tests/e2e/follow_steps" 12
+check_says "and gets output and progress while it runs" '^step 1$' '^step 12$' '^told early$'
+
 check "what is left behind is killed" espalier call --follow script \
     text="setsid sleep 1000 & echo \$! >$work/left; exit 0"
 check_says "and told" '1 process that sh left behind was killed'
