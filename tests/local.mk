@@ -104,7 +104,7 @@ TESTS += tests/fuzz/fuzz_problem
 tests_fuzz_fuzz_problem_SOURCES = tests/fuzz/fuzz_problem.c tests/fuzz/replay.c tests/fuzz/replay.h
 tests_fuzz_fuzz_problem_LDADD = core/libcore.la util/libutil.la
 EXTRA_DIST += tests/fuzz/corpus/problem/dgesvd.esp tests/fuzz/corpus/problem/everything.esp
-EXTRA_DIST += tests/fuzz/corpus/problem/level1.esp
+EXTRA_DIST += tests/fuzz/corpus/problem/level1.esp tests/fuzz/corpus/problem/families.esp
 # Workers run real routines: LAPACK's, and those of a library of the tests' own.
 check_LTLIBRARIES += tests/unit/libroutines.la
 tests_unit_libroutines_la_SOURCES = tests/unit/routines.c
