@@ -7,6 +7,7 @@
 #include "client/command/command.h"
 #include "client/command/libraries.h"
 #include "client/command/table.h"
+#include "core/abstract.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -57,6 +58,16 @@ static const char *implementations_text(const struct problem *problem, char *tex
     return text;
 }
 
+/* "picks ?posv, ?gesv" */
+static const char *rules_text(const struct abstract *abstract, char *text, size_t size)
+{
+    size_t used = (size_t)snprintf(text, size, "picks");
+    for (uint32_t i = 0; i < abstract->n_rules && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s %s", i ? "," : "",
+                                 abstract->rules[i].steps[0].problem);
+    return text;
+}
+
 static void print_set(const struct problem_set *set)
 {
     static const char *const headings[] = {"problem", "GAMS", "what it does", "implementations"};
@@ -70,7 +81,15 @@ static void print_set(const struct problem_set *set)
         table_cell(&table, "%s", problem->title);
         table_cell(&table, "%s", implementations_text(problem, text, sizeof text));
     }
+    for (size_t i = 0; i < set->n_abstracts; i++) {
+        table_cell(&table, "%s", set->abstracts[i]->name);
+        table_cell(&table, "%s", set->abstracts[i]->gams);
+        table_cell(&table, "%s", set->abstracts[i]->title);
+        table_cell(&table, "%s", rules_text(set->abstracts[i], text, sizeof text));
+    }
     table_print(&table, 0, stdout);
+    if (set->n_abstracts)
+        printf("%zu abstract, ", set->n_abstracts);
     printf("%zu problem%s\n", set->n_problems, set->n_problems == 1 ? "" : "s");
 }
 
@@ -115,7 +134,7 @@ enum exit_code verb_problems_check(const struct command_line *command)
         written = command_json(json_pack("{s:b, s:o, s:o}", "good", findings.n == 0, "problems",
                                          set_json(set), "mistakes", findings.list));
     } else {
-        if (set->n_problems)
+        if (set->n_problems + set->n_abstracts)
             print_set(set);
         written = command_flush();
     }
