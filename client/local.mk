@@ -20,7 +20,7 @@ client_command_libcommand_la_SOURCES = client/command/command.h client/command/c
 	client/command/verb_tree.c client/command/verb_up.c client/command/verbs.c
 nodist_client_command_libcommand_la_SOURCES = client/command/default_platform.c
 client_command_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
-client_command_libcommand_la_LIBADD = services/libservices.la core/libcore.la $(JANSSON_LIBS) -lm
+client_command_libcommand_la_LIBADD = util/libown.la services/libservices.la core/libcore.la $(JANSSON_LIBS) -lm
 # The client library. client/libclient.la is all of it but the choice of the transport (client/entry.c), for
 # tests over other transports.
 noinst_LTLIBRARIES += client/libclient.la

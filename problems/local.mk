@@ -9,3 +9,6 @@ nobase_dist_pkgdata_DATA += problems/lapack/linear-systems/tridiagonal.esp probl
 nobase_dist_pkgdata_DATA += problems/lapack/eigenvalues/symmetric.esp problems/lapack/eigenvalues/general.esp
 nobase_dist_pkgdata_DATA += problems/lapack/orthogonal.esp problems/lapack/singular-values.esp
 nobase_dist_pkgdata_DATA += problems/lapack/least-squares.esp
+nobase_dist_pkgdata_DATA += problems/sparse/direct.esp problems/sparse/iterative.esp
+nobase_dist_pkgdata_DATA += problems/elementwise/elementwise.esp
+EXTRA_DIST += problems/README.md

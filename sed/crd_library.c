@@ -4,6 +4,8 @@
  */
 #include "sed/crd.h"
 
+#include "util/own_library.h"
+
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +61,8 @@ void library_set_threads(unsigned threads)
 static void *open_library(const char *folder, const char *name)
 {
     char path[2 * SIGNATURE_MAX_PATH];
+    if (own_library_path(name, path, sizeof path))
+        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (folder[0]) {
         snprintf(path, sizeof path, "%s/%s", folder, name);
         FILE *there = fopen(path, "re");

@@ -16,7 +16,7 @@ pkglibexec_PROGRAMS += sed/espalier-crd
 sed_espalier_crd_SOURCES = sed/crd.c sed/crd.h sed/crd_worker.c sed/crd_areas.c sed/crd_faults.c
 sed_espalier_crd_SOURCES += sed/crd_query.c sed/crd_library.c sed/crd_xerbla.c sed/crd_service.c sed/spawner.c
 sed_espalier_crd_SOURCES += sed/crd_command.c sed/crd_command.h sed/crd_command_process.c sed/crd_values.c sed/crd_values.h
-sed_espalier_crd_LDADD = sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
+sed_espalier_crd_LDADD = util/libown.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # The server daemon as a state machine, without processes and network.
 noinst_LTLIBRARIES += sed/libserver.la

@@ -5,7 +5,7 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 cd "$top_srcdir" || exit 99
 
-folders='agent bench client core doc etc examples idl include m4 orb problems redirector sed services tests util'
+folders='agent bench client core doc etc examples idl include m4 orb problems redirector sed services solvers tests util'
 
 # The files of the tree, also without git (in a release), and without what builds make beside them.
 sources() {
@@ -44,7 +44,7 @@ orb_is_chosen_by_entry_points() {
 cxx_only_in_orb() {
     # shellcheck disable=SC2086
     test -z "$(find $folders \( -name '*.cc' -o -name '*.cpp' -o -name '*.hh' \) ! -path 'orb/*' \
-        ! -path 'bench/*' | tee /dev/stderr)"
+        ! -path 'solvers/*' ! -path 'bench/*' | tee /dev/stderr)"
 }
 
 every_file_has_a_licence() {
@@ -88,7 +88,8 @@ check "sed/ leans on services/, not on other programs" \
 check "client/ leans on services/, not on other programs" \
     includes_only client client/ services/ core/ util/ orb/orb.h espalier.h grpc.h
 check "only programs and the client library choose the ORB" orb_is_chosen_by_entry_points
-check "C++ stays in orb/" cxx_only_in_orb
+check "solvers/ leans on nothing of ours" includes_only solvers solvers/
+check "C++ stays in orb/, and in solvers/ behind C" cxx_only_in_orb
 check "every file names its licence" every_file_has_a_licence
 check "no file is longer than 800 lines" no_file_is_too_long
 check "nothing is left to be done later" no_leftovers

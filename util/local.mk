@@ -7,3 +7,7 @@ util_libutil_la_SOURCES += util/log.c util/log.h util/names.c util/names.h util/
 util_libutil_la_SOURCES += util/timer.c util/timer.h util/certificates.c util/certificates.h util/crc32c.c util/crc32c.h
 util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS)
 util_libutil_la_LIBADD = $(CONFUSE_LIBS) -lm
+# Its own library: only workers and the command need the folder.
+noinst_LTLIBRARIES += util/libown.la
+util_libown_la_SOURCES = util/own_library.c util/own_library.h
+util_libown_la_CPPFLAGS = $(AM_CPPFLAGS) -DESP_PKGLIBDIR='"$(pkglibdir)"'

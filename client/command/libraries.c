@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "client/command/libraries.h"
+#include "util/own_library.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,6 +33,8 @@ static void *load(const struct use *use)
 {
     const char *library = use->implementation->library, *folder = use->problem->folder;
     char path[PATH_MAX];
+    if (own_library_path(library, path, sizeof path))
+        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (folder[0] && library[0] && library[0] != '/') {
         int n = snprintf(path, sizeof path, "%s/%s", folder, library);
         if (n < (int)sizeof path && access(path, R_OK) == 0)

@@ -24,3 +24,6 @@ unit_tests += tests/problems/test_orthogonal
 tests_problems_test_orthogonal_LDADD = tests/problems/libtrial.la
 unit_tests += tests/problems/test_coverage
 tests_problems_test_coverage_LDADD = tests/problems/libtrial.la
+tests_problems_libtrial_la_SOURCES += tests/problems/rows_solvers.c
+unit_tests += tests/problems/test_solvers
+tests_problems_test_solvers_LDADD = tests/problems/libtrial.la

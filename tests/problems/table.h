@@ -36,7 +36,8 @@ struct group {
 #rows, rows, sizeof rows / sizeof *rows                                                              \
     }
 
-extern const struct group blas1_group, blas2_group, blas3_group, linear_group, eigen_group, orthogonal_group;
+extern const struct group blas1_group, blas2_group, blas3_group, linear_group, eigen_group, orthogonal_group,
+    solvers_group;
 
 extern const struct group *const groups[];
 extern const size_t n_groups;

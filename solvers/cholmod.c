@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CHOLMOD: sparse Cholesky factorisation (Chen, Davis, Hager and Rajamanickam, ACM TOMS 35, 2008).
+ */
+#include "solvers/solvers.h"
+#include "solvers/sparse_structure.h"
+
+#include <cholmod.h>
+#include <stdint.h>
+#include <string.h>
+
+static cholmod_sparse as_sparse(int n, const int *pointers, const int *rows, const void *values, int xtype)
+{
+    return (cholmod_sparse){.nrow = (size_t)n,
+                            .ncol = (size_t)n,
+                            .nzmax = (size_t)pointers[n],
+                            .p = (void *)(uintptr_t)pointers,
+                            .i = (void *)(uintptr_t)rows,
+                            .x = (void *)(uintptr_t)values,
+                            .stype = 1, /* the upper triangle is read */
+                            .itype = CHOLMOD_INT,
+                            .xtype = xtype,
+                            .dtype = CHOLMOD_DOUBLE,
+                            .sorted = 1,
+                            .packed = 1};
+}
+
+static cholmod_dense as_dense(int n, int nrhs, const void *values, int xtype)
+{
+    return (cholmod_dense){.nrow = (size_t)n,
+                           .ncol = (size_t)nrhs,
+                           .nzmax = (size_t)n * (size_t)nrhs,
+                           .d = (size_t)n,
+                           .x = (void *)(uintptr_t)values,
+                           .xtype = xtype,
+                           .dtype = CHOLMOD_DOUBLE};
+}
+
+static int meaning(const cholmod_common *common)
+{
+    return common->status == CHOLMOD_OK              ? SOLVER_OK
+           : common->status == CHOLMOD_NOT_POSDEF    ? SOLVER_SINGULAR
+           : common->status == CHOLMOD_OUT_OF_MEMORY ? SOLVER_NO_MEMORY
+                                                     : SOLVER_FAILED;
+}
+
+static int solve(int xtype, int n, int nrhs, const int *pointers, const int *rows, const void *values,
+                 const void *b, void *x, double *rcond, int *minor)
+{
+    *rcond = 1;
+    *minor = 0;
+    if (!structure_is_good(n, pointers, rows))
+        return SOLVER_INVALID;
+    if (n == 0 || nrhs == 0)
+        return SOLVER_OK;
+    cholmod_common common;
+    cholmod_start(&common);
+    common.print = 0;
+    common.final_asis = 0; /* L L^H: L D L^H would accept an indefinite matrix */
+    common.final_ll = 1;
+    cholmod_sparse A = as_sparse(n, pointers, rows, values, xtype);
+    cholmod_dense B = as_dense(n, nrhs, b, xtype), *X = NULL;
+    cholmod_factor *factor = cholmod_analyze(&A, &common);
+    if (factor && cholmod_factorize(&A, factor, &common) && common.status == CHOLMOD_OK) {
+        *rcond = cholmod_rcond(factor, &common);
+        X = cholmod_solve(CHOLMOD_A, factor, &B, &common);
+    } else if (factor && common.status == CHOLMOD_NOT_POSDEF) {
+        *minor = (int)factor->minor + 1;
+    }
+    int status = meaning(&common);
+    if (X)
+        memcpy(x, X->x, (size_t)n * (size_t)nrhs * sizeof(double) * (xtype == CHOLMOD_REAL ? 1 : 2));
+    else if (status == SOLVER_OK)
+        status = SOLVER_FAILED;
+    cholmod_free_dense(&X, &common);
+    cholmod_free_factor(&factor, &common);
+    cholmod_finish(&common);
+    return status;
+}
+
+SOLVER int esp_dcholmod(int n, int nrhs, const int *pointers, const int *rows, const double *values,
+                        const double *b, double *x, double *rcond, int *minor)
+{
+    return solve(CHOLMOD_REAL, n, nrhs, pointers, rows, values, b, x, rcond, minor);
+}
+
+SOLVER int esp_zcholmod(int n, int nrhs, const int *pointers, const int *rows, const double *values,
+                        const double *b, double *x, double *rcond, int *minor)
+{
+    return solve(CHOLMOD_COMPLEX, n, nrhs, pointers, rows, values, b, x, rcond, minor);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MUMPS: sparse multifrontal factorisation (Amestoy, Duff, L'Excellent and Koster, SIAM J. Matrix Anal. 23,
+ * 2001).
+ */
+#include "solvers/mumps.h"
+
+#include <cmumps_c.h>
+
+#define FUNCTION  esp_cmumps
+#define NUMBER    float complex
+#define STRUCTURE CMUMPS_STRUC_C
+#define CALL      cmumps_c
+#include "solvers/mumps_type.h"

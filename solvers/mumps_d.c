@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MUMPS: sparse multifrontal factorisation (Amestoy, Duff, L'Excellent and Koster, SIAM J. Matrix Anal. 23,
+ * 2001).
+ */
+#include "solvers/mumps.h"
+
+#include <dmumps_c.h>
+
+#define FUNCTION  esp_dmumps
+#define NUMBER    double
+#define STRUCTURE DMUMPS_STRUC_C
+#define CALL      dmumps_c
+#include "solvers/mumps_type.h"

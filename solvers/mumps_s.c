@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MUMPS: sparse multifrontal factorisation (Amestoy, Duff, L'Excellent and Koster, SIAM J. Matrix Anal. 23,
+ * 2001).
+ */
+#include "solvers/mumps.h"
+
+#include <smumps_c.h>
+
+#define FUNCTION  esp_smumps
+#define NUMBER    float
+#define STRUCTURE SMUMPS_STRUC_C
+#define CALL      smumps_c
+#include "solvers/mumps_type.h"

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sparse systems, and operations on elements and structure.
+ */
+#include "tests/problems/table.h"
+
+#include <math.h>
+
+#define NRHS 2
+
+/* Gives a matrix by its compressed columns. */
+static void give_sparse(struct trial *trial, struct mat A)
+{
+    struct lab *lab = &trial->lab;
+    struct mat starts = mat_new(lab, A.n + 1, 1), rows, values;
+    int nz = 0;
+    for (int i = 0; i < A.m * A.n; i++)
+        nz += A.v[i] != 0;
+    rows = mat_new(lab, nz, 1);
+    values = mat_new(lab, nz, 1);
+    nz = 0;
+    for (int j = 0; j < A.n; j++) {
+        for (int i = 0; i < A.m; i++)
+            if (AT(A, i, j) != 0) {
+                rows.v[nz] = i;
+                values.v[nz++] = AT(A, i, j);
+            }
+        starts.v[j + 1] = nz;
+    }
+    give(trial, "Ap", starts);
+    give(trial, "Ai", rows);
+    give(trial, "A", values);
+    trial->dims[problem_argument_index(trial->problem, "A")][0] = A.m;
+    trial->dims[problem_argument_index(trial->problem, "A")][1] = A.n;
+}
+
+/* The Laplacian of a grid of k x k points, which is positive definite; plus, for a general matrix, a wind. */
+static struct mat grid_matrix(struct trial *trial, int k, bool general)
+{
+    struct mat A = mat_new(&trial->lab, k * k, k * k);
+    for (int p = 0; p < k * k; p++) {
+        AT(A, p, p) = 4;
+        if (p % k > 0)
+            AT(A, p - 1, p) = AT(A, p, p - 1) = -1;
+        if (p >= k)
+            AT(A, p - k, p) = AT(A, p, p - k) = -1;
+        if (general && p + 1 < k * k)
+            AT(A, p, p + 1) += trial->lab.is_complex ? CMPLX(0.5, 0.25) : 0.5;
+        if (!general && trial->lab.is_complex && p % k > 0)
+            AT(A, p - 1, p) = CMPLX(-0.5, 0.5), AT(A, p, p - 1) = CMPLX(-0.5, -0.5);
+    }
+    return A;
+}
+
+static void solve_sparse(struct trial *trial, struct mat A, char trans)
+{
+    struct mat B = mat_random(&trial->lab, A.n, NRHS);
+    give_sparse(trial, A);
+    give(trial, "B", B);
+    if (has(trial, "trans"))
+        give_flag(trial, "trans", trans);
+    if (run(trial))
+        solves(trial, mat_op(&trial->lab, trans, A), result(trial, has(trial, "X") ? "X" : "B"), B);
+}
+
+static void sparse_general(struct trial *trial)
+{
+    for (int k = 0; k <= 16; k = 2 * k + (k == 0))
+        EACH_FLAG (trans, has(trial, "trans") ? "NTC" : "N") {
+            trial_case(trial, "grid of %d x %d trans=%c", k, k, *trans);
+            solve_sparse(trial, grid_matrix(trial, k, true), *trans);
+        }
+    static const char *const files[] = {"pores_1.mtx", "utm300.rua", "lund_a.mtx"};
+    for (int i = 0; i < 3; i++) {
+        trial_case(trial, "%s", files[i]);
+        solve_sparse(trial, example(trial, files[i]), 'N');
+    }
+    trial_case(trial, "a singular matrix");
+    struct mat A = mat_identity(&trial->lab, 3);
+    AT(A, 1, 1) = 0;
+    AT(A, 1, 0) = 1;
+    give_sparse(trial, A);
+    give(trial, "B", mat_new(&trial->lab, 3, 1));
+    run_fails(trial, "singular");
+}
+
+static void sparse_positive(struct trial *trial)
+{
+    for (int k = 0; k <= 16; k = 2 * k + (k == 0)) {
+        trial_case(trial, "grid of %d x %d", k, k);
+        solve_sparse(trial, grid_matrix(trial, k, false), 'N');
+    }
+    trial_case(trial, "lund_a.mtx");
+    solve_sparse(trial, example(trial, "lund_a.mtx"), 'N');
+    trial_case(trial, "an indefinite matrix");
+    struct mat A = mat_identity(&trial->lab, 3);
+    AT(A, 1, 1) = -1;
+    give_sparse(trial, A);
+    give(trial, "B", mat_new(&trial->lab, 3, 1));
+    run_fails(trial, "not positive definite");
+}
+
+static void iterative(struct trial *trial)
+{
+    for (int k = 0; k <= 16; k = 2 * k + (k == 0)) {
+        trial_case(trial, "grid of %d x %d", k, k);
+        struct mat A = grid_matrix(trial, k, has(trial, "restart")), B = mat_random(&trial->lab, A.n, NRHS);
+        give_sparse(trial, A);
+        give(trial, "B", B);
+        if (!run(trial))
+            continue;
+        struct mat R = mat_sum(&trial->lab, 1, mat_mul(&trial->lab, A, result(trial, "X")), -1, B);
+        at_most(trial, "the relative residual", mat_norm_f(R), 1e-9 * mat_norm_f(B));
+    }
+    trial_case(trial, "too few iterations");
+    struct mat A = grid_matrix(trial, 12, has(trial, "restart"));
+    give_sparse(trial, A);
+    give(trial, "B", mat_random(&trial->lab, A.n, 1));
+    give_number(trial, "maxiter", 1);
+    give_number(trial, "tol", 1e-14);
+    run_fails(trial, "no convergence");
+}
+
+/* ---- elements ---- */
+
+static double complex add(double complex a, double complex b)
+{
+    return a + b;
+}
+
+static double complex subtract(double complex a, double complex b)
+{
+    return a - b;
+}
+
+static double complex times(double complex a, double complex b)
+{
+    return a * b;
+}
+
+static double complex divide(double complex a, double complex b)
+{
+    return a / b;
+}
+
+static double complex magnitude(double complex a)
+{
+    return cabs(a);
+}
+
+static void binary(struct trial *trial)
+{
+    static const struct {
+        const char *name;
+        double complex (*function)(double complex, double complex);
+    } operations[] = {{"add", add}, {"subtract", subtract}, {"times", times}, {"divide", divide}};
+    double complex (*function)(double complex, double complex) = NULL;
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (strcmp(trial->tried->name + 1, operations[i].name) == 0)
+            function = operations[i].function;
+    EACH_SIZE (n) {
+        trial_case(trial, "m=%d n=%d", n + 1, n);
+        struct mat A = mat_random(&trial->lab, n + 1, n), B = mat_random(&trial->lab, n + 1, n);
+        for (int i = 0; i < A.m * A.n; i++)
+            B.v[i] += 2;
+        give(trial, "A", A);
+        give(trial, "B", B);
+        if (!run(trial))
+            continue;
+        struct mat wanted = mat_copy(&trial->lab, A);
+        for (int i = 0; i < A.m * A.n; i++)
+            wanted.v[i] = function(A.v[i], B.v[i]);
+        near(trial, "C", result(trial, "C"), wanted, 16 * trial->eps);
+    }
+}
+
+static void unary(struct trial *trial)
+{
+    static const struct {
+        const char *name;
+        double complex (*function)(double complex);
+    } functions[] = {{"sin", csin}, {"cos", ccos},   {"exp", cexp},
+                     {"log", clog}, {"sqrt", csqrt}, {"abs", magnitude}};
+    double complex (*function)(double complex) = NULL;
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        if (strcmp(trial->tried->name + 1, functions[i].name) == 0)
+            function = functions[i].function;
+    EACH_SIZE (n) {
+        trial_case(trial, "m=%d n=%d", n + 1, n);
+        struct mat A = mat_random(&trial->lab, n + 1, n);
+        for (int i = 0; i < A.m * A.n; i++)
+            A.v[i] += 2; /* where logarithm and root are real */
+        give(trial, "A", A);
+        if (!run(trial))
+            continue;
+        struct mat wanted = mat_copy(&trial->lab, A);
+        for (int i = 0; i < A.m * A.n; i++)
+            wanted.v[i] = function(A.v[i]);
+        near(trial, "B", result(trial, "B"), wanted, 64 * trial->eps);
+    }
+}
+
+static void transpose(struct trial *trial)
+{
+    bool conjugate = strcmp(trial->tried->name + 1, "ctranspose") == 0;
+    EACH_SIZE (n) {
+        trial_case(trial, "m=%d n=%d", n + 1, n);
+        struct mat A = mat_random(&trial->lab, n + 1, n);
+        give(trial, "A", A);
+        if (run(trial))
+            near(trial, "B", result(trial, "B"), mat_transposed(&trial->lab, A, conjugate), 0);
+    }
+}
+
+static void section(struct trial *trial)
+{
+    EACH_SIZE (n) {
+        trial_case(trial, "all of m=%d n=%d", n + 1, n);
+        struct mat A = mat_random(&trial->lab, n + 1, n);
+        give(trial, "A", A);
+        if (run(trial))
+            near(trial, "B", result(trial, "B"), A, 0);
+    }
+    trial_case(trial, "rows 2 to 9 by 3, columns 4 to 6");
+    struct mat A = mat_random(&trial->lab, 10, 7), wanted = mat_new(&trial->lab, 3, 3);
+    for (int j = 0; j < 3; j++)
+        for (int i = 0; i < 3; i++)
+            AT(wanted, i, j) = AT(A, 1 + 3 * i, 3 + j);
+    give(trial, "A", A);
+    give_number(trial, "r1", 2);
+    give_number(trial, "r2", 9);
+    give_number(trial, "rstep", 3);
+    give_number(trial, "c1", 4);
+    give_number(trial, "c2", 6);
+    if (run(trial))
+        near(trial, "B", result(trial, "B"), wanted, 0);
+    trial_case(trial, "rows that are not there");
+    give(trial, "A", A = mat_random(&trial->lab, 3, 3));
+    give_number(trial, "r2", 4);
+    run_fails(trial, "expected rows within 1 to m");
+}
+
+static const struct row solvers[] = {
+    {"dumfpack", 'd', sparse_general},
+    {"zumfpack", 'z', sparse_general},
+    {"dcholmod", 'd', sparse_positive},
+    {"zcholmod", 'z', sparse_positive},
+    ROWS(mumps, sparse_general),
+    {"dcg", 'd', iterative},
+    {"zcg", 'z', iterative},
+    {"dgmres", 'd', iterative},
+    {"zgmres", 'z', iterative},
+    ROWS(add, binary),
+    ROWS(subtract, binary),
+    ROWS(times, binary),
+    ROWS(divide, binary),
+    ROWS(sin, unary),
+    ROWS(cos, unary),
+    ROWS(exp, unary),
+    ROWS(log, unary),
+    ROWS(sqrt, unary),
+    ROWS(abs, unary),
+    ROWS(transpose, transpose),
+    COMPLEX_ROWS(ctranspose, transpose),
+    ROWS(section, section),
+};
+const struct group solvers_group = GROUP(solvers);
