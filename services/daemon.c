@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -185,6 +186,8 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     pthread_sigmask(SIG_BLOCK, &new->signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
+    /* Few arenas share what is free; see return_memory(). */
+    mallopt(M_ARENA_MAX, 4);
     *daemon = new;
     return ESP_OK;
 }
@@ -301,17 +304,41 @@ static void read_again(const struct daemon *daemon)
     log_notice("configuration read again");
 }
 
+/* ---- memory ---- */
+
+#define TRIM_S      2
+#define TRIM_WORK_S 0.05
+
+/* A moment in which many sessions are open leaves free memory behind in pieces. After some work it goes back
+ * to the system. */
+static void return_memory(double *worked_s)
+{
+    struct timespec worked;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &worked);
+    double now_s = (double)worked.tv_sec + (double)worked.tv_nsec * 1e-9;
+    if (now_s - *worked_s < TRIM_WORK_S)
+        return;
+    malloc_trim(0);
+    *worked_s = now_s;
+}
+
+/* ---- waiting for the end ---- */
+
 void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg)
 {
+    const struct timespec patience = {.tv_sec = TRIM_S};
+    double worked_s = 0;
     for (;;) {
-        int number = sigwaitinfo(&daemon->signals, NULL);
+        int number = sigtimedwait(&daemon->signals, NULL, &patience);
+        if (number < 0)
+            return_memory(&worked_s);
         if (number == SIGTERM || number == SIGINT) {
             log_notice("stopping on %s", number == SIGTERM ? "SIGTERM" : "SIGINT");
             notify_systemd("STOPPING=1");
             return;
         }
         if (number != SIGHUP)
-            continue; /* EINTR */
+            continue; /* EAGAIN, EINTR */
         read_again(daemon);
         if (reload)
             reload(arg);
