@@ -270,6 +270,25 @@ void attempt_choose(struct session *session)
 
 /* ---- offering ---- */
 
+/* Best effort: without it the server keeps more. */
+static void tell_open(struct session *session, struct link *link, struct message *request)
+{
+    struct open_sessions open;
+    if (!engine_open(session->engine, link, &open))
+        return;
+    struct extensions *extensions = &request->call.extensions;
+    struct extension *items = arena_alloc(&request->arena, (extensions->n + 1) * sizeof *items);
+    uint8_t *bytes = arena_alloc(&request->arena, OPEN_BYTES);
+    if (!items || !bytes)
+        return;
+    if (extensions->n > 0)
+        memcpy(items, extensions->items, extensions->n * sizeof *items);
+    items[extensions->n] =
+        (struct extension){.tag = EXTENSION_OPEN, .value = bytes, .length = open_put(&open, bytes)};
+    extensions->items = items;
+    extensions->n++;
+}
+
 static enum esp_status build_call(struct session *session, const struct session_candidate *candidate,
                                   struct link *link, struct message *request, struct esp_error *error)
 {
@@ -286,6 +305,7 @@ static enum esp_status build_call(struct session *session, const struct session_
         .placement = first ? session->placement : 0,
         .forecast_s = candidate->compute_s,
     };
+    tell_open(session, link, request);
     return invocation_arguments(&session->invocation, request, error);
 }
 

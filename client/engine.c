@@ -247,14 +247,52 @@ void engine_retire(struct engine *engine, struct session *session)
     pthread_mutex_unlock(&engine->marks_lock);
 }
 
-uint64_t engine_oldest(struct engine *engine, const struct link *link)
+/* With the marks lock. */
+static uint64_t oldest_of(const struct engine *engine, const struct link *link)
 {
-    pthread_mutex_lock(&engine->marks_lock);
     uint64_t oldest = engine->last_sequence + 1;
     if (engine->unsettled && engine->unsettled->id.sequence < oldest)
         oldest = engine->unsettled->id.sequence;
     if (link->held && link->held->id.sequence < oldest)
         oldest = link->held->id.sequence;
+    return oldest;
+}
+
+uint64_t engine_oldest(struct engine *engine, const struct link *link)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    uint64_t oldest = oldest_of(engine, link);
     pthread_mutex_unlock(&engine->marks_lock);
     return oldest;
+}
+
+/* So many ended sessions may lie at a server until the oldest one has ended, too. */
+#define YOUNG 16
+
+bool engine_open(struct engine *engine, const struct link *link, struct open_sessions *open)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    bool old = oldest_of(engine, link) + YOUNG < engine->last_sequence;
+    if (old) {
+        open->version = ++engine->open_version;
+        open->ceiling = engine->last_sequence + 1;
+        open->n = 0;
+        /* Both lists are in order: the lowest of them, and behind the last that has room nothing is said. */
+        const struct session *a = engine->unsettled, *b = link->held;
+        while (a || b) {
+            bool first = a && (!b || a->id.sequence < b->id.sequence);
+            uint64_t sequence = first ? a->id.sequence : b->id.sequence;
+            if (open->n == CAP_OPEN) {
+                open->ceiling = sequence;
+                break;
+            }
+            open->sequences[open->n++] = sequence;
+            if (first)
+                a = a->mark_next;
+            else
+                b = b->mark_next;
+        }
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+    return old;
 }

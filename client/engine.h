@@ -49,6 +49,7 @@ struct engine {
     pthread_mutex_t links_lock;
     struct link *links; /* by address */
 
+    uint64_t open_version; /* of engine_open(), under marks_lock */
     /* Which sequence numbers may still be asked for: see engine_oldest(). */
     pthread_mutex_t marks_lock;
     uint64_t last_sequence;
@@ -85,5 +86,8 @@ enum esp_status engine_draw(struct engine *engine, struct session *session, stru
 void engine_settle(struct engine *engine, struct session *session, struct link *link);
 void engine_retire(struct engine *engine, struct session *session);
 uint64_t engine_oldest(struct engine *engine, const struct link *link);
+/* Which sessions a server must still know beside the oldest, for EXTENSION_OPEN. False when the oldest one is
+ * so young that nothing is gained. */
+bool engine_open(struct engine *engine, const struct link *link, struct open_sessions *open);
 
 #endif

@@ -50,6 +50,26 @@ void server_acknowledge(struct server *server, struct client *client, uint64_t f
     }
 }
 
+/* Those that have ended at the client's, though an older one is still open. Messages overtake each other:
+ * only what is later and says more is taken. */
+static void settle(struct server *server, struct client *client, const struct extensions *extensions)
+{
+    struct open_sessions open;
+    if (!open_get(extensions, &open))
+        return;
+    if (!client->open)
+        client->open = calloc(1, sizeof *client->open);
+    if (!client->open || open.version <= client->open->version || open.ceiling < client->open->ceiling)
+        return;
+    *client->open = open;
+    struct session *session, *next;
+    DL_FOREACH_SAFE(client->sessions, session, next)
+    {
+        if (open_excludes(&open, session->id.sequence))
+            server_forget_session(server, session);
+    }
+}
+
 static enum esp_status check_identity(struct server *server, const struct call_request *call,
                                       struct client *client, struct esp_error *error)
 {
@@ -63,6 +83,9 @@ static enum esp_status check_identity(struct server *server, const struct call_r
         return error_set(error, ESP_REFUSED,
                          "session %" PRIu64 " was acknowledged and is forgotten: expected at least %" PRIu64,
                          call->session.sequence, floor);
+    if (client && client->open && open_excludes(client->open, call->session.sequence))
+        return error_set(error, ESP_REFUSED, "session %" PRIu64 " was acknowledged and is forgotten",
+                         call->session.sequence);
     return ESP_OK;
 }
 
@@ -246,6 +269,7 @@ void server_on_call(struct server *server, struct call *call, const struct messa
     enum esp_status status = check_identity(server, asked, client, &error);
     if (status == ESP_OK) {
         server_acknowledge(server, client, asked->oldest_unacknowledged);
+        settle(server, client, &asked->extensions);
         /* Said again: it stands as it stands. */
         if (session_find(&server->sessions, &asked->session)) {
             session = server_find_session(server, &asked->session, &error);

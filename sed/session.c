@@ -42,6 +42,7 @@ static void client_free(struct sessions *sessions, struct client *client)
         unrest(sessions, client);
     HASH_DEL(sessions->clients, client);
     sessions->n_clients--;
+    free(client->open);
     free(client);
 }
 

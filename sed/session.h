@@ -31,7 +31,8 @@ struct shelf;
  * has acknowledged could execute a call a second time. */
 struct client {
     uint64_t key[2];
-    uint64_t floor; /* the lowest sequence number it may still ask for */
+    uint64_t floor;             /* the lowest sequence number it may still ask for */
+    struct open_sessions *open; /* above it, as last told; NULL: never */
     struct queue_owner turn;
     struct session *sessions;
     uint32_t n_sessions;

@@ -419,9 +419,15 @@ void rig_call(struct rig *rig, const struct rig_call *call, struct answered *ans
         .arguments = is_task ? task : copy,
         .n_arguments = is_task ? 2 : 3,
     };
-    struct extension detached = {EXTENSION_DETACHED, (const uint8_t *)"", 0};
+    struct extension extensions[2];
+    uint8_t open[OPEN_BYTES];
+    request.call.extensions = (struct extensions){extensions, 0};
     if (call->detached)
-        request.call.extensions = (struct extensions){&detached, 1};
+        extensions[request.call.extensions.n++] =
+            (struct extension){EXTENSION_DETACHED, (const uint8_t *)"", 0};
+    if (call->open)
+        extensions[request.call.extensions.n++] =
+            (struct extension){EXTENSION_OPEN, open, open_put(call->open, open)};
     rig_send(rig, &request, call->timeout_s, answered);
 }
 

@@ -109,6 +109,7 @@ struct rig_call {
     double flop;     /* task */
     double timeout_s;
     bool detached;
+    const struct open_sessions *open; /* NULL: not told */
 };
 
 /* Sends it; what comes back is written into *answered while the rig runs. */
