@@ -166,6 +166,24 @@ static int guest(const char *path)
     return 0;
 }
 
+/* More short ones than a server keeps of one client. */
+static int long_and_short(const char *path)
+{
+    (void)path;
+    grpc_function_handle_t add = handle("add"), nap = handle("nap");
+    grpc_sessionid_t id;
+    int slept;
+    EXPECT(grpc_call_async(&nap, &id, 600000, &slept) == GRPC_NO_ERROR);
+    for (int i = 0; i < 300; i++) {
+        double c = 0;
+        EXPECT(grpc_call(&add, 1.0, (double)i, &c) == GRPC_NO_ERROR && c == 1.0 + i);
+    }
+    EXPECT(grpc_probe(id) == GRPC_NOT_COMPLETED);
+    EXPECT(grpc_cancel(id) == GRPC_NO_ERROR);
+    EXPECT(grpc_wait(id) == GRPC_SESSION_FAILED);
+    return 0;
+}
+
 static int cancelling(const char *path)
 {
     (void)path;
@@ -240,6 +258,7 @@ int main(int argc, char **argv)
                  {"farm", farm},
                  {"threads", many_threads},
                  {"guest", guest},
+                 {"long-and-short", long_and_short},
                  {"cancel", cancelling},
                  {"killed", killed},
                  {"gone", gone},

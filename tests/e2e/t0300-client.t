@@ -45,7 +45,7 @@ daemon red espalier-redirector
 daemon ma1 espalier-agent "redirector = \"$(address red)\"" 'freshness = "200 ms"'
 daemon la espalier-agent "parent = \"$(address ma1)\"" 'freshness = "200 ms"'
 for name in s1 s2; do
-    daemon $name espalier-sed "parent = \"$(address la)\"" 'slots = 4' "problems = { \"$work/problems\", \"$top_srcdir/problems\" }"
+    daemon $name espalier-sed "parent = \"$(address la)\"" 'slots = 4' 'sessions_per_client = 100' "problems = { \"$work/problems\", \"$top_srcdir/problems\" }"
 done
 printf 'redirector = "%s"\n' "$(address red)" >client.conf
 ESPALIER_CONFIG=$work/client.conf
@@ -57,6 +57,7 @@ check "a farm of short and longer sessions" "$steps" farm
 check "a farm of sessions that give nothing back" "$steps" without-outputs
 check "eight threads share a handle" "$steps" threads
 check "signals stay as they were, initialize and finalize alternate" "$steps" guest
+check "a long session does not hold up many short ones" "$steps" long-and-short
 check "sessions are cancelled and have deadlines" "$steps" cancel
 
 # What stands in the examples works.

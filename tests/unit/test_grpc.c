@@ -318,24 +318,6 @@ static void a_session_id_that_never_was_is_invalid(void **state)
     }
 }
 
-/* More than a server keeps of one client (sessions_per_client). */
-static void one_long_session_does_not_hold_up_a_thousand_short_ones(void **state)
-{
-    (void)state;
-    grpc_function_handle_t sleep = make_handle("sleep"), add = make_handle("add");
-    grpc_sessionid_t id;
-    int waited;
-    assert_int_equal(grpc_call_async(&sleep, &id, 3600000, &waited), GRPC_NO_ERROR);
-    for (int i = 0; i < 1100; i++) {
-        double c = 0;
-        assert_int_equal(grpc_call(&add, 1.0, (double)i, &c), GRPC_NO_ERROR);
-        assert_true(c == 1.0 + i);
-    }
-    assert_int_equal(grpc_probe(id), GRPC_NOT_COMPLETED);
-    assert_int_equal(grpc_cancel(id), GRPC_NO_ERROR);
-    assert_int_equal(grpc_wait(id), GRPC_SESSION_FAILED);
-}
-
 static void probes_tell_without_waiting(void **state)
 {
     (void)state;
@@ -585,7 +567,6 @@ int main(void)
         in_library(wrong_arguments_are_named),
         in_library(files_are_read_and_written),
         in_library(a_session_id_that_never_was_is_invalid),
-        in_library(one_long_session_does_not_hold_up_a_thousand_short_ones),
         in_library(probes_tell_without_waiting),
         in_library(a_cancelled_session_failed_and_its_computation_stops),
         in_library(waiting_for_one_of_several),
