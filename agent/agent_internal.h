@@ -41,6 +41,7 @@ struct agent {
     struct membership *membership;
     struct children *children;
     struct absentees absentees; /* of them, for the tree */
+    uint32_t absent_told;       /* how many of them those above have heard of */
     struct knowledge *knowledge;
     struct catalog_store *catalogs;
     struct timers timers;

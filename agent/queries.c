@@ -9,6 +9,7 @@
 
 #define LIST_MOST    1000 /* names of one reply; the rest is asked for with `after` */
 #define WAITING_MOST 1000 /* who wait for a description at one time */
+#define TREE_BYTES   ((size_t)MESSAGE_BYTES - (64 << 10))
 
 static struct message *greet(struct agent *agent, const struct greet *asked)
 {
@@ -165,14 +166,55 @@ static bool own_record(struct arena *arena, struct node_record *record)
     return record->name && record->parent && record->address && record->marks;
 }
 
-/* Behind the others: children that were lost, unless they are known elsewhere below by now. */
+/* The children that an agent below has lost, as its record tells. */
+static struct absent_reader lost_below(const struct knowledge_node *node)
+{
+    const struct extension *lost = extension_find(&node->extensions, EXTENSION_ABSENT);
+    return (struct absent_reader){lost ? lost->value : NULL, lost ? lost->length : 0};
+}
+
+static uint32_t count_lost_below(const struct agent *agent)
+{
+    uint32_t n = 0;
+    struct node_record record;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        struct absent_reader reader = lost_below(node);
+        while (absent_read(&reader, &record))
+            n++;
+    }
+    return n;
+}
+
+static bool add_lost_below(const struct agent *agent, struct message *message)
+{
+    struct tree_reply *reply = &message->tree_reply;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        const double later_s = (double)(agent_now(agent) - node->confirmed_ns) / 1e9;
+        struct absent_reader reader = lost_below(node);
+        struct node_record record;
+        while (absent_read(&reader, &record)) {
+            if (knowledge_find(agent->knowledge, record.name))
+                continue; /* it is back, perhaps elsewhere */
+            record.parent = node->name;
+            record.age_s += later_s;
+            if (!own_record(&message->arena, &record))
+                return false;
+            record.extensions = absent_mark();
+            reply->records[reply->n_records++] = record;
+        }
+    }
+    return true;
+}
+
+/* Behind the others: children that were lost, here and below, unless they are known elsewhere by now. */
 static bool add_absent(struct agent *agent, struct message *message)
 {
     struct tree_reply *reply = &message->tree_reply;
     const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
-    struct node_record *records = arena_alloc(&message->arena, (reply->n_records + n) * sizeof *records);
-    struct node_record *absent = records ? records + reply->n_records : NULL;
-    if (!records ||
+    const uint32_t most = reply->n_records + n + count_lost_below(agent);
+    struct node_record *records = arena_alloc(&message->arena, most * sizeof *records);
+    struct node_record *absent = arena_alloc(&message->arena, (n + 1) * sizeof *absent);
+    if (!records || !absent ||
         !absent_records(&agent->absentees, agent->name, agent_now(agent), &message->arena, absent))
         return false;
     memcpy(records, reply->records, reply->n_records * sizeof *records);
@@ -180,6 +222,28 @@ static bool add_absent(struct agent *agent, struct message *message)
     for (uint32_t i = 0; i < n; i++)
         if (!knowledge_find(agent->knowledge, absent[i].name))
             records[reply->n_records++] = absent[i];
+    return add_lost_below(agent, message);
+}
+
+/* What does not fit one message is left out, the deepest nodes first, and the first record says how many. */
+static bool cut(struct message *message)
+{
+    struct tree_reply *reply = &message->tree_reply;
+    size_t bytes = 0;
+    uint32_t n = 0;
+    while (n < reply->n_records && n < CAP_RECORDS &&
+           (bytes += knowledge_record_bytes(&reply->records[n])) <= TREE_BYTES)
+        n++;
+    if (n == reply->n_records)
+        return true;
+    struct extension *extension = arena_alloc(&message->arena, sizeof *extension);
+    uint64_t *left_out = arena_alloc(&message->arena, sizeof *left_out);
+    if (!extension || !left_out)
+        return false;
+    *left_out = reply->n_records - n;
+    *extension = (struct extension){EXTENSION_LEFT_OUT, (const uint8_t *)left_out, sizeof *left_out};
+    reply->records[0].extensions = (struct extensions){extension, 1};
+    reply->n_records = n;
     return true;
 }
 
@@ -209,7 +273,7 @@ static struct message *tree(struct agent *agent, const struct tree *asked)
     }
     for (uint32_t i = 0; whole && i < reply->n_records; i++)
         whole = own_record(&message->arena, &reply->records[i]);
-    if (whole && (*asked->node || add_absent(agent, message)))
+    if (whole && (*asked->node || (add_absent(agent, message) && cut(message))))
         return message;
     message_destroy(message);
     return NULL;

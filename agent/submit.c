@@ -91,6 +91,26 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
                   request->server, variant->problem);
 }
 
+/* There are servers that could: they were tried, or were asked below a leader and did not answer it. */
+static void explain_silent(const struct agent *agent, const struct variant *variant,
+                           const struct request *request, struct esp_error *error)
+{
+    const uint32_t capable = submit_capable(variant, request);
+    uint32_t tried = 0;
+    for (uint32_t i = 0; i < request->n_excluded; i++)
+        tried += knowledge_find(agent->knowledge, request->excluded[i]) != NULL;
+    if (tried >= capable)
+        error_set(error, ESP_NO_SERVER,
+                  "all %u servers that could take %s have been tried already, and the request excludes them",
+                  capable, request->problem);
+    else
+        error_set(error, ESP_NO_SERVER,
+                  "%u of the %u servers that could take %s did not answer their agent in time (do they hang?)"
+                  "%s",
+                  capable - tried, capable, request->problem,
+                  tried ? ", the others have been tried already" : "");
+}
+
 void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
                     struct esp_error *error)
 {
@@ -116,9 +136,7 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
                   "%s needs %" PRIu64 " bytes of memory, the biggest of %u servers has %" PRIu64,
                   request->problem, request->memory_bytes, taking, most_memory);
     else
-        error_set(error, ESP_NO_SERVER,
-                  "all %u servers that could take %s have been tried already, and the request excludes them",
-                  submit_capable(variant, request), request->problem);
+        explain_silent(agent, variant, request, error);
 }
 
 static void explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error)

@@ -43,6 +43,19 @@ static void report_totals(struct agent *agent, struct message *message)
     message->report.n_records = 1;
 }
 
+/* Whom it lost, for the trees of those above: again with each report, so that the times stay true. False when
+ * there is nothing to tell. */
+static bool add_absent(struct agent *agent, struct message *message, struct node_record *own)
+{
+    const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
+    struct extension *extension = n > 0 ? arena_alloc(&message->arena, sizeof *extension) : NULL;
+    if (extension && absent_pack(&agent->absentees, agent_now(agent), &message->arena, extension))
+        own->extensions = (struct extensions){extension, 1};
+    const bool news = n > 0 || agent->absent_told > 0;
+    agent->absent_told = n;
+    return news;
+}
+
 static void on_report(void *self, bool complete, struct message *message)
 {
     struct agent *agent = self;
@@ -51,7 +64,8 @@ static void on_report(void *self, bool complete, struct message *message)
         return;
     }
     struct node_record own = agent_own_record(agent);
-    if (!knowledge_report(agent->knowledge, complete, complete ? &own : NULL, REPORT_BYTES, &message->arena,
+    bool tell_own = add_absent(agent, message, &own) || complete;
+    if (!knowledge_report(agent->knowledge, complete, tell_own ? &own : NULL, REPORT_BYTES, &message->arena,
                           &message->report)) {
         message->report = (struct report){.oldest_s = 1e9};
         log_error("out of memory for a report to the parent");

@@ -3,6 +3,7 @@
 #include "client/link.h"
 #include "util/clock.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ static bool is_declined(enum esp_status status)
 
 /* ---- choosing ---- */
 
-static void exclude(struct session *session, const char *server)
+static void exclude(struct session *session, const char *server, enum esp_status why)
 {
     if (!session->excluded)
         session->excluded = calloc(MOST_EXCLUDED, sizeof *session->excluded);
@@ -68,7 +69,7 @@ static void exclude(struct session *session, const char *server)
         if (strcmp(session->excluded[i], server) == 0)
             return;
     if ((session->excluded[session->n_excluded] = strdup(server)))
-        session->n_excluded++;
+        session->why[session->n_excluded++] = why;
 }
 
 /* Cuts what is too long. (printf would be a visible part of a small call.) */
@@ -237,6 +238,37 @@ static bool waits_for_server(struct session *session)
     return true;
 }
 
+static void append(struct esp_error *error, const char *format, ...)
+{
+    size_t length = strlen(error->text);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->text + length, sizeof error->text - length, format, arguments);
+    va_end(arguments);
+}
+
+/* No other server takes it: what the last one did is told, with the others that were tried, and what became
+ * of looking for one more where that was not just that none is left. */
+static void explain_end(struct session *session, enum esp_status status, const struct esp_error *search)
+{
+    struct esp_error *error = &session->error;
+    const uint32_t n = session->n_excluded;
+    if (n > 0 && (error->status == ESP_PENDING || !error->text[0]))
+        error_set(error, session->why[n - 1], "server %s: %s", session->excluded[n - 1],
+                  esp_status_string(session->why[n - 1]));
+    for (uint32_t i = 0; i + 1 < n; i++)
+        append(error, "%s %s (%s)", i == 0 ? "; tried before:" : ",", session->excluded[i],
+               esp_status_string(session->why[i]));
+    if (status != ESP_NO_SERVER && status != ESP_UNKNOWN_PROBLEM && search->text[0])
+        append(error, "; looking for another server: %s", search->text);
+}
+
+/* Whether a server has had its turn: that tells more than that no other is left. */
+static bool has_cause(const struct session *session)
+{
+    return session->n_excluded > 0 || (session->error.status != ESP_PENDING && session->error.text[0]);
+}
+
 void attempt_choose(struct session *session)
 {
     struct esp_error error = {0};
@@ -246,6 +278,8 @@ void attempt_choose(struct session *session)
     if (session->rounds >= most) {
         if (waits_for_server(session))
             return;
+        if (!session->bound)
+            explain_end(session, ESP_NO_SERVER, &error);
         session_end(session, session->error.status);
         return;
     }
@@ -257,15 +291,13 @@ void attempt_choose(struct session *session)
     }
     if (status == ESP_UNKNOWN_PROBLEM)
         functions_forget(session->engine->functions, session->invocation.function);
-    /* When no other server is left, why the first ones did not take it tells more. */
-    bool keep = again && session->error.status != ESP_PENDING && session->error.text[0] &&
-                (session->bound || status == ESP_NO_SERVER || status == ESP_UNREACHABLE ||
-                 status == ESP_UNKNOWN_PROBLEM);
-    if (!keep)
+    if (!again || !has_cause(session))
         session->error = error;
+    else if (!session->bound)
+        explain_end(session, status, &error);
     if (waits_for_server(session))
         return;
-    session_end(session, keep ? session->error.status : status);
+    session_end(session, session->error.status != ESP_PENDING ? session->error.status : status);
 }
 
 /* ---- offering ---- */
@@ -370,7 +402,7 @@ static void declined(struct session *session, const struct session_candidate *ca
     if (uncertain) {
         attempt_recover(session);
     } else if (is_declined(status)) {
-        exclude(session, candidate->server);
+        exclude(session, candidate->server, status);
         set_server(session, NULL, session->bound ? session->server : "");
     } else {
         session_end(session, status);
@@ -451,7 +483,7 @@ void attempt_recover(struct session *session)
         session_end(session, error->status = ESP_MAYBE);
         return;
     }
-    exclude(session, session->server);
+    exclude(session, session->server, error->status);
     if (!begin_again(session))
         session_end(session, error->status);
 }

@@ -122,6 +122,9 @@ static enum esp_status add_node(struct forest *forest, const struct node_record 
                             .memory_free = from->memory_free,
                             .completed = from->completed,
                             .failed = from->failed};
+    const struct extension *left_out = extension_find(&from->extensions, EXTENSION_LEFT_OUT);
+    if (left_out && left_out->length == sizeof node.left_out)
+        memcpy(&node.left_out, left_out->value, sizeof node.left_out);
     if (!node.name || !node.parent || !node.address)
         return error_no_memory(error, "the tree");
     forest->nodes[forest->n++] = node;

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A remote call that has not ended so long after the sessions were cancelled is cut, and again. */
+#define CUT_AGAIN_NS 200000000L
+
 enum state { STATE_DOWN, STATE_CHANGING, STATE_UP, STATE_FORKED };
 
 static atomic_int state;
@@ -162,17 +165,32 @@ enum esp_status library_start(const struct esp_options *options, bool *again, st
     return status;
 }
 
+/* Waits a little for sessions to end and threads to leave; true when all have. */
+static bool all_ended(void)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until); /* a jump of it makes one turn longer or shorter */
+    until.tv_nsec += CUT_AGAIN_NS;
+    until.tv_sec += until.tv_nsec / (long)NS_PER_S;
+    until.tv_nsec %= (long)NS_PER_S;
+    if (!table_drain(library.table, &until))
+        return false;
+    int waited = 0;
+    pthread_mutex_lock(&gate);
+    while (atomic_load(&users) > 0 && waited == 0)
+        waited = pthread_cond_timedwait(&left, &gate, &until);
+    pthread_mutex_unlock(&gate);
+    return atomic_load(&users) == 0;
+}
+
 enum esp_status library_stop(struct esp_error *error)
 {
     int expected = STATE_UP;
     if (!atomic_compare_exchange_strong(&state, &expected, STATE_CHANGING))
         return outside(expected, error);
     engine_close(library.engine);
-    table_drain(library.table);
-    pthread_mutex_lock(&gate);
-    while (atomic_load(&users) > 0)
-        pthread_cond_wait(&left, &gate);
-    pthread_mutex_unlock(&gate);
+    while (!all_ended())
+        transport_interrupt(library.transport); /* who does not answer is not waited for */
     tear_down();
     atomic_store(&state, STATE_DOWN);
     return ESP_OK;

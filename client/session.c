@@ -134,8 +134,11 @@ static bool called_off(struct session *session)
     if (session->deadline_ns != CLOCK_NEVER && clock_now_ns(session->engine->clock) >= session->deadline_ns) {
         stop_remote(session);
         double after_s = (double)(session->deadline_ns - session->started_ns) / NS_PER_S;
-        session_end(session, error_set(&session->error, ESP_TIMEOUT, "%s: the deadline of %.3g s passed",
-                                       session->problem, after_s));
+        const struct esp_error before = session->error;
+        bool tell = before.status != ESP_PENDING && before.text[0];
+        session_end(session, error_set(&session->error, ESP_TIMEOUT, "%s: the deadline of %.3g s passed%s%s",
+                                       session->problem, after_s, tell ? "; before that: " : "",
+                                       tell ? before.text : ""));
         return true;
     }
     return false;

@@ -70,6 +70,7 @@ struct session {
     uint32_t rounds; /* times that candidates were looked for */
     char *bound_address;
     char **excluded; /* servers that did not take it or lost it, MOST_EXCLUDED of them */
+    enum esp_status why[MOST_EXCLUDED];
     uint32_t n_excluded;
     uint64_t master, placement;
     uint32_t capable;

@@ -233,12 +233,15 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
     return status;
 }
 
-void table_drain(struct table *table)
+bool table_drain(struct table *table, const struct timespec *until)
 {
+    int waited = 0;
     pthread_mutex_lock(&table->lock);
-    while (table->running)
-        pthread_cond_wait(&table->changed, &table->lock);
+    while (table->running && waited == 0)
+        waited = pthread_cond_timedwait(&table->changed, &table->lock, until);
+    bool drained = !table->running;
     pthread_mutex_unlock(&table->lock);
+    return drained;
 }
 
 /* ---- probing ---- */

@@ -11,6 +11,7 @@
 
 #include "client/past.h"
 #include "grpc.h"
+#include <time.h>
 
 #define TABLE_HISTORY 4096 /* as grpc.h says */
 
@@ -49,7 +50,8 @@ grpc_error_t table_get_handle(struct table *table, grpc_sessionid_t id, grpc_fun
 bool table_look(struct table *table, grpc_sessionid_t id,
                 void (*look)(struct session *session, const struct past *past, void *arg), void *arg);
 
-/* Waits until no session runs (they were cancelled). */
-void table_drain(struct table *table);
+/* Waits until no session runs (they were cancelled), or it is that time (CLOCK_REALTIME). Whether none runs.
+ */
+bool table_drain(struct table *table, const struct timespec *until);
 
 #endif

@@ -153,6 +153,8 @@ struct pending *knowledge_last_pending(const struct knowledge *knowledge);
 /* The node as a record; what it points to is the node's or lies in `arena`. False without memory. */
 bool knowledge_record(const struct knowledge *knowledge, const struct knowledge_node *node,
                       struct arena *arena, struct node_record *record);
+/* About what a record takes on the wire, and not less. */
+size_t knowledge_record_bytes(const struct node_record *record);
 /* Adds to a report what changed since the last one (`complete`: everything counts as changed), until it has
  * about `most_bytes` on the wire, and counts it as told. What is left over is for the next one.
  * `own` comes first. False without memory: nothing is counted as told. */

@@ -52,7 +52,7 @@ bool knowledge_changed(const struct knowledge *k)
 }
 
 /* About what a record takes on the wire, and not less: numbers with their alignment, then what varies. */
-static size_t record_bytes(const struct node_record *record)
+size_t knowledge_record_bytes(const struct node_record *record)
 {
     size_t bytes = 256 + strlen(record->name) + strlen(record->parent) + strlen(record->address) +
                    record->n_free_in * sizeof *record->free_in_s + record->n_marks * sizeof *record->marks;
@@ -118,7 +118,7 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
     for (; all_removed && node && n < most && bytes < most_bytes; node = node->dirty_next) {
         if (!knowledge_record(k, node, arena, &report->records[n]))
             return false;
-        bytes += record_bytes(&report->records[n++]);
+        bytes += knowledge_record_bytes(&report->records[n++]);
     }
     report->n_records = n;
     report->oldest_s = knowledge_oldest_s(k);

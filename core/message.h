@@ -383,6 +383,8 @@ struct list_reply {
 struct tree {
     const char *node; /* only this one by name, or "" for all */
 };
+/* Tag in the first record of a tree reply: so many nodes (8 bytes) had no room in it. */
+#define EXTENSION_LEFT_OUT 31
 struct tree_reply {
     struct outcome outcome;
     struct node_record *records; /* parents before children */

@@ -90,3 +90,9 @@ void transport_destroy(struct transport *transport)
     if (transport)
         transport->ops->destroy(transport);
 }
+
+void transport_interrupt(struct transport *transport)
+{
+    if (transport->ops->interrupt)
+        transport->ops->interrupt(transport);
+}

@@ -118,6 +118,11 @@ enum esp_status transport_put(struct transport *transport, const char *address, 
 enum esp_status transport_get(struct transport *transport, const char *address, const struct message *header,
                               void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
 
+/* Ends the calls and chunks that are under way now, as if their time were over: for a program that closes and
+ * does not want to wait for who does not answer. Those that begin later go their way. One that is just
+ * opening its connection ends when that stands or does not. Any thread; at most now and then. */
+void transport_interrupt(struct transport *transport);
+
 /* The transport's clock, the one that `due` is measured on. */
 const struct clock *transport_clock(const struct transport *transport);
 
@@ -146,6 +151,7 @@ struct transport_ops {
     enum esp_status (*get)(struct transport *transport, const char *address, const struct message *header,
                            void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
     void (*destroy)(struct transport *transport);
+    void (*interrupt)(struct transport *transport); /* NULL: nothing lasts here */
 };
 
 /* First members of an implementation's structs. */

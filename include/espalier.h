@@ -286,6 +286,8 @@ struct esp_node {
     unsigned queued, running;
     uint64_t memory_total, memory_free; /* bytes for sessions */
     uint64_t completed, failed;         /* sessions since its start */
+    /* agents: */
+    uint64_t left_out; /* nodes below it that the answer had no room for */
 };
 
 /* All nodes, parents before their children: the redirector (when one is configured), each master agent and

@@ -170,9 +170,14 @@ static void orb_destroy(struct transport *transport)
     open_now = false;
 }
 
+static void orb_interrupt(struct transport *transport)
+{
+    static_cast<OrbTransport *>(transport)->watchdog.cut();
+}
+
 static const struct transport_ops operations = {
     orb_serve,    orb_close,    orb_address, orb_post, orb_enter, orb_leave,   orb_reply,
-    orb_envelope, orb_set_help, orb_call,    orb_put,  orb_get,   orb_destroy,
+    orb_envelope, orb_set_help, orb_call,    orb_put,  orb_get,   orb_destroy, orb_interrupt,
 };
 
 static int64_t stalled_ms(const struct orb_options *options)

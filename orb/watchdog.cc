@@ -5,6 +5,11 @@
 #include <chrono>
 #include <omniORB4/giopEndpoint.h>
 #include <omniORB4/internal/giopStrand.h>
+#include <omniORB4/internal/giopStream.h>
+
+#include <omniORB4/internal/giopRope.h>
+
+#include <omniORB4/internal/GIOP_C.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -82,6 +87,33 @@ int64_t Watchdog::bark(int64_t now_ns)
         }
     }
     return next_ns;
+}
+
+/* Also of those that connect: they are not watched, but the connection is listed as soon as it stands. */
+static void shut_down_busy()
+{
+    omni_tracedmutex_lock lock(*omni::omniTransportLock);
+    for (omni::StrandList *p = omni::giopStrand::active.next; p != &omni::giopStrand::active; p = p->next) {
+        auto *strand = static_cast<omni::giopStrand *>(p);
+        bool busy = false;
+        for (auto *at = strand->clients.next; at != &strand->clients; at = at->next)
+            busy |= static_cast<omni::GIOP_C *>(at)->state() != omni::IOP_C::UnUsed;
+        if (busy && strand->connection)
+            strand->connection->Shutdown();
+    }
+}
+
+void Watchdog::cut()
+{
+    {
+        std::lock_guard<std::mutex> lock(mutex);
+        for (Watch *watch = watches; watch; watch = watch->next) {
+            if (!watch->fired)
+                shut_down(*watch);
+            watch->fired = true;
+        }
+    }
+    shut_down_busy();
 }
 
 /* Calls that end in time do not wake it: at most it looks once more in vain. */

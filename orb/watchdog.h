@@ -41,6 +41,8 @@ class Watchdog
     void add(Watch &watch);
     /* Afterwards it is not looked at any more. One that was not added is left alone. */
     void remove(Watch &watch);
+    /* Shuts down the connections of all invocations that are under way. */
+    void cut();
     /* Before the ORB goes. */
     void stop();
 

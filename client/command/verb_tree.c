@@ -116,6 +116,12 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
         server_cells(&table, node);
     }
     table_print(&table, 0, stdout);
+    for (size_t i = 0; i < n; i++)
+        if (nodes[i].left_out > 0)
+            printf(
+                "%llu more nodes below %s: the answer had no room for them; ask the leader agents one by one "
+                "(--redirector HOST:PORT)\n",
+                (unsigned long long)nodes[i].left_out, nodes[i].name);
     free(order);
     return command_flush();
 }
@@ -126,6 +132,8 @@ static json_t *node_json(const struct esp_node *node)
         json_pack("{s:s, s:s, s:s, s:s, s:f, s:b, s:b}", "name", node->name, "parent", node->parent, "role",
                   esp_role_name(node->role), "address", node->address, "age_s", node->age_s, "draining",
                   node->draining, "unreachable", node->unreachable);
+    if (value && node->left_out > 0)
+        json_object_set_new(value, "left_out", json_integer((json_int_t)node->left_out));
     if (!value || node->role != ESP_ROLE_SERVER)
         return value;
     json_t *more = json_pack("{s:f, s:i, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "speed_flops",

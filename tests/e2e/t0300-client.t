@@ -38,7 +38,7 @@ address() {
     cat "$1.address"
 }
 n_servers() {
-    [ "$(espalier tree --json | grep -o '"role": "server"' | wc -l)" -eq "$1" ]
+    [ "$(espalier tree --json | grep -o '"role": "server"[^}]*"unreachable": false' | wc -l)" -eq "$1" ]
 }
 
 daemon red espalier-redirector

@@ -65,7 +65,7 @@ check "after SIGCONT calls go on" wait_until call
 # shellcheck disable=SC2154
 kill -STOP "$pid_SeD"
 check_fails any "with the server stopped a call fails" call
-check_says "and says so" 'deadline|no answer in time|no connection in time|did not answer|no server|known before|tried already'
+check_says "and says so" "deadline|no answer in time|no connection in time|did not answer|no server|known before"
 kill -CONT "$pid_SeD"
 check "after SIGCONT calls go on" wait_until call
 names() {

@@ -2,6 +2,7 @@
  *
  * Requests through a whole hierarchy, in process and in virtual time.
  */
+#include "core/absent.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 #include "util/clock.h"
@@ -306,6 +307,54 @@ static void the_tree_is_told_parents_first(void **state)
     message_clear(&reply);
 }
 
+static const struct node_record *record_of(const struct message *reply, const char *name)
+{
+    for (uint32_t i = 0; i < reply->tree_reply.n_records; i++)
+        if (strcmp(reply->tree_reply.records[i].name, name) == 0)
+            return &reply->tree_reply.records[i];
+    return NULL;
+}
+
+static void ask_tree(struct message *reply)
+{
+    struct message tree = {.kind = MESSAGE_TREE, .tree = {.node = ""}};
+    struct esp_error error;
+    memset(reply, 0, sizeof *reply);
+    assert_int_equal(transport_call(platform.transport, "ma", &tree, 5000, reply, &error), ESP_OK);
+}
+
+static void what_a_leader_lost_is_in_the_masters_tree(void **state)
+{
+    (void)state;
+    struct message reply;
+    platform_agent(&platform, "ma", "");
+    platform_agent(&platform, "la", "ma");
+    platform_agent(&platform, "inner", "la");
+    struct simulated_server *lost = platform_server(&platform, "s-lost", "inner");
+    platform_server(&platform, "s-stays", "inner");
+    assert_true(platform_settle(&platform, 0, 4, 20000));
+    platform_server_kill(&platform, lost);
+    platform_run_ms(&platform, 60000);
+    ask_tree(&reply);
+    const struct node_record *record = record_of(&reply, "s-lost");
+    assert_non_null(record);
+    assert_non_null(extension_find(&record->extensions, EXTENSION_UNREACHABLE));
+    assert_string_equal(record->parent, "inner");
+    assert_string_equal(record->address, "s-lost");
+    assert_int_equal(record->role, ROLE_SERVER);
+    assert_true(record->age_s > 50 && record->age_s < 70);
+    assert_null(extension_find(&record_of(&reply, "s-stays")->extensions, EXTENSION_UNREACHABLE));
+    assert_int_equal(record_of(&reply, "inner")->extensions.n, 0);
+    message_clear(&reply);
+    platform_server(&platform, "s-lost", "ma");
+    platform_run_ms(&platform, 5000);
+    ask_tree(&reply);
+    assert_int_equal(reply.tree_reply.n_records, 5);
+    assert_string_equal(record_of(&reply, "s-lost")->parent, "ma");
+    assert_int_equal(record_of(&reply, "s-lost")->extensions.n, 0);
+    message_clear(&reply);
+}
+
 static void every_scheduler_places_sessions_in_both_modes(void **state)
 {
     (void)state;
@@ -503,6 +552,7 @@ int main(void)
         TEST(a_silent_child_is_left_out),
         TEST(other_signatures_of_a_name_are_problems_of_their_own),
         TEST(the_tree_is_told_parents_first),
+        TEST(what_a_leader_lost_is_in_the_masters_tree),
         TEST(every_scheduler_places_sessions_in_both_modes),
         TEST(a_burst_spreads_in_both_modes),
         cmocka_unit_test(endless_calls_without_a_forecast_spread),

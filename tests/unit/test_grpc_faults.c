@@ -168,6 +168,20 @@ static void when_all_refuse_the_caller_is_told_why(void **state)
     assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_SERVER_NOT_FOUND);
 }
 
+static void the_last_cause_is_told_with_the_servers_before(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t add = make_handle("add");
+    set("s1:1", (struct fake_faults){.dead = true});
+    set("s2:1", (struct fake_faults){.refuse = true});
+    set("s3:1", (struct fake_faults){.dies_in_call = true});
+    assert_int_not_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_NO_ERROR);
+    assert_told("server s3");
+    assert_told("tried before: s1 (unreachable), s2 (refused)");
+    assert_null(strstr(esp_last_error()->text, "all are excluded"));
+}
+
 static void a_bound_handle_tries_no_other_server(void **state)
 {
     (void)state;
@@ -486,6 +500,7 @@ int main(void)
         in_library(a_master_that_is_restarted_is_waited_for),
         in_library(the_next_candidate_takes_what_the_first_does_not),
         in_library(when_all_refuse_the_caller_is_told_why),
+        in_library(the_last_cause_is_told_with_the_servers_before),
         in_library(a_bound_handle_tries_no_other_server),
         in_library(a_bound_handle_waits_for_its_server),
         in_library(closing_the_library_ends_a_wait),
