@@ -9,7 +9,9 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -105,6 +107,57 @@ static void a_guest_leaves_signals_alone_and_survives_broken_pipes(void **state)
     sigset_t pending;
     sigpending(&pending);
     assert_false(sigismember(&pending, SIGPIPE));
+}
+
+/* ---- cutting ---- */
+
+struct long_call {
+    struct transport *transport;
+    const char *address;
+    enum esp_status status;
+};
+
+static atomic_bool arrived;
+
+static void never_answers(void *self, struct call *call, const struct message *request)
+{
+    (void)self, (void)call, (void)request;
+    atomic_store(&arrived, true);
+}
+
+static void *call_for_an_hour(void *arg)
+{
+    struct long_call *call = arg;
+    struct message request = {.kind = MESSAGE_GREET}, reply;
+    call->status = transport_call(call->transport, call->address, &request, 3600000, &reply, NULL);
+    message_clear(&reply);
+    return NULL;
+}
+
+/* On the first connection to an address, and on one that stands. */
+static void interrupting_ends_calls_under_way(void **state)
+{
+    (void)state;
+    static const struct endpoint_ops mute = {.call = never_answers};
+    struct transport *transport = open_with(&(struct orb_options){0});
+    struct endpoint *good = serve(transport), *endpoint;
+    struct endpoint_options options = {.name = "mute", .incarnation = 1, .listen = "127.0.0.1:0"};
+    assert_int_equal(transport_serve(transport, &options, &mute, NULL, &endpoint, NULL), ESP_OK);
+    for (int i = 0; i < 2; i++) {
+        struct long_call call = {transport, endpoint_address(endpoint), ESP_OK};
+        pthread_t thread;
+        atomic_store(&arrived, false);
+        assert_int_equal(pthread_create(&thread, NULL, call_for_an_hour, &call), 0);
+        while (!atomic_load(&arrived))
+            usleep(1000);
+        transport_interrupt(transport);
+        pthread_join(thread, NULL);
+        assert_true(call.status == ESP_TIMEOUT || call.status == ESP_MAYBE);
+        assert_int_equal(greet(transport, endpoint_address(good), NULL), ESP_OK);
+    }
+    endpoint_close(endpoint);
+    endpoint_close(good);
+    transport_destroy(transport);
 }
 
 static void beyond_loopback_it_wants_certificates(void **state)
@@ -296,6 +349,7 @@ int main(int argc, char **argv)
         return ask_as(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_opens_again_and_again),
+        cmocka_unit_test(interrupting_ends_calls_under_way),
         cmocka_unit_test(beyond_loopback_it_wants_certificates),
         cmocka_unit_test(a_port_in_use_is_told),
         cmocka_unit_test(nonsense_does_not_disturb),
