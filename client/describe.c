@@ -3,6 +3,7 @@
  * Problems as espalier.h shows them.
  */
 #include "client/describe.h"
+#include "core/section.h"
 #include "client/library.h"
 #include "client/package.h"
 
@@ -44,7 +45,15 @@ static enum esp_status describe_storage(const struct problem *problem, const str
                                         struct esp_error *error)
 {
     char text[4 * PROBLEM_MAX_NAME];
-    to->storage = "";
+    to->storage = to->section = "";
+    if (from->is_section) {
+        char dims[1000];
+        struct text writer;
+        text_open(&writer, dims, sizeof dims);
+        argument_write_dims(&writer, from);
+        to->section = arena_strdup(arena, dims);
+        return to->section ? ESP_OK : error_no_memory(error, "a description");
+    }
     if (from->storage == STORAGE_FULL)
         return ESP_OK;
     problem_storage_text(problem, from, text, sizeof text);

@@ -36,6 +36,7 @@ static enum esp_status begin(struct invocation *invocation, struct function *fun
         value->index = i;
         value->form = argument->type == TYPE_STRING || argument->type == TYPE_STATE ? VALUE_TEXT
                       : argument->type == TYPE_FILE                                 ? VALUE_FILE
+                      : argument->is_section                                        ? VALUE_SECTION
                                                                                     : VALUE_MEMORY;
     }
     return ESP_OK;
@@ -51,6 +52,7 @@ void invocation_release(struct invocation *invocation)
     for (uint32_t i = 0; i < invocation->n_values; i++) {
         free(invocation->values[i].loaded);
         free(invocation->values[i].received);
+        free(invocation->values[i].section);
     }
     free(invocation->values);
     function_release(invocation->function);
@@ -138,13 +140,19 @@ static bool is_plain_scalar(const struct argument *argument)
     return argument->n_dims == 0 && !base_type_is_variable(argument->type);
 }
 
+/* Its bytes follow from the scalars. */
+static bool is_array_or_number(const struct value *value)
+{
+    return value->form == VALUE_MEMORY || value->form == VALUE_SECTION;
+}
+
 /* An input must have a value, unless it is empty or has a default. */
 static enum esp_status check_present(const struct argument *argument, const struct value *value,
                                      struct esp_error *error)
 {
     if (!argument_is_input(argument) || value->in)
         return ESP_OK;
-    if (value->form == VALUE_MEMORY && (value->bytes == 0 || argument->initial))
+    if (is_array_or_number(value) && (value->bytes == 0 || argument->initial))
         return ESP_OK;
     return error_set(error, ESP_INVALID,
                      "argument \"%s\": expected a pointer to its value, found a null pointer",
@@ -157,7 +165,7 @@ static enum esp_status fill_default(const struct problem *problem, struct value 
 {
     const struct argument *argument = &problem->arguments[value->index];
     if (argument->n_dims == 0 || !argument_is_input(argument) || !argument->initial || value->in ||
-        value->form != VALUE_MEMORY || value->bytes == 0)
+        !is_array_or_number(value) || value->bytes == 0)
         return ESP_OK;
     unsigned char raw[16];
     size_t size = base_type_size(argument->type);
@@ -173,12 +181,31 @@ static enum esp_status fill_default(const struct problem *problem, struct value 
     return ESP_OK;
 }
 
+/* What is sent of an array is gathered now, and its places are remembered for what comes back. */
+static enum esp_status take_section(const struct problem *problem, struct value *value,
+                                    const struct binding *binding, struct esp_error *error)
+{
+    value->section = malloc(sizeof *value->section);
+    if (!value->section)
+        return error_no_memory(error, "an argument");
+    enum esp_status status = problem_section(problem, value->index, binding->scope,
+                                             binding->shapes[value->index].dims, value->section, error);
+    if (status != ESP_OK || !value->in || value->loaded)
+        return status;
+    value->loaded = malloc(value->bytes ? value->bytes : 1);
+    if (!value->loaded)
+        return error_no_memory(error, "an argument");
+    section_gather(value->section, value->in, value->loaded);
+    value->in = value->loaded;
+    return ESP_OK;
+}
+
 static enum esp_status check_contents(const struct invocation *invocation, const struct binding *binding,
                                       struct esp_error *error)
 {
     const void *data[PROBLEM_MAX_ARGUMENTS] = {0};
     for (uint32_t i = 0; i < invocation->n_values; i++)
-        if (invocation->values[i].form == VALUE_MEMORY)
+        if (is_array_or_number(&invocation->values[i]))
             data[invocation->values[i].index] = invocation->values[i].in;
     return problem_check_contents(invocation->function->problem, data, binding->scope, binding->shapes,
                                   error);
@@ -206,17 +233,19 @@ static enum esp_status bind(struct invocation *invocation, struct binding *bindi
     enum esp_status status = problem_bind(problem, binding->inputs, binding->scope, binding->shapes, error);
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
-        if (value->form == VALUE_MEMORY)
+        if (is_array_or_number(value))
             value->bytes = binding->shapes[value->index].bytes;
         status = check_present(argument_of(invocation, value), value, error);
         if (status == ESP_OK)
             status = fill_default(problem, value, binding->scope, error);
+        if (status == ESP_OK && value->form == VALUE_SECTION)
+            status = take_section(problem, value, binding, error);
         if (status == ESP_OK)
             status = take_home(invocation, value, argument_of(invocation, value), error);
-        invocation->memory_bytes += value->form == VALUE_MEMORY ? 0 : value->bytes;
+        invocation->memory_bytes += is_array_or_number(value) ? 0 : value->bytes;
     }
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
-        invocation->memory_bytes += binding->shapes[i].bytes;
+        invocation->memory_bytes += binding->shapes[i].bytes + binding->shapes[i].whole_bytes;
     uint64_t extra = 0;
     if (status == ESP_OK)
         status = check_contents(invocation, binding, error);

@@ -8,25 +8,28 @@
 
 #include "client/function.h"
 #include "core/message.h"
+#include "core/section.h"
 #include <stdarg.h>
 
 /* How a value lies in the caller's memory. */
 enum value_form {
-    VALUE_MEMORY, /* elements: scalars by address, arrays */
-    VALUE_TEXT,   /* results go to malloc'ed text, through a char ** */
-    VALUE_FILE    /* contents of files, read before and written after */
+    VALUE_MEMORY,  /* elements: scalars by address, arrays */
+    VALUE_SECTION, /* whole arrays, of which some elements are sent and come back */
+    VALUE_TEXT,    /* results go to malloc'ed text, through a char ** */
+    VALUE_FILE     /* contents of files, read before and written after */
 };
 
 struct value {
     uint32_t index; /* of its argument in the problem's description */
     enum value_form form;
-    const void *in; /* what is sent; NULL: nothing */
-    void *out;      /* where results go; NULL: nobody wants them */
-    uint64_t bytes; /* of `in`; of `out` too when VALUE_MEMORY */
-    bool bulk;      /* `in` travels in chunks */
-    uint64_t fetch; /* bytes of a result that is still on the server */
-    void *loaded;   /* owned: the contents of a file that is sent */
-    void *received; /* owned: text or contents on their way to the caller */
+    const void *in;          /* what is sent; NULL: nothing */
+    void *out;               /* where results go; NULL: nobody wants them */
+    uint64_t bytes;          /* of `in`; of `out` too when VALUE_MEMORY; of the elements when VALUE_SECTION */
+    bool bulk;               /* `in` travels in chunks */
+    uint64_t fetch;          /* bytes of a result that is still on the server */
+    void *loaded;            /* owned: the contents of a file that is sent, the elements of a section */
+    struct section *section; /* owned, of VALUE_SECTION */
+    void *received;          /* owned: text or contents on their way to the caller */
     uint64_t n_received;
     union {
         int64_t integer;
@@ -40,9 +43,9 @@ struct invocation {
     struct value *values;      /* one for each argument that callers pass, in the description's order */
     uint32_t n_values;
     double work_flop;
-    uint64_t memory_bytes; /* arguments, work arrays and what the description adds */
+    uint64_t memory_bytes;   /* arguments, work arrays and what the description adds */
     char home[CAP_NAME + 1]; /* the server that keeps the state which is passed; "": there is none */
-    bool consumed;         /* an inout argument may hold its result already: it cannot be sent again */
+    bool consumed;           /* an inout argument may hold its result already: it cannot be sent again */
 };
 
 /* Takes the arguments from a grpc_call()'s list. What they point to must live as long as the invocation.

@@ -112,12 +112,13 @@ static struct value *find_value(struct invocation *invocation, uint32_t index)
 static enum esp_status destination(struct value *value, const struct argument *argument, uint64_t bytes,
                                    void **memory, struct esp_error *error)
 {
-    if (value->form == VALUE_MEMORY) {
-        *memory = value->out;
-        if (bytes == value->bytes)
-            return ESP_OK;
+    bool is_known = value->form == VALUE_MEMORY || value->form == VALUE_SECTION;
+    if (is_known && bytes != value->bytes)
         return error_set(error, ESP_PROTOCOL, "result \"%s\": expected %llu bytes, found %llu",
                          argument->name, (unsigned long long)value->bytes, (unsigned long long)bytes);
+    if (value->form == VALUE_MEMORY) {
+        *memory = value->out;
+        return ESP_OK;
     }
     if (bytes > MOST_VARIABLE)
         return error_set(error, ESP_PROTOCOL, "result \"%s\": %llu bytes announced", argument->name,
@@ -189,6 +190,8 @@ enum esp_status invocation_finish(struct invocation *invocation, struct esp_erro
             continue;
         if (value->form == VALUE_FILE) {
             status = contents_save(value->out, value->received, value->n_received, error);
+        } else if (value->form == VALUE_SECTION) {
+            section_scatter(value->section, value->received, value->out);
         } else {
             *(char **)value->out = value->received;
             value->received = NULL;

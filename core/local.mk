@@ -19,6 +19,7 @@ core_libcore_la_SOURCES += core/problem_family.c core/problem_family.h core/prob
 core_libcore_la_SOURCES += core/problem_call.c core/problem_source.c core/problem_load.c
 core_libcore_la_SOURCES += core/abstract.c core/abstract.h core/abstract_parse.c
 core_libcore_la_SOURCES += core/problem_storage.c core/problem_layout.c core/problem_contents.c
+core_libcore_la_SOURCES += core/problem_section.c core/section.h
 core_libcore_la_SOURCES += core/problem_bind.c core/problem_infer.c
 core_libcore_la_SOURCES += core/problem_command.c core/problem_command.h
 core_libcore_la_LIBADD = util/libutil.la $(ZLIB_LIBS) -lm

@@ -93,6 +93,8 @@ struct argument {
     uint32_t properties;
     uint32_t n_dims; /* 0: a scalar */
     struct expr *dims[PROBLEM_MAX_DIMS];
+    struct expr *section[PROBLEM_MAX_DIMS][3]; /* start, end and skip of what travels, from 0; or NULL: all */
+    bool is_section;                           /* a dimension has them (core/section.h) */
     struct expr *initial; /* default value of an optional input (of every element of an array), or NULL */
     enum storage storage;
     struct expr *layout[3]; /* packed: the triangle, 'U' or 'L' (NULL: as the property says, else U); banded:
@@ -226,8 +228,9 @@ void problem_set_destroy(struct problem_set *problem_set);
 struct shape {
     uint32_t n_dims;
     int64_t dims[PROBLEM_MAX_DIMS];
-    uint64_t count; /* elements that are stored; 1 for a scalar */
-    uint64_t bytes; /* count * base_type_size; 0 for those whose value tells (base_type_is_variable) */
+    uint64_t count;       /* elements that are stored, or of the section that travels; 1 for a scalar */
+    uint64_t bytes;       /* count * base_type_size; 0 for those whose value tells (base_type_is_variable) */
+    uint64_t whole_bytes; /* of the array that the routine sees, when only a section of it travels; else 0 */
 };
 
 /* Fills `scope_values` (n_arguments of them) from the scalar inputs in values[i] (raw little-endian

@@ -3,7 +3,7 @@
  * One call of a problem: values of its scalars, shapes of its arrays, its cost and its failure.
  */
 #include "core/expr_tree.h"
-#include "core/problem.h"
+#include "core/section.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -145,6 +145,14 @@ static enum esp_status measure(const struct problem *problem, uint32_t index, co
         *fits = multiply_dims(shape);
     else
         status = count_stored(problem, index, scope, shape, fits, error);
+    if (*fits && argument->is_section && status == ESP_OK) {
+        struct section section;
+        *fits = !__builtin_mul_overflow(shape->count, element, &shape->whole_bytes) &&
+                shape->whole_bytes <= INT64_MAX;
+        status = problem_section(problem, index, scope->values, shape->dims, &section, error);
+        if (status == ESP_OK)
+            shape->count = section_count(&section);
+    }
     if (base_type_is_variable(argument->type))
         element = 0;
     *fits = *fits && status == ESP_OK && !__builtin_mul_overflow(shape->count, element, &shape->bytes) &&

@@ -2,7 +2,7 @@
  *
  * What the values of arrays have to be, and how many of them a call gave back.
  */
-#include "core/problem.h"
+#include "core/section.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -37,9 +37,11 @@ static const char *element_name(const struct argument *argument, const struct sh
     uint64_t rest = index;
     if (argument->n_dims == 0)
         snprintf(text, size, "%s", argument->name);
-    if (argument->n_dims > 0 && argument->storage != STORAGE_FULL)
+    if (argument->is_section)
+        snprintf(text, size, "element %" PRIu64 " of the section of %s", index + 1, argument->name);
+    else if (argument->n_dims > 0 && argument->storage != STORAGE_FULL)
         snprintf(text, size, "element %" PRIu64 " of %s as it is stored", index + 1, argument->name);
-    if (argument->n_dims == 0 || argument->storage != STORAGE_FULL)
+    if (argument->n_dims == 0 || argument->storage != STORAGE_FULL || argument->is_section)
         return text;
     int64_t at[PROBLEM_MAX_DIMS];
     bool row_major = (argument->properties & PROPERTY_ROW_MAJOR) != 0;

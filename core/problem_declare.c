@@ -73,6 +73,27 @@ bool parser_name(struct parser *parser, const char *what, const char **name)
     return lexer_advance(lexer);
 }
 
+/* `:start,end,skip` behind a dimension. */
+static bool read_section(struct parser *parser, struct argument *argument)
+{
+    struct lexer *lexer = &parser->lexer;
+    uint32_t offset = lexer->token.offset;
+    if (!lexer_at_symbol(lexer, ':'))
+        return true;
+    if (argument->mode == MODE_WORK)
+        return lexer_fail(lexer, offset, "a work array does not travel: it has no section");
+    argument->is_section = true;
+    for (unsigned i = 0; i < 3; i++) {
+        if (i > 0 && !lexer_at_symbol(lexer, ','))
+            return lexer_expected(lexer, "an operator or ','",
+                                  "a section is start, end and skip: x[n:0,n - 1,2]");
+        if (!lexer_advance(lexer) ||
+            !parser_expression(parser, USAGE_DIMENSION, &argument->section[argument->n_dims][i]))
+            return false;
+    }
+    return true;
+}
+
 static bool read_dims(struct parser *parser, struct argument *argument)
 {
     struct lexer *lexer = &parser->lexer;
@@ -84,11 +105,14 @@ static bool read_dims(struct parser *parser, struct argument *argument)
             return lexer_fail(lexer, lexer->token.offset, "an array has at most %d dimensions",
                               PROBLEM_MAX_DIMS);
         if (!lexer_advance(lexer) ||
-            !parser_expression(parser, USAGE_DIMENSION, &argument->dims[argument->n_dims]))
+            !parser_expression(parser, USAGE_DIMENSION, &argument->dims[argument->n_dims]) ||
+            !read_section(parser, argument))
             return false;
         argument->n_dims++;
     } while (lexer_at_symbol(lexer, ','));
-    return lexer_take_symbol(lexer, ']', "an operator, ',' or ']'");
+    return lexer_take_symbol(lexer, ']',
+                             argument->section[argument->n_dims - 1][0] ? "an operator, ',' or ']'"
+                                                                        : "an operator, ',', ':' or ']'");
 }
 
 static bool check_property(struct parser *parser, const struct argument *argument, uint32_t property,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/problem_help.h"
+#include "core/section.h"
 #include "core/text.h"
 
 #include <string.h>
@@ -108,12 +109,7 @@ static size_t write_declaration(struct text *text, const struct argument *argume
 {
     size_t before = text->length;
     text_put(text, argument->name);
-    for (uint32_t d = 0; d < argument->n_dims; d++) {
-        text_put(text, d ? ", " : "[");
-        text_put(text, expr_text(argument->dims[d]));
-    }
-    if (argument->n_dims)
-        text_put(text, "]");
+    argument_write_dims(text, argument);
     if (argument->initial) {
         text_put(text, " = ");
         text_put(text, expr_text(argument->initial));

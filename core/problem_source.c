@@ -3,6 +3,7 @@
  * The canonical text of a signature: what agents and clients receive instead of the file.
  */
 #include "core/problem_parser.h"
+#include "core/section.h"
 
 #include <string.h>
 
@@ -49,12 +50,7 @@ static void write_argument(struct text *text, const struct problem *problem, con
     text_put(text, base_type_name(argument->type));
     text_put(text, " ");
     text_put(text, argument->name);
-    for (uint32_t d = 0; d < argument->n_dims; d++) {
-        text_put(text, d ? ", " : "[");
-        expr_write(argument->dims[d], text);
-    }
-    if (argument->n_dims)
-        text_put(text, "]");
+    argument_write_dims(text, argument);
     for (unsigned bit = 0; property_name(bit); bit++)
         if (argument->properties & (1U << bit)) {
             text_put(text, " ");

@@ -70,6 +70,8 @@ static bool read_count(struct parser *parser, struct argument *argument, uint32_
         return lexer_fail(lexer, offset, "only an array that comes back can have a count");
     if (argument->count)
         return lexer_fail(lexer, offset, "a count was given already");
+    if (argument->is_section)
+        return lexer_fail(lexer, offset, "an array has a section or a count, not both");
     if (argument->storage != STORAGE_FULL || (argument->properties & PROPERTY_ROW_MAJOR))
         return lexer_fail(lexer, offset, "only an array that is stored in full by columns can have a count");
     return lexer_take_symbol(lexer, '(', "'(' and how many of the last dimension come back") &&
@@ -95,6 +97,8 @@ bool parser_storage(struct parser *parser, struct argument *argument, bool *foun
     if (argument->n_dims != 2)
         return lexer_fail(lexer, offset, "only a matrix (two dimensions) can be %s",
                           parser_storage_words[word]);
+    if (argument->is_section)
+        return lexer_fail(lexer, offset, "an array with a section is stored in full");
     if (argument->storage != STORAGE_FULL)
         return lexer_fail(lexer, offset, "the matrix is %s already", storage_name(argument->storage));
     if (argument->count)
@@ -115,6 +119,9 @@ static bool find_numbers(struct parser *parser, const char *name, uint32_t offse
         const struct argument *argument = &parser->arguments[*index];
         if (strcmp(argument->name, name) != 0)
             continue;
+        if (argument->is_section)
+            return lexer_fail(&parser->lexer, offset, "'%s' has to be here as a whole: it has a section",
+                              name);
         return (argument->n_dims == 1 && argument->type >= TYPE_INT && argument->type <= TYPE_INT64) ||
                lexer_fail(&parser->lexer, offset,
                           "'%s' has to be an array of int, long or int64 with one dimension", name);

@@ -126,6 +126,8 @@ struct esp_problem_argument {
     const char *storage;            /* "packed(uplo)", "banded(kl, ku)", "csc(Ap, Ai)": what of a matrix is
                                      * stored, if not all; or "" */
     const char *count;              /* how many of the last dimension come back, or NULL: all */
+    const char *section;            /* "[n:0,n - 1,2]": the dimensions with start, end and skip of the
+                                     * elements that travel (the array is passed whole); or "": all do */
 };
 
 /* A problem's signature. Work arrays are not shown: callers do not pass them. */

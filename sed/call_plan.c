@@ -116,6 +116,9 @@ static enum esp_status check_bytes(struct call_plan *plan, uint32_t index, const
                    ? error_set(error, ESP_INVALID, "%s: it needs more bytes than 64 bits can count",
                                plan->problem->name)
                    : ESP_OK;
+    if (__builtin_add_overflow(plan->reserve_bytes, shape->whole_bytes, &plan->reserve_bytes))
+        return error_set(error, ESP_INVALID, "%s: it needs more bytes than 64 bits can count",
+                         plan->problem->name);
     if (!given) {
         planned->bytes = shape->bytes;
         return ESP_OK;

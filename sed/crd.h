@@ -33,9 +33,11 @@ struct area {
     bool writable;
 };
 
+#define AREAS_MAX (2 * PROBLEM_MAX_ARGUMENTS) /* those of the segment, and those that are added */
+
 struct areas {
     uint32_t n;
-    struct area items[PROBLEM_MAX_ARGUMENTS];
+    struct area items[AREAS_MAX];
 };
 
 /* Maps the areas of the job from the segment. ESP_SYSTEM, ESP_INTERNAL. */
@@ -56,6 +58,15 @@ void query_begin(const struct ring_job *job, void **operands);
  * description says, which will do when there is not more), and its size to the routine. ESP_SYSTEM. */
 enum esp_status query_end(const struct ring_job *job, void **operands, struct areas *areas,
                           struct esp_error *error);
+
+/* ---- arrays of which only a section came (crd_section.c) ---- */
+
+/* Gives each its memory, as areas, and puts the elements that came to their places. memory[i] is that of
+ * section i. ESP_SYSTEM, ESP_INTERNAL. */
+enum esp_status sections_begin(struct ring *ring, struct areas *areas, void **memory,
+                               struct esp_error *error);
+/* After the routine returned: gathers the elements that come back. */
+void sections_end(struct ring *ring, const struct areas *areas, void *const *memory);
 
 /* ---- crashes, exits, illegal arguments (crd_faults.c) ---- */
 

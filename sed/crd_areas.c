@@ -102,7 +102,7 @@ enum esp_status areas_map(const struct ring_job *job, int segment, struct areas 
 enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes, struct esp_error *error)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (areas->n == PROBLEM_MAX_ARGUMENTS || bytes > SIZE_MAX / 2)
+    if (areas->n == AREAS_MAX || bytes > SIZE_MAX / 2)
         return error_set(error, ESP_LIMIT, "an argument of %llu bytes has no place",
                          (unsigned long long)bytes);
     size_t page_bytes = (bytes + !bytes + page - 1) & ~(page - 1);

@@ -41,6 +41,7 @@ struct remembered_call {
 struct worker {
     struct ring *ring;
     struct areas areas;
+    void *sections[PROBLEM_MAX_ARGUMENTS];  /* memory of the job's sections */
     struct stat descriptors[FD_FIRST_FREE]; /* as they were, to see that they still are */
     struct timespec folder_changed;
     void *state; /* that a routine has left behind for later calls; NULL: none */
@@ -200,6 +201,8 @@ static bool resolve_operands(struct worker *worker, void **operands)
             operands[i] = worker->ring->arena + operand->value;
         else if (operand->place == OPERAND_STATE)
             operands[i] = operand->value ? (void *)&worker->state : worker->state;
+        else if (operand->place == OPERAND_SECTION && operand->value < job->n_sections)
+            operands[i] = worker->sections[operand->value];
         else if (operand->place == OPERAND_QUERY && operand->value < job->n_queries)
             operands[i] = NULL; /* until the routine was asked */
         else
@@ -246,6 +249,7 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
     int64_t ended = now_ns();
     ring->answer.cpu_ns = ring->job.timed ? (uint64_t)(cpu_ns() - cpu_begun) : 0;
     faults_leave_call();
+    sections_end(ring, &worker->areas, worker->sections);
     fflush(stdout);
     const char *routine;
     int illegal = faults_illegal(&routine);
@@ -280,6 +284,8 @@ static void serve(struct worker *worker)
     }
     if (mapped)
         invocation = find_call(worker, &error);
+    if (invocation && sections_begin(worker->ring, &worker->areas, worker->sections, &error) != ESP_OK)
+        invocation = NULL;
     if (invocation && !resolve_operands(worker, operands)) {
         error_set(&error, ESP_INTERNAL, "the worker was handed a malformed call");
         invocation = NULL;

@@ -112,6 +112,39 @@ enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, stru
     return ESP_OK;
 }
 
+static enum esp_status section_of(const struct job *job, uint32_t index, struct section *section,
+                                  struct esp_error *error)
+{
+    const struct argument *argument = &job->problem->arguments[index];
+    const struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    int64_t dims[PROBLEM_MAX_DIMS];
+    for (uint32_t d = 0; d < argument->n_dims; d++) {
+        enum esp_status status = expr_eval_size(argument->dims[d], &scope, &dims[d], error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return problem_section(job->problem, index, job->scope, dims, section, error);
+}
+
+static enum esp_status put_section(struct writer *writer, uint32_t index, struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct argument *argument = &job->problem->arguments[index];
+    struct ring_job *to = &writer->ring->job;
+    uint32_t i = 0;
+    while (i < to->n_sections && to->sections[i].argument != index)
+        i++;
+    *operand = (struct ring_operand){.value = i, .place = OPERAND_SECTION};
+    if (i < to->n_sections)
+        return ESP_OK;
+    struct ring_section *section = &to->sections[to->n_sections++];
+    section->argument = index;
+    section->goes_in = argument_is_input(argument);
+    section->comes_back = argument_is_output(argument);
+    enum esp_status status = section_of(job, index, &section->section, writer->error);
+    return status == ESP_OK ? handoff_put_argument(writer, index, &section->elements) : status;
+}
+
 static enum esp_status put_expression(struct writer *writer, const struct call_parameter *parameter,
                                       struct ring_operand *operand)
 {
@@ -155,6 +188,9 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
             (struct ring_operand){.place = OPERAND_STATE, .value = passes_address(&handoff->job, parameter)};
         return ESP_OK;
     }
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        handoff->job.problem->arguments[parameter->argument].is_section)
+        return put_section(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_ARGUMENT)
         return handoff_put_argument(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_VALUE)
@@ -179,6 +215,9 @@ static uint64_t hidden_length(const struct job *job, const struct call_parameter
     if (argument->type == TYPE_CHAR && argument->n_dims > 1 &&
         expr_eval_size(argument->dims[0], &scope, &first, NULL) == ESP_OK)
         return (uint64_t)first;
+    struct section section;
+    if (argument->is_section)
+        return section_of(job, parameter->argument, &section, NULL) == ESP_OK ? section_whole(&section) : 0;
     return job->arguments[parameter->argument].bytes;
 }
 
@@ -242,6 +281,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     ring->job.timed = job->timed;
     ring->job.n_areas = 0;
     ring->job.n_queries = 0;
+    ring->job.n_sections = 0;
     ring->job.segment_bytes = job->segment_bytes;
     ring->job.command.n_words = 0;
     if (job->implementation->command) {

@@ -19,6 +19,7 @@
 #ifndef SED_RING_H
 #define SED_RING_H
 
+#include "core/section.h"
 #include "sed/signature.h"
 #include "sed/workers.h"
 #include <stdatomic.h>
@@ -36,11 +37,12 @@
 #define RING_WAITERS 0x80000000u /* with RING_POSTED: somebody sleeps on the word */
 
 enum operand_place {
-    OPERAND_ARENA,  /* offset in the arena */
-    OPERAND_AREA,   /* index of an area of the segment */
-    OPERAND_NUMBER, /* the number itself: a hidden length */
-    OPERAND_QUERY,  /* index of a queried work array */
-    OPERAND_STATE   /* what the worker keeps between calls; 0: itself, 1: its address */
+    OPERAND_ARENA,   /* offset in the arena */
+    OPERAND_AREA,    /* index of an area of the segment */
+    OPERAND_NUMBER,  /* the number itself: a hidden length */
+    OPERAND_QUERY,   /* index of a queried work array */
+    OPERAND_SECTION, /* index of a section */
+    OPERAND_STATE    /* what the worker keeps between calls; 0: itself, 1: its address */
 };
 
 struct ring_operand {
@@ -62,6 +64,14 @@ struct ring_query {
     uint32_t argument;
     uint8_t size_type, array_type; /* enum base_type */
     uint64_t least;                /* elements that will do */
+};
+
+/* An array of which only some elements came: the worker gives it memory, with the others 0. */
+struct ring_section {
+    struct section section;
+    struct ring_operand elements; /* OPERAND_ARENA or OPERAND_AREA */
+    uint32_t argument;
+    uint8_t goes_in, comes_back;
 };
 
 /* One argument's way to a command and back. */
@@ -98,6 +108,8 @@ struct ring_job {
     uint64_t result_offset; /* where the function's result goes, in the arena */
     uint32_t n_queries;
     struct ring_query queries[RING_MAX_QUERIES];
+    uint32_t n_sections;
+    struct ring_section sections[PROBLEM_MAX_ARGUMENTS];
     struct ring_area areas[PROBLEM_MAX_ARGUMENTS];
     struct ring_operand operands[SIGNATURE_MAX_PARAMETERS];
     struct call_signature signature;

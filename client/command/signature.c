@@ -23,6 +23,10 @@ bool argument_out(const struct esp_problem_argument *argument)
 const char *signature_shape(const struct esp_problem_argument *argument, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%s", argument->name);
+    if (*argument->section) {
+        snprintf(text + used, used < size ? size - used : 0, "%s", argument->section);
+        return text;
+    }
     for (unsigned i = 0; i < argument->n_dims && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s%s", i ? ", " : "[", argument->dims[i],
                                  i + 1 == argument->n_dims ? "]" : "");

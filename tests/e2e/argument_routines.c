@@ -27,6 +27,23 @@ SHOWN void every_scalar(char a, short b, int c, int64_t d, int64_t e, float f, d
     *length = (int)strlen(text);
 }
 
+/* Sum of all n elements, those that did not come too; each becomes 10 times as much plus 1. */
+SHOWN double ten_times(int64_t n, double *x)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i];
+        x[i] = 10 * x[i] + 1;
+    }
+    return sum;
+}
+
+SHOWN void count_up(int n, int *x)
+{
+    for (int i = 0; i < n; i++)
+        x[i] = i;
+}
+
 /* Sum, and each element negated, whatever the number of dimensions. */
 SHOWN double negate_all(int64_t n, double *x)
 {

@@ -112,13 +112,34 @@ static int counted(void)
     return 0;
 }
 
+static int sections(void)
+{
+    grpc_function_handle_t strided = handle("strided"), counting = handle("counting");
+    double x[] = {1, 2, 3, 4, 5, 6, 7}, sum = 0;
+    EXPECT(grpc_call(&strided, 7, 2, x, &sum) == GRPC_NO_ERROR && sum == 2 + 4 + 6);
+    for (int k = 0; k < 7; k++)
+        EXPECT(x[k] == (k % 2 ? 10 * (k + 1) + 1 : k + 1));
+    EXPECT(grpc_call(&strided, 7, 0, x, &sum) != GRPC_NO_ERROR);
+    EXPECT(strstr(esp_last_error()->text, "strided: the section of x: expected 0 <= start <= end < 7"));
+    int m = 300, *A = calloc((size_t)m * 300, sizeof *A);
+    for (int k = 0; k < m * 300; k++)
+        A[k] = -1;
+    EXPECT(grpc_call(&counting, m, A) == GRPC_NO_ERROR);
+    for (int j = 0; j < 300; j++)
+        for (int i = 0; i < m; i++)
+            EXPECT(A[j * m + i] == (i % 3 == 1 && j >= 10 && j % 2 == 0 ? j * m + i : -1));
+    free(A);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(void);
-    } steps[] = {{"scalars", scalars}, {"dimensions", dimensions}, {"storage", storage},
-                 {"sparse", sparse},   {"optional", optional},     {"counted", counted}};
+    } steps[] = {{"scalars", scalars},  {"dimensions", dimensions}, {"storage", storage},
+                 {"sparse", sparse},    {"optional", optional},     {"counted", counted},
+                 {"sections", sections}};
     if (argc != 2 || grpc_initialize(NULL) != GRPC_NO_ERROR) {
         printf("argument_steps STEP: %s\n", esp_last_error()->text);
         return 2;

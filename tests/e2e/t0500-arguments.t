@@ -80,6 +80,19 @@ problem csr_times "A x, in compressed rows"
 implementation c
     c       csr_times(m, pointers, indices, A, x, y) in LIBRARY
 
+problem strided "Every other element, from the second"
+    in      int n, skip = 2
+    inout   double x[n:1,n - 1,skip]
+    out     double sum
+implementation c
+    c       sum = ten_times(int64 n, x) in LIBRARY
+
+problem counting "Some rows of some columns"
+    in      int m
+    out     int A[m:1,m - 1,3, 300:10,299,2]
+implementation c
+    c       count_up(300*m, A) in LIBRARY
+
 problem positive "Those of x that are positive"
     in      int n
     in      double x[n]
@@ -104,7 +117,7 @@ check "a platform of them" espalier up kinds.conf
 ESPALIER_CONFIG=$work/espalier/kinds/client.conf
 export ESPALIER_CONFIG
 
-for step in scalars dimensions storage sparse optional counted; do
+for step in scalars dimensions storage sparse optional counted sections; do
     check "grpc_call: $step" "$steps" $step
 done
 
@@ -136,6 +149,12 @@ check "as a dense one it would not fit" espalier matrix info y.npy
 check_says "and has the right product" '3000000 x 1, 3000000 entries in the file, 2 nonzeros'
 check_fails 2 "pointers beside the matrix" espalier call csr_times A=@z.mtx pointers='[0,1,2]' x='[1,1i]'
 check_says "are too much" 'pointers'
+check "every other element of a vector" espalier call strided x='[1,2,3,4,5,6,7]'
+check_says "travels, and comes back" '^sum = 12' '^ +1$' '^ +21$' '^ +3$' '^ +41$' '^ +7$'
+check_fails 2 "a section that is none" espalier call strided x='[1]'
+check_says "is told" 'the section of x: expected 0 <= start <= end < 1 .* found 1 \(1\), 0 \(n - 1\)'
+check "the page of a problem shows sections" espalier problems strided
+check_says "as they are written" 'x\[n:1,n - 1,skip\]'
 check "results are cut to their count" espalier call positive x='[1,-2,3,-4]'
 check_says "and only they are shown" '^found \(2\)'
 check "as JSON too" espalier call --json positive x='[-1,-2]'
