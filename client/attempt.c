@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/attempt.h"
+#include "client/job.h"
 #include "client/link.h"
 #include "util/clock.h"
 
@@ -17,7 +18,7 @@
 
 int64_t attempt_patience_ms(const struct session *session)
 {
-    if (session->follow)
+    if (session->follow || session->is_job)
         return 0; /* what it prints comes by follow only */
     if (session->ended && pool_waiting(session->engine->runners) > 0)
         return 0;
@@ -327,7 +328,7 @@ static enum esp_status build_call(struct session *session, const struct session_
     bool first = session->next_candidate == 1;
     request->call = (struct call_request){
         .session = session->id,
-        .oldest_unacknowledged = engine_oldest(session->engine, link),
+        .oldest_unacknowledged = session->is_job ? session->id.sequence : engine_oldest(session->engine, link),
         .server_incarnation = candidate->incarnation,
         .time_left_ms = (uint64_t)session_left_ms(session),
         .patience_ms = (uint64_t)attempt_patience_ms(session),
@@ -337,7 +338,15 @@ static enum esp_status build_call(struct session *session, const struct session_
         .placement = first ? session->placement : 0,
         .forecast_s = candidate->compute_s,
     };
-    tell_open(session, link, request);
+    if (!session->is_job) {
+        tell_open(session, link, request);
+    } else {
+        struct extension *extension = arena_alloc(&request->arena, sizeof *extension);
+        if (!extension)
+            return error_no_memory(error, "a call");
+        *extension = (struct extension){EXTENSION_JOB, (const uint8_t *)"", 0};
+        request->call.extensions = (struct extensions){extension, 1};
+    }
     return invocation_arguments(&session->invocation, request, error);
 }
 
@@ -470,6 +479,10 @@ void attempt_recover(struct session *session)
     }
     if (session_is_cancelled(session))
         return; /* the next step ends it */
+    if (session->attached) {
+        session_end(session, job_explain_loss(session, error));
+        return;
+    }
     if (session_left_ms(session) <= 1) {
         session_end(session, error->status = ESP_TIMEOUT);
         return;

@@ -17,6 +17,7 @@ struct transfer {
     pthread_cond_t left;
     uint32_t value;  /* the next piece: of this value, */
     uint64_t offset; /* from here */
+    uint64_t total, moved;
     bool helping;
     enum esp_status status; /* the first failure */
     struct esp_error error;
@@ -115,14 +116,29 @@ static enum esp_status move(struct transfer *transfer, struct piece *piece, stru
     return status;
 }
 
+/* With the lock held, so that the caller's function is never called twice at once. */
+static void tell_moved(struct transfer *transfer, uint64_t length)
+{
+    const struct following *following = &transfer->session->following;
+    if (!transfer->send || !following->sent)
+        return;
+    pthread_mutex_lock(&transfer->lock);
+    transfer->moved += length;
+    following->sent(following->arg, (double)transfer->moved / (double)transfer->total);
+    pthread_mutex_unlock(&transfer->lock);
+}
+
 static void stream(struct transfer *transfer)
 {
     struct piece piece;
     while (next_piece(transfer, &piece)) {
         struct esp_error error = {0};
+        uint64_t length = piece.length;
         enum esp_status status = move(transfer, &piece, &error);
-        if (status == ESP_OK)
+        if (status == ESP_OK) {
+            tell_moved(transfer, length);
             continue;
+        }
         pthread_mutex_lock(&transfer->lock);
         if (transfer->status == ESP_OK) {
             transfer->status = status;
@@ -152,6 +168,7 @@ static enum esp_status run_transfer(struct session *session, bool send, struct e
         return ESP_OK;
     int64_t start_ns = clock_now_ns(session->engine->clock);
     session->heavy = true;
+    transfer.total = bytes;
     pthread_mutex_init(&transfer.lock, NULL);
     pthread_cond_init(&transfer.left, NULL);
     transfer.helping = bytes > BULK_SINGLE;

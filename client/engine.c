@@ -202,6 +202,16 @@ static enum esp_status refill(struct engine *engine, struct esp_error *error)
 
 enum esp_status engine_draw(struct engine *engine, struct session *session, struct esp_error *error)
 {
+    if (session->is_job) {
+        /* Alone with a client id of its own: nobody else's number says what to forget of it. */
+        struct session_id id;
+        enum esp_status drawn = random_bytes(&id, sizeof id, error);
+        id.sequence = 1;
+        pthread_mutex_lock(&engine->marks_lock);
+        session->id = id;
+        pthread_mutex_unlock(&engine->marks_lock);
+        return drawn;
+    }
     pthread_mutex_lock(&engine->marks_lock);
     enum esp_status status = engine->n_secrets > 0 ? ESP_OK : refill(engine, error);
     if (status == ESP_OK) {
@@ -218,7 +228,7 @@ enum esp_status engine_draw(struct engine *engine, struct session *session, stru
 void engine_settle(struct engine *engine, struct session *session, struct link *link)
 {
     pthread_mutex_lock(&engine->marks_lock);
-    if (!session->settled) {
+    if (!session->settled && !session->is_job) {
         DL_DELETE2(engine->unsettled, session, mark_prev, mark_next);
         /* In the order of numbers; nearly always it is the newest. */
         struct session *before = link->held ? link->held->mark_prev : NULL;
@@ -239,7 +249,7 @@ void engine_retire(struct engine *engine, struct session *session)
     if (session->id.sequence != 0) {
         if (session->settled)
             DL_DELETE2(session->link->held, session, mark_prev, mark_next);
-        else
+        else if (!session->is_job)
             DL_DELETE2(engine->unsettled, session, mark_prev, mark_next);
         session->settled = false;
         session->id.sequence = 0;

@@ -3,6 +3,7 @@
  * Following a session: one long poll at a time, which brings what it prints, how far it is, and its end.
  */
 #include "client/attempt.h"
+#include "client/job.h"
 #include "client/session.h"
 #include "util/clock.h"
 
@@ -10,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS   20000
-#define MOST_KEPT CAP_PRINTED
+#define POLL_MS     20000
+#define JOB_POLL_MS 1000 /* nobody tells the server when this process stops waiting for a job */
+#define MOST_KEPT   CAP_PRINTED
 
 /* ---- what it prints ---- */
 
@@ -103,16 +105,18 @@ static void take_progress(struct session *session, double progress)
 
 static void build(const struct session *session, struct message *request)
 {
-    int64_t left_ms = session_left_ms(session);
+    int64_t left_ms = session_left_ms(session), poll_ms = session->is_job ? JOB_POLL_MS : POLL_MS;
     request->follow = (struct follow){.session = session->id,
                                       .seen = session->following.seen,
                                       .progress = session->following.told,
-                                      .patience_ms = (uint64_t)(left_ms < POLL_MS ? left_ms : POLL_MS)};
+                                      .patience_ms = (uint64_t)(left_ms < poll_ms ? left_ms : poll_ms)};
 }
 
 static bool is_settled(const struct session *session)
 {
     int remote = atomic_load(&session->remote);
+    if (session->is_job && !session->attached && job_is_handed_over(session))
+        return true;
     return session->lost || remote >= SESSION_DONE || remote == SESSION_RECEIVING;
 }
 
@@ -128,6 +132,9 @@ void session_follow(struct session *session)
             take_text(session, &reply.follow_reply);
             take_progress(session, reply.follow_reply.progress);
             session_absorb(session, &reply.follow_reply.session);
+        } else if (!session->lost && session->is_job) {
+            session->lost = true; /* it knows nothing of jobs, or not this one */
+            session->remote_error = error;
         } else if (!session->lost) {
             session->follow = false; /* it knows no such request: without output, then */
         }

@@ -107,9 +107,8 @@ static enum esp_status ask(struct functions *functions, const char *name, const 
     return status;
 }
 
-/* Makes a function of what an agent or a server said. */
-static enum esp_status understand(const char *name, const struct describe_reply *described,
-                                  struct function **result, struct esp_error *error)
+enum esp_status function_create(const char *name, const struct describe_reply *described,
+                                struct function **result, struct esp_error *error)
 {
     struct function *function = calloc(1, sizeof *function);
     if (!function)
@@ -175,7 +174,7 @@ enum esp_status functions_get(struct functions *functions, const char *name, con
     struct message reply = {0};
     enum esp_status status = ask(functions, name, address, &reply, error);
     if (status == ESP_OK)
-        status = understand(name, &reply.describe_reply, result, error);
+        status = function_create(name, &reply.describe_reply, result, error);
     if (status == ESP_OK)
         keep(functions, key, *result);
     message_clear(&reply);

@@ -6,6 +6,7 @@
 #define CLIENT_FUNCTION_H
 
 #include "client/route.h"
+#include "core/message.h"
 #include "core/problem.h"
 #include <stdatomic.h>
 
@@ -34,6 +35,11 @@ enum esp_status functions_get(struct functions *functions, const char *name, con
 
 /* What is remembered of it may be wrong: ask again next time. Any thread. */
 void functions_forget(struct functions *functions, const struct function *function);
+
+/* A function of what an agent or a server said, or once said. ESP_SYNTAX, ESP_PROTOCOL: it is no description
+ * of that problem. */
+enum esp_status function_create(const char *name, const struct describe_reply *described,
+                                struct function **function, struct esp_error *error);
 
 struct function *function_use(struct function *function);
 void function_release(struct function *function); /* NULL is nothing to do */

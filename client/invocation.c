@@ -398,6 +398,44 @@ enum esp_status invocation_from_vector(struct invocation *invocation, struct fun
     return status;
 }
 
+void invocation_known_inputs(const struct problem *problem, const void *const *scalars, const void **inputs)
+{
+    static const unsigned char something[16];
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        bool is_text = argument->n_dims == 0 && !is_plain_scalar(argument) && argument_is_input(argument);
+        inputs[i] = is_text ? something : scalars[i];
+    }
+}
+
+enum esp_status invocation_for_results(struct invocation *invocation, struct function *function,
+                                       const void *const *scalars, const struct esp_argument *arguments,
+                                       size_t n_arguments, struct esp_error *error)
+{
+    const struct problem *problem = function->problem;
+    struct binding binding;
+    enum esp_status status = check_count(problem, n_arguments, error);
+    if (status != ESP_OK || (status = begin(invocation, function, error)) != ESP_OK)
+        return status;
+    invocation_known_inputs(problem, scalars, binding.inputs);
+    status = problem_bind(problem, binding.inputs, binding.scope, binding.shapes, error);
+    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        const struct argument *argument = argument_of(invocation, value);
+        if (value->form == VALUE_MEMORY)
+            value->bytes = binding.shapes[value->index].bytes;
+        if (!argument_is_output(argument) || !arguments[i].data)
+            continue;
+        value->out = arguments[i].data;
+        status = check_type(argument, &arguments[i], error);
+        if (status == ESP_OK)
+            status = check_extents(argument, &binding.shapes[value->index], &arguments[i], error);
+    }
+    if (status != ESP_OK)
+        invocation_release(invocation);
+    return status;
+}
+
 /* ---- completing ---- */
 
 /* Writes an inferred or default scalar where problem_bind() reads it. */

@@ -58,6 +58,16 @@ enum esp_status invocation_from_vector(struct invocation *invocation, struct fun
                                        const struct esp_argument *arguments, size_t n_arguments,
                                        struct esp_error *error);
 
+/* What problem_bind() wants of a call that was made before, of whose inputs only plain scalars are known:
+ * texts and files were there, and no expression looks into them. Both have PROBLEM_MAX_ARGUMENTS. */
+void invocation_known_inputs(const struct problem *problem, const void *const *scalars, const void **inputs);
+
+/* One that takes the results of a call that was made before, with these scalar inputs (by the description's
+ * index, NULL: none); the vector's outputs say where they go. ESP_INVALID: as the others. */
+enum esp_status invocation_for_results(struct invocation *invocation, struct function *function,
+                                       const void *const *scalars, const struct esp_argument *arguments,
+                                       size_t n_arguments, struct esp_error *error);
+
 /* See esp_arguments_complete(). */
 enum esp_status invocation_complete(const struct problem *problem, struct esp_argument *arguments,
                                     size_t n_arguments, struct esp_error *error);

@@ -18,6 +18,10 @@ client_command_libcommand_la_SOURCES = client/command/command.h client/command/c
 	client/command/values_out.c client/command/verb_call.c client/command/verb_config.c client/command/verb_down.c \
 	client/command/verb_matrix.c client/command/verb_problems.c client/command/verb_solve.c \
 	client/command/verb_tree.c client/command/verb_up.c client/command/verbs.c
+client_command_libcommand_la_SOURCES += client/command/bar.c client/command/bar.h client/command/jobs.c \
+	client/command/jobs.h client/command/values_job.c client/command/verb_cancel.c client/command/verb_fetch.c \
+	client/command/verb_jobs.c client/command/verb_output.c client/command/verb_submit.c \
+	client/command/verb_sweep.c client/command/verb_wait.c client/command/sweep.c client/command/sweep.h
 nodist_client_command_libcommand_la_SOURCES = client/command/default_platform.c
 client_command_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
 client_command_libcommand_la_LIBADD = util/libown.la services/libservices.la core/libcore.la $(JANSSON_LIBS) -lm
@@ -33,7 +37,9 @@ client_libclient_la_SOURCES = client/attempt.c client/attempt.h client/bulk.c cl
 	client/pool.c client/pool.h \
 	client/route.c client/route.h client/session.c client/session.h client/start.c client/start.h \
 	client/table.c client/table.h
-client_libclient_la_LIBADD = services/libservices.la
+client_libclient_la_SOURCES += client/job.c client/job.h client/job_api.c client/job_store.c client/job_token.c
+client_libclient_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS)
 
 # The command is linked against the library's parts, not the shared library: it starts faster.
 bin_PROGRAMS += client/espalier
@@ -51,11 +57,12 @@ endif
 if WITH_OMNIORB
 # Each object once: libtool would put those of nested convenience libraries in twice.
 lib_LTLIBRARIES += client/libespalier.la
+client_libespalier_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 client_libespalier_la_SOURCES = $(client_libclient_la_SOURCES) $(services_libservices_la_SOURCES) \
 	$(core_libcore_la_SOURCES) $(util_libutil_la_SOURCES)
 # The ORB is C++: libtool is to link with the C++ driver, so that C programs need not.
 nodist_EXTRA_client_libespalier_la_SOURCES = client/dummy.cc
-client_libespalier_la_LIBADD = client/libentry.la orb/liborb.la $(CONFUSE_LIBS) $(ZLIB_LIBS) -lm
+client_libespalier_la_LIBADD = client/libentry.la orb/liborb.la $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) -lm
 # It keeps threads and per-thread values: unloading would pull the code from under them.
 client_libespalier_la_LDFLAGS = $(esp_library_flags) -Wl,-z,nodelete -Wl,--gc-sections $(AM_LDFLAGS)
 endif

@@ -5,6 +5,7 @@
 #include "client/session.h"
 #include "client/attempt.h"
 #include "client/bulk.h"
+#include "client/job.h"
 #include "client/link.h"
 #include "util/clock.h"
 
@@ -43,6 +44,7 @@ enum esp_status session_begin(struct engine *engine, struct invocation *invocati
     session->deadline_ns = deadline(engine, deadline_s, session->started_ns);
     session->error.status = ESP_PENDING;
     session->following.told = -1;
+    session->is_job = target->job;
     strcpy(session->problem, session->invocation.function->problem->name);
     if (target->address) {
         session->bound = true;
@@ -105,6 +107,8 @@ static void stop_remote(struct session *session)
     int remote = atomic_load(&session->remote);
     if (!session->link || remote >= SESSION_DONE || session->lost)
         return;
+    if (session->attached && !atomic_load(&session->cancelled))
+        return; /* who waits for a job may stop waiting */
     struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = session->id}}, reply = {0};
     transport_call(session->engine->transport, session->link->address, &request, CANCEL_MS, &reply, NULL);
     message_clear(&reply);
@@ -118,7 +122,7 @@ void session_end(struct session *session, enum esp_status status)
     session->ended_ns = clock_now_ns(session->engine->clock);
     engine_retire(session->engine, session);
     /* Small results wait for the next call to acknowledge them; memory for large ones is wanted back. */
-    if (session->link && session->heavy && !session->lost)
+    if (session->link && session->heavy && !session->lost && !session->is_job)
         link_acknowledge(session->link);
     atomic_store(&session->phase, PHASE_ENDED);
 }
@@ -161,8 +165,11 @@ void session_absorb(struct session *session, const struct session_report *report
         error_set(&session->remote_error, status, "%s", text);
     }
     session->lost |= state == SESSION_UNKNOWN;
-    if (state == SESSION_DONE && invocation_results(&session->invocation, report->results, report->n_results,
-                                                    &session->remote_error) != ESP_OK)
+    /* The results of a job are for whoever attaches to it. */
+    bool wanted = !session->is_job || session->attached;
+    if (state == SESSION_DONE && wanted &&
+        invocation_results(&session->invocation, report->results, report->n_results,
+                           &session->remote_error) != ESP_OK)
         state = SESSION_FAILED;
     atomic_store(&session->remote, state);
 }
@@ -184,6 +191,8 @@ static bool remote(struct session *session)
         attempt_recover(session);
         return true;
     }
+    if (session->is_job && !session->attached && job_is_handed_over(session))
+        return false;
     switch (atomic_load(&session->remote)) {
     case SESSION_RECEIVING:
         bulk_send(session);

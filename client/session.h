@@ -12,6 +12,7 @@
 struct target {
     const char *server;  /* name: bound to it; NULL: let the agents choose */
     const char *address; /* of that server */
+    bool job;            /* the session is to become a job: see client/job.h */
 };
 
 enum session_phase {
@@ -26,6 +27,7 @@ enum session_phase {
 struct following {
     void (*output)(void *arg, const char *text, size_t length); /* or NULL: kept */
     void (*progress)(void *arg, double fraction);               /* or NULL */
+    void (*sent)(void *arg, double fraction);                   /* or NULL */
     void *arg;
     uint64_t seen; /* bytes of output; the runner's */
     double told;   /* progress; below 0: none */
@@ -99,6 +101,9 @@ struct session {
      * as the last thing that the engine does with the session. NULL: a blocking session. */
     bool follow;
     struct following following;
+
+    bool is_job;   /* it outlives this process, under a client id of its own (client/job.h) */
+    bool attached; /* a job that another process may have submitted: it is waited for, no more */
 
     struct pool_job job;
     void (*ended)(struct session *session, void *arg);

@@ -5,11 +5,15 @@ static enum esp_status create(struct library *library, struct handle *handle, st
                               const struct esp_call_options *options, struct session **session,
                               struct esp_error *error)
 {
-    const struct target target = {handle->server, handle->address};
+    const struct target target = {handle->server, handle->address, false};
     double deadline_s = options ? options->deadline_s : 0;
     if (deadline_s <= 0)
         deadline_s = atomic_load(&handle->deadline_s);
     enum esp_status status = session_begin(library->engine, invocation, &target, deadline_s, session, error);
+    if (status == ESP_OK && options) {
+        (*session)->following.sent = options->sent;
+        (*session)->following.arg = options->arg;
+    }
     if (status == ESP_OK && options && options->follow) {
         (*session)->follow = true;
         (*session)->following.output = options->output;

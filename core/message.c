@@ -791,6 +791,22 @@ bool open_excludes(const struct open_sessions *open, uint64_t sequence)
     return true;
 }
 
+void lease_put(uint64_t left_ms, uint8_t bytes[LEASE_BYTES])
+{
+    left_ms = htole64(left_ms);
+    memcpy(bytes, &left_ms, LEASE_BYTES);
+}
+
+bool lease_get(const struct extensions *extensions, uint64_t *left_ms)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_JOB_LEASE);
+    if (!extension || extension->length != LEASE_BYTES)
+        return false;
+    memcpy(left_ms, extension->value, LEASE_BYTES);
+    *left_ms = le64toh(*left_ms);
+    return true;
+}
+
 bool session_id_equal(const struct session_id *a, const struct session_id *b)
 {
     return a->client_high == b->client_high && a->client_low == b->client_low && a->sequence == b->sequence;

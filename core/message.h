@@ -423,6 +423,18 @@ struct open_sessions {
 };
 #define OPEN_BYTES (8 * (2 + CAP_OPEN))
 
+/* Jobs: sessions whose result waits for somebody else. Each has a client id of its own, so that acknowledging
+ * one says nothing of the others. */
+/* Tag in a call_request, without a value: it is to become a job, once its client has noted where it is; the
+ * server's limits for jobs hold from the beginning. Until then it ends as any other when its client is gone. */
+#define EXTENSION_JOB 25
+/* Tag in a follow, without a value: the client has noted it. From now on it goes on without its client, and
+ * its result is kept for the server's lease of jobs. */
+#define EXTENSION_KEEP 26
+/* Tag in the answer to the follow of a job that is kept, as 8 bytes, little-endian: milliseconds for which its
+ * result will still be kept; until it has ended: the whole lease. */
+#define EXTENSION_JOB_LEASE 27
+
 struct call_request {
     struct session_id session;
     uint64_t oldest_unacknowledged; /* below it, the server forgets and refuses */
@@ -694,6 +706,11 @@ enum esp_status message_outcome(const struct message *reply, struct esp_error *e
 const struct extension *extension_find(const struct extensions *extensions, uint32_t tag);
 
 /* What EXTENSION_ASKER carries. Reading: false when it is not there; the secret is 0. */
+/* What EXTENSION_JOB_LEASE carries. Reading: false when it is not there. */
+#define LEASE_BYTES 8
+void lease_put(uint64_t left_ms, uint8_t bytes[LEASE_BYTES]);
+bool lease_get(const struct extensions *extensions, uint64_t *left_ms);
+
 #define ASKER_BYTES 24
 void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES]);
 bool asker_get(const struct extensions *extensions, struct session_id *first);

@@ -201,6 +201,9 @@ struct esp_call_options {
     void (*output)(void *arg, const char *text, size_t length); /* not terminated */
     void (*progress)(void *arg, double fraction);               /* from 0 to 1 */
     void *arg;
+    /* Called in the same way while large arguments travel to the server, also when `follow` is not set, by
+     * any thread of the library. NULL: not called. */
+    void (*sent)(void *arg, double fraction);
 };
 
 /* How a session stands or went. Times are in seconds; those not known (yet) are 0. */
@@ -263,6 +266,80 @@ enum esp_status esp_last_session_info(struct esp_session_info **info);
 /* Sessions of this handle end with ESP_TIMEOUT after so many seconds, transfers and queue included; their
  * computation is stopped. 0: as the configuration file says. ESP_INVALID. */
 enum esp_status esp_handle_set_deadline(grpc_function_handle_t *handle, double seconds);
+
+/* ---- jobs: calls that outlive the program that made them ---- */
+
+/* What is known of a job without asking its server: all that another process needs to go on with it. */
+struct esp_job {
+    const char *id;                    /* as the daemons' logs and `espalier jobs` print it */
+    const struct esp_problem *problem; /* as it was when the job was submitted */
+    const char *server, *address;      /* that has it */
+    double submitted_s;                /* when: seconds since 1970 */
+    /* One for each esp_problem_argument: extents of all arrays; `data` of scalar inputs points to what the
+     * call was made with, and is NULL otherwise. */
+    const struct esp_argument *arguments;
+    size_t n_arguments;
+    const char *token; /* the same as a text, for esp_job_read(). Who has it can fetch and cancel the job */
+};
+void esp_job_free(struct esp_job *job);
+
+/* esp_call_async() for a job: returns when a server has it and all its arguments; the server goes on without
+ * this program, and keeps the result until esp_job_forget(), at most for its lease of jobs (`job_lease`).
+ * All outputs are kept, whether their `data` is given or not. `options`: deadline_s and sent count.
+ * `listed`: it is also noted in the user's list of jobs, $XDG_STATE_HOME/espalier/jobs. A program that dies
+ * within this function leaves either a job in the list, or none on the server.
+ * ESP_INVALID: as esp_call(); ESP_LIMIT: no server takes more jobs; ESP_SYSTEM: the list cannot be written.
+ */
+enum esp_status esp_job_submit(grpc_function_handle_t *handle, const struct esp_argument *arguments,
+                               size_t n_arguments, const struct esp_call_options *options, int listed,
+                               struct esp_job **job);
+
+/* The job behind a token. Needs no connection. ESP_SYNTAX: it is none. */
+enum esp_status esp_job_read(const char *token, struct esp_job **job);
+
+/* The ids of the jobs in the user's list, oldest first; and the job with that id, or the only one whose id
+ * begins so. Need no connection. ESP_NOT_FOUND; ESP_INVALID: several begin so; ESP_SYNTAX: the file is
+ * damaged; ESP_SYSTEM. */
+enum esp_status esp_job_list(const char *const **ids, size_t *n);
+void esp_job_list_free(const char *const *ids);
+enum esp_status esp_job_find(const char *id, struct esp_job **job);
+
+/* A session of this process that is the job: the functions of grpc.h wait for it, and when it has ended well
+ * its results are where the outputs of the vector say (NULL: not fetched; inputs are not looked at). May be
+ * done any number of times, in any process, while the server has the job. grpc_cancel() cancels the job;
+ * grpc_finalize() lets it go on. `options`: a deadline ends the waiting, not the job.
+ * The session's errors are those of the job; ESP_NOT_FOUND: its server was restarted, or has it no more. */
+enum esp_status esp_job_attach(const struct esp_job *job, const struct esp_argument *arguments,
+                               size_t n_arguments, const struct esp_call_options *options,
+                               grpc_sessionid_t *session);
+
+/* How a job stands. Times are in seconds. */
+struct esp_job_state {
+    const char *state;      /* "waiting" (for memory), "queued", "running", "done", "failed", "cancelled" */
+    struct esp_error error; /* how it ended; ESP_PENDING until then */
+    unsigned ahead;         /* sessions before it in the queue */
+    double progress;        /* from 0 to 1; below 0: its routine has not told */
+    double wait_s, transfer_s, queue_s, compute_s;
+    double forecast_s; /* computation, as its server forecast it */
+    double kept_s;     /* for so long will the result be kept; until it has ended: the whole lease */
+};
+
+/* Asks the server of the job. `patience_s`: waits so long for its end or progress beyond state->progress.
+ * ESP_NOT_FOUND: its server was restarted or has it no more; ESP_UNREACHABLE. */
+enum esp_status esp_job_look(const struct esp_job *job, double patience_s, struct esp_job_state *state);
+
+/* What the job has printed behind byte *position, at most `size` bytes, *length of them; *position moves on
+ * (by more than *length when some were lost: about 64 KiB are kept). Waits for some for `patience_s`, not
+ * longer than the job runs. */
+enum esp_status esp_job_output(const struct esp_job *job, double patience_s, uint64_t *position, char *buffer,
+                               size_t size, size_t *length);
+
+/* Stops its computation, or takes it out of the queue; its end can be fetched. */
+enum esp_status esp_job_cancel(const struct esp_job *job);
+
+/* The server drops the job with its result (and stops it when it runs), and it leaves the user's list.
+ * ESP_UNREACHABLE: it has left the list, but the server could not be told. */
+enum esp_status esp_job_forget(const struct esp_job *job);
 
 /* ---- the hierarchy ---- */
 

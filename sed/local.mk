@@ -27,6 +27,7 @@ sed_libserver_la_SOURCES += sed/speed.c sed/speed.h sed/workers.h sed/server.c s
 sed_libserver_la_SOURCES += sed/server_call.c sed/server_run.c sed/server_await.c sed/server_chunk.c
 sed_libserver_la_SOURCES += sed/server_load.c sed/server_problems.c sed/server_measure.c sed/server_clients.c
 sed_libserver_la_SOURCES += sed/printed.c sed/printed.h sed/server_follow.c sed/server_kept.c
+sed_libserver_la_SOURCES += sed/printed.c sed/printed.h sed/server_follow.c sed/server_jobs.c
 sed_libserver_la_SOURCES += sed/server_load.c sed/server_problems.c sed/server_measure.c
 sed_libserver_la_LIBADD = core/libcore.la util/libutil.la -lm
 # The daemon: all of it but the choice of the transport, then the program.

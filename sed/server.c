@@ -6,6 +6,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#define JOB_LEASE_NS     (86400 * NS_PER_S)
 #define ORPHAN_LEASE_NS  (15 * NS_PER_S)
 #define RECEIVE_LEASE_NS (60 * NS_PER_S)
 #define STATE_LEASE_NS   (600 * NS_PER_S)
@@ -185,6 +186,8 @@ static enum esp_status set_options(struct server *server, const struct server_op
         server->options.receive_lease_ns = RECEIVE_LEASE_NS;
     if (server->options.state_lease_ns == 0)
         server->options.state_lease_ns = STATE_LEASE_NS;
+    if (server->options.job_lease_ns == 0)
+        server->options.job_lease_ns = JOB_LEASE_NS;
     if (server->options.orphan_lease_ns == 0)
         server->options.orphan_lease_ns = ORPHAN_LEASE_NS;
     server->orphans_due_ns = CLOCK_NEVER;

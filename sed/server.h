@@ -9,6 +9,7 @@
  *   sed/server_run.c       the queue, the slots, and how sessions end
  *   sed/server_await.c     who waits for what, and what they are told
  *   sed/server_clients.c   clients that are gone
+ *   sed/server_jobs.c      sessions that outlive their clients
  *   sed/server_follow.c    clients that follow a session: output, progress
  *   sed/server_chunk.c     pieces of large arguments and results
  *   sed/server_kept.c      states that routines leave for later calls
@@ -38,6 +39,7 @@ struct server_options {
     uint32_t sessions_per_client;   /* ended and not acknowledged ones included */
     uint64_t kept_bytes_per_client; /* of results that were not acknowledged; 0: half of the memory */
     int64_t result_lease_ns;        /* how long a result waits */
+    int64_t job_lease_ns;           /* how long the result of a job waits; 0: 24 h */
     int64_t receive_lease_ns;       /* how long a half-received session waits for its next chunk; 0: 60 s */
     int64_t orphan_lease_ns;        /* how long sessions of a client that seems gone go on; 0: 15 s */
     int64_t state_lease_ns;         /* how long a state is kept that nobody uses; 0: 10 min */

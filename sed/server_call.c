@@ -204,8 +204,12 @@ static enum esp_status open_session(struct server *server, struct client *client
 {
     struct call_plan plan;
     enum esp_status status = call_plan_make(problem, call, &plan, error);
+    bool job = extension_find(&call->extensions, EXTENSION_JOB) ||
+               extension_find(&call->extensions, EXTENSION_DETACHED);
     if (status == ESP_OK)
         status = check_memory(server, &plan, error);
+    if (status == ESP_OK && job)
+        status = server_check_job(server, problem->name, plan.reserve_bytes, error);
     if (status == ESP_OK)
         status = session_create(&server->sessions, client, &call->session, &plan, result, error);
     if (status != ESP_OK)
@@ -228,6 +232,8 @@ static enum esp_status open_session(struct server *server, struct client *client
     DL_APPEND2(server->active, session, prev_active, next_active);
     server->stashed_bytes += session->stash_bytes;
     session->memory.bytes = plan.reserve_bytes;
+    if (job)
+        server_job_begins(server, session);
     log_accepted(server, session);
     server_load_changed(server, session->forecast_s);
     if (admission_request(&server->admission, &session->memory, plan.reserve_bytes) == ADMISSION_GRANTED) {

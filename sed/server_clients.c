@@ -21,7 +21,8 @@ void server_client_lost(struct server *server, struct client *client)
 
 static bool outlives(const struct session *session)
 {
-    return session->detached || session->dropped;
+    /* What has not got all its arguments will not get them any more. */
+    return session->dropped || (session->detached && session->state != SESSION_RECEIVING);
 }
 
 static void give_up(struct server *server, struct client *client)

@@ -33,7 +33,8 @@ struct message *server_follow_answer(struct server *server, const struct waiter 
     if (!reply)
         return NULL;
     reply->progress = progress_of(server, session);
-    uint64_t fresh = session->printed ? session->printed->total - waiter->seen : 0;
+    uint64_t total = session->printed ? session->printed->total : 0;
+    uint64_t fresh = total > waiter->seen ? total - waiter->seen : 0;
     uint8_t *text =
         fresh > 0 ? arena_alloc(&message->arena, fresh < CAP_PRINTED ? fresh : CAP_PRINTED) : NULL;
     reply->position = waiter->seen;
@@ -41,7 +42,8 @@ struct message *server_follow_answer(struct server *server, const struct waiter 
         reply->text = text;
         reply->text_length = printed_since(session->printed, waiter->seen, text, &reply->position);
     }
-    if (server_fill_session(server, session, &message->arena, &reply->session))
+    if (server_fill_session(server, session, &message->arena, &reply->session) &&
+        server_tell_lease(server, session, message))
         return message;
     message_destroy(message);
     return NULL;
@@ -76,6 +78,11 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
     struct esp_error error;
     struct session *session = server_find_session(server, &follow->session, &error);
     if (!session) {
+        call_reply(call, message_failure(MESSAGE_FOLLOW_REPLY, error.status, "%s", error.text));
+        return;
+    }
+    if (extension_find(&follow->extensions, EXTENSION_KEEP) &&
+        server_keep_job(server, session, &error) != ESP_OK) {
         call_reply(call, message_failure(MESSAGE_FOLLOW_REPLY, error.status, "%s", error.text));
         return;
     }

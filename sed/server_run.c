@@ -140,6 +140,7 @@ void server_settle_memory(struct server *server, struct session *session)
                 bytes += session->job.arguments[i].bytes;
     if (session->reserved && bytes < session->memory.bytes) {
         admission_release(&server->admission, session->memory.bytes - bytes);
+        server_job_resized(server, session, session->memory.bytes, bytes);
         session->memory.bytes = bytes;
     }
     keep(session, session->reserved ? bytes : 0);
@@ -248,11 +249,12 @@ static void end_stopped(struct server *server, struct session *session, enum esp
                   : session->state == SESSION_RECEIVING ? "receiving its arguments"
                                                         : "waiting in the queue");
     else if (why == ESP_UNREACHABLE)
-        error_set(
-            &error, why,
-            "%s: stopped after %.3g s: the client closed the connection on which it waited, and nothing "
-            "was heard of it for %.3g s",
-            session_name(session), after_s, (double)server->options.orphan_lease_ns / 1e9);
+        error_set(&error, why,
+                  "%s: stopped after %.3g s: the client %s, and nothing was heard of it for %.3g s",
+                  session_name(session), after_s,
+                  server_job_is_open(session) ? "has not asked for it to be kept"
+                                              : "closed the connection on which it waited",
+                  (double)server->options.orphan_lease_ns / 1e9);
     else
         error_set(&error, why, "%s: cancelled after %.3g s", session_name(session), after_s);
     server_end_session(server, session, why == ESP_TIMEOUT ? SESSION_FAILED : SESSION_CANCELLED, &error);
@@ -279,6 +281,7 @@ void server_forget_session(struct server *server, struct session *session)
         end_stopped(server, session, ESP_CANCELLED);
     timers_cancel(&server->timers, &session->timer);
     keep(session, 0);
+    server_job_ends(server, session);
     session_detach(&server->sessions, session);
     if (session_has_ended(session) && session->moving == 0)
         server_release_session(server, session);
@@ -332,7 +335,8 @@ void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end)
 void server_drop_result(struct server *server, struct session *session)
 {
     char text[SESSION_TEXT];
-    double waited_s = server_seconds(session->heard_ns, server_now(server));
+    double waited_s =
+        server_seconds(session->detached ? session->ended_ns : session->heard_ns, server_now(server));
     session->dropped = true;
     if (session->state == SESSION_DONE) {
         session->state = SESSION_FAILED;
@@ -348,6 +352,9 @@ void server_drop_result(struct server *server, struct session *session)
 static int64_t next_due(const struct server *server, const struct session *session)
 {
     const struct server_options *options = &server->options;
+    /* However often somebody asks after it: the result of a job is not kept for ever. */
+    if (session_has_ended(session) && session->detached && !session->dropped)
+        return session->ended_ns + options->job_lease_ns;
     if (session_has_ended(session)) {
         /* A dropped session is remembered until its client must be taken for dead: if it came again with the
          * same call, that must not be executed once more. */
@@ -359,6 +366,8 @@ static int64_t next_due(const struct server *server, const struct session *sessi
     int64_t due = session->deadline_ns;
     if (session->state == SESSION_RECEIVING && session->heard_ns + options->receive_lease_ns < due)
         due = session->heard_ns + options->receive_lease_ns;
+    if (server_job_is_open(session) && session->heard_ns + options->orphan_lease_ns < due)
+        due = session->heard_ns + options->orphan_lease_ns;
     return due;
 }
 
@@ -375,6 +384,15 @@ static void active_timer(struct server *server, struct session *session, int64_t
 {
     if (now_ns >= session->deadline_ns) {
         server_stop_session(server, session, ESP_TIMEOUT);
+        return;
+    }
+    if (server_job_is_open(session)) {
+        if (session->waiters) { /* somebody is there */
+            session->heard_ns = now_ns;
+            server_set_timer(server, session);
+        } else {
+            server_stop_session(server, session, ESP_UNREACHABLE);
+        }
         return;
     }
     struct esp_error error;

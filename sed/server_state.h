@@ -122,6 +122,8 @@ struct server {
     uint64_t stashed_bytes;
     uint64_t printed_bytes; /* of rings with what sessions have printed */
     uint32_t receiving, waiting;
+    uint32_t n_jobs;
+    uint64_t job_bytes; /* memory that jobs have reserved, results that wait included */
 
     struct slot *slots;
     uint32_t running; /* slots in use, the measurement's included */
@@ -227,6 +229,26 @@ struct call *server_dissolve_waiter(struct waiter *waiter);
 void server_client_lost(struct server *server, struct client *client);
 /* Ends the sessions of clients that did not come back. */
 void server_give_up_orphans(struct server *server);
+
+/* ---- server_jobs.c ---- */
+/* Whether a job that needs so much memory may come: jobs together leave half of the memory to others. */
+enum esp_status server_check_job(const struct server *server, const char *problem, uint64_t bytes,
+                                 struct esp_error *error);
+/* It is one from now on / no more. Counted meanwhile: server_job_resized() when its memory changes. */
+void server_job_begins(struct server *server, struct session *session);
+void server_job_ends(struct server *server, struct session *session);
+void server_job_resized(struct server *server, const struct session *session, uint64_t before, uint64_t now);
+/* Its client has noted where it is: it goes on without. ESP_LIMIT: there are too many. */
+enum esp_status server_keep_job(struct server *server, struct session *session, struct esp_error *error);
+/* Whether its client has still to say that it is to be kept. No connection need be open meanwhile, so that a
+ * client that dies then is noticed by its silence only. */
+static inline bool server_job_is_open(const struct session *session)
+{
+    return session->job_counted && !session->detached && session->state != SESSION_RECEIVING;
+}
+/* Adds to the answer how long the result of a job is kept. False without memory. */
+bool server_tell_lease(const struct server *server, const struct session *session,
+                       struct message *follow_reply);
 
 /* ---- server_follow.c ---- */
 void server_on_follow(struct server *server, struct call *call, const struct message *request);

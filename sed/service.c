@@ -210,6 +210,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .queue = (uint32_t)settings->queue,
         .sessions_per_client = (uint32_t)settings->sessions_per_client,
         .result_lease_ns = settings->result_lease_ns,
+        .job_lease_ns = settings->job_lease_ns,
         .kept_bytes_per_client = settings->kept_bytes_per_client,
         .receive_lease_ns = settings->receive_lease_ns,
         .state_lease_ns = settings->state_lease_ns,

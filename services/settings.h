@@ -89,6 +89,7 @@ struct settings_sed {
     int64_t sessions_per_client;
     int64_t state_lease_ns;         /* how long a state is kept that nobody uses */
     int64_t result_lease_ns;        /* how long a result waits for its client */
+    int64_t job_lease_ns;           /* how long the result of a job waits to be fetched */
     int64_t orphan_lease_ns;        /* how long calls of a client that seems gone go on */
     int64_t receive_lease_ns;       /* how long a half-received call waits for its next piece */
     uint64_t kept_bytes_per_client; /* of unfetched results; never 0 after loading */

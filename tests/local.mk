@@ -206,6 +206,8 @@ unit_tests += tests/unit/test_knowledge
 tests_unit_test_knowledge_LDADD = $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0200-server.t
 e2e_tests += tests/e2e/t0500-commands.t tests/e2e/t0501-states.t
+e2e_tests += tests/e2e/t0310-jobs.t
+e2e_tests += tests/e2e/t0500-commands.t
 e2e_tests += tests/e2e/t9000-install.t
 
 check_PROGRAMS += tests/fuzz/fuzz_message

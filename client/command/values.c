@@ -442,7 +442,7 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
     return ESP_OK;
 }
 
-static enum esp_status prepare_output(struct values *values, size_t index, struct esp_error *error)
+enum esp_status values_prepare_output(struct values *values, size_t index, struct esp_error *error)
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     struct esp_argument *argument = &values->arguments[index];
@@ -567,7 +567,7 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
         return error->status;
     }
     for (size_t i = 0; i < problem->n_arguments; i++) {
-        enum esp_status status = problem->arguments[i].mode == ESP_MODE_OUT ? prepare_output(values, i, error)
+        enum esp_status status = problem->arguments[i].mode == ESP_MODE_OUT ? values_prepare_output(values, i, error)
                                  : values->slots[i].given                   ? check_count(values, i, error)
                                                                             : give_default(values, i, error);
         if (status != ESP_OK)

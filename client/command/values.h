@@ -49,6 +49,10 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
  * outputs. When -o names some, other output arrays are not asked for. */
 enum esp_status values_prepare(struct values *values, struct esp_error *error);
 
+/* In place of assigning and preparing: room for the results of a job, of which the inputs are not known but
+ * for scalars. ESP_INVALID: an output that cannot be read without them. */
+enum esp_status values_of_job(struct values *values, const struct esp_job *job, struct esp_error *error);
+
 /* After the call: arrays with a count are as long as it says. ESP_INVALID: a count that is too large. */
 enum esp_status values_cut(struct values *values, struct esp_error *error);
 

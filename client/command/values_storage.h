@@ -40,4 +40,7 @@ void value_load(enum esp_type type, const void *memory, size_t index, double *re
 /* Zeroed memory for an argument, as its data. */
 enum esp_status value_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error);
 
+/* Room for an output whose extents are known, as -o says what is wanted. */
+enum esp_status values_prepare_output(struct values *values, size_t index, struct esp_error *error);
+
 #endif

@@ -22,6 +22,37 @@ static const struct command_option call_options[] = {
     {'v', "verbose", NULL, "also show the candidates, the server, and where the time went"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option submit_options[] = {
+    {'s', "server", "NAME", "only on this server"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option jobs_options[] = {
+    {0, "forget", NULL, "forget them (without JOB: those that failed or are lost), with their results"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option fetch_options[] = {
+    {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
+    {0, "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
+    {'w', "wait", NULL, "wait for its end first"},
+    {'k', "keep", NULL, "leave the result on the server, so that it can be fetched again"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option wait_options[] = {
+    {0, "follow", NULL, "show on standard error what the routines print, while they run"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option output_options[] = {
+    {'f', "follow", NULL, "go on until the job has ended"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option sweep_options[] = {
+    {'o', "output", "NAME=FILE", "save an output of each call; {n} in FILE is the value of n"},
+    {0, "format", "FORMAT", "of these files: mtx, npy, rb, hb, csv (else: by their endings)"},
+    {'s', "server", "NAME", "only on this server"},
+    {'p', "parallel", "NUMBER", "calls at a time (8)"},
+    {0, "csv", NULL, "a table for programs, in place of one for people"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option solve_options[] = {
     {'o', "output", "FILE", "write X to a file ('-': standard output)"},
     {'f', "format", "FORMAT", "of that file: mtx, npy, rb, hb, csv (else: by its ending)"},
@@ -55,6 +86,12 @@ static const struct command_option *const convert_groups[] = {convert_options, N
 static const struct command_option *const up_groups[] = {up_options, NULL};
 static const struct command_option *const down_groups[] = {down_options, NULL};
 static const struct command_option *const call_groups[] = {call_options, platform_options, NULL};
+static const struct command_option *const submit_groups[] = {submit_options, platform_options, NULL};
+static const struct command_option *const jobs_groups[] = {jobs_options, platform_options, NULL};
+static const struct command_option *const fetch_groups[] = {fetch_options, platform_options, NULL};
+static const struct command_option *const wait_groups[] = {wait_options, platform_options, NULL};
+static const struct command_option *const output_groups[] = {output_options, platform_options, NULL};
+static const struct command_option *const sweep_groups[] = {sweep_options, platform_options, NULL};
 static const struct command_option *const solve_groups[] = {solve_options, platform_options, NULL};
 static const struct command_option *const platform_groups[] = {platform_options, NULL};
 static const struct command_option *const problems_check_groups[] = {problems_check_options, NULL};
@@ -81,6 +118,30 @@ const struct verb command_verbs[] = {
      "x.hb,\n"
      "x.rb, each also compressed as x.mtx.gz; with -o, arrays that are not saved are not fetched.",
      call_groups, 1, -1, verb_call},
+    {"sweep", "PROBLEM [NAME=VALUES]...", "Call a problem with every combination of values",
+     "  n=100..1000:100     a range with its step (1); both ends belong to it\n"
+     "  alpha=0.1,0.2,0.5   several values; ranges too: n=1..4,8\n"
+     "  A=@a.mtx A=@b.mtx   a name that is given again: one after the other\n"
+     "One row a call: what was varied, scalar outputs, the server and the time it computed; a call that "
+     "fails\n"
+     "has its error in its row, and the others go on.",
+     sweep_groups, 1, -1, verb_sweep},
+    {"submit", "PROBLEM [NAME=VALUE]...", "Start a call that goes on without this command, and print its id",
+     "Values are given as for 'espalier call'. Returns when a server has all of them: the job goes on "
+     "there,\n"
+     "and its result is kept for whoever fetches it, at most as long as the server keeps jobs.",
+     submit_groups, 1, -1, verb_submit},
+    {"jobs", "[JOB]...", "Show how the jobs stand that were submitted",
+     "A job is named by its id or the beginning of it.", jobs_groups, 0, -1, verb_jobs},
+    {"fetch", "JOB", "Show or save the results of a job",
+     "As 'espalier call' would have. Then the server forgets the job, unless --keep is given.", fetch_groups,
+     1, 1, verb_fetch},
+    {"wait", "JOB...", "Wait until jobs have ended",
+     "Fails when one of them has failed. --timeout ends the waiting only.", wait_groups, 1, -1, verb_wait},
+    {"output", "JOB", "Show what a job has printed", "The last 64 KiB of it are kept.", output_groups, 1, 1,
+     verb_output},
+    {"cancel", "JOB...", "Stop jobs", "Their computations end, or they leave the queue.", platform_groups, 1,
+     -1, verb_cancel},
     {"problems", "[NAME]", "List what the platform can solve, or show how one problem is called",
      "With a name: its arguments with mode, type and shape, preconditions, work, and a call that can be\n"
      "pasted. Without: all, or those that --search and --gams leave.",

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "client/command/jobs.h"
+#include "client/command/session.h"
+
+enum exit_code jobs_fail(const struct command_line *command)
+{
+    struct esp_error error = *esp_last_error();
+    enum exit_code code = command_fail(command, &error);
+    return error.status == ESP_NOT_FOUND ? EXIT_FAILED : code;
+}
+
+bool job_has_ended(const struct esp_job_state *state)
+{
+    return state->error.status != ESP_PENDING;
+}
+
+enum exit_code jobs_each(const struct command_line *command,
+                         enum exit_code (*run)(const struct command_line *command, const struct esp_job *job))
+{
+    enum exit_code worst = session_open(command);
+    if (worst != EXIT_DONE)
+        return worst;
+    for (int i = 0; i < command->n_operands; i++) {
+        struct esp_job *job;
+        enum exit_code code =
+            esp_job_find(command->operands[i], &job) == ESP_OK ? run(command, job) : jobs_fail(command);
+        esp_job_free(job);
+        if (worst == EXIT_DONE)
+            worst = code;
+    }
+    grpc_finalize();
+    return worst;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the verbs about jobs share.
+ */
+#ifndef CLIENT_COMMAND_JOBS_H
+#define CLIENT_COMMAND_JOBS_H
+
+#include "client/command/command.h"
+
+#include <espalier.h>
+
+/* The library's last error, in the words and with the exit code of a verb about jobs: one that is not in the
+ * list is a wrong argument, one that is lost is a failure. */
+enum exit_code jobs_fail(const struct command_line *command);
+
+/* Whether it will never become another one. */
+bool job_has_ended(const struct esp_job_state *state);
+
+/* Opens the platform, calls `run` with each job that the operands name, and closes it. The first exit code
+ * that is not EXIT_DONE; the others are still visited. */
+enum exit_code jobs_each(const struct command_line *command,
+                         enum exit_code (*run)(const struct command_line *command,
+                                               const struct esp_job *job));
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier fetch: the results of a job, as a call would have shown or saved them.
+ */
+#include "config.h"
+
+#include "client/command/bar.h"
+#include "client/command/jobs.h"
+#include "client/command/session.h"
+#include "client/command/values.h"
+
+#include <string.h>
+
+#define PATIENCE_S 0.5
+
+static enum esp_status take_options(const struct command_line *command, struct values *values,
+                                    struct esp_error *error)
+{
+    enum esp_status status = values_format(command, &values->format, error);
+    for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
+        const char *word = command->options[i].value, *path = strchr(word, '=');
+        if (strcmp(command->options[i].name, "output") != 0)
+            continue;
+        status = values_save_to(values, word, error);
+        if (status == ESP_OK && path)
+            status = command_check_output(path + 1, error);
+    }
+    return status;
+}
+
+/* EXIT_DONE: it is done; else the message has been printed. */
+static enum exit_code wait_for(const struct command_line *command, const struct esp_job *job, bool *failed)
+{
+    bool patient = command_option_value(command, "wait") != NULL;
+    struct esp_job_state state = {0};
+    struct esp_error error = {0};
+    struct bar bar;
+    bar_init(&bar);
+    do {
+        if (esp_job_look(job, patient ? PATIENCE_S : 0, &state) != ESP_OK) {
+            bar_clear(&bar);
+            return jobs_fail(command);
+        }
+        if (state.progress >= 0)
+            bar_draw(&bar, state.progress, "%s", state.state);
+    } while (patient && !job_has_ended(&state));
+    bar_clear(&bar);
+    if (state.error.status == ESP_OK)
+        return EXIT_DONE;
+    *failed = job_has_ended(&state);
+    if (*failed)
+        error_set(&error, state.error.status, "%s on %s: %s", job->problem->name, job->server,
+                  state.error.text);
+    else
+        error_set(&error, ESP_PENDING, "job %s has not ended: it is %s; --wait waits for it", job->id,
+                  state.state);
+    return command_fail(command, &error);
+}
+
+static enum exit_code show(const struct command_line *command, struct values *values,
+                           const struct esp_job *job)
+{
+    struct esp_error error = {0};
+    if (values_cut(values, &error) != ESP_OK || values_write(values, &error) != ESP_OK)
+        return command_fail(command, &error);
+    if (command->json)
+        return command_json(json_pack("{s:s, s:o}", "id", job->id, "outputs", values_json(values)));
+    values_print(values);
+    return command_flush();
+}
+
+static enum exit_code receive(const struct command_line *command, struct values *values,
+                              const struct esp_job *job)
+{
+    struct esp_error error = {0};
+    grpc_sessionid_t session;
+    if (values_of_job(values, job, &error) != ESP_OK)
+        return command_fail(command, &error);
+    if (esp_job_attach(job, values->arguments, job->n_arguments, NULL, &session) != ESP_OK ||
+        grpc_wait(session) != GRPC_NO_ERROR)
+        return jobs_fail(command);
+    return show(command, values, job);
+}
+
+static enum exit_code fetch(const struct command_line *command, const struct esp_job *job)
+{
+    struct values values = {0};
+    struct esp_error error = {0};
+    bool failed = false;
+    if (values_init(&values, job->problem, &error) != ESP_OK ||
+        take_options(command, &values, &error) != ESP_OK) {
+        values_clear(&values);
+        return command_fail(command, &error);
+    }
+    enum exit_code code = wait_for(command, job, &failed);
+    if (code == EXIT_DONE)
+        code = receive(command, &values, job);
+    /* A failure has been told: there is nothing more to fetch of it. */
+    bool over = code == EXIT_DONE || failed;
+    if (over && !command_option_value(command, "keep") && esp_job_forget(job) != ESP_OK)
+        fprintf(stderr, "espalier fetch: %s\n", esp_last_error()->text);
+    values_clear(&values);
+    return code;
+}
+
+enum exit_code verb_fetch(const struct command_line *command)
+{
+    session_catch_signals();
+    enum exit_code code = jobs_each(command, fetch);
+    session_end_by_signal();
+    return code;
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier sweep: one problem with every combination of values, a few calls at a time.
+ */
+#include "config.h"
+
+#include "client/command/bar.h"
+#include "client/command/session.h"
+#include "client/command/signature.h"
+#include "client/command/sweep.h"
+#include "client/command/table.h"
+#include "client/command/values.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PARALLEL      8
+#define MOST_PARALLEL 1000
+
+/* How one call went. */
+struct row {
+    json_t *outputs; /* NULL: it failed */
+    char server[64];
+    double compute_s, total_s;
+    struct esp_error *error; /* NULL: it did not */
+};
+
+/* A call under way. */
+struct lane {
+    struct values values;
+    char *paths[ESP_MAX_ARGUMENTS]; /* words of -o, filled */
+    size_t n_paths;
+    size_t point;
+    grpc_sessionid_t session;
+    bool busy;
+};
+
+struct sweeping {
+    const struct command_line *command;
+    const struct esp_problem *problem;
+    struct sweep sweep;
+    struct row *rows;
+    struct lane *lanes;
+    size_t n_lanes, n_busy, n_over, n_failed;
+    grpc_function_handle_t handle;
+    double timeout_s;
+    const struct matrix_format *format;
+    struct bar bar;
+};
+
+/* ---- one call ---- */
+
+static void clear_lane(struct lane *lane)
+{
+    values_clear(&lane->values);
+    for (size_t i = 0; i < lane->n_paths; i++)
+        free(lane->paths[i]);
+    *lane = (struct lane){0};
+}
+
+static void note_failure(struct sweeping *sweeping, size_t point, const struct esp_error *error)
+{
+    struct row *row = &sweeping->rows[point];
+    row->error = malloc(sizeof *error);
+    if (row->error)
+        *row->error = *error;
+    sweeping->n_failed++;
+}
+
+static enum esp_status assign(struct sweeping *sweeping, struct lane *lane, struct esp_error *error)
+{
+    const struct sweep *sweep = &sweeping->sweep;
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < sweep->n_axes && status == ESP_OK; i++) {
+        const struct sweep_axis *axis = &sweep->axes[i];
+        const char *value = axis->values[sweep_index(sweep, lane->point, i)];
+        size_t size = strlen(axis->name) + strlen(value) + 2;
+        char *word = malloc(size);
+        if (!word)
+            return error_no_memory(error, "a value");
+        snprintf(word, size, "%s=%s", axis->name, value);
+        status = values_assign(&lane->values, word, error);
+        free(word);
+    }
+    return status;
+}
+
+static enum esp_status name_files(struct sweeping *sweeping, struct lane *lane, struct esp_error *error)
+{
+    const struct command_line *command = sweeping->command;
+    enum esp_status status = ESP_OK;
+    for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
+        if (strcmp(command->options[i].name, "output") != 0)
+            continue;
+        char **path = &lane->paths[lane->n_paths];
+        status = sweep_fill(&sweeping->sweep, lane->point, command->options[i].value, path, error);
+        if (status != ESP_OK)
+            break;
+        lane->n_paths++;
+        status = values_save_to(&lane->values, *path, error);
+        const char *file = strchr(*path, '=');
+        if (status == ESP_OK && file)
+            status = command_check_output(file + 1, error);
+    }
+    return status;
+}
+
+static enum esp_status prepare(struct sweeping *sweeping, struct lane *lane, struct esp_error *error)
+{
+    enum esp_status status = values_init(&lane->values, sweeping->problem, error);
+    lane->values.format = sweeping->format;
+    if (status == ESP_OK)
+        status = assign(sweeping, lane, error);
+    if (status == ESP_OK)
+        status = name_files(sweeping, lane, error);
+    /* A table has no place for arrays: they are fetched only to be saved, or for JSON. */
+    lane->values.some_saved |= !sweeping->command->json;
+    return status == ESP_OK ? values_prepare(&lane->values, error) : status;
+}
+
+static void begin(struct sweeping *sweeping, struct lane *lane, size_t point)
+{
+    struct esp_error error = {0};
+    const struct esp_call_options options = {.deadline_s = sweeping->timeout_s};
+    *lane = (struct lane){.point = point};
+    enum esp_status status = prepare(sweeping, lane, &error);
+    if (status == ESP_OK &&
+        (status = esp_call_async(&sweeping->handle, lane->values.arguments, sweeping->problem->n_arguments,
+                                 &options, &lane->session)) != ESP_OK)
+        error = *esp_last_error();
+    if (status == ESP_OK) {
+        lane->busy = true;
+        sweeping->n_busy++;
+        return;
+    }
+    note_failure(sweeping, point, &error);
+    sweeping->n_over++;
+    clear_lane(lane);
+}
+
+static void end(struct sweeping *sweeping, struct lane *lane, enum grpc_error_e outcome)
+{
+    struct row *row = &sweeping->rows[lane->point];
+    struct esp_error error = *esp_last_error();
+    struct esp_session_info *info;
+    if (esp_session_info_get(lane->session, &info) == ESP_OK) {
+        snprintf(row->server, sizeof row->server, "%s", info->server);
+        row->compute_s = info->compute_s;
+        row->total_s = info->total_s;
+        esp_session_info_free(info);
+    }
+    if (outcome == GRPC_NO_ERROR && values_cut(&lane->values, &error) == ESP_OK &&
+        values_write(&lane->values, &error) == ESP_OK)
+        row->outputs = values_json(&lane->values);
+    else
+        note_failure(sweeping, lane->point, &error);
+    clear_lane(lane);
+    sweeping->n_busy--;
+    sweeping->n_over++;
+}
+
+static struct lane *find_lane(struct sweeping *sweeping, grpc_sessionid_t session)
+{
+    for (size_t i = 0; i < sweeping->n_lanes; i++)
+        if (sweeping->lanes[i].busy && sweeping->lanes[i].session == session)
+            return &sweeping->lanes[i];
+    return NULL;
+}
+
+/* False: the library was closed by a signal. */
+static bool run(struct sweeping *sweeping)
+{
+    size_t next = 0, n = sweeping->sweep.n_points;
+    while (sweeping->n_over < n) {
+        for (size_t i = 0; i < sweeping->n_lanes && next < n; i++)
+            if (!sweeping->lanes[i].busy)
+                begin(sweeping, &sweeping->lanes[i], next++);
+        if (sweeping->n_busy == 0)
+            continue;
+        grpc_sessionid_t session;
+        grpc_error_t outcome = grpc_wait_any(&session);
+        struct lane *lane = find_lane(sweeping, session);
+        if (!lane)
+            return false;
+        end(sweeping, lane, outcome);
+        bar_draw(&sweeping->bar, (double)sweeping->n_over / (double)n, "%zu of %zu calls, %zu failed",
+                 sweeping->n_over, n, sweeping->n_failed);
+    }
+    return true;
+}
+
+/* ---- results ---- */
+
+static const char *value_at(const struct sweeping *sweeping, size_t point, size_t axis)
+{
+    return sweeping->sweep.axes[axis].values[sweep_index(&sweeping->sweep, point, axis)];
+}
+
+static json_t *row_json(const struct sweeping *sweeping, size_t point)
+{
+    const struct row *row = &sweeping->rows[point];
+    json_t *arguments = json_object();
+    for (size_t i = 0; i < sweeping->sweep.n_axes; i++)
+        json_object_set_new(arguments, sweeping->sweep.axes[i].name,
+                            json_string(value_at(sweeping, point, i)));
+    json_t *json = json_pack("{s:o, s:s, s:f, s:f}", "arguments", arguments, "server", row->server,
+                             "compute_s", row->compute_s, "total_s", row->total_s);
+    if (row->outputs)
+        json_object_set(json, "outputs", row->outputs);
+    if (row->error) {
+        json_t *error = status_json(row->error->status);
+        json_object_set_new(error, "text", json_string(row->error->text));
+        json_object_set_new(json, "error", error);
+    }
+    return json;
+}
+
+/* Whether the output has a column. */
+static bool has_column(const struct esp_problem_argument *formal)
+{
+    return argument_out(formal) && formal->n_dims == 0 && formal->type != ESP_TYPE_FILE;
+}
+
+static double real_of(const json_t *list, size_t index)
+{
+    json_t *value = json_array_get(list, index);
+    return json_is_number(value) ? json_number_value(value) : NAN;
+}
+
+static char *output_text(const struct row *row, const char *name, int digits)
+{
+    json_t *value = row->outputs ? json_object_get(row->outputs, name) : NULL;
+    char text[80] = "";
+    if (json_is_string(value))
+        return strdup(json_string_value(value));
+    if (json_is_integer(value))
+        snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
+    else if (json_is_real(value))
+        snprintf(text, sizeof text, "%.*g", digits, json_real_value(value));
+    else if (json_is_array(value))
+        snprintf(text, sizeof text, "%.*g%+.*gi", digits, real_of(value, 0), digits, real_of(value, 1));
+    else if (json_is_null(value))
+        strcpy(text, "nan"); /* JSON has neither NaN nor infinity */
+    return strdup(text);
+}
+
+/* With quotes where CSV wants them. */
+static void csv_cell(const char *text, bool first)
+{
+    if (!first)
+        putchar(',');
+    if (!text || !strpbrk(text, ",\"\n\r")) {
+        fputs(text ? text : "", stdout);
+        return;
+    }
+    putchar('"');
+    for (; *text; text++) {
+        if (*text == '"')
+            putchar('"');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static enum exit_code print_csv(const struct sweeping *sweeping)
+{
+    const struct esp_problem *problem = sweeping->problem;
+    for (size_t i = 0; i < sweeping->sweep.n_axes; i++)
+        csv_cell(sweeping->sweep.axes[i].name, i == 0);
+    for (size_t i = 0; i < problem->n_arguments; i++)
+        if (has_column(&problem->arguments[i])) {
+            printf("%s%s", sweeping->sweep.n_axes || i ? "," : "", problem->arguments[i].name);
+            fputs(argument_in(&problem->arguments[i]) ? "_out" : "", stdout);
+        }
+    puts(",server,compute_s,total_s,error");
+    for (size_t point = 0; point < sweeping->sweep.n_points; point++) {
+        const struct row *row = &sweeping->rows[point];
+        for (size_t i = 0; i < sweeping->sweep.n_axes; i++)
+            csv_cell(value_at(sweeping, point, i), i == 0);
+        for (size_t i = 0; i < problem->n_arguments; i++) {
+            if (!has_column(&problem->arguments[i]))
+                continue;
+            char *text = output_text(row, problem->arguments[i].name, 17);
+            csv_cell(text, false);
+            free(text);
+        }
+        csv_cell(row->server, false);
+        printf(",%.9g,%.9g", row->compute_s, row->total_s);
+        csv_cell(row->error ? row->error->text : "", false);
+        putchar('\n');
+    }
+    return command_flush();
+}
+
+/* What varies and what came out, as many columns as a table has room for. */
+static enum exit_code print_table(const struct sweeping *sweeping)
+{
+    const struct sweep *sweep = &sweeping->sweep;
+    const struct esp_problem *problem = sweeping->problem;
+    const char *headings[TABLE_MAX_COLUMNS];
+    char titles[TABLE_MAX_COLUMNS][80];
+    size_t axes[TABLE_MAX_COLUMNS], outputs[TABLE_MAX_COLUMNS], n_axes = 0, n_outputs = 0;
+    unsigned n = 0;
+    unsigned most = TABLE_MAX_COLUMNS - 3;
+    for (size_t i = 0; i < sweep->n_axes && n < most; i++)
+        if (sweep->axes[i].n > 1) {
+            axes[n_axes++] = i;
+            snprintf(titles[n], sizeof titles[n], ">%.70s", sweep->axes[i].name);
+            n++;
+        }
+    for (size_t i = 0; i < problem->n_arguments && n < most; i++)
+        if (has_column(&problem->arguments[i])) {
+            outputs[n_outputs++] = i;
+            snprintf(titles[n], sizeof titles[n], ">%.70s%s", problem->arguments[i].name,
+                     argument_in(&problem->arguments[i]) ? " out" : "");
+            n++;
+        }
+    for (unsigned i = 0; i < n; i++)
+        headings[i] = titles[i];
+    headings[n++] = "SERVER";
+    headings[n++] = ">COMPUTED";
+    if (sweeping->n_failed > 0)
+        headings[n++] = "ERROR";
+    struct table table;
+    table_init(&table, n, headings);
+    for (size_t point = 0; point < sweep->n_points; point++) {
+        const struct row *row = &sweeping->rows[point];
+        char text[QUANTITY_TEXT];
+        for (size_t i = 0; i < n_axes; i++)
+            table_cell(&table, "%s", value_at(sweeping, point, axes[i]));
+        for (size_t i = 0; i < n_outputs; i++) {
+            char *output = output_text(row, problem->arguments[outputs[i]].name, 7);
+            table_cell(&table, "%.40s", output ? output : "");
+            free(output);
+        }
+        table_cell(&table, "%s", row->server);
+        table_cell(&table, "%s", row->outputs ? quantity_seconds(row->compute_s, text) : "");
+        if (sweeping->n_failed > 0)
+            table_cell(&table, "%s", row->error ? row->error->text : "");
+    }
+    table_print(&table, 0, stdout);
+    return command_flush();
+}
+
+static enum exit_code show(const struct sweeping *sweeping)
+{
+    enum exit_code code;
+    if (sweeping->command->json) {
+        json_t *list = json_array();
+        for (size_t point = 0; point < sweeping->sweep.n_points; point++)
+            json_array_append_new(list, row_json(sweeping, point));
+        code = command_json(list);
+    } else {
+        code = command_option_value(sweeping->command, "csv") ? print_csv(sweeping) : print_table(sweeping);
+    }
+    if (sweeping->n_failed > 0)
+        fprintf(stderr, "espalier sweep: %zu of %zu calls failed\n", sweeping->n_failed,
+                sweeping->sweep.n_points);
+    return code == EXIT_DONE && sweeping->n_failed > 0 ? EXIT_FAILED : code;
+}
+
+/* ---- the command ---- */
+
+static enum esp_status read_options(struct sweeping *sweeping, struct esp_error *error)
+{
+    const struct command_line *command = sweeping->command;
+    const char *parallel = command_option_value(command, "parallel");
+    char *rest = "";
+    long n = parallel ? strtol(parallel, &rest, 10) : PARALLEL;
+    if ((parallel && (!*parallel || *rest)) || n < 1 || n > MOST_PARALLEL)
+        return error_set(error, ESP_INVALID, "--parallel: expected a number from 1 to %d, found '%.40s'",
+                         MOST_PARALLEL, parallel);
+    sweeping->n_lanes = (size_t)n;
+    enum esp_status status = session_timeout(command, &sweeping->timeout_s, error);
+    if (status == ESP_OK)
+        status = values_format(command, &sweeping->format, error);
+    if (status == ESP_OK)
+        status = sweep_read(&sweeping->sweep, sweeping->problem, command->operands + 1,
+                            (size_t)command->n_operands - 1, error);
+    size_t n_files = 0;
+    for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
+        if (strcmp(command->options[i].name, "output") != 0)
+            continue;
+        status = sweep_check_pattern(&sweeping->sweep, command->options[i].value, error);
+        if (++n_files > ESP_MAX_ARGUMENTS)
+            status = error_set(error, ESP_INVALID, "-o is given more often than there are arguments");
+    }
+    return status;
+}
+
+static enum exit_code sweep(struct sweeping *sweeping)
+{
+    struct esp_error error = {0};
+    if (read_options(sweeping, &error) != ESP_OK)
+        return command_fail(sweeping->command, &error);
+    enum exit_code code = session_handle(sweeping->command, sweeping->problem->name, &sweeping->handle);
+    if (code != EXIT_DONE)
+        return code;
+    sweeping->rows = calloc(sweeping->sweep.n_points, sizeof *sweeping->rows);
+    sweeping->lanes = calloc(sweeping->n_lanes, sizeof *sweeping->lanes);
+    if (!sweeping->rows || !sweeping->lanes) {
+        error_no_memory(&error, "the sweep");
+        return command_fail(sweeping->command, &error);
+    }
+    bar_init(&sweeping->bar);
+    bool complete = run(sweeping);
+    bar_clear(&sweeping->bar);
+    return complete ? show(sweeping) : EXIT_FAILED;
+}
+
+static void clear(struct sweeping *sweeping)
+{
+    for (size_t i = 0; sweeping->lanes && i < sweeping->n_lanes; i++)
+        if (sweeping->lanes[i].busy)
+            clear_lane(&sweeping->lanes[i]);
+    for (size_t i = 0; sweeping->rows && i < sweeping->sweep.n_points; i++) {
+        json_decref(sweeping->rows[i].outputs);
+        free(sweeping->rows[i].error);
+    }
+    free(sweeping->lanes);
+    free(sweeping->rows);
+    sweep_clear(&sweeping->sweep);
+}
+
+enum exit_code verb_sweep(const struct command_line *command)
+{
+    session_catch_signals();
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    struct esp_problem *problem = NULL;
+    struct sweeping sweeping = {.command = command};
+    if (esp_problem_describe(command->operands[0], &problem) != ESP_OK) {
+        code = session_fail(command);
+    } else {
+        sweeping.problem = problem;
+        code = sweep(&sweeping);
+    }
+    grpc_finalize(); /* before what its sessions write to goes */
+    clear(&sweeping);
+    esp_problem_free(problem);
+    session_end_by_signal();
+    return code;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier wait: until jobs have ended, with a bar over all of them.
+ */
+#include "config.h"
+
+#include "client/command/bar.h"
+#include "client/command/jobs.h"
+#include "client/command/session.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#define PATIENCE_S 0.5 /* for news of one, while others may have some */
+
+struct waited {
+    struct esp_job *job;
+    struct esp_job_state state;
+    uint64_t position; /* of its output */
+    bool over, failed;
+};
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void show_output(struct bar *bar, struct waited *waited)
+{
+    static char text[65536];
+    size_t length;
+    do {
+        uint64_t before = waited->position;
+        if (esp_job_output(waited->job, 0, &waited->position, text, sizeof text, &length) != ESP_OK)
+            return;
+        if (length > 0)
+            bar_clear(bar);
+        if (waited->position - before > length)
+            fprintf(stderr, "[%" PRIu64 " bytes of output are lost]\n", waited->position - before - length);
+        fwrite(text, 1, length, stderr);
+    } while (length > 0);
+}
+
+static void tell_end(const struct command_line *command, struct bar *bar, const struct waited *waited,
+                     enum exit_code *code)
+{
+    bar_clear(bar);
+    if (waited->failed)
+        fprintf(stderr, "espalier wait: %s %s: %s\n", waited->job->id, waited->state.state,
+                waited->state.error.text);
+    else
+        command_progress(command, "%s is done", waited->job->id);
+    if (waited->failed && *code == EXIT_DONE)
+        *code = EXIT_FAILED;
+}
+
+static void look(const struct command_line *command, struct bar *bar, struct waited *waited, bool patient,
+                 enum exit_code *code)
+{
+    bool follow = command_option_value(command, "follow") != NULL;
+    if (esp_job_look(waited->job, patient ? PATIENCE_S : 0, &waited->state) != ESP_OK) {
+        bar_clear(bar);
+        waited->over = waited->failed = true;
+        waited->state.state = "lost";
+        waited->state.error = *esp_last_error();
+        enum exit_code failed = waited->state.error.status == ESP_NOT_FOUND
+                                    ? EXIT_FAILED
+                                    : command_exit_code(waited->state.error.status);
+        fprintf(stderr, "espalier wait: %s\n", waited->state.error.text);
+        *code = *code == EXIT_DONE ? failed : *code;
+        return;
+    }
+    if (follow)
+        show_output(bar, waited);
+    if (!job_has_ended(&waited->state))
+        return;
+    waited->over = true;
+    waited->failed = waited->state.error.status != ESP_OK;
+    tell_end(command, bar, waited, code);
+}
+
+static void draw(struct bar *bar, const struct waited *waited, size_t n)
+{
+    double sum = 0;
+    size_t over = 0;
+    for (size_t i = 0; i < n; i++) {
+        over += waited[i].over;
+        sum += waited[i].over ? 1 : waited[i].state.progress > 0 ? waited[i].state.progress : 0;
+    }
+    if (n == 1)
+        bar_draw(bar, sum, "%s", waited[0].state.state ? waited[0].state.state : "");
+    else
+        bar_draw(bar, sum / (double)n, "%zu of %zu jobs", over, n);
+}
+
+/* One round: asks all that are left, and waits at the first of them. Returns how many are left. */
+static size_t look_at_all(const struct command_line *command, struct bar *bar, struct waited *waited,
+                          size_t n, enum exit_code *code)
+{
+    size_t left = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (waited[i].over)
+            continue;
+        look(command, bar, &waited[i], left == 0, code);
+        left += !waited[i].over;
+        draw(bar, waited, n);
+    }
+    return left;
+}
+
+static enum exit_code wait_for_all(const struct command_line *command, struct waited *waited, size_t n)
+{
+    struct esp_error error = {0};
+    double timeout_s;
+    enum exit_code code = EXIT_DONE;
+    struct bar bar;
+    if (session_timeout(command, &timeout_s, &error) != ESP_OK)
+        return command_fail(command, &error);
+    double until_s = timeout_s > 0 ? now_s() + timeout_s : 0;
+    bar_init(&bar);
+    while (look_at_all(command, &bar, waited, n, &code) > 0) {
+        if (timeout_s == 0 || now_s() < until_s)
+            continue;
+        bar_clear(&bar);
+        error_set(&error, ESP_TIMEOUT, "not all jobs ended within %.3g s; they go on", timeout_s);
+        return command_fail(command, &error);
+    }
+    bar_clear(&bar);
+    if (!command->json)
+        return code;
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "id", waited[i].job->id, "state",
+                                              waited[i].state.state, "outcome",
+                                              status_json(waited[i].state.error.status)));
+    enum exit_code written = command_json(list);
+    return code == EXIT_DONE ? written : code;
+}
+
+enum exit_code verb_wait(const struct command_line *command)
+{
+    size_t n = (size_t)command->n_operands;
+    struct waited *waited = calloc(n, sizeof *waited);
+    enum exit_code code = waited ? session_open(command) : EXIT_FAILED;
+    if (code != EXIT_DONE) {
+        free(waited);
+        return code;
+    }
+    for (size_t i = 0; i < n && code == EXIT_DONE; i++)
+        if (esp_job_find(command->operands[i], &waited[i].job) != ESP_OK)
+            code = jobs_fail(command);
+    if (code == EXIT_DONE)
+        code = wait_for_all(command, waited, n);
+    for (size_t i = 0; i < n; i++)
+        esp_job_free(waited[i].job);
+    free(waited);
+    grpc_finalize();
+    return code;
+}

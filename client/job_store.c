@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The user's list of jobs: a folder with one file for each, which only he can read, because who knows the
+ * secret in it can cancel the job.
+ */
+#include "client/contents.h"
+#include "client/job.h"
+#include "client/package.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ENDING     ".json"
+#define MOST_BYTES (1 << 20)
+#define MOST_JOBS  1000000
+
+static enum esp_status folder_path(char *path, size_t size, struct esp_error *error)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int length = -1;
+    if (state && *state == '/')
+        length = snprintf(path, size, "%s/espalier/jobs", state);
+    else if (home && *home)
+        length = snprintf(path, size, "%s/.local/state/espalier/jobs", home);
+    if (length < 0)
+        return error_set(error, ESP_SYSTEM,
+                         "no place for the list of jobs: neither $XDG_STATE_HOME nor $HOME is set");
+    if ((size_t)length + NAME_MAX + 2 > size)
+        return error_set(error, ESP_SYSTEM, "the path of the list of jobs is longer than %zu bytes", size);
+    return ESP_OK;
+}
+
+/* Makes the folder and those above it. */
+static enum esp_status make_folder(char *path, struct esp_error *error)
+{
+    for (char *at = path + 1;; at++) {
+        char end = *at;
+        if (end != '/' && end != 0)
+            continue;
+        *at = 0;
+        if (mkdir(path, 0700) != 0 && errno != EEXIST)
+            return error_errno(error, "cannot make the folder %s for the list of jobs", path);
+        *at = end;
+        if (end == 0)
+            return ESP_OK;
+    }
+}
+
+static bool is_id(const char *text)
+{
+    size_t length = strlen(text);
+    return length > 0 && length < SESSION_TEXT && strspn(text, "0123456789abcdef-") == length;
+}
+
+/* Under a temporary name first, so that nobody reads half of it, and a full disk leaves nothing. */
+enum esp_status job_store_write(const char *id, const char *token, struct esp_error *error)
+{
+    char folder[PATH_MAX], path[PATH_MAX + 64], fresh[PATH_MAX + 64];
+    enum esp_status status = folder_path(folder, sizeof folder, error);
+    if (status == ESP_OK)
+        status = make_folder(folder, error);
+    if (status != ESP_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/%s" ENDING, folder, id);
+    snprintf(fresh, sizeof fresh, "%s/.%s.XXXXXX", folder, id);
+    int fd = mkstemp(fresh); /* 0600 */
+    if (fd < 0)
+        return error_errno(error, "cannot write %s", path);
+    size_t length = strlen(token);
+    bool good = write(fd, token, length) == (ssize_t)length && write(fd, "\n", 1) == 1 && fsync(fd) == 0;
+    int why = errno;
+    close(fd);
+    if (good && rename(fresh, path) == 0)
+        return ESP_OK;
+    if (!good)
+        errno = why;
+    status = error_errno(error, "cannot write %s", path);
+    unlink(fresh);
+    return status;
+}
+
+/* ---- the folder ---- */
+
+struct entry {
+    char id[SESSION_TEXT];
+    struct timespec when;
+};
+
+static int by_age(const void *one, const void *other)
+{
+    const struct entry *a = one, *b = other;
+    if (a->when.tv_sec != b->when.tv_sec)
+        return a->when.tv_sec < b->when.tv_sec ? -1 : 1;
+    if (a->when.tv_nsec != b->when.tv_nsec)
+        return a->when.tv_nsec < b->when.tv_nsec ? -1 : 1;
+    return strcmp(a->id, b->id);
+}
+
+/* "c0ffee12-1.json" */
+static bool take_name(const char *name, struct entry *entry)
+{
+    size_t length = strlen(name), ending = strlen(ENDING);
+    if (length <= ending || length - ending >= sizeof entry->id ||
+        strcmp(name + length - ending, ENDING) != 0)
+        return false;
+    memcpy(entry->id, name, length - ending);
+    entry->id[length - ending] = 0;
+    return is_id(entry->id);
+}
+
+static enum esp_status read_folder(const char *folder, struct entry **entries, size_t *n,
+                                   struct esp_error *error)
+{
+    DIR *dir = opendir(folder);
+    struct dirent *found;
+    size_t capacity = 0;
+    *entries = NULL;
+    *n = 0;
+    if (!dir)
+        return errno == ENOENT ? ESP_OK : error_errno(error, "cannot read the list of jobs, %s", folder);
+    while ((found = readdir(dir)) && *n < MOST_JOBS) {
+        struct entry entry;
+        struct stat about;
+        if (!take_name(found->d_name, &entry) || fstatat(dirfd(dir), found->d_name, &about, 0) != 0)
+            continue;
+        entry.when = about.st_mtim;
+        if (*n == capacity) {
+            void *grown = realloc(*entries, (capacity = capacity ? 2 * capacity : 64) * sizeof **entries);
+            if (!grown) {
+                free(*entries);
+                closedir(dir);
+                return error_no_memory(error, "the list of jobs");
+            }
+            *entries = grown;
+        }
+        (*entries)[(*n)++] = entry;
+    }
+    closedir(dir);
+    if (*n > 1)
+        qsort(*entries, *n, sizeof **entries, by_age);
+    return ESP_OK;
+}
+
+enum esp_status job_store_list(const char *const **ids, size_t *n, struct esp_error *error)
+{
+    char folder[PATH_MAX];
+    struct entry *entries = NULL;
+    enum esp_status status = folder_path(folder, sizeof folder, error);
+    if (status == ESP_OK)
+        status = read_folder(folder, &entries, n, error);
+    if (status != ESP_OK)
+        return status;
+    const char **package = package_create((*n + 1) * sizeof *package);
+    for (size_t i = 0; package && i < *n; i++)
+        if (!(package[i] = package_text(package, entries[i].id))) {
+            package_destroy(package);
+            package = NULL;
+        }
+    free(entries);
+    *ids = package;
+    return package ? ESP_OK : error_no_memory(error, "the list of jobs");
+}
+
+/* The id that begins so; one that is meant exactly is taken before those that only begin so. */
+static enum esp_status resolve(const char *folder, const char *prefix, char *id, struct esp_error *error)
+{
+    struct entry *entries = NULL;
+    size_t n = 0, matches = 0;
+    enum esp_status status = read_folder(folder, &entries, &n, error);
+    for (size_t i = 0; i < n && status == ESP_OK; i++) {
+        if (strncmp(entries[i].id, prefix, strlen(prefix)) != 0)
+            continue;
+        matches++;
+        strcpy(id, entries[i].id);
+        if (strcmp(id, prefix) == 0) {
+            matches = 1;
+            break;
+        }
+    }
+    free(entries);
+    if (status != ESP_OK)
+        return status;
+    if (!is_id(prefix) || matches == 0)
+        return error_set(error, ESP_NOT_FOUND,
+                         "no job '%.60s' is in your list: 'espalier jobs' shows those that are", prefix);
+    if (matches > 1)
+        return error_set(error, ESP_INVALID, "%zu jobs begin with '%.60s': expected more of the id", matches,
+                         prefix);
+    return ESP_OK;
+}
+
+enum esp_status job_store_read(const char *prefix, char **token, struct esp_error *error)
+{
+    char folder[PATH_MAX], path[PATH_MAX + 64], id[SESSION_TEXT];
+    void *data = NULL;
+    uint64_t bytes = 0;
+    enum esp_status status = folder_path(folder, sizeof folder, error);
+    if (status == ESP_OK)
+        status = resolve(folder, prefix, id, error);
+    if (status != ESP_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/%s" ENDING, folder, id);
+    status = contents_load(path, &data, &bytes, error);
+    if (status == ESP_OK && bytes > MOST_BYTES)
+        status = error_set(error, ESP_SYNTAX, "%s: expected the record of a job, found %llu bytes", path,
+                           (unsigned long long)bytes);
+    char *text = status == ESP_OK ? malloc((size_t)bytes + 1) : NULL;
+    if (status == ESP_OK && !text)
+        status = error_no_memory(error, "the record of a job");
+    if (status == ESP_OK) {
+        memcpy(text, data, (size_t)bytes);
+        text[bytes] = 0;
+        *token = text;
+    }
+    free(data);
+    return status;
+}
+
+enum esp_status job_store_remove(const char *id, struct esp_error *error)
+{
+    char folder[PATH_MAX], path[PATH_MAX + 64];
+    enum esp_status status = folder_path(folder, sizeof folder, error);
+    if (status != ESP_OK)
+        return status;
+    snprintf(path, sizeof path, "%s/%s" ENDING, folder, id);
+    return unlink(path) == 0 || errno == ENOENT ? ESP_OK : error_errno(error, "cannot remove %s", path);
+}

@@ -1,0 +1,177 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Jobs: calls that go on without the command that submitted them, and sweeps.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+
+mkdir problems
+echo 'BEGIN { printf "%.17g", ARGV[1] ^ ARGV[2] }' >power.awk
+cat >problems/jobs.esp <<EOF2
+problem reverse "The lines of a text, last first"
+    in      file    text
+    out     file    reversed
+implementation tac
+    command tac "{text}"
+    stdout  reversed
+
+problem script "A shell script"
+    in      string  text
+implementation sh
+    command sh "-c" "{text}"
+
+problem power "a to the n, unless n is 3"
+    in      int     n
+    in      double  a
+    out     double  result
+    require n != 3
+implementation awk
+    command awk "-f" "$work/power.awk" "{a}" "{n}"
+    stdout  result
+EOF2
+cat >agent.conf <<EOF2
+name = "MA"
+listen = "127.0.0.1:0"
+address_file = "$work/agent.address"
+EOF2
+start agent espalier-agent --foreground agent.conf
+agent=$(address_of agent.address)
+cat >sed.conf <<EOF2
+name = "S"
+parent = "$agent"
+listen = "127.0.0.1:0"
+address_file = "$work/sed.address"
+log_file = "$work/sed.log"
+slots = 2
+memory = "64 MiB"
+orphan_lease = "2 s"
+problems = "$work/problems"
+EOF2
+start_server() {
+    rm -f sed.address
+    start sed espalier-sed --foreground sed.conf
+    address_of sed.address >sed.at
+}
+start_server
+cat >client.conf <<EOF2
+agents = { "$agent" }
+EOF2
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+
+# submit NAME WORDS...: the id goes to the file NAME.
+submit() {
+    name=$1
+    shift
+    espalier submit "$@" >"$name" && [ -s "$name" ]
+}
+state_is() {
+    espalier jobs "$1" | awk -v id="$1" '$1 == id { print $4 }' | grep -qx "$2"
+}
+is_gone() {
+    ! alive "$1"
+}
+
+check "the server has the problems" wait_until espalier problems script
+check "there are no jobs" espalier jobs
+check_says "and that is said" '^no jobs$'
+
+# A job goes on without its client, and another process fetches its result.
+check "a job is submitted" submit waits script text="echo first; until [ -e $work/go ]; do sleep 0.1; done; echo last"
+job=$(cat waits)
+check "it runs" wait_until state_is "$job" running
+check_fails 1 "it cannot be fetched yet" espalier fetch "$job"
+check_says "and that is told" 'has not ended: it is running'
+says_first() {
+    espalier output "$job" | grep -qx first
+}
+check "what it has printed can be seen" wait_until says_first
+espalier output --follow "$job" >followed &
+follower=$!
+: >go
+check "its end is waited for" espalier wait "$job"
+check "its output can be followed to the end" wait "$follower"
+check "all of it" sh -c 'printf "first\nlast\n" | cmp - followed'
+check "it is done" state_is "$job" done
+check "it is fetched" espalier fetch "$job"
+check_fails 1 "once" espalier fetch "$job"
+
+seq 300000 >long
+check "a job with a long file is submitted" submit long.id reverse text=@long
+job=$(cat long.id)
+check "fetched" espalier fetch --wait --keep "$job" -o reversed=back
+check "with all its bytes" sh -c 'tac long | cmp - back'
+check "fetched again" espalier fetch "$(echo "$job" | cut -c 1-6)" -o reversed=again
+check "with the same bytes" cmp back again
+check "then it has left the list" espalier jobs
+check_says "which is empty" '^no jobs$'
+
+check "a job with numbers is submitted" submit power.id power n=10 a=2
+check "its result is fetched as JSON" espalier fetch --wait --json "$(cat power.id)"
+check_says "as that of a call" '"result": 1024'
+
+# Failures come as those of calls.
+check "a job that fails is submitted" submit fails script text='echo no luck >&2; exit 7'
+check_fails 1 "waiting for it fails" espalier wait "$(cat fails)"
+check_fails 1 "fetching it fails" espalier fetch "$(cat fails)"
+check_says "with its error" 'sh ended with exit status 7; it said "no luck'
+check_fails 2 "wrong arguments are told at once" espalier submit power n=3 a=2
+check_fails 1 "an unknown job is told" espalier fetch 123456
+check_says "with where jobs are shown" "no job '123456' is in your list"
+
+# Cancelling leaves no process behind.
+check "a job with a process of its own is submitted" submit runs script text="echo \$\$ >$work/pid; exec sleep 1000"
+job=$(cat runs)
+check "its process runs" wait_until test -s "$work/pid"
+check "it is cancelled" espalier cancel "$job"
+check "its process ends" wait_until is_gone "$(cat pid)"
+check "it is shown as cancelled" wait_until state_is "$job" cancelled
+check_fails 1 "fetching it fails" espalier fetch "$job"
+
+# Whenever the client dies while it submits, there is either a job in the list or nothing on the server.
+for delay in 0 0.01 0.02 0.03 0.05 0.08; do
+    espalier submit script text="echo \$\$ >>$work/pids; exec sleep 1000" >killed 2>&1 &
+    client=$!
+    sleep $delay
+    kill -9 $client 2>/dev/null
+    wait $client 2>/dev/null
+done
+cancel_all() {
+    espalier jobs | awk '$4 == "running" || $4 == "queued" { print $1 }' >left
+    [ ! -s left ] || xargs espalier cancel <left
+}
+all_gone() {
+    cancel_all
+    for process in $(cat pids 2>/dev/null); do
+        alive "$process" && return 1
+    done
+    espalier tree --json | grep -q '"running": 0'
+}
+check "what a killed client leaves can be cancelled, and the rest ends by itself" wait_until all_gone
+check "what is left is forgotten" espalier jobs --forget
+check "the list is empty" espalier jobs
+check_says "again" '^no jobs$'
+
+# A server that was restarted has lost its jobs.
+check "a job is submitted" submit lost script text='sleep 1000'
+stop sed KILL
+start_server
+check "the new server is known" wait_until espalier call power n=2 a=3
+check_fails 1 "fetching the job fails" espalier fetch "$(cat lost)"
+check_says "and tells why" 'is lost: server S was restarted'
+check "it is shown as lost" state_is "$(cat lost)" lost
+check "it is forgotten" espalier jobs --forget
+
+# Sweeps.
+check_fails 1 "a sweep goes on when calls fail" espalier sweep power n=1..4 a=2,3
+check_says "with a row for each" '^ *1  *2  *2  *S' '^ *4  *3  *81  *S' 'n != 3' '2 of 8 calls failed'
+check "as CSV" espalier sweep --csv power n=1,2 a=0.5..1.5:0.5
+check_says "with a line for each" '^n,a,result,server,compute_s,total_s,error$' '^2,1.5,2.25,S,'
+check "as JSON" espalier sweep --json --parallel 1 power n=2 a=3
+check_says "with the results" '"outputs": {"result": 9'
+printf 'c\nd\n' >other
+check "files are saved under names of their own" espalier sweep reverse text=@long text=@other -o 'reversed=out-{text}'
+check "for each call" sh -c 'printf "d\nc\n" | cmp - out-@other && cmp out-@long back'
+check_fails 2 "not under one name" espalier sweep power n=1..2 a=1 -o result=x
+check_fails 2 "a range that leads nowhere is told" espalier sweep power n=1..2:-1 a=1
+check_says "with what is expected" 'n: expected a step that leads from 1 to 2, found -1'
+finish
