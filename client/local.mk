@@ -37,7 +37,7 @@ client_libclient_la_SOURCES = client/attempt.c client/attempt.h client/bulk.c cl
 	client/pool.c client/pool.h \
 	client/route.c client/route.h client/session.c client/session.h client/start.c client/start.h \
 	client/table.c client/table.h
-client_libclient_la_SOURCES += client/job.c client/job.h client/job_api.c client/job_store.c client/job_token.c
+client_libclient_la_SOURCES += client/argument_stack.c client/job.c client/job.h client/job_api.c client/job_store.c client/job_token.c
 client_libclient_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS)
 

@@ -267,6 +267,36 @@ enum esp_status esp_last_session_info(struct esp_session_info **info);
  * computation is stopped. 0: as the configuration file says. ESP_INVALID. */
 enum esp_status esp_handle_set_deadline(grpc_function_handle_t *handle, double seconds);
 
+/* ---- argument stacks ---- */
+
+/* The GridRPC drafts' alternative to variable arguments, which the standard (GFD.52) left out: arguments are
+ * pushed one by one, in the order of the description, by a program that learns only as it runs how many there
+ * are. Types and extents are checked at the call. A stack may be called with any number of times; it is not
+ * for two threads at once. */
+typedef struct grpc_arg_stack_s grpc_arg_stack_t;
+
+/* An empty stack for at most so many arguments; NULL without memory, or for more than ESP_MAX_ARGUMENTS.
+ * Works also outside grpc_initialize() .. grpc_finalize(), as all but the calls do. */
+grpc_arg_stack_t *grpc_arg_stack_new(size_t most);
+/* NULL is nothing to do. */
+grpc_error_t grpc_arg_stack_destruct(grpc_arg_stack_t *stack);
+
+/* The next argument: the address of the value, also of scalars that go in (their values are taken at the
+ * call); arrays, texts and files as with esp_call(). NULL: an input that is left out, an output that nobody
+ * wants. GRPC_OTHER_ERROR_CODE: it is full. */
+grpc_error_t grpc_arg_stack_push_arg(grpc_arg_stack_t *stack, void *argument);
+/* The same with type and extents, which are then checked against the description. */
+grpc_error_t grpc_arg_stack_push_typed(grpc_arg_stack_t *stack, void *argument, enum esp_type type,
+                                       const int64_t *dims, unsigned n_dims);
+/* Takes the newest one off: its address; NULL also when there is none. */
+void *grpc_arg_stack_pop_arg(grpc_arg_stack_t *stack);
+
+/* grpc_call() and grpc_call_async(). GRPC_SESSION_FAILED also when the stack has too many or too few
+ * arguments. */
+grpc_error_t grpc_call_arg_stack(grpc_function_handle_t *handle, grpc_arg_stack_t *stack);
+grpc_error_t grpc_call_arg_stack_async(grpc_function_handle_t *handle, grpc_sessionid_t *sessionID,
+                                       grpc_arg_stack_t *stack);
+
 /* ---- jobs: calls that outlive the program that made them ---- */
 
 /* What is known of a job without asking its server: all that another process needs to go on with it. */

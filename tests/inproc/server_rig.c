@@ -260,6 +260,7 @@ void rig_open(struct rig *rig, const struct rig_options *options)
         .kept_bytes_per_client = options->kept_bytes_per_client,
         .result_lease_ns = options->result_lease_ns ? options->result_lease_ns : 600 * NS_PER_S,
         .receive_lease_ns = options->receive_lease_ns,
+        .job_lease_ns = options->job_lease_ns,
         .inline_bytes = options->inline_bytes ? options->inline_bytes : 65536,
         .speed_flops = options->speed_flops < 0   ? 0
                        : options->speed_flops > 0 ? options->speed_flops
@@ -359,6 +360,8 @@ static void on_reply(void *arg, enum esp_status status, const struct message *re
         take_session(answered, &follow->session);
         answered->progress = follow->progress;
         answered->position = follow->position;
+        uint64_t lease_ms;
+        answered->lease_ms = lease_get(&follow->extensions, &lease_ms) ? (int64_t)lease_ms : -1;
         snprintf(answered->printed, sizeof answered->printed, "%.*s", (int)follow->text_length,
                  follow->text ? (const char *)follow->text : "");
     }
@@ -419,7 +422,7 @@ void rig_call(struct rig *rig, const struct rig_call *call, struct answered *ans
         .arguments = is_task ? task : copy,
         .n_arguments = is_task ? 2 : 3,
     };
-    struct extension extensions[2];
+    struct extension extensions[3];
     uint8_t open[OPEN_BYTES];
     request.call.extensions = (struct extensions){extensions, 0};
     if (call->detached)
@@ -428,6 +431,9 @@ void rig_call(struct rig *rig, const struct rig_call *call, struct answered *ans
     if (call->open)
         extensions[request.call.extensions.n++] =
             (struct extension){EXTENSION_OPEN, open, open_put(call->open, open)};
+    if (call->job)
+        extensions[request.call.extensions.n++] =
+            (struct extension){EXTENSION_JOB, (const uint8_t *)"", 0};
     rig_send(rig, &request, call->timeout_s, answered);
 }
 
@@ -444,6 +450,14 @@ void rig_follow(struct rig *rig, struct session_id session, uint64_t seen, doubl
     struct message request = {
         .kind = MESSAGE_FOLLOW,
         .follow = {.session = session, .seen = seen, .progress = progress, .patience_ms = patience_ms}};
+    rig_send(rig, &request, 0, answered);
+}
+
+void rig_keep(struct rig *rig, struct session_id session, struct answered *answered)
+{
+    struct extension keep = {EXTENSION_KEEP, (const uint8_t *)"", 0};
+    struct message request = {.kind = MESSAGE_FOLLOW,
+                              .follow = {.session = session, .progress = 1, .extensions = {&keep, 1}}};
     rig_send(rig, &request, 0, answered);
 }
 

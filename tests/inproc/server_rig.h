@@ -55,7 +55,7 @@ struct rig {
 struct rig_options {
     uint32_t slots, queue, sessions_per_client;
     uint64_t memory_bytes, kept_bytes_per_client, inline_bytes;
-    int64_t result_lease_ns, receive_lease_ns;
+    int64_t result_lease_ns, receive_lease_ns, job_lease_ns;
     double speed_flops; /* < 0: measured through the workers */
     double pool_flops;  /* what the workers do; 0: 1e9 */
     double cpu_share;   /* of the wall time that measured jobs take; 0: not told */
@@ -90,7 +90,8 @@ struct answered {
     double value[4]; /* the first double of an inline result */
     struct session_timings timings;
     uint64_t sequence;
-    double progress; /* follow */
+    double progress;  /* follow */
+    int64_t lease_ms; /* of a job; < 0: not told */
     uint64_t position;
     char printed[128];
     double at;             /* when it came, in seconds */
@@ -110,6 +111,7 @@ struct rig_call {
     double timeout_s;
     bool detached;
     const struct open_sessions *open; /* NULL: not told */
+    bool job; /* to be kept when rig_keep() says so */
 };
 
 /* Sends it; what comes back is written into *answered while the rig runs. */
@@ -121,6 +123,8 @@ void rig_await(struct rig *rig, uint64_t client, uint64_t oldest, const uint64_t
                uint64_t patience_ms, struct answered *answered);
 void rig_follow(struct rig *rig, struct session_id session, uint64_t seen, double progress,
                 uint64_t patience_ms, struct answered *answered);
+/* Its client has noted the job: it is to be kept. */
+void rig_keep(struct rig *rig, struct session_id session, struct answered *answered);
 void rig_cancel(struct rig *rig, struct session_id session, struct answered *answered);
 /* Sent and answered at once. */
 enum esp_status rig_put(struct rig *rig, struct session_id session, uint32_t argument, uint64_t offset,

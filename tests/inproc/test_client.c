@@ -67,7 +67,7 @@ static struct session *call_copy(struct bench *bench, int n, const double *x, do
     struct esp_error error;
     struct invocation invocation;
     struct session *session;
-    const struct target target = {"S", bench->address};
+    const struct target target = {.server = "S", .address = bench->address};
     struct esp_argument arguments[3] = {{.data = &n}, {.data = (void *)x}, {.data = y}};
     assert_int_equal(invocation_from_vector(&invocation, bench->copy, arguments, 3, &error), ESP_OK);
     assert_int_equal(session_begin(bench->engine, &invocation, &target, deadline_s, &session, &error),

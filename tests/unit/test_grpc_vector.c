@@ -28,6 +28,48 @@ static void a_vector_calls_as_the_list_does(void **state)
     esp_session_info_free(info);
 }
 
+static void a_stack_calls_as_the_vector_does(void **state)
+{
+    (void)state;
+    grpc_function_handle_t add = make_handle("add");
+    double a = 1.5, b = 2.5, c = 0, other = 0;
+    const int64_t dims[] = {2, 3};
+    grpc_sessionid_t session;
+    grpc_arg_stack_t *stack = grpc_arg_stack_new(3);
+    assert_non_null(stack);
+    assert_int_equal(grpc_arg_stack_push_arg(stack, &a), GRPC_NO_ERROR);
+    assert_int_equal(grpc_arg_stack_push_typed(stack, &b, ESP_TYPE_DOUBLE, NULL, 0), GRPC_NO_ERROR);
+    assert_int_equal(grpc_call_arg_stack(&add, stack), GRPC_SESSION_FAILED);
+    assert_told("expected 3 arguments, found 2");
+    assert_int_equal(grpc_arg_stack_push_arg(stack, &c), GRPC_NO_ERROR);
+    assert_int_equal(grpc_arg_stack_push_arg(stack, &c), GRPC_OTHER_ERROR_CODE);
+    assert_told("is full: it was made for 3");
+    assert_int_equal(grpc_call_arg_stack(&add, stack), GRPC_NO_ERROR);
+    assert_true(c == 4);
+    b = 3; /* read at the call */
+    assert_ptr_equal(grpc_arg_stack_pop_arg(stack), &c);
+    assert_int_equal(grpc_arg_stack_push_arg(stack, &other), GRPC_NO_ERROR);
+    assert_int_equal(grpc_call_arg_stack_async(&add, &session, stack), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait(session), GRPC_NO_ERROR);
+    assert_true(other == 4.5 && c == 4);
+    grpc_arg_stack_pop_arg(stack);
+    assert_int_equal(grpc_arg_stack_push_typed(stack, &c, ESP_TYPE_INT, NULL, 0), GRPC_NO_ERROR);
+    assert_int_equal(grpc_call_arg_stack(&add, stack), GRPC_SESSION_FAILED);
+    assert_told("expected double, found int");
+    grpc_arg_stack_pop_arg(stack);
+    assert_int_equal(grpc_arg_stack_push_typed(stack, &c, ESP_TYPE_DOUBLE, dims, 2), GRPC_NO_ERROR);
+    assert_int_equal(grpc_call_arg_stack(&add, stack), GRPC_SESSION_FAILED);
+    assert_told("2 x 3");
+    for (int i = 0; i < 3; i++)
+        assert_non_null(grpc_arg_stack_pop_arg(stack));
+    assert_null(grpc_arg_stack_pop_arg(stack));
+    grpc_function_handle_t none = {0};
+    assert_int_equal(grpc_call_arg_stack(&none, stack), GRPC_INVALID_FUNCTION_HANDLE);
+    assert_int_equal(grpc_call_arg_stack(&add, NULL), GRPC_OTHER_ERROR_CODE);
+    assert_null(grpc_arg_stack_new(ESP_MAX_ARGUMENTS + 1));
+    assert_int_equal(grpc_arg_stack_destruct(stack), GRPC_NO_ERROR);
+}
+
 static void what_is_left_out_follows_from_the_rest(void **state)
 {
     (void)state;
@@ -219,6 +261,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         in_library(a_vector_calls_as_the_list_does),
+        in_library(a_stack_calls_as_the_vector_does),
         in_library(what_is_left_out_follows_from_the_rest),
         in_library(extents_of_outputs_are_worked_out),
         in_library(wrong_shapes_and_types_are_named),

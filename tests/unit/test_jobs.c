@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The records of jobs: as a text, and in the user's list.
+ */
+#include "client/job.h"
+#include "espalier.h"
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char description[] = "problem scale \"x times alpha\"\n"
+                                  "    in int n\n"
+                                  "    in double alpha = 2\n"
+                                  "    in string text\n"
+                                  "    inout double x[n]\n"
+                                  "    out int info\n";
+
+static char folder[64];
+
+static int set_up(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/espalier-jobs-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    return setenv("XDG_STATE_HOME", folder, 1);
+}
+
+static int tear_down(void **state)
+{
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static char *make_token(uint64_t client)
+{
+    struct job_record record = {.session = {client, UINT64_MAX - 1, 1, 0xfedcba9876543210},
+                                .server = "S",
+                                .address = "host:1234",
+                                .incarnation = 77,
+                                .submitted_s = 1.5e9};
+    const struct describe_reply described = {.digest = 99, .text = description};
+    struct esp_error error;
+    int n = 3;
+    double alpha = 0.1;
+    if (function_create("scale", &described, &record.function, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    memcpy(record.values[0], &n, sizeof n);
+    memcpy(record.values[1], &alpha, sizeof alpha);
+    record.scalars[0] = record.values[0];
+    record.scalars[1] = record.values[1];
+    char *token = job_token_write(&record);
+    assert_non_null(token);
+    job_record_clear(&record);
+    return token;
+}
+
+static void a_token_says_all_of_a_job(void **state)
+{
+    (void)state;
+    char *token = make_token(UINT64_C(0xc0ffee1200000001));
+    struct esp_job *job;
+    if (esp_job_read(token, &job) != ESP_OK)
+        fail_msg("%s", esp_last_error()->text);
+    assert_string_equal(job->id, "c0ffee12-1");
+    assert_string_equal(job->problem->name, "scale");
+    assert_string_equal(job->server, "S");
+    assert_string_equal(job->address, "host:1234");
+    assert_true(job->submitted_s == 1.5e9);
+    assert_int_equal(job->n_arguments, 5);
+    assert_int_equal(*(const int *)job->arguments[0].data, 3);
+    assert_true(*(const double *)job->arguments[1].data == 0.1);
+    assert_null(job->arguments[2].data);
+    assert_int_equal(job->arguments[3].n_dims, 1);
+    assert_int_equal(job->arguments[3].dims[0], 3);
+    assert_string_equal(job->token, token);
+    struct job_record record;
+    struct esp_error error;
+    assert_int_equal(job_token_read(token, &record, &error), ESP_OK);
+    assert_true(record.session.client_low == UINT64_MAX - 1 && record.session.secret == 0xfedcba9876543210);
+    assert_true(record.incarnation == 77 && record.function->digest == 99);
+    job_record_clear(&record);
+    esp_job_free(job);
+    free(token);
+}
+
+static void a_damaged_token_is_refused_and_does_no_harm(void **state)
+{
+    (void)state;
+    char *token = make_token(5);
+    size_t length = strlen(token);
+    struct esp_job *job;
+    for (size_t cut = 0; cut < length; cut++) {
+        char *copy = strndup(token, cut);
+        assert_int_equal(esp_job_read(copy, &job), ESP_SYNTAX);
+        assert_null(job);
+        free(copy);
+    }
+    for (size_t i = 0; i < length; i++) {
+        char *copy = strdup(token);
+        copy[i] = copy[i] == 'z' ? '"' : 'z';
+        if (esp_job_read(copy, &job) == ESP_OK)
+            esp_job_free(job); /* another name or text */
+        else
+            assert_string_not_equal(esp_last_error()->text, "");
+        free(copy);
+    }
+    assert_int_equal(esp_job_read("{}", &job), ESP_SYNTAX);
+    assert_non_null(strstr(esp_last_error()->text, "expected \"espalier_job\": 1, found none"));
+    assert_int_equal(esp_job_read("", &job), ESP_SYNTAX);
+    free(token);
+}
+
+static void the_list_has_what_was_put_there(void **state)
+{
+    (void)state;
+    const char *const *ids;
+    size_t n;
+    struct esp_error error;
+    struct esp_job *job;
+    struct stat about;
+    char path[256];
+    char *token = make_token(UINT64_C(0xabcdef0100000000));
+    assert_int_equal(esp_job_list(&ids, &n), ESP_OK);
+    assert_int_equal(n, 0);
+    esp_job_list_free(ids);
+    assert_int_equal(job_store_write("abcdef01-1", token, &error), ESP_OK);
+    assert_int_equal(job_store_write("abcdef02-1", token, &error), ESP_OK);
+    snprintf(path, sizeof path, "%s/espalier/jobs/abcdef01-1.json", folder);
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0600);
+    assert_int_equal(esp_job_list(&ids, &n), ESP_OK);
+    assert_int_equal(n, 2);
+    assert_string_equal(ids[0], "abcdef01-1");
+    esp_job_list_free(ids);
+    assert_int_equal(esp_job_find("abcdef01", &job), ESP_OK);
+    esp_job_free(job);
+    assert_int_equal(esp_job_find("abc", &job), ESP_INVALID);
+    assert_non_null(strstr(esp_last_error()->text, "2 jobs begin with 'abc'"));
+    assert_int_equal(esp_job_find("../abcdef01", &job), ESP_NOT_FOUND);
+    assert_int_equal(esp_job_find("", &job), ESP_NOT_FOUND);
+    assert_int_equal(job_store_remove("abcdef02-1", &error), ESP_OK);
+    assert_int_equal(job_store_remove("abcdef02-1", &error), ESP_OK);
+    assert_int_equal(esp_job_find("abc", &job), ESP_OK);
+    esp_job_free(job);
+    FILE *stream = fopen(path, "w");
+    fputs("{\"espalier_job\": 1", stream);
+    fclose(stream);
+    assert_int_equal(esp_job_find("abc", &job), ESP_SYNTAX);
+    assert_non_null(strstr(esp_last_error()->text, "job abc: the record of a job"));
+    free(token);
+}
+
+static void a_list_that_cannot_be_written_is_told(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    char path[256];
+    snprintf(path, sizeof path, "%s/file", folder);
+    fclose(fopen(path, "w"));
+    setenv("XDG_STATE_HOME", path, 1);
+    assert_int_equal(job_store_write("1-1", "{}", &error), ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "cannot make the folder"));
+}
+
+static void without_the_library_jobs_cannot_be_asked_after(void **state)
+{
+    (void)state;
+    char *token = make_token(5);
+    struct esp_job *job;
+    struct esp_job_state how = {0};
+    assert_int_equal(esp_job_read(token, &job), ESP_OK);
+    assert_int_equal(esp_job_look(job, 0, &how), ESP_INVALID);
+    assert_int_equal(esp_job_cancel(job), ESP_INVALID);
+    assert_int_equal(esp_job_forget(job), ESP_INVALID);
+    assert_int_equal(esp_job_look(NULL, 0, &how), ESP_INVALID);
+    esp_job_free(job);
+    free(token);
+}
+
+int main(void)
+{
+#define PLAIN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        PLAIN(a_token_says_all_of_a_job),
+        PLAIN(a_damaged_token_is_refused_and_does_no_harm),
+        PLAIN(the_list_has_what_was_put_there),
+        PLAIN(a_list_that_cannot_be_written_is_told),
+        PLAIN(without_the_library_jobs_cannot_be_asked_after),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
