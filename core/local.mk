@@ -2,7 +2,7 @@
 # The domain in pure C.
 noinst_LTLIBRARIES += core/libcore.la
 core_libcore_la_SOURCES = core/expr.h core/problem.h
-core_libcore_la_SOURCES += core/wire.c core/wire.h core/message.c core/message.h core/transport.c core/transport.h
+core_libcore_la_SOURCES += core/wire.c core/wire.h core/message.c core/message_extensions.c core/message.h core/transport.c core/transport.h
 core_libcore_la_SOURCES += core/estimate.h core/membership.h
 core_libcore_la_SOURCES += core/batch.c core/batch.h core/inproc.c core/inproc.h core/inproc_call.c core/inproc_net.h
 core_libcore_la_SOURCES += core/reply.c core/reply.h

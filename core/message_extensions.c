@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What extensions of messages carry.
+ */
+#include "core/message.h"
+
+#include <endian.h>
+#include <string.h>
+
+const struct extension *extension_find(const struct extensions *extensions, uint32_t tag)
+{
+    for (uint32_t i = 0; i < extensions->n; i++)
+        if (extensions->items[i].tag == tag)
+            return &extensions->items[i];
+    return NULL;
+}
+
+void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES])
+{
+    const uint64_t numbers[] = {htole64(first->client_high), htole64(first->client_low),
+                                htole64(first->sequence)};
+    memcpy(bytes, numbers, sizeof numbers);
+}
+
+bool asker_get(const struct extensions *extensions, struct session_id *first)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_ASKER);
+    uint64_t numbers[3];
+    if (!extension || extension->length != sizeof numbers)
+        return false;
+    memcpy(numbers, extension->value, sizeof numbers);
+    *first = (struct session_id){.client_high = le64toh(numbers[0]),
+                                 .client_low = le64toh(numbers[1]),
+                                 .sequence = le64toh(numbers[2])};
+    return true;
+}
+
+uint32_t open_put(const struct open_sessions *open, uint8_t bytes[OPEN_BYTES])
+{
+    uint64_t numbers[2 + CAP_OPEN] = {htole64(open->version), htole64(open->ceiling)};
+    for (uint32_t i = 0; i < open->n; i++)
+        numbers[2 + i] = htole64(open->sequences[i]);
+    memcpy(bytes, numbers, 8 * (2 + open->n));
+    return 8 * (2 + open->n);
+}
+
+bool open_get(const struct extensions *extensions, struct open_sessions *open)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_OPEN);
+    uint64_t numbers[2 + CAP_OPEN];
+    if (!extension || extension->length < 16 || extension->length > sizeof numbers || extension->length % 8)
+        return false;
+    memcpy(numbers, extension->value, extension->length);
+    open->version = le64toh(numbers[0]);
+    open->ceiling = le64toh(numbers[1]);
+    open->n = extension->length / 8 - 2;
+    for (uint32_t i = 0; i < open->n; i++)
+        open->sequences[i] = le64toh(numbers[2 + i]);
+    return true;
+}
+
+bool open_excludes(const struct open_sessions *open, uint64_t sequence)
+{
+    if (sequence >= open->ceiling)
+        return false;
+    for (uint32_t i = 0; i < open->n; i++)
+        if (open->sequences[i] == sequence)
+            return false;
+    return true;
+}
+
+void lease_put(uint64_t left_ms, uint8_t bytes[LEASE_BYTES])
+{
+    left_ms = htole64(left_ms);
+    memcpy(bytes, &left_ms, LEASE_BYTES);
+}
+
+bool lease_get(const struct extensions *extensions, uint64_t *left_ms)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_JOB_LEASE);
+    if (!extension || extension->length != LEASE_BYTES)
+        return false;
+    memcpy(left_ms, extension->value, LEASE_BYTES);
+    *left_ms = le64toh(*left_ms);
+    return true;
+}
