@@ -23,7 +23,7 @@ bool argument_out(const struct esp_problem_argument *argument)
 const char *signature_shape(const struct esp_problem_argument *argument, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "%s", argument->name);
-    if (*argument->section) {
+    if (argument->section && *argument->section) {
         snprintf(text + used, used < size ? size - used : 0, "%s", argument->section);
         return text;
     }
