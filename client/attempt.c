@@ -328,7 +328,8 @@ static enum esp_status build_call(struct session *session, const struct session_
     bool first = session->next_candidate == 1;
     request->call = (struct call_request){
         .session = session->id,
-        .oldest_unacknowledged = session->is_job ? session->id.sequence : engine_oldest(session->engine, link),
+        .oldest_unacknowledged =
+            session->is_job ? session->id.sequence : engine_oldest(session->engine, link),
         .server_incarnation = candidate->incarnation,
         .time_left_ms = (uint64_t)session_left_ms(session),
         .patience_ms = (uint64_t)attempt_patience_ms(session),

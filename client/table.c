@@ -206,8 +206,10 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
     enum esp_status status = ESP_NO_MEMORY;
     struct ticket *ticket = calloc(1, sizeof *ticket);
     if (ticket) {
-        *ticket = (struct ticket){
-            .handle = handle, .handle_number = handle ? handle->esp_number : 0, .table = table, .session = session};
+        *ticket = (struct ticket){.handle = handle,
+                                  .handle_number = handle ? handle->esp_number : 0,
+                                  .table = table,
+                                  .session = session};
         session->ended = on_ended;
         session->arg = ticket;
         pthread_mutex_lock(&table->lock);

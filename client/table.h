@@ -21,8 +21,8 @@ enum esp_status table_create(struct table **table, struct esp_error *error);
 /* After all sessions have ended and the engine is gone. */
 void table_destroy(struct table *table);
 
-/* Puts a session in, which the table then owns, and starts it. `handle` (or NULL) is what get_handle gives back.
- * On failure the session is destroyed. */
+/* Puts a session in, which the table then owns, and starts it. `handle` (or NULL) is what get_handle gives
+ * back. On failure the session is destroyed. */
 enum esp_status table_start(struct table *table, struct session *session, grpc_function_handle_t *handle,
                             grpc_sessionid_t *id, struct esp_error *error);
 

@@ -11,8 +11,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#define TEXT_PER_VALUE 5 /* a text is at most so many times as large as the matrix it makes, in sane files   \
-                          */
+#define TEXT_PER_VALUE                                                                                       \
+    5 /* a text is at most so many times as large as the matrix it makes, in sane files                      \
+       */
 
 bool gzip_probe(const char *content, size_t length)
 {

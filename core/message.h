@@ -426,13 +426,14 @@ struct open_sessions {
 /* Jobs: sessions whose result waits for somebody else. Each has a client id of its own, so that acknowledging
  * one says nothing of the others. */
 /* Tag in a call_request, without a value: it is to become a job, once its client has noted where it is; the
- * server's limits for jobs hold from the beginning. Until then it ends as any other when its client is gone. */
+ * server's limits for jobs hold from the beginning. Until then it ends as any other when its client is gone.
+ */
 #define EXTENSION_JOB 25
 /* Tag in a follow, without a value: the client has noted it. From now on it goes on without its client, and
  * its result is kept for the server's lease of jobs. */
 #define EXTENSION_KEEP 26
-/* Tag in the answer to the follow of a job that is kept, as 8 bytes, little-endian: milliseconds for which its
- * result will still be kept; until it has ended: the whole lease. */
+/* Tag in the answer to the follow of a job that is kept, as 8 bytes, little-endian: milliseconds for which
+ * its result will still be kept; until it has ended: the whole lease. */
 #define EXTENSION_JOB_LEASE 27
 
 struct call_request {

@@ -91,9 +91,9 @@ typedef struct grpc_function_handle_s {
 grpc_error_t grpc_initialize(char *config_file_name);
 
 /* Cancels all sessions that are under way, waits until they have ended, and frees everything: handles and
- * session ids become invalid. Calls of other threads return soon, with GRPC_SESSION_FAILED or another code: who
- * does not answer is not waited for, its connection is cut. It takes locks and waits for threads: never call it
- * in a signal handler (set a flag there, and call it where the flag is looked at). */
+ * session ids become invalid. Calls of other threads return soon, with GRPC_SESSION_FAILED or another code:
+ * who does not answer is not waited for, its connection is cut. It takes locks and waits for threads: never
+ * call it in a signal handler (set a flag there, and call it where the flag is looked at). */
 grpc_error_t grpc_finalize(void);
 
 /* ---- function handles ---- */
@@ -105,9 +105,10 @@ grpc_error_t grpc_function_handle_default(grpc_function_handle_t *handle, char *
 
 /* A handle bound to one server: its name (as `espalier tree` shows it) or its address, "host:port".
  * GRPC_SERVER_NOT_FOUND: there is none of that name, or it cannot be reached; GRPC_FUNCTION_NOT_FOUND.
- * As the standard has it, the server must be there when the handle is made: one that is being restarted at that
- * moment cannot be told from one that never was, and is not waited for; try again. Once the handle is made, its
- * calls do wait for a server that comes back (`agent_patience` in client.conf), under the same name. */
+ * As the standard has it, the server must be there when the handle is made: one that is being restarted at
+ * that moment cannot be told from one that never was, and is not waited for; try again. Once the handle is
+ * made, its calls do wait for a server that comes back (`agent_patience` in client.conf), under the same
+ * name. */
 grpc_error_t grpc_function_handle_init(grpc_function_handle_t *handle, char *server_name, char *func_name);
 
 /* The handle is invalid from now on. Sessions under way go on. GRPC_INVALID_FUNCTION_HANDLE. */

@@ -42,7 +42,7 @@ struct waiter {
     struct session *session; /* call, run */
     struct client *client;   /* await */
     struct timer patience;
-    bool brief; /* over before the transport looks whether the asker is there */
+    bool brief;   /* over before the transport looks whether the asker is there */
     bool follows; /* the call is a follow */
     uint64_t seen;
     double progress;

@@ -249,7 +249,8 @@ static const struct config_key sed_keys[] = {
      .type = CONFIG_SIZE,
      AT(settings_sed, memory_bytes),
      .least = "1 MiB",
-     .text = "memory for the arguments and results of all calls (else: half of what other servers here left)"},
+     .text =
+         "memory for the arguments and results of all calls (else: half of what other servers here left)"},
     {.name = "queue",
      .type = CONFIG_INTEGER,
      AT(settings_sed, queue),

@@ -567,9 +567,10 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
         return error->status;
     }
     for (size_t i = 0; i < problem->n_arguments; i++) {
-        enum esp_status status = problem->arguments[i].mode == ESP_MODE_OUT ? values_prepare_output(values, i, error)
-                                 : values->slots[i].given                   ? check_count(values, i, error)
-                                                                            : give_default(values, i, error);
+        enum esp_status status = problem->arguments[i].mode == ESP_MODE_OUT
+                                     ? values_prepare_output(values, i, error)
+                                 : values->slots[i].given ? check_count(values, i, error)
+                                                          : give_default(values, i, error);
         if (status != ESP_OK)
             return status;
     }

@@ -432,8 +432,7 @@ void rig_call(struct rig *rig, const struct rig_call *call, struct answered *ans
         extensions[request.call.extensions.n++] =
             (struct extension){EXTENSION_OPEN, open, open_put(call->open, open)};
     if (call->job)
-        extensions[request.call.extensions.n++] =
-            (struct extension){EXTENSION_JOB, (const uint8_t *)"", 0};
+        extensions[request.call.extensions.n++] = (struct extension){EXTENSION_JOB, (const uint8_t *)"", 0};
     rig_send(rig, &request, call->timeout_s, answered);
 }
 

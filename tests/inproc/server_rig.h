@@ -111,7 +111,7 @@ struct rig_call {
     double timeout_s;
     bool detached;
     const struct open_sessions *open; /* NULL: not told */
-    bool job; /* to be kept when rig_keep() says so */
+    bool job;                         /* to be kept when rig_keep() says so */
 };
 
 /* Sends it; what comes back is written into *answered while the rig runs. */
