@@ -71,6 +71,44 @@ static const char *epitaph(const struct server *server, const uint64_t id[2])
     return "it was closed or dropped, or the server was restarted";
 }
 
+/* A library as one text: a relative name is looked for beside the description first. */
+static char *library_of(const struct session *session)
+{
+    const struct problem *problem = session->problem;
+    const char *library = problem->n_implementations > 0 ? problem->implementations[0].library : "";
+    const char *folder = library[0] && library[0] != '/' ? problem->folder : "";
+    size_t size = strlen(folder) + strlen(library) + 2;
+    char *text = malloc(size);
+    if (text)
+        snprintf(text, size, "%s%s%s", folder, *folder ? "/" : "", library);
+    return text;
+}
+
+/* What another library left behind would be taken for this one's own, and destroyed. */
+static enum esp_status check_library(const struct session *session, uint32_t index, const struct kept *kept,
+                                     struct esp_error *error)
+{
+    char *library = library_of(session);
+    if (!library)
+        return error_no_memory(error, "a library's name");
+    bool same = strcmp(library, kept->library) == 0;
+    if (!same)
+        error_set(
+            error, ESP_INVALID,
+            "%s: %s: expected a state that a routine of %s made, found one that problem %s made with %s",
+            session->problem->name, session->problem->arguments[index].name,
+            *library ? library : "the worker itself", kept->problem,
+            *kept->library ? kept->library : "the worker itself");
+    free(library);
+    return same ? ESP_OK : ESP_INVALID;
+}
+
+static void free_kept(struct kept *kept)
+{
+    free(kept->library);
+    free(kept);
+}
+
 static enum esp_status find_of(struct server *server, const struct session *session, uint32_t index,
                                struct kept **kept, struct esp_error *error)
 {
@@ -80,7 +118,7 @@ static enum esp_status find_of(struct server *server, const struct session *sess
         return status;
     *kept = find(server, id);
     if (*kept)
-        return ESP_OK;
+        return check_library(session, index, *kept, error);
     return error_set(error, ESP_NOT_FOUND, "%s: %s: server %s has no such state (any more): %s",
                      session->problem->name, session->problem->arguments[index].name, server->name,
                      epitaph(server, id));
@@ -113,7 +151,7 @@ static void end_kept(struct server *server, struct kept *kept, const char *why)
     DL_DELETE(server->kept, kept);
     server->n_kept--;
     admission_release(&server->admission, kept->bytes);
-    free(kept);
+    free_kept(kept);
     server_admit(server);
 }
 
@@ -156,7 +194,7 @@ void server_kept_release(struct server *server)
     DL_FOREACH_SAFE(server->kept, kept, next)
     {
         DL_DELETE(server->kept, kept);
-        free(kept);
+        free_kept(kept);
     }
 }
 
@@ -249,9 +287,11 @@ static enum esp_status make_kept(struct server *server, struct session *session,
                                  struct esp_error *error)
 {
     struct kept *kept = calloc(1, sizeof *kept);
-    if (!kept || random_bytes(kept->id, sizeof kept->id, error) != ESP_OK ||
+    if (!kept || !(kept->library = library_of(session)) ||
+        random_bytes(kept->id, sizeof kept->id, error) != ESP_OK ||
         tell_identity(server, session, index, kept->id, error) != ESP_OK) {
-        free(kept);
+        if (kept)
+            free_kept(kept);
         server->workers->ops->drop(server->workers, session->job.id);
         return error_no_memory(error, "a state");
     }

@@ -96,6 +96,7 @@ struct kept {
     uint64_t id[2];
     uint64_t job_id; /* that made it: what the workers know it by */
     uint64_t bytes;  /* counted for it */
+    char *library;   /* whose routine made it: only that library's routines know what it is */
     char problem[PROBLEM_MAX_NAME + 1];
     bool busy;               /* a session works on it */
     struct session *waiting; /* others that want to */

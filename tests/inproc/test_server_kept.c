@@ -26,7 +26,13 @@ static const char problems[] = "problem task \"Takes a while\"\n"
                                "    in      state   s\n"
                                "    work    flop\n"
                                "implementation c\n"
-                               "    c use(flop, s) in libtask.so\n";
+                               "    c use(flop, s) in libtask.so\n"
+                               "problem misuse \"Takes it for one of its own\"\n"
+                               "    in      double  flop\n"
+                               "    in      state   s\n"
+                               "    work    flop\n"
+                               "implementation c\n"
+                               "    c use(flop, s) in libother.so\n";
 
 static struct rig rig;
 static struct problem_set *set;
@@ -259,6 +265,21 @@ static void an_identity_that_is_none_is_refused(void **state)
     assert_non_null(strstr(answered.text, "the state is kept by server elsewhere"));
 }
 
+static void a_state_of_another_library_is_refused(void **state)
+{
+    (void)state;
+    struct answered answered;
+    char identity[128];
+    open_state(1, identity);
+    call("misuse", 2, 1e6, identity, 1000, &answered);
+    rig_run(&rig, 0.1);
+    assert_int_equal(answered.status, ESP_INVALID);
+    assert_non_null(strstr(answered.text, "misuse: s: expected a state that a routine of libother.so made"));
+    call("use", 3, 1e6, identity, 1000, &answered);
+    rig_run(&rig, 0.1);
+    assert_int_equal(answered.outcome, ESP_OK);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_rig, close_rig)
 
 int main(void)
@@ -268,7 +289,7 @@ int main(void)
         TEST(progress_comes_when_there_is_some),         TEST(patience_ends_a_follow_and_not_its_session),
         TEST(a_state_keeps_its_memory_and_is_worked_on), TEST(one_call_at_a_time_works_on_a_state),
         TEST(a_state_that_nobody_uses_is_dropped),       TEST(who_waits_for_a_state_that_ends_is_told),
-        TEST(an_identity_that_is_none_is_refused),
+        TEST(an_identity_that_is_none_is_refused),       TEST(a_state_of_another_library_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
