@@ -14,6 +14,9 @@ struct entry_place {
     uint64_t line;
 };
 
+/* Columns take memory though nothing is in them: a line of text must not ask for gigabytes. */
+#define MOST_EMPTY_COLUMNS (1 << 24)
+
 static size_t parts_of(const struct entry_sink *sink)
 {
     return sink->file->field == FIELD_COMPLEX ? 2 : 1;
@@ -24,7 +27,13 @@ enum esp_status entry_sink_init(struct entry_sink *sink, const struct lines *lin
 {
     *sink = (struct entry_sink){lines, file, rows, cols, 0, entries, NULL, NULL};
     enum esp_status status;
-    if (!file->is_sparse) {
+    if (file->is_sparse && cols > MOST_EMPTY_COLUMNS && cols / 64 > entries) {
+        status =
+            error_set(error, ESP_LIMIT,
+                      "a matrix of %lld columns with %lld entries: expected at most %d columns, or 64 for "
+                      "each entry",
+                      (long long)cols, (long long)entries, MOST_EMPTY_COLUMNS);
+    } else if (!file->is_sparse) {
         status =
             matrix_init(&file->matrix, rows, cols, file->field == FIELD_COMPLEX, lines->max_bytes, error);
     } else {

@@ -3,6 +3,7 @@
 
 #include <new>
 #include <stdio.h>
+#include <string.h>
 #include <system_error>
 
 struct Context {
@@ -30,10 +31,23 @@ static enum esp_status lost(const Context &context, const CORBA::SystemException
         "this side's certificate, or the lack of one?)");
 }
 
+/* Operations that change nothing: whether they were executed is nobody's concern. */
+static bool only_asks(const char *operation)
+{
+    static const char *const names[] = {"greet", "locate", "describe", "list", "tree"};
+    for (const char *name : names)
+        if (!strcmp(operation, name))
+            return true;
+    return false;
+}
+
 static enum esp_status timed_out(const Context &context, const CORBA::SystemException &exception)
 {
     if (exception.completed() == CORBA::COMPLETED_NO)
         return fail(context, ESP_UNREACHABLE, "no connection in time (is the host up and reachable?)");
+    if (only_asks(context.what))
+        return fail(context, ESP_TIMEOUT,
+                    "no answer in time (it is reached, but does not answer: is it stopped, or overloaded?)");
     return fail(context, ESP_TIMEOUT, "no answer in time; it may have been executed");
 }
 

@@ -188,6 +188,10 @@ static void market_mistakes_are_named(void **state)
             "m:3: expected an integer value, found '1.5'");
     refuses("%%MatrixMarket matrix coordinate integer general\n2 2 1\n1 1 9007199254740993\n",
             "m:3: integer '9007199254740993' does not fit a double exactly");
+    refuses(
+        "%%MatrixMarket matrix coordinate real general\n1000000000 1000000000 1\n1 1 1\n",
+        "m:2: a matrix of 1000000000 columns with 1 entries: expected at most 16777216 columns, or 64 for "
+        "each entry");
     refuses("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1e999\n",
             "m:3: '1e999' is beyond the range of a double");
     refuses("%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1+2\n",
