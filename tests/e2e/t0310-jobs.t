@@ -91,7 +91,7 @@ follower=$!
 check "its end is waited for" espalier wait "$job"
 check "its output can be followed to the end" wait "$follower"
 check "all of it" sh -c 'printf "first\nlast\n" | cmp - followed'
-check "it is done" state_is "$job" done
+check "it is done" state_is "$job" "done"
 check "it is fetched" espalier fetch "$job"
 check_fails 1 "once" espalier fetch "$job"
 
