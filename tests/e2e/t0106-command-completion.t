@@ -17,7 +17,7 @@ offers() {
     [ "$(cat offered)" = "$3" ] || { echo "offered: $(cat offered)"; return 1; }
 }
 
-check "verbs are offered" offers "" s "solve"
+check "verbs are offered" offers "" s "solve submit sweep"
 check "verbs of two words by their first" offers "" ma "matrix"
 check "then their second" offers matrix "" "convert info"
 check "options of the verb" offers "matrix convert" --f "--format"
