@@ -451,10 +451,10 @@ void simulated_drop(struct simulated_server *s)
     endpoint_close(s->endpoint);
     while (s->promises)
         drop_promise(s, s->promises);
+    timers_clear(&s->timers); /* they lie in the jobs */
     struct job *job, *next;
     DL_FOREACH_SAFE(s->jobs, job, next)
     free(job);
-    timers_clear(&s->timers);
     membership_destroy(s->membership);
     load_release(&s->work);
     free_texts(s->problems);
