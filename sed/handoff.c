@@ -8,11 +8,19 @@ static uint32_t round_up(uint64_t bytes)
     return (uint32_t)((bytes + 15) & ~UINT64_C(15));
 }
 
+/* An index that is wrong by a little must not jump from one array into the next value. */
+static uint32_t fence_bytes(const struct job *job, int32_t argument)
+{
+    return argument >= 0 && job->problem->arguments[argument].n_dims > 0 ? RING_ARRAY_FENCE
+                                                                         : RING_FENCE_BYTES;
+}
+
 int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument)
 {
     struct handoff *handoff = writer->handoff;
+    uint32_t fence = fence_bytes(&handoff->job, argument), more = fence - RING_FENCE_BYTES;
     if (bytes > RING_ARENA_BYTES || handoff->n_values >= HANDOFF_MAX_VALUES ||
-        handoff->used + round_up(bytes) + RING_FENCE_BYTES > RING_ARENA_BYTES) {
+        handoff->used + more + round_up(bytes) + fence > RING_ARENA_BYTES) {
         error_set(writer->error, ESP_LIMIT,
                   "problem %s: the small arguments take more than the %d bytes that "
                   "go to a worker beside the segment",
@@ -20,10 +28,11 @@ int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t byte
         return -1;
     }
     unsigned char *arena = writer->ring->arena;
-    uint32_t offset = handoff->used;
+    uint32_t offset = handoff->used + more; /* the fence before it is there already, but for that much */
+    ring_fence_write(arena + handoff->used, more);
     if (from)
         memcpy(arena + offset, from, bytes);
-    handoff->used = offset + round_up(bytes) + RING_FENCE_BYTES;
+    handoff->used = offset + round_up(bytes) + fence;
     ring_fence_write(arena + offset + bytes, handoff->used - offset - bytes);
     handoff->values[handoff->n_values] =
         (struct handoff_value){.offset = offset, .bytes = (uint32_t)bytes, .argument = argument};
@@ -260,6 +269,47 @@ static enum esp_status put_result(struct writer *writer)
     return ESP_OK;
 }
 
+/* What a call's values take at most, fences and all. *arrays: there are some among them. */
+static uint64_t arena_need(const struct job *job, bool *arrays)
+{
+    const struct implementation *implementation = job->implementation;
+    uint64_t bytes = RING_FENCE_BYTES + (implementation->returns ? 16 + RING_FENCE_BYTES : 0);
+    *arrays = false;
+    for (uint32_t i = 0; i < job->problem->n_arguments; i++) {
+        const struct argument *argument = &job->problem->arguments[i];
+        if (argument_is_queried(argument) || argument->type == TYPE_STATE ||
+            (job->arguments[i].in_segment && job->arguments[i].bytes > 0 && argument->type != TYPE_STRING))
+            continue;
+        if (job->arguments[i].bytes >= RING_ARENA_BYTES)
+            return RING_ARENA_BYTES;
+        *arrays |= argument->n_dims > 0;
+        bytes += round_up(job->arguments[i].bytes + 1) + 2 * fence_bytes(job, (int32_t)i) - RING_FENCE_BYTES;
+    }
+    for (uint32_t i = 0; i < implementation->n_parameters; i++)
+        if (implementation->parameters[i].kind != PARAMETER_ARGUMENT)
+            bytes += 16 + RING_FENCE_BYTES;
+    return bytes;
+}
+
+/* A routine's values lie at the end of the arena: what it writes behind them meets fences and then the
+ * guard, however far it goes. */
+static void begin_arena(struct ring *ring, const struct job *job, struct handoff *handoff)
+{
+    bool arrays = false;
+    uint64_t need = job->implementation->command ? RING_ARENA_BYTES : arena_need(job, &arrays);
+    uint32_t first = need < RING_ARENA_BYTES ? (uint32_t)(RING_ARENA_BYTES - need) & ~15u : 0;
+    uint32_t fence = !arrays ? 0 : first < RING_FRONT_FENCE ? first : RING_FRONT_FENCE;
+    handoff->front = first - fence;
+    handoff->used = first + RING_FENCE_BYTES;
+    ring_fence_write(ring->arena + handoff->front, handoff->used - handoff->front);
+}
+
+static void end_arena(struct ring *ring, struct handoff *handoff)
+{
+    handoff->end = RING_ARENA_BYTES;
+    ring_fence_write(ring->arena + handoff->used, handoff->end - handoff->used);
+}
+
 enum esp_status handoff_write(struct ring *ring, const struct job *job, struct handoff *handoff,
                               struct esp_error *error)
 {
@@ -272,10 +322,9 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     handoff->job = *job;
     handoff->has_state = problem_state_index(job->problem) >= 0;
     handoff->n_values = 0;
-    handoff->used = RING_FENCE_BYTES;
+    begin_arena(ring, job, handoff);
     for (uint32_t i = 0; i < job->problem->n_arguments; i++)
         handoff->argument_values[i] = -1;
-    ring_fence_write(ring->arena, RING_FENCE_BYTES);
     atomic_store_explicit(&ring->progress, -1, memory_order_relaxed);
     ring->job.has_segment = 0;
     ring->job.timed = job->timed;
@@ -291,6 +340,8 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
         status = put_parameters(&writer);
         if (status == ESP_OK)
             status = put_result(&writer);
+        if (status == ESP_OK)
+            end_arena(ring, handoff);
     }
     ring->answer.kind = ANSWER_NONE;
     return status;

@@ -22,7 +22,8 @@ struct handoff {
     struct job job;
     bool has_state; /* the problem has a state: its worker is of no other use */
     uint32_t n_values;
-    uint32_t used; /* of the arena */
+    uint32_t used;       /* of the arena: where the next value goes */
+    uint32_t front, end; /* of what of the arena is filled with values and fences */
     struct handoff_value values[HANDOFF_MAX_VALUES];
     int32_t result_value;                             /* the function's result, or -1 */
     int32_t parameter_values[PROBLEM_MAX_PARAMETERS]; /* PARAMETER_RESULTs, or -1 */

@@ -38,20 +38,21 @@ static void append_last_words(struct job_end *end, const char *last_words)
 static bool fence_is_damaged(const struct ring *ring, const struct handoff *handoff, int32_t *argument,
                              bool *before)
 {
-    if (ring_fence_damage(ring->arena, RING_FENCE_BYTES) >= 0) {
+    uint32_t first = handoff->n_values > 0 ? handoff->values[0].offset : handoff->used;
+    if (ring_fence_damage(ring->arena + handoff->front, first - handoff->front) >= 0) {
         *argument = handoff->n_values > 0 ? handoff->values[0].argument : -1;
         *before = true;
         return true;
     }
     for (uint32_t i = 0; i < handoff->n_values; i++) {
         const struct handoff_value *value = &handoff->values[i];
-        uint32_t next = i + 1 < handoff->n_values ? handoff->values[i + 1].offset : handoff->used;
+        uint32_t next = i + 1 < handoff->n_values ? handoff->values[i + 1].offset : handoff->end;
         uint32_t from = value->offset + value->bytes;
         int64_t damage = ring_fence_damage(ring->arena + from, next - from);
         if (damage < 0)
             continue;
-        /* Damage that leaves the first bytes behind a value alone came from the value behind it. */
-        *before = damage >= 16 && i + 1 < handoff->n_values && value[1].argument >= 0;
+        /* Damage that leaves the first half behind a value alone came from the value behind it. */
+        *before = damage >= (next - from) / 2 && i + 1 < handoff->n_values && value[1].argument >= 0;
         *argument = *before ? value[1].argument : value->argument;
         return true;
     }
@@ -68,14 +69,31 @@ static void describe_damage(const struct job *job, int32_t argument, bool before
                   argument_name(job, argument), (unsigned long long)job->arguments[argument].bytes);
 }
 
+/* An input that the routine has changed, though the caller's is as it was; or -1. */
+static int32_t changed_input(const struct ring *ring, const struct handoff *handoff)
+{
+    for (uint32_t i = 0; i < handoff->n_values; i++) {
+        const struct handoff_value *value = &handoff->values[i];
+        const struct job_argument *argument =
+            value->argument >= 0 ? &handoff->job.arguments[value->argument] : NULL;
+        if (argument && !argument->writable && argument->data && argument->bytes <= value->bytes &&
+            memcmp(ring->arena + value->offset, argument->data, argument->bytes) != 0)
+            return value->argument;
+    }
+    return -1;
+}
+
 static void describe_overrun(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
 {
     const struct job *job = &handoff->job;
     int32_t argument;
     bool before;
-    if (!fence_is_damaged(ring, handoff, &argument, &before))
-        return;
-    describe_damage(job, argument, before, end);
+    if (fence_is_damaged(ring, handoff, &argument, &before))
+        describe_damage(job, argument, before, end);
+    else if ((argument = changed_input(ring, handoff)) >= 0)
+        error_set(&end->error, ESP_CRASHED,
+                  "%s wrote into argument '%s', which is an input (or beyond another argument)",
+                  job->implementation->symbol, argument_name(job, argument));
 }
 
 static void describe_stray(const struct ring_answer *answer, const struct handoff *handoff,

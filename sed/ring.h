@@ -10,7 +10,7 @@
  *   +----------------+
  *   | job            | signature, operands, areas of the segment
  *   +----------------+ page
- *   | arena          | fence value fence value fence ...
+ *   | arena          | unused ... fence value fence value fence
  *   +----------------+ (the worker has a guard region behind it)
  *
  * The arena is last, so that a routine that runs over a small argument meets fences and then the guard, and
@@ -26,7 +26,9 @@
 
 #define RING_ARENA_BYTES (WORKERS_INLINE_BYTES + 64 * 1024) /* fences, temporaries and results besides */
 #define RING_FENCE_BYTES 32                                 /* at least, before and behind each value */
-#define RING_GUARD_BYTES (4 << 20) /* memory around arrays in workers that is not there for them */
+#define RING_ARRAY_FENCE 256                                /* at least, before and behind each array */
+#define RING_FRONT_FENCE (16 << 10) /* before the first value, when there are arrays */
+#define RING_GUARD_BYTES (4 << 20)  /* memory around arrays in workers that is not there for them */
 
 #define RING_MAX_QUERIES 8 /* of one call */
 

@@ -18,7 +18,7 @@ static const struct command_option call_options[] = {
     {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
     {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
     {'s', "server", "NAME", "only on this server"},
-    {'f', "follow", NULL, "show on standard error what the routine prints, while it runs"},
+    {'F', "follow", NULL, "show on standard error what the routine prints, while it runs"},
     {'v', "verbose", NULL, "also show the candidates, the server, and where the time went"},
     {0, NULL, NULL, NULL},
 };

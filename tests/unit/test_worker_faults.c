@@ -20,12 +20,16 @@
     " in \"libroutines.so\"\n"
 #define N "    in int n\n"
 
-static const char description[] = PROBLEM("fill", N "    in double value\n    out double x[n]\n",
-                                          "fill(n, value, x)") PROBLEM("null_write", N, "null_write(n)")
-    PROBLEM("overrun", N "    in int by\n    out double x[n]\n", "overrun(n, by, x)") PROBLEM(
-        "underrun", N "    in int by\n    out double x[n]\n",
-        "underrun(n, by, x)") PROBLEM("read_beyond", N "    in int by, write\n    inout double x[n]\n",
-                                      "read_beyond(n, by, write, x)")
+static const char description[] = PROBLEM(
+    "fill", N "    in double value\n    out double x[n]\n",
+    "fill(n, value, x)") PROBLEM("null_write", N,
+                                 "null_write(n)") PROBLEM("overrun", N "    in int by\n    out double x[n]\n",
+                                                          "overrun(n, by, x)")
+    PROBLEM("underrun", N "    in int by\n    out double x[n]\n", "underrun(n, by, x)") PROBLEM(
+        "read_beyond", N "    in int by, write\n    inout double x[n]\n",
+        "read_beyond(n, by, write, x)") PROBLEM("write_at",
+                                                N "    in int at\n    in double x[n]\n    out double y[n]\n",
+                                                "write_at(n, at, y)")
         PROBLEM("write_input", N "    in double x[n]\n    out double y[n]\n", "write_input(n, x, y)") PROBLEM(
             "leave", "    in int code\n", "leave(code)") PROBLEM("leave_at_once", "    in int code\n",
                                                                  "leave_at_once(code)")
@@ -224,6 +228,34 @@ static void an_underrun_of_a_small_argument_is_seen_by_the_fences(void **state)
     double x[3] = {0};
     assert_error(rig_call(&rig, "underrun", (void *[]){&n, &by, x}, false), ESP_CRASHED,
                  "wrote in front of argument 'x'");
+}
+
+/* Wherever a wrong index hits, nothing else is changed unnoticed. */
+static void a_write_that_jumps_is_seen(void **state)
+{
+    (void)state;
+    int n = 3, at;
+    double x[3] = {1, 2, 3}, y[3] = {0};
+    void *values[] = {&n, &at, x, y};
+    for (at = -2000; at<20000; at += at> - 100 && at < 100 ? 1 : 97) {
+        struct esp_error error = rig_call(&rig, "write_at", values, false);
+        if (at >= 0 && at < 3)
+            assert_error(error, ESP_OK, "");
+        else if (error.status != ESP_CRASHED || !strstr(error.text, "write_at"))
+            fail_msg("at %d: %s", at, error.text);
+    }
+    assert_true(x[0] == 1 && x[1] == 2 && x[2] == 3);
+    assert_works(&rig);
+}
+
+static void a_small_input_that_was_written_is_seen(void **state)
+{
+    (void)state;
+    int n = 10;
+    double x[10] = {1}, y[10];
+    assert_error(rig_call(&rig, "write_input", (void *[]){&n, x, y}, false), ESP_CRASHED,
+                 "wrote into argument 'x', which is an input");
+    assert_true(x[0] == 1);
 }
 
 static void an_input_cannot_be_written(void **state)
@@ -676,6 +708,8 @@ int main(void)
         cmocka_unit_test(an_underrun_meets_the_guard_in_front_of_the_array),
         cmocka_unit_test(an_overrun_of_a_small_argument_is_seen_by_the_fences),
         cmocka_unit_test(an_underrun_of_a_small_argument_is_seen_by_the_fences),
+        cmocka_unit_test(a_write_that_jumps_is_seen),
+        cmocka_unit_test(a_small_input_that_was_written_is_seen),
         cmocka_unit_test(an_input_cannot_be_written),
         cmocka_unit_test(exit_is_named_with_what_was_printed_last),
         cmocka_unit_test(a_fortran_stop_is_named_with_its_words),
