@@ -267,6 +267,10 @@ struct layout {
 enum esp_status problem_layout(const struct problem *problem, uint32_t index,
                                const struct number *scope_values, const int64_t *dims, struct layout *layout,
                                struct esp_error *error);
+/* The scalar that follows from how far a banded matrix reaches below (side 0) or above (1) its diagonal, when
+ * its width is a name, or if(..., name, ...) as for the one triangle of a symmetric band. *both: the other side
+ * names it too, and the wider one tells. */
+bool problem_band_width(const struct argument *argument, unsigned side, uint32_t *name, bool *both);
 /* Elements that are stored (not of csc and csr). False when they overflow. */
 bool layout_count(const struct layout *layout, uint64_t *count);
 /* Where element (row, col), from 0, is among the stored ones, or -1 (not of csc and csr). */

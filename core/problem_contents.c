@@ -58,13 +58,62 @@ static const char *element_name(const struct argument *argument, const struct sh
     return text;
 }
 
+/* The next elements of a band, a column after another: those of its rows in front and in its corners are read
+ * by nobody, and need not hold numbers. */
+struct band_column {
+    struct layout layout; /* by columns */
+    uint64_t length;      /* of a column as it is stored */
+};
+
+static bool band_open(const struct problem *problem, uint32_t index, const struct number *scope_values,
+                      const struct shape *shape, struct band_column *band)
+{
+    if (problem_layout(problem, index, scope_values, shape->dims, &band->layout, NULL) != ESP_OK)
+        return false;
+    if (band->layout.row_major) {
+        struct layout turned = band->layout;
+        turned.rows = band->layout.cols;
+        turned.cols = band->layout.rows;
+        turned.below = band->layout.above;
+        turned.above = band->layout.below;
+        band->layout = turned;
+    }
+    band->length = (uint64_t)(band->layout.front + band->layout.above + 1 + band->layout.below);
+    return band->layout.cols == 0 || shape->count / (uint64_t)band->layout.cols == band->length;
+}
+
+/* As first_not_finite(), of the elements that are within the matrix. */
+static uint64_t first_not_finite_of_band(const void *data, const struct band_column *band, uint64_t parts,
+                                         bool is_double)
+{
+    const struct layout *layout = &band->layout;
+    uint64_t size = is_double ? sizeof(double) : sizeof(float);
+    for (int64_t j = 0; j < layout->cols; j++) {
+        int64_t from = j > layout->above ? j - layout->above : 0;
+        int64_t to = layout->rows - j > layout->below ? j + layout->below + 1 : layout->rows;
+        if (from >= to)
+            continue;
+        uint64_t start = (uint64_t)j * band->length + (uint64_t)(layout->front + layout->above + from - j);
+        uint64_t n = (uint64_t)(to - from) * parts;
+        uint64_t found = first_not_finite((const char *)data + start * parts * size, n, is_double);
+        if (found < n)
+            return start * parts + found;
+    }
+    return (uint64_t)layout->cols * band->length * parts;
+}
+
 static enum esp_status check_finite(const struct problem *problem, uint32_t index, const void *data,
-                                    const struct shape *shape, struct esp_error *error)
+                                    const struct number *scope_values, const struct shape *shape,
+                                    struct esp_error *error)
 {
     const struct argument *argument = &problem->arguments[index];
     bool is_double = argument->type == TYPE_DOUBLE || argument->type == TYPE_DOUBLE_COMPLEX;
     uint64_t parts = argument->type >= TYPE_COMPLEX ? 2 : 1;
-    uint64_t found = first_not_finite(data, shape->count * parts, is_double);
+    struct band_column band;
+    bool is_band =
+        argument->storage == STORAGE_BANDED && band_open(problem, index, scope_values, shape, &band);
+    uint64_t found = is_band ? first_not_finite_of_band(data, &band, parts, is_double)
+                             : first_not_finite(data, shape->count * parts, is_double);
     if (found == shape->count * parts)
         return ESP_OK;
     char name[256];
@@ -157,13 +206,12 @@ enum esp_status problem_check_contents(const struct problem *problem, const void
                                        struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
-    (void)scope_values;
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         if (!data[i] || !argument_is_input(argument))
             continue;
         if (argument->properties & PROPERTY_FINITE)
-            status = check_finite(problem, i, data[i], &shapes[i], error);
+            status = check_finite(problem, i, data[i], scope_values, &shapes[i], error);
         if (status == ESP_OK && (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR))
             status = check_compressed(problem, i, data, shapes, error);
     }

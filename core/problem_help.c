@@ -14,13 +14,18 @@ static bool is_integer_input(const struct argument *argument)
            argument->type <= TYPE_INT64;
 }
 
+/* Whether a file with its elements tells its dimensions: from three on it is but a row of them. */
+static bool has_extents(const struct argument *argument)
+{
+    return argument_is_input(argument) && argument->n_dims <= 2;
+}
+
 /* Makes one more scalar known, as problem_infer() would; false when none is left. */
 static bool learn(const struct problem *problem, struct number *values)
 {
     const struct scope scope = {values, problem->n_arguments};
     for (uint32_t i = 0; i < problem->n_arguments; i++)
-        for (uint32_t d = 0; argument_is_input(&problem->arguments[i]) && d < problem->arguments[i].n_dims;
-             d++) {
+        for (uint32_t d = 0; has_extents(&problem->arguments[i]) && d < problem->arguments[i].n_dims; d++) {
             uint32_t name;
             int64_t slope, offset;
             if (!expr_is_linear(problem->arguments[i].dims[d], &scope, &name, &slope, &offset) ||
@@ -32,11 +37,33 @@ static bool learn(const struct problem *problem, struct number *values)
     return false;
 }
 
+/* Whether the command finds it by looking at a matrix: the width of its band, the arrays of its compression.
+ */
+static bool follows_from_storage(const struct problem *problem, uint32_t index)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        uint32_t name;
+        bool both;
+        if (!argument_is_input(argument))
+            continue;
+        for (unsigned side = 0; side < 2; side++)
+            if (problem_band_width(argument, side, &name, &both) && name == index)
+                return is_integer_input(&problem->arguments[index]);
+        if ((argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR) &&
+            (argument->pointers == index || argument->indices == index))
+            return true;
+    }
+    return false;
+}
+
 bool problem_argument_follows(const struct problem *problem, uint32_t index)
 {
     struct number values[PROBLEM_MAX_ARGUMENTS] = {{0}};
     if (problem->arguments[index].initial)
         return argument_is_input(&problem->arguments[index]);
+    if (follows_from_storage(problem, index))
+        return true;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         unsigned char raw[16];
         const struct argument *argument = &problem->arguments[i];

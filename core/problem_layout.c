@@ -2,6 +2,7 @@
  *
  * Where the elements of a matrix are stored.
  */
+#include "core/expr_tree.h"
 #include "core/problem.h"
 
 #include <inttypes.h>
@@ -56,6 +57,23 @@ enum esp_status problem_layout(const struct problem *problem, uint32_t index,
             return status;
     }
     return ESP_OK;
+}
+
+/* The name that the width is, in one branch at least of if(is(uplo, 'U'), 0, kd). */
+static bool width_name(const struct expr *width, uint32_t *name)
+{
+    if (width->kind == EXPR_FUNCTION && width->code == FUNCTION_IF)
+        return expr_is_name(width->operands[1], name) || expr_is_name(width->operands[2], name);
+    return expr_is_name(width, name);
+}
+
+bool problem_band_width(const struct argument *argument, unsigned side, uint32_t *name, bool *both)
+{
+    uint32_t other;
+    if (argument->storage != STORAGE_BANDED || side > 1 || !width_name(argument->layout[side], name))
+        return false;
+    *both = width_name(argument->layout[1 - side], &other) && other == *name;
+    return true;
 }
 
 static bool band_rows(const struct layout *layout, uint64_t *rows)

@@ -102,11 +102,11 @@ static void find_followers(struct trial *trial)
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         uint32_t name;
+        bool both;
         if (!argument_is_input(argument))
             continue;
-        for (int k = 0; argument->storage == STORAGE_BANDED && k < 2; k++)
-            if (argument->layout[k] && expr_is_name(argument->layout[k], &name) &&
-                is_chosen(&problem->arguments[name])) {
+        for (unsigned k = 0; k < 2; k++)
+            if (problem_band_width(argument, k, &name, &both) && is_chosen(&problem->arguments[name])) {
                 trial->scope[name] = (struct number){.kind = NUMBER_INTEGER, .integer = 1};
                 trial->follows[name] = true;
             }

@@ -181,13 +181,15 @@ static void measure_band(const struct values *values, size_t index, int64_t *bel
         }
 }
 
-/* Sets the int that the expression is the name of, unless it was given. */
-static enum esp_status give_width(struct values *values, const struct expr *expr, int64_t width,
-                                  struct esp_error *error)
+/* Sets the int that the width of that side is, unless it was given. */
+static enum esp_status give_width(struct values *values, const struct argument *argument, unsigned side,
+                                  const int64_t reach[2], struct esp_error *error)
 {
     uint32_t described_at;
-    if (!expr_is_name(expr, &described_at))
+    bool both;
+    if (!problem_band_width(argument, side, &described_at, &both))
         return ESP_OK;
+    int64_t width = both && reach[1 - side] > reach[side] ? reach[1 - side] : reach[side];
     int index = signature_find(values->problem, described(values)->arguments[described_at].name);
     if (index < 0 || values->slots[index].given || values->problem->arguments[index].initial)
         return ESP_OK;
@@ -202,13 +204,13 @@ enum esp_status values_measure_bands(struct values *values, struct esp_error *er
 {
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
         const struct argument *argument = values_argument(values, i);
-        int64_t below, above;
+        int64_t reach[2];
         if (argument->storage != STORAGE_BANDED || !values->slots[i].is_full)
             continue;
-        measure_band(values, i, &below, &above);
-        enum esp_status status = give_width(values, argument->layout[0], below, error);
+        measure_band(values, i, &reach[0], &reach[1]);
+        enum esp_status status = give_width(values, argument, 0, reach, error);
         if (status == ESP_OK)
-            status = give_width(values, argument->layout[1], above, error);
+            status = give_width(values, argument, 1, reach, error);
         if (status != ESP_OK)
             return status;
     }
@@ -253,7 +255,7 @@ static enum esp_status pack(struct values *values, size_t index, struct esp_erro
             value_load(formal->type, element, 0, &re, &im);
             if (at >= 0)
                 memcpy(stored + (size_t)at * size, element, size);
-            else if ((re != 0 || im != 0) && !is_mirrored(argument))
+            else if ((re != 0 || im != 0) && !(is_mirrored(argument) && layout_index(&layout, j, i) >= 0))
                 status =
                     error_set(error, ESP_INVALID,
                               "%s: row %lld, column %lld is not zero, but outside of what is stored (%s)",

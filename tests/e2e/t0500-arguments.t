@@ -110,7 +110,8 @@ problem weighted "Sums of x, weighted"
 implementation c
     c       sum = weighted(n, x, weight, sums) in LIBRARY
 END
-printf 'problems = { "%s/descriptions" }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 }\n' "$work" >kinds.conf
+printf 'problems = { "%s/descriptions", "%s/problems/lapack" }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 }\n' \
+    "$work" "$top_srcdir" >kinds.conf
 
 check "the descriptions are good" espalier problems check --libraries descriptions
 check "a platform of them" espalier up kinds.conf
@@ -137,6 +138,18 @@ check "a band: its widths follow" espalier call dgbsv_ A='[4,1,0;1,5,1;0,1,6]' B
 check_says "and it is solved" 'B \(3 x 1\)' '^ +3$'
 check_fails 2 "an element outside of the band" espalier call dgbsv_ kl=0 ku=1 A='[4,1,0;1,5,1;0,1,6]' B='[6;14;20]'
 check_says "is told" 'A: row 2, column 1 is not zero, but outside of what is stored \(banded\(kl, ku, kl\)\)'
+check "a symmetric packed matrix is given in full" espalier call dppsv AP='[4,1,0;1,4,1;0,1,4]' B='[6;12;14]' -o B=-
+check_says "and is solved" '^(3|2\.99999)'
+check "a symmetric band: its width follows" espalier call dpbsv AB='[4,1,0;1,4,1;0,1,4]' B='[6;12;14]' -o B=-
+check_says "and is solved" '^(3|2\.99999)'
+check "its lower triangle" espalier call dpbsv uplo=L AB='[4,1,0;1,4,1;0,1,4]' kd=1 B='[6;12;14]' -o B=-
+check_says "is enough" '^(3|2\.99999)'
+check_fails 2 "an element outside of the band of a symmetric matrix" espalier call dpbsv kd=1 AB='[4,1,1;1,4,1;1,1,4]' B='[6;12;14]'
+check_says "is told" 'row [13], column [13] is not zero, but outside'
+check_fails 2 "eigenvalues of what is no number" espalier call dsyev A='[1,2;nan,1]'
+check_says "are refused with the element" 'A\(2,1\) is not a number .NaN.: expected finite numbers in A'
+check_fails 2 "an infinite band" espalier call dgbsv AB='[4,1,0;1,inf,1;0,1,6]' B='[6;14;20]'
+check_says "is refused with the element" 'AB as it is stored is infinite: expected finite'
 check "compressed columns follow from the matrix" espalier call csc_times A='[1,0,0;2,0,3]' x='[10,20,30]'
 check_says "and are multiplied" '^ +10$' '^ +110$'
 printf '%%%%MatrixMarket matrix coordinate complex general\n2 2 2\n1 2 0 2\n2 1 3 0\n' >z.mtx
