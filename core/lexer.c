@@ -349,6 +349,10 @@ bool lexer_open(struct lexer *lexer, const char *text, size_t length, const char
                 struct esp_error *error)
 {
     *lexer = (struct lexer){.text = text, .length = length, .file = file, .error = error, .line = 1};
+    if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) {
+        lexer->position = 3;       /* the byte order mark that some editors put before UTF-8 */
+        lexer->after_comma = true; /* a line end behind it is none */
+    }
     return lexer_advance(lexer);
 }
 

@@ -216,7 +216,7 @@ enum esp_status problem_load(const char *path, struct problem_set **problem_set,
 /* The problems of several paths as one set. */
 enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,
                                  struct esp_error *error);
-/* The same, going on behind a file that is wrong, or a problem that is there already: `wrong` is told of
+/* The same, going on behind a problem or a file that is wrong, or a problem that is there already: `wrong` is told of
  * each. The set is what remains, and may be empty. Only being out of memory ends it. */
 enum esp_status problem_load_good(const char *const *paths, size_t n_paths,
                                   void (*wrong)(void *arg, const struct esp_error *error), void *arg,

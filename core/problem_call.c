@@ -137,9 +137,11 @@ static bool read_value_parameter(struct parser *parser, struct call_parameter *p
     parameter->kind = PARAMETER_VALUE;
     if (!parser_resolve(parser, lexer, names.first, USAGE_CALL, 0))
         return false;
-    if (is_type)
+    if (is_type) {
         parameter->type = type;
-    else if (parameter->value->kind != EXPR_NAME && !natural_type(parser, parameter->value, &parameter->type))
+        return parser_check_value(parser, parameter->value, type);
+    }
+    if (parameter->value->kind != EXPR_NAME && !natural_type(parser, parameter->value, &parameter->type))
         return lexer_fail(lexer, offset, "the real value %s needs a type: write float %s or double %s",
                           expr_text(parameter->value), expr_text(parameter->value),
                           expr_text(parameter->value));

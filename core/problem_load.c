@@ -76,7 +76,13 @@ static bool read_text(struct loader *loader, const char *text, size_t length, co
         error_no_memory(loader->error, "a problem description");
         return false;
     }
-    return parser_read(parser, text, length, loader->error);
+    bool read = parser_read(parser, text, length, loader->error);
+    while (!read && loader->wrong && parser_can_resume(parser)) {
+        if (!go_on(loader))
+            return false;
+        read = parser_resume(parser);
+    }
+    return read;
 }
 
 static bool read_all(int fd, char *text, size_t size, size_t *length)

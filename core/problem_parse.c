@@ -49,6 +49,17 @@ static bool read_problem_name(struct parser *parser)
     return true;
 }
 
+static bool read_title(struct parser *parser)
+{
+    uint32_t offset = parser->lexer.token.offset;
+    const char *title;
+    if (!read_text(parser, MAX_TITLE, "the title of the problem in quotes", &title))
+        return false;
+    parser->problem->title = title;
+    return title[strspn(title, " ")] ||
+           lexer_fail(&parser->lexer, offset, "a problem needs a title: one line that says what it does");
+}
+
 static bool read_problem(struct parser *parser)
 {
     struct problem *problem = arena_alloc(parser->arena, sizeof *problem);
@@ -68,8 +79,7 @@ static bool read_problem(struct parser *parser)
     parser->text_length = 0;
     parser->last_pending = &parser->pending;
     memset(parser->clause_line, 0, sizeof parser->clause_line);
-    return read_problem_name(parser) &&
-           read_text(parser, MAX_TITLE, "the title of the problem in quotes", &problem->title);
+    return read_problem_name(parser) && read_title(parser);
 }
 
 /* Several text clauses are lines of one text, collected in the scratch buffer. */
@@ -97,9 +107,26 @@ static bool keep_description(struct parser *parser)
     return parser->problem->text != NULL;
 }
 
+/* A capital, then by turns a number and a small letter: D, D2, D2a, D2a1. */
+static bool is_gams_class(const char *name, uint32_t length)
+{
+    bool letter = true; /* stands there */
+    if (name[0] < 'A' || name[0] > 'Z')
+        return false;
+    for (uint32_t i = 1; i < length; i++) {
+        bool digit = name[i] >= '0' && name[i] <= '9';
+        if (!digit && (letter || name[i] < 'a' || name[i] > 'z'))
+            return false;
+        letter = !digit;
+    }
+    return true;
+}
+
 static bool read_gams(struct parser *parser)
 {
-    if (parser->lexer.token.kind != TOKEN_NAME || parser->lexer.token.length > 16)
+    const struct token *token = &parser->lexer.token;
+    if (token->kind != TOKEN_NAME || token->length > 16 ||
+        !is_gams_class(parser->lexer.text + token->offset, token->length))
         return lexer_expected(&parser->lexer, "a GAMS class, as D2a1", NULL);
     parser->problem->gams = lexer_token_text(&parser->lexer, parser->arena);
     return parser->problem->gams && lexer_advance(&parser->lexer);
@@ -141,7 +168,9 @@ static bool read_work(struct parser *parser)
     if (is_type || is_misspelt_type(before))
         return parser_declare(parser, MODE_WORK);
     if (parser->problem->work)
-        return lexer_fail(&parser->lexer, before.token.offset, "'work' was given already in this problem");
+        return lexer_fail(&parser->lexer, before.token.offset, "'work' was given already in line %u",
+                          parser->cost_line);
+    parser->cost_line = before.token.line;
     return parser_expression(parser, USAGE_COST, &parser->problem->work);
 }
 
@@ -263,7 +292,7 @@ static bool add_problem(struct parser *parser, struct problem *problem)
 static bool end_signature(struct parser *parser)
 {
     return keep_description(parser) && parser_resolve_pending(parser) && parser_check_arguments(parser) &&
-           parser_write_source(parser);
+           parser_check_constants(parser) && parser_write_source(parser);
 }
 
 bool parser_end_problem(struct parser *parser)
@@ -295,11 +324,11 @@ static bool expected_clause(struct parser *parser)
     const char *words[N_CLAUSES];
     for (size_t i = 0; i < N_CLAUSES; i++)
         words[i] = clauses[i].name;
-    return lexer_expected_word(&parser->lexer,
-                               parser->implementation
-                                   ? "'fortran', 'c', 'command', 'error', 'implementation' or 'problem'"
-                                   : "a clause (in, out, inout, work, require, ...)",
-                               words, N_CLAUSES);
+    return lexer_expected_word(
+        &parser->lexer,
+        parser->implementation ? "'fortran', 'c', 'command', 'limit', 'error', 'implementation' or 'problem'"
+                               : "a clause (in, out, inout, work, require, ...)",
+        words, N_CLAUSES);
 }
 
 static bool clause_fits(struct parser *parser, const struct clause *clause)
@@ -403,11 +432,51 @@ bool parser_read_clauses(struct parser *parser)
     return true;
 }
 
+/* Where the next problem begins, by its line alone: what stands before it is wrong. Or 0. */
+static uint32_t next_problem(const struct lexer *lexer, uint32_t from)
+{
+    static const char *const words[] = {"problem ", "abstract "};
+    for (uint32_t i = from; i < lexer->length; i++)
+        for (unsigned w = 0; i > 0 && lexer->text[i - 1] == '\n' && w < 2; w++) {
+            size_t n = strlen(words[w]);
+            if (lexer->length - i >= n && memcmp(lexer->text + i, words[w], n) == 0)
+                return i;
+        }
+    return 0;
+}
+
+bool parser_can_resume(const struct parser *parser)
+{
+    return next_problem(&parser->lexer, parser->lexer.token.offset) > parser->resumed;
+}
+
+bool parser_resume(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    uint32_t at = next_problem(lexer, lexer->token.offset);
+    struct lexer next = {
+        .text = lexer->text, .length = lexer->length, .file = lexer->file, .error = lexer->error};
+    next.line = 1;
+    for (uint32_t i = 0; i < at; i++)
+        next.line += next.text[i] == '\n';
+    next.position = parser->resumed = at;
+    *lexer = next;
+    parser->problem = NULL;
+    parser->family = NULL;
+    parser->implementation = NULL;
+    /* The line end before it is a token of its own. */
+    if (!lexer_advance(lexer) || (lexer->token.kind == TOKEN_NEWLINE && !lexer_advance(lexer)))
+        return false;
+    return parser_read_clauses(parser) && parser_end_problem(parser);
+}
+
 bool parser_read(struct parser *parser, const char *text, size_t length, struct esp_error *error)
 {
     parser->problem = NULL;
     parser->family = NULL;
     parser->implementation = NULL;
+    parser->lexer = (struct lexer){.text = ""};
+    parser->resumed = 0;
     if (length > PROBLEM_MAX_FILE) {
         error_set(error, ESP_SYNTAX, "%s: a description file has at most %d bytes, this one has %zu",
                   parser->file, PROBLEM_MAX_FILE, length);

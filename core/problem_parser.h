@@ -49,11 +49,13 @@ struct parser {
 
     struct abstract **abstracts; /* growing, malloc'd */
     size_t n_abstracts;
+    uint32_t resumed;            /* where parser_resume() went on last */
     const struct family *family; /* whose member is being read, or NULL */
 
     /* The problem being read. */
     struct problem *problem;
     unsigned clause_line[48]; /* by row of the clause table: where it was given, 0: not yet */
+    unsigned cost_line;       /* of its `work` that tells the cost */
     struct pending *pending, **last_pending;
     struct argument arguments[PROBLEM_MAX_ARGUMENTS];
     struct precondition preconditions[MAX_PRECONDITIONS];
@@ -89,6 +91,11 @@ bool parser_expression(struct parser *parser, enum usage usage, struct expr **ex
 bool parser_resolve_pending(struct parser *parser);
 /* What is only known when all arguments are declared and all names have their meaning. */
 bool parser_check_arguments(struct parser *parser);
+/* Constants that no call could use, and shapes that contradict what is said of a matrix. All names have their
+ * meaning already. */
+bool parser_check_constants(struct parser *parser);
+/* The same of one expression whose value is stored as `type`. */
+bool parser_check_value(struct parser *parser, const struct expr *expr, enum base_type type);
 /* Gives names their index now. `lexer` is where messages point to. */
 bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *names, enum usage usage,
                     uint32_t owner);
@@ -133,5 +140,9 @@ bool parser_write_source(struct parser *parser);
 
 /* Reads one text into a parser whose file, arena are set; problems are appended. */
 bool parser_read(struct parser *parser, const char *text, size_t length, struct esp_error *error);
+/* After a mistake: whether another problem begins behind it, and reading on there. Problems before the
+ * mistake are kept. */
+bool parser_can_resume(const struct parser *parser);
+bool parser_resume(struct parser *parser);
 
 #endif

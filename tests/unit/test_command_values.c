@@ -60,12 +60,12 @@ static const struct esp_problem_argument formals[] = {
              .dims = {"n"}},
     [LABEL] = {.name = "label", .text = "", .mode = ESP_MODE_OUT, .type = ESP_TYPE_STRING},
 };
-static const char source[] = "problem mixed \"\"\nin int n\ninout int64 big\nin float alpha\n"
+static const char source[] = "problem mixed \"all kinds\"\nin int n\ninout int64 big\nin float alpha\n"
                              "inout double complex z\nin char uplo\ninout double A[n, n]\n"
                              "inout int rows[n, 2] row-major\nin short v[n]\nin double t[n, n, n]\n"
                              "in string text\nin file path\nout int result[n]\nout string label\n";
 static const struct esp_problem problem = {.name = "mixed",
-                                           .title = "",
+                                           .title = "all kinds",
                                            .text = "",
                                            .gams = "",
                                            .source = source,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/unit/unit.h"
 #include "core/problem.h"
+#include "tests/unit/unit.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,55 +26,69 @@ static void wrong_descriptions_say_where_and_what(void **state)
     static const struct {
         const char *text, *message;
     } rows[] = {
-        {"", "1:1: expected 'problem', found the end of the file: a description begins with: problem NAME "
+        {"", "1:1: expected 'problem', found the end of the file: a description "
+             "begins with: problem NAME "
              "\"title\""},
-        {"# nothing\n\n", "3:1: expected 'problem', found the end of the file: a description begins with: "
+        {"# nothing\n\n", "3:1: expected 'problem', found the end of the file: a "
+                          "description begins with: "
                           "problem NAME \"title\""},
-        {"in int n\n",
-         "1:1: expected 'problem', found 'in': a description begins with: problem NAME \"title\""},
+        {"in int n\n", "1:1: expected 'problem', found 'in': a description "
+                       "begins with: problem NAME \"title\""},
         {"probem p \"t\"\n", "1:1: expected 'problem', found 'probem': did you mean 'problem'?"},
         {"\"p\"\n", "1:1: expected 'problem', found \"p\""},
         {"problem\n", "1:8: expected the name of the problem, found the end of the line"},
-        {"problem p\n", "1:10: expected the title of the problem in quotes, found the end of the line"},
+        {"problem p\n", "1:10: expected the title of the problem in quotes, "
+                        "found the end of the line"},
         {"problem 3 \"t\"\n", "1:9: expected the name of the problem, found 3"},
         {"problem double \"t\"\n", "1:9: expected the name of the problem, found 'double': this word has a "
                                    "meaning of its own in the language"},
         {"problem p \"t\n", "1:11: this text has no closing '\"' on its line"},
-        {"problem p \"a\\tb\"\n", "1:13: unknown escape in a text: only \\\", \\\\ and \\n have a meaning"},
+        {"problem p \"a\\tb\"\n", "1:13: unknown escape in a text: only \\\", "
+                                  "\\\\ and \\n have a meaning"},
         {"problem p \"a\001b\"\n", "1:13: a text cannot contain the control character 0x01"},
         {"problem p \"\377\"\n", "1:12: the byte 0xff is not UTF-8"},
         {"problem p \"t\" in int n\n", "1:15: expected the end of the line, found 'in'"},
-        {"problem pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp \"t\"\n",
+        {"problem "
+         "pppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppppp "
+         "\"t\"\n",
          "1:9: a name has at most 63 characters, this one has 64"},
         {"problem p "
-         "\"ttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt"
-         "ttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt"
+         "\"ttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt"
+         "tttttttttttttttttttttttttttt"
+         "ttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttttt"
+         "tttttttttttttttttttttttttttt"
          "ttttt\"\n",
          "1:11: a text here has at most 200 bytes, this one has 201"},
         {S "requires n > 0\n", "2:1: expected a clause (in, out, inout, work, require, ...), found "
                                "'requires': did you mean 'require'?"},
-        {S "foo\n", "2:1: expected a clause (in, out, inout, work, require, ...), found 'foo'"},
+        {S "foo\n", "2:1: expected a clause (in, out, inout, work, require, "
+                    "...), found 'foo'"},
         {S "12\n", "2:1: expected a clause (in, out, inout, work, require, ...), found 12"},
         {S "text hello\n", "2:6: expected a text in quotes, found 'hello'"},
         {S "text \"a\"\ngams D\ntext \"b\" c\n", "4:10: expected the end of the line, found 'c'"},
         {S "in int n # the order\nout double A[n] = 3\n",
-         "3:17: only a number that goes in, or an array of them, can have a default"},
+         "3:17: only a number that goes in, or an array of them, can have a "
+         "default"},
         {S "in double A[2]\n\"text\" \"more\"\n", "3:8: expected ',' or the end of the line, found \"more\""},
         {S "gams \"D\"\n", "2:6: expected a GAMS class, as D2a1, found \"D\""},
         {S "gams D2\ngams D3\n", "3:1: 'gams' was given already in line 2"},
-        {S "in integer n\n", "2:4: expected a type (char, short, int, long, int64, float, double, complex, "
+        {S "in integer n\n", "2:4: expected a type (char, short, int, long, "
+                             "int64, float, double, complex, "
                              "...), found 'integer'"},
-        {S "in doubel x\n", "2:4: expected a type (char, short, int, long, int64, float, double, complex, "
+        {S "in doubel x\n", "2:4: expected a type (char, short, int, long, "
+                            "int64, float, double, complex, "
                             "...), found 'doubel': did you mean 'double'?"},
-        {S "in n\n",
-         "2:4: expected a type (char, short, int, long, int64, float, double, complex, ...), found 'n'"},
+        {S "in n\n", "2:4: expected a type (char, short, int, long, int64, "
+                     "float, double, complex, ...), found 'n'"},
         {S "in int\n", "2:7: expected the name of an argument, found the end of the line"},
         {S "in int n m\n", "2:10: expected ',', '[' or the end of the line, found 'm'"},
         {S "in int n,\nin int m\n", "3:1: expected the name of an argument, found 'in': this word has a "
                                     "meaning of its own in the language"},
-        {S "in int and\n", "2:8: expected the name of an argument, found 'and': this word has a meaning of "
+        {S "in int and\n", "2:8: expected the name of an argument, found 'and': "
+                           "this word has a meaning of "
                            "its own in the language"},
-        {S "in int max\n", "2:8: expected the name of an argument, found 'max': this word has a meaning of "
+        {S "in int max\n", "2:8: expected the name of an argument, found 'max': "
+                           "this word has a meaning of "
                            "its own in the language"},
         {S "in int n\nin double n\n", "3:11: 'n' was declared already in line 2"},
         {S "in double A[n]\n", "2:13: unknown name 'n'"},
@@ -102,44 +116,53 @@ static void wrong_descriptions_say_where_and_what(void **state)
          "3:23: an array has a section or a count, not both"},
         {S "in int p[4:0,2,1], i[3]\nin double A[3,3] csc(p, i)\n",
          "3:21: 'p' has to be here as a whole: it has a section"},
-        {S "inout int p[4:0,2,1]\nimplementation i\ncommand cat\nstdin p\nstdout p\n",
+        {S "inout int p[4:0,2,1]\nimplementation i\ncommand cat\nstdin p\nstdout "
+           "p\n",
          "4:9: 'p' has a section, which only routines can have"},
         {S "in string s[2]\n", "2:12: a string has no dimensions"},
-        {S "in double A[2,2] uper\n",
-         "2:18: expected ',', a property or the end of the line, found 'uper': did you mean 'upper'?"},
+        {S "in double A[2,2] uper\n", "2:18: expected ',', a property or the end of the line, found 'uper': "
+                                      "did you mean 'upper'?"},
         {S "in double A[2] upper\n", "2:16: only a matrix (two dimensions) can have this property"},
         {S "in double A[2,2] upper lower\n", "2:24: a matrix is upper or lower, not both"},
         {S "in double A[2,2] symmetric symmetric\n", "2:28: this property was given already"},
         {S "in double A[2,2] positive-definit\n",
-         "2:18: expected ',', a property or the end of the line, found 'positive-definit': did you mean "
+         "2:18: expected ',', a property or the end of the line, found "
+         "'positive-definit': did you mean "
          "'positive-definite'?"},
         {S "in double a upper\n", "2:13: only a matrix (two dimensions) can have this property"},
         {S "in double A[2,2] row_major\n", "2:18: expected ',', a property or the end of the line, found "
                                            "'row_major': did you mean 'row-major'?"},
-        {S "out int n = 1\n", "2:11: only a number that goes in, or an array of them, can have a default"},
+        {S "out int n = 1\n", "2:11: only a number that goes in, or an array of "
+                              "them, can have a default"},
         {S "in string s[2] = 1\n", "2:12: a string has no dimensions"},
-        {S "in string s = \"a\"\n",
-         "2:13: only a number that goes in, or an array of them, can have a default"},
+        {S "in string s = \"a\"\n", "2:13: only a number that goes in, or an "
+                                    "array of them, can have a default"},
         {S "in int n = \n", "2:11: expected a value, found the end of the line"},
-        {S "in int n = m, m\n",
-         "2:12: 'm' is not declared yet: a default can use what was declared before it"},
-        {S "in int n = n\n", "2:12: 'n' is not declared yet: a default can use what was declared before it"},
+        {S "in int n = m, m\n", "2:12: 'm' is not declared yet: a default can "
+                                "use what was declared before it"},
+        {S "in int n = n\n", "2:12: 'n' is not declared yet: a default can use "
+                             "what was declared before it"},
         {S "work int l\n", "2:10: 'l' needs dimensions (a work array) or a value (l = ...)"},
-        {S "in double w[4] query\n",
-         "2:16: only a work array of one dimension can have its size asked of the routine"},
+        {S "in double w[4] query\n", "2:16: only a work array of one dimension "
+                                     "can have its size asked of the routine"},
         {S "work double w[4, 4] query\n",
-         "2:21: only a work array of one dimension can have its size asked of the routine"},
+         "2:21: only a work array of one dimension can have its size asked of "
+         "the routine"},
         {S "work double w[4] query\n",
          "2:15: a work array with 'query' has a work value as its size: work int "
          "lwork = ..., then w[lwork] query"},
         {S "in int n\nwork double w[n] query\n",
-         "3:15: a work array with 'query' has a work value as its size: work int lwork = ..., then w[lwork] "
+         "3:15: a work array with 'query' has a work value as its size: work int "
+         "lwork = ..., then w[lwork] "
          "query"},
         {S "work double l = 4.0\nwork double w[l] query\n",
-         "3:15: a work array with 'query' has a work value as its size: work int lwork = ..., then w[lwork] "
+         "3:15: a work array with 'query' has a work value as its size: work int "
+         "lwork = ..., then w[lwork] "
          "query"},
-        {S "work int l = 4\nwork double w[l] query\nimplementation i\nc f(w, l + 1)\n",
-         "5:3: 'w' is asked for with 'query', but its size 'l' is not among the parameters of f()"},
+        {S "work int l = 4\nwork double w[l] query\nimplementation i\nc f(w, l + "
+           "1)\n",
+         "5:3: 'w' is asked for with 'query', but its size 'l' is not among the "
+         "parameters of f()"},
         {S "in double A[2] packed\n", "2:16: only a matrix (two dimensions) can be packed"},
         {S "in double A[2, 2] packed banded(1, 1)\n", "2:26: the matrix is packed already"},
         {S "in double A[2, 2] packed(n)\n", "2:26: unknown name 'n'"},
@@ -149,8 +172,8 @@ static void wrong_descriptions_say_where_and_what(void **state)
          "main one, found the end of the line"},
         {S "in double A[2, 2] banded(1)\n", "2:27: expected an operator or ',', found ')'"},
         {S "in double A[2, 2] banded(1, 2, 3, 4)\n", "2:33: expected ')', found ','"},
-        {S "in double A[2, 2] csc\n",
-         "2:22: expected '(' and the arrays of pointers and of numbers, found the end of the line"},
+        {S "in double A[2, 2] csc\n", "2:22: expected '(' and the arrays of pointers and of numbers, found "
+                                      "the end of the line"},
         {S "in double A[2, 2] csc(p)\n", "2:24: expected ',' and the array of numbers, found ')'"},
         {S "in double A[2, 2] csc(p, i, 2)\n", "2:29: expected 0 or 1, the number of the first row, found 2"},
         {S "in double A[2, 2] csr(p, i)\n", "2:22: there is no argument 'p'"},
@@ -158,16 +181,20 @@ static void wrong_descriptions_say_where_and_what(void **state)
          "3:28: 'i' has to be an array of int, long or int64 with one dimension"},
         {S "in double A[2, 2] csc(p, i\n", "3:1: expected ',' or ')', found the end of the file"},
         {S "in double A[2, 2] pakced\n",
-         "2:19: expected ',', a property or the end of the line, found 'pakced': did you mean 'packed'?"},
+         "2:19: expected ',', a property or the end of the line, found 'pakced': "
+         "did you mean 'packed'?"},
         {S "in int p[3], i[1]\nin double A[2, 2] csc(p, i) = 1\n",
-         "3:29: only a number that goes in, or an array of them, can have a default"},
+         "3:29: only a number that goes in, or an array of them, can have a "
+         "default"},
         {S "in double A[2] count(1)\n", "2:16: only an array that comes back can have a count"},
         {S "out double a count(1)\n", "2:14: only an array that comes back can have a count"},
         {S "out double A[2] count\n",
-         "2:22: expected '(' and how many of the last dimension come back, found the end of the line"},
+         "2:22: expected '(' and how many of the last dimension come back, found "
+         "the end of the line"},
         {S "out int m\nout double A[2] count(m) count(m)\n", "3:26: a count was given already"},
         {S "out double A[2, 2] packed count(1)\n",
-         "2:27: only an array that is stored in full by columns can have a count"},
+         "2:27: only an array that is stored in full by columns can have a "
+         "count"},
         {S "out double A[2, 2] count(1) packed\n", "2:29: an array with a count is stored in full"},
         {S "out double A[2, 2] count(1) row-major\n", "2:29: an array with a count is stored by columns"},
         {S "out double A[2] count(A)\n", "2:23: 'A' is an array: an expression can use scalars only"},
@@ -185,30 +212,33 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "in string s\nrequire s > 0\n", "3:9: 's' is no number that an expression could use"},
         {S "require\n", "2:8: expected a value, found the end of the line"},
         {S "in int n\nrequire n >= 0 n\n",
-         "3:16: expected an operator, ',', a message in quotes or the end of the line, found 'n'"},
+         "3:16: expected an operator, ',', a message in quotes or the end of the "
+         "line, found 'n'"},
         {S "in int n\nrequire n > 0, \"m\"\n", "3:16: expected a value, found \"m\""},
         {S "in int n\nrequire n => 0\n", "3:11: expected an operator, found '=>': write '>='"},
         {S "in int n\nrequire n =< 0\n", "3:11: expected an operator, found '=<': write '<='"},
-        {S "work 1\nwork 2\n", "3:6: 'work' was given already in this problem"},
+        {S "work 1\nwork 2\n", "3:6: 'work' was given already in line 2"},
         {S "memory 1\nmemory 2\n", "3:1: 'memory' was given already in line 2"},
         {S "work\n", "2:5: expected a value, found the end of the line"},
         {S "idempotent maybe\n", "2:12: expected yes or no, found 'maybe'"},
         {S "idempotent\n", "2:11: expected yes or no, found the end of the line"},
         {S "fortran f(n)\n", "2:1: 'fortran' belongs behind an 'implementation NAME' line"},
         {S "error 1 > 0 \"m\"\n", "2:1: 'error' belongs behind an 'implementation NAME' line"},
-        {S "implementation\n", "2:15: expected the name of the implementation, found the end of the line"},
-        {S "implementation i\n",
-         "3:1: the implementation 'i' has no call: expected a line with 'fortran', 'c' or 'command'"},
+        {S "implementation\n", "2:15: expected the name of the implementation, "
+                               "found the end of the line"},
+        {S "implementation i\n", "3:1: the implementation 'i' has no call: expected a line with "
+                                 "'fortran', 'c' or 'command'"},
         {S "implementation i\nimplementation j\nc f()\n",
-         "3:16: the implementation 'i' has no call: expected a line with 'fortran', 'c' or 'command'"},
+         "3:16: the implementation 'i' has no call: expected a line with "
+         "'fortran', 'c' or 'command'"},
         {S "implementation i\nc f()\nimplementation i\nc f()\n",
          "4:16: there is an implementation 'i' already in line 2"},
         {I "in int m\n", "5:1: 'in' belongs before the first implementation"},
-        {I "fotran f(n)\n",
-         "5:1: expected 'fortran', 'c', 'command', 'error', 'implementation' or 'problem', found "
-         "'fotran': did you mean 'fortran'?"},
-        {I "error 1 > 0 \"m\"\n",
-         "5:7: 'error' belongs behind the call ('fortran', 'c' or 'command') it is about"},
+        {I "fotran f(n)\n", "5:1: expected 'fortran', 'c', 'command', 'limit', "
+                            "'error', 'implementation' or 'problem', found "
+                            "'fotran': did you mean 'fortran'?"},
+        {I "error 1 > 0 \"m\"\n", "5:7: 'error' belongs behind the call "
+                                  "('fortran', 'c' or 'command') it is about"},
         {I "c f(n, y)\nc g(n, y)\n", "6:3: the implementation 'i' has a call already: f()"},
         {I "c f(n)\n", "5:3: the output 'y' is not among the parameters of f()"},
         {I "c f(n, Y)\n", "5:8: unknown name 'Y': did you mean 'y'?"},
@@ -218,25 +248,28 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {I "c f(n, y,)\n", "5:10: expected a value, found ')'"},
         {I "c f(n y)\n", "5:7: expected an operator, ',' or ')', found 'y'"},
         {I "c f(n, y) from lib\n", "5:11: expected 'in LIBRARY' or the end of the line, found 'from'"},
-        {I "c f(n, y) in\n",
-         "5:13: expected the name of a library, as liblapack.so.3, found the end of the line"},
+        {I "c f(n, y) in\n", "5:13: expected the name of a library, as "
+                             "liblapack.so.3, found the end of the line"},
         {I "c f(n, y) in \"l\" now\n", "5:18: expected the end of the line, found 'now'"},
         {I "c f(1.5, y)\n", "5:5: the real value 1.5 needs a type: write float 1.5 or double 1.5"},
-        {I "c f(sqrt(n), y)\n",
-         "5:5: the real value sqrt(n) needs a type: write float sqrt(n) or double sqrt(n)"},
+        {I "c f(sqrt(n), y)\n", "5:5: the real value sqrt(n) needs a type: write "
+                                "float sqrt(n) or double sqrt(n)"},
         {I "c f(string n, y)\n", "5:5: an expression cannot be passed as a string"},
-        {I "c f(n, y, out n)\n",
-         "5:15: expected a new name for a result, found 'n': this is an argument, write it without 'out'"},
+        {I "c f(n, y, out n)\n", "5:15: expected a new name for a result, found 'n': this is an "
+                                 "argument, write it without 'out'"},
         {I "c f(n, y, out a, out a)\n", "5:22: there is a result 'a' already"},
         {I "c f(n, y, out string s)\n", "5:22: a result is a number, not a string"},
         {I "c f(n, y, 2*y)\n", "5:13: 'y' is an array: an expression can use scalars only"},
         {I "c f(n, y, inf + 1)\n", "5:11: unknown name 'inf'"},
-        {I "c n = f(n, y)\n", "5:3: 'n' cannot take what the routine returns: expected an 'out' scalar"},
-        {I "c y = f(n, y)\n", "5:3: 'y' cannot take what the routine returns: expected an 'out' scalar"},
+        {I "c n = f(n, y)\n", "5:3: 'n' cannot take what the routine returns: "
+                              "expected an 'out' scalar"},
+        {I "c y = f(n, y)\n", "5:3: 'y' cannot take what the routine returns: "
+                              "expected an 'out' scalar"},
         {I "c r = (n, y)\n", "5:7: expected the symbol of a routine, found '('"},
         {I "c f(n, y, out info)\nerror info \"m\n", "6:12: this text has no closing '\"' on its line"},
         {I "c f(n, y, out info)\nerror info\n",
-         "6:11: expected an operator or a message in quotes, found the end of the line"},
+         "6:11: expected an operator or a message in quotes, found the end of "
+         "the line"},
         {I "c f(n, y, out info)\nerror inof > 0 \"m\"\n", "6:7: unknown name 'inof': did you mean 'info'?"},
         {I "c f(n, y, out info)\nerror info > 0 \"{inof}\"\n",
          "6:16: unknown name 'inof': did you mean 'info'?"},
@@ -250,14 +283,37 @@ static void wrong_descriptions_say_where_and_what(void **state)
          "6:16: expected an operator or '}', found 1"},
         {I "c f(n, y, out info)\nerror y > 0 \"m\"\n",
          "6:7: 'y' is an array: an expression can use scalars only"},
-        {"problem p", "1:10: expected the title of the problem in quotes, found the end of the file"},
+        {"problem p \"\"\n", "1:11: a problem needs a title: one line that says what it does"},
+        {S "gams zz9\n", "2:6: expected a GAMS class, as D2a1, found 'zz9'"},
+        {S "work 1\nwork 2\n", "3:6: 'work' was given already in line 2"},
+        {S "in double x[-1]\n", "2:13: -1: expected a size >= 0, found -1"},
+        {S "in double x[1.5]\n", "2:13: 1.5: expected an integer, found 1.5"},
+        {S "in int n\nin double x[n/0]\n", "3:15: n/0: division by zero"},
+        {S "in double x[10^10, 10^10]\n", "2:20: no memory has room for 'x': its size overflows"},
+        {S "in int m = 1.5\n", "2:12: expected an integer for int, found 1.5"},
+        {S "in int m = 1e30\n", "2:12: expected an integer for int, found 1e+30"},
+        {S "in char c = 300\n", "2:13: 300 does not fit char (8 bits)"},
+        {S "in int n\nin double A[n, n] packed('X')\n",
+         "3:26: expected 'U' or 'L', the triangle that is packed, found 'X'"},
+        {S "in int m, n\nin double A[m, n] packed\n",
+         "3:16: 'A' is packed: expected a square matrix, found A[m, n]"},
+        {S "in int m, n\nin double A[m, n] symmetric\n",
+         "3:16: 'A' is symmetric: expected a square matrix, found A[m, n]"},
+        {S "in int n, nz\nin int Ap[n], Ai[nz]\nin double A[n, n] csc(Ap, Ai)\n",
+         "3:11: 'Ap' has the pointers of 'A': expected Ap[n + 1], found Ap[n]"},
+        {S "work 1/0\n", "2:6: 1/0: division by zero"},
+        {S "memory 10^400\n", "2:8: 10^400: the result is not a finite number"},
+        {I "c f(n, y, int 1.5)\n", "5:15: expected an integer for int, found 1.5"},
+        {"problem p", "1:10: expected the title of the problem in quotes, found "
+                      "the end of the file"},
         {S "in int n\nproblem p \"again\"\n", "3: the problem 'p' is described already in f.esp:1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_message(rows[i].text, strlen(rows[i].text), rows[i].message);
 }
 
-/* `head`, then `n` times `piece` with %d the number of the turn, then `tail`. */
+/* `head`, then `n` times `piece` with %d the number of the turn, then `tail`.
+ */
 static void check_repeated(const char *head, const char *piece, int n, const char *tail, const char *message)
 {
     size_t size = strlen(head) + (size_t)n * (strlen(piece) + 12) + strlen(tail) + 1;
@@ -316,17 +372,23 @@ static void a_nul_byte_is_no_end(void **state)
                   "2:3: the byte 0x00 has no meaning outside of texts and comments");
 }
 
-/* A piece of every kind of clause; each prefix of it is parsed, from memory that ends where it ends. */
-static const char whole[] =
-    "problem whole \"title with \\\"quotes\\\"\" # comment\n"
-    "text \"first \xc3\xa9\"\ntext \"second\"\ngams D2a1\n"
-    "in char uplo = 'U' \"which\", trans = 'N'\nin int n, nrhs = 1, k = max(1, n/2)\nin double complex z\n"
-    "inout double A[n, 2*n + 1] symmetric positive-definite\nout int p[min(n, nrhs)], count\nin string s\n"
-    "work int lwork = 34*n\nwork double w[lwork]\nidempotent no\n"
-    "require n >= 0, nrhs >= 1 and not n % 2 == 7 \"sizes\"\nwork 2/3*n^3 + 1.5e0\nmemory 8*n\n"
-    "implementation one\nfortran r = whole_(uplo, n, A, max(1,n), double 2.5, w, lwork, p, count, z, out\n"
-    "info) in libwhole-1.2.so.3\nerror info < 0 \"argument {-info} {{is}} {uplo}\"\nerror r != 0 \"r\"\n"
-    "implementation two\nc whole(n, A, p, count) in \"/usr/lib/lib whole.so\"\n";
+/* A piece of every kind of clause; each prefix of it is parsed, from memory
+ * that ends where it ends. */
+static const char whole[] = "problem whole \"title with \\\"quotes\\\"\" # comment\n"
+                            "text \"first \xc3\xa9\"\ntext \"second\"\ngams D2a1\n"
+                            "in char uplo = 'U' \"which\", trans = 'N'\nin int n, nrhs = 1, k = max(1, "
+                            "n/2)\nin double complex z\n"
+                            "inout double A[n, n] symmetric positive-definite\nout int p[min(n, "
+                            "nrhs)], count\nin string s\n"
+                            "work int lwork = 34*n\nwork double w[lwork]\nidempotent no\n"
+                            "require n >= 0, nrhs >= 1 and not n % 2 == 7 \"sizes\"\nwork 2/3*n^3 + "
+                            "1.5e0\nmemory 8*n\n"
+                            "implementation one\nfortran r = whole_(uplo, n, A, max(1,n), double 2.5, "
+                            "w, lwork, p, count, z, out\n"
+                            "info) in libwhole-1.2.so.3\nerror info < 0 \"argument {-info} {{is}} "
+                            "{uplo}\"\nerror r != 0 \"r\"\n"
+                            "implementation two\nc whole(n, A, p, count) in \"/usr/lib/lib "
+                            "whole.so\"\n";
 
 static void no_truncation_does_harm(void **state)
 {

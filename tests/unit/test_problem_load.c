@@ -161,12 +161,51 @@ static void folders_are_not_followed_forever(void **state)
     assert_non_null(strstr(loaded(folder), "nested more than 16 deep"));
 }
 
+static void keep_mistake(void *arg, const struct esp_error *error)
+{
+    char *told = arg;
+    strncat(told, error->text + strlen(path_of("many.esp")), 150);
+    strcat(told, "\n");
+}
+
+static void every_mistake_of_a_file_is_told(void **state)
+{
+    (void)state;
+    write_file("many.esp", "\xef\xbb\xbf\n# a mark and an empty line come first\n"
+                           "problem good \"t\"\nin int n\n"
+                           "problem one\nin int n\n"
+                           "problem two \"t\"\nin double x[n\n"
+                           "problem ?three for s, d \"t\"\nin scalar x[1.5]\n"
+                           "problem four \"t\"\nin int n\nin double y[-1]\n"
+                           "problem fine \"t\"\nin int n\n"
+                           "problem five \"t\"\ninn int n\n");
+    const char *path = path_of("many.esp");
+    char told[2000] = "", *paths[] = {strdup(path)};
+    struct problem_set *set;
+    struct esp_error error;
+    assert_int_equal(problem_load_good((const char *const *)paths, 1, keep_mistake, told, &set, &error),
+                     ESP_OK);
+    assert_string_equal(
+        told,
+        ":5:12: expected the title of the problem in quotes, found the end of the line\n"
+        ":9:1: expected an operator, ',', ':' or ']', found 'problem'\n"
+        ":10:13: in the member 's': 1.5: expected an integer, found 1.5\n"
+        ":13:13: -1: expected a size >= 0, found -1\n"
+        ":17:1: expected a clause (in, out, inout, work, require, ...), found 'inn': did you mean 'in'?\n");
+    assert_int_equal(set->n_problems, 2);
+    assert_string_equal(set->problems[0]->name, "fine");
+    assert_string_equal(set->problems[1]->name, "good");
+    problem_set_destroy(set);
+    free(paths[0]);
+}
+
 #define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(a_folder_gives_its_descriptions_sorted),
     IN_FOLDER(a_name_described_twice_names_both_places),
     IN_FOLDER(several_paths_are_one_set),
     IN_FOLDER(what_cannot_be_read_is_told),
+    IN_FOLDER(every_mistake_of_a_file_is_told),
     IN_FOLDER(links_stay_in_the_folder),
     IN_FOLDER(folders_are_not_followed_forever),
 };

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a description says without any call: values that are constants, and shapes that cannot be.
+ */
+#include "core/problem_parser.h"
+
+#include <string.h>
+
+static bool is_constant(const struct expr *expr)
+{
+    for (unsigned i = 0; i < expr->n_operands; i++)
+        if (!is_constant(expr->operands[i]))
+            return false;
+    return expr->kind != EXPR_NAME;
+}
+
+static bool refuse(struct parser *parser, const struct expr *expr, const struct esp_error *why)
+{
+    return lexer_fail(&parser->lexer, expr->offset, "%s", why->text);
+}
+
+/* The constant parts of an expression must have values: n/0 has none, whatever n is. */
+static bool check_parts(struct parser *parser, const struct expr *expr)
+{
+    static const struct scope nothing = {NULL, 0};
+    struct esp_error why;
+    double value;
+    if (is_constant(expr))
+        return expr_eval_real(expr, &nothing, &value, &why) == ESP_OK || refuse(parser, expr, &why);
+    for (unsigned i = 0; i < expr->n_operands; i++)
+        if (!check_parts(parser, expr->operands[i]))
+            return false;
+    bool divides =
+        expr->kind == EXPR_OPERATOR && (expr->code == OPERATOR_DIVIDE || expr->code == OPERATOR_MODULO);
+    if (divides && is_constant(expr->operands[1]) &&
+        expr_eval_real(expr->operands[1], &nothing, &value, NULL) == ESP_OK && value == 0)
+        return lexer_fail(&parser->lexer, expr->operands[1]->offset, "%s: division by zero", expr_text(expr));
+    return true;
+}
+
+bool parser_check_value(struct parser *parser, const struct expr *expr, enum base_type type)
+{
+    static const struct scope nothing = {NULL, 0};
+    struct number value;
+    struct esp_error why;
+    unsigned char raw[16];
+    if (!check_parts(parser, expr))
+        return false;
+    if (!is_constant(expr))
+        return true;
+    if (expr_eval(expr, &nothing, &value, &why) != ESP_OK || number_store(&value, type, raw, &why) != ESP_OK)
+        return refuse(parser, expr, &why);
+    return true;
+}
+
+static bool check_dims(struct parser *parser, const struct argument *argument)
+{
+    static const struct scope nothing = {NULL, 0};
+    uint64_t bytes = base_type_size(argument->type);
+    for (uint32_t d = 0; d < argument->n_dims; d++) {
+        const struct expr *dim = argument->dims[d];
+        struct esp_error why;
+        int64_t extent;
+        if (!check_parts(parser, dim))
+            return false;
+        if (!is_constant(dim))
+            continue;
+        if (expr_eval_size(dim, &nothing, &extent, &why) != ESP_OK)
+            return refuse(parser, dim, &why);
+        if (extent > 0 && (__builtin_mul_overflow(bytes, (uint64_t)extent, &bytes) || bytes > INT64_MAX))
+            return lexer_fail(&parser->lexer, dim->offset, "no memory has room for '%s': its size overflows",
+                              argument->name);
+    }
+    return true;
+}
+
+static bool check_square(struct parser *parser, const struct argument *argument)
+{
+    const char *word = argument->storage == STORAGE_PACKED                 ? "packed"
+                       : argument->properties & PROPERTY_SYMMETRIC         ? "symmetric"
+                       : argument->properties & PROPERTY_HERMITIAN         ? "hermitian"
+                       : argument->properties & PROPERTY_POSITIVE_DEFINITE ? "positive-definite"
+                                                                           : NULL;
+    if (!word || strcmp(expr_text(argument->dims[0]), expr_text(argument->dims[1])) == 0)
+        return true;
+    return lexer_fail(&parser->lexer, argument->dims[1]->offset,
+                      "'%s' is %s: expected a square matrix, found %s[%s, %s]", argument->name, word,
+                      argument->name, expr_text(argument->dims[0]), expr_text(argument->dims[1]));
+}
+
+static bool check_triangle(struct parser *parser, const struct argument *argument)
+{
+    static const struct scope nothing = {NULL, 0};
+    struct number letter;
+    const struct expr *triangle = argument->layout[0];
+    if (argument->storage != STORAGE_PACKED || !triangle || !is_constant(triangle))
+        return true;
+    if (expr_eval(triangle, &nothing, &letter, NULL) == ESP_OK && letter.kind == NUMBER_INTEGER &&
+        letter.integer > 0 && letter.integer < 128 && strchr("UuLl", (int)letter.integer))
+        return true;
+    return lexer_fail(&parser->lexer, triangle->offset,
+                      "expected 'U' or 'L', the triangle that is packed, found %s", expr_text(triangle));
+}
+
+/* One dimension less the other, when the scalars have some values that depend on `seed`. */
+static bool difference(const struct parser *parser, const struct expr *dim, const struct expr *from,
+                       int64_t seed, int64_t *result)
+{
+    struct number values[PROBLEM_MAX_ARGUMENTS];
+    int64_t a, b;
+    for (uint32_t i = 0; i < parser->problem->n_arguments; i++)
+        values[i] = (struct number){.kind = NUMBER_INTEGER, .integer = 16 + seed * (int64_t)i};
+    const struct scope scope = {values, parser->problem->n_arguments};
+    if (expr_eval_size(dim, &scope, &a, NULL) != ESP_OK || expr_eval_size(from, &scope, &b, NULL) != ESP_OK)
+        return false;
+    *result = a - b;
+    return true;
+}
+
+/* One pointer more than columns (of csr: rows). Sizes that have a name each may go together. */
+static bool check_pointers(struct parser *parser, const struct argument *argument)
+{
+    if (argument->storage != STORAGE_CSC && argument->storage != STORAGE_CSR)
+        return true;
+    const struct argument *pointers = &parser->arguments[argument->pointers];
+    const struct expr *lines = argument->dims[argument->storage == STORAGE_CSC];
+    int64_t once, again;
+    if (!difference(parser, pointers->dims[0], lines, 6, &once) ||
+        !difference(parser, pointers->dims[0], lines, 11, &again) || once != again || once == 1)
+        return true;
+    return lexer_fail(&parser->lexer, pointers->dims[0]->offset,
+                      "'%s' has the pointers of '%s': expected %s[%s + 1], found %s[%s]", pointers->name,
+                      argument->name, pointers->name, expr_text(lines), pointers->name,
+                      expr_text(pointers->dims[0]));
+}
+
+bool parser_check_constants(struct parser *parser)
+{
+    const struct problem *problem = parser->problem;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &parser->arguments[i];
+        if (!check_dims(parser, argument) || !check_triangle(parser, argument) ||
+            (argument->n_dims == 2 && !check_square(parser, argument)) || !check_pointers(parser, argument))
+            return false;
+        if (argument->initial && !parser_check_value(parser, argument->initial, argument->type))
+            return false;
+    }
+    return (!problem->work || check_parts(parser, problem->work)) &&
+           (!problem->memory || check_parts(parser, problem->memory));
+}
