@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/invocation.h"
 #include "client/contents.h"
+#include "core/texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +35,11 @@ static enum esp_status begin(struct invocation *invocation, struct function *fun
             continue;
         struct value *value = &invocation->values[invocation->n_values++];
         value->index = i;
-        value->form = argument->type == TYPE_STRING || argument->type == TYPE_STATE ? VALUE_TEXT
-                      : argument->type == TYPE_FILE                                 ? VALUE_FILE
-                      : argument->is_section                                        ? VALUE_SECTION
-                                                                                    : VALUE_MEMORY;
+        value->form = argument_is_texts(argument)                                     ? VALUE_TEXTS
+                      : argument->type == TYPE_STRING || argument->type == TYPE_STATE ? VALUE_TEXT
+                      : argument->type == TYPE_FILE                                   ? VALUE_FILE
+                      : argument->is_section                                          ? VALUE_SECTION
+                                                                                      : VALUE_MEMORY;
     }
     return ESP_OK;
 }
@@ -200,6 +202,50 @@ static enum esp_status take_section(const struct problem *problem, struct value 
     return ESP_OK;
 }
 
+/* Files are read, texts are copied: what the caller has may change while the session runs. */
+static enum esp_status gather_item(const struct argument *argument, uint64_t index, const char *text,
+                                   struct text_item *item, struct esp_error *error)
+{
+    if (!text)
+        return error_set(error, ESP_INVALID, "argument \"%s\": element %llu is a null pointer",
+                         argument->name, (unsigned long long)index + 1);
+    if (argument->type == TYPE_STRING) {
+        *item = (struct text_item){.bytes = text, .length = strlen(text)};
+        return ESP_OK;
+    }
+    void *loaded;
+    enum esp_status status = contents_load(text, &loaded, &item->length, error);
+    if (status != ESP_OK)
+        return error_prefix(error, "argument \"%s\"", argument->name);
+    item->bytes = loaded;
+    return ESP_OK;
+}
+
+static enum esp_status take_texts(const struct problem *problem, struct value *value,
+                                  const struct binding *binding, struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[value->index];
+    uint64_t n = value->n_texts = binding->shapes[value->index].count, gathered = 0;
+    const char *const *texts = value->in;
+    if (!argument_is_input(argument))
+        return ESP_OK;
+    if (!texts && n > 0)
+        return error_set(error, ESP_INVALID,
+                         "argument \"%s\": expected an array of %llu pointers, found a null pointer",
+                         argument->name, (unsigned long long)n);
+    struct text_item *items = calloc(n ? n : 1, sizeof *items);
+    enum esp_status status = items ? ESP_OK : error_no_memory(error, argument->name);
+    for (; status == ESP_OK && gathered < n; gathered++)
+        status = gather_item(argument, gathered, texts[gathered], &items[gathered], error);
+    if (status == ESP_OK)
+        status = texts_pack(items, n, &value->loaded, &value->bytes, error);
+    for (uint64_t i = 0; argument->type == TYPE_FILE && items && i < gathered; i++)
+        free((void *)(uintptr_t)items[i].bytes);
+    free(items);
+    value->in = value->loaded;
+    return status;
+}
+
 static enum esp_status check_contents(const struct invocation *invocation, const struct binding *binding,
                                       struct esp_error *error)
 {
@@ -235,7 +281,8 @@ static enum esp_status bind(struct invocation *invocation, struct binding *bindi
         struct value *value = &invocation->values[i];
         if (is_array_or_number(value))
             value->bytes = binding->shapes[value->index].bytes;
-        status = check_present(argument_of(invocation, value), value, error);
+        status = value->form == VALUE_TEXTS ? take_texts(problem, value, binding, error)
+                                            : check_present(argument_of(invocation, value), value, error);
         if (status == ESP_OK)
             status = fill_default(problem, value, binding->scope, error);
         if (status == ESP_OK && value->form == VALUE_SECTION)

@@ -15,6 +15,7 @@
 enum value_form {
     VALUE_MEMORY,  /* elements: scalars by address, arrays */
     VALUE_SECTION, /* whole arrays, of which some elements are sent and come back */
+    VALUE_TEXTS,   /* arrays of texts, or of the names of files: a char ** */
     VALUE_TEXT,    /* results go to malloc'ed text, through a char ** */
     VALUE_FILE     /* contents of files, read before and written after */
 };
@@ -29,6 +30,7 @@ struct value {
     uint64_t fetch;          /* bytes of a result that is still on the server */
     void *loaded;            /* owned: the contents of a file that is sent, the elements of a section */
     struct section *section; /* owned, of VALUE_SECTION */
+    uint64_t n_texts;        /* of VALUE_TEXTS: elements */
     void *received;          /* owned: text or contents on their way to the caller */
     uint64_t n_received;
     union {

@@ -4,6 +4,7 @@
  */
 #include "client/invocation.h"
 #include "client/contents.h"
+#include "core/texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +182,30 @@ enum esp_status invocation_results(struct invocation *invocation, const struct c
     return status;
 }
 
+/* Each text becomes the caller's, each file is written, unless its pointer is null. */
+static enum esp_status finish_texts(struct invocation *invocation, const struct value *value,
+                                    struct esp_error *error)
+{
+    const struct argument *argument = argument_of(invocation, value);
+    bool strings = argument->type == TYPE_STRING;
+    char **texts = value->out;
+    struct text_item item = {0};
+    enum esp_status status = texts_check(value->received, value->n_received, value->n_texts, strings, error);
+    if (status != ESP_OK) {
+        error_prefix(error, "result \"%s\"", argument->name);
+        error->status = ESP_PROTOCOL;
+        return ESP_PROTOCOL;
+    }
+    for (uint64_t i = 0; status == ESP_OK && i < value->n_texts; i++) {
+        texts_next(value->received, i, &item);
+        if (strings && !(texts[i] = strdup(item.bytes)))
+            status = error_no_memory(error, argument->name);
+        else if (!strings && texts[i])
+            status = contents_save(texts[i], item.bytes, item.length, error);
+    }
+    return status;
+}
+
 enum esp_status invocation_finish(struct invocation *invocation, struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
@@ -190,6 +215,8 @@ enum esp_status invocation_finish(struct invocation *invocation, struct esp_erro
             continue;
         if (value->form == VALUE_FILE) {
             status = contents_save(value->out, value->received, value->n_received, error);
+        } else if (value->form == VALUE_TEXTS) {
+            status = finish_texts(invocation, value, error);
         } else if (value->form == VALUE_SECTION) {
             section_scatter(value->section, value->received, value->out);
         } else {

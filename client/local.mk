@@ -13,7 +13,7 @@ client_command_libcommand_la_SOURCES = client/command/command.h client/command/c
 	client/command/platform_state.h client/command/quota.c client/command/quota.h client/command/report.c \
 	client/command/session.c client/command/session.h client/command/signature.c client/command/signature.h \
 	client/command/table.c client/command/table.h client/command/values.c client/command/values.h \
-	client/command/values_storage.c client/command/values_storage.h \
+	client/command/values_storage.c client/command/values_storage.h client/command/values_texts.c client/command/values_texts.h \
 	client/command/libraries.c client/command/libraries.h client/command/verb_problems_check.c \
 	client/command/values_out.c client/command/verb_call.c client/command/verb_config.c client/command/verb_down.c \
 	client/command/verb_matrix.c client/command/verb_problems.c client/command/verb_solve.c \

@@ -35,8 +35,8 @@ enum base_type {
     TYPE_DOUBLE,
     TYPE_COMPLEX,        /* two floats */
     TYPE_DOUBLE_COMPLEX, /* two doubles */
-    TYPE_STRING,         /* NUL-terminated text; a scalar of variable length */
-    TYPE_FILE,           /* the contents of a file; a scalar of variable length */
+    TYPE_STRING,         /* NUL-terminated text of variable length */
+    TYPE_FILE,           /* the contents of a file, of variable length */
     TYPE_STATE /* what a routine keeps in its worker between calls; callers see its identity, a text */
 };
 
@@ -333,6 +333,11 @@ static inline bool argument_is_passed(const struct argument *argument)
 static inline bool argument_is_queried(const struct argument *argument)
 {
     return argument->mode == MODE_WORK && (argument->properties & PROPERTY_QUERY) != 0;
+}
+/* Whether it is an array of strings or of files: one value of variable length (core/texts.h). */
+static inline bool argument_is_texts(const struct argument *argument)
+{
+    return argument->n_dims > 0 && base_type_is_variable(argument->type);
 }
 static inline bool argument_is_input(const struct argument *argument)
 {

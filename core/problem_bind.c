@@ -4,6 +4,7 @@
  */
 #include "core/expr_tree.h"
 #include "core/section.h"
+#include "core/texts.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -172,6 +173,9 @@ static enum esp_status bind_shape(const struct problem *problem, uint32_t index,
             return status;
         }
     }
+    if (argument_is_texts(argument) && shape->dims[0] > TEXTS_MOST)
+        return error_set(error, ESP_LIMIT, "%s: %s: an array has at most %d strings or files, found %" PRId64,
+                         problem->name, argument->name, TEXTS_MOST, shape->dims[0]);
     bool fits;
     enum esp_status status = measure(problem, index, scope, shape, &fits, error);
     if (status != ESP_OK || fits)

@@ -311,6 +311,29 @@ static bool check_queries(struct parser *parser, uint32_t offset)
     return true;
 }
 
+/* Pointers to texts are C's; files are for commands. */
+static bool check_texts(struct parser *parser, uint32_t offset)
+{
+    const struct implementation *implementation = parser->implementation;
+    for (uint32_t p = 0; p < implementation->n_parameters; p++) {
+        const struct call_parameter *parameter = &implementation->parameters[p];
+        if (parameter->kind != PARAMETER_ARGUMENT ||
+            !argument_is_texts(&parser->arguments[parameter->argument]))
+            continue;
+        const struct argument *argument = &parser->arguments[parameter->argument];
+        if (argument->type == TYPE_FILE)
+            return lexer_fail(&parser->lexer, offset,
+                              "'%s' is an array of files, which only a command can take", argument->name);
+        if (implementation->convention == CONVENTION_FORTRAN)
+            return lexer_fail(
+                &parser->lexer, offset,
+                "'%s' is an array of strings, which goes to C routines and to commands (Fortran has "
+                "char %s[80, n], its character*80 %s(n))",
+                argument->name, argument->name, argument->name);
+    }
+    return true;
+}
+
 bool parser_call(struct parser *parser, enum convention convention)
 {
     uint32_t offset = parser->lexer.token.offset;
@@ -319,7 +342,7 @@ bool parser_call(struct parser *parser, enum convention convention)
                           parser->implementation->name, parser->implementation->symbol);
     parser->implementation->convention = convention;
     return read_symbol(parser) && read_parameters(parser) && read_library(parser) &&
-           check_outputs(parser, offset) && check_queries(parser, offset);
+           check_outputs(parser, offset) && check_queries(parser, offset) && check_texts(parser, offset);
 }
 
 /* One {expression} of a message; *at stands behind the brace and moves behind the closing one. */

@@ -60,6 +60,17 @@ static bool add_text(struct parser *parser, uint32_t offset, const char *text, s
     return add_part(parser, offset, &(struct command_part){.kind = PART_TEXT, .text = copy});
 }
 
+/* Whether the word being read is repeated for each element of an array. */
+static bool word_has_texts(const struct parser *parser)
+{
+    uint32_t w = parser->command.n_words, p = w > 0 ? parser->word_ends[w - 1] : 0;
+    for (; p < parser->word_ends[w]; p++)
+        if ((parser->parts[p].kind == PART_STRING || parser->parts[p].kind == PART_FILE) &&
+            argument_is_texts(&parser->arguments[parser->parts[p].argument]))
+            return true;
+    return false;
+}
+
 /* What a word says in braces: the text of a string, the name of a file, or a number. */
 static bool add_argument(struct parser *parser, uint32_t offset, uint32_t index)
 {
@@ -68,6 +79,8 @@ static bool add_argument(struct parser *parser, uint32_t offset, uint32_t index)
     if (argument->mode == MODE_WORK || argument->type == TYPE_STATE)
         return lexer_fail(&parser->lexer, offset, "'%s' is %s, which only a routine has", argument->name,
                           argument->type == TYPE_STATE ? "a state" : "work memory");
+    if (argument_is_texts(argument) && word_has_texts(parser))
+        return lexer_fail(&parser->lexer, offset, "a word names at most one array of strings or files");
     return add_part(parser, offset,
                     &(struct command_part){.kind = text ? PART_STRING : PART_FILE, .argument = index});
 }
@@ -206,6 +219,9 @@ static bool check_format(struct parser *parser, uint32_t offset, const struct co
 static bool check_direction(struct parser *parser, uint32_t offset, const struct command_file *file)
 {
     const struct argument *argument = &parser->arguments[file->argument];
+    if (argument_is_texts(argument) && argument->type == TYPE_FILE && file->stream != STREAM_FILE)
+        return lexer_fail(&parser->lexer, offset, "'%s' is an array of files: they cannot be one stream",
+                          argument->name);
     if (argument->mode == MODE_WORK || argument->type == TYPE_STATE)
         return lexer_fail(&parser->lexer, offset, "'%s' is %s, which only a routine has", argument->name,
                           argument->type == TYPE_STATE ? "a state" : "work memory");

@@ -82,6 +82,8 @@ static bool read_section(struct parser *parser, struct argument *argument)
         return true;
     if (argument->mode == MODE_WORK)
         return lexer_fail(lexer, offset, "a work array does not travel: it has no section");
+    if (base_type_is_variable(argument->type))
+        return lexer_fail(lexer, offset, "an array of %ss has no section", base_type_name(argument->type));
     argument->is_section = true;
     for (unsigned i = 0; i < 3; i++) {
         if (i > 0 && !lexer_at_symbol(lexer, ','))
@@ -97,10 +99,13 @@ static bool read_section(struct parser *parser, struct argument *argument)
 static bool read_dims(struct parser *parser, struct argument *argument)
 {
     struct lexer *lexer = &parser->lexer;
-    if (base_type_is_variable(argument->type))
+    if (argument->type == TYPE_STATE)
         return lexer_fail(lexer, lexer->token.offset, "a %s has no dimensions",
                           base_type_name(argument->type));
     do {
+        if (argument->n_dims == 1 && base_type_is_variable(argument->type))
+            return lexer_fail(lexer, lexer->token.offset, "an array of %ss has one dimension",
+                              base_type_name(argument->type));
         if (argument->n_dims == PROBLEM_MAX_DIMS)
             return lexer_fail(lexer, lexer->token.offset, "an array has at most %d dimensions",
                               PROBLEM_MAX_DIMS);

@@ -85,7 +85,11 @@ static void write_input(struct text *text, const struct argument *argument)
         [TYPE_DOUBLE] = "1.5",  [TYPE_COMPLEX] = "1.5", [TYPE_DOUBLE_COMPLEX] = "1.5",
         [TYPE_STRING] = "text", [TYPE_FILE] = "",       [TYPE_STATE] = "state:ID",
     };
-    if (argument->n_dims)
+    if (argument_is_texts(argument) && argument->type == TYPE_FILE)
+        text_printf(text, " %s=@%s.1,@%s.2", argument->name, argument->name, argument->name);
+    else if (argument_is_texts(argument))
+        text_printf(text, " %s=@%s.txt", argument->name, argument->name);
+    else if (argument->n_dims)
         text_printf(text, " %s=@%s.mtx", argument->name, argument->name);
     else if (argument->type == TYPE_FILE)
         text_printf(text, " %s=@%s", argument->name, argument->name);
@@ -96,7 +100,9 @@ static void write_input(struct text *text, const struct argument *argument)
 static void write_output(struct text *text, const struct argument *argument)
 {
     bool both = argument->mode == MODE_INOUT; /* the example must not overwrite its input */
-    if (argument->n_dims)
+    if (argument_is_texts(argument) && argument->type == TYPE_STRING)
+        text_printf(text, " -o %s=%s%s.txt", argument->name, argument->name, both ? "-out" : "");
+    else if (argument->n_dims && !argument_is_texts(argument))
         text_printf(text, " -o %s=%s%s.mtx", argument->name, argument->name, both ? "-out" : "");
     else if (argument->type == TYPE_FILE)
         text_printf(text, " -o %s=%s%s", argument->name, argument->name, both ? "-out" : "");

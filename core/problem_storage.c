@@ -70,6 +70,8 @@ static bool read_count(struct parser *parser, struct argument *argument, uint32_
         return lexer_fail(lexer, offset, "only an array that comes back can have a count");
     if (argument->count)
         return lexer_fail(lexer, offset, "a count was given already");
+    if (base_type_is_variable(argument->type))
+        return lexer_fail(lexer, offset, "an array of %ss has no count", base_type_name(argument->type));
     if (argument->is_section)
         return lexer_fail(lexer, offset, "an array has a section or a count, not both");
     if (argument->storage != STORAGE_FULL || (argument->properties & PROPERTY_ROW_MAJOR))

@@ -169,7 +169,8 @@ void esp_problem_list_free(struct esp_problem_entry *entries);
 /* One argument of a call; a vector has one for each esp_problem_argument, in their order. An all-zero struct
  * is an input that was left out or an output that nobody wants. */
 struct esp_argument {
-    /* Scalars and arrays: their memory. Strings: in: the text; out, inout: a char ** as in grpc.h. Files: the
+    /* Scalars and arrays: their memory. Strings: in: the text; out, inout: a char ** as in grpc.h.
+     * Arrays of strings, and of the paths of files: a char **. Files: the
      * path. NULL: left out (an input must then have a default or follow from the extents of arrays), or not
      * wanted. */
     void *data;

@@ -20,6 +20,8 @@
  *                                                        caller's to free (inout: what it pointed to
  *                                                        before stays the caller's as well)
  *   file                 char *: the path to read        char *: the path to write
+ *   string[n]            char **: n texts                char **: n pointers, set to malloc'ed texts
+ *   file[n]              char **: n paths to read        char **: n paths to write (null: not wanted)
  *
  * A null pointer for an output means that nobody wants it. Arrays of length zero are valid, with any pointer.
  * Memory that a session reads or writes must stay untouched until the session has ended: grpc_call() has

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/call_plan.h"
 
+#include "core/texts.h"
 #include "sed/segment.h"
 #include "sed/workers.h"
 
@@ -106,6 +107,9 @@ static enum esp_status check_bytes(struct call_plan *plan, uint32_t index, const
     const struct argument *argument = &plan->problem->arguments[index];
     struct planned_argument *planned = &plan->arguments[index];
     bool given = planned->kind == KIND_INLINE || planned->kind == KIND_BULK;
+    if (argument_is_texts(argument) && argument_is_input(argument) && !given)
+        return error_set(error, ESP_INVALID, "%s: the input %s (%" PRIu64 " %ss) is missing",
+                         plan->problem->name, argument->name, shape->count, base_type_name(argument->type));
     if (has_variable_length(argument))
         return ESP_OK;
     if (argument_is_input(argument) && argument->n_dims > 0 && !given && shape->bytes > 0)
@@ -165,7 +169,8 @@ static enum esp_status lay_out(struct call_plan *plan, struct esp_error *error)
     bool small = fits_inline(plan);
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         struct planned_argument *planned = &plan->arguments[i];
-        bool text = problem->arguments[i].type == TYPE_STRING || problem->arguments[i].type == TYPE_STATE;
+        bool text = problem->arguments[i].n_dims == 0 &&
+                    (problem->arguments[i].type == TYPE_STRING || problem->arguments[i].type == TYPE_STATE);
         planned->in_segment = !small && !text && planned->bytes > PLAN_SMALL_ARRAY;
         if (planned->in_segment) {
             planned->offset = segment_place(&plan->segment_bytes, planned->bytes);
@@ -185,10 +190,11 @@ static uint64_t unknown_results(const struct problem *problem)
 {
     const struct command *command =
         problem->n_implementations > 0 ? problem->implementations[0].command : NULL;
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; command && i < problem->n_arguments; i++)
+    uint64_t bytes = 0, each = command ? command->output_bytes : TEXTS_MOST_BYTES;
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
         if (has_variable_length(&problem->arguments[i]) && argument_is_output(&problem->arguments[i]) &&
-            __builtin_add_overflow(bytes, command->output_bytes, &bytes))
+            (command || argument_is_texts(&problem->arguments[i])) &&
+            __builtin_add_overflow(bytes, each, &bytes))
             return UINT64_MAX;
     return bytes;
 }

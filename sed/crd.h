@@ -68,6 +68,17 @@ enum esp_status sections_begin(struct ring *ring, struct areas *areas, void **me
 /* After the routine returned: gathers the elements that come back. */
 void sections_end(struct ring *ring, const struct areas *areas, void *const *memory);
 
+/* ---- arrays of strings (crd_texts.c) ---- */
+
+/* Gives each an array of pointers, as areas, to the texts that came. memory[i] is that of array i. */
+enum esp_status texts_begin(struct ring *ring, struct areas *areas, void **memory, struct esp_error *error);
+/* After the routine returned: hands over the texts that the pointers lead to now, and frees those that the
+ * routine has allocated. False: answer.trouble and answer.argument say what is wrong. */
+bool texts_end(struct ring *ring, const struct areas *areas, int socket, void *const *memory);
+
+/* Hands over a file with a result whose length the daemon does not know. */
+bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd);
+
 /* ---- crashes, exits, illegal arguments (crd_faults.c) ---- */
 
 /* Takes over the signals of crashes, on a stack of their own, and exit(). What happens inside a call is

@@ -4,6 +4,7 @@
  */
 #include "sed/crd_command.h"
 
+#include "core/texts.h"
 #include "sed/crd_values.h"
 #include "util/clock.h"
 
@@ -24,7 +25,7 @@
 struct run {
     const struct command_context *context;
     const struct ring_command *command;
-    char *words[COMMAND_MAX_WORDS + 1];
+    char *words[RING_MAX_WORDS + 1];
     int input, captured; /* -1: none */
     struct esp_error error;
 };
@@ -51,7 +52,7 @@ static void *address_of(const struct run *run, const struct ring_file *file)
 static bool take_words(struct run *run)
 {
     const struct ring_command *command = run->command;
-    if (command->n_words > COMMAND_MAX_WORDS || command->n_files > RING_MAX_FILES ||
+    if (command->n_words > RING_MAX_WORDS || command->n_files > RING_MAX_FILES ||
         command->words > RING_ARENA_BYTES || command->words_bytes > RING_ARENA_BYTES - command->words ||
         !memchr(command->program, 0, sizeof command->program))
         return false;
@@ -89,13 +90,42 @@ static enum esp_status write_value(struct run *run, int fd, const struct ring_fi
                   : ESP_OK;
 }
 
+static bool is_texts(const struct ring_file *file)
+{
+    return is_variable(file) && file->n_dims > 0;
+}
+
+static int create_file(const struct run *run, const char *name)
+{
+    return openat(run->context->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* Each in a file of its own. */
+static enum esp_status write_files(struct run *run, const struct ring_file *file)
+{
+    const void *value = address_of(run, file);
+    struct text_item item = {0};
+    if (!value || texts_check(value, file->bytes, (uint64_t)file->dims[0], false, NULL) != ESP_OK)
+        return error_set(&run->error, ESP_INTERNAL, "the worker was handed a malformed call");
+    for (uint64_t i = 0; i < (uint64_t)file->dims[0]; i++) {
+        char name[sizeof file->name + 24];
+        snprintf(name, sizeof name, "%s.%" PRIu64, file->name, i + 1);
+        texts_next(value, i, &item);
+        int fd = create_file(run, name);
+        FILE *stream = fd >= 0 ? fdopen(fd, "w") : NULL;
+        bool good = stream && fwrite(item.bytes, 1, item.length, stream) == item.length;
+        if (!stream || fclose(stream) != 0 || !good)
+            return error_errno(&run->error, "cannot write an input of the command (%s)", name);
+    }
+    return ESP_OK;
+}
+
 static enum esp_status write_input(struct run *run, const struct ring_file *file)
 {
+    if (is_texts(file) && file->type == TYPE_FILE)
+        return write_files(run, file);
     if (file->stream == STREAM_FILE)
-        return write_value(run,
-                           openat(run->context->folder, file->name,
-                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600),
-                           file);
+        return write_value(run, create_file(run, file->name), file);
     if (run->input < 0)
         run->input = memfd_create("standard input", MFD_CLOEXEC);
     return write_value(run, fcntl(run->input, F_DUPFD_CLOEXEC, 0), file);
@@ -141,24 +171,9 @@ static enum esp_status open_output(struct run *run, const struct ring_file *file
 /* A result whose length the daemon does not know goes as a file. */
 static enum esp_status send_output(struct run *run, uint32_t argument, int fd)
 {
-    struct ring_output output = {.argument = argument};
-    union {
-        struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
-    } control;
-    memset(&control, 0, sizeof control);
-    struct iovec data = {.iov_base = &output, .iov_len = sizeof output};
-    struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &fd, sizeof fd);
-    if (sendmsg(run->context->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof output)
-        return error_errno(&run->error, "cannot hand over a result");
-    run->context->ring->answer.n_outputs++;
-    return ESP_OK;
+    return worker_send_output(run->context->ring, run->context->socket, argument, fd)
+               ? ESP_OK
+               : error_errno(&run->error, "cannot hand over a result");
 }
 
 static enum esp_status parse_output(struct run *run, const struct ring_file *file, int fd, off_t size,
@@ -186,6 +201,112 @@ static enum esp_status parse_output(struct run *run, const struct ring_file *fil
     return status;
 }
 
+/* ---- arrays of strings and files that come back ---- */
+
+/* The whole file, with a 0 behind it; freed by the caller. */
+static char *read_whole(int fd, size_t size)
+{
+    char *text = malloc(size + 1);
+    size_t used = 0;
+    while (text && used < size) {
+        ssize_t n = pread(fd, text + used, size - used, (off_t)used);
+        if (n <= 0 && errno != EINTR)
+            break;
+        used += n > 0 ? (size_t)n : 0;
+    }
+    if (text)
+        text[used] = 0;
+    return text;
+}
+
+static enum esp_status send_texts(struct run *run, const struct ring_file *file,
+                                  const struct text_item *items)
+{
+    void *value = NULL;
+    uint64_t bytes;
+    enum esp_status status = texts_pack(items, (uint64_t)file->dims[0], &value, &bytes, &run->error);
+    int fd = status == ESP_OK ? memfd_create("texts", MFD_CLOEXEC) : -1;
+    if (status == ESP_OK)
+        status = fd >= 0 && write(fd, value, bytes) == (ssize_t)bytes
+                     ? send_output(run, file->argument, fd)
+                     : error_errno(&run->error, "cannot hand over a result");
+    if (fd >= 0)
+        close(fd);
+    free(value);
+    return status;
+}
+
+/* A line for each string. */
+static enum esp_status read_lines(struct run *run, const struct ring_file *file, struct text_item *items)
+{
+    int fd = -1;
+    off_t size = 0;
+    uint64_t n = 0, wanted = (uint64_t)file->dims[0];
+    enum esp_status status = open_output(run, file, &fd, &size);
+    char *text = status == ESP_OK ? read_whole(fd, (size_t)size) : NULL;
+    if (status == ESP_OK && !text)
+        status = error_no_memory(&run->error, "a result");
+    for (char *at = text, *end = text + size; status == ESP_OK && at < end; n++) {
+        char *stop = memchr(at, '\n', (size_t)(end - at));
+        stop = stop ? stop : end;
+        if (n < wanted)
+            items[n] = (struct text_item){.bytes = at, .length = (uint64_t)(stop - at)};
+        if (memchr(at, 0, (size_t)(stop - at)))
+            status = error_set(&run->error, ESP_FAILED, "line %" PRIu64 " of its output has a byte 0 in it",
+                               n + 1);
+        at = stop + 1;
+    }
+    if (status == ESP_OK && n != wanted)
+        status = error_set(&run->error, ESP_FAILED, "%s%s: expected %" PRIu64 " lines, found %" PRIu64,
+                           file->stream == STREAM_OUTPUT ? "standard output" : "output file ", file->name,
+                           wanted, n);
+    if (status == ESP_OK)
+        status = send_texts(run, file, items);
+    free(text);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+static enum esp_status read_files(struct run *run, const struct ring_file *file, struct text_item *items)
+{
+    enum esp_status status = ESP_OK;
+    uint64_t n = 0, total = 0;
+    for (; status == ESP_OK && n < (uint64_t)file->dims[0]; n++) {
+        struct ring_file one = *file;
+        int fd = -1;
+        off_t size = 0;
+        snprintf(one.name, sizeof one.name, "%.*s.%u", COMMAND_MAX_FILE_NAME, file->name, (unsigned)n + 1);
+        status = open_output(run, &one, &fd, &size);
+        if (status == ESP_OK && (total += (uint64_t)size) > run->command->output_bytes)
+            status =
+                error_set(&run->error, ESP_FAILED, "its output files '%s' have more than %llu bytes (limit)",
+                          file->name, (unsigned long long)run->command->output_bytes);
+        if (status == ESP_OK &&
+            !(items[n] = (struct text_item){read_whole(fd, (size_t)size), (uint64_t)size}).bytes)
+            status = error_no_memory(&run->error, "a result");
+        if (fd >= 0)
+            close(fd);
+    }
+    if (status == ESP_OK)
+        status = send_texts(run, file, items);
+    for (uint64_t i = 0; i < n; i++)
+        free((void *)(uintptr_t)items[i].bytes);
+    return status;
+}
+
+static enum esp_status read_texts(struct run *run, const struct ring_file *file)
+{
+    uint64_t n = (uint64_t)file->dims[0];
+    struct text_item *items = n <= TEXTS_MOST ? calloc(n ? n : 1, sizeof *items) : NULL;
+    if (!items)
+        return error_no_memory(&run->error, "a result");
+    enum esp_status status =
+        file->type == TYPE_FILE ? read_files(run, file, items) : read_lines(run, file, items);
+    free(items);
+    return status;
+}
+
 static enum esp_status read_outputs(struct run *run)
 {
     uint64_t position = 0; /* on standard output */
@@ -197,6 +318,10 @@ static enum esp_status read_outputs(struct run *run)
         int fd = -1;
         if (!file->comes_back)
             continue;
+        if (is_texts(file)) {
+            status = read_texts(run, file);
+            continue;
+        }
         status = open_output(run, file, &fd, &size);
         if (status == ESP_OK)
             status = is_variable(file) ? send_output(run, file->argument, fd)

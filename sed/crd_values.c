@@ -2,6 +2,7 @@
 #include "sed/crd_values.h"
 
 #include "core/matrix_text.h"
+#include "core/texts.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -95,12 +96,27 @@ static void write_market(FILE *stream, const struct ring_file *file, const void 
     }
 }
 
+/* An array of strings: a line for each. */
+static void write_lines(FILE *stream, const struct ring_file *file, const void *value)
+{
+    struct text_item item = {0};
+    if (texts_check(value, file->bytes, (uint64_t)file->dims[0], true, NULL) != ESP_OK)
+        return; /* the daemon has looked at it */
+    for (uint64_t i = 0; i < (uint64_t)file->dims[0]; i++) {
+        texts_next(value, i, &item);
+        fwrite(item.bytes, 1, item.length, stream);
+        fputc('\n', stream);
+    }
+}
+
 void value_write(FILE *stream, const struct ring_file *file, const void *value)
 {
     if (file->format == FORMAT_TEXT)
         write_text(stream, file, value);
     else if (file->format == FORMAT_MATRIX_MARKET)
         write_market(stream, file, value);
+    else if (file->type == TYPE_STRING && file->n_dims > 0)
+        write_lines(stream, file, value);
     else if (file->bytes > 0)
         fwrite(value, 1, file->bytes, stream);
 }

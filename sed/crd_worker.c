@@ -41,7 +41,7 @@ struct remembered_call {
 struct worker {
     struct ring *ring;
     struct areas areas;
-    void *sections[PROBLEM_MAX_ARGUMENTS];  /* memory of the job's sections */
+    void *sections[PROBLEM_MAX_ARGUMENTS], *texts[PROBLEM_MAX_ARGUMENTS]; /* memory of those of the job */
     struct stat descriptors[FD_FIRST_FREE]; /* as they were, to see that they still are */
     struct timespec folder_changed;
     void *state; /* that a routine has left behind for later calls; NULL: none */
@@ -203,6 +203,8 @@ static bool resolve_operands(struct worker *worker, void **operands)
             operands[i] = operand->value ? (void *)&worker->state : worker->state;
         else if (operand->place == OPERAND_SECTION && operand->value < job->n_sections)
             operands[i] = worker->sections[operand->value];
+        else if (operand->place == OPERAND_TEXTS && operand->value < job->n_texts)
+            operands[i] = worker->texts[operand->value];
         else if (operand->place == OPERAND_QUERY && operand->value < job->n_queries)
             operands[i] = NULL; /* until the routine was asked */
         else
@@ -259,6 +261,8 @@ static void call_routine(struct worker *worker, struct invocation *invocation, v
         snprintf(ring->answer.text, sizeof ring->answer.text, "%s", routine);
     ring->answer.keeps = worker->state != NULL;
     ring->answer.kind = illegal ? ANSWER_ILLEGAL : ANSWER_RETURNED;
+    if (!texts_end(ring, &worker->areas, FD_SOCKET, worker->texts))
+        ring->answer.kind = ANSWER_NO_TEXT;
     bool before;
     const struct area *damaged = areas_find_damage(&worker->areas, &before);
     if (damaged) {
@@ -285,6 +289,8 @@ static void serve(struct worker *worker)
     if (mapped)
         invocation = find_call(worker, &error);
     if (invocation && sections_begin(worker->ring, &worker->areas, worker->sections, &error) != ESP_OK)
+        invocation = NULL;
+    if (invocation && texts_begin(worker->ring, &worker->areas, worker->texts, &error) != ESP_OK)
         invocation = NULL;
     if (invocation && !resolve_operands(worker, operands)) {
         error_set(&error, ESP_INTERNAL, "the worker was handed a malformed call");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/handoff_write.h"
 
+#include "core/texts.h"
+
 #include <string.h>
 
 static uint32_t round_up(uint64_t bytes)
@@ -101,7 +103,8 @@ enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, stru
 {
     struct handoff *handoff = writer->handoff;
     const struct job_argument *argument = &handoff->job.arguments[index];
-    bool string = handoff->job.problem->arguments[index].type == TYPE_STRING;
+    bool string = handoff->job.problem->arguments[index].type == TYPE_STRING &&
+                  handoff->job.problem->arguments[index].n_dims == 0;
     if (argument->in_segment && argument->bytes > 0 && !string) {
         for (uint32_t i = 0; i < writer->ring->job.n_areas; i++)
             if (writer->ring->job.areas[i].argument == index) {
@@ -154,6 +157,42 @@ static enum esp_status put_section(struct writer *writer, uint32_t index, struct
     return status == ESP_OK ? handoff_put_argument(writer, index, &section->elements) : status;
 }
 
+enum esp_status handoff_check_texts(const struct job *job, uint32_t index, uint64_t *n,
+                                    struct esp_error *error)
+{
+    const struct argument *argument = &job->problem->arguments[index];
+    const struct job_argument *value = &job->arguments[index];
+    const struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    int64_t size;
+    enum esp_status status = expr_eval_size(argument->dims[0], &scope, &size, error);
+    *n = (uint64_t)size;
+    if (status == ESP_OK && argument_is_input(argument))
+        status = texts_check(value->data, value->bytes, *n, argument->type == TYPE_STRING, error);
+    if (status != ESP_OK)
+        error_prefix(error, "%s: %s", job->problem->name, argument->name);
+    return status;
+}
+
+static enum esp_status put_texts(struct writer *writer, uint32_t index, struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct argument *argument = &job->problem->arguments[index];
+    struct ring_job *to = &writer->ring->job;
+    uint32_t i = 0;
+    while (i < to->n_texts && to->texts[i].argument != index)
+        i++;
+    *operand = (struct ring_operand){.value = i, .place = OPERAND_TEXTS};
+    if (i < to->n_texts)
+        return ESP_OK;
+    struct ring_texts *texts = &to->texts[to->n_texts++];
+    *texts = (struct ring_texts){.argument = index,
+                                 .bytes = job->arguments[index].bytes,
+                                 .goes_in = argument_is_input(argument),
+                                 .comes_back = argument_is_output(argument)};
+    enum esp_status status = handoff_check_texts(job, index, &texts->n, writer->error);
+    return status == ESP_OK && texts->goes_in ? handoff_put_argument(writer, index, &texts->value) : status;
+}
+
 static enum esp_status put_expression(struct writer *writer, const struct call_parameter *parameter,
                                       struct ring_operand *operand)
 {
@@ -200,6 +239,9 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
     if (parameter->kind == PARAMETER_ARGUMENT &&
         handoff->job.problem->arguments[parameter->argument].is_section)
         return put_section(writer, parameter->argument, operand);
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        argument_is_texts(&handoff->job.problem->arguments[parameter->argument]))
+        return put_texts(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_ARGUMENT)
         return handoff_put_argument(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_VALUE)
@@ -322,6 +364,8 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     handoff->job = *job;
     handoff->has_state = problem_state_index(job->problem) >= 0;
     handoff->n_values = 0;
+    handoff->has_texts = false;
+    ring->answer.n_outputs = 0;
     begin_arena(ring, job, handoff);
     for (uint32_t i = 0; i < job->problem->n_arguments; i++)
         handoff->argument_values[i] = -1;
@@ -331,6 +375,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     ring->job.n_areas = 0;
     ring->job.n_queries = 0;
     ring->job.n_sections = 0;
+    ring->job.n_texts = 0;
     ring->job.segment_bytes = job->segment_bytes;
     ring->job.command.n_words = 0;
     if (job->implementation->command) {
@@ -340,6 +385,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
         status = put_parameters(&writer);
         if (status == ESP_OK)
             status = put_result(&writer);
+        handoff->has_texts = ring->job.n_texts > 0;
         if (status == ESP_OK)
             end_arena(ring, handoff);
     }

@@ -5,6 +5,8 @@
  */
 #include "sed/handoff_write.h"
 
+#include "core/texts.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,6 +62,8 @@ struct words {
     struct writer *writer;
     char *at;
     size_t used, size;
+    uint32_t n;
+    struct text_item item; /* of the array that the word stands for */
 };
 
 static bool put_bytes(struct words *words, const void *bytes, size_t n)
@@ -110,9 +114,35 @@ static bool put_string(struct words *words, uint32_t index)
     return argument->bytes == 0 || put_bytes(words, argument->data, argument->bytes);
 }
 
-static bool put_part(struct words *words, const struct command *command, const struct command_part *part)
+/* Of an array, what stands for one element in the words. */
+static bool put_element(struct words *words, const struct command *command, const struct command_part *part,
+                        uint64_t index)
+{
+    char number[24];
+    if (part->kind == PART_STRING) {
+        texts_next(words->writer->handoff->job.arguments[part->argument].data, index, &words->item);
+        return put_bytes(words, words->item.bytes, words->item.length);
+    }
+    const char *name = command_file_of(command, part->argument)->name;
+    snprintf(number, sizeof number, ".%" PRIu64, index + 1);
+    return put_bytes(words, name, strlen(name)) && put_bytes(words, number, strlen(number));
+}
+
+/* Whether the part stands for each element of an array, so that the word is repeated. */
+static bool is_repeated(const struct job *job, const struct command_part *part)
+{
+    if (part->kind != PART_STRING && part->kind != PART_FILE)
+        return false;
+    const struct argument *argument = &job->problem->arguments[part->argument];
+    return argument_is_texts(argument) && (part->kind == PART_STRING || argument->type == TYPE_FILE);
+}
+
+static bool put_part(struct words *words, const struct command *command, const struct command_part *part,
+                     uint64_t index)
 {
     const char *name;
+    if (is_repeated(&words->writer->handoff->job, part))
+        return put_element(words, command, part, index);
     switch (part->kind) {
     case PART_TEXT:
         return put_bytes(words, part->text, strlen(part->text));
@@ -127,6 +157,41 @@ static bool put_part(struct words *words, const struct command *command, const s
     return false;
 }
 
+/* How often the word comes: once, or for each element of the array that it names. */
+static bool count_word(const struct words *words, const struct command *command, uint32_t from, uint32_t to,
+                       uint64_t *n)
+{
+    const struct job *job = &words->writer->handoff->job;
+    *n = 1;
+    for (uint32_t p = from; p < to; p++)
+        if (is_repeated(job, &command->parts[p]))
+            return handoff_check_texts(job, command->parts[p].argument, n, words->writer->error) == ESP_OK;
+    return true;
+}
+
+static bool put_word(struct words *words, const struct command *command, uint32_t w)
+{
+    uint32_t from = w > 0 ? command->word_ends[w - 1] : 0;
+    uint64_t n;
+    if (!count_word(words, command, from, command->word_ends[w], &n))
+        return false;
+    words->item = (struct text_item){0};
+    for (uint64_t i = 0; i < n; i++) {
+        if (words->n == RING_MAX_WORDS) {
+            error_set(words->writer->error, ESP_LIMIT, "problem %s: its command has more than %d words",
+                      words->writer->handoff->job.problem->name, RING_MAX_WORDS);
+            return false;
+        }
+        for (uint32_t p = from; p < command->word_ends[w]; p++)
+            if (!put_part(words, command, &command->parts[p], i))
+                return false;
+        if (!put_bytes(words, "", 1))
+            return false;
+        words->n++;
+    }
+    return true;
+}
+
 static enum esp_status put_words(struct writer *writer, const struct command *command)
 {
     struct ring_command *to = &writer->ring->job.command;
@@ -135,16 +200,12 @@ static enum esp_status put_words(struct writer *writer, const struct command *co
     struct words words = {.writer = writer,
                           .at = (char *)writer->ring->arena + from,
                           .size = RING_ARENA_BYTES - RING_FENCE_BYTES - from};
-    for (uint32_t w = 0, p = 0; w < command->n_words; w++) {
-        for (; p < command->word_ends[w]; p++)
-            if (!put_part(&words, command, &command->parts[p]))
-                return writer->error ? writer->error->status : ESP_INVALID;
-        if (!put_bytes(&words, "", 1))
-            return ESP_LIMIT;
-    }
+    for (uint32_t w = 0; w < command->n_words; w++)
+        if (!put_word(&words, command, w))
+            return writer->error ? writer->error->status : ESP_INVALID;
     to->words = from;
     to->words_bytes = words.used;
-    to->n_words = command->n_words;
+    to->n_words = words.n;
     return ESP_OK;
 }
 
@@ -153,6 +214,25 @@ static enum esp_status put_words(struct writer *writer, const struct command *co
 static bool has_variable_length(enum base_type type)
 {
     return type == TYPE_STRING || type == TYPE_FILE;
+}
+
+/* Strings that go as the lines of a file must be lines. */
+static enum esp_status check_lines(struct writer *writer, const struct command_file *file)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct argument *argument = &job->problem->arguments[file->argument];
+    uint64_t n;
+    struct text_item item = {0};
+    enum esp_status status = handoff_check_texts(job, file->argument, &n, writer->error);
+    for (uint64_t i = 0; status == ESP_OK && argument->type == TYPE_STRING && i < n; i++) {
+        texts_next(job->arguments[file->argument].data, i, &item);
+        if (memchr(item.bytes, '\n', item.length))
+            status = error_set(writer->error, ESP_INVALID,
+                               "%s: %s: element %" PRIu64
+                               " has a line end in it, which no line of a file can have",
+                               job->problem->name, argument->name, i + 1);
+    }
+    return status;
 }
 
 static enum esp_status put_file(struct writer *writer, const struct command_file *file)
@@ -182,7 +262,9 @@ static enum esp_status put_file(struct writer *writer, const struct command_file
     to->operand.place = OPERAND_NUMBER;
     if (has_variable_length(argument->type) && !file->goes_in)
         return ESP_OK;
-    return handoff_put_argument(writer, file->argument, &to->operand);
+    if (argument_is_texts(argument))
+        status = check_lines(writer, file);
+    return status == ESP_OK ? handoff_put_argument(writer, file->argument, &to->operand) : status;
 }
 
 enum esp_status handoff_put_command(struct writer *writer)

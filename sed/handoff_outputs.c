@@ -4,6 +4,8 @@
  */
 #include "sed/handoff.h"
 
+#include "core/texts.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,6 +81,9 @@ bool handoff_take_outputs(const struct ring *ring, const struct handoff *handoff
 {
     const struct job *job = &handoff->job;
     uint32_t n = ring->answer.n_outputs;
+    uint64_t most =
+        job->implementation->command ? job->implementation->command->output_bytes : TEXTS_MOST_BYTES;
+    most += TEXTS_MOST * (sizeof(uint64_t) + 1) + sizeof(uint64_t); /* their lengths */
     for (uint32_t i = 0; i < n && i < PROBLEM_MAX_ARGUMENTS; i++) {
         struct ring_output output;
         int fd = receive_output(socket, &output);
@@ -90,8 +95,7 @@ bool handoff_take_outputs(const struct ring *ring, const struct handoff *handoff
             return false;
         }
         if (end->error.status == ESP_OK)
-            read_output(fd, &job->arguments[output.argument], job->implementation->command->output_bytes,
-                        &end->error);
+            read_output(fd, &job->arguments[output.argument], most, &end->error);
         close(fd);
     }
     return true;

@@ -188,6 +188,15 @@ static void describe_illegal(const struct ring_answer *answer, const struct hand
     append_parameter(&handoff->job, routine, answer->code, end);
 }
 
+static void describe_no_text(const struct ring_answer *answer, const struct handoff *handoff,
+                             struct job_end *end)
+{
+    char trouble[sizeof answer->trouble];
+    take_text(trouble, sizeof trouble, answer->trouble);
+    error_set(&end->error, ESP_FAILED, "%s gave back '%s': %s", handoff->job.implementation->symbol,
+              argument_name(&handoff->job, (int32_t)answer->argument), trouble);
+}
+
 /* The scope of the error clauses: the inputs as they were, scalar outputs and results as they are. */
 static void gather_results(const struct ring *ring, const struct handoff *handoff, struct number *values)
 {
@@ -327,6 +336,11 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
     switch (answer.kind) {
     case ANSWER_RETURNED:
         read_returned(ring, handoff, end);
+        return end->error.status != ESP_CRASHED;
+    case ANSWER_NO_TEXT:
+        describe_overrun(ring, handoff, end);
+        if (end->error.status == ESP_OK)
+            describe_no_text(&answer, handoff, end);
         return end->error.status != ESP_CRASHED;
     case ANSWER_ILLEGAL:
         describe_overrun(ring, handoff, end);

@@ -230,7 +230,7 @@ static bool read_answer(struct pool *pool, struct worker *worker, struct job_end
         end->keeps_state = kind == ANSWER_UNABLE ? before
                                                  : worker->ring->answer.keeps &&
                                                        (status == ESP_OK || (before && status == ESP_FAILED));
-    if (command && kind == ANSWER_RETURNED)
+    if ((command || worker->handoff.has_texts) && (kind == ANSWER_RETURNED || kind == ANSWER_NO_TEXT))
         usable &= handoff_take_outputs(worker->ring, &worker->handoff, worker->socket, end);
     return usable;
 }
@@ -304,7 +304,8 @@ static bool bury_busy(struct pool *pool, struct worker *worker, const char *why,
     else if (answered) {
         handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, last_words, end,
                      &unused);
-        if (worker->handoff.job.implementation->command && worker->ring->answer.kind == ANSWER_RETURNED)
+        if ((worker->handoff.job.implementation->command || worker->handoff.has_texts) &&
+            (worker->ring->answer.kind == ANSWER_RETURNED || worker->ring->answer.kind == ANSWER_NO_TEXT))
             handoff_take_outputs(worker->ring, &worker->handoff, worker->socket, end);
     } else if (try_another(pool, worker, end))
         return false;

@@ -44,6 +44,7 @@ enum operand_place {
     OPERAND_NUMBER,  /* the number itself: a hidden length */
     OPERAND_QUERY,   /* index of a queried work array */
     OPERAND_SECTION, /* index of a section */
+    OPERAND_TEXTS,   /* index of an array of strings */
     OPERAND_STATE    /* what the worker keeps between calls; 0: itself, 1: its address */
 };
 
@@ -76,6 +77,15 @@ struct ring_section {
     uint8_t goes_in, comes_back;
 };
 
+/* An array of strings: the routine gets an array of pointers. */
+struct ring_texts {
+    struct ring_operand value; /* what came (core/texts.h): OPERAND_ARENA or OPERAND_AREA */
+    uint64_t bytes;            /* of it */
+    uint64_t n;
+    uint32_t argument;
+    uint8_t goes_in, comes_back;
+};
+
 /* One argument's way to a command and back. */
 struct ring_file {
     struct ring_operand operand; /* OPERAND_NUMBER: a result whose length is not known */
@@ -87,9 +97,10 @@ struct ring_file {
     uint8_t format; /* enum value_format */
     uint8_t stream; /* enum command_stream */
     uint8_t goes_in, comes_back, row_major;
-    char name[COMMAND_MAX_FILE_NAME + 1]; /* STREAM_FILE */
+    char name[COMMAND_MAX_FILE_NAME + 10]; /* STREAM_FILE; files of an array have .1, .2, ... behind it */
 };
 
+#define RING_MAX_WORDS 4096 /* of a command, with those that arrays of strings and files become */
 #define RING_MAX_FILES (2 * PROBLEM_MAX_ARGUMENTS)
 
 /* A program to be run in place of a routine. */
@@ -112,6 +123,8 @@ struct ring_job {
     struct ring_query queries[RING_MAX_QUERIES];
     uint32_t n_sections;
     struct ring_section sections[PROBLEM_MAX_ARGUMENTS];
+    uint32_t n_texts;
+    struct ring_texts texts[PROBLEM_MAX_ARGUMENTS];
     struct ring_area areas[PROBLEM_MAX_ARGUMENTS];
     struct ring_operand operands[SIGNATURE_MAX_PARAMETERS];
     struct call_signature signature;
@@ -127,6 +140,7 @@ enum answer_kind {
     ANSWER_EXITED,    /* it called exit(code) */
     ANSWER_KILLED,    /* the command was killed by the signal `code` */
     ANSWER_STOPPED,   /* the command was killed by the worker; `trouble` says why */
+    ANSWER_NO_TEXT,   /* it returned, and `argument` is no array of texts: `trouble` */
     ANSWER_STRAYED /* it returned, and wrote right beside an argument in the segment: `place`, `argument` */
 };
 
@@ -145,7 +159,7 @@ struct ring_answer {
                          * end of its standard error */
     char trouble[256];  /* what is wrong with what a command has written; "": nothing */
     uint32_t keeps;     /* the routine has left a state behind */
-    uint32_t n_outputs; /* results of a command that come over the socket, each a struct ring_output */
+    uint32_t n_outputs; /* results that come over the socket, each a struct ring_output */
 };
 
 /* Comes with the descriptor of a file that holds the result. */

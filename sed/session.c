@@ -169,7 +169,8 @@ void session_trim_texts(struct session *session)
     for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
         struct job_argument *argument = &session->job.arguments[i];
         const char *text = argument->data;
-        if (session->problem->arguments[i].type == TYPE_STRING && text && argument->bytes > 0 &&
+        if (session->problem->arguments[i].type == TYPE_STRING &&
+            session->problem->arguments[i].n_dims == 0 && text && argument->bytes > 0 &&
             text[argument->bytes - 1] == 0)
             argument->bytes--;
     }

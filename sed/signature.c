@@ -65,7 +65,7 @@ static enum esp_status check_type(const struct problem *problem, const struct ca
                          "problem %s: argument '%s' is a file, which a routine in a "
                          "library cannot take (a string or an array of char can hold its contents)",
                          problem->name, argument->name);
-    if (argument->type == TYPE_STRING && argument->mode != MODE_IN)
+    if (argument->type == TYPE_STRING && argument->mode != MODE_IN && argument->n_dims == 0)
         return error_set(error, ESP_INVALID,
                          "problem %s: argument '%s' is a string that a routine in a "
                          "library cannot return, because its length is not known before the call (an array "

@@ -6,6 +6,7 @@
 
 #include "client/command/signature.h"
 #include "client/command/values_storage.h"
+#include "client/command/values_texts.h"
 #include "util/names.h"
 
 #include <errno.h>
@@ -36,6 +37,7 @@ void values_clear(struct values *values)
     for (size_t i = 0; values->slots && i < values->problem->n_arguments; i++) {
         if (values->slots[i].text != values->slots[i].memory)
             free(values->slots[i].text);
+        values_clear_texts(&values->slots[i]);
         free(values->slots[i].memory);
     }
     free(values->slots);
@@ -260,7 +262,7 @@ static enum esp_status take_number(struct values *values, size_t index, const ch
     return status;
 }
 
-static enum esp_status read_text(const char *path, char **text, struct esp_error *error)
+enum esp_status value_read_text(const char *path, char **text, struct esp_error *error)
 {
     FILE *stream = fopen(path, "re");
     if (!stream)
@@ -299,7 +301,7 @@ static enum esp_status take_string(struct values *values, size_t index, const ch
     struct value_slot *slot = &values->slots[index];
     char *copy = NULL;
     if (*text == '@') {
-        enum esp_status status = read_text(text + 1, &copy, error);
+        enum esp_status status = value_read_text(text + 1, &copy, error);
         if (status != ESP_OK)
             return status;
     } else if (!(copy = strdup(text))) {
@@ -345,6 +347,8 @@ static enum esp_status take_value(struct values *values, size_t index, const cha
                                   struct esp_error *error)
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    if (is_texts(formal))
+        return values_take_texts(values, index, text, error);
     if (is_text(formal->type))
         return take_string(values, index, text, error);
     if (formal->type == ESP_TYPE_FILE)
@@ -448,6 +452,8 @@ enum esp_status values_prepare_output(struct values *values, size_t index, struc
     struct esp_argument *argument = &values->arguments[index];
     struct value_slot *slot = &values->slots[index];
     uint64_t bytes = esp_type_size(formal->type);
+    if (is_texts(formal))
+        return values_prepare_texts(values, index, error);
     if (formal->type == ESP_TYPE_FILE) {
         argument->data = (void *)slot->path; /* the library writes it; NULL: not wanted */
         return ESP_OK;
@@ -484,7 +490,10 @@ static enum esp_status check_count(const struct values *values, size_t index, st
 /* " x=[1,2,3]" or the like: how this argument is given. */
 static const char *how_to_give(const struct esp_problem_argument *formal, char *text, size_t size)
 {
-    if (formal->n_dims == 1)
+    if (is_texts(formal))
+        snprintf(text, size, formal->type == ESP_TYPE_FILE ? "%s=@FILE,@FILE" : "%s='[\"one\",\"two\"]'",
+                 formal->name);
+    else if (formal->n_dims == 1)
         snprintf(text, size, "%s=[1,2,3] or %s=@FILE", formal->name, formal->name);
     else if (formal->n_dims)
         snprintf(text, size, "%s=[1,2;3,4] or %s=@FILE", formal->name, formal->name);

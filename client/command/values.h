@@ -19,8 +19,10 @@ struct values {
         char *text;       /* of an output string */
         const char *path; /* where the output goes, or NULL */
         bool given;
-        bool is_full;   /* a matrix as it is, whatever its description says of its storage */
-        uint64_t count; /* elements given, when the extents are not (three dimensions and more) */
+        bool is_full;     /* a matrix as it is, whatever its description says of its storage */
+        size_t block;     /* bytes of `memory` when it holds pointers to texts */
+        uint64_t n_texts; /* of those */
+        uint64_t count;   /* elements given, when the extents are not (three dimensions and more) */
     } * slots;
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
     bool some_saved;                    /* then arrays without a path are not fetched */

@@ -7,6 +7,7 @@
 #include "client/command/signature.h"
 #include "client/command/table.h"
 #include "client/command/values_storage.h"
+#include "client/command/values_texts.h"
 
 #include <errno.h>
 #include <math.h>
@@ -125,6 +126,8 @@ static enum esp_status write_one(const struct values *values, size_t index, stru
     enum esp_type type = values->problem->arguments[index].type;
     if (type == ESP_TYPE_FILE)
         return ESP_OK; /* written already */
+    if (is_texts(&values->problem->arguments[index]))
+        return values_write_texts(values, index, error);
     if (is_text(type))
         return write_text(slot->path, slot->text ? slot->text : "", error);
     struct matrix matrix;
@@ -248,6 +251,10 @@ void values_print(const struct values *values)
             print_scalar(values, i);
             continue;
         }
+        if (is_texts(formal)) {
+            values_print_texts(values, i);
+            continue;
+        }
         struct matrix matrix;
         if (values_matrix(values, i, &matrix, NULL) != ESP_OK)
             continue;
@@ -302,6 +309,8 @@ static json_t *value_json(const struct values *values, size_t index)
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     const struct value_slot *slot = &values->slots[index];
     double re, im;
+    if (is_texts(formal))
+        return values_json_texts(values, index);
     if (is_text(formal->type))
         return json_string(slot->text ? slot->text : "");
     if (formal->n_dims == 0 && is_integer(formal->type))

@@ -4,6 +4,8 @@
  */
 #include <complex.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SHOWN __attribute__((visibility("default")))
@@ -36,6 +38,30 @@ SHOWN double ten_times(int64_t n, double *x)
         x[i] = 10 * x[i] + 1;
     }
     return sum;
+}
+
+/* Lengths, and each text in front of its number, in memory of its own. */
+SHOWN void number_texts(int n, const char **texts, int *lengths, char **numbered)
+{
+    for (int i = 0; i < n; i++) {
+        lengths[i] = (int)strlen(texts[i]);
+        numbered[i] = malloc((size_t)lengths[i] + 16);
+        sprintf(numbered[i], "%s %d", texts[i], i + 1);
+    }
+}
+
+/* The first and the last change places; the one behind the first is new. */
+SHOWN void swap_texts(int n, char **texts)
+{
+    char *first = texts[0];
+    texts[0] = texts[n - 1];
+    texts[n - 1] = first;
+    texts[1] = strdup("new");
+}
+
+SHOWN void wrong_texts(int n, char **texts)
+{
+    texts[n - 1] = (char *)8;
 }
 
 SHOWN void count_up(int n, int *x)

@@ -132,14 +132,60 @@ static int sections(void)
     return 0;
 }
 
+static int texts(void)
+{
+    grpc_function_handle_t number = handle("numbered"), swap = handle("swapped"),
+                           wrong = handle("wrong_texts");
+    const char *in[] = {"one", "", "three"};
+    char *out[3] = {NULL, NULL, NULL}, *both[] = {"a", "b", "c"};
+    int lengths[3];
+    EXPECT(grpc_call(&number, 3, in, lengths, out) == GRPC_NO_ERROR);
+    EXPECT(lengths[0] == 3 && lengths[1] == 0 && lengths[2] == 5);
+    EXPECT(strcmp(out[0], "one 1") == 0 && strcmp(out[1], " 2") == 0 && strcmp(out[2], "three 3") == 0);
+    for (int i = 0; i < 3; i++)
+        free(out[i]);
+    EXPECT(grpc_call(&swap, 3, both) == GRPC_NO_ERROR);
+    EXPECT(strcmp(both[0], "c") == 0 && strcmp(both[1], "new") == 0 && strcmp(both[2], "a") == 0);
+    for (int i = 0; i < 3; i++)
+        free(both[i]);
+    EXPECT(grpc_call(&wrong, 3, out) != GRPC_NO_ERROR);
+    EXPECT(strstr(esp_last_error()->text, "gave back 'texts': element 3 is not the address of a text"));
+    in[1] = NULL;
+    EXPECT(grpc_call(&number, 3, in, lengths, out) != GRPC_NO_ERROR);
+    EXPECT(strstr(esp_last_error()->text, "argument \"texts\": element 2 is a null pointer"));
+    EXPECT(grpc_call(&number, 0, NULL, NULL, NULL) == GRPC_NO_ERROR);
+    return 0;
+}
+
+/* So many that they travel beside the call: 2,000 of 1,000 bytes. */
+static int long_texts(void)
+{
+    grpc_function_handle_t number = handle("numbered");
+    enum { N = 2000, LENGTH = 1000 };
+    static char *in[N], *out[N];
+    static int lengths[N];
+    for (int i = 0; i < N; i++) {
+        in[i] = malloc(LENGTH + 1);
+        memset(in[i], 'a' + i % 26, LENGTH);
+        in[i][LENGTH] = 0;
+    }
+    EXPECT(grpc_call(&number, N, in, lengths, out) == GRPC_NO_ERROR);
+    for (int i = 0; i < N; i++) {
+        EXPECT(lengths[i] == LENGTH && strncmp(out[i], in[i], LENGTH) == 0 && atoi(out[i] + LENGTH) == i + 1);
+        free(in[i]);
+        free(out[i]);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         int (*run)(void);
-    } steps[] = {{"scalars", scalars},  {"dimensions", dimensions}, {"storage", storage},
-                 {"sparse", sparse},    {"optional", optional},     {"counted", counted},
-                 {"sections", sections}};
+    } steps[] = {{"scalars", scalars},   {"dimensions", dimensions}, {"storage", storage},
+                 {"sparse", sparse},     {"optional", optional},     {"counted", counted},
+                 {"sections", sections}, {"texts", texts},           {"long_texts", long_texts}};
     if (argc != 2 || grpc_initialize(NULL) != GRPC_NO_ERROR) {
         printf("argument_steps STEP: %s\n", esp_last_error()->text);
         return 2;

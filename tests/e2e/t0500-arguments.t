@@ -93,6 +93,54 @@ problem counting "Some rows of some columns"
 implementation c
     c       count_up(300*m, A) in LIBRARY
 
+problem numbered "Each text and its number"
+    in      int n
+    in      string texts[n]
+    out     int lengths[n]
+    out     string numbers[n]
+implementation c
+    c       number_texts(n, texts, lengths, numbers) in LIBRARY
+
+problem swapped "The first and the last change places"
+    in      int n
+    inout   string texts[n]
+    require n >= 2
+implementation c
+    c       swap_texts(n, texts) in LIBRARY
+
+problem wrong_texts "An address that leads nowhere"
+    in      int n
+    out     string texts[n]
+implementation c
+    c       wrong_texts(n, texts) in LIBRARY
+
+problem echoed "Words of a command"
+    in      int n
+    in      string words[n]
+    out     string lines[n + 1]
+implementation sh
+    command sh "-c" "for w; do echo \"$w\"; done" "sh" "-x{words}" "last {n}"
+    stdout  lines
+
+problem sorted_lines "Lines of a stream"
+    in      int n
+    inout   string lines[n]
+implementation sort
+    command sort
+    stdin   lines
+    stdout  lines
+
+problem joined "Files and their lengths"
+    in      int n
+    in      file parts[n]
+    out     file copies[n]
+    out     file whole
+implementation sh
+    command sh "-c" "i=1; for p; do cp $p copy.$i; i=$((i + 1)); done; cat \"$@\" >whole" "sh" "{parts}"
+    file    parts "part"
+    file    copies "copy"
+    file    whole
+
 problem positive "Those of x that are positive"
     in      int n
     in      double x[n]
@@ -118,7 +166,7 @@ check "a platform of them" espalier up kinds.conf
 ESPALIER_CONFIG=$work/espalier/kinds/client.conf
 export ESPALIER_CONFIG
 
-for step in scalars dimensions storage sparse optional counted sections; do
+for step in scalars dimensions storage sparse optional counted sections texts long_texts; do
     check "grpc_call: $step" "$steps" $step
 done
 
@@ -168,6 +216,34 @@ check_fails 2 "a section that is none" espalier call strided x='[1]'
 check_says "is told" 'the section of x: expected 0 <= start <= end < 1 .* found 1 \(1\), 0 \(n - 1\)'
 check "the page of a problem shows sections" espalier problems strided
 check_says "as they are written" 'x\[n:1,n - 1,skip\]'
+check "strings in a list" espalier call numbered texts='["one","","a, \u00e9"]'
+check_says "come back as lines" '^numbers \(3\)' '^  one 1$' '^   2$' '^  a, é 3$'
+check "as JSON" espalier call --json numbered texts='["one","two"]'
+check_says "as a list" '"one 1"' '"two 2"'
+printf 'x\ny y\n' >lines.txt
+check "strings in a file" espalier call numbered texts=@lines.txt -o numbers=numbered.txt
+check "and back" sh -c 'printf "x 1\ny y 2\n" | cmp - numbered.txt'
+check_fails 2 "numbers for strings" espalier call numbered texts='[1,2]'
+check_says "are refused" 'texts: expected strings as \["one", "two"\] or @FILE'
+check "strings that are changed" espalier call swapped texts='["a","b","c"]'
+check_says "come back" '^  c$' '^  new$' '^  a$'
+check_fails 1 "a routine that gives back a wrong address" espalier call wrong_texts n=2
+check_says "is told so" "wrong_texts gave back 'texts': element 2 is not the address of a text"
+check "words of a command" espalier call echoed words='["a b","$HOME;","*"]'
+check_says "are one word each" '^  -xa b$' '^  -x\$HOME;$' '^  -x\*$' '^  last 3$'
+check "no words" espalier call echoed words='[]'
+check_says "are none" '^  last 0$' 'lines \(1\)'
+check "lines of a stream" espalier call sorted_lines lines='["b","c","a"]' -o lines=sorted.txt
+check "are sorted" sh -c 'printf "a\nb\nc\n" | cmp - sorted.txt'
+check_fails 2 "what is no line" espalier call sorted_lines lines='["b\nc"]'
+check_says "is refused" 'lines: element 1 has a line end in it'
+printf one >1.dat; printf 'two\n' >2.dat
+check "files" espalier call joined parts=@1.dat,@2.dat -o copies=copy -o whole=whole.dat
+check "come back" sh -c 'cmp 1.dat copy.1 && cmp 2.dat copy.2 && cat 1.dat 2.dat | cmp - whole.dat'
+check "under names of their own" espalier call joined parts=@1.dat,@2.dat -o copies=c1,c2
+check "too" sh -c 'cmp 1.dat c1 && cmp 2.dat c2'
+check_fails 2 "of which there are too few" espalier call joined parts=@1.dat,@2.dat -o copies=c1,c2,c3
+check_says "or too many" 'o copies: expected 2 files, found 3'
 check "results are cut to their count" espalier call positive x='[1,-2,3,-4]'
 check_says "and only they are shown" '^found \(2\)'
 check "as JSON too" espalier call --json positive x='[-1,-2]'

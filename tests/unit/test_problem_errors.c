@@ -119,9 +119,23 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "inout int p[4:0,2,1]\nimplementation i\ncommand cat\nstdin p\nstdout "
            "p\n",
          "4:9: 'p' has a section, which only routines can have"},
-        {S "in string s[2]\n", "2:12: a string has no dimensions"},
-        {S "in double A[2,2] uper\n", "2:18: expected ',', a property or the end of the line, found 'uper': "
-                                      "did you mean 'upper'?"},
+        {S "in string s[2,3]\n", "2:14: an array of strings has one dimension"},
+        {S "in state s[2]\n", "2:11: a state has no dimensions"},
+        {S "in file f[2:0,1,1]\n", "2:12: an array of files has no section"},
+        {S "out int m\nout string s[2] count(m)\n", "3:17: an array of strings has no count"},
+        {S "work string s[2]\n", "2:13: a string cannot be work memory"},
+        {S "in file f[2]\nimplementation i\nc r(f) in x.so\n",
+         "4:3: 'f' is an array of files, which only a command can take"},
+        {S "in string s[2]\nimplementation i\nfortran r_(s) in x.so\n",
+         "4:9: 's' is an array of strings, which goes to C routines and to commands (Fortran has char s[80, "
+         "n], "
+         "its character*80 s(n))"},
+        {S "in string s[2], t[2]\nimplementation i\ncommand cat \"{s}{t}\"\n",
+         "4:13: a word names at most one array of strings or files"},
+        {S "in file f[2]\nimplementation i\ncommand cat\nstdin f\n",
+         "5:7: 'f' is an array of files: they cannot be one stream"},
+        {S "in double A[2,2] uper\n",
+         "2:18: expected ',', a property or the end of the line, found 'uper': did you mean 'upper'?"},
         {S "in double A[2] upper\n", "2:16: only a matrix (two dimensions) can have this property"},
         {S "in double A[2,2] upper lower\n", "2:24: a matrix is upper or lower, not both"},
         {S "in double A[2,2] symmetric symmetric\n", "2:28: this property was given already"},
@@ -132,11 +146,11 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "in double a upper\n", "2:13: only a matrix (two dimensions) can have this property"},
         {S "in double A[2,2] row_major\n", "2:18: expected ',', a property or the end of the line, found "
                                            "'row_major': did you mean 'row-major'?"},
-        {S "out int n = 1\n", "2:11: only a number that goes in, or an array of "
-                              "them, can have a default"},
-        {S "in string s[2] = 1\n", "2:12: a string has no dimensions"},
-        {S "in string s = \"a\"\n", "2:13: only a number that goes in, or an "
-                                    "array of them, can have a default"},
+        {S "out int n = 1\n", "2:11: only a number that goes in, or an array of them, can have a default"},
+        {S "in string s[2] = 1\n",
+         "2:16: only a number that goes in, or an array of them, can have a default"},
+        {S "in string s = \"a\"\n",
+         "2:13: only a number that goes in, or an array of them, can have a default"},
         {S "in int n = \n", "2:11: expected a value, found the end of the line"},
         {S "in int n = m, m\n", "2:12: 'm' is not declared yet: a default can "
                                 "use what was declared before it"},
