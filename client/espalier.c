@@ -2,6 +2,7 @@
  *
  * The calls of espalier.h and what is told of sessions.
  */
+#include "client/abstract.h"
 #include "client/library.h"
 #include "client/package.h"
 #include "client/past.h"
@@ -187,8 +188,12 @@ enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argume
     struct invocation invocation;
     struct session *session = NULL;
     enum esp_status status = gather(library, handle, arguments, n_arguments, &used, &invocation, error);
-    if (status == ESP_OK)
+    if (status == ESP_OK && used->function->problem->abstract) {
+        status = abstract_call(used, &invocation, options, info, error);
+        invocation_release(&invocation);
+    } else if (status == ESP_OK) {
         status = start_blocking(library, used, &invocation, options, &session, error);
+    }
     if (session) {
         struct esp_error unimportant;
         if (info)

@@ -2,6 +2,7 @@
  *
  * The GridRPC API: what each function means is said in include/grpc.h, how it is done below it.
  */
+#include "client/abstract.h"
 #include "client/library.h"
 #include "client/outcome.h"
 #include "client/start.h"
@@ -148,8 +149,12 @@ grpc_error_t grpc_call(grpc_function_handle_t *handle, ...)
     enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
     va_end(list);
     struct session *session = NULL;
-    if (status == ESP_OK)
+    if (status == ESP_OK && used->function->problem->abstract) {
+        status = abstract_call(used, &invocation, NULL, NULL, library_error());
+        invocation_release(&invocation);
+    } else if (status == ESP_OK) {
         status = start_blocking(library, used, &invocation, NULL, &session, library_error());
+    }
     if (session)
         library_keep(session);
     handle_release(used);

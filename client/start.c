@@ -43,6 +43,15 @@ enum esp_status start_asynchronous(struct library *library, struct handle *handl
                                    struct esp_error *error)
 {
     struct session *session;
+    if (handle->function->problem->abstract) {
+        error_set(
+            error, ESP_INVALID,
+            "%s is an abstract problem: call it with grpc_call() or esp_call(), or start the problem that "
+            "does it",
+            handle->function->problem->name);
+        invocation_release(invocation);
+        return ESP_INVALID;
+    }
     enum esp_status status = create(library, handle, invocation, options, &session, error);
     if (status == ESP_OK)
         status = table_start(library->table, session, given, id, error);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Abstract problems: a name for what is to be done (solve, chol, svd), and rules that pick the problems that
- * do it by the types and properties of what is given.
+ * Abstract problems: a name for what is to be done (solve, chol, svd) with a signature like any problem's,
+ * and rules that pick the problems that do it by the types and properties of what is given. They travel as
+ * problems do; clients apply the rules (client/abstract.h).
  *
  * Immutable once parsed; they live in the memory of their problem set.
  */
@@ -9,11 +10,12 @@
 #define CORE_ABSTRACT_H
 
 #include "core/problem.h"
+#include "core/text.h"
 
-#define ABSTRACT_MAX_NAMES 16 /* inputs; outputs */
-#define ABSTRACT_MAX_RULES 64
-#define ABSTRACT_MAX_STEPS 8 /* of one rule */
-#define ABSTRACT_MAX_PAIRS 16
+#define ABSTRACT_MAX_RULES  64
+#define ABSTRACT_MAX_STEPS  8 /* of one rule */
+#define ABSTRACT_MAX_PAIRS  16
+#define ABSTRACT_MAX_WISHES 16
 
 /* What a rule may want of an input beyond enum argument_property. */
 enum given_trait {
@@ -25,7 +27,9 @@ enum given_trait {
     TRAIT_TALL = 1 << 5, /* more rows than columns */
     TRAIT_WIDE = 1 << 6,
     TRAIT_VECTOR = 1 << 7, /* one column */
-    TRAIT_SPARSE = 1 << 8
+    TRAIT_SPARSE = 1 << 8,
+    TRAIT_BANDED = 1 << 9, /* few diagonals */
+    TRAIT_LARGE = 1 << 10  /* more than 100 columns */
 };
 
 /* An input as a caller has it; `traits` other than these are worked out from type and extents. */
@@ -34,22 +38,27 @@ struct given {
     int64_t rows, cols;
     uint32_t properties; /* enum argument_property that are known to hold */
     bool is_sparse;
+    bool is_banded;
 };
 
-/* inner = outer: an argument of a step goes by another name in the abstract problem. */
+/* inner = outer: an argument of a step goes by another name in the abstract problem, or has a value. */
 struct pair {
-    const char *inner, *outer;
+    const char *inner, *outer; /* outer NULL: `value` */
+    double value;              /* of a character: its code */
+    bool is_character;
 };
 
 struct step {
     const char *problem; /* may hold '?': the letter of the first input's type, s, d, c or z */
     struct pair *renamed;
     uint32_t n_renamed;
+    struct pair *results; /* `giving` outer = inner: what outputs of the problem are called behind the step */
+    uint32_t n_results;
 };
 
 /* What must hold of one input. */
 struct wish {
-    uint32_t input;
+    uint32_t input; /* its index among the arguments */
     uint32_t properties, traits;
 };
 
@@ -57,32 +66,30 @@ struct rule {
     bool may_fail; /* `try`: when the computation fails, the next rule that fits is taken */
     struct step *steps;
     uint32_t n_steps; /* more than one: each takes what the ones before it gave, by name */
-    struct pair
-        *results; /* outer = inner: an output of the abstract problem, and whose it is in the last step */
-    uint32_t n_results;
     struct wish *wishes;
     uint32_t n_wishes;
     unsigned line;
 };
 
 struct abstract {
-    const char *name, *title, *text, *gams;
-    const char *inputs[ABSTRACT_MAX_NAMES], *outputs[ABSTRACT_MAX_NAMES];
-    uint32_t n_inputs, n_outputs;
     struct rule *rules;
     uint32_t n_rules;
-    const char *file;
-    unsigned line;
 };
 
-/* The first rule from number *rule on that fits what is given (one for each input); *rule becomes its number.
- * ESP_NOT_FOUND tells what was given and that no rule fits. */
-enum esp_status abstract_resolve(const struct abstract *abstract, const struct given *given, uint32_t *rule,
+/* The first rule from number *rule on that fits what is given (one for each argument; those of outputs are
+ * not looked at); *rule becomes its number. ESP_INVALID tells what was given and that no rule fits. */
+enum esp_status abstract_resolve(const struct problem *problem, const struct given *given, uint32_t *rule,
                                  struct esp_error *error);
+
+/* A rule as a line of the canonical form. */
+void abstract_write_rule(const struct problem *problem, const struct rule *rule, struct text *text);
+/* The same in memory of the caller's, cut to fit. */
+void abstract_rule_text(const struct problem *problem, uint32_t rule, char *text, size_t size);
 
 /* The name of the problem of a step, '?' replaced; cut to fit. */
 void abstract_step_name(const struct step *step, const struct given *first, char *name, size_t size);
 
-const struct abstract *abstract_find(const struct problem_set *problem_set, const char *name);
+/* The words that a condition may hold beyond properties; NULL behind the last. */
+const char *trait_name(unsigned bit);
 
 #endif

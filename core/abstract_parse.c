@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading abstract problems:
+ * Reading the rules of abstract problems:
  *
- *   abstract solve "Solve A X = B"
- *       in      A "the matrix", B "right-hand sides"
- *       out     X "the solution"
+ *   abstract {s,,c,z}solve for s, d, c, z "Solve A X = B"
+ *       in      int m, n, nrhs
+ *       in      scalar A[m, n] "the matrix", B[m, nrhs] "right-hand sides"
+ *       out     scalar X[n, nrhs] "the solution"
  *       try     ?posv giving X = B when A symmetric positive-definite
  *       take    ?gesv giving X = B when A square
  *       take    ?gels giving X = B
+ *
+ * The rest of them is read as any problem is (problem_parse.c).
  */
 #include "core/abstract.h"
 #include "core/problem_parser.h"
@@ -15,52 +18,55 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One abstract problem being read. */
+/* One rule being read. */
 struct reading {
     struct parser *parser;
     struct lexer *lexer;
-    struct abstract *abstract;
-    struct rule rules[ABSTRACT_MAX_RULES];
+    const struct problem *problem;
 };
-
-static bool take_text(struct reading *reading, const char **text)
-{
-    if (reading->lexer->token.kind != TOKEN_STRING)
-        return lexer_expected(reading->lexer, "a text in quotes", NULL);
-    *text = lexer_token_text(reading->lexer, reading->parser->arena);
-    return *text && lexer_advance(reading->lexer);
-}
 
 static bool take_name(struct reading *reading, const char *what, const char **name)
 {
     return parser_name(reading->parser, what, name);
 }
 
-/* The names behind `in` or `out`, each with a text if wanted. */
-static bool read_names(struct reading *reading, const char **names, uint32_t *n)
+/* An input of the signature, by its name. */
+static bool find_input(struct reading *reading, uint32_t *index)
 {
-    struct lexer *lexer = reading->lexer;
-    const char *unused;
-    do {
-        if (*n == ABSTRACT_MAX_NAMES)
-            return lexer_fail(lexer, lexer->token.offset,
-                              "an abstract problem has at most %d inputs or outputs", ABSTRACT_MAX_NAMES);
-        if (!lexer_advance(lexer) || !take_name(reading, "the name of an input or output", &names[*n]))
-            return false;
-        ++*n;
-        if (lexer->token.kind == TOKEN_STRING && !take_text(reading, &unused))
-            return false;
-    } while (lexer_at_symbol(lexer, ','));
-    return true;
+    const struct problem *problem = reading->problem;
+    const char *names[PROBLEM_MAX_ARGUMENTS];
+    uint32_t n = 0;
+    for (*index = 0; *index < problem->n_arguments; ++*index) {
+        const struct argument *argument = &problem->arguments[*index];
+        if (argument->mode != MODE_IN)
+            continue;
+        if (lexer_at_name(reading->lexer, argument->name))
+            return lexer_advance(reading->lexer);
+        names[n++] = argument->name;
+    }
+    return lexer_expected_word(reading->lexer, "the name of an input", names, n);
 }
 
-static bool find_name(struct reading *reading, const char *const *names, uint32_t n, const char *what,
-                      uint32_t *index)
+/* A character or a number in place of a name; *found is false at anything else. */
+static bool read_value(struct reading *reading, struct pair *pair, bool *found)
 {
-    for (*index = 0; *index < n; ++*index)
-        if (lexer_at_name(reading->lexer, names[*index]))
-            return lexer_advance(reading->lexer);
-    return lexer_expected_word(reading->lexer, what, names, n);
+    struct lexer *lexer = reading->lexer;
+    bool negative = lexer_at_symbol(lexer, '-');
+    *found = true;
+    if (negative && !lexer_advance(lexer))
+        return false;
+    if (lexer->token.kind == TOKEN_REAL)
+        pair->value = lexer->token.real;
+    else if (lexer->token.kind == TOKEN_INTEGER || lexer->token.kind == TOKEN_CHARACTER)
+        pair->value = (double)lexer->token.integer;
+    else if (negative)
+        return lexer_expected(lexer, "a number", NULL);
+    else
+        return *found = false, true;
+    pair->is_character = lexer->token.kind == TOKEN_CHARACTER;
+    if (negative)
+        pair->value = -pair->value;
+    return lexer_advance(lexer);
 }
 
 /* left = right {, left = right} */
@@ -71,14 +77,20 @@ static bool read_pairs(struct reading *reading, const char *left, const char *ri
     struct pair read[ABSTRACT_MAX_PAIRS];
     *n = 0;
     do {
-        const char *first, *second;
+        const char *first, *second = NULL;
+        struct pair *pair = &read[*n];
+        bool is_value = false;
+        *pair = (struct pair){0};
         if (*n == ABSTRACT_MAX_PAIRS)
             return lexer_fail(lexer, lexer->token.offset, "at most %d names can be replaced",
                               ABSTRACT_MAX_PAIRS);
         if (!lexer_advance(lexer) || !take_name(reading, left, &first) ||
-            !lexer_take_symbol(lexer, '=', "'='") || !take_name(reading, right, &second))
+            !lexer_take_symbol(lexer, '=', "'='") || (inner_first && !read_value(reading, pair, &is_value)) ||
+            (!is_value && !take_name(reading, right, &second)))
             return false;
-        read[(*n)++] = inner_first ? (struct pair){first, second} : (struct pair){second, first};
+        pair->inner = inner_first ? first : second;
+        pair->outer = inner_first ? second : first;
+        ++*n;
     } while (lexer_at_symbol(lexer, ','));
     *pairs = parser_keep(reading->parser, read, *n, sizeof *read);
     return *pairs != NULL;
@@ -105,78 +117,98 @@ static bool read_problem_name(struct reading *reading, const char **name)
     return *name || lexer_no_memory(lexer);
 }
 
+/* What a step gives is an output when it is the last one. */
+static bool check_results(struct reading *reading, const struct step *step, uint32_t offset)
+{
+    const struct problem *problem = reading->problem;
+    for (uint32_t i = 0; i < step->n_results; i++) {
+        uint32_t k = 0;
+        while (k < problem->n_arguments && (problem->arguments[k].mode != MODE_OUT ||
+                                            strcmp(problem->arguments[k].name, step->results[i].outer) != 0))
+            k++;
+        if (k == problem->n_arguments)
+            return lexer_fail(reading->lexer, offset, "'%s' is no output of %s", step->results[i].outer,
+                              problem->name);
+    }
+    return true;
+}
+
 static bool read_step(struct reading *reading, struct step *step)
 {
     *step = (struct step){0};
     if (!read_problem_name(reading, &step->problem))
         return false;
-    if (!lexer_at_symbol(reading->lexer, '('))
-        return true;
-    return read_pairs(reading, "the name of an argument of the problem", "what it is called here",
-                      &step->renamed, &step->n_renamed, true) &&
-           lexer_take_symbol(reading->lexer, ')', "',' or ')'");
+    if (lexer_at_symbol(reading->lexer, '(') &&
+        !(read_pairs(reading, "the name of an argument of the problem", "what it is called here",
+                     &step->renamed, &step->n_renamed, true) &&
+          lexer_take_symbol(reading->lexer, ')', "',' or ')'")))
+        return false;
+    return !lexer_at_name(reading->lexer, "giving") ||
+           read_pairs(reading, "an output", "the argument that it is", &step->results, &step->n_results,
+                      false);
 }
 
-static bool read_steps(struct reading *reading, struct rule *rule)
+static bool read_steps(struct reading *reading, struct rule *rule, uint32_t offset)
 {
     struct step steps[ABSTRACT_MAX_STEPS];
+    struct lexer *lexer = reading->lexer;
     uint32_t n = 0;
-    do {
+    for (;;) {
         if (n == ABSTRACT_MAX_STEPS)
-            return lexer_fail(reading->lexer, reading->lexer->token.offset, "a rule has at most %d steps",
-                              ABSTRACT_MAX_STEPS);
-        if (!lexer_advance(reading->lexer) || !read_step(reading, &steps[n++]))
+            return lexer_fail(lexer, lexer->token.offset, "a rule has at most %d steps", ABSTRACT_MAX_STEPS);
+        if (!read_step(reading, &steps[n++]))
             return false;
-    } while (lexer_at_name(reading->lexer, "then"));
+        if (!lexer_at_name(lexer, "then"))
+            break;
+        if (!lexer_advance(lexer))
+            return false;
+    }
     rule->steps = parser_keep(reading->parser, steps, n, sizeof *steps);
     rule->n_steps = n;
-    return rule->steps != NULL;
+    return rule->steps && check_results(reading, &steps[n - 1], offset);
 }
-
-static const char *const trait_words[] = {"real", "complex", "single", "double", "square",
-                                          "tall", "wide",    "vector", "sparse"};
-#define N_TRAITS (sizeof trait_words / sizeof *trait_words)
 
 /* One word behind an input's name; *found is false at anything else. */
 static bool read_wish_word(struct reading *reading, struct wish *wish, bool *found)
 {
     struct lexer *lexer = reading->lexer;
+    const char *words[32];
+    size_t n = 0;
     *found = false;
     if (lexer->token.kind != TOKEN_NAME)
         return true;
     if (!lexer_reread_word(lexer, true))
         return false;
-    for (unsigned bit = 0; bit < N_TRAITS && !*found; bit++)
-        if (lexer_at_name(lexer, trait_words[bit])) {
-            wish->traits |= 1U << bit;
-            *found = true;
-        }
-    for (unsigned bit = 0; property_name(bit) && !*found; bit++)
-        if (lexer_at_name(lexer, property_name(bit))) {
-            wish->properties |= 1U << bit;
-            *found = true;
-        }
+    for (unsigned bit = 0; trait_name(bit) && !*found; bit++) {
+        words[n++] = trait_name(bit);
+        *found = lexer_at_name(lexer, trait_name(bit));
+        wish->traits |= *found ? 1U << bit : 0;
+    }
+    for (unsigned bit = 0; property_name(bit) && !*found; bit++) {
+        words[n++] = property_name(bit);
+        *found = lexer_at_name(lexer, property_name(bit));
+        wish->properties |= *found ? 1U << bit : 0;
+    }
     if (*found)
         return lexer_advance(lexer);
-    return lexer_expected_word(
-        lexer, "a property or one of real, complex, single, double, square, tall, wide, vector, sparse",
-        trait_words, N_TRAITS);
+    return lexer_expected_word(lexer,
+                               "a property or one of real, complex, single, double, square, tall, wide, "
+                               "vector, sparse, banded, large",
+                               words, n);
 }
 
 static bool read_wishes(struct reading *reading, struct rule *rule)
 {
-    struct wish wishes[ABSTRACT_MAX_NAMES];
+    struct wish wishes[ABSTRACT_MAX_WISHES];
     uint32_t n = 0;
     do {
         bool found;
         struct wish *wish = &wishes[n];
-        if (n == ABSTRACT_MAX_NAMES)
+        if (n == ABSTRACT_MAX_WISHES)
             return lexer_fail(reading->lexer, reading->lexer->token.offset,
-                              "a rule has at most %d conditions", ABSTRACT_MAX_NAMES);
+                              "a rule has at most %d conditions", ABSTRACT_MAX_WISHES);
         *wish = (struct wish){0};
-        if (!lexer_advance(reading->lexer) ||
-            !find_name(reading, reading->abstract->inputs, reading->abstract->n_inputs,
-                       "the name of an input", &wish->input))
+        if (!lexer_advance(reading->lexer) || !find_input(reading, &wish->input))
             return false;
         do
             if (!read_wish_word(reading, wish, &found))
@@ -191,126 +223,52 @@ static bool read_wishes(struct reading *reading, struct rule *rule)
     return rule->wishes != NULL;
 }
 
-static bool check_results(struct reading *reading, const struct rule *rule, uint32_t offset)
+bool parser_rule(struct parser *parser, bool may_fail)
 {
-    const struct abstract *abstract = reading->abstract;
-    for (uint32_t i = 0; i < rule->n_results; i++) {
-        uint32_t k = 0;
-        while (k < abstract->n_outputs && strcmp(abstract->outputs[k], rule->results[i].outer) != 0)
-            k++;
-        if (k == abstract->n_outputs)
-            return lexer_fail(reading->lexer, offset, "'%s' is no output of %s", rule->results[i].outer,
-                              abstract->name);
-    }
-    return true;
-}
-
-/* take / try STEP {then STEP} [giving ...] [when ...] */
-static bool read_rule(struct reading *reading, bool may_fail)
-{
-    struct lexer *lexer = reading->lexer;
-    uint32_t offset = lexer->token.offset;
-    struct abstract *abstract = reading->abstract;
-    if (abstract->n_rules == ABSTRACT_MAX_RULES)
-        return lexer_fail(lexer, offset, "an abstract problem has at most %d rules", ABSTRACT_MAX_RULES);
-    struct rule *rule = &reading->rules[abstract->n_rules++];
-    *rule = (struct rule){.may_fail = may_fail, .line = lexer->token.line};
-    if (!read_steps(reading, rule))
-        return false;
-    if (lexer_at_name(lexer, "giving") && (!read_pairs(reading, "an output", "the argument that it is",
-                                                       &rule->results, &rule->n_results, false) ||
-                                           !check_results(reading, rule, offset)))
-        return false;
-    return !lexer_at_name(lexer, "when") || read_wishes(reading, rule);
-}
-
-static bool read_line(struct reading *reading)
-{
-    static const char *const words[] = {"text", "gams", "in", "out", "take", "try"};
-    struct lexer *lexer = reading->lexer;
-    struct abstract *abstract = reading->abstract;
-    if (lexer_at_name(lexer, "text"))
-        return lexer_advance(lexer) && take_text(reading, &abstract->text);
-    if (lexer_at_name(lexer, "gams")) {
-        if (!lexer_advance(lexer))
-            return false;
-        if (lexer->token.kind != TOKEN_NAME)
-            return lexer_expected(lexer, "a GAMS class, as D2a1", NULL);
-        abstract->gams = lexer_token_text(lexer, reading->parser->arena);
-        return abstract->gams && lexer_advance(lexer);
-    }
-    if (lexer_at_name(lexer, "in"))
-        return read_names(reading, abstract->inputs, &abstract->n_inputs);
-    if (lexer_at_name(lexer, "out"))
-        return read_names(reading, abstract->outputs, &abstract->n_outputs);
-    if (lexer_at_name(lexer, "take") || lexer_at_name(lexer, "try"))
-        return read_rule(reading, lexer_at_name(lexer, "try"));
-    return lexer_expected_word(lexer, "text, gams, in, out, take or try", words, 6);
-}
-
-static bool keep_abstract(struct reading *reading)
-{
-    struct parser *parser = reading->parser;
-    struct abstract *abstract = reading->abstract;
-    abstract->rules = parser_keep(parser, reading->rules, abstract->n_rules, sizeof *reading->rules);
-    if (!abstract->rules)
-        return false;
-    size_t n = parser->n_abstracts;
-    if ((n & (n - 1)) == 0) { /* full at each power of two */
-        struct abstract **larger = realloc(parser->abstracts, (n ? 2 * n : 1) * sizeof(struct abstract *));
-        if (!larger)
-            return lexer_no_memory(reading->lexer);
-        parser->abstracts = larger;
-    }
-    parser->abstracts[parser->n_abstracts++] = abstract;
-    return true;
-}
-
-static bool begin_abstract(struct reading *reading)
-{
-    struct parser *parser = reading->parser;
-    struct abstract *abstract = arena_alloc(parser->arena, sizeof *abstract);
+    struct reading reading = {parser, &parser->lexer, parser->problem};
+    uint32_t offset = parser->lexer.token.offset;
+    struct abstract *abstract = parser->abstract;
     if (!abstract)
-        return lexer_no_memory(reading->lexer);
-    *abstract =
-        (struct abstract){.text = "", .gams = "", .file = parser->file, .line = reading->lexer->token.line};
-    reading->abstract = abstract;
-    uint32_t offset;
-    if (!lexer_advance(reading->lexer))
+        return lexer_fail(&parser->lexer, offset, "rules (take, try) belong to an abstract problem");
+    if (abstract->n_rules == ABSTRACT_MAX_RULES)
+        return lexer_fail(&parser->lexer, offset, "an abstract problem has at most %d rules",
+                          ABSTRACT_MAX_RULES);
+    struct rule *rule = &abstract->rules[abstract->n_rules++];
+    *rule = (struct rule){.may_fail = may_fail, .line = parser->lexer.token.line};
+    if (!read_steps(&reading, rule, offset))
         return false;
-    offset = reading->lexer->token.offset;
-    if (!take_name(reading, "the name of the abstract problem", &abstract->name) ||
-        !take_text(reading, &abstract->title))
-        return false;
-    for (size_t i = 0; i < parser->n_abstracts; i++)
-        if (strcmp(parser->abstracts[i]->name, abstract->name) == 0)
-            return lexer_fail(reading->lexer, offset, "the problem '%s' is described already in %s:%u",
-                              abstract->name, parser->abstracts[i]->file, parser->abstracts[i]->line);
+    return !lexer_at_name(&parser->lexer, "when") || read_wishes(&reading, rule);
+}
+
+bool parser_begin_abstract(struct parser *parser)
+{
+    struct abstract *abstract = arena_alloc(parser->arena, sizeof *abstract);
+    struct rule *rules = arena_alloc(parser->arena, ABSTRACT_MAX_RULES * sizeof *rules);
+    if (!abstract || !rules)
+        return lexer_no_memory(&parser->lexer);
+    *abstract = (struct abstract){.rules = rules};
+    parser->abstract = abstract;
+    parser->problem->abstract = abstract;
     return true;
 }
 
-bool parser_abstract(struct parser *parser)
+bool parser_check_abstract(struct parser *parser)
 {
-    struct reading *reading = calloc(1, sizeof *reading);
-    if (!reading)
-        return lexer_no_memory(&parser->lexer);
-    reading->parser = parser;
-    struct lexer *lexer = reading->lexer = &parser->lexer;
-    bool read = begin_abstract(reading) &&
-                (lexer_at_line_end(lexer) || lexer_expected(lexer, "the end of the line", NULL));
-    while (read && lexer->token.kind == TOKEN_NEWLINE) {
-        read = lexer_advance(lexer);
-        if (!read || lexer->token.kind == TOKEN_END || lexer_at_name(lexer, "problem") ||
-            lexer_at_name(lexer, "abstract"))
-            break;
-        read = read_line(reading) &&
-               (lexer_at_line_end(lexer) || lexer_expected(lexer, "the end of the line", NULL));
+    const struct problem *problem = parser->problem;
+    const struct abstract *abstract = problem->abstract;
+    if (!abstract)
+        return true;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if ((argument->mode != MODE_IN && argument->mode != MODE_OUT) || argument->storage != STORAGE_FULL ||
+            base_type_is_variable(argument->type) || argument->n_dims > 2 ||
+            (argument->properties & PROPERTY_ROW_MAJOR))
+            return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+                              "'%s' of the abstract problem '%s': expected numbers that go in or out, stored "
+                              "in full by columns",
+                              argument->name, problem->name);
     }
-    if (read && (reading->abstract->n_rules == 0 || reading->abstract->n_inputs == 0))
-        read =
-            lexer_fail(lexer, lexer->token.offset, "the abstract problem '%s' has no %s",
-                       reading->abstract->name, reading->abstract->n_inputs ? "rule: take PROBLEM" : "input");
-    read = read && keep_abstract(reading);
-    free(reading);
-    return read;
+    return abstract->n_rules ||
+           lexer_fail(&parser->lexer, parser->lexer.token.offset,
+                      "the abstract problem '%s' has no rule: take PROBLEM", problem->name);
 }

@@ -171,6 +171,8 @@ static inline bool implementation_is_routine(const struct implementation *implem
     return implementation->convention == CONVENTION_C || implementation->convention == CONVENTION_FORTRAN;
 }
 
+struct abstract;
+
 struct problem {
     const char *name;  /* dgesv */
     const char *title; /* one line */
@@ -185,6 +187,7 @@ struct problem {
     bool idempotent;     /* a repetition is harmless */
     struct implementation *implementations;
     uint32_t n_implementations;
+    const struct abstract *abstract; /* its rules (core/abstract.h) when it is abstract, else NULL */
     const char *source; /* canonical text of the signature part (without implementations) */
     uint64_t digest;    /* of `source`: equal digests mean equal signatures */
     const char *file;   /* where it was read from, as it was named */
@@ -193,14 +196,10 @@ struct problem {
     unsigned line;
 };
 
-struct abstract;
-
 /* A set of problems, in the order of their names. They live as long as the set. */
 struct problem_set {
     struct problem **problems;
     size_t n_problems;
-    struct abstract **abstracts; /* core/abstract.h; as they were read */
-    size_t n_abstracts;
     struct arena memory; /* internal */
 };
 

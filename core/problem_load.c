@@ -244,10 +244,10 @@ static bool load_path(struct loader *loader, const char *path, const char *root,
     char *resolved = realpath(path, NULL);
     if (!resolved)
         return system_failure(loader, path);
-    size_t before = loader->parser->n_problems + loader->parser->n_abstracts;
+    size_t before = loader->parser->n_problems;
     bool loaded = load_folder(loader, path, resolved, depth);
     free(resolved);
-    if (loaded && loader->parser->n_problems + loader->parser->n_abstracts == before)
+    if (loaded && loader->parser->n_problems == before)
         return refuse(loader, ESP_NOT_FOUND, path, "there is no problem description (*.esp) in this folder");
     return loaded;
 }
@@ -267,10 +267,7 @@ static bool sort_set(struct loader *loader)
     set->n_problems = loader->parser->n_problems;
     set->problems =
         arena_memdup(&set->memory, loader->parser->problems, set->n_problems * sizeof(struct problem *));
-    set->n_abstracts = loader->parser->n_abstracts;
-    set->abstracts =
-        arena_memdup(&set->memory, loader->parser->abstracts, set->n_abstracts * sizeof(struct abstract *));
-    if (!set->problems || !set->abstracts) {
+    if (!set->problems) {
         error_no_memory(loader->error, "a set of problems");
         return false;
     }
@@ -311,7 +308,6 @@ static enum esp_status close_loader(struct loader *loader, bool loaded, struct p
     loaded = loaded && sort_set(loader);
     if (loader->parser) {
         free(loader->parser->problems);
-        free(loader->parser->abstracts);
     }
     free(loader->parser);
     if (loaded) {

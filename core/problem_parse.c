@@ -75,11 +75,27 @@ static bool read_problem(struct parser *parser)
     problem->implementations = parser->implementations;
     parser->problem = problem;
     parser->implementation = NULL;
+    parser->abstract = NULL;
     parser->pending = NULL;
     parser->text_length = 0;
     parser->last_pending = &parser->pending;
     memset(parser->clause_line, 0, sizeof parser->clause_line);
     return read_problem_name(parser) && read_title(parser);
+}
+
+static bool read_abstract(struct parser *parser)
+{
+    return read_problem(parser) && parser_begin_abstract(parser);
+}
+
+static bool read_take(struct parser *parser)
+{
+    return parser_rule(parser, false);
+}
+
+static bool read_try(struct parser *parser)
+{
+    return parser_rule(parser, true);
 }
 
 /* Several text clauses are lines of one text, collected in the scratch buffer. */
@@ -243,6 +259,9 @@ static bool read_stdout(struct parser *parser)
 
 static const struct clause clauses[] = {
     {"problem", PART_PROBLEM, false, read_problem},
+    {"abstract", PART_PROBLEM, false, read_abstract},
+    {"take", PART_SIGNATURE, false, read_take},
+    {"try", PART_SIGNATURE, false, read_try},
     {"text", PART_SIGNATURE, false, read_description},
     {"gams", PART_SIGNATURE, true, read_gams},
     {"in", PART_SIGNATURE, false, read_in},
@@ -292,7 +311,7 @@ static bool add_problem(struct parser *parser, struct problem *problem)
 static bool end_signature(struct parser *parser)
 {
     return keep_description(parser) && parser_resolve_pending(parser) && parser_check_arguments(parser) &&
-           parser_check_constants(parser) && parser_write_source(parser);
+           parser_check_constants(parser) && parser_check_abstract(parser) && parser_write_source(parser);
 }
 
 bool parser_end_problem(struct parser *parser)
@@ -339,6 +358,9 @@ static bool clause_fits(struct parser *parser, const struct clause *clause)
     if (!parser->problem)
         return lexer_expected(lexer, "'problem'", "a description begins with: problem NAME \"title\"");
     bool starts = clause->read == parser_implementation;
+    if (starts && parser->abstract)
+        return lexer_fail(lexer, lexer->token.offset,
+                          "an abstract problem has rules (take PROBLEM), no implementation");
     if (clause->part == PART_IMPLEMENTATION && !parser->implementation)
         return lexer_fail(lexer, lexer->token.offset, "'%s' belongs behind an 'implementation NAME' line",
                           clause->name);
@@ -418,13 +440,8 @@ bool parser_read_clauses(struct parser *parser)
 {
     uint32_t start = 0;
     while (parser->lexer.token.kind != TOKEN_END) {
-        if (!parser->family && lexer_at_name(&parser->lexer, "abstract")) {
-            if (!parser_end_problem(parser) || !parser_abstract(parser))
-                return false;
-            continue;
-        }
-        bool family =
-            !parser->family && lexer_at_name(&parser->lexer, "problem") && family_is_here(&parser->lexer);
+        bool starts = lexer_at_name(&parser->lexer, "problem") || lexer_at_name(&parser->lexer, "abstract");
+        bool family = !parser->family && starts && family_is_here(&parser->lexer);
         if (family ? !parser_end_problem(parser) || !parser_family(parser)
                    : !read_bounded_clause(parser, &start))
             return false;
@@ -484,10 +501,10 @@ bool parser_read(struct parser *parser, const char *text, size_t length, struct 
     }
     if (!lexer_open(&parser->lexer, text, length, parser->file, error))
         return false;
-    size_t before = parser->n_problems + parser->n_abstracts;
+    size_t before = parser->n_problems;
     if (!parser_read_clauses(parser))
         return false;
-    if (!parser->problem && parser->n_problems + parser->n_abstracts == before)
+    if (!parser->problem && parser->n_problems == before)
         return lexer_expected(&parser->lexer, "'problem'",
                               "a description begins with: problem NAME \"title\"");
     return parser_end_problem(parser);

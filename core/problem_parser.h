@@ -47,13 +47,12 @@ struct parser {
     struct problem **problems; /* growing, malloc'd */
     size_t n_problems, size_problems;
 
-    struct abstract **abstracts; /* growing, malloc'd */
-    size_t n_abstracts;
-    uint32_t resumed;            /* where parser_resume() went on last */
+    uint32_t resumed; /* where parser_resume() went on last */
     const struct family *family; /* whose member is being read, or NULL */
 
     /* The problem being read. */
     struct problem *problem;
+    struct abstract *abstract; /* its rules, if it is abstract, or NULL */
     unsigned clause_line[48]; /* by row of the clause table: where it was given, 0: not yet */
     unsigned cost_line;       /* of its `work` that tells the cost */
     struct pending *pending, **last_pending;
@@ -103,9 +102,12 @@ bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *nam
 /* mode TYPE name[dims] ..., ...; the lexer stands on the type. */
 bool parser_declare(struct parser *parser, enum argument_mode mode);
 
-/* abstract NAME "title" and its rules (core/abstract.h). The lexer stands on `abstract` and then behind it
- * all. */
-bool parser_abstract(struct parser *parser);
+/* Makes the problem being read an abstract one (core/abstract.h). */
+bool parser_begin_abstract(struct parser *parser);
+/* STEP {then STEP} [when ...], behind `take` or `try`. */
+bool parser_rule(struct parser *parser, bool may_fail);
+/* When its signature is complete. */
+bool parser_check_abstract(struct parser *parser);
 
 /* packed, banded, csc, csr or count behind the dimensions, when the lexer stands on one of these words. */
 bool parser_storage(struct parser *parser, struct argument *argument, bool *found);

@@ -2,6 +2,7 @@
  *
  * The canonical text of a signature: what agents and clients receive instead of the file.
  */
+#include "core/abstract.h"
 #include "core/problem_parser.h"
 #include "core/section.h"
 
@@ -96,7 +97,7 @@ static void write_precondition(struct text *text, const struct precondition *pre
 
 static void write_problem(struct text *text, const struct problem *problem)
 {
-    text_put(text, "problem ");
+    text_put(text, problem->abstract ? "abstract " : "problem ");
     text_put(text, problem->name);
     text_put(text, " ");
     write_quoted(text, problem->title);
@@ -119,6 +120,10 @@ static void write_problem(struct text *text, const struct problem *problem)
     write_expression(text, "memory", problem->memory);
     if (!problem->idempotent)
         text_put(text, "idempotent no\n");
+    for (uint32_t i = 0; problem->abstract && i < problem->abstract->n_rules; i++) {
+        abstract_write_rule(problem, &problem->abstract->rules[i], text);
+        text_put(text, "\n");
+    }
 }
 
 bool parser_write_source(struct parser *parser)

@@ -11,4 +11,5 @@ nobase_dist_pkgdata_DATA += problems/lapack/orthogonal.esp problems/lapack/singu
 nobase_dist_pkgdata_DATA += problems/lapack/least-squares.esp
 nobase_dist_pkgdata_DATA += problems/sparse/direct.esp problems/sparse/iterative.esp
 nobase_dist_pkgdata_DATA += problems/elementwise/elementwise.esp
+nobase_dist_pkgdata_DATA += problems/lapack/norms.esp problems/abstract/systems.esp problems/abstract/factorisations.esp
 EXTRA_DIST += problems/README.md

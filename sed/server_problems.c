@@ -92,6 +92,12 @@ const struct problem *server_find_problem(const struct server *server, const cha
             unknown(server, name, error);
         return NULL;
     }
+    if (problem->abstract) {
+        error_set(error, ESP_UNKNOWN_PROBLEM,
+                  "server %s: %s is an abstract problem: clients pick what does it, and call that",
+                  server->name, name);
+        return NULL;
+    }
     if (digest == problem->digest)
         return problem;
     error_set(error, ESP_UNKNOWN_PROBLEM,

@@ -60,7 +60,7 @@ static enum esp_status keep_callable(struct workers *workers, struct problem_set
 {
     size_t all = problems->n_problems, n = 0;
     for (size_t i = 0; i < all; i++)
-        if (choose_implementation(workers, problems->problems[i]))
+        if (problems->problems[i]->abstract || choose_implementation(workers, problems->problems[i]))
             problems->problems[n++] = problems->problems[i];
     problems->n_problems = n;
     if (n == 0)

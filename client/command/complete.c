@@ -9,7 +9,7 @@
 
 #include "client/command/command.h"
 #include "client/command/session.h"
-#include "client/command/signature.h"
+#include "client/signature.h"
 #include "core/matrix.h"
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "client/command/sweep.h"
-#include "client/command/signature.h"
+#include "client/signature.h"
 
 #include <math.h>
 #include <stdio.h>

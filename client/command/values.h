@@ -1,68 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The arguments of a call: from "name=value" words and matrix files to typed memory, and back to tables,
- * JSON and files.
+ * Results as the command shows them: tables, JSON and files.
  */
 #ifndef CLIENT_COMMAND_VALUES_H
 #define CLIENT_COMMAND_VALUES_H
 
 #include "client/command/command.h"
-#include "core/matrix.h"
-#include "core/problem.h"
-
-struct values {
-    const struct esp_problem *problem; /* not owned */
-    struct problem_set *described;     /* the same, for what its expressions say */
-    struct esp_argument *arguments;    /* one for each of the problem's; ready for esp_call() */
-    struct value_slot {
-        void *memory;     /* what the argument's data points to */
-        char *text;       /* of an output string */
-        const char *path; /* where the output goes, or NULL */
-        bool given;
-        bool is_full;     /* a matrix as it is, whatever its description says of its storage */
-        size_t block;     /* bytes of `memory` when it holds pointers to texts */
-        uint64_t n_texts; /* of those */
-        uint64_t count;   /* elements given, when the extents are not (three dimensions and more) */
-    } * slots;
-    const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
-    bool some_saved;                    /* then arrays without a path are not fetched */
-};
-
-/* Typed and shown as a text. */
-static inline bool is_text(enum esp_type type)
-{
-    return type == ESP_TYPE_STRING || type == ESP_TYPE_STATE;
-}
-
-enum esp_status values_init(struct values *values, const struct esp_problem *problem,
-                            struct esp_error *error);
-void values_clear(struct values *values);
-
-/* Takes "name=value": a number, a text, "[1,2;3,4]", "@file" (of an array: a matrix file; of a string: its
- * contents; of a file: the file). ESP_INVALID (name, type, range, shape); what matrix_load() says. */
-enum esp_status values_assign(struct values *values, const char *word, struct esp_error *error);
-/* Takes a matrix for the argument of that name. */
-enum esp_status values_assign_matrix(struct values *values, const char *name, const struct matrix *matrix,
-                                     struct esp_error *error);
-/* Takes "name=file" of -o. */
-enum esp_status values_save_to(struct values *values, const char *word, struct esp_error *error);
-
-/* Completes what was left out (ESP_INVALID names what cannot be, and how it is given) and makes room for the
- * outputs. When -o names some, other output arrays are not asked for. */
-enum esp_status values_prepare(struct values *values, struct esp_error *error);
+#include "client/values.h"
 
 /* In place of assigning and preparing: room for the results of a job, of which the inputs are not known but
  * for scalars. ESP_INVALID: an output that cannot be read without them. */
 enum esp_status values_of_job(struct values *values, const struct esp_job *job, struct esp_error *error);
 
-/* After the call: arrays with a count are as long as it says. ESP_INVALID: a count that is too large. */
-enum esp_status values_cut(struct values *values, struct esp_error *error);
-
 /* After the call: writes what -o named. */
 enum esp_status values_write(const struct values *values, struct esp_error *error);
-/* A numeric argument as a matrix (matrix_clear() frees): a vector as one column. */
-enum esp_status values_matrix(const struct values *values, size_t index, struct matrix *matrix,
-                              struct esp_error *error);
 /* The outputs that were not saved, for people: scalars in full, arrays as short tables. */
 void values_print(const struct values *values);
 json_t *values_json(const struct values *values);

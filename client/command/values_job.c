@@ -5,8 +5,9 @@
  */
 #include "config.h"
 
-#include "client/command/signature.h"
-#include "client/command/values_storage.h"
+#include "client/command/values.h"
+#include "client/signature.h"
+#include "client/values_storage.h"
 
 #include <string.h>
 

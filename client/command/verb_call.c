@@ -4,8 +4,9 @@
  */
 #include "config.h"
 
+#include "client/command/call_abstract.h"
 #include "client/command/session.h"
-#include "client/command/signature.h"
+#include "client/signature.h"
 #include "client/command/values.h"
 
 #include <stdio.h>
@@ -158,6 +159,8 @@ enum exit_code verb_call(const struct command_line *command)
         code = session_fail(command);
     else if (values_init(&values, problem, &error) != ESP_OK)
         code = command_fail(command, &error);
+    else if (values.described->problems[0]->abstract)
+        code = call_abstract(command, problem);
     else
         code = call(command, problem, &values);
     values_clear(&values);

@@ -5,8 +5,9 @@
 #include "config.h"
 
 #include "client/command/session.h"
-#include "client/command/signature.h"
+#include "client/signature.h"
 #include "client/command/table.h"
+#include "core/abstract.h"
 #include "core/problem_help.h"
 
 #include <stdio.h>
@@ -137,6 +138,36 @@ static void print_usage(const struct esp_problem *problem)
     problem_set_destroy(set);
 }
 
+/* What an abstract problem resolves to, line by line as its description has it; NULL when it is not one. */
+static json_t *rules_json(const struct esp_problem *problem)
+{
+    struct problem_set *set;
+    char text[1024];
+    json_t *list = NULL;
+    if (problem_parse(problem->source, strlen(problem->source), problem->name, &set, NULL) != ESP_OK)
+        return NULL;
+    const struct problem *described = set->problems[0];
+    if (described->abstract)
+        list = json_array();
+    for (uint32_t i = 0; list && i < described->abstract->n_rules; i++) {
+        abstract_rule_text(described, i, text, sizeof text);
+        json_array_append_new(list, json_string(text));
+    }
+    problem_set_destroy(set);
+    return list;
+}
+
+static void print_rules(const struct esp_problem *problem)
+{
+    json_t *rules = rules_json(problem), *rule;
+    size_t i;
+    if (!rules)
+        return;
+    puts("\nAn abstract problem, done by the first of these that fits what is given:");
+    json_array_foreach(rules, i, rule) printf("  %s\n", json_string_value(rule));
+    json_decref(rules);
+}
+
 static void print_problem(const struct esp_problem *problem)
 {
     printf("%s: %s\n", problem->name, problem->title);
@@ -148,6 +179,7 @@ static void print_problem(const struct esp_problem *problem)
         puts("\nPreconditions:");
     for (size_t i = 0; i < problem->n_preconditions; i++)
         printf("  %s\n", problem->preconditions[i]);
+    print_rules(problem);
     puts("");
     if (*problem->gams)
         printf("GAMS     %s\n", problem->gams);
@@ -184,11 +216,12 @@ static json_t *problem_json(const struct esp_problem *problem)
         json_array_append_new(arguments, argument_json(&problem->arguments[i]));
     for (size_t i = 0; i < problem->n_preconditions; i++)
         json_array_append_new(preconditions, json_string(problem->preconditions[i]));
-    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:s}", "name", problem->name,
+    json_t *rules = rules_json(problem);
+    return json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:i, s:s, s:o}", "name", problem->name,
                      "title", problem->title, "text", problem->text, "gams", problem->gams, "arguments",
                      arguments, "preconditions", preconditions, "work", text_or_null(problem->work), "memory",
                      text_or_null(problem->memory), "idempotent", problem->idempotent, "servers",
-                     (int)problem->servers, "source", problem->source);
+                     (int)problem->servers, "source", problem->source, "rules", rules ? rules : json_null());
 }
 
 static enum exit_code show_problem(const struct command_line *command, const char *name)

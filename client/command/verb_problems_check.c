@@ -58,7 +58,7 @@ static const char *implementations_text(const struct problem *problem, char *tex
     return text;
 }
 
-/* "picks ?posv, ?gesv" */
+/* "picks dposv, dgesv" */
 static const char *rules_text(const struct abstract *abstract, char *text, size_t size)
 {
     size_t used = (size_t)snprintf(text, size, "picks");
@@ -79,17 +79,11 @@ static void print_set(const struct problem_set *set)
         table_cell(&table, "%s", problem->name);
         table_cell(&table, "%s", problem->gams);
         table_cell(&table, "%s", problem->title);
-        table_cell(&table, "%s", implementations_text(problem, text, sizeof text));
-    }
-    for (size_t i = 0; i < set->n_abstracts; i++) {
-        table_cell(&table, "%s", set->abstracts[i]->name);
-        table_cell(&table, "%s", set->abstracts[i]->gams);
-        table_cell(&table, "%s", set->abstracts[i]->title);
-        table_cell(&table, "%s", rules_text(set->abstracts[i], text, sizeof text));
+        table_cell(&table, "%s",
+                   problem->abstract ? rules_text(problem->abstract, text, sizeof text)
+                                     : implementations_text(problem, text, sizeof text));
     }
     table_print(&table, 0, stdout);
-    if (set->n_abstracts)
-        printf("%zu abstract, ", set->n_abstracts);
     printf("%zu problem%s\n", set->n_problems, set->n_problems == 1 ? "" : "s");
 }
 
@@ -134,7 +128,7 @@ enum exit_code verb_problems_check(const struct command_line *command)
         written = command_json(json_pack("{s:b, s:o, s:o}", "good", findings.n == 0, "problems",
                                          set_json(set), "mistakes", findings.list));
     } else {
-        if (set->n_problems + set->n_abstracts)
+        if (set->n_problems)
             print_set(set);
         written = command_flush();
     }

@@ -7,7 +7,7 @@
 #include "client/command/bar.h"
 #include "client/command/jobs.h"
 #include "client/command/session.h"
-#include "client/command/signature.h"
+#include "client/signature.h"
 #include "client/command/values.h"
 
 static void on_sent(void *arg, double fraction)

@@ -6,7 +6,7 @@
 
 #include "client/command/bar.h"
 #include "client/command/session.h"
-#include "client/command/signature.h"
+#include "client/signature.h"
 #include "client/command/sweep.h"
 #include "client/command/table.h"
 #include "client/command/values.h"

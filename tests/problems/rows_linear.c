@@ -428,6 +428,21 @@ static void triangular_condition(struct trial *trial)
                 }
 }
 
+static void norms(struct trial *trial)
+{
+    EACH_SIZE (n)
+        EACH_FLAG (norm, "1IF") {
+            trial_case(trial, "n=%d norm=%c", n, *norm);
+            struct mat A = mat_random(&trial->lab, n, n + 2);
+            double expected = *norm == '1' ? mat_norm_one(A) : *norm == 'I' ? mat_norm_inf(A) : mat_norm_f(A);
+            give_flag(trial, "norm", *norm);
+            give(trial, "A", A);
+            if (run(trial))
+                at_most(trial, "the error of the norm", fabs(creal(result_number(trial, "value")) - expected),
+                        4 * (n + 2) * trial->eps * expected);
+        }
+}
+
 static const struct row linear[] = {
     ROWS(gesv, driver),
     ROWS(getrf, getrf),
@@ -495,6 +510,7 @@ static const struct row linear[] = {
     ROWS(trcon, triangular_condition),
     ROWS(tptrs, triangular),
     ROWS(tptri, triangular_inverse),
+    ROWS(lange, norms),
     ROWS(tpcon, triangular_condition),
     ROWS(tbtrs, triangular),
     ROWS(tbcon, triangular_condition),

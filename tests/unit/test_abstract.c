@@ -5,19 +5,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char solve[] =
-    "problem ?other for s, d \"a problem before it\"\n"
-    "abstract solve \"Solve A X = B, whatever A is\"\n"
-    "    text    \"Picks the routine.\"\n"
-    "    gams    D2\n"
-    "    in      A \"the matrix\", B \"right-hand sides\"\n"
-    "    out     X \"the solution\"\n"
-    "    take    umfpack_factor then umfpack_solve(rhs = B) giving X = rhs when A sparse\n"
-    "    try     ?posv giving X = B when A symmetric positive-definite real\n"
-    "    try     ?posv giving X = B when A hermitian positive-definite\n"
-    "    take    ?gesv giving X = B when A square, B double\n"
-    "    take    sgesv when A square real, B single\n"
-    "problem last \"a problem behind it\"\n";
+static const char solve[] = "problem ?other for s, d \"a problem before it\"\n"
+                            "abstract solve \"Solve A X = B, whatever A is\"\n"
+                            "    text    \"Picks the routine.\"\n"
+                            "    gams    D2\n"
+                            "    in      int m, n, nrhs\n"
+                            "    in      double A[m, n] \"the matrix\", B[m, nrhs] \"right-hand sides\"\n"
+                            "    out     double X[n, nrhs] \"the solution\"\n"
+                            "    take    umfpack_factor(drop = -1e-3) giving F = LU then umfpack_solve(rhs = "
+                            "B, trans = 'T') giving X = "
+                            "rhs when A sparse\n"
+                            "    try     ?posv giving X = B when A symmetric positive-definite real\n"
+                            "    try     ?posv giving X = B when A hermitian positive-definite\n"
+                            "    take    ?gesv giving X = B when A square, B double\n"
+                            "    take    sgesv when A square real, B single\n"
+                            "problem last \"a problem behind it\"\n";
 
 static struct problem_set *parse(const char *text)
 {
@@ -32,21 +34,26 @@ static void rules_are_read_in_their_order(void **state)
 {
     (void)state;
     struct problem_set *set = parse(solve);
-    const struct abstract *abstract = abstract_find(set, "solve");
-    assert_int_equal(set->n_problems, 3);
-    assert_int_equal(set->n_abstracts, 1);
+    const struct problem *problem = problem_find(set, "solve");
+    const struct abstract *abstract = problem->abstract;
+    assert_int_equal(set->n_problems, 4);
     assert_non_null(abstract);
-    assert_null(abstract_find(set, "last"));
-    assert_string_equal(abstract->gams, "D2");
-    assert_int_equal(abstract->n_inputs, 2);
+    assert_null(problem_find(set, "last")->abstract);
+    assert_string_equal(problem->gams, "D2");
+    assert_int_equal(problem->n_arguments, 6);
+    assert_int_equal(problem->n_implementations, 0);
     assert_int_equal(abstract->n_rules, 5);
     const struct rule *chain = &abstract->rules[0];
     assert_int_equal(chain->n_steps, 2);
     assert_string_equal(chain->steps[1].problem, "umfpack_solve");
     assert_string_equal(chain->steps[1].renamed[0].inner, "rhs");
     assert_string_equal(chain->steps[1].renamed[0].outer, "B");
-    assert_string_equal(chain->results[0].outer, "X");
-    assert_string_equal(chain->results[0].inner, "rhs");
+    assert_null(chain->steps[1].renamed[1].outer);
+    assert_true(chain->steps[1].renamed[1].value == 'T');
+    assert_true(chain->steps[0].renamed[0].value == -1e-3);
+    assert_string_equal(chain->steps[0].results[0].outer, "F");
+    assert_string_equal(chain->steps[1].results[0].outer, "X");
+    assert_string_equal(chain->steps[1].results[0].inner, "rhs");
     assert_false(chain->may_fail);
     assert_true(abstract->rules[1].may_fail);
     problem_set_destroy(set);
@@ -61,29 +68,38 @@ static void what_is_given_picks_the_rule(void **state)
         int rule; /* -1: none */
         const char *problem;
     } rows[] = {
-        {{TYPE_DOUBLE, 3, 3, 0, false}, {TYPE_DOUBLE, 3, 1, 0, false}, 3, "dgesv"},
-        {{TYPE_DOUBLE_COMPLEX, 3, 3, 0, false}, {TYPE_DOUBLE_COMPLEX, 3, 1, 0, false}, 3, "zgesv"},
-        {{TYPE_FLOAT, 3, 3, SYMMETRIC, false}, {TYPE_FLOAT, 3, 1, 0, false}, 1, "sposv"},
-        {{TYPE_INT, 3, 3, SYMMETRIC, false}, {TYPE_INT, 3, 1, 0, false}, 1, "dposv"},
-        {{TYPE_COMPLEX, 3, 3, SYMMETRIC, false}, {TYPE_DOUBLE, 3, 1, 0, false}, 3, "cgesv"},
-        {{TYPE_COMPLEX, 3, 3, PROPERTY_HERMITIAN | PROPERTY_POSITIVE_DEFINITE, false},
-         {TYPE_DOUBLE, 3, 1, 0, false},
+        {{TYPE_DOUBLE, 3, 3, 0, false, false}, {TYPE_DOUBLE, 3, 1, 0, false, false}, 3, "dgesv"},
+        {{TYPE_DOUBLE_COMPLEX, 3, 3, 0, false, false},
+         {TYPE_DOUBLE_COMPLEX, 3, 1, 0, false, false},
+         3,
+         "zgesv"},
+        {{TYPE_FLOAT, 3, 3, SYMMETRIC, false, false}, {TYPE_FLOAT, 3, 1, 0, false, false}, 1, "sposv"},
+        {{TYPE_INT, 3, 3, SYMMETRIC, false, false}, {TYPE_INT, 3, 1, 0, false, false}, 1, "dposv"},
+        {{TYPE_COMPLEX, 3, 3, SYMMETRIC, false, false}, {TYPE_DOUBLE, 3, 1, 0, false, false}, 3, "cgesv"},
+        {{TYPE_COMPLEX, 3, 3, PROPERTY_HERMITIAN | PROPERTY_POSITIVE_DEFINITE, false, false},
+         {TYPE_DOUBLE, 3, 1, 0, false, false},
          2,
          "cposv"},
-        {{TYPE_DOUBLE, 3, 3, PROPERTY_SYMMETRIC, false}, {TYPE_DOUBLE, 3, 1, 0, false}, 3, "dgesv"},
-        {{TYPE_DOUBLE, 3, 3, SYMMETRIC, true}, {TYPE_DOUBLE, 3, 1, 0, false}, 0, "umfpack_factor"},
-        {{TYPE_FLOAT, 3, 3, 0, false}, {TYPE_FLOAT, 3, 1, 0, false}, 4, "sgesv"},
-        {{TYPE_DOUBLE, 4, 3, 0, false}, {TYPE_DOUBLE, 4, 1, 0, false}, -1, NULL},
+        {{TYPE_DOUBLE, 3, 3, PROPERTY_SYMMETRIC, false, false},
+         {TYPE_DOUBLE, 3, 1, 0, false, false},
+         3,
+         "dgesv"},
+        {{TYPE_DOUBLE, 3, 3, SYMMETRIC, true, false},
+         {TYPE_DOUBLE, 3, 1, 0, false, false},
+         0,
+         "umfpack_factor"},
+        {{TYPE_FLOAT, 3, 3, 0, false, false}, {TYPE_FLOAT, 3, 1, 0, false, false}, 4, "sgesv"},
+        {{TYPE_DOUBLE, 4, 3, 0, false, false}, {TYPE_DOUBLE, 4, 1, 0, false, false}, -1, NULL},
     };
     struct problem_set *set = parse(solve);
-    const struct abstract *abstract = abstract_find(set, "solve");
+    const struct problem *problem = problem_find(set, "solve");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct given given[] = {rows[i].a, rows[i].b};
+        const struct given given[6] = {[3] = rows[i].a, [4] = rows[i].b};
         struct esp_error error;
         char name[PROBLEM_MAX_NAME + 1];
         uint32_t rule = 0;
-        enum esp_status status = abstract_resolve(abstract, given, &rule, &error);
-        assert_int_equal(status, rows[i].rule < 0 ? ESP_NOT_FOUND : ESP_OK);
+        enum esp_status status = abstract_resolve(problem, given, &rule, &error);
+        assert_int_equal(status, rows[i].rule < 0 ? ESP_INVALID : ESP_OK);
         if (status != ESP_OK) {
             assert_string_equal(error.text,
                                 "solve: there is no problem for what is given (A: double 4 x 3, B: "
@@ -91,7 +107,7 @@ static void what_is_given_picks_the_rule(void **state)
             continue;
         }
         assert_int_equal(rule, rows[i].rule);
-        abstract_step_name(&abstract->rules[rule].steps[0], given, name, sizeof name);
+        abstract_step_name(&problem->abstract->rules[rule].steps[0], &given[3], name, sizeof name);
         assert_string_equal(name, rows[i].problem);
     }
     problem_set_destroy(set);
@@ -101,19 +117,51 @@ static void a_rule_that_failed_has_a_next_one(void **state)
 {
     (void)state;
     struct problem_set *set = parse(solve);
-    const struct abstract *abstract = abstract_find(set, "solve");
-    const struct given given[] = {{TYPE_DOUBLE, 3, 3, PROPERTY_SYMMETRIC | PROPERTY_POSITIVE_DEFINITE, false},
-                                  {TYPE_DOUBLE, 3, 1, 0, false}};
+    const struct problem *problem = problem_find(set, "solve");
+    const struct abstract *abstract = problem->abstract;
+    const struct given given[6] = {
+        [3] = {TYPE_DOUBLE, 3, 3, PROPERTY_SYMMETRIC | PROPERTY_POSITIVE_DEFINITE, false, false},
+        [4] = {TYPE_DOUBLE, 3, 1, 0, false, false}};
     uint32_t rule = 0;
-    assert_int_equal(abstract_resolve(abstract, given, &rule, NULL), ESP_OK);
+    assert_int_equal(abstract_resolve(problem, given, &rule, NULL), ESP_OK);
     assert_true(rule == 1 && abstract->rules[rule].may_fail);
     rule++;
-    assert_int_equal(abstract_resolve(abstract, given, &rule, NULL), ESP_OK);
+    assert_int_equal(abstract_resolve(problem, given, &rule, NULL), ESP_OK);
     assert_true(rule == 3 && !abstract->rules[rule].may_fail);
     problem_set_destroy(set);
 }
 
-#define A "abstract a \"t\"\nin A, B\nout X\n"
+/* One text for each member, and the canonical form is read as itself. */
+static void families_and_canonical_forms(void **state)
+{
+    (void)state;
+    struct problem_set *set = parse("abstract {s,,c,z}chol for s, d, c, z \"Cholesky\"\n"
+                                    "in int n\n"
+                                    "in scalar A[n, n]\n"
+                                    "out scalar R[n, n] upper\n"
+                                    "take ?potrf(uplo = 'U', x = -2) giving R = A then ?x when A hermitian "
+                                    "square, n double\n"
+                                    "when c or z: try ?other\n");
+    assert_int_equal(set->n_problems, 4);
+    const struct problem *chol = problem_find(set, "chol"), *zchol = problem_find(set, "zchol");
+    assert_int_equal(chol->arguments[1].type, TYPE_DOUBLE);
+    assert_int_equal(zchol->arguments[1].type, TYPE_DOUBLE_COMPLEX);
+    assert_int_equal(chol->abstract->n_rules, 1);
+    assert_int_equal(zchol->abstract->n_rules, 2);
+    assert_string_equal(chol->source, "abstract chol \"Cholesky\"\n"
+                                      "in int n\n"
+                                      "in double A[n, n]\n"
+                                      "out double R[n, n] upper\n"
+                                      "take dpotrf(uplo = 'U', x = -2) giving R = A then dx when A hermitian "
+                                      "square, n double\n");
+    struct problem_set *again = parse(chol->source);
+    assert_string_equal(again->problems[0]->source, chol->source);
+    assert_true(again->problems[0]->digest == chol->digest && chol->digest != zchol->digest);
+    problem_set_destroy(again);
+    problem_set_destroy(set);
+}
+
+#define A "abstract a \"t\"\nin double A, B\nout double X\n"
 
 static void wrong_rules_say_what_is_wrong(void **state)
 {
@@ -121,27 +169,31 @@ static void wrong_rules_say_what_is_wrong(void **state)
     static const struct {
         const char *text, *message;
     } rows[] = {
-        {"abstract\n", "1:9: expected the name of the abstract problem, found the end of the line"},
-        {"abstract a\n", "1:11: expected a text in quotes, found the end of the line"},
+        {"abstract\n", "1:9: expected the name of the problem, found the end of the line"},
         {"abstract a \"t\" x\n", "1:16: expected the end of the line, found 'x'"},
-        {"abstract a \"t\"\n", "2:1: the abstract problem 'a' has no input"},
-        {A, "4:1: the abstract problem 'a' has no rule: take PROBLEM"},
-        {A "tak x\n", "4:1: expected text, gams, in, out, take or try, found 'tak': did you mean 'take'?"},
+        {"abstract a \"t\"\n", "2:1: the abstract problem 'a' has no rule: take PROBLEM"},
         {A "take\n", "4:5: expected the name of a problem, found the end of the line"},
         {A "take x(\n", "5:1: expected the name of an argument of the problem, found the end of the file"},
         {A "take x(a b)\n", "4:10: expected '=', found 'b'"},
+        {A "take x(a = -b)\n", "4:13: expected a number, found 'b'"},
         {A "take x(a = b\n", "5:1: expected ',' or ')', found the end of the file"},
         {A "take x when C square\n", "4:13: expected the name of an input, found 'C'"},
+        {A "take x when X square\n", "4:13: expected the name of an input, found 'X'"},
         {A "take x when A\n", "4:14: expected what the input has to be, found the end of the line"},
         {A "take x when A squre\n", "4:15: expected a property or one of real, complex, single, double, "
                                     "square, tall, wide, vector, sparse, "
-                                    "found 'squre': did you mean 'square'?"},
-        {A "take x giving Y = b\n", "4:1: 'Y' is no output of a"},
+                                    "banded, large, found 'squre': did you mean 'square'?"},
+        {A "take x giving Y = b\n", "4:6: 'Y' is no output of a"},
         {A "take x giving X b\n", "4:17: expected '=', found 'b'"},
         {A "take x then\n", "4:12: expected the name of a problem, found the end of the line"},
         {A "take x y\n", "4:8: expected the end of the line, found 'y'"},
-        {A "take x\nabstract a \"t\"\nin A\ntake y\n",
-         "5:10: the problem 'a' is described already in f.esp:1"},
+        {A "inout double y\ntake x\n", "6:1: 'y' of the abstract problem 'a': expected numbers that go in or "
+                                       "out, stored in full by columns"},
+        {A "take x\nimplementation i\n",
+         "5:1: an abstract problem has rules (take PROBLEM), no implementation"},
+        {"problem a \"t\"\ntake x\n", "2:6: rules (take, try) belong to an abstract problem"},
+        {A "take x\nabstract a \"t\"\nin int A\ntake y\n",
+         "5: the problem 'a' is described already in f.esp:1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct problem_set *set = NULL;
@@ -156,9 +208,8 @@ static void wrong_rules_say_what_is_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_are_read_in_their_order),
-        cmocka_unit_test(what_is_given_picks_the_rule),
-        cmocka_unit_test(a_rule_that_failed_has_a_next_one),
+        cmocka_unit_test(rules_are_read_in_their_order),     cmocka_unit_test(what_is_given_picks_the_rule),
+        cmocka_unit_test(a_rule_that_failed_has_a_next_one), cmocka_unit_test(families_and_canonical_forms),
         cmocka_unit_test(wrong_rules_say_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

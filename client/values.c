@@ -4,9 +4,9 @@
  */
 #include "config.h"
 
-#include "client/command/signature.h"
-#include "client/command/values_storage.h"
-#include "client/command/values_texts.h"
+#include "client/signature.h"
+#include "client/values_storage.h"
+#include "client/values_texts.h"
 #include "util/names.h"
 
 #include <errno.h>

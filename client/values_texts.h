@@ -2,10 +2,10 @@
  *
  * Inside the values of a call: arrays of strings and of files.
  */
-#ifndef CLIENT_COMMAND_VALUES_TEXTS_H
-#define CLIENT_COMMAND_VALUES_TEXTS_H
+#ifndef CLIENT_VALUES_TEXTS_H
+#define CLIENT_VALUES_TEXTS_H
 
-#include "client/command/values.h"
+#include "client/values.h"
 
 static inline bool is_texts(const struct esp_problem_argument *formal)
 {
@@ -19,11 +19,6 @@ enum esp_status values_take_texts(struct values *values, size_t index, const cha
 enum esp_status values_prepare_texts(struct values *values, size_t index, struct esp_error *error);
 /* Frees what the library put into the slot's pointers; the slot's memory stays. */
 void values_clear_texts(struct value_slot *slot);
-
-void values_print_texts(const struct values *values, size_t index);
-json_t *values_json_texts(const struct values *values, size_t index);
-/* A line for each string. */
-enum esp_status values_write_texts(const struct values *values, size_t index, struct esp_error *error);
 
 /* The text of a file (values.c); *text is the caller's. */
 enum esp_status value_read_text(const char *path, char **text, struct esp_error *error);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "client/command/signature.h"
+#include "client/signature.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "client/command/signature.h"
-#include "client/command/values_storage.h"
+#include "client/signature.h"
+#include "client/values_storage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,6 +333,94 @@ enum esp_status values_unpack(const struct values *values, size_t index, struct 
                 matrix->values[2 * to + 1] = im;
         }
     return status;
+}
+
+/* ---- back to matrices ---- */
+
+void value_load(enum esp_type type, const void *memory, size_t index, double *re, double *im)
+{
+    *im = 0;
+    switch (type) {
+    case ESP_TYPE_CHAR:
+        *re = ((const char *)memory)[index];
+        break;
+    case ESP_TYPE_SHORT:
+        *re = ((const int16_t *)memory)[index];
+        break;
+    case ESP_TYPE_INT:
+        *re = ((const int32_t *)memory)[index];
+        break;
+    case ESP_TYPE_LONG:
+    case ESP_TYPE_INT64:
+        *re = (double)((const int64_t *)memory)[index];
+        break;
+    case ESP_TYPE_FLOAT:
+        *re = ((const float *)memory)[index];
+        break;
+    case ESP_TYPE_COMPLEX:
+        *re = ((const float *)memory)[2 * index];
+        *im = ((const float *)memory)[2 * index + 1];
+        break;
+    case ESP_TYPE_DOUBLE_COMPLEX:
+        *re = ((const double *)memory)[2 * index];
+        *im = ((const double *)memory)[2 * index + 1];
+        break;
+    default:
+        *re = ((const double *)memory)[index];
+        break;
+    }
+}
+
+/* An integer that a double, and so a matrix file, does not hold. */
+static bool element_is_wide(enum esp_type type, const void *memory, size_t index)
+{
+    if (type != ESP_TYPE_LONG && type != ESP_TYPE_INT64)
+        return false;
+    int64_t value = ((const int64_t *)memory)[index];
+    return value > INT64_C(1) << 62 || value < -(INT64_C(1) << 62) || (int64_t)(double)value != value;
+}
+
+static void matrix_extents(const struct esp_argument *argument, int64_t *rows, int64_t *cols)
+{
+    *rows = 1;
+    *cols = 1;
+    if (argument->n_dims == 2) {
+        *rows = argument->dims[0];
+        *cols = argument->dims[1];
+        return;
+    }
+    for (unsigned k = 0; k < argument->n_dims; k++)
+        *rows *= argument->dims[k];
+}
+
+enum esp_status values_matrix(const struct values *values, size_t index, struct matrix *matrix,
+                              struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    int64_t rows, cols;
+    bool is_complex = formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX;
+    bool row_major = formal->n_dims == 2 && (formal->properties & ESP_PROPERTY_ROW_MAJOR);
+    if (values_argument(values, index)->storage != STORAGE_FULL)
+        return values_unpack(values, index, matrix, error);
+    matrix_extents(&values->arguments[index], &rows, &cols);
+    enum esp_status status = matrix_init(matrix, rows, cols, is_complex, 0, error);
+    if (status != ESP_OK)
+        return status;
+    for (int64_t j = 0; j < cols; j++)
+        for (int64_t i = 0; i < rows; i++) {
+            size_t to = (size_t)(j * rows + i), from = row_major ? (size_t)(i * cols + j) : to;
+            double re, im;
+            value_load(formal->type, values->slots[index].memory, from, &re, &im);
+            if (element_is_wide(formal->type, values->slots[index].memory, from)) {
+                matrix_clear(matrix);
+                return error_set(error, ESP_LIMIT, "%s: element %zu does not fit a double exactly",
+                                 formal->name, from + 1);
+            }
+            matrix->values[is_complex ? 2 * to : to] = re;
+            if (is_complex)
+                matrix->values[2 * to + 1] = im;
+        }
+    return ESP_OK;
 }
 
 /* ---- results that are shorter than their place ---- */

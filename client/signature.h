@@ -2,10 +2,11 @@
  *
  * A problem's signature for people.
  */
-#ifndef CLIENT_COMMAND_SIGNATURE_H
-#define CLIENT_COMMAND_SIGNATURE_H
+#ifndef CLIENT_SIGNATURE_H
+#define CLIENT_SIGNATURE_H
 
-#include "client/command/command.h"
+#include "espalier.h"
+#include <stdbool.h>
 #include <stdio.h>
 
 const char *mode_name(enum esp_mode mode);

@@ -2,10 +2,10 @@
  *
  * Between matrices as people have them and as descriptions want them stored: packed, banded, compressed.
  */
-#ifndef CLIENT_COMMAND_VALUES_STORAGE_H
-#define CLIENT_COMMAND_VALUES_STORAGE_H
+#ifndef CLIENT_VALUES_STORAGE_H
+#define CLIENT_VALUES_STORAGE_H
 
-#include "client/command/values.h"
+#include "client/values.h"
 
 /* The argument as core/problem.h describes it. */
 const struct argument *values_argument(const struct values *values, size_t index);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays of strings and of files: from words to pointers, and back to lines.
+ * Arrays of strings and of files: from words to pointers.
  */
 #include "config.h"
 
-#include "client/command/values_texts.h"
+#include "client/values_texts.h"
 
 #include <errno.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,8 +117,7 @@ enum esp_status values_take_texts(struct values *values, size_t index, const cha
     enum esp_status status = value_read_text(text + 1, &lines, error);
     if (status == ESP_OK)
         status = take_pieces(values, index, lines, '\n', error);
-    if (status == ESP_OK)
-        free(lines);
+    free(lines);
     return status;
 }
 
@@ -155,42 +155,4 @@ enum esp_status values_prepare_texts(struct values *values, size_t index, struct
     if (!slot->path && (files || values->some_saved))
         return ESP_OK; /* not wanted */
     return files ? name_files(values, index, n, error) : make_block(values, index, n, 0, &at, error);
-}
-
-static const char *text_at(const struct value_slot *slot, uint64_t i)
-{
-    const char *text = ((char **)slot->memory)[i];
-    return text ? text : "";
-}
-
-void values_print_texts(const struct values *values, size_t index)
-{
-    const struct value_slot *slot = &values->slots[index];
-    printf("%s (%llu):\n", values->problem->arguments[index].name, (unsigned long long)slot->n_texts);
-    for (uint64_t i = 0; i < slot->n_texts; i++)
-        printf("  %s\n", text_at(slot, i));
-}
-
-json_t *values_json_texts(const struct values *values, size_t index)
-{
-    const struct value_slot *slot = &values->slots[index];
-    json_t *list = json_array();
-    for (uint64_t i = 0; i < slot->n_texts; i++)
-        json_array_append_new(list, json_string(text_at(slot, i)));
-    return list;
-}
-
-enum esp_status values_write_texts(const struct values *values, size_t index, struct esp_error *error)
-{
-    const struct value_slot *slot = &values->slots[index];
-    FILE *stream = strcmp(slot->path, "-") == 0 ? stdout : fopen(slot->path, "we");
-    if (!stream)
-        return error_errno(error, "cannot write %s", slot->path);
-    bool good = true;
-    for (uint64_t i = 0; i < slot->n_texts; i++)
-        good = fprintf(stream, "%s\n", text_at(slot, i)) >= 0 && good;
-    good = fflush(stream) == 0 && good;
-    if (stream != stdout)
-        good = fclose(stream) == 0 && good;
-    return good ? ESP_OK : error_errno(error, "cannot write %s", slot->path);
 }

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Doing what an abstract problem says (core/abstract.h): looking at what is given, picking the rule that
+ * fits, and calling its problems one after the other. What a step gives the next one passes through this
+ * process; the steps of a chain go to the server of the first one, if it still takes them.
+ */
+#ifndef CLIENT_ABSTRACT_H
+#define CLIENT_ABSTRACT_H
+
+#include "client/handle.h"
+#include "client/invocation.h"
+#include "core/abstract.h"
+#include "core/matrix.h"
+#include "espalier.h"
+
+struct library;
+
+#define ABSTRACT_MAX_VARIABLES 256
+
+/* What goes by a name: given, or left by a step. Scalars are matrices of one element. */
+struct variable {
+    char name[PROBLEM_MAX_NAME + 1];
+    struct matrix matrix;
+};
+
+struct abstract_run {
+    const struct problem *problem; /* the abstract one; not owned */
+    const char *server;            /* every step is bound to it; NULL: the agents choose the first */
+    const struct esp_call_options *options;
+    struct variable *variables; /* of one name the last one counts */
+    uint32_t n_variables, n_given;
+    char taken[300];               /* the problems of the rule that was taken: "dgetrf, dgetri" */
+    char passed_over[700];         /* rules that were tried before it and why they did not do; or "" */
+    char at[CAP_NAME + 1];         /* the server of the newest step */
+    struct esp_session_info *info; /* of the newest step, or NULL */
+};
+
+enum esp_status abstract_open(struct abstract_run *run, const struct problem *problem,
+                              struct esp_error *error);
+void abstract_close(struct abstract_run *run);
+
+/* Gives an input; its memory is the run's from now on (also when this fails). */
+enum esp_status abstract_give(struct abstract_run *run, const char *name, struct matrix *matrix,
+                              struct esp_error *error);
+
+/* Goes through the rules. ESP_INVALID: none fits; else how the rule that was taken failed. The text tells
+ * what was tried before. Blocks; between initialize and finalize. */
+enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error);
+
+/* An output as the last step gave it, cut to rows x cols and to what its properties leave (upper, lower,
+ * unit-diagonal; symmetric and hermitian are mirrored from the upper triangle); matrix_clear() frees.
+ * ESP_INVALID: the rule has not given it, or it is smaller. */
+enum esp_status abstract_result(const struct abstract_run *run, const struct argument *argument, int64_t rows,
+                                int64_t cols, struct matrix *result, struct esp_error *error);
+
+/* grpc_call() and esp_call() of an abstract problem: the whole of it, results to the caller's memory. `info`,
+ * unless NULL, is of the last step. */
+enum esp_status abstract_call(const struct handle *handle, const struct invocation *invocation,
+                              const struct esp_call_options *options, struct esp_session_info **info,
+                              struct esp_error *error);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Abstract problems: their matrices stay as the files have them (sparse ones sparse) until a rule has picked
+ * the problem that takes them.
+ */
+#include "config.h"
+
+#include "client/abstract.h"
+#include "client/command/call_abstract.h"
+#include "client/command/session.h"
+#include "client/command/values.h"
+#include "client/signature.h"
+#include "client/values_storage.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct abstract_arguments {
+    struct values values;    /* scalars, and the outputs */
+    struct abstract_run run; /* matrices */
+};
+
+static enum esp_status read_matrix(const char *name, const char *text, struct matrix *matrix,
+                                   struct esp_error *error)
+{
+    struct matrix_file file;
+    if (*text == '[')
+        return matrix_parse_inline(text, matrix, error) == ESP_OK ? ESP_OK : error_prefix(error, "%s", name);
+    if (*text != '@')
+        return error_set(error, ESP_INVALID, "%s: expected a matrix as [1, 2; 3, 4] or @FILE, found '%.80s'",
+                         name, text);
+    enum esp_status status = matrix_load(text + 1, 0, &file, error);
+    if (status != ESP_OK)
+        return status;
+    *matrix = file.matrix;
+    file.matrix = (struct matrix){0};
+    matrix_file_clear(&file);
+    return ESP_OK;
+}
+
+/* Whether the problem is of a real type where a complex matrix is given. */
+static bool is_too_real(const struct esp_problem *problem, size_t index, const struct matrix *matrix)
+{
+    enum esp_type type = problem->arguments[index].type;
+    return matrix->is_complex && type != ESP_TYPE_COMPLEX && type != ESP_TYPE_DOUBLE_COMPLEX;
+}
+
+static enum esp_status take_array(struct abstract_arguments *arguments, size_t index, const char *text,
+                                  bool *too_real, struct esp_error *error)
+{
+    struct values *values = &arguments->values;
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    struct matrix matrix = {0};
+    if (values->slots[index].given)
+        return error_set(error, ESP_INVALID, "%s is given twice", formal->name);
+    enum esp_status status = read_matrix(formal->name, text, &matrix, error);
+    if (status != ESP_OK)
+        return status;
+    *too_real = *too_real || is_too_real(values->problem, index, &matrix);
+    struct esp_argument *argument = &values->arguments[index];
+    values->slots[index].given = true;
+    argument->n_dims = formal->n_dims;
+    argument->dims[0] = formal->n_dims == 1 ? matrix.rows * matrix.cols : matrix.rows;
+    argument->dims[1] = matrix.cols;
+    argument->data = &values->slots[index]; /* there is something; nobody reads it here */
+    return abstract_give(&arguments->run, formal->name, &matrix, error);
+}
+
+static enum esp_status take_word(struct abstract_arguments *arguments, const char *word, bool *too_real,
+                                 struct esp_error *error)
+{
+    const char *equal = strchr(word, '=');
+    char name[128];
+    snprintf(name, sizeof name, "%.*s", equal ? (int)(equal - word) : 0, word);
+    int index = signature_find(arguments->values.problem, name);
+    if (index < 0 || !argument_in(&arguments->values.problem->arguments[index]) ||
+        !arguments->values.problem->arguments[index].n_dims)
+        return values_assign(&arguments->values, word, error);
+    return take_array(arguments, (size_t)index, equal + 1, too_real, error);
+}
+
+/* The sizes and other scalars, which are known now. */
+static enum esp_status give_scalars(struct abstract_arguments *arguments, struct esp_error *error)
+{
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    const struct problem *problem = arguments->run.problem;
+    values_scope(&arguments->values, scope);
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        struct matrix matrix;
+        if (problem->arguments[i].mode != MODE_IN || problem->arguments[i].n_dims ||
+            scope[i].kind == NUMBER_UNKNOWN)
+            continue;
+        enum esp_status status = matrix_init(&matrix, 1, 1, false, 0, error);
+        if (status != ESP_OK)
+            return status;
+        matrix.values[0] = scope[i].kind == NUMBER_REAL ? scope[i].real : (double)scope[i].integer;
+        status = abstract_give(&arguments->run, problem->arguments[i].name, &matrix, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+static enum esp_status prepare(const struct command_line *command, struct abstract_arguments *arguments,
+                               bool *too_real, struct esp_error *error)
+{
+    enum esp_status status = values_format(command, &arguments->values.format, error);
+    for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
+        status = take_word(arguments, command->operands[i], too_real, error);
+    for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
+        const char *word = command->options[i].value;
+        if (strcmp(command->options[i].name, "output") != 0)
+            continue;
+        status = values_save_to(&arguments->values, word, error);
+        if (status == ESP_OK && strchr(word, '='))
+            status = command_check_output(strchr(word, '=') + 1, error);
+    }
+    if (status == ESP_OK)
+        status = values_prepare(&arguments->values, error);
+    return status == ESP_OK ? give_scalars(arguments, error) : status;
+}
+
+static enum esp_status take_results(struct abstract_arguments *arguments, struct esp_error *error)
+{
+    struct values *values = &arguments->values;
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &values->problem->arguments[i];
+        const int64_t *dims = values->arguments[i].dims;
+        struct matrix matrix;
+        if (!argument_out(formal) || !values->slots[i].memory)
+            continue;
+        enum esp_status status =
+            abstract_result(&arguments->run, values_argument(values, i), formal->n_dims ? dims[0] : 1,
+                            formal->n_dims > 1 ? dims[1] : 1, &matrix, error);
+        if (status != ESP_OK)
+            return status;
+        for (size_t k = 0; k < (size_t)(matrix.rows * matrix.cols) && status == ESP_OK; k++)
+            if (!value_store(formal->type, values->slots[i].memory, k,
+                             matrix.values[matrix.is_complex ? 2 * k : k],
+                             matrix.is_complex ? matrix.values[2 * k + 1] : 0))
+                status = error_set(error, ESP_INVALID, "%s: element %zu cannot be a %s", formal->name, k + 1,
+                                   esp_type_name(formal->type));
+        matrix_clear(&matrix);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+static enum exit_code show(const struct command_line *command, const struct abstract_arguments *arguments)
+{
+    const struct abstract_run *run = &arguments->run;
+    const struct esp_session_info *info = run->info;
+    struct esp_error error = {0};
+    if (!command->json && *run->passed_over)
+        fprintf(stderr, "%s\n", run->passed_over);
+    if (!command->json)
+        fprintf(stderr, "%s: done by %s on %s\n", run->problem->name, run->taken, run->at);
+    if (values_write(&arguments->values, &error) != ESP_OK)
+        return command_fail(command, &error);
+    if (command->json)
+        return command_json(json_pack("{s:o, s:s, s:s, s:s, s:o}", "outputs", values_json(&arguments->values),
+                                      "problem", run->problem->name, "taken", run->taken, "passed_over",
+                                      run->passed_over, "session", info ? session_json(info) : json_null()));
+    if (info && command_option_value(command, "verbose"))
+        session_print(info, stdout);
+    values_print(&arguments->values);
+    return command_flush();
+}
+
+static enum exit_code fail(const struct command_line *command, const struct esp_problem *problem,
+                           const struct esp_error *error)
+{
+    enum exit_code code = command_fail(command, error);
+    if (error->status == ESP_INVALID) {
+        fputs("The problem is ", stderr);
+        signature_print(problem, stderr);
+    }
+    return code;
+}
+
+static enum esp_status run_it(const struct command_line *command, struct abstract_arguments *arguments,
+                              bool *too_real, struct esp_error *error)
+{
+    struct esp_call_options options = {0};
+    arguments->run.server = command_option_value(command, "server");
+    arguments->run.options = &options;
+    enum esp_status status = session_timeout(command, &options.deadline_s, error);
+    if (status == ESP_OK)
+        status = prepare(command, arguments, too_real, error);
+    if (status != ESP_OK || *too_real)
+        return status;
+    status = abstract_execute(&arguments->run, error);
+    return status == ESP_OK ? take_results(arguments, error) : status;
+}
+
+static void clear(struct abstract_arguments *arguments)
+{
+    abstract_close(&arguments->run);
+    for (size_t i = 0; arguments->values.arguments && i < arguments->values.problem->n_arguments; i++)
+        arguments->values.arguments[i].data = NULL;
+    values_clear(&arguments->values);
+}
+
+static enum exit_code call_complex(const struct command_line *command, const struct esp_problem *real)
+{
+    struct esp_problem *problem = NULL;
+    struct esp_error error = {0};
+    char name[128];
+    snprintf(name, sizeof name, "z%s", real->name);
+    if (esp_problem_describe(name, &problem) != ESP_OK) {
+        error_set(&error, ESP_INVALID, "%s takes real matrices, found a complex one (and there is no %s)",
+                  real->name, name);
+        return command_fail(command, &error);
+    }
+    bool is_complex = false;
+    for (size_t i = 0; i < problem->n_arguments; i++)
+        is_complex |= problem->arguments[i].type == ESP_TYPE_DOUBLE_COMPLEX;
+    enum exit_code code;
+    if (is_complex) {
+        code = call_abstract(command, problem);
+    } else {
+        error_set(&error, ESP_INVALID, "%s takes real matrices, found a complex one", real->name);
+        code = command_fail(command, &error);
+    }
+    esp_problem_free(problem);
+    return code;
+}
+
+enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem)
+{
+    struct abstract_arguments arguments = {0};
+    struct esp_error error = {0};
+    bool too_real = false;
+    enum esp_status status = values_init(&arguments.values, problem, &error);
+    if (status == ESP_OK)
+        status = abstract_open(&arguments.run, arguments.values.described->problems[0], &error);
+    if (status == ESP_OK)
+        status = run_it(command, &arguments, &too_real, &error);
+    enum exit_code code = too_real           ? EXIT_DONE
+                          : status != ESP_OK ? fail(command, problem, &error)
+                                             : show(command, &arguments);
+    clear(&arguments);
+    return too_real ? call_complex(command, problem) : code;
+}

@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Abstract problems: solve, chol, svd, ... pick the routine by what is given, and their results are right.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+XDG_RUNTIME_DIR=$work
+export XDG_RUNTIME_DIR
+
+at_exit() {
+    espalier down small >down.out 2>&1
+}
+
+cat >small.conf <<CONF
+problems = { "$top_srcdir/problems" }
+master "MA" { }
+server "S" { parent = "MA" slots = 1 }
+CONF
+check "a platform with every shipped problem" espalier up small.conf
+ESPALIER_CONFIG=$work/espalier/small/client.conf
+export ESPALIER_CONFIG
+matrices=$top_srcdir/examples/matrices
+
+ones() {
+    awk -v n="$1" 'BEGIN { print "%%MatrixMarket matrix array real general\n" n " 1"; for (i = 0; i < n; i++) print 1 }'
+}
+# near NAME N: the product in p.mtx is N ones, to a part in 1e8
+near_ones() {
+    awk -v n="$1" 'NR > 2 { if ($1 < 1 - 1e-8 || $1 > 1 + 1e-8) exit 1; rows++ } END { exit rows != n }' p.mtx
+}
+# solves FILE N ROUTINE: A X = 1
+solves() {
+    ones "$2" >b.mtx
+    check "solve $1" espalier call solve A="@$1" B=@b.mtx -o X=x.mtx
+    check_says "takes $3" "solve: done by $3 on S"
+    check "A times X" espalier call mul A="@$1" B=@x.mtx -o C=p.mtx
+    check "is B" near_ones "$2"
+}
+
+awk 'BEGIN { n = 200; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, 2*n-1
+    for (i = 1; i <= n; i++) { print i, i, 2.01; if (i < n) print i + 1, i, -1 } }' >tridiagonal.mtx
+awk 'BEGIN { n = 60; print "%%MatrixMarket matrix coordinate real general\n" n, n, n*(n+1)/2
+    for (j = 1; j <= n; j++) for (i = 1; i <= j; i++) print i, j, (i == j ? 3 : 1/(i+j)) }' >upper.mtx
+awk 'BEGIN { n = 30; print "%%MatrixMarket matrix array real symmetric\n" n, n
+    for (j = 1; j <= n; j++) for (i = j; i <= n; i++) print (i == j ? n : 1/(i+j)) }' >definite.mtx
+awk 'BEGIN { n = 30; print "%%MatrixMarket matrix array real symmetric\n" n, n
+    for (j = 1; j <= n; j++) for (i = j; i <= n; i++) print (i == j ? -n : 1/(i+j)) }' >indefinite.mtx
+solves "$matrices/pores_1.mtx" 30 dgesv
+solves "$matrices/utm300.rua" 300 dumfpack
+solves "$matrices/lund_a.mtx" 147 dcholmod
+solves tridiagonal.mtx 200 dgbsv
+solves upper.mtx 60 dtrtrs
+solves definite.mtx 30 dposv
+solves indefinite.mtx 30 dsysv
+
+check "what looks definite and is not" espalier call solve A='[1,3;3,1]' B='[1;2]'
+check_says "is tried, and solved by the next rule" 'dposv on S: .*not positive definite' 'done by dsysv'
+check "the same for programs" espalier call --json solve A='[1,3;3,1]' B='[1;2]'
+check_says "tells what was taken and why" '"taken": "dsysv"' '"passed_over": "dposv on S: .*not positive'
+check "a complex matrix" espalier call solve A='[4,2i;-2i,5]' B='[1;1]'
+check_says "is solved by the complex namesake" 'zsolve: done by zposv'
+check "least squares" espalier call solve A='[1,0;0,1;1,1]' B='[1;1;2]' -o X=p.mtx
+check "have the least residual" near_ones 2
+check "of less than full rank" espalier call lsq A='[1,1;1,1;1,1]' B='[2;2;2]' -o X=p.mtx
+check "are of least norm" near_ones 2
+check_fails 1 "a singular matrix" espalier call solve A='[1,1;1,1]' B='[1;2]'
+check_says "is told, with what was tried before" 'dsysv on S: .*singular.*before: dposv on S: '
+check_fails 2 "no B" espalier call solve A='[1]'
+check_says "is told" 'solve: the input B\[m, nrhs\] \(double\) is missing'
+check_fails 2 "what no rule fits" espalier call chol A='[1,2;3,1]'
+check_says "is told" 'chol: there is no problem for what is given \(A: double 2 x 2'
+check "the page of solve" espalier problems solve
+check_says "shows its rules" 'try dposv giving X = B when A positive-definite hermitian' 'take dgelsy'
+check "and for programs" espalier problems --json solve
+check_says "too" '"rules": \["take dtrtrs'
+
+# rebuild FILE PROBLEM: the factors' product is the matrix again, seen by its action on a vector of ones
+check_product() {
+    espalier call mul A="@$1" B=@one.mtx -o C=w.mtx && shift
+    for factor; do espalier call mul A="@$factor" B=@y.mtx -o C=z.mtx && mv z.mtx y.mtx || return 1; done
+    paste w.mtx y.mtx | awk 'NR > 2 { d = $1 - $2; s = $1 < 0 ? -$1 : $1; if (d < 0) d = -d; if (d > 1e-9 * (1 + s)) exit 1 }'
+}
+a=$matrices/pores_1.mtx
+ones 30 >one.mtx
+cp one.mtx y.mtx
+check "QR" espalier call qr A="@$a" -o Q=q.mtx -o R=r.mtx
+check "is the matrix" check_product "$a" r.mtx q.mtx
+check "Schur form" espalier call schur A="@$a" -o T=t.mtx -o Z=q.mtx
+check "its vectors" espalier call dtranspose A=@q.mtx -o B=qt.mtx
+cp one.mtx y.mtx
+check "is the matrix" check_product "$a" qt.mtx t.mtx q.mtx
+check "Hessenberg form, a chain" espalier call hess A="@$a" -o H=h.mtx -o Q=q.mtx
+check_says "of four steps" 'hess: done by dgehrd, dorghr, dgemm, dgemm on S'
+check "its vectors" espalier call dtranspose A=@q.mtx -o B=qt.mtx
+cp one.mtx y.mtx
+check "is the matrix" check_product "$a" qt.mtx h.mtx q.mtx
+check "the inverse" espalier call inv A="@$a" -o X=i.mtx
+check "times" espalier call mul A="@$a" B=@one.mtx -o C=w.mtx
+check "the product" espalier call mul A=@i.mtx B=@w.mtx -o C=p.mtx
+check "is what it was" near_ones 30
+check "Cholesky" espalier call chol A=@definite.mtx -o R=r.mtx
+check "its transpose" espalier call dtranspose A=@r.mtx -o B=rt.mtx
+cp one.mtx y.mtx
+check "is the matrix" check_product definite.mtx r.mtx rt.mtx
+check "LU" espalier call lu A='[4,1;2,3]' -o L=l.mtx -o U=u.mtx
+check "the product" espalier call mul A=@l.mtx B=@u.mtx
+check_says "is the matrix" '^ *4  1$' '^ *2  3$'
+check "singular values" espalier call svd A='[3,0;4,5]' -o s=s.mtx
+check "are right" awk 'NR == 3 && ($1 < 6.7082039 || $1 > 6.708204) { exit 1 }' s.mtx
+check "eigenvalues" espalier call spec A='[2,1;1,2]'
+check_says "are right" '^ *1$' '^ *3$'
+check "of a rotation" espalier call eig A='[0,1;-1,0]'
+check_says "are complex" '^ *-1$'
+check "the condition" espalier call rcond A='[2,0;0,1]'
+check_says "is right" 'rcond = 0.5'
+
+check "a program" "$top_builddir/tests/e2e/abstract_steps"
+check_says "is told what cannot be started" 'solve is an abstract problem: call it with grpc_call'
+finish
