@@ -6,6 +6,7 @@
 #include "core/section.h"
 #include "client/library.h"
 #include "client/package.h"
+#include "core/problem_help.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct description {
     struct function *function;
 };
 
-_Static_assert((int)ESP_TYPE_CHAR == (int)TYPE_CHAR + 1 && (int)ESP_TYPE_STATE == (int)TYPE_STATE + 1,
+_Static_assert((int)ESP_TYPE_CHAR == (int)TYPE_CHAR + 1 && (int)ESP_TYPE_CALLBACK == (int)TYPE_CALLBACK + 1,
                "types are numbered alike");
 _Static_assert((int)ESP_MODE_IN == (int)MODE_IN && (int)ESP_MODE_INOUT == (int)MODE_INOUT,
                "modes are numbered alike");
@@ -28,7 +29,7 @@ _Static_assert(ESP_MAX_DIMS == PROBLEM_MAX_DIMS && ESP_MAX_ARGUMENTS == PROBLEM_
 
 const char *esp_type_name(enum esp_type type)
 {
-    if (type == ESP_TYPE_ANY || type > ESP_TYPE_STATE)
+    if (type == ESP_TYPE_ANY || type > ESP_TYPE_CALLBACK)
         return "any";
     return base_type_name((enum base_type)(type - 1));
 }
@@ -59,6 +60,17 @@ static enum esp_status describe_storage(const struct problem *problem, const str
     problem_storage_text(problem, from, text, sizeof text);
     to->storage = arena_strdup(arena, text);
     return to->storage ? ESP_OK : error_no_memory(error, "a description");
+}
+
+static enum esp_status describe_callback(const struct argument *from, struct arena *arena,
+                                         struct esp_problem_argument *to, struct esp_error *error)
+{
+    char text[2048];
+    if (from->type != TYPE_CALLBACK)
+        return ESP_OK;
+    problem_callback_text(from, text, sizeof text);
+    to->callback = arena_strdup(arena, text);
+    return to->callback ? ESP_OK : error_no_memory(error, "a description");
 }
 
 static void describe_argument(const struct argument *from, struct esp_problem_argument *to)
@@ -105,6 +117,8 @@ static enum esp_status describe(struct description *description, struct esp_erro
             struct esp_problem_argument *to = &arguments[public->n_arguments++];
             describe_argument(&problem->arguments[i], to);
             enum esp_status status = describe_storage(problem, &problem->arguments[i], arena, to, error);
+            if (status == ESP_OK)
+                status = describe_callback(&problem->arguments[i], arena, to, error);
             if (status != ESP_OK)
                 return status;
         }

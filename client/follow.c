@@ -3,8 +3,9 @@
  * Following a session: one long poll at a time, which brings what it prints, how far it is, and its end.
  */
 #include "client/attempt.h"
+#include "client/callback.h"
 #include "client/job.h"
-#include "client/session.h"
+#include "core/problem_callback.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -103,13 +104,18 @@ static void take_progress(struct session *session, double progress)
 
 /* ---- asking ---- */
 
-static void build(const struct session *session, struct message *request)
+static void build(const struct session *session, const struct callback_answer *answer,
+                  struct message *request)
 {
     int64_t left_ms = session_left_ms(session), poll_ms = session->is_job ? JOB_POLL_MS : POLL_MS;
     request->follow = (struct follow){.session = session->id,
                                       .seen = session->following.seen,
                                       .progress = session->following.told,
-                                      .patience_ms = (uint64_t)(left_ms < poll_ms ? left_ms : poll_ms)};
+                                      .patience_ms = (uint64_t)(left_ms < poll_ms ? left_ms : poll_ms),
+                                      .answered = answer->number,
+                                      .answer_status = answer->status,
+                                      .answer = answer->data,
+                                      .answer_length = answer->length};
 }
 
 static bool is_settled(const struct session *session)
@@ -120,27 +126,52 @@ static bool is_settled(const struct session *session)
     return session->lost || remote >= SESSION_DONE || remote == SESSION_RECEIVING;
 }
 
+/* The server knows no such request: without output, then; but a routine that asks would wait for ever, and a
+ * job cannot be told from one that it has not. */
+static void go_without(struct session *session, const struct esp_error *error)
+{
+    if (!session->is_job && !problem_has_callbacks(session->invocation.function->problem)) {
+        session->follow = false;
+        return;
+    }
+    session->lost = true;
+    session->remote_error = *error;
+}
+
+/* One request, with the answer to the last question, and what it brings. False: it is over. */
+static bool follow_once(struct session *session, struct callback_keeper *keeper,
+                        struct callback_answer *answer)
+{
+    struct message request = {.kind = MESSAGE_FOLLOW}, reply = {0};
+    struct esp_error error = {0};
+    build(session, answer, &request);
+    enum esp_status status =
+        attempt_ask(session, &request, (int64_t)request.follow.patience_ms, &reply, &error);
+    callback_answer_release(answer);
+    if (status == ESP_OK) {
+        take_text(session, &reply.follow_reply);
+        take_progress(session, reply.follow_reply.progress);
+        session_absorb(session, &reply.follow_reply.session);
+    } else if (!session->lost) {
+        go_without(session, &error);
+    }
+    if (status == ESP_OK && reply.follow_reply.asked > 0 && !is_settled(session) &&
+        !session_is_cancelled(session)) {
+        callback_keeper_set(keeper, reply.follow_reply.asked);
+        callback_run(session, &reply.follow_reply, answer);
+        callback_keeper_set(keeper, 0);
+    }
+    message_clear(&reply);
+    return status == ESP_OK && session_left_ms(session) > 1;
+}
+
 void session_follow(struct session *session)
 {
-    while (!is_settled(session) && !session_is_cancelled(session)) {
-        struct message request = {.kind = MESSAGE_FOLLOW}, reply = {0};
-        struct esp_error error = {0};
-        build(session, &request);
-        enum esp_status status =
-            attempt_ask(session, &request, (int64_t)request.follow.patience_ms, &reply, &error);
-        if (status == ESP_OK) {
-            take_text(session, &reply.follow_reply);
-            take_progress(session, reply.follow_reply.progress);
-            session_absorb(session, &reply.follow_reply.session);
-        } else if (!session->lost && session->is_job) {
-            session->lost = true; /* it knows nothing of jobs, or not this one */
-            session->remote_error = error;
-        } else if (!session->lost) {
-            session->follow = false; /* it knows no such request: without output, then */
-        }
-        bool over = status != ESP_OK || session_left_ms(session) <= 1;
-        message_clear(&reply);
-        if (over)
-            return;
-    }
+    struct callback_keeper keeper;
+    struct callback_answer answer = {.number = 0};
+    callback_keeper_open(&keeper, session);
+    while (!is_settled(session) && !session_is_cancelled(session) && follow_once(session, &keeper, &answer))
+        ;
+    callback_answer_release(&answer);
+    callback_keeper_close(&keeper);
 }

@@ -39,6 +39,7 @@ static enum esp_status begin(struct invocation *invocation, struct function *fun
                       : argument->type == TYPE_STRING || argument->type == TYPE_STATE ? VALUE_TEXT
                       : argument->type == TYPE_FILE                                   ? VALUE_FILE
                       : argument->is_section                                          ? VALUE_SECTION
+                      : argument->type == TYPE_CALLBACK                               ? VALUE_FUNCTION
                                                                                       : VALUE_MEMORY;
     }
     return ESP_OK;
@@ -106,6 +107,7 @@ static void take_scalar(struct value *value, enum base_type type, va_list *list)
     case TYPE_STRING:
     case TYPE_FILE:
     case TYPE_STATE:
+    case TYPE_CALLBACK:
         break; /* passed by address */
     }
 }
@@ -156,9 +158,8 @@ static enum esp_status check_present(const struct argument *argument, const stru
         return ESP_OK;
     if (is_array_or_number(value) && (value->bytes == 0 || argument->initial))
         return ESP_OK;
-    return error_set(error, ESP_INVALID,
-                     "argument \"%s\": expected a pointer to its value, found a null pointer",
-                     argument->name);
+    return error_set(error, ESP_INVALID, "argument \"%s\": expected %s, found a null pointer", argument->name,
+                     value->form == VALUE_FUNCTION ? "the address of a function" : "a pointer to its value");
 }
 
 /* An array that was left out: every element has the default. */

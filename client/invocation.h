@@ -13,11 +13,12 @@
 
 /* How a value lies in the caller's memory. */
 enum value_form {
-    VALUE_MEMORY,  /* elements: scalars by address, arrays */
-    VALUE_SECTION, /* whole arrays, of which some elements are sent and come back */
-    VALUE_TEXTS,   /* arrays of texts, or of the names of files: a char ** */
-    VALUE_TEXT,    /* results go to malloc'ed text, through a char ** */
-    VALUE_FILE     /* contents of files, read before and written after */
+    VALUE_MEMORY,   /* elements: scalars by address, arrays */
+    VALUE_SECTION,  /* whole arrays, of which some elements are sent and come back */
+    VALUE_TEXTS,    /* arrays of texts, or of the names of files: a char ** */
+    VALUE_TEXT,     /* results go to malloc'ed text, through a char ** */
+    VALUE_FUNCTION, /* a function of the caller, at `in`; nothing of it is sent */
+    VALUE_FILE      /* contents of files, read before and written after */
 };
 
 struct value {

@@ -65,7 +65,7 @@ void invocation_split(struct invocation *invocation, uint64_t inline_bytes)
     for (uint32_t i = 0; i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
         bool small = value->bytes <= inline_bytes && total + value->bytes <= INLINE_TOTAL;
-        value->bulk = value->in && !small;
+        value->bulk = value->in && !small && value->form != VALUE_FUNCTION;
         if (value->in && small)
             total += value->bytes;
     }
@@ -83,7 +83,9 @@ enum esp_status invocation_arguments(const struct invocation *invocation, struct
         const struct argument *argument = argument_of(invocation, value);
         struct call_argument *sent = &arguments[i];
         *sent = (struct call_argument){.index = value->index, .bytes = value->bytes};
-        if (!argument_is_input(argument)) {
+        if (value->form == VALUE_FUNCTION) {
+            sent->kind = KIND_ABSENT; /* the server asks for what it says */
+        } else if (!argument_is_input(argument)) {
             sent->kind = value->out ? KIND_WANTED : KIND_ABSENT;
         } else if (!value->in && value->bytes > 0) {
             sent->kind = KIND_ABSENT; /* its default */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/library.h"
+#include "client/callback.h"
 #include "util/clock.h"
 
 #include <pthread.h>
@@ -68,6 +69,11 @@ static enum esp_status outside(int found, struct esp_error *error)
 
 struct library *library_enter(struct esp_error *error)
 {
+    if (callback_is_running()) {
+        error_set(error, ESP_REFUSED,
+                  "a function that a routine calls back cannot use the library: its session waits for it");
+        return NULL;
+    }
     atomic_fetch_add(&users, 1);
     int found = atomic_load(&state);
     if (found == STATE_UP)

@@ -28,6 +28,7 @@ client_command_libcommand_la_LIBADD = util/libown.la services/libservices.la cor
 # tests over other transports.
 noinst_LTLIBRARIES += client/libclient.la
 client_libclient_la_SOURCES = client/abstract.c client/abstract.h client/abstract_call.c client/attempt.c client/attempt.h client/bulk.c client/bulk.h \
+	client/callback.c client/callback.h client/callback_keeper.c \
 	client/contents.c client/contents.h client/describe.c client/describe.h client/engine.c \
 	client/engine.h client/espalier.c client/follow.c client/function.c client/function.h client/grpc.c client/handle.c \
 	client/handle.h client/hierarchy.c client/invocation.c client/invocation.h \
@@ -38,8 +39,8 @@ client_libclient_la_SOURCES = client/abstract.c client/abstract.h client/abstrac
 	client/table.c client/table.h
 client_libclient_la_SOURCES += client/argument_stack.c client/job.c client/job.h client/job_api.c client/job_store.c client/job_token.c
 client_libclient_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS)
 client_libclient_la_SOURCES += client/signature.c client/signature.h client/values.c client/values.h client/values_storage.c client/values_storage.h client/values_texts.c client/values_texts.h
+client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS) $(FFI_LIBS)
 
 # The command is linked against the library's parts, not the shared library: it starts faster.
 bin_PROGRAMS += client/espalier
@@ -62,7 +63,7 @@ client_libespalier_la_SOURCES = $(client_libclient_la_SOURCES) $(services_libser
 	$(core_libcore_la_SOURCES) $(util_libutil_la_SOURCES)
 # The ORB is C++: libtool is to link with the C++ driver, so that C programs need not.
 nodist_EXTRA_client_libespalier_la_SOURCES = client/dummy.cc
-client_libespalier_la_LIBADD = client/libentry.la orb/liborb.la $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) -lm
+client_libespalier_la_LIBADD = client/libentry.la orb/liborb.la $(CONFUSE_LIBS) $(JANSSON_LIBS) $(ZLIB_LIBS) $(FFI_LIBS) -lm
 # It keeps threads and per-thread values: unloading would pull the code from under them.
 client_libespalier_la_LDFLAGS = $(esp_library_flags) -Wl,-z,nodelete -Wl,--gc-sections $(AM_LDFLAGS)
 endif

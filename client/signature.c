@@ -30,6 +30,8 @@ const char *signature_shape(const struct esp_problem_argument *argument, char *t
     for (unsigned i = 0; i < argument->n_dims && used < size; i++)
         used += (size_t)snprintf(text + used, size - used, "%s%s%s", i ? ", " : "[", argument->dims[i],
                                  i + 1 == argument->n_dims ? "]" : "");
+    if (argument->callback && used < size)
+        snprintf(text + used, size - used, "%s", argument->callback);
     return text;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/start.h"
 
+#include "core/problem_callback.h"
+
 static enum esp_status create(struct library *library, struct handle *handle, struct invocation *invocation,
                               const struct esp_call_options *options, struct session **session,
                               struct esp_error *error)
@@ -9,6 +11,7 @@ static enum esp_status create(struct library *library, struct handle *handle, st
     double deadline_s = options ? options->deadline_s : 0;
     if (deadline_s <= 0)
         deadline_s = atomic_load(&handle->deadline_s);
+    bool asks = problem_has_callbacks(invocation->function->problem);
     enum esp_status status = session_begin(library->engine, invocation, &target, deadline_s, session, error);
     if (status == ESP_OK && options) {
         (*session)->following.sent = options->sent;
@@ -20,6 +23,8 @@ static enum esp_status create(struct library *library, struct handle *handle, st
         (*session)->following.progress = options->progress;
         (*session)->following.arg = options->arg;
     }
+    if (status == ESP_OK && asks)
+        (*session)->follow = true; /* whatever the caller wants to see of it */
     return status;
 }
 

@@ -513,6 +513,11 @@ static enum esp_status check_given(const struct values *values, struct esp_error
         const struct esp_problem_argument *formal = &values->problem->arguments[i];
         bool is_scalar = !formal->n_dims && !is_text(formal->type) && formal->type != ESP_TYPE_FILE;
         char shape[256], how[300];
+        if (formal->type == ESP_TYPE_CALLBACK)
+            return error_set(error, ESP_INVALID,
+                             "%s: %s is a function of the caller, which a command line cannot give: call it "
+                             "from a program (see espalier(3))",
+                             values->problem->name, formal->name);
         if (is_scalar || !argument_in(formal) || formal->initial || values->slots[i].given)
             continue;
         return error_set(error, ESP_INVALID, "%s: the %s %s (%s) is missing: give it as %s",

@@ -16,6 +16,7 @@ core_libcore_la_SOURCES += core/lexer.c core/lexer.h core/text.c core/text.h
 core_libcore_la_SOURCES += core/expr.c core/expr_linear.c core/expr_parse.c core/expr_print.c core/expr_tree.h
 core_libcore_la_SOURCES += core/problem.c core/problem_parse.c core/problem_parser.h core/problem_declare.c
 core_libcore_la_SOURCES += core/problem_family.c core/problem_family.h core/problem_spelling.c
+core_libcore_la_SOURCES += core/problem_callback.c core/problem_callback.h core/foreign.h
 core_libcore_la_SOURCES += core/problem_call.c core/problem_source.c core/problem_load.c
 core_libcore_la_SOURCES += core/abstract.c core/abstract.h core/abstract_parse.c
 core_libcore_la_SOURCES += core/problem_constants.c core/problem_storage.c core/problem_layout.c core/problem_contents.c

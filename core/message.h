@@ -538,7 +538,8 @@ struct follow {
     double progress; /* that the client knows */
     uint64_t patience_ms;
     uint64_t answered;      /* the number of the question that `answer` is for; 0: none */
-    uint32_t answer_status; /* enum esp_status: whether the client could answer */
+    uint32_t answer_status; /* enum esp_status: whether the client could answer; ESP_PENDING: it is at work on
+                             * it, and the question itself is no news */
     const uint8_t *answer;
     uint32_t answer_length;
     struct extensions extensions;

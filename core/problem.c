@@ -9,12 +9,13 @@ static const struct {
     const char *name;
     size_t size;
 } types[] = {
-    [TYPE_CHAR] = {"char", 1},     [TYPE_SHORT] = {"short", 2},
-    [TYPE_INT] = {"int", 4},       [TYPE_LONG] = {"long", 8},
-    [TYPE_INT64] = {"int64", 8},   [TYPE_FLOAT] = {"float", 4},
-    [TYPE_DOUBLE] = {"double", 8}, [TYPE_COMPLEX] = {"complex", 8},
-    [TYPE_STRING] = {"string", 1}, [TYPE_DOUBLE_COMPLEX] = {"double complex", 16},
-    [TYPE_FILE] = {"file", 1},     [TYPE_STATE] = {"state", 1},
+    [TYPE_CHAR] = {"char", 1},         [TYPE_SHORT] = {"short", 2},
+    [TYPE_INT] = {"int", 4},           [TYPE_LONG] = {"long", 8},
+    [TYPE_INT64] = {"int64", 8},       [TYPE_FLOAT] = {"float", 4},
+    [TYPE_DOUBLE] = {"double", 8},     [TYPE_COMPLEX] = {"complex", 8},
+    [TYPE_STRING] = {"string", 1},     [TYPE_DOUBLE_COMPLEX] = {"double complex", 16},
+    [TYPE_FILE] = {"file", 1},         [TYPE_STATE] = {"state", 1},
+    [TYPE_CALLBACK] = {"callback", 1},
 };
 
 size_t base_type_size(enum base_type type)

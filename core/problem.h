@@ -37,15 +37,16 @@ enum base_type {
     TYPE_DOUBLE_COMPLEX, /* two doubles */
     TYPE_STRING,         /* NUL-terminated text of variable length */
     TYPE_FILE,           /* the contents of a file, of variable length */
-    TYPE_STATE /* what a routine keeps in its worker between calls; callers see its identity, a text */
+    TYPE_STATE,   /* what a routine keeps in its worker between calls; callers see its identity, a text */
+    TYPE_CALLBACK /* a function of the caller that the routine calls (core/problem_callback.h) */
 };
 
-/* Bytes of one element; 1 for those whose extent only the value tells: TYPE_STRING, TYPE_FILE, TYPE_STATE. */
+/* Bytes of one element; 1 for those whose extent only the value tells (base_type_is_variable). */
 size_t base_type_size(enum base_type type);
 const char *base_type_name(enum base_type type);
 static inline bool base_type_is_variable(enum base_type type)
 {
-    return type == TYPE_STRING || type == TYPE_FILE || type == TYPE_STATE;
+    return type == TYPE_STRING || type == TYPE_FILE || type == TYPE_STATE || type == TYPE_CALLBACK;
 }
 
 /* A scalar as expressions see it, from its raw element (native byte order): char as its code;
@@ -85,6 +86,8 @@ enum storage {
 /* "packed"; "" for STORAGE_FULL. */
 const char *storage_name(enum storage storage);
 
+struct problem;
+
 struct argument {
     const char *name;
     const char *text; /* one line for people, or "" */
@@ -103,6 +106,8 @@ struct argument {
         indices;        /* csc, csr: the arguments with the pointers, and with the row (column) numbers */
     uint32_t base;      /* csc, csr: the number of the first row and of the first element, 0 or 1 */
     struct expr *count; /* of an output array: the extent that its last dimension has after the call */
+    const struct problem *callback; /* TYPE_CALLBACK: its signature, without implementations */
+    bool callback_returns;          /* the last argument of that is what the function returns */
     unsigned line;
 };
 

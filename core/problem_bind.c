@@ -47,7 +47,7 @@ static enum esp_status bind_inputs(const struct problem *problem, const void *co
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         scope_values[i] = (struct number){.kind = NUMBER_UNKNOWN};
-        if (argument->n_dims || !argument_is_input(argument))
+        if (argument->n_dims || !argument_is_input(argument) || argument->type == TYPE_CALLBACK)
             continue;
         if (values[i]) {
             scope_values[i] = number_load(argument->type, values[i]);

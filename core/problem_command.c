@@ -71,14 +71,22 @@ static bool word_has_texts(const struct parser *parser)
     return false;
 }
 
+/* Why a command cannot have it. */
+static const char *what_it_is(const struct argument *argument)
+{
+    return argument->type == TYPE_CALLBACK ? "a callback"
+           : argument->type == TYPE_STATE  ? "a state"
+                                           : "work memory";
+}
+
 /* What a word says in braces: the text of a string, the name of a file, or a number. */
 static bool add_argument(struct parser *parser, uint32_t offset, uint32_t index)
 {
     const struct argument *argument = &parser->arguments[index];
     bool text = argument->type == TYPE_STRING && argument->mode == MODE_IN;
-    if (argument->mode == MODE_WORK || argument->type == TYPE_STATE)
+    if (argument->mode == MODE_WORK || argument->type >= TYPE_STATE)
         return lexer_fail(&parser->lexer, offset, "'%s' is %s, which only a routine has", argument->name,
-                          argument->type == TYPE_STATE ? "a state" : "work memory");
+                          what_it_is(argument));
     if (argument_is_texts(argument) && word_has_texts(parser))
         return lexer_fail(&parser->lexer, offset, "a word names at most one array of strings or files");
     return add_part(parser, offset,
@@ -222,9 +230,9 @@ static bool check_direction(struct parser *parser, uint32_t offset, const struct
     if (argument_is_texts(argument) && argument->type == TYPE_FILE && file->stream != STREAM_FILE)
         return lexer_fail(&parser->lexer, offset, "'%s' is an array of files: they cannot be one stream",
                           argument->name);
-    if (argument->mode == MODE_WORK || argument->type == TYPE_STATE)
+    if (argument->mode == MODE_WORK || argument->type >= TYPE_STATE)
         return lexer_fail(&parser->lexer, offset, "'%s' is %s, which only a routine has", argument->name,
-                          argument->type == TYPE_STATE ? "a state" : "work memory");
+                          what_it_is(argument));
     if (file->stream == STREAM_INPUT && !argument_is_input(argument))
         return lexer_fail(&parser->lexer, offset, "'%s' is an output: a command cannot read it",
                           argument->name);

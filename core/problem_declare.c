@@ -193,7 +193,7 @@ static bool read_default(struct parser *parser, struct argument *argument)
     return lexer_advance(lexer) && parser_expression(parser, USAGE_DEFAULT, &argument->initial);
 }
 
-static bool check_new_name(struct parser *parser, const char *name, uint32_t offset)
+bool parser_new_name(struct parser *parser, const char *name, uint32_t offset)
 {
     for (uint32_t i = 0; i < parser->problem->n_arguments; i++)
         if (strcmp(parser->arguments[i].name, name) == 0)
@@ -202,7 +202,7 @@ static bool check_new_name(struct parser *parser, const char *name, uint32_t off
     return true;
 }
 
-static bool read_argument_text(struct parser *parser, struct argument *argument)
+bool parser_argument_text(struct parser *parser, struct argument *argument)
 {
     struct lexer *lexer = &parser->lexer;
     argument->text = "";
@@ -239,7 +239,7 @@ static bool check_state(struct parser *parser, const struct argument *argument, 
     return true;
 }
 
-static bool declare_one(struct parser *parser, enum argument_mode mode, enum base_type type)
+bool parser_argument(struct parser *parser, enum argument_mode mode, enum base_type type)
 {
     struct lexer *lexer = &parser->lexer;
     uint32_t offset = lexer->token.offset;
@@ -248,7 +248,7 @@ static bool declare_one(struct parser *parser, enum argument_mode mode, enum bas
     struct argument *argument = &parser->arguments[parser->problem->n_arguments];
     *argument = (struct argument){.mode = mode, .type = type, .line = lexer->token.line};
     if (!parser_name(parser, "the name of an argument", &argument->name) ||
-        !check_new_name(parser, argument->name, offset))
+        !parser_new_name(parser, argument->name, offset))
         return false;
     if (lexer_at_symbol(lexer, '[') && !read_dims(parser, argument))
         return false;
@@ -256,7 +256,7 @@ static bool declare_one(struct parser *parser, enum argument_mode mode, enum bas
         return false;
     if (lexer_at_symbol(lexer, '=') && !read_default(parser, argument))
         return false;
-    if (!read_argument_text(parser, argument) || !check_work(parser, argument, offset) ||
+    if (!parser_argument_text(parser, argument) || !check_work(parser, argument, offset) ||
         !check_state(parser, argument, offset))
         return false;
     parser->problem->n_arguments++;
@@ -279,7 +279,7 @@ bool parser_declare(struct parser *parser, enum argument_mode mode)
         return lexer_expected_word(
             lexer, "a type (char, short, int, long, int64, float, double, complex, ...)", names, N_TYPES);
     for (;;) {
-        if (!declare_one(parser, mode, type))
+        if (!parser_argument(parser, mode, type))
             return false;
         if (lexer_at_line_end(lexer))
             return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/problem_help.h"
+#include "core/problem_callback.h"
 #include "core/section.h"
 #include "core/text.h"
 
@@ -123,7 +124,8 @@ size_t problem_example(const struct problem *problem, char *buffer, size_t size)
 {
     struct text text;
     text_open(&text, buffer, size);
-    write_example(&text, problem);
+    if (!problem_has_callbacks(problem)) /* nothing on a command line is a function */
+        write_example(&text, problem);
     return text.length;
 }
 
@@ -138,11 +140,38 @@ static void write_lines(struct text *text, const char *lines)
     }
 }
 
+static void write_signature(struct text *text, const struct argument *argument)
+{
+    const struct problem *callback = argument->callback;
+    uint32_t n = callback->n_arguments - argument->callback_returns;
+    text_put(text, "(");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct argument *parameter = &callback->arguments[i];
+        text_printf(text, "%s%s %s %s", i ? ", " : "", argument_mode_name(parameter->mode),
+                    base_type_name(parameter->type), parameter->name);
+        for (uint32_t d = 0; d < parameter->n_dims; d++)
+            text_printf(text, "%s%s", d ? ", " : "[", expr_text(parameter->dims[d]));
+        text_put(text, parameter->n_dims ? "]" : "");
+    }
+    text_put(text, ")");
+    if (argument->callback_returns)
+        text_printf(text, ": %s", base_type_name(callback->arguments[n].type));
+}
+
+void problem_callback_text(const struct argument *argument, char *buffer, size_t size)
+{
+    struct text text;
+    text_open(&text, buffer, size);
+    write_signature(&text, argument);
+}
+
 static size_t write_declaration(struct text *text, const struct argument *argument)
 {
     size_t before = text->length;
     text_put(text, argument->name);
     argument_write_dims(text, argument);
+    if (argument->type == TYPE_CALLBACK)
+        write_signature(text, argument);
     if (argument->initial) {
         text_put(text, " = ");
         text_put(text, expr_text(argument->initial));
@@ -260,9 +289,12 @@ size_t problem_usage(const struct problem *problem, char *buffer, size_t size)
     write_arguments(&text, problem);
     write_preconditions(&text, problem);
     write_cost(&text, problem);
-    text_put(&text, "\nExample\n" INDENT);
-    write_example(&text, problem);
-    text_put(&text, "\n\nIn C\n");
+    if (!problem_has_callbacks(problem)) {
+        text_put(&text, "\nExample\n" INDENT);
+        write_example(&text, problem);
+        text_put(&text, "\n");
+    }
+    text_put(&text, "\nIn C\n");
     write_c_call(&text, problem);
     return text.length;
 }

@@ -14,17 +14,21 @@
 size_t problem_usage(const struct problem *problem, char *buffer, size_t size);
 
 /* The command line of the example alone ("espalier call dgesv A=@A.mtx B=@B.mtx ..."), without a line end:
- * scalars that follow from the arrays or have a default are left out. Returns as problem_usage(). */
+ * scalars that follow from the arrays or have a default are left out. Returns as problem_usage(); 0: there is
+ * none, because the problem has callbacks. */
 size_t problem_example(const struct problem *problem, char *buffer, size_t size);
 
 /* A command line that can be pasted and works: small matrices typed out, and options that the preconditions
  * allow. Returns as problem_usage(); 0: there is none (arrays of texts or files, preconditions that no simple
- * values meet). */
+ * values meet, callbacks). */
 size_t problem_trial(const struct problem *problem, char *buffer, size_t size);
 
 /* Whether a caller who gives all input arrays may leave out argument `index`: a scalar that has a default or
  * follows from the dimensions of the arrays (problem_infer() will fill it), or what the command finds in a matrix
  * that it packs: the widths of a band, the pointers and numbers of a compressed matrix. */
 bool problem_argument_follows(const struct problem *problem, uint32_t index);
+
+/* What a callback (TYPE_CALLBACK) takes and gives: "(in double x, in int n): double". Cut to fit. */
+void problem_callback_text(const struct argument *argument, char *buffer, size_t size);
 
 #endif

@@ -267,6 +267,7 @@ static const struct clause clauses[] = {
     {"in", PART_SIGNATURE, false, read_in},
     {"out", PART_SIGNATURE, false, read_out},
     {"inout", PART_SIGNATURE, false, read_inout},
+    {"callback", PART_SIGNATURE, false, parser_callback},
     {"require", PART_SIGNATURE, false, read_require},
     {"work", PART_SIGNATURE, false, read_work},
     {"memory", PART_SIGNATURE, true, read_memory},

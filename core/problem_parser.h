@@ -109,6 +109,15 @@ bool parser_rule(struct parser *parser, bool may_fail);
 /* When its signature is complete. */
 bool parser_check_abstract(struct parser *parser);
 
+/* One declaration behind its type. */
+bool parser_argument(struct parser *parser, enum argument_mode mode, enum base_type type);
+/* Whether no argument of the problem has the name yet, which stands at `offset`. */
+bool parser_new_name(struct parser *parser, const char *name, uint32_t offset);
+/* The text behind a declaration, or "". */
+bool parser_argument_text(struct parser *parser, struct argument *argument);
+/* callback [TYPE] NAME(in TYPE name, ...) "text"; the lexer stands behind the keyword. */
+bool parser_callback(struct parser *parser);
+
 /* packed, banded, csc, csr or count behind the dimensions, when the lexer stands on one of these words. */
 bool parser_storage(struct parser *parser, struct argument *argument, bool *found);
 bool parser_check_storage(struct parser *parser, uint32_t index);
@@ -139,6 +148,8 @@ void *parser_keep(struct parser *parser, const void *items, size_t n, size_t siz
 
 /* Fills problem->source and digest. */
 bool parser_write_source(struct parser *parser);
+/* The same for a callback inside a problem that is not complete. */
+bool parser_write_callback_source(struct parser *parser);
 
 /* Reads one text into a parser whose file, arena are set; problems are appended. */
 bool parser_read(struct parser *parser, const char *text, size_t length, struct esp_error *error);

@@ -44,8 +44,33 @@ void problem_storage_text(const struct problem *problem, const struct argument *
     write_storage(&writer, problem, argument);
 }
 
+static void write_argument(struct text *text, const struct problem *problem, const struct argument *argument);
+
+static void write_callback(struct text *text, const struct argument *argument)
+{
+    const struct problem *callback = argument->callback;
+    uint32_t n = callback->n_arguments - argument->callback_returns;
+    text_put(text, "callback ");
+    if (argument->callback_returns)
+        text_printf(text, "%s ", base_type_name(callback->arguments[n].type));
+    text_printf(text, "%s(", argument->name);
+    for (uint32_t i = 0; i < n; i++) {
+        text_put(text, i ? ", " : "");
+        write_argument(text, callback, &callback->arguments[i]);
+    }
+    text_put(text, ")");
+    if (*argument->text) {
+        text_put(text, " ");
+        write_quoted(text, argument->text);
+    }
+}
+
 static void write_argument(struct text *text, const struct problem *problem, const struct argument *argument)
 {
+    if (argument->type == TYPE_CALLBACK) {
+        write_callback(text, argument);
+        return;
+    }
     text_put(text, argument_mode_name(argument->mode));
     text_put(text, " ");
     text_put(text, base_type_name(argument->type));
@@ -71,7 +96,6 @@ static void write_argument(struct text *text, const struct problem *problem, con
         text_put(text, " ");
         write_quoted(text, argument->text);
     }
-    text_put(text, "\n");
 }
 
 static void write_expression(struct text *text, const char *clause, const struct expr *expr)
@@ -112,8 +136,10 @@ static void write_problem(struct text *text, const struct problem *problem)
         text_put(text, problem->gams);
         text_put(text, "\n");
     }
-    for (uint32_t i = 0; i < problem->n_arguments; i++)
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
         write_argument(text, problem, &problem->arguments[i]);
+        text_put(text, "\n");
+    }
     for (uint32_t i = 0; i < problem->n_preconditions; i++)
         write_precondition(text, &problem->preconditions[i]);
     write_expression(text, "work", problem->work);
@@ -126,17 +152,28 @@ static void write_problem(struct text *text, const struct problem *problem)
     }
 }
 
-bool parser_write_source(struct parser *parser)
+/* Into what the scratch buffer has left behind `used` bytes. */
+static bool keep_source(struct parser *parser, size_t used)
 {
     struct problem *problem = parser->problem;
     struct text text;
-    text_open(&text, parser->scratch, sizeof parser->scratch);
+    text_open(&text, parser->scratch + used, sizeof parser->scratch - used);
     write_problem(&text, problem);
     if (text.length >= text.size)
         return lexer_fail(&parser->lexer, parser->lexer.token.offset,
                           "the signature of '%s' takes more than %d bytes in its canonical form",
                           problem->name, PROBLEM_MAX_TEXT - 1);
-    problem->source = parser_keep(parser, parser->scratch, text.length + 1, 1);
-    problem->digest = digest_text(parser->scratch, text.length);
+    problem->source = parser_keep(parser, parser->scratch + used, text.length + 1, 1);
+    problem->digest = digest_text(parser->scratch + used, text.length);
     return problem->source != NULL;
+}
+
+bool parser_write_source(struct parser *parser)
+{
+    return keep_source(parser, 0);
+}
+
+bool parser_write_callback_source(struct parser *parser)
+{
+    return keep_source(parser, parser->text_length);
 }

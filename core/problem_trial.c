@@ -2,6 +2,7 @@
  *
  * A call that can be pasted: scalars that the preconditions allow, and small well-conditioned matrices.
  */
+#include "core/problem_callback.h"
 #include "core/problem_help.h"
 #include "core/text.h"
 
@@ -194,6 +195,8 @@ size_t problem_trial(const struct problem *problem, char *buffer, size_t size)
         if (argument_is_input(&problem->arguments[i]) && problem->arguments[i].n_dims &&
             problem->arguments[i].type >= TYPE_STRING)
             return 0;
+    if (problem_has_callbacks(problem))
+        return 0; /* nothing on a command line is a function */
     find_followers(&trial);
     if (!choose(&trial, 0))
         return 0;

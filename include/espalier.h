@@ -96,7 +96,8 @@ enum esp_type {
     ESP_TYPE_DOUBLE_COMPLEX, /* double complex */
     ESP_TYPE_STRING,
     ESP_TYPE_FILE,
-    ESP_TYPE_STATE /* what a server keeps for later calls: its identity, a text, passed as strings are */
+    ESP_TYPE_STATE,   /* what a server keeps for later calls: its identity, a text, passed as strings are */
+    ESP_TYPE_CALLBACK /* a function of the caller, passed by its address (see esp_callback_fail()) */
 };
 /* As descriptions write it ("double"), never NULL; and the bytes of one element (0: string, file, any). */
 const char *esp_type_name(enum esp_type type);
@@ -125,6 +126,7 @@ struct esp_problem_argument {
     const char *initial;            /* default of an input that may be left out, or NULL */
     const char *storage;            /* "packed(uplo)", "banded(kl, ku)", "csc(Ap, Ai)": what of a matrix is
                                      * stored, if not all; or "" */
+    const char *callback;           /* what a callback takes and gives: "(in double x): double"; or NULL */
     const char *count;              /* how many of the last dimension come back, or NULL: all */
     const char *section;            /* "[n:0,n - 1,2]": the dimensions with start, end and skip of the
                                      * elements that travel (the array is passed whole); or "": all do */
@@ -251,6 +253,17 @@ enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argume
 enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_argument *arguments,
                                size_t n_arguments, const struct esp_call_options *options,
                                grpc_sessionid_t *session);
+
+/* Callbacks: functions of the caller that the problem's routine calls while the session runs. They have the C
+ * signature that the description tells: scalars that go in by value, all else by address. grpc_call() and
+ * esp_call() run them in the calling thread, asynchronous sessions in a thread of the library; a session
+ * calls one at a time. When a session is tried on another server, they are called anew. Inside one, the
+ * functions of this library come back with ESP_REFUSED, and a session is cancelled, or its deadline heeded,
+ * when the function has returned.
+ *
+ * Called by such a function before it returns: it has failed, and what it leaves is not looked at. The
+ * session ends with ESP_FAILED and that text. Anywhere else it does nothing. */
+void esp_callback_fail(const char *text);
 
 /* Of a session of grpc_call_async() or esp_call_async(), as long as its id is valid (candidates: until a wait
  * function has reported it). ESP_NOT_FOUND. */

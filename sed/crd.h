@@ -79,6 +79,12 @@ bool texts_end(struct ring *ring, const struct areas *areas, int socket, void *c
 /* Hands over a file with a result whose length the daemon does not know. */
 bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd);
 
+/* ---- functions of the caller (crd_callback.c) ---- */
+
+void callback_install(struct ring *ring, int bell);
+/* The address of callback `index` of the job, valid until its next job. NULL: *error says why. */
+void *callback_address(uint32_t index, struct esp_error *error);
+
 /* ---- crashes, exits, illegal arguments (crd_faults.c) ---- */
 
 /* Takes over the signals of crashes, on a stack of their own, and exit(). What happens inside a call is

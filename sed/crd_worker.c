@@ -188,8 +188,9 @@ static bool queries_are_sane(const struct ring_job *job)
     return true;
 }
 
-static bool resolve_operands(struct worker *worker, void **operands)
+static bool resolve_operands(struct worker *worker, void **operands, struct esp_error *error)
 {
+    error_set(error, ESP_INTERNAL, "the worker was handed a malformed call");
     const struct ring_job *job = &worker->ring->job;
     for (uint32_t i = 0; i < job->signature.n_parameters; i++) {
         const struct ring_operand *operand = &job->operands[i];
@@ -207,7 +208,8 @@ static bool resolve_operands(struct worker *worker, void **operands)
             operands[i] = worker->texts[operand->value];
         else if (operand->place == OPERAND_QUERY && operand->value < job->n_queries)
             operands[i] = NULL; /* until the routine was asked */
-        else
+        else if (operand->place != OPERAND_CALLBACK ||
+                 !(operands[i] = callback_address((uint32_t)operand->value, error)))
             return false;
     }
     return queries_are_sane(job) && job->result_offset <= RING_ARENA_BYTES - INVOKE_RESULT_BYTES;
@@ -292,10 +294,8 @@ static void serve(struct worker *worker)
         invocation = NULL;
     if (invocation && texts_begin(worker->ring, &worker->areas, worker->texts, &error) != ESP_OK)
         invocation = NULL;
-    if (invocation && !resolve_operands(worker, operands)) {
-        error_set(&error, ESP_INTERNAL, "the worker was handed a malformed call");
+    if (invocation && !resolve_operands(worker, operands, &error))
         invocation = NULL;
-    }
     if (invocation)
         call_routine(worker, invocation, operands);
     else
@@ -395,6 +395,7 @@ _Noreturn void worker_run(const struct worker_descriptors *descriptors, unsigned
     setvbuf(stdout, NULL, _IOLBF, 0);
     faults_install(worker.ring, &worker.areas, FD_BELL);
     service_install(worker.ring);
+    callback_install(worker.ring, FD_BELL);
     library_set_threads(threads);
     tidy_up(&worker);
     atomic_store(&worker.ring->ready, 1);

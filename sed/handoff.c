@@ -220,6 +220,26 @@ static bool passes_address(const struct job *job, const struct call_parameter *p
            job->problem->arguments[parameter->argument].mode != MODE_IN;
 }
 
+static enum esp_status put_callback(struct writer *writer, uint32_t index, struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct argument *argument = &job->problem->arguments[index];
+    struct ring_job *to = &writer->ring->job;
+    size_t bytes = strlen(argument->callback->source) + 1;
+    if (to->n_callbacks == RING_MAX_CALLBACKS || bytes > RING_CALLBACK_TEXT)
+        return error_set(writer->error, ESP_LIMIT,
+                         "problem %s: callback '%s': a call passes at most %d, whose signatures have at most "
+                         "%d bytes",
+                         job->problem->name, argument->name, RING_MAX_CALLBACKS, RING_CALLBACK_TEXT - 1);
+    *operand = (struct ring_operand){.value = to->n_callbacks, .place = OPERAND_CALLBACK};
+    struct ring_callback *callback = &to->callbacks[to->n_callbacks++];
+    callback->argument = index;
+    callback->fortran = job->implementation->convention == CONVENTION_FORTRAN;
+    callback->returns = argument->callback_returns;
+    memcpy(callback->text, argument->callback->source, bytes);
+    return ESP_OK;
+}
+
 static enum esp_status put_parameter(struct writer *writer, uint32_t index)
 {
     static const unsigned char zeros[16];
@@ -242,6 +262,9 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
     if (parameter->kind == PARAMETER_ARGUMENT &&
         argument_is_texts(&handoff->job.problem->arguments[parameter->argument]))
         return put_texts(writer, parameter->argument, operand);
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        handoff->job.problem->arguments[parameter->argument].type == TYPE_CALLBACK)
+        return put_callback(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_ARGUMENT)
         return handoff_put_argument(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_VALUE)
@@ -373,9 +396,11 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     ring->job.has_segment = 0;
     ring->job.timed = job->timed;
     ring->job.n_areas = 0;
-    ring->job.n_queries = 0;
+    ring->job.n_queries = ring->job.n_callbacks = 0;
     ring->job.n_sections = 0;
     ring->job.n_texts = 0;
+    atomic_store_explicit(&ring->question.asked, 0, memory_order_relaxed);
+    atomic_store_explicit(&ring->question.answered, 0, memory_order_relaxed);
     ring->job.segment_bytes = job->segment_bytes;
     ring->job.command.n_words = 0;
     if (job->implementation->command) {

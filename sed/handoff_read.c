@@ -356,6 +356,11 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
         if (answer.place == FAULT_ARENA)
             describe_overrun(ring, handoff, end);
         break;
+    case ANSWER_CALLBACK:
+        end->error.status = ESP_FAILED;
+        take_text(end->error.text, sizeof end->error.text, answer.text);
+        *wait_for_death = handoff->job.segment_fd >= 0;
+        return false;
     case ANSWER_STRAYED:
         describe_stray(&answer, handoff, end);
         return false;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/invoke.h"
 
-#include <ffi.h>
+#include "core/foreign.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,41 +17,13 @@ struct invocation {
     ffi_type *types[SIGNATURE_MAX_PARAMETERS];
 };
 
-/* The C type of one element, or NULL when none can be passed by value. */
-static ffi_type *element_type(enum base_type type)
-{
-    switch (type) {
-    case TYPE_CHAR:
-        return &ffi_type_schar;
-    case TYPE_SHORT:
-        return &ffi_type_sint16;
-    case TYPE_INT:
-        return &ffi_type_sint32;
-    case TYPE_LONG:
-    case TYPE_INT64:
-        return &ffi_type_sint64;
-    case TYPE_FLOAT:
-        return &ffi_type_float;
-    case TYPE_DOUBLE:
-        return &ffi_type_double;
-#ifdef FFI_TARGET_HAS_COMPLEX_TYPE
-    case TYPE_COMPLEX:
-        return &ffi_type_complex_float;
-    case TYPE_DOUBLE_COMPLEX:
-        return &ffi_type_complex_double;
-#endif
-    default:
-        return NULL;
-    }
-}
-
 static ffi_type *parameter_type(const struct parameter_form *form)
 {
     if (form->pass == PASS_ADDRESS)
         return &ffi_type_pointer;
     if (form->pass == PASS_LENGTH)
         return sizeof(size_t) == 8 ? &ffi_type_uint64 : &ffi_type_uint32;
-    return element_type((enum base_type)form->type);
+    return foreign_type((enum base_type)form->type);
 }
 
 static enum esp_status prepare(struct invocation *invocation, const struct call_signature *signature,
@@ -58,7 +31,7 @@ static enum esp_status prepare(struct invocation *invocation, const struct call_
 {
     ffi_type *result = &ffi_type_void;
     if (signature->returns)
-        result = element_type((enum base_type)signature->result_type);
+        result = foreign_type((enum base_type)signature->result_type);
     if (!result)
         return error_set(error, ESP_INVALID, "%s: a result of type %s cannot be called for on this machine",
                          signature->symbol, base_type_name((enum base_type)signature->result_type));
@@ -133,26 +106,6 @@ void invocation_destroy(struct invocation *invocation)
     free(invocation);
 }
 
-/* libffi widens integers shorter than a register: the element is the value, not its first bytes. */
-static void store_result(enum base_type type, const void *returned, void *result)
-{
-    ffi_sarg wide;
-    memcpy(&wide, returned, sizeof wide);
-    switch (type) {
-    case TYPE_CHAR:
-        *(signed char *)result = (signed char)wide;
-        break;
-    case TYPE_SHORT:
-        *(int16_t *)result = (int16_t)wide;
-        break;
-    case TYPE_INT:
-        *(int32_t *)result = (int32_t)wide;
-        break;
-    default:
-        memcpy(result, returned, base_type_size(type));
-    }
-}
-
 void invocation_call(struct invocation *invocation, void *const *operands, void *result)
 {
     void *values[SIGNATURE_MAX_PARAMETERS];
@@ -165,5 +118,5 @@ void invocation_call(struct invocation *invocation, void *const *operands, void 
         values[i] = invocation->by_value[i] ? operands[i] : (void *)(uintptr_t)&operands[i];
     ffi_call(&invocation->cif, invocation->routine, returned, values);
     if (invocation->returns)
-        store_result(invocation->result_type, returned, result);
+        foreign_store_result(invocation->result_type, returned, result);
 }

@@ -85,6 +85,7 @@ static void post(struct pool *pool, struct worker *worker, unsigned tries)
     worker->job_id = job->id;
     worker->tries = tries;
     worker->claimed = worker->wait_for_death = false;
+    worker->told = 0;
     worker->verdict = ESP_OK;
     worker->started_ns = pool_now_ns();
     worker->due_ns = CLOCK_NEVER;
@@ -444,4 +445,6 @@ const struct workers_ops pool_ops = {.start = pool_start,
                                      .help = pool_help,
                                      .drop = pool_drop,
                                      .progress = pool_progress,
+                                     .question = pool_question,
+                                     .answer = pool_answer,
                                      .destroy = pool_destroy};

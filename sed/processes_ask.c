@@ -5,6 +5,7 @@
 #include "sed/processes_pool.h"
 
 #include <errno.h>
+#include <string.h>
 #include <time.h>
 #include <utlist.h>
 
@@ -80,4 +81,78 @@ double pool_progress(struct workers *workers, uint64_t job_id)
     pthread_mutex_unlock(&pool->lock);
     /* A routine that scribbled over the ring may have left anything. */
     return progress >= 0 && progress <= 1 ? progress : -1;
+}
+
+/* ---- questions of routines to their callers ---- */
+
+/* The worker of a job that waits for an answer, and the number of its question; or NULL. With the lock. */
+static struct worker *find_asking(struct pool *pool, uint64_t job_id, uint32_t *number)
+{
+    struct worker *worker = pool_find_job(pool, job_id);
+    if (!worker || worker->claimed || worker->verdict != ESP_OK)
+        return NULL;
+    *number = atomic_load(&worker->ring->question.asked);
+    return *number != atomic_load(&worker->ring->question.answered) ? worker : NULL;
+}
+
+bool pool_question(struct workers *workers, uint64_t job_id, struct job_question *question, void *data)
+{
+    struct pool *pool = (struct pool *)workers;
+    uint32_t number;
+    pthread_mutex_lock(&pool->lock);
+    struct worker *worker = find_asking(pool, job_id, &number);
+    if (worker) {
+        const struct ring_question *from = &worker->ring->question;
+        *question = (struct job_question){.number = number, .argument = from->argument, .bytes = from->bytes};
+        /* Believed by nobody: it may have been scribbled over. */
+        if (question->bytes > CALLBACK_MOST_BYTES)
+            question->bytes = CALLBACK_MOST_BYTES;
+        if (data)
+            memcpy(data, from->data, question->bytes);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return worker != NULL;
+}
+
+void pool_answer(struct workers *workers, uint64_t job_id, uint64_t number, enum esp_status status,
+                 const void *data, uint32_t length)
+{
+    struct pool *pool = (struct pool *)workers;
+    uint32_t asked;
+    pthread_mutex_lock(&pool->lock);
+    struct worker *worker = find_asking(pool, job_id, &asked);
+    if (worker && asked == number) {
+        struct ring_question *to = &worker->ring->question;
+        to->status = status;
+        to->answer_bytes = length;
+        if (length > 0)
+            memcpy(to->data, data, length < CALLBACK_MOST_BYTES ? length : CALLBACK_MOST_BYTES);
+        atomic_store(&to->answered, asked);
+        ring_wake(&to->answered);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* The next job with a question that nobody was told of, which is told now; 0: none. */
+static uint64_t next_untold(struct pool *pool)
+{
+    uint64_t job_id = 0;
+    pthread_mutex_lock(&pool->lock);
+    for (struct worker *worker = pool->by_job; worker && job_id == 0; worker = worker->by_job.next) {
+        uint32_t asked = atomic_load(&worker->ring->question.asked);
+        if (asked == worker->told || asked == atomic_load(&worker->ring->question.answered))
+            continue;
+        worker->told = asked;
+        job_id = worker->job_id;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return job_id;
+}
+
+void pool_tell_questions(struct pool *pool)
+{
+    if (!pool->workers.asked)
+        return;
+    for (uint64_t job_id = next_untold(pool); job_id != 0; job_id = next_untold(pool))
+        pool->workers.asked(pool->workers.arg, job_id);
 }

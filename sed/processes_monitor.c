@@ -375,6 +375,7 @@ void *monitor_run(void *arg)
         for (int i = 0; i < n; i++)
             handle(pool, &events[i]);
         sweep(pool);
+        pool_tell_questions(pool);
         listen_again(pool);
     }
     return NULL;

@@ -60,6 +60,7 @@ struct worker {
     uint64_t job_id;
     unsigned tries; /* workers that died before they began it */
     bool awake;     /* it was looking for this job when it was posted, so it has it already */
+    uint32_t told;  /* the question that was told of */
     bool promised;  /* counted in ring->attended for a helper that has not come yet */
     bool claimed;
     bool wait_for_death;     /* the end is known, and is reported when it is dead */
@@ -115,6 +116,11 @@ int64_t pool_now_ns(void);
 
 void pool_drop(struct workers *workers, uint64_t state);
 double pool_progress(struct workers *workers, uint64_t job_id);
+bool pool_question(struct workers *workers, uint64_t job_id, struct job_question *question, void *data);
+void pool_answer(struct workers *workers, uint64_t job_id, uint64_t number, enum esp_status status,
+                 const void *data, uint32_t length);
+/* Tells of the questions that are new. Without the lock. */
+void pool_tell_questions(struct pool *pool);
 /* The worker that has the job, or NULL. With the lock. */
 struct worker *pool_find_job(struct pool *pool, uint64_t job_id);
 /* A reply may be there: claims, reads and reports it, unless that is another's. Without the lock; the caller

@@ -21,6 +21,7 @@
 
 #include "core/section.h"
 #include "sed/signature.h"
+#include "core/problem_callback.h"
 #include "sed/workers.h"
 #include <stdatomic.h>
 
@@ -30,7 +31,10 @@
 #define RING_FRONT_FENCE (16 << 10) /* before the first value, when there are arrays */
 #define RING_GUARD_BYTES (4 << 20)  /* memory around arrays in workers that is not there for them */
 
-#define RING_MAX_QUERIES 8 /* of one call */
+#define RING_MAX_QUERIES   8 /* of one call */
+#define RING_MAX_CALLBACKS 8
+#define RING_CALLBACK_TEXT 2048 /* bytes of a callback's signature */
+#define RING_ANSWER_TEXT   512
 
 /* Values of `reply`. */
 #define RING_IDLE    0u
@@ -39,13 +43,14 @@
 #define RING_WAITERS 0x80000000u /* with RING_POSTED: somebody sleeps on the word */
 
 enum operand_place {
-    OPERAND_ARENA,   /* offset in the arena */
-    OPERAND_AREA,    /* index of an area of the segment */
-    OPERAND_NUMBER,  /* the number itself: a hidden length */
-    OPERAND_QUERY,   /* index of a queried work array */
-    OPERAND_SECTION, /* index of a section */
-    OPERAND_TEXTS,   /* index of an array of strings */
-    OPERAND_STATE    /* what the worker keeps between calls; 0: itself, 1: its address */
+    OPERAND_ARENA,    /* offset in the arena */
+    OPERAND_AREA,     /* index of an area of the segment */
+    OPERAND_NUMBER,   /* the number itself: a hidden length */
+    OPERAND_QUERY,    /* index of a queried work array */
+    OPERAND_SECTION,  /* index of a section */
+    OPERAND_TEXTS,    /* index of an array of strings */
+    OPERAND_CALLBACK, /* index of a callback */
+    OPERAND_STATE     /* what the worker keeps between calls; 0: itself, 1: its address */
 };
 
 struct ring_operand {
@@ -84,6 +89,13 @@ struct ring_texts {
     uint64_t n;
     uint32_t argument;
     uint8_t goes_in, comes_back;
+};
+
+/* A function of the caller: the worker makes one that asks. */
+struct ring_callback {
+    uint32_t argument;
+    uint8_t fortran, returns;
+    char text[RING_CALLBACK_TEXT]; /* its signature, as a problem */
 };
 
 /* One argument's way to a command and back. */
@@ -125,6 +137,8 @@ struct ring_job {
     struct ring_section sections[PROBLEM_MAX_ARGUMENTS];
     uint32_t n_texts;
     struct ring_texts texts[PROBLEM_MAX_ARGUMENTS];
+    uint32_t n_callbacks;
+    struct ring_callback callbacks[RING_MAX_CALLBACKS];
     struct ring_area areas[PROBLEM_MAX_ARGUMENTS];
     struct ring_operand operands[SIGNATURE_MAX_PARAMETERS];
     struct call_signature signature;
@@ -141,6 +155,7 @@ enum answer_kind {
     ANSWER_KILLED,    /* the command was killed by the signal `code` */
     ANSWER_STOPPED,   /* the command was killed by the worker; `trouble` says why */
     ANSWER_NO_TEXT,   /* it returned, and `argument` is no array of texts: `trouble` */
+    ANSWER_CALLBACK,  /* a callback failed, and the worker has ended; `text` says why */
     ANSWER_STRAYED /* it returned, and wrote right beside an argument in the segment: `place`, `argument` */
 };
 
@@ -155,16 +170,26 @@ struct ring_answer {
     uint32_t access;   /* 1: a read, 2: a write, 0: not known */
     uint32_t alone;    /* the crashed process had no other thread that could still write */
     uint64_t compute_ns, cpu_ns;
-    char text[512];     /* ANSWER_UNABLE: the reason; ANSWER_ILLEGAL: the routine's name; of a command: the
-                         * end of its standard error */
-    char trouble[256];  /* what is wrong with what a command has written; "": nothing */
-    uint32_t keeps;     /* the routine has left a state behind */
-    uint32_t n_outputs; /* results that come over the socket, each a struct ring_output */
+    char text[RING_ANSWER_TEXT]; /* ANSWER_UNABLE, ANSWER_CALLBACK: the reason; ANSWER_ILLEGAL: the routine's
+                                  * name; of a command: the end of its standard error */
+    char trouble[256];           /* what is wrong with what a command has written; "": nothing */
+    uint32_t keeps;              /* the routine has left a state behind */
+    uint32_t n_outputs;          /* results that come over the socket, each a struct ring_output */
 };
 
 /* Comes with the descriptor of a file that holds the result. */
 struct ring_output {
     uint32_t argument;
+};
+
+/* What the routine asks of a function of the caller, and the answer. The worker writes the question before
+ * it counts `asked` up, the daemon the answer before it sets `answered` to that. */
+struct ring_question {
+    _Atomic uint32_t asked;
+    _Atomic uint32_t answered; /* futex */
+    uint32_t argument, bytes;
+    uint32_t status, answer_bytes; /* enum esp_status; other than ESP_OK: `data` says why */
+    _Alignas(CALLBACK_ALIGNMENT) unsigned char data[CALLBACK_MOST_BYTES];
 };
 
 struct ring {
@@ -178,6 +203,7 @@ struct ring {
     _Atomic double progress;               /* that the routine has told; below 0: none */
     struct ring_answer answer;
     struct ring_job job;
+    struct ring_question question;
     _Alignas(4096) unsigned char arena[RING_ARENA_BYTES];
 };
 

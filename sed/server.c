@@ -196,6 +196,7 @@ static enum esp_status set_options(struct server *server, const struct server_op
     server->workers = options->workers;
     server->workers->ended = server_job_ended;
     server->workers->lost = server_kept_lost;
+    server->workers->asked = server_job_asked;
     server->workers->arg = server;
     server->clients_due_ns = server_now(server) + options->result_lease_ns;
     admission_init(&server->admission, options->memory_bytes);

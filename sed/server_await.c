@@ -119,6 +119,7 @@ static void waiter_give(struct server *server, struct waiter *waiter)
     waiter->session = NULL;
     waiter->client = NULL;
     waiter->follows = false;
+    waiter->answering = 0;
     /* Behind the others: a thread that is about to look at it once more finds nothing to wait for. */
     DL_APPEND(server->free_waiters, waiter);
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Clients that follow a session: what it prints and how far it is come to them while it runs.
+ * Clients that follow a session: what it prints, how far it is and what its routine asks of them come to them
+ * while it runs.
+ *
+ * A client that has a question is not waiting for anything here, so that its end would not be noticed. It is
+ * taken for lost when the question leaves, which is undone when it comes back within the orphan lease: with
+ * the answer, or with a follow that says that it is at work on it (`answered`, and ESP_PENDING).
  */
+#include "core/problem_callback.h"
 #include "sed/printed.h"
 #include "sed/server_state.h"
 
@@ -25,6 +31,35 @@ static double progress_of(const struct server *server, const struct session *ses
     return ops->progress(server->workers, session->job.id);
 }
 
+static bool find_question(const struct server *server, const struct session *session,
+                          struct job_question *question, void *data)
+{
+    const struct workers_ops *ops = server->workers->ops;
+    return session->state == SESSION_RUNNING && ops->question &&
+           ops->question(server->workers, session->job.id, question, data);
+}
+
+static bool has_question(const struct server *server, const struct waiter *waiter)
+{
+    struct job_question question;
+    return problem_has_callbacks(waiter->session->problem) &&
+           find_question(server, waiter->session, &question, NULL) && question.number != waiter->answering;
+}
+
+static void add_question(struct server *server, const struct waiter *waiter, struct message *message)
+{
+    struct follow_reply *reply = &message->follow_reply;
+    struct job_question question;
+    uint8_t *data = has_question(server, waiter) ? arena_alloc(&message->arena, CALLBACK_MOST_BYTES) : NULL;
+    if (!data || !find_question(server, waiter->session, &question, data))
+        return;
+    reply->asked = question.number;
+    reply->argument = question.argument;
+    reply->question = data;
+    reply->question_length = question.bytes;
+    server_client_lost(server, waiter->session->client);
+}
+
 struct message *server_follow_answer(struct server *server, const struct waiter *waiter)
 {
     struct session *session = waiter->session;
@@ -42,6 +77,7 @@ struct message *server_follow_answer(struct server *server, const struct waiter 
         reply->text = text;
         reply->text_length = printed_since(session->printed, waiter->seen, text, &reply->position);
     }
+    add_question(server, waiter, message);
     if (server_fill_session(server, session, &message->arena, &reply->session) &&
         server_tell_lease(server, session, message))
         return message;
@@ -53,7 +89,7 @@ static bool has_more(const struct server *server, const struct waiter *waiter)
 {
     const struct session *session = waiter->session;
     return server_has_news(session) || (session->printed && session->printed->total > waiter->seen) ||
-           progress_of(server, session) > waiter->progress;
+           progress_of(server, session) > waiter->progress || has_question(server, waiter);
 }
 
 static void answer(struct waiter *waiter)
@@ -72,6 +108,47 @@ static void on_look(struct timer *timer, int64_t now_ns, void *context)
         answer(waiter);
 }
 
+/* Those who said that they are at work on the question need wait no longer. */
+static void release_answering(struct session *session, uint64_t number)
+{
+    struct waiter *waiter, *next;
+    DL_FOREACH_SAFE(session->waiters, waiter, next)
+    {
+        if (waiter->follows && waiter->answering == number)
+            answer(waiter);
+    }
+}
+
+static void take_answer(struct server *server, struct session *session, const struct follow *follow)
+{
+    const struct workers_ops *ops = server->workers->ops;
+    if (follow->answered == 0 || follow->answer_status == ESP_PENDING || !ops->answer ||
+        session->state != SESSION_RUNNING)
+        return;
+    ops->answer(server->workers, session->job.id, follow->answered, (enum esp_status)follow->answer_status,
+                follow->answer, follow->answer_length);
+    release_answering(session, follow->answered);
+}
+
+void server_job_asked(void *arg, uint64_t job_id)
+{
+    struct server *server = arg;
+    endpoint_enter(server->endpoint);
+    struct slot *slot = &server->slots[job_id % CAP_SLOTS % server->options.slots];
+    struct session *session = slot->job_id == job_id ? slot->session : NULL;
+    struct waiter *waiter, *next;
+    if (session) {
+        if (!session->waiters) /* nor is anybody seen to be there */
+            server_client_lost(server, session->client);
+        DL_FOREACH_SAFE(session->waiters, waiter, next)
+        {
+            if (waiter->follows && has_question(server, waiter))
+                answer(waiter);
+        }
+    }
+    endpoint_leave(server->endpoint);
+}
+
 void server_on_follow(struct server *server, struct call *call, const struct message *request)
 {
     const struct follow *follow = &request->follow;
@@ -86,13 +163,16 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
         call_reply(call, message_failure(MESSAGE_FOLLOW_REPLY, error.status, "%s", error.text));
         return;
     }
+    take_answer(server, session, follow);
+    uint64_t answering = follow->answer_status == ESP_PENDING ? follow->answered : 0;
     uint64_t patience_ms = follow->patience_ms < MOST_PATIENCE_MS ? follow->patience_ms : MOST_PATIENCE_MS;
     int64_t now_ns = server_now(server);
     struct waiter now = {.server = server,
                          .session = session,
                          .follows = true,
                          .seen = follow->seen,
-                         .progress = follow->progress};
+                         .progress = follow->progress,
+                         .answering = answering};
     struct waiter *waiter = NULL;
     if (patience_ms > 0 && !has_more(server, &now))
         waiter = server_take_waiter(server, session, call, now_ns + (int64_t)patience_ms * NS_PER_MS);
@@ -103,6 +183,7 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
     waiter->follows = true;
     waiter->seen = follow->seen;
     waiter->progress = follow->progress;
+    waiter->answering = answering;
     waiter->patience.fire = on_look;
     waiter->patience.context = server;
     int64_t first = now_ns + LOOK_NS < waiter->until_ns ? now_ns + LOOK_NS : waiter->until_ns;

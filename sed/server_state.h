@@ -46,6 +46,7 @@ struct waiter {
     bool follows; /* the call is a follow */
     uint64_t seen;
     double progress;
+    uint64_t answering; /* follows: the question that its client is at work on; 0: none */
     /* For the thread that brought the call, which reads them without the lock: */
     _Atomic uint64_t job_id;
     _Atomic int64_t until_ns;
@@ -253,6 +254,8 @@ bool server_tell_lease(const struct server *server, const struct session *sessio
 
 /* ---- server_follow.c ---- */
 void server_on_follow(struct server *server, struct call *call, const struct message *request);
+/* The workers' report that a routine asks something of its client. Takes the lock. */
+void server_job_asked(void *arg, uint64_t job_id);
 /* What a waiter that follows is told now. */
 struct message *server_follow_answer(struct server *server, const struct waiter *waiter);
 /* Its session has printed a line. */

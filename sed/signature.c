@@ -51,7 +51,7 @@ static bool goes_by_value(const struct problem *problem, const struct implementa
         return parameter->type != TYPE_STRING;
     const struct argument *argument = &problem->arguments[parameter->argument];
     return argument->n_dims == 0 && argument->mode == MODE_IN && argument->type != TYPE_STRING &&
-           argument->type != TYPE_STATE; /* a pointer is passed as an address is */
+           argument->type < TYPE_STATE; /* pointers are passed as addresses are */
 }
 
 static enum esp_status check_type(const struct problem *problem, const struct call_parameter *parameter,
@@ -163,7 +163,7 @@ bool signature_is_sane(const struct call_signature *signature)
         !is_terminated(signature->folder, sizeof signature->folder))
         return false;
     for (uint32_t i = 0; i < signature->n_parameters; i++)
-        if (signature->parameters[i].pass > PASS_LENGTH || signature->parameters[i].type > TYPE_STATE)
+        if (signature->parameters[i].pass > PASS_LENGTH || signature->parameters[i].type > TYPE_CALLBACK)
             return false;
     return true;
 }

@@ -51,6 +51,13 @@ struct job_end {
     double cpu_s;           /* processor time of all its threads in there; 0: not timed */
 };
 
+/* What a routine asks of a function of its caller. */
+struct job_question {
+    uint64_t number; /* 1, 2, 3, ... in its job */
+    uint32_t argument;
+    uint32_t bytes; /* core/problem_callback.h tells how the values lie in them */
+};
+
 struct workers;
 
 struct workers_ops {
@@ -69,6 +76,14 @@ struct workers_ops {
     /* How far the routine says it is, from 0 to 1; below 0: it has not told, or there is no such job. Any
      * thread. NULL: this pool does not know. */
     double (*progress)(struct workers *workers, uint64_t job_id);
+    /* The question that the routine waits for an answer to. `data` (CALLBACK_MOST_BYTES) takes it; NULL: it
+     * is not wanted. False: there is none, or no such job. Any thread. NULL: routines ask nothing here. */
+    bool (*question)(struct workers *workers, uint64_t job_id, struct job_question *question, void *data);
+    /* The answer to question `number`: of another it is dropped. A status other than ESP_OK, with a text in
+     * place of the answer, ends the job as ESP_FAILED; so does a length that is not what the routine
+     * expects. Any thread. */
+    void (*answer)(struct workers *workers, uint64_t job_id, uint64_t number, enum esp_status status,
+                   const void *data, uint32_t length);
     void (*destroy)(struct workers *workers);
 };
 
@@ -81,6 +96,9 @@ struct workers {
     /* A worker that was parked with a state has died, or was made to. Like `ended`; NULL: nobody wants to
      * know. */
     void (*lost)(void *arg, uint64_t state);
+    /* A routine asks something new. Like `ended`, but without a promise: it may have its answer, or have
+     * ended. NULL: nobody wants to know. */
+    void (*asked)(void *arg, uint64_t job_id);
     void *arg;
 };
 

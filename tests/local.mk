@@ -117,6 +117,8 @@ tests_unit_libroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhe
 check_LTLIBRARIES += tests/unit/librig.la
 tests_unit_librig_la_SOURCES = tests/unit/worker_rig.c tests/unit/worker_rig.h
 WORKER_LIBS = tests/unit/librig.la sed/libworkers.la $(UNIT_LIBS) -lm
+unit_tests += tests/unit/test_callbacks
+tests_unit_test_callbacks_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_states
 tests_unit_test_states_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_command
@@ -280,11 +282,13 @@ if WITH_OMNIORB
 check_LTLIBRARIES += tests/e2e/libargumentroutines.la
 tests_e2e_libargumentroutines_la_SOURCES = tests/e2e/argument_routines.c
 tests_e2e_libargumentroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
-check_PROGRAMS += tests/e2e/argument_steps
+check_PROGRAMS += tests/e2e/argument_steps tests/e2e/callback_steps
+tests_e2e_callback_steps_SOURCES = tests/e2e/callback_steps.c
+tests_e2e_callback_steps_LDADD = client/libespalier.la -lm
 tests_e2e_argument_steps_SOURCES = tests/e2e/argument_steps.c
 tests_e2e_argument_steps_LDADD = client/libespalier.la -lm
 endif
-e2e_tests += tests/e2e/t0500-arguments.t
+e2e_tests += tests/e2e/t0500-arguments.t tests/e2e/t0502-callbacks.t
 e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0105-command-examples.t tests/e2e/t0106-command-completion.t
 e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0105-command-examples.t
 e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0106-tls-refusals.t

@@ -130,8 +130,10 @@ static void print_usage(const struct esp_problem *problem)
     char text[4096];
     if (problem_parse(problem->source, strlen(problem->source), problem->name, &set, NULL) != ESP_OK)
         return;
-    problem_example(set->problems[0], text, sizeof text);
-    printf("\nCall it with files:\n  %s\n", text);
+    if (problem_example(set->problems[0], text, sizeof text) == 0)
+        puts("\nIt calls functions of its caller: call it from a program.");
+    else
+        printf("\nCall it with files:\n  %s\n", text);
     size_t length = problem_trial(set->problems[0], text, sizeof text);
     if (length > 0 && length < sizeof text)
         printf("\nTry it:\n  %s\n", text);

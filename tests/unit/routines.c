@@ -344,3 +344,39 @@ ROUTINE void counter_forget(void **state)
 {
     (void)state;
 }
+
+/* ---- functions of the caller ---- */
+
+ROUTINE double ask_sum(double (*f)(double), int n)
+{
+    double sum = 0;
+    for (int i = 1; i <= n; i++)
+        sum += f(i);
+    return sum;
+}
+
+ROUTINE void ask_sum_(float (*f)(const int *, const double *), const int *n, double *sum)
+{
+    *sum = 0;
+    for (int i = 1; i <= *n; i++) {
+        double half = i / 2.0;
+        *sum += (double)f(&i, &half);
+    }
+}
+
+ROUTINE void ask_vector(void (*f)(int, const double *, double *, short *), int n, double *x, int *flag)
+{
+    short times = 7;
+    double *y = malloc((size_t)(n > 0 ? n : 1) * sizeof *y);
+    f(n, x, y, &times);
+    if (n > 0)
+        memcpy(x, y, (size_t)n * sizeof *y);
+    *flag = times;
+    free(y);
+}
+
+ROUTINE void ask_null(void (*f)(int, const double *, double *, short *), int n)
+{
+    short times = 1;
+    f(n, NULL, NULL, &times);
+}
