@@ -47,7 +47,8 @@ static enum esp_status find(const struct session *session, uint32_t index, struc
         memcpy(function, &value->in, sizeof *function);
         return ESP_OK;
     }
-    return error_set(error, ESP_PROTOCOL, "the server asks for argument %u, which is no function of this program", index);
+    return error_set(error, ESP_PROTOCOL,
+                     "the server asks for argument %u, which is no function of this program", index);
 }
 
 static enum esp_status make_room(struct errand *call, const struct follow_reply *from,

@@ -8,38 +8,123 @@ client/command/default_platform.c: etc/platform.conf
 	mv $@.tmp $@
 CLEANFILES += client/command/default_platform.c
 noinst_LTLIBRARIES += client/command/libcommand.la
-client_command_libcommand_la_SOURCES = client/command/call_abstract.c client/command/call_abstract.h client/command/command.h client/command/complete.c client/command/launch.c client/command/launch.h \
-	client/command/options.c client/command/platform_process.c client/command/platform_state.c \
-	client/command/platform_state.h client/command/quota.c client/command/quota.h client/command/report.c \
-	client/command/session.c client/command/session.h \
-	client/command/table.c client/command/table.h client/command/texts_out.c client/command/texts_out.h client/command/values.h \
-	client/command/libraries.c client/command/libraries.h client/command/verb_problems_check.c \
-	client/command/values_out.c client/command/verb_call.c client/command/verb_config.c client/command/verb_down.c \
-	client/command/verb_matrix.c client/command/verb_problems.c client/command/verb_solve.c \
-	client/command/verb_tree.c client/command/verb_up.c client/command/verbs.c
-client_command_libcommand_la_SOURCES += client/command/bar.c client/command/bar.h client/command/jobs.c \
-	client/command/jobs.h client/command/values_job.c client/command/verb_cancel.c client/command/verb_fetch.c \
-	client/command/verb_jobs.c client/command/verb_output.c client/command/verb_submit.c \
-	client/command/verb_sweep.c client/command/verb_wait.c client/command/sweep.c client/command/sweep.h
+client_command_libcommand_la_SOURCES = \
+	client/command/bar.c \
+	client/command/bar.h \
+	client/command/call_abstract.c \
+	client/command/call_abstract.h \
+	client/command/command.h \
+	client/command/complete.c \
+	client/command/jobs.c \
+	client/command/jobs.h \
+	client/command/launch.c \
+	client/command/launch.h \
+	client/command/libraries.c \
+	client/command/libraries.h \
+	client/command/options.c \
+	client/command/platform_process.c \
+	client/command/platform_state.c \
+	client/command/platform_state.h \
+	client/command/quota.c \
+	client/command/quota.h \
+	client/command/report.c \
+	client/command/session.c \
+	client/command/session.h \
+	client/command/sweep.c \
+	client/command/sweep.h \
+	client/command/table.c \
+	client/command/table.h \
+	client/command/texts_out.c \
+	client/command/texts_out.h \
+	client/command/values.h \
+	client/command/values_job.c \
+	client/command/values_out.c \
+	client/command/verb_call.c \
+	client/command/verb_cancel.c \
+	client/command/verb_config.c \
+	client/command/verb_down.c \
+	client/command/verb_fetch.c \
+	client/command/verb_jobs.c \
+	client/command/verb_matrix.c \
+	client/command/verb_output.c \
+	client/command/verb_problems.c \
+	client/command/verb_problems_check.c \
+	client/command/verb_solve.c \
+	client/command/verb_submit.c \
+	client/command/verb_sweep.c \
+	client/command/verb_tree.c \
+	client/command/verb_up.c \
+	client/command/verb_wait.c \
+	client/command/verbs.c
 nodist_client_command_libcommand_la_SOURCES = client/command/default_platform.c
 client_command_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
 client_command_libcommand_la_LIBADD = util/libown.la services/libservices.la core/libcore.la $(JANSSON_LIBS) -lm
 # The client library. client/libclient.la is all of it but the choice of the transport (client/entry.c), for
 # tests over other transports.
 noinst_LTLIBRARIES += client/libclient.la
-client_libclient_la_SOURCES = client/abstract.c client/abstract.h client/abstract_call.c client/attempt.c client/attempt.h client/bulk.c client/bulk.h \
-	client/callback.c client/callback.h client/callback_keeper.c \
-	client/contents.c client/contents.h client/describe.c client/describe.h client/engine.c \
-	client/engine.h client/espalier.c client/follow.c client/function.c client/function.h client/grpc.c client/handle.c \
-	client/handle.h client/hierarchy.c client/invocation.c client/invocation.h \
-	client/invocation_wire.c client/library.c client/library.h client/link.c client/link.h \
-	client/outcome.c client/outcome.h client/package.c client/package.h client/past.c client/past.h \
-	client/pool.c client/pool.h \
-	client/route.c client/route.h client/session.c client/session.h client/start.c client/start.h \
-	client/table.c client/table.h
-client_libclient_la_SOURCES += client/argument_stack.c client/job.c client/job.h client/job_api.c client/job_store.c client/job_token.c
+client_libclient_la_SOURCES = \
+	client/abstract.c \
+	client/abstract.h \
+	client/abstract_call.c \
+	client/argument_stack.c \
+	client/attempt.c \
+	client/attempt.h \
+	client/bulk.c \
+	client/bulk.h \
+	client/callback.c \
+	client/callback.h \
+	client/callback_keeper.c \
+	client/contents.c \
+	client/contents.h \
+	client/describe.c \
+	client/describe.h \
+	client/engine.c \
+	client/engine.h \
+	client/espalier.c \
+	client/follow.c \
+	client/function.c \
+	client/function.h \
+	client/grpc.c \
+	client/handle.c \
+	client/handle.h \
+	client/hierarchy.c \
+	client/invocation.c \
+	client/invocation.h \
+	client/invocation_wire.c \
+	client/job.c \
+	client/job.h \
+	client/job_api.c \
+	client/job_store.c \
+	client/job_token.c \
+	client/library.c \
+	client/library.h \
+	client/link.c \
+	client/link.h \
+	client/outcome.c \
+	client/outcome.h \
+	client/package.c \
+	client/package.h \
+	client/past.c \
+	client/past.h \
+	client/pool.c \
+	client/pool.h \
+	client/route.c \
+	client/route.h \
+	client/session.c \
+	client/session.h \
+	client/signature.c \
+	client/signature.h \
+	client/start.c \
+	client/start.h \
+	client/table.c \
+	client/table.h \
+	client/values.c \
+	client/values.h \
+	client/values_storage.c \
+	client/values_storage.h \
+	client/values_texts.c \
+	client/values_texts.h
 client_libclient_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
-client_libclient_la_SOURCES += client/signature.c client/signature.h client/values.c client/values.h client/values_storage.c client/values_storage.h client/values_texts.c client/values_texts.h
 client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS) $(FFI_LIBS)
 
 # The command is linked against the library's parts, not the shared library: it starts faster.

@@ -193,9 +193,9 @@ struct problem {
     struct implementation *implementations;
     uint32_t n_implementations;
     const struct abstract *abstract; /* its rules (core/abstract.h) when it is abstract, else NULL */
-    const char *source; /* canonical text of the signature part (without implementations) */
-    uint64_t digest;    /* of `source`: equal digests mean equal signatures */
-    const char *file;   /* where it was read from, as it was named */
+    const char *source;              /* canonical text of the signature part (without implementations) */
+    uint64_t digest;                 /* of `source`: equal digests mean equal signatures */
+    const char *file;                /* where it was read from, as it was named */
     const char
         *folder; /* of that file, absolute if it was read from one: where its libraries may lie; or "" */
     unsigned line;
@@ -220,8 +220,8 @@ enum esp_status problem_load(const char *path, struct problem_set **problem_set,
 /* The problems of several paths as one set. */
 enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,
                                  struct esp_error *error);
-/* The same, going on behind a problem or a file that is wrong, or a problem that is there already: `wrong` is told of
- * each. The set is what remains, and may be empty. Only being out of memory ends it. */
+/* The same, going on behind a problem or a file that is wrong, or a problem that is there already: `wrong` is
+ * told of each. The set is what remains, and may be empty. Only being out of memory ends it. */
 enum esp_status problem_load_good(const char *const *paths, size_t n_paths,
                                   void (*wrong)(void *arg, const struct esp_error *error), void *arg,
                                   struct problem_set **problem_set, struct esp_error *error);
@@ -272,8 +272,8 @@ enum esp_status problem_layout(const struct problem *problem, uint32_t index,
                                const struct number *scope_values, const int64_t *dims, struct layout *layout,
                                struct esp_error *error);
 /* The scalar that follows from how far a banded matrix reaches below (side 0) or above (1) its diagonal, when
- * its width is a name, or if(..., name, ...) as for the one triangle of a symmetric band. *both: the other side
- * names it too, and the wider one tells. */
+ * its width is a name, or if(..., name, ...) as for the one triangle of a symmetric band. *both: the other
+ * side names it too, and the wider one tells. */
 bool problem_band_width(const struct argument *argument, unsigned side, uint32_t *name, bool *both);
 /* Elements that are stored (not of csc and csr). False when they overflow. */
 bool layout_count(const struct layout *layout, uint64_t *count);

@@ -125,7 +125,7 @@ static bool read_inside(struct parser *parser, struct argument *argument, enum b
     if (!outer.arguments)
         return false;
     *callback = (struct problem){.name = argument->name,
-                                 .title = "",
+                                 .title = argument->name,
                                  .text = "",
                                  .gams = "",
                                  .file = parser->file,

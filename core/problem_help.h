@@ -24,8 +24,8 @@ size_t problem_example(const struct problem *problem, char *buffer, size_t size)
 size_t problem_trial(const struct problem *problem, char *buffer, size_t size);
 
 /* Whether a caller who gives all input arrays may leave out argument `index`: a scalar that has a default or
- * follows from the dimensions of the arrays (problem_infer() will fill it), or what the command finds in a matrix
- * that it packs: the widths of a band, the pointers and numbers of a compressed matrix. */
+ * follows from the dimensions of the arrays (problem_infer() will fill it), or what the command finds in a
+ * matrix that it packs: the widths of a band, the pointers and numbers of a compressed matrix. */
 bool problem_argument_follows(const struct problem *problem, uint32_t index);
 
 /* What a callback (TYPE_CALLBACK) takes and gives: "(in double x, in int n): double". Cut to fit. */

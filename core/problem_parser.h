@@ -47,14 +47,14 @@ struct parser {
     struct problem **problems; /* growing, malloc'd */
     size_t n_problems, size_problems;
 
-    uint32_t resumed; /* where parser_resume() went on last */
+    uint32_t resumed;            /* where parser_resume() went on last */
     const struct family *family; /* whose member is being read, or NULL */
 
     /* The problem being read. */
     struct problem *problem;
     struct abstract *abstract; /* its rules, if it is abstract, or NULL */
-    unsigned clause_line[48]; /* by row of the clause table: where it was given, 0: not yet */
-    unsigned cost_line;       /* of its `work` that tells the cost */
+    unsigned clause_line[48];  /* by row of the clause table: where it was given, 0: not yet */
+    unsigned cost_line;        /* of its `work` that tells the cost */
     struct pending *pending, **last_pending;
     struct argument arguments[PROBLEM_MAX_ARGUMENTS];
     struct precondition preconditions[MAX_PRECONDITIONS];

@@ -1,34 +1,93 @@
 # SPDX-License-Identifier: Apache-2.0
 # Computational workers: the daemon's side, and the program they run in.
 noinst_LTLIBRARIES += sed/libworkers.la
-sed_libworkers_la_SOURCES = sed/signature.c sed/signature.h sed/ring.c sed/ring.h sed/folder.c sed/folder.h
-sed_libworkers_la_SOURCES += sed/handoff.c sed/handoff.h sed/handoff_read.c
-sed_libworkers_la_SOURCES += sed/handoff_command.c sed/handoff_outputs.c sed/handoff_write.h
-sed_libworkers_la_SOURCES += sed/processes.c sed/processes.h sed/processes_pool.h sed/processes_monitor.c
-sed_libworkers_la_SOURCES += sed/processes_link.c sed/processes_create.c sed/spawner.h
-sed_libworkers_la_SOURCES += sed/processes_workers.c sed/processes_ask.c
+sed_libworkers_la_SOURCES = \
+	sed/folder.c \
+	sed/folder.h \
+	sed/handoff.c \
+	sed/handoff.h \
+	sed/handoff_command.c \
+	sed/handoff_outputs.c \
+	sed/handoff_read.c \
+	sed/handoff_write.h \
+	sed/processes.c \
+	sed/processes.h \
+	sed/processes_ask.c \
+	sed/processes_create.c \
+	sed/processes_link.c \
+	sed/processes_monitor.c \
+	sed/processes_pool.h \
+	sed/processes_workers.c \
+	sed/ring.c \
+	sed/ring.h \
+	sed/signature.c \
+	sed/signature.h \
+	sed/spawner.h
 sed_libworkers_la_LIBADD = core/libcore.la util/libutil.la
 noinst_LTLIBRARIES += sed/libinvoke.la
 sed_libinvoke_la_SOURCES = sed/invoke.c sed/invoke.h
 sed_libinvoke_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFI_CFLAGS)
 sed_libinvoke_la_LIBADD = $(FFI_LIBS)
 pkglibexec_PROGRAMS += sed/espalier-crd
-sed_espalier_crd_SOURCES = sed/crd.c sed/crd.h sed/crd_worker.c sed/crd_areas.c sed/crd_faults.c
-sed_espalier_crd_SOURCES += sed/crd_query.c sed/crd_section.c sed/crd_texts.c sed/crd_callback.c sed/crd_library.c sed/crd_xerbla.c sed/crd_service.c sed/spawner.c
-sed_espalier_crd_SOURCES += sed/crd_command.c sed/crd_command.h sed/crd_command_process.c sed/crd_values.c sed/crd_values.h
+sed_espalier_crd_SOURCES = \
+	sed/crd.c \
+	sed/crd.h \
+	sed/crd_areas.c \
+	sed/crd_callback.c \
+	sed/crd_command.c \
+	sed/crd_command.h \
+	sed/crd_command_process.c \
+	sed/crd_faults.c \
+	sed/crd_library.c \
+	sed/crd_query.c \
+	sed/crd_section.c \
+	sed/crd_service.c \
+	sed/crd_texts.c \
+	sed/crd_values.c \
+	sed/crd_values.h \
+	sed/crd_worker.c \
+	sed/crd_xerbla.c \
+	sed/spawner.c
 sed_espalier_crd_LDADD = util/libown.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # The server daemon as a state machine, without processes and network.
 noinst_LTLIBRARIES += sed/libserver.la
-sed_libserver_la_SOURCES = sed/admission.c sed/admission.h sed/call_plan.c sed/call_plan.h sed/queue.c sed/queue.h
-sed_libserver_la_SOURCES += sed/ranges.c sed/ranges.h sed/segment.c sed/segment.h sed/session.c sed/session.h
-sed_libserver_la_SOURCES += sed/cpu_quota.c sed/cpu_quota.h sed/memory_share.c sed/memory_share.h
-sed_libserver_la_SOURCES += sed/speed.c sed/speed.h sed/workers.h sed/server.c sed/server.h sed/server_state.h
-sed_libserver_la_SOURCES += sed/server_call.c sed/server_run.c sed/server_await.c sed/server_chunk.c
-sed_libserver_la_SOURCES += sed/server_load.c sed/server_problems.c sed/server_measure.c sed/server_clients.c
-sed_libserver_la_SOURCES += sed/printed.c sed/printed.h sed/server_follow.c sed/server_kept.c
-sed_libserver_la_SOURCES += sed/printed.c sed/printed.h sed/server_follow.c sed/server_jobs.c
-sed_libserver_la_SOURCES += sed/server_load.c sed/server_problems.c sed/server_measure.c
+sed_libserver_la_SOURCES = \
+	sed/admission.c \
+	sed/admission.h \
+	sed/call_plan.c \
+	sed/call_plan.h \
+	sed/cpu_quota.c \
+	sed/cpu_quota.h \
+	sed/memory_share.c \
+	sed/memory_share.h \
+	sed/printed.c \
+	sed/printed.h \
+	sed/queue.c \
+	sed/queue.h \
+	sed/ranges.c \
+	sed/ranges.h \
+	sed/segment.c \
+	sed/segment.h \
+	sed/server.c \
+	sed/server.h \
+	sed/server_await.c \
+	sed/server_call.c \
+	sed/server_chunk.c \
+	sed/server_clients.c \
+	sed/server_follow.c \
+	sed/server_jobs.c \
+	sed/server_kept.c \
+	sed/server_load.c \
+	sed/server_measure.c \
+	sed/server_problems.c \
+	sed/server_run.c \
+	sed/server_state.h \
+	sed/session.c \
+	sed/session.h \
+	sed/speed.c \
+	sed/speed.h \
+	sed/workers.h
 sed_libserver_la_LIBADD = core/libcore.la util/libutil.la -lm
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LTLIBRARIES += sed/libservice.la

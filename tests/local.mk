@@ -70,7 +70,6 @@ EXTRA_DIST += tests/e2e/harness.sh $(shell_tests) $(e2e_tests)
 shell_tests += tests/check-architecture.t
 unit_tests += tests/unit/test_problem
 tests_unit_test_problem_LDADD = util/libown.la $(UNIT_LIBS) -ldl
-tests_unit_test_problem_LDADD = $(UNIT_LIBS) util/libown.la -ldl
 
 # Unit tests alone: for builds in which shell tests would measure the sanitizer.
 .PHONY: check-unit

@@ -1,10 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 # Domain-free C.
 noinst_LTLIBRARIES += util/libutil.la
-util_libutil_la_SOURCES = util/hash.h util/arena.c util/arena.h util/clock.c util/clock.h util/error.c util/error.h
-util_libutil_la_SOURCES += util/config.c util/config.h util/config_file.c util/config_value.c util/config_value.h
-util_libutil_la_SOURCES += util/log.c util/log.h util/names.c util/names.h util/random.c util/random.h
-util_libutil_la_SOURCES += util/timer.c util/timer.h util/certificates.c util/certificates.h util/crc32c.c util/crc32c.h
+util_libutil_la_SOURCES = \
+	util/arena.c \
+	util/arena.h \
+	util/certificates.c \
+	util/certificates.h \
+	util/clock.c \
+	util/clock.h \
+	util/config.c \
+	util/config.h \
+	util/config_file.c \
+	util/config_value.c \
+	util/config_value.h \
+	util/crc32c.c \
+	util/crc32c.h \
+	util/error.c \
+	util/error.h \
+	util/hash.h \
+	util/log.c \
+	util/log.h \
+	util/names.c \
+	util/names.h \
+	util/random.c \
+	util/random.h \
+	util/timer.c \
+	util/timer.h
 util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS)
 util_libutil_la_LIBADD = $(CONFUSE_LIBS) -lm
 # Its own library: only workers and the command need the folder.

@@ -110,9 +110,9 @@ printf 'problem more "it"\nimplementation a\n c nothing() in liblapack.so.3\nimp
 check_fails 1 "a symbol that is nowhere" espalier problems check --libraries esp
 check_says "is told, and a library" "b.esp:2: problem more: liblapack.so.3 has no symbol 'nothing'" \
     'b.esp:4: problem more: cannot load the library: libno.so.7'
-printf 'abstract it "Do it"\n in A\n try ?posv when A symmetric\n take ?gesv\n' >esp/c.esp
+printf 'abstract it "Do it"\n in int n\n in double A[n, n]\n out double X[n, n]\n try dposv giving X = B when A symmetric\n take dgesv giving X = B\n' >esp/c.esp
 check "abstract problems are shown too" espalier problems check esp
-check_says "with what they pick" '^it +Do it +picks \?posv, \?gesv$' '1 abstract, 2 problems'
+check_says "with what they pick" '^it +Do it +picks dposv, dgesv$' '^3 problems$'
 check "without --libraries nobody looks" espalier problems check esp
 
 # Their certificates are made by whoever installs them.

@@ -78,7 +78,7 @@ examples_of "$top_srcdir/doc/man/grpc.3" grpc
 examples_of "$top_srcdir/doc/man/espalier.3" espalier
 
 up() {
-    espalier up --name "$platform" --problems "$top_srcdir/problems" --json >up.json &&
+    espalier up --name "$platform" --problems "$top_srcdir/problems" --problems "$work/own" --json >up.json &&
         ESPALIER_CONFIG=$(sed -n 's/.*"client_config": *"\([^"]*\)".*/\1/p' up.json) && [ -n "$ESPALIER_CONFIG" ] &&
         export ESPALIER_CONFIG
 }
@@ -86,6 +86,9 @@ at_exit() {
     espalier down "$platform" >/dev/null 2>&1
 }
 platform=install-$$
+# What examples/integrate.c calls is published as its folder says.
+cp -R "$data/examples/callback" own
+check "an own library is built" cc -shared -fPIC -o own/libcalc.so own/calc.c
 check "a platform" up
 for example in readme[0-9].c grpc[0-9].c espalier[0-9].c; do
     example=${example%.c}
