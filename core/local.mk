@@ -11,6 +11,8 @@ core_libcore_la_SOURCES = \
 	core/aggregate.h \
 	core/batch.c \
 	core/batch.h \
+	core/block_cyclic.c \
+	core/block_cyclic.h \
 	core/catalog.c \
 	core/catalog.h \
 	core/children.c \
