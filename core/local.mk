@@ -17,6 +17,8 @@ core_libcore_la_SOURCES = \
 	core/catalog.h \
 	core/children.c \
 	core/children.h \
+	core/datum.c \
+	core/datum.h \
 	core/estimate.c \
 	core/estimate.h \
 	core/expr.c \

@@ -2,7 +2,7 @@
 #include "sed/call_plan.h"
 
 #include "core/texts.h"
-#include "sed/segment.h"
+#include "util/segment.h"
 #include "sed/workers.h"
 
 #include <inttypes.h>

@@ -65,10 +65,6 @@ sed_libserver_la_SOURCES = \
 	sed/printed.h \
 	sed/queue.c \
 	sed/queue.h \
-	sed/ranges.c \
-	sed/ranges.h \
-	sed/segment.c \
-	sed/segment.h \
 	sed/server.c \
 	sed/server.h \
 	sed/server_await.c \

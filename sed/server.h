@@ -22,7 +22,7 @@
 
 #include "core/problem.h"
 #include "core/transport.h"
-#include "sed/segment.h"
+#include "util/segment.h"
 #include "sed/workers.h"
 
 struct server;

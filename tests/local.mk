@@ -303,3 +303,6 @@ tests_inproc_test_client_LDADD = client/libclient.la $(SERVER_LIBS)
 e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
 e2e_tests += tests/e2e/t0402-stopped-daemons.t
+# Data and the store of a server.
+unit_tests += tests/unit/test_datum
+tests_unit_test_datum_LDADD = $(UNIT_LIBS)

@@ -29,6 +29,7 @@ static const char *const status_strings[] = {
     [ESP_SECURITY] = "security",
     [ESP_CONFIG] = "wrong configuration",
     [ESP_INTERNAL] = "internal error",
+    [ESP_BUSY] = "in use now",
 };
 
 const char *esp_status_string(enum esp_status status)

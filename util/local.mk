@@ -24,6 +24,10 @@ util_libutil_la_SOURCES = \
 	util/names.h \
 	util/random.c \
 	util/random.h \
+	util/ranges.c \
+	util/ranges.h \
+	util/segment.c \
+	util/segment.h \
 	util/timer.c \
 	util/timer.h
 util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS)

@@ -62,6 +62,7 @@ static const char *const status_names[] = {
     [ESP_SECURITY] = "ESP_SECURITY",
     [ESP_CONFIG] = "ESP_CONFIG",
     [ESP_INTERNAL] = "ESP_INTERNAL",
+    [ESP_BUSY] = "ESP_BUSY",
 };
 
 json_t *status_json(enum esp_status status)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "sed/segment.h"
+#include "util/segment.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

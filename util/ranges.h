@@ -3,8 +3,8 @@
  * Which bytes of an argument have arrived: a set of disjoint ranges. Chunks that overlap or come twice count
  * once.
  */
-#ifndef SED_RANGES_H
-#define SED_RANGES_H
+#ifndef UTIL_RANGES_H
+#define UTIL_RANGES_H
 
 #include "util/error.h"
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/segment.h"
+#include "util/segment.h"
 
 #include "util/clock.h"
 
@@ -178,6 +178,19 @@ void segments_give(struct segments *segments, struct segment *segment)
     enforce_caps(segments);
     if (segments->asleep || segments->doomed)
         pthread_cond_signal(&segments->work);
+    pthread_mutex_unlock(&segments->lock);
+}
+
+void segments_drop(struct segments *segments, struct segment *segment)
+{
+    if (!segment)
+        return;
+    pthread_mutex_lock(&segments->lock);
+    segments->counters.in_use--;
+    segments->counters.in_use_bytes -= segment->bytes;
+    segments->counters.destroyed++;
+    DL_APPEND(segments->doomed, segment);
+    pthread_cond_signal(&segments->work);
     pthread_mutex_unlock(&segments->lock);
 }
 

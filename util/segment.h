@@ -15,8 +15,8 @@
  * the system: both take milliseconds for large segments, and the daemon's lock is held while segments are
  * taken and given back.
  */
-#ifndef SED_SEGMENT_H
-#define SED_SEGMENT_H
+#ifndef UTIL_SEGMENT_H
+#define UTIL_SEGMENT_H
 
 #include "util/error.h"
 #include <stdbool.h>
@@ -65,6 +65,9 @@ enum esp_status segments_take(struct segments *segments, uint64_t bytes, const u
                               struct segment **segment, struct esp_error *error);
 /* Nobody uses it any more: no chunk moves, no worker has it mapped. NULL is nothing to do. */
 void segments_give(struct segments *segments, struct segment *segment);
+
+/* The same, but it is never used again: who else has its descriptor may keep it. */
+void segments_drop(struct segments *segments, struct segment *segment);
 
 /* Zeroes what lies idle, and frees what the pool has let go of. The thread also lets go of what nobody has
  * wanted for half a minute. */

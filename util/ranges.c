@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/ranges.h"
+#include "util/ranges.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The operations on files that the store stands on: small enough that a test can own them and lose everything
+ * that was not synced.
+ *
+ * Names are relative to the store's folder: "x.datum", "damaged/x.datum". What is written is durable once
+ * sync() has returned, a name (created, renamed, removed) once sync_folder() of its folder has. Errors are
+ * ESP_SYSTEM with the system's words (ESP_NO_MEMORY when the disk is full, ESP_NOT_FOUND: no such file), and
+ * tell the path. All but `lock` may be called from several threads, but one file by one at a time.
+ */
+#ifndef SERVICES_DATA_FILES_H
+#define SERVICES_DATA_FILES_H
+
+#include "util/error.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct files;
+struct file; /* an open one */
+
+struct files_ops {
+    void (*destroy)(struct files *files);
+    /* Takes the folder for this process until destroy. ESP_REFUSED: another process has it. */
+    enum esp_status (*lock)(struct files *files, struct esp_error *error);
+    /* A folder inside; one that is there is fine. */
+    enum esp_status (*make_folder)(struct files *files, const char *name, struct esp_error *error);
+    /* Every file (not folder) of the store's own folder, in any order. Stops when `visit` fails. */
+    enum esp_status (*list)(struct files *files,
+                            enum esp_status (*visit)(void *arg, const char *name, struct esp_error *error),
+                            void *arg, struct esp_error *error);
+    /* A new empty file to write; an old one of that name is replaced. */
+    enum esp_status (*create)(struct files *files, const char *name, struct file **file,
+                              struct esp_error *error);
+    /* To read. */
+    enum esp_status (*open)(struct files *files, const char *name, struct file **file, uint64_t *bytes,
+                            struct esp_error *error);
+    /* All of it, at that place; reading beyond the end is ESP_SYSTEM. */
+    enum esp_status (*read)(struct file *file, void *data, size_t bytes, uint64_t offset,
+                            struct esp_error *error);
+    enum esp_status (*write)(struct file *file, const void *data, size_t bytes, uint64_t offset,
+                             struct esp_error *error);
+    /* After a failure what was written may be lost, also when a later sync succeeds: write it all again. */
+    enum esp_status (*sync)(struct file *file, struct esp_error *error);
+    void (*close)(struct file *file); /* NULL is nothing to do */
+    /* Atomically; replaces `to`. */
+    enum esp_status (*rename)(struct files *files, const char *from, const char *to, struct esp_error *error);
+    enum esp_status (*remove)(struct files *files, const char *name, struct esp_error *error);
+    /* "" is the store's own folder. */
+    enum esp_status (*sync_folder)(struct files *files, const char *name, struct esp_error *error);
+};
+
+/* First member of every implementation. */
+struct files {
+    const struct files_ops *ops;
+    const char *where; /* for messages: the folder's path */
+};
+
+/* Files below `folder`, which is made (mode 0700) if its parent is there. */
+enum esp_status files_posix_create(const char *folder, struct files **files, struct esp_error *error);
+
+#endif
