@@ -19,6 +19,10 @@ core_libcore_la_SOURCES = \
 	core/children.h \
 	core/datum.c \
 	core/datum.h \
+	core/cost_model.c \
+	core/cost_model.h \
+	core/cost_text.c \
+	core/cost_wire.c \
 	core/estimate.c \
 	core/estimate.h \
 	core/expr.c \

@@ -11,3 +11,10 @@ services_libservices_la_SOURCES = \
 	services/settings_tables.c \
 	services/settings_tables.h
 services_libservices_la_LIBADD = core/libcore.la
+# Cost models out of measurements. Only what measures links it: LAPACK brings threads, which no daemon wants.
+noinst_LTLIBRARIES += services/libfit.la
+services_libfit_la_SOURCES = \
+	services/fast/fit.c \
+	services/fast/fit.h \
+	services/fast/least_squares.c
+services_libfit_la_LIBADD = core/libcore.la $(OPENBLAS_LIBS) -lm

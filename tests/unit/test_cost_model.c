@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cost models: fitting recovers what made the measurements, and what is read or received is believed only
+ * when it is whole.
+ */
+#include "tests/unit/unit.h"
+#include "services/fast/fit.h"
+#include "util/random.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MOST 200
+
+struct fixture {
+    struct cost_model model;
+    struct cost_measurement measurements[MOST];
+    struct arena arena;
+    struct random random;
+    struct esp_error error;
+};
+
+/* A model of n with work n^3 and bytes 8 n^2. */
+static void begin(struct fixture *f, uint64_t seed)
+{
+    memset(f, 0, sizeof *f);
+    random_seed(&f->random, seed);
+    struct cost_model *model = &f->model;
+    *model = (struct cost_model){.problem = "dgesv",
+                                 .implementation = "lapack",
+                                 .machine = "here",
+                                 .digest = 0x1234567890abcdef,
+                                 .threads = 1,
+                                 .n_variables = 3,
+                                 .factor = 1,
+                                 .measurements = f->measurements};
+    model->variables[0] = (struct cost_variable){.argument = 0, .name = "n"};
+    model->variables[1] = (struct cost_variable){.argument = COST_WORK, .name = "work"};
+    model->variables[2] = (struct cost_variable){.argument = COST_BYTES, .name = "bytes"};
+}
+
+static double noise(struct fixture *f, double relative)
+{
+    double sum = 0;
+    for (int i = 0; i < 12; i++)
+        sum += random_real(&f->random);
+    return 1 + relative * (sum - 6);
+}
+
+static void add(struct fixture *f, double n, double seconds, double bytes)
+{
+    f->measurements[f->model.n_measurements++] = (struct cost_measurement){
+        .x = {n, n * n * n, 8 * n * n}, .seconds = seconds, .bytes = bytes, .repetitions = 3};
+}
+
+static double ask(const struct fixture *f, double n, bool *extrapolated)
+{
+    const double x[] = {n, n * n * n, 8 * n * n};
+    return cost_curve_value(&f->model, &f->model.time, x, extrapolated);
+}
+
+static void fit(struct fixture *f)
+{
+    if (fit_model(&f->model, &f->arena, &f->error) != ESP_OK)
+        fail_msg("%s", f->error.text);
+}
+
+static double cubic(double n)
+{
+    return 1e-5 + 2e-8 * n * n + 6e-11 * n * n * n;
+}
+
+static void cubic_costs_are_recovered_within_the_noise(void **state)
+{
+    (void)state;
+    struct fixture f;
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        begin(&f, seed);
+        for (int i = 0; i < 40; i++) {
+            double n = 30 * pow(2000.0 / 30, i / 39.0);
+            add(&f, n, cubic(n) * noise(&f, 0.03), 0);
+        }
+        fit(&f);
+        double sum = 0;
+        int count = 0;
+        for (double n = 40; n < 1900; n *= 1.1, count++)
+            sum += fabs(ask(&f, n, NULL) / cubic(n) - 1);
+        if (sum / count > 0.02)
+            fail_msg("seed %d: mean error %g", (int)seed, sum / count);
+        assert_true(f.model.time.error > 0.015 && f.model.time.error < 0.06);
+        arena_clear(&f.arena);
+    }
+}
+
+static void what_grows_by_one_term_is_told_by_few(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 5);
+    for (int i = 0; i < 30; i++) {
+        double n = 50 * pow(40, i / 29.0);
+        add(&f, n, 1e-4 + 3e-11 * n * n * n, 0);
+    }
+    fit(&f);
+    assert_int_equal(f.model.time.n_pieces, 1);
+    assert_true(f.model.time.pieces[0].n_terms <= 2);
+    assert_true(f.model.time.error < 0.001);
+    arena_clear(&f.arena);
+}
+
+static void a_bend_is_found(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 6);
+    for (int i = 0; i < 60; i++) {
+        double n = 50 * pow(40, i / 59.0);
+        add(&f, n, (n < 500 ? 4e-11 : 9e-11) * n * n * n * noise(&f, 0.005), 0);
+    }
+    fit(&f);
+    assert_true(f.model.time.n_pieces >= 2);
+    assert_true(fabs(ask(&f, 300, NULL) / (4e-11 * 2.7e7) - 1) < 0.03);
+    assert_true(fabs(ask(&f, 1000, NULL) / (9e-11 * 1e9) - 1) < 0.03);
+    arena_clear(&f.arena);
+}
+
+static void a_few_wild_measurements_are_outvoted(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 7);
+    for (int i = 0; i < 45; i++) {
+        double n = 50 * pow(40, i / 44.0);
+        add(&f, n, cubic(n) * noise(&f, 0.01) * (i % 15 == 7 ? 6 : 1), 0);
+    }
+    add(&f, 100, -1, 0);
+    add(&f, 100, NAN, 0);
+    add(&f, 100, INFINITY, 0);
+    fit(&f);
+    for (double n = 60; n < 1900; n *= 1.3)
+        if (fabs(ask(&f, n, NULL) / cubic(n) - 1) > 0.10)
+            fail_msg("n = %g: %g instead of %g", n, ask(&f, n, NULL), cubic(n));
+    arena_clear(&f.arena);
+}
+
+static void beyond_the_range_the_leading_term_tells(void **state)
+{
+    (void)state;
+    struct fixture f;
+    bool extrapolated;
+    begin(&f, 8);
+    for (int i = 0; i < 40; i++) {
+        double n = 100 * pow(10, i / 39.0);
+        add(&f, n, cubic(n) * noise(&f, 0.01), 0);
+    }
+    fit(&f);
+    ask(&f, 500, &extrapolated);
+    assert_false(extrapolated);
+    double far = ask(&f, 8000, &extrapolated);
+    assert_true(extrapolated);
+    if (fabs(far / cubic(8000) - 1) > 0.4)
+        fail_msg("%g instead of %g", far, cubic(8000));
+    double last = ask(&f, 1000, NULL);
+    for (double n = 1010; n < 1e7; n *= 1.3) {
+        double value = ask(&f, n, NULL);
+        assert_true(isfinite(value) && value >= last);
+        last = value;
+    }
+    assert_true(isfinite(ask(&f, 1e150, NULL)));
+    assert_true(ask(&f, 1, &extrapolated) >= 0 && extrapolated);
+    arena_clear(&f.arena);
+}
+
+static void shapes_that_are_rectangular_are_told(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 9);
+    struct cost_model *model = &f.model;
+    model->n_variables = 5;
+    for (int i = 0; i < 3; i++)
+        snprintf(model->variables[i].name, 2, "%c", "mnk"[i]);
+    for (int i = 0; i < 5; i++)
+        model->variables[i].argument = i < 3 ? i : i == 3 ? COST_WORK : COST_BYTES;
+    snprintf(model->variables[3].name, 5, "work");
+    snprintf(model->variables[4].name, 6, "bytes");
+    double errors = 0;
+    for (int i = 0; i < 160; i++) {
+        double m = floor(exp(3 + 4 * random_real(&f.random))), n = floor(exp(3 + 4 * random_real(&f.random)));
+        double k = floor(exp(3 + 4 * random_real(&f.random)));
+        double seconds = 2e-6 + 8e-11 * m * n * k + 2e-9 * m * n + 1e-9 * (m * k + n * k);
+        double bytes = 8 * (m * n + m * k + n * k);
+        const double x[] = {m, n, k, 2 * m * n * k, bytes};
+        if (i < 100) {
+            struct cost_measurement *to = &f.measurements[model->n_measurements++];
+            *to = (struct cost_measurement){.seconds = seconds * noise(&f, 0.01), .repetitions = 3};
+            memcpy(to->x, x, sizeof x);
+            continue;
+        }
+        if (i == 100)
+            fit(&f);
+        errors += fabs(cost_curve_value(model, &model->time, x, NULL) / seconds - 1) / 60;
+    }
+    if (errors > 0.03)
+        fail_msg("mean error %g", errors);
+    arena_clear(&f.arena);
+}
+
+static void too_few_measurements_make_no_model(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 1);
+    for (int i = 1; i < FIT_LEAST_MEASUREMENTS; i++)
+        add(&f, 100 * i, cubic(100 * i), 0);
+    assert_int_equal(fit_model(&f.model, &f.arena, &f.error), ESP_INVALID);
+    assert_non_null(strstr(f.error.text, "expected at least 6"));
+    arena_clear(&f.arena);
+}
+
+static void memory_is_told_where_it_counts(void **state)
+{
+    (void)state;
+    struct fixture f;
+    begin(&f, 3);
+    for (int i = 0; i < 30; i++) {
+        double n = 100 * pow(20, i / 29.0);
+        add(&f, n, cubic(n), 8 * n * n + 50000);
+    }
+    fit(&f);
+    struct scalar_value scalars[] = {{.index = 0, .integer = 1500}};
+    struct cost_call call = {.scalars = scalars, .n_scalars = 1, .work_flop = 3.375e9, .bytes = 1.8e7};
+    struct cost_forecast forecast;
+    assert_true(cost_evaluate(&f.model, &call, &forecast));
+    assert_true(fabs(forecast.memory_bytes / (8 * 1500.0 * 1500 + 50000) - 1) < 0.05);
+    assert_int_equal(forecast.ground, COST_MEASURED);
+    arena_clear(&f.arena);
+}
+
+/* ---- sets, text, wire ---- */
+
+static void make_choice(struct fixture *f, char flag)
+{
+    f->model.n_options = 1;
+    f->model.n_choices = 1;
+    f->model.options[0] = (struct cost_option){.argument = 4, .name = "jobz"};
+    f->model.choices = arena_alloc(&f->arena, sizeof *f->model.choices);
+    f->model.choices[0] = flag;
+}
+
+static void fitted(struct fixture *f)
+{
+    begin(f, 4);
+    for (int i = 0; i < 20; i++) {
+        double n = 100 * pow(10, i / 19.0);
+        add(f, n, cubic(n), 0);
+    }
+    fit(f);
+}
+
+static void options_choose_the_model(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct cost_set set = {0};
+    fitted(&f);
+    make_choice(&f, 'N');
+    assert_int_equal(cost_set_add(&set, &f.model, false, NULL), ESP_OK);
+    make_choice(&f, 'V');
+    for (uint32_t t = 0; t < f.model.time.pieces[0].n_terms; t++)
+        f.model.time.pieces[0].terms[t].coefficient *= 3;
+    f.model.floor_s_per_flop *= 3;
+    assert_int_equal(cost_set_add(&set, &f.model, false, NULL), ESP_OK);
+    struct scalar_value scalars[] = {{.index = 0, .integer = 500}, {.index = 4, .integer = 'N'}};
+    struct cost_call call = {.scalars = scalars, .n_scalars = 2, .work_flop = 1.25e8, .bytes = 2e6};
+    struct cost_forecast forecast[3];
+    assert_true(cost_set_evaluate(&set, f.model.digest, &call, &forecast[0]));
+    scalars[1].integer = 'v';
+    assert_true(cost_set_evaluate(&set, f.model.digest, &call, &forecast[1]));
+    assert_true(fabs(forecast[1].seconds / forecast[0].seconds - 3) < 0.01);
+    scalars[1].integer = 'X';
+    assert_true(cost_set_evaluate(&set, f.model.digest, &call, &forecast[2]));
+    assert_int_equal(forecast[2].ground, COST_OTHER_OPTIONS);
+    assert_true(forecast[2].error_s > forecast[0].error_s);
+    assert_false(cost_set_evaluate(&set, 1, &call, &forecast[2]));
+    cost_set_clear(&set);
+    arena_clear(&f.arena);
+}
+
+static char *path_in(const char *name)
+{
+    static char path[300];
+    const char *folder = getenv("TMPDIR");
+    snprintf(path, sizeof path, "%s/cost-%ld-%s", folder ? folder : "/tmp", (long)getpid(), name);
+    return path;
+}
+
+static void a_model_comes_back_from_its_file(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct arena arena = {0};
+    struct cost_model model;
+    fitted(&f);
+    make_choice(&f, 'N');
+    char *path = path_in("whole");
+    assert_int_equal(cost_save(&f.model, path, &f.error), ESP_OK);
+    if (cost_load(path, &arena, &model, &f.error) != ESP_OK)
+        fail_msg("%s", f.error.text);
+    assert_string_equal(model.problem, "dgesv");
+    assert_int_equal(model.n_measurements, 20);
+    assert_int_equal(model.choices[0], 'N');
+    for (double n = 50; n < 5000; n *= 1.7) {
+        const double x[] = {n, n * n * n, 8 * n * n};
+        assert_true(cost_curve_value(&model, &model.time, x, NULL) == ask(&f, n, NULL));
+    }
+    unlink(path);
+    arena_clear(&arena);
+    arena_clear(&f.arena);
+}
+
+static void put_file(const char *path, const char *data, size_t length)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(data, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void damaged_files_are_refused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    static char text[100000], touched[100000];
+    fitted(&f);
+    char *path = path_in("damaged");
+    assert_int_equal(cost_save(&f.model, path, &f.error), ESP_OK);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t length = fread(text, 1, sizeof text, file);
+    fclose(file);
+    struct cost_model model;
+    for (size_t at = 0; at < length; at += 37) {
+        struct arena arena = {0};
+        put_file(path, text, at);
+        assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
+        memcpy(touched, text, length);
+        touched[at] ^= 4;
+        put_file(path, touched, length);
+        assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
+        arena_clear(&arena);
+    }
+    struct arena arena = {0};
+    put_file(path, "espalier-cost-model 7\n", 22);
+    assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_INVALID);
+    assert_non_null(strstr(f.error.text, "found one of version 7"));
+    unlink(path);
+    assert_int_equal(cost_load(path, &arena, &model, &f.error), ESP_NOT_FOUND);
+    arena_clear(&arena);
+    arena_clear(&f.arena);
+}
+
+static void models_travel(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct cost_set set = {0}, other;
+    uint32_t length;
+    fitted(&f);
+    make_choice(&f, 'N');
+    assert_int_equal(cost_set_add(&set, &f.model, true, NULL), ESP_OK);
+    uint8_t *data = cost_encode(&set, &f.arena, &length);
+    assert_non_null(data);
+    assert_true(cost_decode(data, length, &other));
+    assert_int_equal(other.n, 1);
+    for (double n = 50; n < 5000; n *= 1.7) {
+        const double x[] = {n, n * n * n, 8 * n * n};
+        assert_true(cost_curve_value(&other.models[0], &other.models[0].time, x, NULL) == ask(&f, n, NULL));
+    }
+    cost_set_clear(&other);
+    for (uint32_t cut = 0; cut < length; cut++)
+        assert_false(cost_decode(data, cut, &other));
+    for (uint32_t at = 0; at < length; at++) { /* whatever comes, it is refused or can be evaluated */
+        uint8_t *touched = arena_memdup(&f.arena, data, length);
+        touched[at] = 0xff;
+        if (!cost_decode(touched, length, &other))
+            continue;
+        const double x[COST_MOST_VARIABLES] = {1e5, 1e15, 8e10};
+        double value = cost_curve_value(&other.models[0], &other.models[0].time, x, NULL);
+        assert_true(isfinite(value) && value >= 0);
+        cost_set_clear(&other);
+    }
+    cost_set_clear(&set);
+    arena_clear(&f.arena);
+}
+
+/* ---- correction ---- */
+
+static void calls_correct_the_model_and_one_bad_day_does_not(void **state)
+{
+    (void)state;
+    struct cost_correction correction = {0};
+    double factor = 1;
+    for (int i = 0; i < 40; i++)
+        factor = cost_correct(&correction, 1.3, 1);
+    assert_true(fabs(factor - 1.3) < 1e-9);
+    for (int i = 0; i < 10; i++)
+        factor = cost_correct(&correction, 20, 1);
+    assert_true(fabs(factor - 1.3) < 1e-9);
+    for (int i = 0; i < 100; i++)
+        factor = cost_correct(&correction, 1e6, 1);
+    assert_true(factor <= COST_MOST_FACTOR);
+    for (int i = 0; i < 18; i++)
+        factor = cost_correct(&correction, 1, 1);
+    assert_true(fabs(factor - 1) < 1e-9);
+    struct cost_correction fresh = {0};
+    assert_true(cost_correct(&fresh, 3, 1) == 1);
+    assert_true(cost_correct(&fresh, -5, 1) == 1 && cost_correct(&fresh, NAN, 1) == 1);
+    assert_true(cost_correct(&fresh, 1, 0) == 1 && cost_correct(&fresh, 1e-5, 1e-5) == 1);
+    assert_int_equal(fresh.n, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(cubic_costs_are_recovered_within_the_noise),
+        cmocka_unit_test(what_grows_by_one_term_is_told_by_few),
+        cmocka_unit_test(a_bend_is_found),
+        cmocka_unit_test(a_few_wild_measurements_are_outvoted),
+        cmocka_unit_test(beyond_the_range_the_leading_term_tells),
+        cmocka_unit_test(shapes_that_are_rectangular_are_told),
+        cmocka_unit_test(too_few_measurements_make_no_model),
+        cmocka_unit_test(memory_is_told_where_it_counts),
+        cmocka_unit_test(options_choose_the_model),
+        cmocka_unit_test(a_model_comes_back_from_its_file),
+        cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(models_travel),
+        cmocka_unit_test(calls_correct_the_model_and_one_bad_day_does_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
