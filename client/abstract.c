@@ -4,8 +4,11 @@
  */
 #include "client/abstract.h"
 #include "client/signature.h"
+#include "client/start.h"
 #include "client/values_storage.h"
+#include "util/clock.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,6 +305,41 @@ static enum esp_status make_handle(const struct abstract_run *run, const char *p
                                                                                   : last_error(error);
 }
 
+/* What is left of the time for all steps. */
+static double time_left_s(struct abstract_run *run, const struct engine *engine)
+{
+    int64_t now_ns = clock_now_ns(engine->clock);
+    double deadline_s = run->options->deadline_s;
+    if (deadline_s <= 0)
+        return 0;
+    if (run->until_ns == 0)
+        run->until_ns = now_ns + (int64_t)(fmin(deadline_s, 1e9) * NS_PER_S);
+    return fmax((double)(run->until_ns - now_ns) / NS_PER_S, 1e-3);
+}
+
+static enum esp_status call_inside(struct abstract_run *run, struct library *library, struct handle *handle,
+                                   const struct values *values, struct esp_error *error)
+{
+    struct invocation invocation;
+    struct session *session = NULL;
+    struct esp_error why = {0}, unimportant;
+    struct esp_call_options options = *run->options;
+    options.deadline_s = time_left_s(run, library->engine);
+    enum esp_status status = invocation_from_vector(&invocation, handle->function, values->arguments,
+                                                    values->problem->n_arguments, &why);
+    if (status == ESP_OK)
+        status = start_blocking(library, handle, &invocation, &options, run->whole, &session, &why);
+    esp_session_info_free(run->info);
+    run->info = NULL;
+    if (session) {
+        past_tell_session(session, &run->info, &unimportant);
+        library_keep(session);
+    }
+    if (status != ESP_OK)
+        *error = why;
+    return status;
+}
+
 static enum esp_status call_step(struct abstract_run *run, const struct values *values,
                                  struct esp_error *error)
 {
@@ -309,14 +347,35 @@ static enum esp_status call_step(struct abstract_run *run, const struct values *
     enum esp_status status = make_handle(run, values->problem->name, &handle, error);
     if (status != ESP_OK)
         return status;
-    esp_session_info_free(run->info);
-    run->info = NULL;
-    status = esp_call(&handle, values->arguments, values->problem->n_arguments, run->options, &run->info);
+    struct esp_error why = {0};
+    struct library *library = library_enter(&why);
+    struct handle *used = library ? handles_use(library->handles, &handle) : NULL;
+    status = used      ? call_inside(run, library, used, values, &why)
+             : library ? error_set(&why, ESP_INVALID, "the function handle was destructed")
+                       : why.status;
+    handle_release(used);
+    if (library)
+        library_leave();
     if (status != ESP_OK)
-        last_error(error);
+        *error = why;
     snprintf(run->at, sizeof run->at, "%s", run->info ? run->info->server : "");
     grpc_function_handle_destruct(&handle);
     return status;
+}
+
+/* A step's problem and all that it is given; *problem and *values are to be freed also when this fails. */
+static enum esp_status prepare_step(const struct abstract_run *run, const struct step *step, const char *name,
+                                    struct esp_problem **problem, struct values *values,
+                                    struct esp_error *error)
+{
+    if (esp_problem_describe(name, problem) != ESP_OK)
+        return last_error(error);
+    enum esp_status status = values_init(values, *problem, error);
+    if (status == ESP_OK && values->described->problems[0]->abstract)
+        status = error_set(error, ESP_INVALID, "%s is an abstract problem itself", name);
+    if (status == ESP_OK)
+        status = give_inputs(run, step, values, error);
+    return status == ESP_OK ? values_prepare(values, error) : status;
 }
 
 static enum esp_status do_step(struct abstract_run *run, const struct step *step, const char *name,
@@ -324,15 +383,7 @@ static enum esp_status do_step(struct abstract_run *run, const struct step *step
 {
     struct esp_problem *problem = NULL;
     struct values values = {0};
-    if (esp_problem_describe(name, &problem) != ESP_OK)
-        return last_error(error);
-    enum esp_status status = values_init(&values, problem, error);
-    if (status == ESP_OK && values.described->problems[0]->abstract)
-        status = error_set(error, ESP_INVALID, "%s is an abstract problem itself", name);
-    if (status == ESP_OK)
-        status = give_inputs(run, step, &values, error);
-    if (status == ESP_OK)
-        status = values_prepare(&values, error);
+    enum esp_status status = prepare_step(run, step, name, &problem, &values, error);
     if (status == ESP_OK)
         status = call_step(run, &values, error);
     if (status == ESP_OK)
@@ -405,6 +456,75 @@ enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *err
     }
     add_history(run, error);
     return status;
+}
+
+/* ---- as a job ---- */
+
+/* The job's results go by the names of its own problem. */
+static enum esp_status submit_step(struct abstract_run *run, const struct step *step, const char *name,
+                                   bool listed, struct esp_job **job, struct esp_error *error)
+{
+    struct esp_problem *problem = NULL;
+    struct values values = {0};
+    grpc_function_handle_t handle;
+    enum esp_status status = prepare_step(run, step, name, &problem, &values, error);
+    if (status == ESP_OK)
+        status = make_handle(run, name, &handle, error);
+    if (status == ESP_OK) {
+        status = esp_job_submit(&handle, values.arguments, problem->n_arguments, run->options, listed, job);
+        if (status != ESP_OK)
+            last_error(error);
+        grpc_function_handle_destruct(&handle);
+    }
+    values_clear(&values);
+    esp_problem_free(problem);
+    return status;
+}
+
+/* Why a rule cannot be a job. */
+static const char *only_followed(const struct rule *rule)
+{
+    return rule->n_steps > 1 ? "several steps, between which the results pass through the client"
+           : rule->may_fail  ? "a trial, after whose failure the client would go on"
+                             : NULL;
+}
+
+enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct esp_job **job,
+                                struct esp_error *error)
+{
+    struct given given[PROBLEM_MAX_ARGUMENTS];
+    const struct abstract *abstract = run->problem->abstract;
+    const struct rule *passed = NULL;
+    uint32_t first;
+    enum esp_status status = look(run, given, &first, error);
+    *job = NULL;
+    for (uint32_t i = 0; status == ESP_OK; i++) {
+        status = abstract_resolve(run->problem, given, &i, error);
+        if (status != ESP_OK)
+            break;
+        const struct rule *rule = &abstract->rules[i];
+        if (only_followed(rule)) {
+            passed = passed ? passed : rule;
+            if (rule->may_fail)
+                continue;
+            status = ESP_INVALID;
+            break;
+        }
+        char name[PROBLEM_MAX_NAME + 1];
+        abstract_step_name(&rule->steps[0], &given[first], name, sizeof name);
+        snprintf(run->taken, sizeof run->taken, "%s", name);
+        status = submit_step(run, &rule->steps[0], name, listed, job, error);
+        if (status != ESP_UNKNOWN_PROBLEM)
+            return status;
+        status = ESP_OK;
+    }
+    if (!passed || status != ESP_INVALID)
+        return status;
+    char text[300];
+    abstract_rule_text(run->problem, (uint32_t)(passed - abstract->rules), text, sizeof text);
+    return error_set(error, ESP_INVALID,
+                     "%s cannot be submitted: '%s' is %s; call it, or submit the problems that do it",
+                     run->problem->name, text, only_followed(passed));
 }
 
 /* ---- results ---- */

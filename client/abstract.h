@@ -27,6 +27,8 @@ struct abstract_run {
     const struct problem *problem; /* the abstract one; not owned */
     const char *server;            /* every step is bound to it; NULL: the agents choose the first */
     const struct esp_call_options *options;
+    struct session *whole;      /* of which the steps are steps; NULL: the caller waits */
+    int64_t until_ns;           /* the steps' deadline, from when the first one begins; 0: not yet known */
     struct variable *variables; /* of one name the last one counts */
     uint32_t n_variables, n_given;
     char taken[300];               /* the problems of the rule that was taken: "dgetrf, dgetri" */
@@ -58,5 +60,20 @@ enum esp_status abstract_result(const struct abstract_run *run, const struct arg
 enum esp_status abstract_call(const struct handle *handle, const struct invocation *invocation,
                               const struct esp_call_options *options, struct esp_session_info **info,
                               struct esp_error *error);
+
+/* Makes a session, which has not begun, one that does the whole in a thread of the library: it has the
+ * invocation, and no server hears of it but of its steps. */
+enum esp_status abstract_plan(struct session *session, const struct handle *handle,
+                              const struct esp_call_options *options, struct esp_error *error);
+
+/* ---- jobs ----
+ * A job is what one server does, without a client: the first rule that fits, is one step and need not be
+ * followed by another (`take`). The job is of that step's problem. ESP_INVALID: there is no such rule; the
+ * text tells what would do it. */
+enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct esp_job **job,
+                                struct esp_error *error);
+enum esp_status abstract_submit_invocation(const struct handle *handle, const struct invocation *invocation,
+                                           const struct esp_call_options *options, bool listed,
+                                           struct esp_job **job, struct esp_error *error);
 
 #endif

@@ -12,6 +12,7 @@
 #include <utlist.h>
 
 #define RUNNERS         16
+#define CHAINS          32 /* asynchronous abstract problems that run at once; others wait */
 #define POLLERS         64 /* servers with asynchronous sessions that are polled at once */
 #define CALL_TIMEOUT_MS 30000
 #define INLINE_BYTES    (256 << 10)
@@ -51,6 +52,8 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
         status = pool_create(RUNNERS, &engine->runners, error);
     if (status == ESP_OK)
         status = pool_create(POLLERS, &engine->pollers, error);
+    if (status == ESP_OK)
+        status = pool_create(CHAINS, &engine->chains, error);
     return status;
 }
 
@@ -162,6 +165,7 @@ void engine_destroy(struct engine *engine)
     if (!engine)
         return;
     /* A poll job may still be on its way out, and runners may have handed it its work. */
+    pool_destroy(engine->chains);
     pool_destroy(engine->pollers);
     pool_destroy(engine->runners);
     links_destroy(engine);

@@ -40,6 +40,7 @@ struct engine {
     struct functions *functions;
     struct pool *runners; /* asynchronous sessions, second streams */
     struct pool *pollers; /* long polls for asynchronous sessions */
+    struct pool *chains;  /* asynchronous abstract problems: a thread waits for each */
     uint64_t client_high, client_low;
     int64_t call_timeout_ms, agent_patience_ms, session_timeout_ms;
     uint64_t inline_bytes;

@@ -43,44 +43,6 @@ enum esp_status esp_handle_set_deadline(grpc_function_handle_t *handle, double s
 
 /* ---- what is told of sessions ---- */
 
-static void tell_candidates(struct esp_session_info *info, const struct session *session)
-{
-    struct arena *arena = package_arena(info);
-    struct esp_candidate *candidates = arena_alloc(arena, session->n_candidates * sizeof *candidates);
-    for (uint32_t i = 0; candidates && i < session->n_candidates; i++) {
-        const struct session_candidate *from = &session->candidates[i];
-        candidates[i] = (struct esp_candidate){.server = package_text(info, from->server),
-                                               .address = package_text(info, from->address),
-                                               .compute_s = from->compute_s,
-                                               .queue_s = from->queue_s,
-                                               .transfer_s = from->transfer_s,
-                                               .error_s = from->error_s,
-                                               .tried = from->tried,
-                                               .status = from->status};
-        if (!candidates[i].server || !candidates[i].address)
-            return; /* without memory: without candidates */
-        info->n_candidates = i + 1;
-    }
-    info->candidates = candidates;
-}
-
-/* Of a session that is there; the engine is not looked at once it has ended. */
-static enum esp_status tell(struct session *session, struct esp_session_info **result,
-                            struct esp_error *error)
-{
-    struct past view;
-    bool ended = atomic_load(&session->phase) == PHASE_ENDED;
-    if (!ended)
-        pthread_mutex_lock(&session->engine->marks_lock);
-    past_view(&view, session);
-    *result = past_tell(&view);
-    if (*result)
-        tell_candidates(*result, session);
-    if (!ended)
-        pthread_mutex_unlock(&session->engine->marks_lock);
-    return *result ? ESP_OK : error_no_memory(error, "information on a session");
-}
-
 void esp_session_info_free(struct esp_session_info *info)
 {
     package_destroy(info);
@@ -95,7 +57,7 @@ static void tell_looked(struct session *session, const struct past *past, void *
 {
     struct telling *telling = arg;
     if (session)
-        telling->status = tell(session, telling->info, library_error());
+        telling->status = past_tell_session(session, telling->info, library_error());
     else if (!(*telling->info = past_tell(past)))
         telling->status = error_no_memory(library_error(), "information on a session");
 }
@@ -192,12 +154,12 @@ enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argume
         status = abstract_call(used, &invocation, options, info, error);
         invocation_release(&invocation);
     } else if (status == ESP_OK) {
-        status = start_blocking(library, used, &invocation, options, &session, error);
+        status = start_blocking(library, used, &invocation, options, NULL, &session, error);
     }
     if (session) {
         struct esp_error unimportant;
         if (info)
-            tell(session, info, &unimportant);
+            past_tell_session(session, info, &unimportant);
         library_keep(session);
     }
     handle_release(used);

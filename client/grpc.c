@@ -153,7 +153,7 @@ grpc_error_t grpc_call(grpc_function_handle_t *handle, ...)
         status = abstract_call(used, &invocation, NULL, NULL, library_error());
         invocation_release(&invocation);
     } else if (status == ESP_OK) {
-        status = start_blocking(library, used, &invocation, NULL, &session, library_error());
+        status = start_blocking(library, used, &invocation, NULL, NULL, &session, library_error());
     }
     if (session)
         library_keep(session);

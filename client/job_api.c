@@ -2,10 +2,12 @@
  *
  * Jobs as espalier.h shows them.
  */
+#include "client/abstract.h"
 #include "client/describe.h"
 #include "client/job.h"
 #include "client/library.h"
 #include "client/package.h"
+#include "core/problem_callback.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -201,6 +203,18 @@ static enum esp_status submit(struct library *library, struct handle *handle,
         invocation_from_vector(&invocation, handle->function, arguments, n_arguments, error);
     if (status != ESP_OK)
         return status;
+    if (handle->function->problem->abstract) {
+        status = abstract_submit_invocation(handle, &invocation, options, listed, job, error);
+        invocation_release(&invocation);
+        return status;
+    }
+    if (problem_has_callbacks(handle->function->problem)) {
+        invocation_release(&invocation);
+        return error_set(
+            error, ESP_INVALID,
+            "%s calls functions of its client, which has to stay: call it, it cannot be submitted",
+            handle->function->problem->name);
+    }
     want_outputs(&invocation);
     note_scalars(&invocation, &record);
     status = session_begin(library->engine, &invocation, &target, deadline_s, &session, error);

@@ -243,10 +243,11 @@ void link_park(struct link *link, struct session *session)
     pthread_mutex_unlock(&link->lock);
 }
 
-void link_release(struct link *link, struct session *session)
+void link_release(struct link *link, uint64_t sequence)
 {
     pthread_mutex_lock(&link->lock);
-    if (session->parked) {
+    struct session *session = find_parked(link, sequence);
+    if (session) {
         deliver(link, session);
         pthread_cond_broadcast(&link->news);
     }

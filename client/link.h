@@ -47,8 +47,8 @@ void link_wait(struct link *link, struct session *session);
 /* The session waits here without a thread; at the next news its job is submitted to the runners. */
 void link_park(struct link *link, struct session *session);
 
-/* Takes a session that may be parked out, and lets its owner go on with it. */
-void link_release(struct link *link, struct session *session);
+/* Takes the session of that number out, if it is parked, and lets its owner go on with it. */
+void link_release(struct link *link, uint64_t sequence);
 
 /* All that wait here. */
 void link_release_all(struct link *link);

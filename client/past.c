@@ -115,3 +115,40 @@ struct esp_session_info *past_tell(const struct past *past)
     package_destroy(info);
     return NULL;
 }
+
+static void tell_candidates(struct esp_session_info *info, const struct session *session)
+{
+    struct arena *arena = package_arena(info);
+    struct esp_candidate *candidates = arena_alloc(arena, session->n_candidates * sizeof *candidates);
+    for (uint32_t i = 0; candidates && i < session->n_candidates; i++) {
+        const struct session_candidate *from = &session->candidates[i];
+        candidates[i] = (struct esp_candidate){.server = package_text(info, from->server),
+                                               .address = package_text(info, from->address),
+                                               .compute_s = from->compute_s,
+                                               .queue_s = from->queue_s,
+                                               .transfer_s = from->transfer_s,
+                                               .error_s = from->error_s,
+                                               .tried = from->tried,
+                                               .status = from->status};
+        if (!candidates[i].server || !candidates[i].address)
+            return; /* without memory: without candidates */
+        info->n_candidates = i + 1;
+    }
+    info->candidates = candidates;
+}
+
+enum esp_status past_tell_session(struct session *session, struct esp_session_info **result,
+                                  struct esp_error *error)
+{
+    struct past view;
+    bool ended = atomic_load(&session->phase) == PHASE_ENDED;
+    if (!ended)
+        pthread_mutex_lock(&session->engine->marks_lock);
+    past_view(&view, session);
+    *result = past_tell(&view);
+    if (*result)
+        tell_candidates(*result, session);
+    if (!ended)
+        pthread_mutex_unlock(&session->engine->marks_lock);
+    return *result ? ESP_OK : error_no_memory(error, "information on a session");
+}

@@ -27,7 +27,12 @@ void past_view(struct past *past, struct session *session);
 /* A copy with texts of its own, in one piece, for free(); NULL without memory. */
 struct past *past_keep(struct session *session);
 
-/* What the program gets of it, without candidates; NULL without memory. */
+/* What the program gets of a session that is there, with candidates. Once it has ended, the engine is not
+ * looked at. */
+enum esp_status past_tell_session(struct session *session, struct esp_session_info **info,
+                                  struct esp_error *error);
+
+/* The same of what is kept, without candidates; NULL without memory. */
 struct esp_session_info *past_tell(const struct past *past);
 
 #endif

@@ -82,6 +82,7 @@ void session_discard(struct session *session)
     session_compact(session);
     free(session->following.kept);
     free(session->candidates);
+    free(session->plan);
     free(session);
 }
 
@@ -95,7 +96,8 @@ int64_t session_left_ms(const struct session *session)
 
 bool session_is_cancelled(struct session *session)
 {
-    return atomic_load(&session->cancelled) || atomic_load(&session->engine->closing);
+    return atomic_load(&session->cancelled) || atomic_load(&session->engine->closing) ||
+           (session->whole && atomic_load(&session->whole->cancelled));
 }
 
 /* ---- the end ---- */
@@ -249,6 +251,11 @@ enum esp_status session_call(struct session *session)
 void session_run(void *arg)
 {
     struct session *session = arg;
+    if (session->work) {
+        session->work(session);
+        session->ended(session, session->arg);
+        return;
+    }
     enum session_step step = session_advance(session);
     while (step == STEP_WAIT && session->follow) {
         session_follow(session);
@@ -263,7 +270,8 @@ void session_run(void *arg)
 enum esp_status session_start(struct session *session, struct esp_error *error)
 {
     session->job = (struct pool_job){.run = session_run, .arg = session};
-    if (pool_submit(session->engine->runners, &session->job))
+    struct engine *engine = session->engine;
+    if (pool_submit(session->work ? engine->chains : engine->runners, &session->job))
         return ESP_OK;
     return error_set(error, ESP_SYSTEM, "cannot start a thread for asynchronous sessions");
 }
@@ -273,13 +281,14 @@ void session_cancel(struct session *session)
     struct engine *engine = session->engine;
     atomic_store(&session->cancelled, true);
     pthread_mutex_lock(&engine->marks_lock);
-    struct link *link = session->link;
-    struct session_id id = session->id;
+    const struct session *remote = session->step ? session->step : session;
+    struct link *link = remote->link;
+    struct session_id id = remote->id;
     pthread_mutex_unlock(&engine->marks_lock);
     if (!link || id.sequence == 0)
         return; /* its runner looks at the flag before each step */
     struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = id}}, reply = {0};
     transport_call(engine->transport, link->address, &request, CANCEL_MS, &reply, NULL);
     message_clear(&reply);
-    link_release(link, session);
+    link_release(link, id.sequence);
 }

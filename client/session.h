@@ -102,6 +102,13 @@ struct session {
     bool follow;
     struct following following;
 
+    /* An abstract problem (client/abstract.h) is a session that no server sees, in a thread of its own, and
+     * each of its steps is a blocking one. `step` changes under the engine's marks lock. */
+    void (*work)(struct session *session); /* all of it, in place of session_advance(); else NULL */
+    void *plan;                            /* owned, of `work`: for free() */
+    struct session *whole;                 /* of a step: what it is a step of */
+    struct session *step;                  /* that is under way */
+
     bool is_job;   /* it outlives this process, under a client id of its own (client/job.h) */
     bool attached; /* a job that another process may have submitted: it is waited for, no more */
 

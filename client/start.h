@@ -7,11 +7,12 @@
 
 #include "client/library.h"
 
-/* Runs the session to its end; returns how it ended, with the text in `error`. *session is the caller's, NULL
- * when there was none. Takes the invocation over. `options` may be NULL. */
+/* Runs the session to its end, as a step of `whole` unless that is NULL; returns how it ended, with the text
+ * in `error`. *session is the caller's, NULL when there was none. Takes the invocation over. `options` may be
+ * NULL. */
 enum esp_status start_blocking(struct library *library, struct handle *handle, struct invocation *invocation,
-                               const struct esp_call_options *options, struct session **session,
-                               struct esp_error *error);
+                               const struct esp_call_options *options, struct session *whole,
+                               struct session **session, struct esp_error *error);
 
 /* Starts it. `given` is the caller's struct of the handle. */
 enum esp_status start_asynchronous(struct library *library, struct handle *handle,

@@ -333,7 +333,8 @@ void esp_job_free(struct esp_job *job);
  * All outputs are kept, whether their `data` is given or not. `options`: deadline_s and sent count.
  * `listed`: it is also noted in the user's list of jobs, $XDG_STATE_HOME/espalier/jobs. A program that dies
  * within this function leaves either a job in the list, or none on the server.
- * ESP_INVALID: as esp_call(); ESP_LIMIT: no server takes more jobs; ESP_SYSTEM: the list cannot be written.
+ * Of an abstract problem, the job is of the problem that does it (job->problem).
+ * ESP_INVALID: as esp_call(), also for callbacks and for chains; ESP_LIMIT: no server takes more jobs; ESP_SYSTEM: the list cannot be written.
  */
 enum esp_status esp_job_submit(grpc_function_handle_t *handle, const struct esp_argument *arguments,
                                size_t n_arguments, const struct esp_call_options *options, int listed,

@@ -179,8 +179,21 @@ static enum exit_code fail(const struct command_line *command, const struct esp_
     return code;
 }
 
+static enum exit_code show_job(const struct command_line *command, const struct abstract_run *run,
+                               const struct esp_job *job)
+{
+    if (command->json)
+        return command_json(json_pack("{s:s, s:s, s:s, s:s, s:s}", "id", job->id, "problem",
+                                      job->problem->name, "abstract", run->problem->name, "server",
+                                      job->server, "address", job->address));
+    fprintf(stderr, "%s: submitted as %s, with its names of results\n", run->problem->name,
+            job->problem->name);
+    puts(job->id);
+    return command_flush();
+}
+
 static enum esp_status run_it(const struct command_line *command, struct abstract_arguments *arguments,
-                              bool *too_real, struct esp_error *error)
+                              bool *too_real, struct esp_job **job, struct esp_error *error)
 {
     struct esp_call_options options = {0};
     arguments->run.server = command_option_value(command, "server");
@@ -190,6 +203,8 @@ static enum esp_status run_it(const struct command_line *command, struct abstrac
         status = prepare(command, arguments, too_real, error);
     if (status != ESP_OK || *too_real)
         return status;
+    if (job)
+        return abstract_submit(&arguments->run, true, job, error);
     status = abstract_execute(&arguments->run, error);
     return status == ESP_OK ? take_results(arguments, error) : status;
 }
@@ -202,7 +217,10 @@ static void clear(struct abstract_arguments *arguments)
     values_clear(&arguments->values);
 }
 
-static enum exit_code call_complex(const struct command_line *command, const struct esp_problem *real)
+static enum exit_code go(const struct command_line *command, const struct esp_problem *problem, bool submit);
+
+static enum exit_code go_complex(const struct command_line *command, const struct esp_problem *real,
+                                 bool submit)
 {
     struct esp_problem *problem = NULL;
     struct esp_error error = {0};
@@ -218,7 +236,7 @@ static enum exit_code call_complex(const struct command_line *command, const str
         is_complex |= problem->arguments[i].type == ESP_TYPE_DOUBLE_COMPLEX;
     enum exit_code code;
     if (is_complex) {
-        code = call_abstract(command, problem);
+        code = go(command, problem, submit);
     } else {
         error_set(&error, ESP_INVALID, "%s takes real matrices, found a complex one", real->name);
         code = command_fail(command, &error);
@@ -227,19 +245,32 @@ static enum exit_code call_complex(const struct command_line *command, const str
     return code;
 }
 
-enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem)
+static enum exit_code go(const struct command_line *command, const struct esp_problem *problem, bool submit)
 {
     struct abstract_arguments arguments = {0};
     struct esp_error error = {0};
+    struct esp_job *job = NULL;
     bool too_real = false;
     enum esp_status status = values_init(&arguments.values, problem, &error);
     if (status == ESP_OK)
         status = abstract_open(&arguments.run, arguments.values.described->problems[0], &error);
     if (status == ESP_OK)
-        status = run_it(command, &arguments, &too_real, &error);
+        status = run_it(command, &arguments, &too_real, submit ? &job : NULL, &error);
     enum exit_code code = too_real           ? EXIT_DONE
                           : status != ESP_OK ? fail(command, problem, &error)
+                          : job              ? show_job(command, &arguments.run, job)
                                              : show(command, &arguments);
+    esp_job_free(job);
     clear(&arguments);
-    return too_real ? call_complex(command, problem) : code;
+    return too_real ? go_complex(command, problem, submit) : code;
+}
+
+enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem)
+{
+    return go(command, problem, false);
+}
+
+enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem)
+{
+    return go(command, problem, true);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier call of an abstract problem.
+ * espalier call and submit of an abstract problem.
  */
 #ifndef CLIENT_COMMAND_CALL_ABSTRACT_H
 #define CLIENT_COMMAND_CALL_ABSTRACT_H
@@ -10,5 +10,8 @@
 /* `problem` is abstract; when a matrix that is given is complex and it is not, its complex namesake with a z
  * before the name is taken. Says on standard error, or in its JSON, which problems did it. */
 enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem);
+
+/* espalier submit: the job is of the problem that does it (client/abstract.h). */
+enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem);
 
 #endif

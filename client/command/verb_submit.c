@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "client/command/bar.h"
+#include "client/command/call_abstract.h"
 #include "client/command/jobs.h"
 #include "client/command/session.h"
 #include "client/signature.h"
@@ -76,6 +77,8 @@ enum exit_code verb_submit(const struct command_line *command)
         code = session_fail(command);
     else if (values_init(&values, problem, &error) != ESP_OK)
         code = command_fail(command, &error);
+    else if (values.described->problems[0]->abstract)
+        code = submit_abstract(command, problem);
     else
         code = submit(command, problem, &values);
     values_clear(&values);

@@ -50,12 +50,105 @@ static int solves(void)
         if (!(residual(a, x, b, N) < 1e-8))
             return fprintf(stderr, "kind %d: residual %g\n", kind, residual(a, x, b, N)), 1;
     }
-    grpc_sessionid_t session;
-    if (grpc_call_async(&handle, &session, N, N, 1, a, b, x) == GRPC_NO_ERROR)
-        return fail("an abstract problem was started");
+    grpc_function_handle_destruct(&handle);
+    return 0;
+}
+
+#define AT_ONCE 40 /* more than the library has threads for */
+
+/* Chains among them: the inverse of a general matrix is two calls. */
+static int at_once(void)
+{
+    static double a[AT_ONCE][4], x[AT_ONCE][4];
+    grpc_sessionid_t sessions[AT_ONCE];
+    grpc_function_handle_t handle;
+    struct esp_session_info *info;
+    if (grpc_function_handle_default(&handle, (char *)"inv") != GRPC_NO_ERROR)
+        return fail("inv");
+    for (int k = 0; k < AT_ONCE; k++) {
+        a[k][0] = k + 2, a[k][1] = 1, a[k][2] = 1, a[k][3] = 1;
+        if (grpc_call_async(&handle, &sessions[k], 2, a[k], x[k]) != GRPC_NO_ERROR)
+            return fail("grpc_call_async");
+    }
+    if (grpc_wait(sessions[0]) != GRPC_NO_ERROR || grpc_wait_and(sessions, AT_ONCE) != GRPC_NO_ERROR)
+        return fail("grpc_wait_and");
+    for (int k = 0; k < AT_ONCE; k++)
+        if (!(fabs(x[k][0] - 1.0 / (k + 1)) < 1e-12))
+            return fprintf(stderr, "inverse %d: found %g\n", k, x[k][0]), 1;
+    if (esp_session_info_get(sessions[3], &info) != ESP_OK)
+        return fail("esp_session_info_get");
+    printf("%s of %s on %s took %s\n", info->state, info->problem, info->server,
+           info->total_s > 0 && info->compute_s <= info->total_s ? "its time" : "no time");
+    esp_session_info_free(info);
+    double singular[4] = {1, 1, 1, 1};
+    if (grpc_call_async(&handle, &sessions[0], 2, singular, x[0]) != GRPC_NO_ERROR)
+        return fail("grpc_call_async");
+    if (grpc_wait(sessions[0]) != GRPC_SESSION_FAILED)
+        return fail("a singular matrix has an inverse");
     printf("%s\n", esp_last_error()->text);
     grpc_function_handle_destruct(&handle);
     return 0;
+}
+
+/* One slot: most of them have not begun. */
+static int cancelled(void)
+{
+    static double a[300 * 300], x[AT_ONCE][300 * 300];
+    grpc_sessionid_t sessions[AT_ONCE];
+    grpc_function_handle_t handle;
+    int n = 0;
+    if (grpc_function_handle_default(&handle, (char *)"inv") != GRPC_NO_ERROR)
+        return fail("inv");
+    for (int j = 0; j < 300; j++)
+        a[j * 301] = 2;
+    a[1] = a[300] = 1;
+    for (int k = 0; k < AT_ONCE; k++)
+        if (grpc_call_async(&handle, &sessions[k], 300, a, x[k]) != GRPC_NO_ERROR)
+            return fail("grpc_call_async");
+    if (grpc_cancel_all() != GRPC_NO_ERROR)
+        return fail("grpc_cancel_all");
+    for (int k = 0; k < AT_ONCE; k++)
+        if (grpc_wait(sessions[k]) == GRPC_SESSION_FAILED) {
+            n++;
+            if (esp_last_error()->status != ESP_CANCELLED)
+                return fail("cancelled");
+        }
+    printf("%s\n", n > 0 ? "cancelled" : "nothing was cancelled");
+    if (grpc_call_async(&handle, &sessions[0], 300, a, x[0]) != GRPC_NO_ERROR)
+        return fail("grpc_call_async"); /* finalize ends it */
+    return 0;
+}
+
+static int submitted(void)
+{
+    double a[4] = {3, 1, 2, 4}, b[2] = {5, 5}, x[2] = {0};
+    int m = 2, n = 2, nrhs = 1;
+    grpc_function_handle_t handle;
+    grpc_sessionid_t session;
+    struct esp_job *job;
+    const struct esp_argument arguments[] = {
+        {.type = ESP_TYPE_INT, .data = &m},
+        {.type = ESP_TYPE_INT, .data = &n},
+        {.type = ESP_TYPE_INT, .data = &nrhs},
+        {.type = ESP_TYPE_DOUBLE, .n_dims = 2, .dims = {2, 2}, .data = a},
+        {.type = ESP_TYPE_DOUBLE, .n_dims = 2, .dims = {2, 1}, .data = b},
+        {.type = ESP_TYPE_DOUBLE, .n_dims = 2, .dims = {2, 1}, .data = x}};
+    if (grpc_function_handle_default(&handle, (char *)"solve") != GRPC_NO_ERROR ||
+        esp_job_submit(&handle, arguments, 6, NULL, 0, &job) != ESP_OK)
+        return fail("esp_job_submit");
+    struct esp_argument results[ESP_MAX_ARGUMENTS] = {0};
+    for (size_t i = 0; i < job->problem->n_arguments; i++) {
+        results[i] = job->arguments[i];
+        results[i].data = job->problem->arguments[i].name[0] == 'B' ? x : NULL;
+    }
+    printf("the job is of %s\n", job->problem->name);
+    if (esp_job_attach(job, results, job->problem->n_arguments, NULL, &session) != ESP_OK ||
+        grpc_wait(session) != GRPC_NO_ERROR)
+        return fail("the job");
+    esp_job_forget(job);
+    esp_job_free(job);
+    grpc_function_handle_destruct(&handle);
+    return fabs(3 * x[0] + 2 * x[1] - 5) + fabs(x[0] + 4 * x[1] - 5) < 1e-12 ? 0 : fail("its solution");
 }
 
 static int hermitian(void)
@@ -87,7 +180,7 @@ int main(void)
 {
     if (grpc_initialize(NULL) != GRPC_NO_ERROR)
         return fail("begin");
-    if (solves() || hermitian() || chain())
+    if (solves() || hermitian() || chain() || at_once() || submitted() || cancelled())
         return 1;
     return grpc_finalize() != GRPC_NO_ERROR;
 }

@@ -131,6 +131,26 @@ static int failures(void)
     return values();
 }
 
+/* A job has no client. */
+static int submitted(void)
+{
+    double a = 0, b = 1, tolerance = 1e-3, integral;
+    int calls;
+    void (*f)(void) = (void (*)(void))cube;
+    struct esp_job *job;
+    struct esp_argument arguments[6] = {{.data = NULL},
+                                        {.type = ESP_TYPE_DOUBLE, .data = &a},
+                                        {.type = ESP_TYPE_DOUBLE, .data = &b},
+                                        {.type = ESP_TYPE_DOUBLE, .data = &tolerance},
+                                        {.type = ESP_TYPE_DOUBLE, .data = &integral},
+                                        {.type = ESP_TYPE_INT, .data = &calls}};
+    memcpy(&arguments[0].data, &f, sizeof f);
+    arguments[0].type = ESP_TYPE_CALLBACK;
+    EXPECT(esp_job_submit(&quad, arguments, 6, NULL, 0, &job) == ESP_INVALID);
+    EXPECT(strstr(esp_last_error()->text, "quad calls functions of its client, which has to stay"));
+    return 0;
+}
+
 static int hang(void)
 {
     double integral;
@@ -155,7 +175,7 @@ int main(int argc, char **argv)
         int (*run)(void);
     } steps[] = {{"values", values},   {"slow", slow},         {"async", asynchronous},
                  {"vectors", vectors}, {"failures", failures}, {"deadline", deadline},
-                 {"hang", hang}};
+                 {"hang", hang},       {"job", submitted}};
     path = argc > 2 ? argv[2] : "asked";
     EXPECT(grpc_initialize(NULL) == GRPC_NO_ERROR);
     EXPECT(grpc_function_handle_default(&quad, (char *)"quad") == GRPC_NO_ERROR);

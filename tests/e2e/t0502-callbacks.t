@@ -46,6 +46,7 @@ check "so have vectors" "$steps" vectors
 check "a function that fails, or calls the library, is told" "$steps" failures
 check "a function may take its time" "$steps" slow
 check "but not longer than the deadline" "$steps" deadline
+check "a job is refused" "$steps" job
 check_fails any "a command line has no functions" espalier call quad a=0 b=1
 check_says "which is told" 'quad: f is a function of the caller, which a command line cannot give'
 start client "$steps" hang "$work/asked"

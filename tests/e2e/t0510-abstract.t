@@ -114,5 +114,19 @@ check "the condition" espalier call rcond A='[2,0;0,1]'
 check_says "is right" 'rcond = 0.5'
 
 check "a program" "$top_builddir/tests/e2e/abstract_steps"
-check_says "is told what cannot be started" 'solve is an abstract problem: call it with grpc_call'
+check_says "starts some at once and hears what became of them" 'ended of inv on S took its time' \
+    'dgetr[if].*(zero|singular)' 'the job is of dgesv' '^cancelled$'
+
+check "a job of one step" espalier submit solve A='[4,1;2,3]' B='[1;2]'
+check_says "is the job of its problem" 'solve: submitted as dgesv'
+job=$(tail -n 1 "$log")
+check "its result" espalier fetch "$job" -o B=x.mtx
+check "times A" espalier call mul A='[4,1;2,3]' B=@x.mtx
+check_says "is B" '^ *1$' '^ *2$'
+check_fails 2 "a chain as a job" espalier submit inv A='[4,1;2,3]'
+check_says "is refused" 'inv cannot be submitted: .*dgetrf.*several steps'
+check "a trial is passed over for a job" espalier submit solve A='[2,1;1,2]' B='[1;2]'
+check_says "for what needs no client" 'solve: submitted as dsysv'
+check "a sweep" espalier sweep rcond A='[2,0;0,1]' A='[1,0;0,4]'
+check_says "has a row for each" '0.5 .* S ' '0.25 .* S '
 finish
