@@ -21,6 +21,7 @@ struct inproc_faults {
     double lose;        /* probability that a one-way message is lost */
     double duplicate;   /* probability that it comes twice */
     double maybe;       /* probability that a call's reply is lost: the asker gets ESP_MAYBE */
+    double damage; /* probability that a chunk comes with a bit turned over (chunks have checksums then) */
 };
 
 /* The manual clock starts at 1 s. */

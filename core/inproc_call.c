@@ -4,6 +4,7 @@
  */
 #include "core/inproc_net.h"
 #include "core/reply.h"
+#include "util/crc32c.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,6 +164,24 @@ static struct message *chunk_moved(uint64_t length)
     return reply;
 }
 
+/* Copies, and turns a bit over now and then; false when a checksum tells. */
+static bool copy_chunk(struct inproc_call *call, const struct chunk_area *area, bool write)
+{
+    const struct chunk *chunk = &call->request.chunk;
+    uint8_t *to = write ? area->data : call->get_data;
+    const void *from = write ? call->put_data : area->data;
+    bool summed = (chunk->flags & CHUNK_HAS_CRC) || call->net->faults.damage > 0;
+    if (area->length == 0)
+        return true;
+    memcpy(to, from, area->length);
+    if (inproc_draw(call->net, call->net->faults.damage))
+        to[area->length / 2] ^= 1;
+    if (!summed)
+        return true;
+    uint32_t sent = write && (chunk->flags & CHUNK_HAS_CRC) ? chunk->crc32c : crc32c(0, from, area->length);
+    return crc32c(0, to, area->length) == sent;
+}
+
 static void move_chunk(struct inproc_call *call, struct inproc_endpoint *endpoint)
 {
     bool write = call->kind == MESSAGE_PUT;
@@ -174,16 +193,18 @@ static void move_chunk(struct inproc_call *call, struct inproc_endpoint *endpoin
         return;
     }
     bool fits = write ? area.length == wanted : area.length <= wanted;
-    if (fits && area.length)
-        memcpy(write ? area.data : call->get_data, write ? call->put_data : area.data, area.length);
-    call->moved = fits ? area.length : 0;
+    bool whole = fits && copy_chunk(call, &area, write);
+    call->moved = whole ? area.length : 0;
     uint64_t length = area.length;
     if (endpoint->ops->chunk_done)
-        endpoint->ops->chunk_done(endpoint->self, &call->request, write, &area, fits);
-    answer(call, fits ? chunk_moved(length)
-                      : message_failure(MESSAGE_CHUNK_REPLY, ESP_INTERNAL,
-                                        "an area of %llu bytes was given for a chunk of %llu",
-                                        (unsigned long long)length, (unsigned long long)wanted));
+        endpoint->ops->chunk_done(endpoint->self, &call->request, write, &area, write ? whole : fits);
+    if (fits && !whole)
+        answer(call, message_failure(MESSAGE_CHUNK_REPLY, ESP_PROTOCOL, "chunk damaged on the way"));
+    else
+        answer(call, fits ? chunk_moved(length)
+                          : message_failure(MESSAGE_CHUNK_REPLY, ESP_INTERNAL,
+                                            "an area of %llu bytes was given for a chunk of %llu",
+                                            (unsigned long long)length, (unsigned long long)wanted));
 }
 
 static bool is_chunk(enum message_kind kind)

@@ -518,6 +518,119 @@ static void walk_chunk_reply(struct wire *w, struct chunk_reply *m)
     U32(crc32c);
 }
 
+static void walk_datum_record(struct wire *w, struct datum_record *m)
+{
+    TEXT(datum, CAP_DATUM);
+    U32(type);
+    wire_i64s(w, &m->dims, &m->n_dims, CAP_DIMS, "dims");
+    U32(storage);
+    I64(layout_a);
+    I64(layout_b);
+    I64(layout_c);
+    BOOL(row_major);
+    U64(bytes);
+    U32(mode);
+    U32(flags);
+    I64(created_s);
+    BOOL(complete);
+    BOOL(in_memory);
+    BOOL(on_disk);
+    U32(users);
+    U64(puts);
+    U64(gets);
+    U64(bytes_in);
+    U64(bytes_out);
+    U64(disk_reads);
+    F64(idle_s);
+    TEXT(owner, CAP_NAME);
+    TEXT(server, CAP_NAME);
+    TEXT(address, CAP_ADDRESS);
+    EXTENSIONS;
+}
+
+static void walk_offer(struct wire *w, struct offer *m)
+{
+    SUB(walk_datum_record, datum);
+    EXTENSIONS;
+}
+
+static void walk_gap(struct wire *w, struct datum_gap *m)
+{
+    U64(from);
+    U64(to);
+}
+
+static void walk_offer_reply(struct wire *w, struct offer_reply *m)
+{
+    SUB(walk_outcome, outcome);
+    U64(ticket);
+    SEQUENCE(walk_gap, gaps, n_gaps, 16, CAP_GAPS);
+    EXTENSIONS;
+}
+
+static void walk_open(struct wire *w, struct open *m)
+{
+    TEXT(datum, CAP_DATUM);
+    EXTENSIONS;
+}
+
+static void walk_open_reply(struct wire *w, struct open_reply *m)
+{
+    SUB(walk_outcome, outcome);
+    SUB(walk_datum_record, datum);
+    U64(ticket);
+    EXTENSIONS;
+}
+
+static void walk_finish(struct wire *w, struct finish *m)
+{
+    TEXT(datum, CAP_DATUM);
+    U64(ticket);
+    EXTENSIONS;
+}
+
+static void walk_drop(struct wire *w, struct drop *m)
+{
+    TEXT(datum, CAP_DATUM);
+    U64(ticket);
+    EXTENSIONS;
+}
+
+static void walk_data(struct wire *w, struct data *m)
+{
+    TEXT(datum, CAP_DATUM);
+    TEXT(after, CAP_DATUM);
+    U32(limit);
+    EXTENSIONS;
+}
+
+static void walk_data_reply(struct wire *w, struct data_reply *m)
+{
+    SUB(walk_outcome, outcome);
+    SEQUENCE(walk_datum_record, items, n, 140, CAP_DATA);
+    BOOL(more);
+    EXTENSIONS;
+}
+
+static void walk_pull(struct wire *w, struct pull *m)
+{
+    TEXT(datum, CAP_DATUM);
+    SEQUENCE(walk_name, sources, n_sources, 5, CAP_SOURCES);
+    U32(mode);
+    U32(flags);
+    U64(patience_ms);
+    EXTENSIONS;
+}
+
+static void walk_pull_reply(struct wire *w, struct pull_reply *m)
+{
+    SUB(walk_outcome, outcome);
+    BOOL(complete);
+    U64(arrived);
+    U64(bytes);
+    EXTENSIONS;
+}
+
 /* Every member of the message's union lies at its start, so one table of walks over it will do. */
 #define BODY(walk, field)                                                                                    \
     static void body_##walk(struct wire *wire, struct message *message)                                      \
@@ -548,6 +661,12 @@ BODY(await, await)
 BODY(cancel, cancel)
 BODY(chunk, chunk)
 BODY(follow, follow)
+BODY(offer, offer)
+BODY(open, open)
+BODY(finish, finish)
+BODY(drop, drop)
+BODY(data, data)
+BODY(pull, pull)
 BODY(greet_reply, greet_reply)
 BODY(locate_reply, locate_reply)
 BODY(submit_reply, submit_reply)
@@ -559,6 +678,10 @@ BODY(await_reply, await_reply)
 BODY(done_reply, done_reply)
 BODY(chunk_reply, chunk_reply)
 BODY(follow_reply, follow_reply)
+BODY(offer_reply, offer_reply)
+BODY(open_reply, open_reply)
+BODY(data_reply, data_reply)
+BODY(pull_reply, pull_reply)
 
 #define TWO_WAY(walk, operation, reply)                                                                      \
     {                                                                                                        \
@@ -600,6 +723,12 @@ static const struct {
     [MESSAGE_PUT] = TWO_WAY(chunk, "put", CHUNK_REPLY),
     [MESSAGE_GET] = TWO_WAY(chunk, "get", CHUNK_REPLY),
     [MESSAGE_FOLLOW] = TWO_WAY(follow, "follow", FOLLOW_REPLY),
+    [MESSAGE_OFFER] = TWO_WAY(offer, "offer", OFFER_REPLY),
+    [MESSAGE_OPEN] = TWO_WAY(open, "open", OPEN_REPLY),
+    [MESSAGE_FINISH] = TWO_WAY(finish, "finish", DONE_REPLY),
+    [MESSAGE_DROP] = TWO_WAY(drop, "drop", DONE_REPLY),
+    [MESSAGE_DATA] = TWO_WAY(data, "data", DATA_REPLY),
+    [MESSAGE_PULL] = TWO_WAY(pull, "pull", PULL_REPLY),
     [MESSAGE_GREET_REPLY] = OTHER(greet_reply, "greet reply"),
     [MESSAGE_LOCATE_REPLY] = OTHER(locate_reply, "locate reply"),
     [MESSAGE_SUBMIT_REPLY] = OTHER(submit_reply, "submit reply"),
@@ -611,6 +740,10 @@ static const struct {
     [MESSAGE_DONE_REPLY] = OTHER(done_reply, "done reply"),
     [MESSAGE_CHUNK_REPLY] = OTHER(chunk_reply, "chunk reply"),
     [MESSAGE_FOLLOW_REPLY] = OTHER(follow_reply, "follow reply"),
+    [MESSAGE_OFFER_REPLY] = OTHER(offer_reply, "offer reply"),
+    [MESSAGE_OPEN_REPLY] = OTHER(open_reply, "open reply"),
+    [MESSAGE_DATA_REPLY] = OTHER(data_reply, "data reply"),
+    [MESSAGE_PULL_REPLY] = OTHER(pull_reply, "pull reply"),
 };
 
 static bool kind_exists(enum message_kind kind)

@@ -32,6 +32,10 @@
 #define CAP_PRINTED    65536     /* bytes of output in one answer */
 #define CAP_SESSIONS   65536
 #define CAP_ANCESTORS  64
+#define CAP_DATUM      (CAP_NAME + 1 + 32)    /* the text of a datum's identity (core/datum.h) */
+#define CAP_GAPS       4096                   /* of a datum that has arrived in part */
+#define CAP_DATA       4096                   /* data in one answer */
+#define CAP_SOURCES    16                     /* servers that hold one datum */
 #define MESSAGE_BYTES  (8 << 20)              /* one message, all in all */
 #define CAP_CHUNK      (MESSAGE_BYTES - 4096) /* data of one chunk: header and data are one message */
 
@@ -397,7 +401,7 @@ enum argument_kind {
     KIND_INLINE, /* the bytes are here */
     KIND_BULK,   /* so many bytes travel as chunks */
     KIND_WANTED, /* an output that is wanted back */
-    KIND_DATUM   /* lives on a server under this identity */
+    KIND_DATUM   /* lives on a server under this identity, which addresses of holders may follow, by blanks */
 };
 struct call_argument {
     uint32_t index; /* in the problem's description */
@@ -406,6 +410,10 @@ struct call_argument {
     const uint8_t *data; /* KIND_INLINE: the value; KIND_DATUM: the identity */
     uint32_t length;
 };
+/* Tag in a call_request: outputs that stay on the server as data, KEPT_BYTES each: the argument's index and
+ * the datum's mode (enum datum_mode), as 4-byte little-endian numbers. Their results are of KIND_DATUM. */
+#define EXTENSION_KEPT 40
+#define KEPT_BYTES     12
 /* Said again with the same session (its reply was lost), it starts nothing: the answer is how that session
  * stands. The same holds for run, put and get. */
 /* Tag of an extension of a call_request, without a value: the session goes on when its client is gone. */
@@ -465,7 +473,7 @@ const char *session_state_name(enum session_state state);
 
 struct call_result {
     uint32_t index;
-    uint32_t kind; /* KIND_INLINE or KIND_BULK (fetch with get) */
+    uint32_t kind; /* KIND_INLINE, KIND_BULK (fetch with get), or KIND_DATUM (data is its identity) */
     uint64_t bytes;
     const uint8_t *data;
     uint32_t length;
@@ -559,7 +567,10 @@ struct follow_reply {
 };
 
 /* Server: a piece of a large argument or result. */
-enum chunk_flag { CHUNK_HAS_CRC = 1 };
+enum chunk_flag {
+    CHUNK_HAS_CRC = 1,
+    CHUNK_DATUM = 2 /* of a datum: the session's client id is its number, the secret the ticket */
+};
 struct chunk {
     struct session_id session;
     uint32_t argument;
@@ -573,6 +584,114 @@ struct chunk_reply {
     uint64_t length;
     uint32_t flags;
     uint32_t crc32c;
+};
+
+/* ---- data that live on servers (two-way, asked by clients and by servers that pull) ---- */
+
+/* A datum, as a server has it or as a client offers it. */
+struct datum_record {
+    const char *datum; /* identity */
+    uint32_t type;     /* enum base_type */
+    int64_t *dims;
+    uint32_t n_dims;
+    uint32_t storage; /* enum storage */
+    int64_t layout_a, layout_b, layout_c;
+    bool row_major;
+    uint64_t bytes;
+    uint32_t mode;     /* enum datum_mode */
+    uint32_t flags;    /* of enum datum_flag */
+    int64_t created_s; /* since 1970, by its maker's clock */
+    bool complete;     /* all bytes are there, and it was finished */
+    bool in_memory, on_disk;
+    uint32_t users;      /* that have it open */
+    uint64_t puts, gets; /* pieces that arrived, times it was opened */
+    uint64_t bytes_in, bytes_out;
+    uint64_t disk_reads; /* of the whole, because its memory had been given to others */
+    double idle_s;       /* since its last use */
+    const char *owner;   /* "": nobody in particular */
+    const char *server;  /* who has it, */
+    const char *address;
+    struct extensions extensions;
+};
+
+/* Server: room for a datum. Said again for one that has not been finished, it goes on: the answer tells what
+ * is missing, and an earlier ticket ends. One that is finished already has the ticket 0 and no gaps. */
+struct offer {
+    struct datum_record datum;
+    struct extensions extensions;
+};
+/* What has not arrived, from the byte `from` up to the byte before `to`. */
+struct datum_gap {
+    uint64_t from, to;
+};
+struct offer_reply {
+    struct outcome outcome;
+    uint64_t ticket; /* that the chunks show */
+    struct datum_gap *gaps;
+    uint32_t n_gaps;
+    struct extensions extensions;
+};
+
+/* Server: a datum is wanted. It stays readable with the ticket until the asker has finished, or has not been
+ * heard of for a while, also when it is deleted meanwhile. */
+struct open {
+    const char *datum;
+    struct extensions extensions;
+};
+struct open_reply {
+    struct outcome outcome;
+    struct datum_record datum;
+    uint64_t ticket;
+    struct extensions extensions;
+};
+
+/* Server: of an offer: all chunks have been put; it is visible from now on, and a persistent one is on disk,
+ * when the answer comes (said again: the same). Of an open: it has been read. Answered with a done_reply. */
+struct finish {
+    const char *datum;
+    uint64_t ticket;
+    struct extensions extensions;
+};
+
+/* Server: the datum is not wanted any more; with the ticket of an offer: not after all. Answered with a
+ * done_reply. */
+struct drop {
+    const char *datum;
+    uint64_t ticket; /* 0: the datum itself */
+    struct extensions extensions;
+};
+
+/* Server: its data, in order of their identities. Agent: where that one is (one entry for each holder). */
+struct data {
+    const char *datum; /* only this one; "": all */
+    const char *after; /* behind this identity; "" from the start */
+    uint32_t limit;
+    struct extensions extensions;
+};
+struct data_reply {
+    struct outcome outcome;
+    struct datum_record *items;
+    uint32_t n;
+    bool more;
+    struct extensions extensions;
+};
+
+/* Server: fetch the datum from one of those (in this order), or from whom the agents name. Answered when it
+ * is here, or after the patience with how far it is; said again it goes on. */
+struct pull {
+    const char *datum;
+    const char **sources; /* addresses */
+    uint32_t n_sources;
+    uint32_t mode; /* enum datum_mode: of what is here then */
+    uint32_t flags;
+    uint64_t patience_ms;
+    struct extensions extensions;
+};
+struct pull_reply {
+    struct outcome outcome; /* ESP_OK with complete unset: it is on its way */
+    bool complete;
+    uint64_t arrived, bytes;
+    struct extensions extensions;
 };
 
 enum message_kind {
@@ -605,7 +724,13 @@ enum message_kind {
     MESSAGE_PUT, /* header of a chunk that comes with data */
     MESSAGE_GET,
     MESSAGE_FOLLOW,
-    MESSAGE_LAST_REQUEST = MESSAGE_FOLLOW,
+    MESSAGE_OFFER,
+    MESSAGE_OPEN,
+    MESSAGE_FINISH,
+    MESSAGE_DROP,
+    MESSAGE_DATA,
+    MESSAGE_PULL,
+    MESSAGE_LAST_REQUEST = MESSAGE_PULL,
     /* their replies */
     MESSAGE_GREET_REPLY = 64,
     MESSAGE_LOCATE_REPLY,
@@ -615,10 +740,14 @@ enum message_kind {
     MESSAGE_TREE_REPLY,
     MESSAGE_CALL_REPLY, /* of call and run */
     MESSAGE_AWAIT_REPLY,
-    MESSAGE_DONE_REPLY,  /* of cancel */
+    MESSAGE_DONE_REPLY,  /* of cancel, finish and drop */
     MESSAGE_CHUNK_REPLY, /* of put and get */
     MESSAGE_FOLLOW_REPLY,
-    MESSAGE_LAST_REPLY = MESSAGE_FOLLOW_REPLY
+    MESSAGE_OFFER_REPLY,
+    MESSAGE_OPEN_REPLY,
+    MESSAGE_DATA_REPLY,
+    MESSAGE_PULL_REPLY,
+    MESSAGE_LAST_REPLY = MESSAGE_PULL_REPLY
 };
 
 struct message {
@@ -650,6 +779,12 @@ struct message {
         struct cancel cancel;
         struct chunk chunk;
         struct follow follow;
+        struct offer offer;
+        struct open open;
+        struct finish finish;
+        struct drop drop;
+        struct data data;
+        struct pull pull;
         struct greet_reply greet_reply;
         struct locate_reply locate_reply;
         struct submit_reply submit_reply;
@@ -661,6 +796,10 @@ struct message {
         struct done_reply done_reply;
         struct chunk_reply chunk_reply;
         struct follow_reply follow_reply;
+        struct offer_reply offer_reply;
+        struct open_reply open_reply;
+        struct data_reply data_reply;
+        struct pull_reply pull_reply;
     };
 };
 

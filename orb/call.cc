@@ -155,6 +155,9 @@ int64_t CallUpcall::deadline_ns() const
     case MESSAGE_FOLLOW:
         patience_ms = request.follow.patience_ms;
         break;
+    case MESSAGE_PULL:
+        patience_ms = request.pull.patience_ms;
+        break;
     default:
         break;
     }

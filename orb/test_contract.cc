@@ -90,6 +90,12 @@ static void contract_and_codec_agree()
         {MESSAGE_PUT, same_bytes<Chunk>},
         {MESSAGE_GET, same_bytes<Chunk>},
         {MESSAGE_FOLLOW, same_bytes<Follow>},
+        {MESSAGE_OFFER, same_bytes<Offer>},
+        {MESSAGE_OPEN, same_bytes<Open>},
+        {MESSAGE_FINISH, same_bytes<Finish>},
+        {MESSAGE_DROP, same_bytes<Drop>},
+        {MESSAGE_DATA, same_bytes<Data>},
+        {MESSAGE_PULL, same_bytes<Pull>},
         {MESSAGE_GREET_REPLY, same_bytes<GreetReply>},
         {MESSAGE_LOCATE_REPLY, same_bytes<LocateReply>},
         {MESSAGE_SUBMIT_REPLY, same_bytes<SubmitReply>},
@@ -101,6 +107,10 @@ static void contract_and_codec_agree()
         {MESSAGE_DONE_REPLY, same_bytes<DoneReply>},
         {MESSAGE_CHUNK_REPLY, same_bytes<ChunkReply>},
         {MESSAGE_FOLLOW_REPLY, same_bytes<FollowReply>},
+        {MESSAGE_OFFER_REPLY, same_bytes<OfferReply>},
+        {MESSAGE_OPEN_REPLY, same_bytes<OpenReply>},
+        {MESSAGE_DATA_REPLY, same_bytes<DataReply>},
+        {MESSAGE_PULL_REPLY, same_bytes<PullReply>},
     };
     for (enum message_kind kind = next_kind(MESSAGE_NONE); kind; kind = next_kind(kind)) {
         struct message message;
@@ -166,7 +176,7 @@ static void typed_client(struct transport *transport)
     ops.post = node_post;
     ops.call = node_call;
     ops.chunk = node_chunk;
-    Node node;
+    Node node = {};
     struct endpoint_options options = {};
     options.name = "node";
     options.incarnation = 5;
@@ -271,6 +281,34 @@ class TypedServer : public POA_Espalier::Server
     {
         return new Espalier::FollowReply();
     }
+    Espalier::OfferReply *offer(const Espalier::Offer &request) override
+    {
+        Espalier::OfferReply *reply = new Espalier::OfferReply();
+        reply->ticket = request.datum.bytes;
+        reply->gaps.length(1);
+        reply->gaps[0].to = request.datum.bytes;
+        return reply;
+    }
+    Espalier::OpenReply *open(const Espalier::Open &) override
+    {
+        throw CORBA::NO_IMPLEMENT();
+    }
+    Espalier::DoneReply *finish(const Espalier::Finish &) override
+    {
+        throw CORBA::NO_IMPLEMENT();
+    }
+    Espalier::DoneReply *drop(const Espalier::Drop &) override
+    {
+        throw CORBA::NO_IMPLEMENT();
+    }
+    Espalier::DataReply *data(const Espalier::Data &) override
+    {
+        throw CORBA::NO_IMPLEMENT();
+    }
+    Espalier::PullReply *pull(const Espalier::Pull &) override
+    {
+        throw CORBA::NO_IMPLEMENT();
+    }
     Espalier::DoneReply *cancel(const Espalier::Cancel &) override
     {
         return new Espalier::DoneReply();
@@ -369,6 +407,14 @@ static void typed_server(struct transport *transport, const std::string &address
               reply.call_reply.session.n_results == request.call.n_arguments &&
               reply.call_reply.session.results[0].length == request.call.arguments[0].length,
           "a typed server is called");
+    message_clear(&reply);
+    message_clear(&request);
+
+    generate(&request, MESSAGE_OFFER, 4);
+    check(transport_call(transport, at, &request, 10000, &reply, &error) == ESP_OK &&
+              reply.offer_reply.ticket == request.offer.datum.bytes && reply.offer_reply.n_gaps == 1 &&
+              reply.offer_reply.gaps[0].to == request.offer.datum.bytes,
+          "a datum is offered to a typed server");
     message_clear(&reply);
     message_clear(&request);
 

@@ -523,14 +523,14 @@ static int close_transport(void **state)
         cmocka_unit_test(a_post_that_is_too_large_harms_no_other),                                           \
         cmocka_unit_test(what_cannot_be_delivered_is_told_once_per_batch),                                   \
         cmocka_unit_test(a_successor_takes_over_the_address),                                                \
-        cmocka_unit_test(chunks_go_straight_to_their_place), cmocka_unit_test(a_chunk_may_be_refused)
+        cmocka_unit_test(chunks_go_straight_to_their_place), cmocka_unit_test(a_chunk_may_be_refused),       \
+        cmocka_unit_test(checksums_are_verified)
 
 int main(void)
 {
     const struct CMUnitTest in_process[] = {BOTH};
     const struct CMUnitTest over_the_orb[] = {
         BOTH,
-        cmocka_unit_test(checksums_are_verified), /* memory does not err */
         cmocka_unit_test(many_threads_call_and_operations_never_overlap),
         cmocka_unit_test(a_waiting_thread_helps),
         cmocka_unit_test(a_closing_node_answers_those_who_wait),

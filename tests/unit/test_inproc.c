@@ -322,6 +322,51 @@ static void a_lost_reply_is_a_maybe(void **state)
     transport_destroy(net);
 }
 
+static uint8_t block[64];
+
+static void give_block(void *self, const struct message *header, bool write, struct chunk_area *area)
+{
+    (void)self, (void)write;
+    *area = (struct chunk_area){.data = block, .length = header->chunk.length};
+}
+
+static unsigned n_broken;
+
+static void count_broken(void *self, const struct message *header, bool write, struct chunk_area *area,
+                         bool complete)
+{
+    (void)self, (void)header, (void)write, (void)area;
+    n_broken += !complete;
+}
+
+static void a_damaged_chunk_is_noticed_where_it_arrives(void **state)
+{
+    (void)state;
+    static const struct endpoint_ops ops = {.chunk = give_block, .chunk_done = count_broken};
+    const struct endpoint_options options = {.name = "b", .incarnation = 2, .listen = INPROC_LISTEN "b"};
+    struct transport *net;
+    struct endpoint *endpoint;
+    struct esp_error error;
+    uint8_t data[sizeof block] = "what is sent";
+    uint64_t moved;
+    assert_int_equal(inproc_create(7, &net, NULL), ESP_OK);
+    assert_int_equal(transport_serve(net, &options, &ops, NULL, &endpoint, NULL), ESP_OK);
+    inproc_set_faults(net, &(struct inproc_faults){.damage = 1});
+    struct message put = {.kind = MESSAGE_PUT, .chunk = {.length = sizeof block}};
+    struct message get = {.kind = MESSAGE_GET, .chunk = {.length = sizeof block}};
+    assert_int_equal(transport_put(net, "b", &put, data, 1000, &error), ESP_PROTOCOL);
+    assert_non_null(strstr(error.text, "damaged"));
+    assert_int_equal(n_broken, 1);
+    assert_int_equal(transport_get(net, "b", &get, data, &moved, 1000, &error), ESP_PROTOCOL);
+    assert_int_equal(moved, 0);
+    assert_int_equal(n_broken, 1); /* it left in order */
+    inproc_set_faults(net, &(struct inproc_faults){0});
+    assert_int_equal(transport_put(net, "b", &put, data, 1000, &error), ESP_OK);
+    assert_memory_equal(block, data, sizeof block);
+    endpoint_close(endpoint);
+    transport_destroy(net);
+}
+
 static void posting_from_nowhere_is_refused(void **state)
 {
     (void)state;
@@ -393,6 +438,7 @@ int main(void)
         cmocka_unit_test(nothing_passes_a_partition),
         cmocka_unit_test(a_killed_node_is_gone_and_another_takes_its_address),
         cmocka_unit_test(a_lost_reply_is_a_maybe),
+        cmocka_unit_test(a_damaged_chunk_is_noticed_where_it_arrives),
         cmocka_unit_test(posting_from_nowhere_is_refused),
         cmocka_unit_test(ten_thousand_nodes_fit),
         cmocka_unit_test(leftovers_are_freed_with_the_network),

@@ -33,7 +33,7 @@ static void every_message_survives_the_journey(void **state)
         message_clear(&arrived);
         kinds++;
     }
-    assert_int_equal(kinds, 36);
+    assert_int_equal(kinds, 46);
 }
 
 static void a_message_that_ends_early_is_refused_wherever_it_ends(void **state)
@@ -112,6 +112,9 @@ LEAST(listed, LIST_REPLY, list_reply.outcome.text, list_reply, items, n)
 LEAST(call_arguments, CALL, call.problem, call, arguments, n_arguments)
 LEAST(call_results, CALL_REPLY, call_reply.outcome.text, call_reply.session, results, n_results)
 LEAST(reports, AWAIT_REPLY, await_reply.outcome.text, await_reply, sessions, n_sessions)
+LEAST(gaps, OFFER_REPLY, offer_reply.outcome.text, offer_reply, gaps, n_gaps)
+LEAST(data, DATA_REPLY, data_reply.outcome.text, data_reply, items, n)
+LEAST(sources, PULL, pull.datum, pull, sources, n_sources)
 
 #define LEAST_ALONE(sequence, number, member, field, count)                                                  \
     static void fill_##sequence(struct message *m, const char *text, uint32_t n)                             \
@@ -151,17 +154,31 @@ static void fill_paths(struct message *m, const char *text, uint32_t n)
 #sequence, most, fill_##sequence                                                                     \
     }
 static const struct least_case least_cases[] = {
-    LEAST_CASE(extensions, CAP_EXTENSIONS),  LEAST_CASE(ancestors, CAP_ANCESTORS),
-    LEAST_CASE(records, MOST_LEAST),         LEAST_CASE(scalars, CAP_ARGUMENTS),
-    LEAST_CASE(attributes, CAP_ARGUMENTS),   LEAST_CASE(excluded, MOST_LEAST),
-    LEAST_CASE(locations, MOST_LEAST),       LEAST_CASE(estimates, MOST_LEAST),
-    LEAST_CASE(masters, MOST_LEAST),         LEAST_CASE(candidates, MOST_LEAST),
-    LEAST_CASE(listed, MOST_LEAST),          LEAST_CASE(call_arguments, CAP_ARGUMENTS),
-    LEAST_CASE(call_results, CAP_ARGUMENTS), LEAST_CASE(reports, MOST_LEAST),
-    LEAST_CASE(told_records, MOST_LEAST),    LEAST_CASE(removed, MOST_LEAST),
-    LEAST_CASE(placements, MOST_LEAST),      LEAST_CASE(entries, MOST_LEAST),
-    LEAST_CASE(texts, MOST_LEAST),           LEAST_CASE(awaited, MOST_LEAST),
-    LEAST_CASE(marks, MOST_LEAST),           LEAST_CASE(paths, MOST_LEAST),
+    LEAST_CASE(extensions, CAP_EXTENSIONS),
+    LEAST_CASE(ancestors, CAP_ANCESTORS),
+    LEAST_CASE(records, MOST_LEAST),
+    LEAST_CASE(scalars, CAP_ARGUMENTS),
+    LEAST_CASE(attributes, CAP_ARGUMENTS),
+    LEAST_CASE(excluded, MOST_LEAST),
+    LEAST_CASE(locations, MOST_LEAST),
+    LEAST_CASE(estimates, MOST_LEAST),
+    LEAST_CASE(masters, MOST_LEAST),
+    LEAST_CASE(candidates, MOST_LEAST),
+    LEAST_CASE(listed, MOST_LEAST),
+    LEAST_CASE(call_arguments, CAP_ARGUMENTS),
+    LEAST_CASE(call_results, CAP_ARGUMENTS),
+    LEAST_CASE(reports, MOST_LEAST),
+    LEAST_CASE(told_records, MOST_LEAST),
+    LEAST_CASE(removed, MOST_LEAST),
+    LEAST_CASE(placements, MOST_LEAST),
+    LEAST_CASE(entries, MOST_LEAST),
+    LEAST_CASE(texts, MOST_LEAST),
+    LEAST_CASE(awaited, MOST_LEAST),
+    LEAST_CASE(marks, MOST_LEAST),
+    LEAST_CASE(paths, MOST_LEAST),
+    LEAST_CASE(gaps, MOST_LEAST),
+    LEAST_CASE(data, MOST_LEAST),
+    LEAST_CASE(sources, CAP_SOURCES),
 };
 
 static void try_least(const struct least_case *least, const char *text, uint32_t n)
