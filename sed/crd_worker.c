@@ -23,11 +23,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SPIN_NS       200000
-#define PREEMPTED_NS  30000 /* between two looks: somebody else had the processor */
-#define SPIN_LOOKS    20    /* between two looks at the clock */
-#define SHY_JOBS      200   /* that many jobs without spinning after it was in somebody's way */
-#define REMEMBERED    64    /* prepared calls, by key */
+#define SPIN_NS       400000
+#define PREEMPTED_NS  250000 /* between two looks: a program that computes had the processor, not a daemon */
+#define SPIN_LOOKS    20     /* between two looks at the clock */
+#define SHY_JOBS      200    /* that many jobs without spinning after it was in somebody's way */
+#define ASIDE_NS      10000000 /* at least, between two moves to another processor */
+#define REMEMBERED    64       /* prepared calls, by key */
 #define FD_SOCKET     3
 #define FD_BELL       4
 #define FD_FOLDER     5
@@ -46,8 +47,9 @@ struct worker {
     struct timespec folder_changed;
     void *state; /* that a routine has left behind for later calls; NULL: none */
     unsigned turn;
-    bool in_stream; /* the last job came soon after the one before */
-    unsigned shy;   /* jobs to go without spinning */
+    bool in_stream;   /* the last job came soon after the one before */
+    unsigned shy;     /* jobs to go without spinning */
+    int64_t moved_ns; /* when it last left the daemon's processor */
     struct remembered_call calls[REMEMBERED];
 };
 
@@ -88,6 +90,22 @@ static bool spin_for_request(struct worker *worker, uint32_t last, int64_t now)
     return false;
 }
 
+/* Leaves the processor of the daemon's thread to it, which would otherwise wait for this one to stop looking.
+ * Schedulers do not move what is awake off a processor whose owner sleeps now and then. */
+static bool step_aside(struct worker *worker, uint32_t poster, int64_t now)
+{
+    cpu_set_t all, others;
+    if (now - worker->moved_ns < ASIDE_NS || sched_getaffinity(0, sizeof all, &all) != 0)
+        return false;
+    worker->moved_ns = now;
+    others = all;
+    CPU_CLR(poster, &others);
+    if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof others, &others) != 0)
+        return false;
+    sched_setaffinity(0, sizeof all, &all);
+    return true;
+}
+
 /* To wake a worker on a sleeping processor takes many times as long as a tiny job. In a stream of jobs it
  * looks for the next one itself, as long as it is in nobody's way: not where the daemon's thread runs, and
  * not where others want to run. */
@@ -95,11 +113,11 @@ static void wait_for_request(struct worker *worker, uint32_t last)
 {
     struct ring *ring = worker->ring;
     int64_t begun = now_ns();
-    bool alone = atomic_load_explicit(&ring->poster, memory_order_relaxed) != (uint32_t)sched_getcpu();
+    uint32_t poster = atomic_load_explicit(&ring->poster, memory_order_relaxed);
     bool got = false;
     if (worker->shy > 0)
         worker->shy--;
-    else if (worker->in_stream && alone)
+    else if (worker->in_stream && (poster != (uint32_t)sched_getcpu() || step_aside(worker, poster, begun)))
         got = spin_for_request(worker, last, begun);
     if (!got) {
         atomic_store(&ring->sleeping, 1);
