@@ -38,6 +38,9 @@ void values_clear(struct values *values)
         if (values->slots[i].text != values->slots[i].memory)
             free(values->slots[i].text);
         values_clear_texts(&values->slots[i]);
+        if (values->slots[i].spool)
+            unlink(values->slots[i].spool);
+        free(values->slots[i].spool);
         free(values->slots[i].memory);
     }
     free(values->slots);
@@ -441,8 +444,35 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
         return error_set(error, ESP_INVALID, "-o %s: expected a file name behind '='", formal->name);
     if (values->slots[index].path)
         return error_set(error, ESP_INVALID, "-o %s is given twice", formal->name);
+    if (esp_type_size(formal->type) > 0 && !values->format && matrix_check_ending(path, error) != ESP_OK)
+        return error_prefix(error, "-o %s", formal->name);
+    if (is_texts(formal) && formal->type == ESP_TYPE_FILE && strcmp(path, "-") == 0)
+        return error_set(error, ESP_INVALID,
+                         "-o %s: expected the name of a file, as there are several, found '-'", formal->name);
     values->slots[index].path = path;
     values->some_saved = true;
+    return ESP_OK;
+}
+
+/* The library writes files only. */
+static enum esp_status make_spool(struct value_slot *slot, struct esp_error *error)
+{
+    static const char name[] = "/espalier.XXXXXX";
+    const char *folder = getenv("TMPDIR");
+    folder = folder && *folder ? folder : "/tmp";
+    size_t size = strlen(folder) + sizeof name;
+    char *path = malloc(size);
+    if (!path)
+        return error_no_memory(error, "a path");
+    snprintf(path, size, "%s%s", folder, name);
+    int fd = mkstemp(path);
+    if (fd < 0) {
+        enum esp_status status = error_errno(error, "cannot make a file in %s", folder);
+        free(path);
+        return status;
+    }
+    close(fd);
+    slot->spool = path;
     return ESP_OK;
 }
 
@@ -455,7 +485,11 @@ enum esp_status values_prepare_output(struct values *values, size_t index, struc
     if (is_texts(formal))
         return values_prepare_texts(values, index, error);
     if (formal->type == ESP_TYPE_FILE) {
-        argument->data = (void *)slot->path; /* the library writes it; NULL: not wanted */
+        bool spooled = slot->path && strcmp(slot->path, "-") == 0;
+        if (spooled && make_spool(slot, error) != ESP_OK)
+            return error_prefix(error, "%s", formal->name);
+        argument->data =
+            spooled ? slot->spool : (void *)slot->path; /* the library writes it; NULL: unwanted */
         return ESP_OK;
     }
     if (is_text(formal->type)) {

@@ -18,6 +18,8 @@ struct values {
         void *memory;     /* what the argument's data points to */
         char *text;       /* of an output string */
         const char *path; /* where the output goes, or NULL */
+        char *
+            spool; /* a file of ours where an output of type file stands in for "-"; values_clear() ends it */
         bool given;
         bool is_full;     /* a matrix as it is, whatever its description says of its storage */
         size_t block;     /* bytes of `memory` when it holds pointers to texts */
@@ -25,6 +27,7 @@ struct values {
         uint64_t count;   /* elements given, when the extents are not (three dimensions and more) */
     } * slots;
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
+    bool as_json;                       /* what goes to "-" is part of the JSON value */
     bool some_saved;                    /* then arrays without a path are not fetched */
 };
 
@@ -51,7 +54,7 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
  * outputs. When -o names some, other output arrays are not asked for. */
 enum esp_status values_prepare(struct values *values, struct esp_error *error);
 
-/* After the call: arrays with a count are as long as it says. ESP_INVALID: a count that is too large. */
+/* After the call: arrays with a count are as long as it says. ESP_FAILED: a count that is too large. */
 enum esp_status values_cut(struct values *values, struct esp_error *error);
 
 /* A numeric argument as a matrix (matrix_clear() frees): a vector as one column. */

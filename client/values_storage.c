@@ -437,8 +437,10 @@ enum esp_status values_cut(struct values *values, struct esp_error *error)
         memcpy(shape.dims, given->dims, sizeof shape.dims);
         enum esp_status status =
             problem_cut(described(values), described_index(values, i), scope, &shape, error);
-        if (status != ESP_OK)
-            return status;
+        if (status != ESP_OK) {
+            error->status = ESP_FAILED; /* the routine's count, not the caller's */
+            return ESP_FAILED;
+        }
         given->dims[given->n_dims - 1] = shape.dims[given->n_dims - 1];
     }
     return ESP_OK;

@@ -75,6 +75,9 @@ const char *matrix_format_word(const struct matrix_format *format); /* "mtx" */
 const struct matrix_format *matrix_format_find(const char *word);
 /* By the ending of a file's name (x.npy, x.csv.gz), or NULL. */
 const struct matrix_format *matrix_format_of_path(const char *path);
+/* Whether matrix_save() without a format knows what to write there: a name without an ending is Matrix
+ * Market. ESP_INVALID names the endings that there are. */
+enum esp_status matrix_check_ending(const char *path, struct esp_error *error);
 /* The formats one by one, from 0; NULL behind the last. */
 const struct matrix_format *matrix_format_at(unsigned index);
 

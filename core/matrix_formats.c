@@ -61,14 +61,37 @@ const struct matrix_format *matrix_format_find(const char *word)
     return find(word, strlen(word));
 }
 
-const struct matrix_format *matrix_format_of_path(const char *path)
+/* What stands behind the last dot of a file's name, without .gz behind it; NULL: there is no dot. */
+static const char *ending_of(const char *path, size_t *length)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    size_t length = strlen(name);
-    if (length > 3 && strcasecmp(name + length - 3, ".gz") == 0)
-        length -= 3;
-    size_t start = length;
+    size_t end = strlen(name);
+    if (end > 3 && strcasecmp(name + end - 3, ".gz") == 0)
+        end -= 3;
+    size_t start = end;
     while (start > 0 && name[start - 1] != '.')
         start--;
-    return start == 0 ? NULL : find(name + start, length - start);
+    *length = end - start;
+    return start == 0 ? NULL : name + start;
+}
+
+const struct matrix_format *matrix_format_of_path(const char *path)
+{
+    size_t length;
+    const char *ending = ending_of(path, &length);
+    return ending ? find(ending, length) : NULL;
+}
+
+enum esp_status matrix_check_ending(const char *path, struct esp_error *error)
+{
+    char known[128] = "";
+    size_t length, used = 0;
+    const char *ending = ending_of(path, &length);
+    if (!ending || find(ending, length))
+        return ESP_OK;
+    for (const struct matrix_format *format = matrix_formats; format->name && used < sizeof known; format++)
+        used += (size_t)snprintf(known + used, sizeof known - used, "%s.%s", used ? ", " : "", format->word);
+    return error_set(error, ESP_INVALID,
+                     "%.200s: expected an ending that names a format (%s), or --format, found .%.*s", path,
+                     known, (int)(length < 40 ? length : 40), ending);
 }

@@ -203,9 +203,12 @@ static enum esp_status put_expression(struct writer *writer, const struct call_p
     enum esp_status status = expr_eval(parameter->value, &scope, &number, writer->error);
     if (status == ESP_OK)
         status = number_store(&number, parameter->type, raw, writer->error);
-    if (status != ESP_OK)
-        return error_prefix(writer->error, "problem %s: parameter '%s' of %s", job->problem->name,
-                            expr_text(parameter->value), job->implementation->symbol);
+    if (status != ESP_OK) {
+        writer->error->status = ESP_FAILED; /* the description's fault: the arguments were checked before */
+        error_prefix(writer->error, "problem %s: parameter '%s' of %s", job->problem->name,
+                     expr_text(parameter->value), job->implementation->symbol);
+        return ESP_FAILED;
+    }
     int32_t value = handoff_put_value(writer, raw, base_type_size(parameter->type), -1);
     if (value < 0)
         return ESP_LIMIT;

@@ -87,6 +87,7 @@ static bool put_number(struct words *words, const struct expr *value)
     char text[40];
     uint32_t index;
     if (expr_eval(value, &scope, &number, words->writer->error) != ESP_OK) {
+        words->writer->error->status = ESP_FAILED; /* as for a parameter that cannot be evaluated */
         error_prefix(words->writer->error, "problem %s: {%s} in its command", job->problem->name,
                      expr_text(value));
         return false;

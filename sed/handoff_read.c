@@ -236,9 +236,12 @@ static void judge_results(const struct ring *ring, const struct handoff *handoff
     struct scope scope = {.values = values,
                           .n_values = handoff->job.problem->n_arguments + implementation->n_results};
     const struct error_clause *clause = NULL;
-    if (problem_call_failure(implementation, &scope, &clause, &end->error) != ESP_OK || !clause)
+    enum esp_status status = problem_call_failure(implementation, &scope, &clause, &end->error);
+    if (status == ESP_OK && !clause)
         return;
-    end->error.status = ESP_FAILED;
+    end->error.status = ESP_FAILED; /* also when a clause cannot be evaluated: the caller did nothing wrong */
+    if (status != ESP_OK)
+        return;
     problem_error_text(clause, &scope, end->error.text, sizeof end->error.text);
 }
 

@@ -61,7 +61,7 @@ static enum esp_status check_node(const struct settings_node *node, struct esp_e
         return error_set(error, ESP_CONFIG,
                          "expected a lease of at least two heartbeats, or one late message ends it");
     if (!node->tls.ca && !node->insecure && !is_loopback(node->listen))
-        return error_set(error, ESP_SECURITY,
+        return error_set(error, ESP_CONFIG,
                          "listen = \"%s\" is beyond loopback: expected tls_ca, tls_certificate and tls_key, "
                          "or insecure = yes, found neither",
                          node->listen);

@@ -24,6 +24,7 @@ static struct reading {
     const char *path;
     struct esp_error *error;
     enum esp_status status;
+    int line; /* of the fault; 0: none that belongs to a line */
     struct given given[MAX_GIVEN];
     size_t n_given;
     bool checking_end; /* the second pass, with END_MARK behind the text */
@@ -99,6 +100,19 @@ static void fault(int line, const char *format, ...)
     reading->status = error_vset(reading->error, ESP_CONFIG, format, arguments);
     va_end(arguments);
     error_prefix(reading->error, "%s:%d", reading->path, line);
+    reading->line = line;
+}
+
+/* An open quote swallows what is behind it, and its fault turns up elsewhere, as another one. */
+static void blame_quote(const char *text)
+{
+    int line = config_open_quote(text);
+    if (line == 0 || reading->line < line)
+        return;
+    reading->status = error_set(reading->error, ESP_CONFIG,
+                                "%s:%d: expected a second quote at the end of the text, found the end of "
+                                "the line",
+                                reading->path, line);
 }
 
 static void fault_unknown(const cfg_t *cfg, const char *name)
@@ -359,6 +373,8 @@ enum esp_status config_parse(const struct config_schema *schema, const char *tex
     enum esp_status status = scan(text, &tree, error);
     if (status == ESP_OK)
         status = check_end(text, error);
+    if (status != ESP_OK)
+        blame_quote(text);
     if (status == ESP_OK)
         status = fill(schema, tree, settings, path, path, arena, error);
     if (tree)

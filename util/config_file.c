@@ -95,6 +95,21 @@ static const char *skip_inert(const char *text)
     return *end ? end + 1 : end;
 }
 
+int config_open_quote(const char *text)
+{
+    int line = 1;
+    while (*text) {
+        const char *behind = skip_inert(text);
+        size_t length = behind == text ? 1 : (size_t)(behind - text);
+        bool quoted = *text == '"' || *text == '\'';
+        if (quoted && (memchr(text, '\n', length) || behind == text + 1 || behind[-1] != *text))
+            return line;
+        for (; length > 0; length--)
+            line += *text++ == '\n';
+    }
+    return 0;
+}
+
 static bool is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_' || c == '-';

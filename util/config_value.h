@@ -25,6 +25,9 @@ bool config_value_is_initial(const struct config_key *key, const void *field);
 const struct config_key *config_key_find(const struct config_schema *schema, const char *name);
 const struct config_section *config_section_find(const struct config_schema *schema, const char *name);
 
+/* The first line (from 1) with a quote that is not closed in it; 0: none. */
+int config_open_quote(const char *text);
+
 /* True when `word` is a unit of durations, sizes or fractions ("ms", "GiB", "%"). */
 bool config_is_unit(const char *word);
 

@@ -104,6 +104,7 @@ static enum esp_status give_scalars(struct abstract_arguments *arguments, struct
 static enum esp_status prepare(const struct command_line *command, struct abstract_arguments *arguments,
                                bool *too_real, struct esp_error *error)
 {
+    arguments->values.as_json = command->json;
     enum esp_status status = values_format(command, &arguments->values.format, error);
     for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
         status = take_word(arguments, command->operands[i], too_real, error);
@@ -138,7 +139,7 @@ static enum esp_status take_results(struct abstract_arguments *arguments, struct
             if (!value_store(formal->type, values->slots[i].memory, k,
                              matrix.values[matrix.is_complex ? 2 * k : k],
                              matrix.is_complex ? matrix.values[2 * k + 1] : 0))
-                status = error_set(error, ESP_INVALID, "%s: element %zu cannot be a %s", formal->name, k + 1,
+                status = error_set(error, ESP_FAILED, "%s: element %zu cannot be a %s", formal->name, k + 1,
                                    esp_type_name(formal->type));
         matrix_clear(&matrix);
         if (status != ESP_OK)

@@ -17,7 +17,7 @@ enum exit_code {
     EXIT_DONE = 0,
     EXIT_FAILED = 1,      /* the computation, or whatever was asked for, failed */
     EXIT_USAGE = 2,       /* the command line is wrong: arguments, their types and shapes included */
-    EXIT_UNREACHABLE = 3, /* the platform, or a server that could, is not reached */
+    EXIT_UNREACHABLE = 3, /* the platform, or a server that could, is not reached, or the time is over */
     EXIT_INPUT = 4        /* an input file is missing or wrong */
 };
 
@@ -86,6 +86,9 @@ enum exit_code command_json(json_t *value);
 
 /* Whether a file of that name could be written now ('-': standard output): ESP_SYSTEM with the reason. */
 enum esp_status command_check_output(const char *path, struct esp_error *error);
+
+/* {"error": {"code": 1, "status": "ESP_INVALID", "text": ...}} on standard output. */
+void command_error_json(enum esp_status status, const char *text);
 
 /* {"code": 8, "status": "ESP_UNREACHABLE"}: for programs. */
 json_t *status_json(enum esp_status status);

@@ -66,7 +66,7 @@ static void print_exit_codes(void)
          "  0  done\n"
          "  1  the computation, or what was asked for, failed\n"
          "  2  the command line is wrong: a verb, an option, an argument's name, type or shape\n"
-         "  3  the platform, or a server that could, is not reached\n"
+         "  3  the platform, or a server that could, is not reached, or the time is over\n"
          "  4  an input file (matrix, configuration, description) is missing or wrong");
 }
 
@@ -118,6 +118,25 @@ static const struct verb *find_verb(int argc, char **argv, int *words)
     return found;
 }
 
+/* No verb says which options there are: --json is known all the same. */
+static enum exit_code fail_without_verb(int argc, char **argv, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static enum exit_code fail_without_verb(int argc, char **argv, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    fprintf(stderr, "espalier: %s\nTry 'espalier --help'.\n", text);
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "-j") == 0) {
+            command_error_json(ESP_INVALID, text);
+            break;
+        }
+    return EXIT_USAGE;
+}
+
 static enum exit_code unknown_verb(int argc, char **argv)
 {
     const char *names[64];
@@ -132,19 +151,16 @@ static enum exit_code unknown_verb(int argc, char **argv)
                 print_verb_help(verb);
                 return EXIT_DONE;
             }
-            fprintf(stderr, "espalier: expected 'espalier %s ...', found '%s%s%s'\n", verb->name, argv[1],
-                    argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
-            return EXIT_USAGE;
+            return fail_without_verb(argc, argv, "expected 'espalier %s ...', found '%s%s%s'", verb->name,
+                                     argv[1], argc > 2 ? " " : "", argc > 2 ? argv[2] : "");
         }
         names[n++] = verb->name;
     }
     snprintf(given, sizeof given, "%s", argv[1]);
     const char *closest = names_closest(given, names, n);
-    fprintf(stderr, "espalier: there is no verb '%s'", given);
-    if (closest)
-        fprintf(stderr, ": did you mean '%s'?", closest);
-    fprintf(stderr, "\nTry 'espalier --help'.\n");
-    return EXIT_USAGE;
+    return closest
+               ? fail_without_verb(argc, argv, "there is no verb '%s': did you mean '%s'?", given, closest)
+               : fail_without_verb(argc, argv, "there is no verb '%s'", given);
 }
 
 /* getopt's view of the options. */
@@ -200,8 +216,15 @@ static bool parse_words(struct command_line *command, int argc, char **argv, enu
     unsigned n = collect(command->verb, options);
     fill_getopt(options, n, longs, shorts);
     opterr = 0;
-    optind = 0;
     int found;
+    /* First whether the reader is a program: the fault may stand in front of --json. */
+    optind = 0;
+    while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
+        const struct command_option *option = option_found(options, n, found);
+        if (option && strcmp(option->name, "json") == 0)
+            command->json = true;
+    }
+    optind = 0;
     while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         const struct command_option *option = option_found(options, n, found);
         if (!option) {
@@ -215,8 +238,6 @@ static bool parse_words(struct command_line *command, int argc, char **argv, enu
             *code = command_flush();
             return false;
         }
-        if (strcmp(option->name, "json") == 0)
-            command->json = true;
         command->options[command->n_options++] = (struct option_value){option->name, optarg ? optarg : ""};
     }
     command->operands = argv + optind;

@@ -24,6 +24,7 @@ enum exit_code command_exit_code(enum esp_status status)
     case ESP_UNKNOWN_PROBLEM:
         return EXIT_USAGE;
     case ESP_UNREACHABLE:
+    case ESP_TIMEOUT:
     case ESP_NO_SERVER:
     case ESP_SECURITY:
     case ESP_VERSION:
@@ -72,7 +73,7 @@ json_t *status_json(enum esp_status status)
                      status_names[known ? status : ESP_INTERNAL]);
 }
 
-static void fail_json(enum esp_status status, const char *text)
+void command_error_json(enum esp_status status, const char *text)
 {
     json_t *error = status_json(status);
     json_object_set_new(error, "text", json_string(text));
@@ -104,7 +105,7 @@ enum exit_code command_fail(const struct command_line *command, const struct esp
 {
     fprintf(stderr, "espalier %s: %s\n", command->verb->name, error->text);
     if (command->json)
-        fail_json(error->status, error->text);
+        command_error_json(error->status, error->text);
     return command_exit_code(error->status);
 }
 
@@ -118,7 +119,7 @@ enum exit_code command_usage(const struct command_line *command, const char *for
     fprintf(stderr, "espalier %s: %s\nTry 'espalier %s --help'.\n", command->verb->name, text,
             command->verb->name);
     if (command->json)
-        fail_json(ESP_INVALID, text);
+        command_error_json(ESP_INVALID, text);
     return EXIT_USAGE;
 }
 

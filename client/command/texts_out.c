@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Arrays of strings in the results of a call: shown, as JSON, and as lines of a file.
+ * Arrays of strings in the results of a call: shown, as JSON, and as lines of a file; and files that go to
+ * standard output.
  */
 #include "config.h"
 
 #include "client/command/texts_out.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *text_at(const struct value_slot *slot, uint64_t i)
@@ -45,4 +47,74 @@ enum esp_status values_write_texts(const struct values *values, size_t index, st
     if (stream != stdout)
         good = fclose(stream) == 0 && good;
     return good ? ESP_OK : error_errno(error, "cannot write %s", slot->path);
+}
+
+/* ---- files ---- */
+
+enum esp_status values_copy_file(const struct values *values, size_t index, struct esp_error *error)
+{
+    const struct value_slot *slot = &values->slots[index];
+    char bytes[65536];
+    size_t n;
+    FILE *stream = fopen(slot->spool, "re");
+    if (!stream)
+        return error_errno(error, "cannot read %s", slot->spool);
+    bool good = true;
+    while (good && (n = fread(bytes, 1, sizeof bytes, stream)) > 0)
+        good = fwrite(bytes, 1, n, stdout) == n;
+    good = good && !ferror(stream) && fflush(stdout) == 0;
+    enum esp_status status = good ? ESP_OK
+                                  : error_errno(error, "cannot write %s to standard output",
+                                                values->problem->arguments[index].name);
+    fclose(stream);
+    return status;
+}
+
+static json_t *base64_json(const unsigned char *bytes, size_t n)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *text = malloc((n + 2) / 3 * 4 + 1), *at = text;
+    if (!text)
+        return NULL;
+    for (size_t i = 0; i < n; i += 3) {
+        size_t left = n - i;
+        unsigned word = (unsigned)bytes[i] << 16 | (left > 1 ? (unsigned)bytes[i + 1] << 8 : 0) |
+                        (left > 2 ? (unsigned)bytes[i + 2] : 0);
+        *at++ = digits[word >> 18];
+        *at++ = digits[word >> 12 & 63];
+        *at++ = left > 1 ? digits[word >> 6 & 63] : '=';
+        *at++ = left > 2 ? digits[word & 63] : '=';
+    }
+    *at = 0;
+    json_t *json = json_pack("{s:s}", "base64", text);
+    free(text);
+    return json;
+}
+
+static unsigned char *read_all(FILE *stream, size_t *n)
+{
+    long length = fseek(stream, 0, SEEK_END) == 0 ? ftell(stream) : -1;
+    unsigned char *bytes = length >= 0 ? malloc((size_t)length + 1) : NULL;
+    if (!bytes)
+        return NULL;
+    rewind(stream);
+    *n = fread(bytes, 1, (size_t)length, stream);
+    if (*n == (size_t)length)
+        return bytes;
+    free(bytes);
+    return NULL;
+}
+
+json_t *values_json_file(const struct values *values, size_t index)
+{
+    FILE *stream = fopen(values->slots[index].spool, "re");
+    size_t n = 0;
+    unsigned char *bytes = stream ? read_all(stream, &n) : NULL;
+    if (stream)
+        fclose(stream);
+    json_t *json = bytes ? json_stringn((const char *)bytes, n) : NULL; /* NULL: no UTF-8 */
+    if (bytes && !json)
+        json = base64_json(bytes, n);
+    free(bytes);
+    return json ? json : json_null();
 }

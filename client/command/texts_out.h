@@ -14,4 +14,9 @@ json_t *values_json_texts(const struct values *values, size_t index);
 /* A line for each string. */
 enum esp_status values_write_texts(const struct values *values, size_t index, struct esp_error *error);
 
+/* A file that was saved for "-": to standard output. ESP_SYSTEM. */
+enum esp_status values_copy_file(const struct values *values, size_t index, struct esp_error *error);
+/* The same for JSON: a text as it is, other bytes as {"base64": "..."}; null when it cannot be read. */
+json_t *values_json_file(const struct values *values, size_t index);
+
 #endif

@@ -40,7 +40,7 @@ static enum esp_status write_one(const struct values *values, size_t index, stru
     const struct value_slot *slot = &values->slots[index];
     enum esp_type type = values->problem->arguments[index].type;
     if (type == ESP_TYPE_FILE)
-        return ESP_OK; /* written already */
+        return slot->spool ? values_copy_file(values, index, error) : ESP_OK; /* others are written already */
     if (is_texts(&values->problem->arguments[index]))
         return values_write_texts(values, index, error);
     if (is_text(type))
@@ -75,11 +75,17 @@ enum esp_status values_format(const struct command_line *command, const struct m
     return error_set(error, ESP_INVALID, "--format: expected one of %s, found '%.40s'", list, word);
 }
 
+static bool goes_into_json(const struct values *values, size_t index)
+{
+    const char *path = values->slots[index].path;
+    return values->as_json && path && strcmp(path, "-") == 0;
+}
+
 enum esp_status values_write(const struct values *values, struct esp_error *error)
 {
     fflush(stdout);
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
-        if (!values->slots[i].path)
+        if (!values->slots[i].path || goes_into_json(values, i))
             continue;
         enum esp_status status = write_one(values, i, error);
         if (status != ESP_OK)
@@ -122,7 +128,11 @@ void matrix_print(const struct matrix *matrix)
 static bool is_shown(const struct values *values, size_t index)
 {
     const struct value_slot *slot = &values->slots[index];
-    if (!argument_out(&values->problem->arguments[index]) || slot->path)
+    if (!argument_out(&values->problem->arguments[index]))
+        return false;
+    if (goes_into_json(values, index))
+        return slot->memory || slot->text || slot->spool;
+    if (slot->path || values->problem->arguments[index].type == ESP_TYPE_FILE)
         return false;
     if (values->some_saved && values->problem->arguments[index].n_dims)
         return false;
@@ -160,7 +170,7 @@ void values_print(const struct values *values)
 {
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
         const struct esp_problem_argument *formal = &values->problem->arguments[i];
-        if (!is_shown(values, i) || formal->type == ESP_TYPE_FILE)
+        if (!is_shown(values, i))
             continue;
         if (formal->n_dims == 0) {
             print_scalar(values, i);
@@ -224,6 +234,8 @@ static json_t *value_json(const struct values *values, size_t index)
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     const struct value_slot *slot = &values->slots[index];
     double re, im;
+    if (slot->spool)
+        return values_json_file(values, index);
     if (is_texts(formal))
         return values_json_texts(values, index);
     if (is_text(formal->type))
@@ -246,7 +258,7 @@ json_t *values_json(const struct values *values)
 {
     json_t *object = json_object();
     for (size_t i = 0; i < values->problem->n_arguments; i++)
-        if (is_shown(values, i) && values->problem->arguments[i].type != ESP_TYPE_FILE)
+        if (is_shown(values, i))
             json_object_set_new(object, values->problem->arguments[i].name, value_json(values, i));
     return object;
 }

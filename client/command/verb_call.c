@@ -36,6 +36,7 @@ static enum esp_status save_to(struct values *values, const char *word, struct e
 static enum esp_status read_arguments(const struct command_line *command, struct values *values,
                                       struct esp_error *error)
 {
+    values->as_json = command->json;
     enum esp_status status = values_format(command, &values->format, error);
     for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
         status = values_assign(values, command->operands[i], error);

@@ -16,6 +16,7 @@
 static enum esp_status take_options(const struct command_line *command, struct values *values,
                                     struct esp_error *error)
 {
+    values->as_json = command->json;
     enum esp_status status = values_format(command, &values->format, error);
     for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
         const char *word = command->options[i].value, *path = strchr(word, '=');

@@ -301,6 +301,10 @@ static enum exit_code check_output(const struct command_line *command, struct sy
     system->people = takes_stdout ? stderr : stdout;
     if (command->json && takes_stdout)
         return command_usage(command, "--json and '-o -' want both standard output");
+    if (output && !format && matrix_check_ending(output, &error) != ESP_OK) {
+        error_prefix(&error, "-o");
+        return command_fail(command, &error);
+    }
     return output && command_check_output(output, &error) != ESP_OK ? command_fail(command, &error)
                                                                     : EXIT_DONE;
 }

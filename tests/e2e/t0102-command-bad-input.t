@@ -79,6 +79,25 @@ check_fails 3 "a server that is not there" espalier call --server nobody dgesv A
 check_says "by name" 'nobody'
 check_fails 2 "a deadline that is none" espalier call --timeout soon dgesv A='[1]' B='[1]'
 check_says "with the form" "expected a time such as '30 s', found 'soon'"
+check_fails 2 "a wrong option for a program" espalier call --nosuch dgesv --json
+check_says "is told as JSON, wherever --json stands" '"error": \{"code": 1, "status": "ESP_INVALID", "text": "there is no option'
+check_fails 2 "a verb that is none, for a program" espalier sovle --json
+check_says "is told as JSON too" '"error": \{"code": 1, .*"text": "there is no verb .sovle.: did you mean .solve.\?"'
+check_fails 2 "a file whose ending names no format" espalier call dgesv A='[1]' B='[1]' -o B=x.foo
+check_says "is refused with those that do" '-o B: x.foo: expected an ending that names a format \(.mtx, .npy, .rb, .hb, .csv\), or --format, found .foo'
+check "unless the format is named" espalier call dgesv A='[1]' B='[1]' -o B=x.foo --format csv
+check_fails 2 "the same of a solution" espalier solve "$matrices/pores_1.mtx" -o x.foo
+check_says "before anything is sent" '-o: x.foo: expected an ending'
+check "nothing is shown of it" sh -c "! grep -q '^A  ' '$log'"
+printf 'name = "S\nlisten = "127.0.0.1:0"\n' >quote.conf
+check_fails 4 "a quote that is not closed" espalier config check --kind sed quote.conf
+check_says "is told as such" 'quote.conf:1: expected a second quote'
+cat >open.conf <<EOF
+master "MA" { listen = "0.0.0.0:0" }
+server "S" { parent = "MA" }
+EOF
+check_fails 4 "a platform beyond loopback without certificates" espalier up open.conf
+check_says "with what it needs" 'beyond loopback: expected tls_ca, tls_certificate and tls_key, or insecure = yes'
 check_fails 3 "solving with a problem that no server has" espalier solve --agent 127.0.0.1:1 "$matrices/pores_1.mtx"
 
 # A matrix whose singular values take seconds.
@@ -89,6 +108,8 @@ is_running() {
     espalier tree | grep -Eq "^ *S +server .* $1/1 "
 }
 
+check_fails 3 "a computation beyond its deadline" espalier call dgesvd A=@big.mtx --timeout '1 s' -o s=s.mtx
+check_says "is told so" 'the deadline passed after'
 start interrupted espalier call dgesvd A=@big.mtx -o s=s.mtx
 check "a long call runs" wait_until is_running 1
 stop interrupted TERM

@@ -36,6 +36,26 @@ implementation sh
     command sh "-c" "{text}"
     limit   "500 ms"
 
+problem divided "A word that cannot always be made"
+    in      int     n
+implementation sh
+    command sh "-c" "exit {10/n}"
+
+problem judged "A result that cannot always be judged"
+    in      int     n
+    out     int     m
+implementation sh
+    command sh "-c" "echo {n}"
+    stdout  m
+    error   10/m > 5 "m is small"
+
+problem noise "Bytes that are no text"
+    in      int     n
+    out     file    bytes
+implementation sh
+    command sh "-c" "printf '\\\\377\\\\376\\\\001'"
+    stdout  bytes
+
 problem steps "A routine that tells how far it is"
     in      int     n
 implementation c
@@ -70,6 +90,7 @@ is_gone() {
 }
 
 printf 'one two\nthree\n' >text
+mkdir tmp
 check "the server has the commands" wait_until espalier problems script
 check "numbers come back from standard output" espalier call count text=@text
 check_says "as outputs" 'lines *= *2' 'words *= *3' 'bytes *= *14'
@@ -79,9 +100,19 @@ head -c 3000000 /dev/zero | tr '\0' '\n' >long
 check "also a long one, in chunks" espalier call reverse text=@long -o reversed=back
 check "with all its bytes" cmp long back
 
+check "a file goes to standard output" sh -c 'TMPDIR=$PWD/tmp espalier call reverse text=@text -o reversed=- >back && printf "three\none two\n" | cmp - back'
+check "as JSON it is a text in the value" espalier call --json reverse text=@text -o reversed=-
+check_says "in full" '"reversed": "three\\none two\\n"'
+check "bytes that are no text" espalier call --json noise n=1 -o bytes=-
+check_says "come in base 64" '"base64": "//4B"'
+check "the file in between is gone" rmdir tmp
+check_fails 1 "an expression of the description without a value fails the call" espalier call divided n=0
+check_says "with its place" 'problem divided: \{10/n\} in its command: '
+check_fails 1 "as does an error clause" espalier call judged n=0
+check_says "with its expression" '10/m'
 check_fails 1 "an exit status is a failure" espalier call script text='echo no luck >&2; exit 7'
 check_says "with what it said" 'sh ended with exit status 7; it said "no luck'
-check_fails 1 "a command that takes too long is stopped" espalier call hasty text='sleep 100'
+check_fails 3 "a command that takes too long is stopped" espalier call hasty text='sleep 100'
 check_says "and the limit told" 'stopped after its time limit of 0.5 s'
 
 # What it prints must come while it runs: the script waits for a file that only the sight of its line makes.

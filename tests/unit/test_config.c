@@ -169,7 +169,14 @@ static void sees_broken_structure(void **state)
           "garden.conf:3: found duplicate title 'b'");
     fails("name = x\nbed a { rows = 1 }\nbed b { rows = 1 }\nbed c { rows = 1 }\n",
           "garden.conf:4: section \"bed\": expected at most 2, found more");
-    assert_int_equal(parse("name = \"x\n"), ESP_CONFIG);
+    fails("name = \"x\n",
+          "garden.conf:1: expected a second quote at the end of the text, found the end of the line");
+    fails("# it's\nname = \"garden\nplants = { \"a\", \"b\" }\n",
+          "garden.conf:2: expected a second quote at the end of the text, found the end of the line");
+    fails("name = x\nplants = { 'a, b }\n",
+          "garden.conf:2: expected a second quote at the end of the text, found the end of the line");
+    fails("name = x\ntrees = 0\nplants = { 'a, b }\n",
+          "garden.conf:2: trees: expected a whole number from 1 to 4096, found \"0\"");
     assert_int_equal(parse("name =\n"), ESP_CONFIG);
     assert_int_equal(parse("name"), ESP_CONFIG);
     assert_int_equal(parse("}"), ESP_CONFIG);

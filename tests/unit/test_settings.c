@@ -55,7 +55,7 @@ static void fails(enum settings_kind kind, const char *text, enum esp_status sta
 static void beyond_loopback_wants_tls(void **state)
 {
     (void)state;
-    fails(SETTINGS_REDIRECTOR, "listen = \"192.0.2.1:4780\"", ESP_SECURITY,
+    fails(SETTINGS_REDIRECTOR, "listen = \"192.0.2.1:4780\"", ESP_CONFIG,
           "x.conf: listen = \"192.0.2.1:4780\" is beyond loopback: expected tls_ca, tls_certificate and "
           "tls_key, or insecure = yes, found neither");
     struct settings_redirector redirector;
