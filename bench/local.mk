@@ -30,6 +30,10 @@ bench_programs += bench/bench_problems
 bench_bench_problems_SOURCES = bench/bench_problems.c
 bench_bench_problems_LDADD = bench/libbench.la core/libcore.la util/libutil.la $(JANSSON_LIBS) -lm
 
+bench_programs += bench/bench_redistribution
+bench_bench_redistribution_SOURCES = bench/bench_redistribution.c
+bench_bench_redistribution_LDADD = bench/libbench.la core/libcore.la util/libutil.la -lm
+
 # Calls through the whole hierarchy, against the ORB alone.
 if WITH_OMNIORB
 EXTRA_LTLIBRARIES += bench/libtiny.la bench/libkept.la bench/libplatform.la

@@ -23,6 +23,8 @@ core_libcore_la_SOURCES = \
 	core/cost_model.h \
 	core/cost_text.c \
 	core/cost_wire.c \
+	core/edge_colouring.c \
+	core/edge_colouring.h \
 	core/estimate.c \
 	core/estimate.h \
 	core/expr.c \
@@ -91,6 +93,13 @@ core_libcore_la_SOURCES = \
 	core/problem_spelling.c \
 	core/problem_storage.c \
 	core/problem_trial.c \
+	core/redistribution.c \
+	core/redistribution.h \
+	core/redistribution_line.c \
+	core/redistribution_line.h \
+	core/redistribution_pattern.c \
+	core/redistribution_pattern.h \
+	core/redistribution_runs.c \
 	core/reply.c \
 	core/reply.h \
 	core/scheduler.c \
