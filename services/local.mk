@@ -4,8 +4,6 @@ noinst_LTLIBRARIES += services/libservices.la
 services_libservices_la_SOURCES = \
 	services/daemon.c \
 	services/daemon.h \
-	services/data/files.h \
-	services/data/store.h \
 	services/settings.c \
 	services/settings.h \
 	services/settings_tables.c \

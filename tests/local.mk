@@ -312,3 +312,9 @@ e2e_tests += tests/e2e/t0402-stopped-daemons.t
 # Data and the store of a server.
 unit_tests += tests/unit/test_datum
 tests_unit_test_datum_LDADD = $(UNIT_LIBS)
+check_LTLIBRARIES += tests/unit/libstorerig.la
+tests_unit_libstorerig_la_SOURCES = tests/unit/crashing_files.c tests/unit/crashing_files.h tests/unit/store_rig.c \
+	tests/unit/store_rig.h
+STORE_LIBS = tests/unit/libstorerig.la services/libservices.la $(UNIT_LIBS)
+unit_tests += tests/unit/test_store
+tests_unit_test_store_LDADD = $(STORE_LIBS)

@@ -42,7 +42,7 @@ struct store_asker {
 };
 
 enum store_news {
-    STORE_ARRIVED, /* committed, or found again at the start (then `changed` is not called) */
+    STORE_ARRIVED, /* visible from now on (what the start found again: store_each()) */
     STORE_GONE     /* deleted, dropped, expired, or damaged */
 };
 
@@ -173,8 +173,9 @@ void store_pin_read(struct store_pin *pin, uint64_t bytes);
 void store_release(struct store *store, struct store_pin *pin, bool consumed);
 
 /* Out of sight at once, from the disk too before it returns (a crash does not bring it back); memory goes
- * with the last pin. ESP_NOT_FOUND, ESP_REFUSED as for store_open(); ESP_SYSTEM: the disk failed, the datum
- * is still here. */
+ * with the last pin. ESP_NOT_FOUND, ESP_REFUSED as for store_open(); ESP_BUSY: it is being written;
+ * ESP_SYSTEM: the disk failed: the datum is still here, or (the text says so) gone, but may come back after a
+ * crash. */
 enum esp_status store_delete(struct store *store, const struct store_asker *asker, const struct datum_id *id,
                              struct esp_error *error);
 

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/data/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct posix_files {
+    struct files files;
+    int folder; /* everything is relative to it, also when its path is renamed */
+    int lock;
+    char path[];
+};
+
+struct file {
+    int fd;
+    struct posix_files *files;
+    char name[]; /* for messages */
+};
+
+static struct posix_files *of(struct files *files)
+{
+    return (struct posix_files *)files;
+}
+
+/* errno as a status, with the system's words. */
+static enum esp_status failed(const struct posix_files *posix, const char *what, const char *name,
+                              struct esp_error *error)
+{
+    int number = errno;
+    const char *slash = name[0] ? "/" : "";
+    if (number == ENOSPC || number == EDQUOT)
+        return error_set(error, ESP_NO_MEMORY, "%s %s%s%s: the disk is full (%s)", what, posix->path, slash,
+                         name, strerror(number));
+    if (number == ENOENT)
+        return error_set(error, ESP_NOT_FOUND, "%s %s%s%s: %s", what, posix->path, slash, name,
+                         strerror(number));
+    errno = number;
+    return error_errno(error, "%s %s%s%s", what, posix->path, slash, name);
+}
+
+static void destroy(struct files *files)
+{
+    struct posix_files *posix = of(files);
+    if (posix->lock >= 0)
+        close(posix->lock);
+    if (posix->folder >= 0)
+        close(posix->folder);
+    free(posix);
+}
+
+static enum esp_status lock(struct files *files, struct esp_error *error)
+{
+    struct posix_files *posix = of(files);
+    int fd = openat(posix->folder, "lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return failed(posix, "cannot open", "lock", error);
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        bool taken = errno == EWOULDBLOCK;
+        enum esp_status status =
+            taken ? error_set(error, ESP_REFUSED,
+                              "%s: another process uses this store (is a server with the same state folder "
+                              "still running?)",
+                              posix->path)
+                  : failed(posix, "cannot lock", "lock", error);
+        close(fd);
+        return status;
+    }
+    posix->lock = fd;
+    return ESP_OK;
+}
+
+static enum esp_status make_folder(struct files *files, const char *name, struct esp_error *error)
+{
+    if (mkdirat(of(files)->folder, name, 0700) == 0 || errno == EEXIST)
+        return ESP_OK;
+    return failed(of(files), "cannot make the folder", name, error);
+}
+
+static enum esp_status list(struct files *files,
+                            enum esp_status (*visit)(void *arg, const char *name, struct esp_error *error),
+                            void *arg, struct esp_error *error)
+{
+    struct posix_files *posix = of(files);
+    int fd = openat(posix->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+    if (!folder) {
+        enum esp_status status = failed(posix, "cannot read the folder", "", error);
+        if (fd >= 0)
+            close(fd);
+        return status;
+    }
+    enum esp_status status = ESP_OK;
+    errno = 0;
+    for (struct dirent *entry; status == ESP_OK && (entry = readdir(folder)); errno = 0) {
+        struct stat about;
+        if (fstatat(posix->folder, entry->d_name, &about, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(about.st_mode))
+            status = visit(arg, entry->d_name, error);
+    }
+    if (status == ESP_OK && errno)
+        status = failed(posix, "cannot read the folder", "", error);
+    closedir(folder);
+    return status;
+}
+
+static enum esp_status open_file(struct posix_files *posix, const char *name, int flags, const char *what,
+                                 struct file **result, struct esp_error *error)
+{
+    struct file *file = malloc(sizeof *file + strlen(name) + 1);
+    if (!file)
+        return error_no_memory(error, "an open file");
+    strcpy(file->name, name);
+    file->files = posix;
+    file->fd = openat(posix->folder, name, flags | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file->fd < 0) {
+        enum esp_status status = failed(posix, what, name, error);
+        free(file);
+        return status;
+    }
+    *result = file;
+    return ESP_OK;
+}
+
+static void close_file(struct file *file)
+{
+    if (!file)
+        return;
+    close(file->fd);
+    free(file);
+}
+
+static enum esp_status create(struct files *files, const char *name, struct file **file,
+                              struct esp_error *error)
+{
+    return open_file(of(files), name, O_WRONLY | O_CREAT | O_TRUNC, "cannot create", file, error);
+}
+
+static enum esp_status open_to_read(struct files *files, const char *name, struct file **file,
+                                    uint64_t *bytes, struct esp_error *error)
+{
+    struct stat about;
+    enum esp_status status = open_file(of(files), name, O_RDONLY, "cannot open", file, error);
+    if (status != ESP_OK)
+        return status;
+    if (fstat((*file)->fd, &about) != 0) {
+        status = failed(of(files), "cannot look at", name, error);
+        close_file(*file);
+        return status;
+    }
+    *bytes = (uint64_t)about.st_size;
+    return ESP_OK;
+}
+
+static enum esp_status read_file(struct file *file, void *data, size_t bytes, uint64_t offset,
+                                 struct esp_error *error)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pread(file->fd, (char *)data + done, bytes - done, (off_t)(offset + done));
+        if (n == 0)
+            return error_set(error, ESP_SYSTEM, "cannot read %s/%s: it ends at byte %llu", file->files->path,
+                             file->name, (unsigned long long)(offset + done));
+        if (n < 0 && errno != EINTR)
+            return failed(file->files, "cannot read", file->name, error);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return ESP_OK;
+}
+
+static enum esp_status write_file(struct file *file, const void *data, size_t bytes, uint64_t offset,
+                                  struct esp_error *error)
+{
+    for (size_t done = 0; done < bytes;) {
+        ssize_t n = pwrite(file->fd, (const char *)data + done, bytes - done, (off_t)(offset + done));
+        if (n < 0 && errno != EINTR)
+            return failed(file->files, "cannot write", file->name, error);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return ESP_OK;
+}
+
+static enum esp_status sync_file(struct file *file, struct esp_error *error)
+{
+    return fsync(file->fd) == 0 ? ESP_OK : failed(file->files, "cannot sync", file->name, error);
+}
+
+static enum esp_status rename_file(struct files *files, const char *from, const char *to,
+                                   struct esp_error *error)
+{
+    int folder = of(files)->folder;
+    return renameat(folder, from, folder, to) == 0 ? ESP_OK
+                                                   : failed(of(files), "cannot rename to", to, error);
+}
+
+static enum esp_status remove_file(struct files *files, const char *name, struct esp_error *error)
+{
+    return unlinkat(of(files)->folder, name, 0) == 0 ? ESP_OK
+                                                     : failed(of(files), "cannot remove", name, error);
+}
+
+static enum esp_status sync_folder(struct files *files, const char *name, struct esp_error *error)
+{
+    int fd = openat(of(files)->folder, name[0] ? name : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return failed(of(files), "cannot open the folder", name, error);
+    enum esp_status status =
+        fsync(fd) == 0 ? ESP_OK : failed(of(files), "cannot sync the folder", name, error);
+    close(fd);
+    return status;
+}
+
+static const struct files_ops posix_ops = {
+    .destroy = destroy,
+    .lock = lock,
+    .make_folder = make_folder,
+    .list = list,
+    .create = create,
+    .open = open_to_read,
+    .read = read_file,
+    .write = write_file,
+    .sync = sync_file,
+    .close = close_file,
+    .rename = rename_file,
+    .remove = remove_file,
+    .sync_folder = sync_folder,
+};
+
+/* The folder's own name has to be durable too. */
+static enum esp_status sync_parent(const struct posix_files *posix, struct esp_error *error)
+{
+    int fd = openat(posix->folder, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool synced = fd >= 0 && fsync(fd) == 0;
+    enum esp_status status = synced ? ESP_OK : failed(posix, "cannot sync the folder of", "", error);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+enum esp_status files_posix_create(const char *folder, struct files **files, struct esp_error *error)
+{
+    struct posix_files *posix = calloc(1, sizeof *posix + strlen(folder) + 1);
+    if (!posix)
+        return error_no_memory(error, "a store's files");
+    strcpy(posix->path, folder);
+    posix->files = (struct files){&posix_ops, posix->path};
+    posix->lock = -1;
+    bool made = mkdir(folder, 0700) == 0;
+    posix->folder = made || errno == EEXIST ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    enum esp_status status = posix->folder >= 0 ? ESP_OK : failed(posix, "cannot open the folder", "", error);
+    if (status == ESP_OK)
+        status = sync_parent(posix, error);
+    if (status != ESP_OK) {
+        destroy(&posix->files);
+        return status;
+    }
+    *files = &posix->files;
+    return ESP_OK;
+}

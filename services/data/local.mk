@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# The store of a server.
+services_libservices_la_SOURCES += \
+	services/data/datum_file.c \
+	services/data/datum_file.h \
+	services/data/datum_header.c \
+	services/data/files.h \
+	services/data/files_posix.c \
+	services/data/store.c \
+	services/data/store.h \
+	services/data/store_lease.c \
+	services/data/store_list.c \
+	services/data/store_put.c \
+	services/data/store_recover.c \
+	services/data/store_room.c \
+	services/data/store_state.h \
+	services/data/store_use.c \
+	services/data/store_work.c

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Leases: what vanished clients leave behind does not stay for ever.
+ */
+#include "services/data/store_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct store_client *find_client(const struct store *store, const uint64_t id[2])
+{
+    struct store_client *client;
+    HASH_FIND(hh, store->clients, id, sizeof client->id, client);
+    return client;
+}
+
+static struct store_client *make_client(struct store *store, const uint64_t id[2])
+{
+    struct store_client *client = calloc(1, sizeof *client);
+    if (!client)
+        return NULL;
+    memcpy(client->id, id, sizeof client->id);
+    HASH_ADD(hh, store->clients, id, sizeof client->id, client);
+    if (client->hh.tbl)
+        return client;
+    free(client);
+    return NULL;
+}
+
+/* Without memory for it, the datum has no lease: it goes when room is needed. */
+void store_join_client(struct store *store, struct datum *datum, const uint64_t id[2])
+{
+    if (store->options.client_lease_ns == 0 || (id[0] == 0 && id[1] == 0))
+        return;
+    struct store_client *client = find_client(store, id);
+    if (!client && !(client = make_client(store, id)))
+        return;
+    client->seen_ns = store_now(store);
+    datum->client = client;
+    DL_APPEND2(client->data, datum, prev_of_client, next_of_client);
+}
+
+void store_leave_client(struct store *store, struct datum *datum)
+{
+    struct store_client *client = datum->client;
+    if (!client)
+        return;
+    datum->client = NULL;
+    DL_DELETE2(client->data, datum, prev_of_client, next_of_client);
+    if (client->data)
+        return;
+    HASH_DEL(store->clients, client);
+    free(client);
+}
+
+void store_client_seen(struct store *store, const uint64_t id[2])
+{
+    struct store_client *client = find_client(store, id);
+    if (client)
+        client->seen_ns = store_now(store);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* All of the client's; its record goes with the last one. */
+static void expire_client(struct store *store, struct store_client *client)
+{
+    struct datum *datum, *next;
+    for (datum = client->data; datum; datum = next) {
+        next = datum->next_of_client;
+        store_end(store, datum, END_EXPIRED);
+    }
+}
+
+static int64_t tick_clients(struct store *store, int64_t now_ns)
+{
+    struct store_client *client, *next;
+    int64_t next_ns = CLOCK_NEVER;
+    HASH_ITER(hh, store->clients, client, next)
+    {
+        int64_t due_ns = client->seen_ns + store->options.client_lease_ns;
+        if (due_ns <= now_ns)
+            expire_client(store, client);
+        else
+            next_ns = earlier(next_ns, due_ns);
+    }
+    return next_ns;
+}
+
+/* What moves or is being written is not idle. */
+static int64_t tick_unfinished(struct store *store, int64_t now_ns)
+{
+    struct datum *datum, *next;
+    int64_t next_ns = CLOCK_NEVER;
+    if (store->options.put_lease_ns == 0)
+        return next_ns;
+    DL_FOREACH_SAFE(store->unfinished, datum, next)
+    {
+        bool busy = datum->areas > 0 || datum->state == DATUM_COMMITTING;
+        int64_t due_ns = (busy ? now_ns : datum->used_ns) + store->options.put_lease_ns;
+        if (due_ns <= now_ns)
+            store_end(store, datum, END_ABORTED);
+        else
+            next_ns = earlier(next_ns, due_ns);
+    }
+    return next_ns;
+}
+
+int64_t store_tick(struct store *store)
+{
+    int64_t now_ns = store_now(store);
+    int64_t clients_ns = tick_clients(store, now_ns);
+    return earlier(clients_ns, tick_unfinished(store, now_ns));
+}

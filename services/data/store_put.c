@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/data/store_state.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- begin ---- */
+
+static enum esp_status check_new(const struct store *store, const struct store_new *new_datum,
+                                 struct esp_error *error)
+{
+    uint32_t flags = new_datum->flags;
+    if ((unsigned)new_datum->mode >= DATUM_N_MODES || flags & ~DATUM_ALL_FLAGS)
+        return error_set(error, ESP_INVALID,
+                         "expected a persistence mode from 0 to %d, found %d, flags %" PRIx32,
+                         DATUM_N_MODES - 1, (int)new_datum->mode, flags);
+    if (flags & DATUM_REPLICA && flags & DATUM_UNIQUE)
+        return error_set(error, ESP_INVALID, "a unique datum has no replicas");
+    if (flags & DATUM_STRICT && new_datum->mode != DATUM_VOLATILE)
+        return error_set(error, ESP_INVALID, "expected a strict datum to be volatile, found %s",
+                         datum_mode_name(new_datum->mode));
+    if (new_datum->owner && strlen(new_datum->owner) > CAP_NAME)
+        return error_set(error, ESP_INVALID, "expected an owner's name of at most %d bytes", CAP_NAME);
+    if (HASH_COUNT(store->data) >= store->options.most_data)
+        return error_set(error, ESP_LIMIT, "this store has %" PRIu32 " data, as many as it may have",
+                         store->options.most_data);
+    return datum_shape_check(&new_datum->shape, error);
+}
+
+static enum esp_status check_identity(struct store *store, const struct datum_id *id, struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    const struct datum *there = store_find(store, id->key);
+    if (datum_key_is_none(id->key))
+        return error_set(error, ESP_INVALID, "expected the identity of a datum, found key 0");
+    if (!there)
+        return ESP_OK;
+    if (there->state == DATUM_LEAVING)
+        return store_busy(store, error, "a transfer of datum %.120s that was given up still moves",
+                          datum_id_short(id, text));
+    return error_set(error, ESP_REFUSED, "datum %.120s is %s server %.80s already", datum_id_short(id, text),
+                     there->state == DATUM_VISIBLE ? "on" : "being put on", store->node);
+}
+
+static enum esp_status name_it(struct store *store, const struct store_new *new_datum, struct datum_id *id,
+                               struct esp_error *error)
+{
+    if (!new_datum->id)
+        return datum_id_draw(store->node, id, error);
+    *id = *new_datum->id;
+    return check_identity(store, id, error);
+}
+
+static enum esp_status check_room(struct store *store, const struct store_new *new_datum,
+                                  struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    if (datum_is_durable(new_datum->mode, new_datum->flags))
+        status = store_check_disk(store, new_datum->shape.bytes, error);
+    return status == ESP_OK ? store_check_memory(store, new_datum->shape.bytes, error) : status;
+}
+
+static struct datum *make_entry(struct store *store, const struct store_asker *asker,
+                                const struct store_new *new_datum, const struct datum_id *id)
+{
+    const char *owner = new_datum->owner ? new_datum->owner : asker->identity ? asker->identity : "";
+    struct datum_record record = {.id = *id,
+                                  .shape = new_datum->shape,
+                                  .mode = new_datum->mode,
+                                  .flags = new_datum->flags,
+                                  .created_s = new_datum->created_s};
+    memcpy(record.owner, owner, strnlen(owner, CAP_NAME));
+    struct datum *datum = store_make_entry(store, &record);
+    if (datum && (asker->client[0] || asker->client[1]))
+        memcpy(datum->segment_owner, asker->client, sizeof datum->segment_owner);
+    return datum;
+}
+
+enum esp_status store_begin(struct store *store, const struct store_asker *asker,
+                            const struct store_new *new_datum, struct datum_id *id, struct esp_error *error)
+{
+    struct datum_id name;
+    enum esp_status status = check_new(store, new_datum, error);
+    if (status == ESP_OK)
+        status = name_it(store, new_datum, &name, error);
+    if (status == ESP_OK)
+        status = check_room(store, new_datum, error);
+    if (status != ESP_OK)
+        return status;
+    struct datum *datum = make_entry(store, asker, new_datum, &name);
+    if (!datum)
+        return error_no_memory(error, "a datum");
+    if ((status = store_take_memory(store, datum, error)) == ESP_OK && !store_add(store, datum))
+        status = error_no_memory(error, "a datum");
+    if (status != ESP_OK) {
+        store_give_memory(store, datum);
+        store_free_entry(store, datum);
+        return status;
+    }
+    DL_APPEND(store->unfinished, datum);
+    store->counts.unfinished++;
+    if (datum_is_durable(datum->mode, datum->flags))
+        store->counts.disk_bytes += datum_file_bytes(datum->shape.bytes);
+    if (datum->mode == DATUM_VOLATILE && !(datum->flags & DATUM_REPLICA))
+        store_join_client(store, datum, asker->client);
+    *id = name;
+    return ESP_OK;
+}
+
+/* ---- pieces ---- */
+
+static struct datum_id id_of(struct datum_key key)
+{
+    return (struct datum_id){key, ""};
+}
+
+/* The unfinished datum, which the asker may touch. */
+static enum esp_status find_unfinished(struct store *store, const struct store_asker *asker,
+                                       struct datum_key key, struct datum **datum, struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    struct datum_id id = id_of(key);
+    struct datum *found = store_find(store, key);
+    if (!found || found->state == DATUM_LEAVING)
+        return error_set(error, ESP_NOT_FOUND,
+                         "server %.80s is not being sent datum %.120s (any more): begin again", store->node,
+                         datum_id_short(&id, text));
+    if (found->state == DATUM_VISIBLE)
+        return error_set(error, ESP_NOT_FOUND, "datum %.120s is complete on server %.80s: data never change",
+                         datum_id_short(&id, text), store->node);
+    enum esp_status status = store_check_owner(asker, found, error);
+    if (status == ESP_OK)
+        *datum = found;
+    return status;
+}
+
+static enum esp_status check_piece(const struct datum *datum, uint64_t offset, uint64_t bytes,
+                                   struct esp_error *error)
+{
+    if (datum->state != DATUM_PUTTING || datum->whole_out)
+        return error_set(error, ESP_INVALID, "a piece came while the datum was %s",
+                         datum->whole_out ? "being written by a worker" : "on its way to the disk");
+    if (offset <= datum->shape.bytes && bytes <= datum->shape.bytes - offset)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID,
+                     "expected a piece within the datum's %" PRIu64 " bytes, found %" PRIu64
+                     " bytes at %" PRIu64,
+                     datum->shape.bytes, bytes, offset);
+}
+
+enum esp_status store_area(struct store *store, const struct store_asker *asker, struct datum_key key,
+                           uint64_t offset, uint64_t bytes, void **memory, struct esp_error *error)
+{
+    struct datum *datum;
+    struct store_memory whole;
+    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
+    if (status == ESP_OK)
+        status = check_piece(datum, offset, bytes, error);
+    if (status != ESP_OK)
+        return status;
+    datum->areas++;
+    datum->used_ns = store_now(store);
+    store_fill_memory(datum, &whole);
+    *memory = whole.data + offset;
+    return ESP_OK;
+}
+
+/* One piece less is out; frees what was given up meanwhile. */
+static bool piece_back(struct store *store, struct datum *datum)
+{
+    datum->areas--;
+    datum->used_ns = store_now(store);
+    if (datum->state != DATUM_LEAVING)
+        return true;
+    if (datum->areas == 0) {
+        HASH_DEL(store->data, datum);
+        datum->gone = true;
+        store_settle(store, datum);
+    }
+    return false;
+}
+
+enum esp_status store_area_done(struct store *store, struct datum_key key, uint64_t offset, uint64_t bytes,
+                                bool whole, struct esp_error *error)
+{
+    struct datum *datum = store_find(store, key);
+    if (!datum || datum->areas == 0)
+        return error_set(error, ESP_INTERNAL, "a piece came back that was not out");
+    if (!piece_back(store, datum))
+        return error_set(error, ESP_NOT_FOUND, "the datum was given up while a piece of it came");
+    if (!whole)
+        return ESP_OK;
+    enum esp_status status = ranges_add(&datum->arrived, offset, offset + bytes, error);
+    if (status == ESP_OK) {
+        datum->puts++;
+        datum->bytes_in += bytes;
+    }
+    return status;
+}
+
+enum esp_status store_write(struct store *store, const struct store_asker *asker, struct datum_key key,
+                            uint64_t offset, const void *data, uint64_t bytes, struct esp_error *error)
+{
+    void *memory;
+    enum esp_status status = store_area(store, asker, key, offset, bytes, &memory, error);
+    if (status != ESP_OK)
+        return status;
+    if (bytes > 0)
+        memcpy(memory, data, bytes);
+    return store_area_done(store, key, offset, bytes, true, error);
+}
+
+static struct range first_gap(const struct datum *datum, uint64_t from)
+{
+    const struct ranges *arrived = &datum->arrived;
+    struct range gap = {from, datum->shape.bytes};
+    for (uint32_t i = 0; i < arrived->n; i++) {
+        if (arrived->items[i].to <= gap.from)
+            continue;
+        if (arrived->items[i].from > gap.from) {
+            gap.to = arrived->items[i].from;
+            break;
+        }
+        gap.from = arrived->items[i].to;
+    }
+    if (gap.from > datum->shape.bytes)
+        gap.from = datum->shape.bytes;
+    if (gap.to < gap.from)
+        gap.to = gap.from;
+    return gap;
+}
+
+enum esp_status store_missing(struct store *store, const struct store_asker *asker, struct datum_key key,
+                              uint64_t from, struct range *gap, struct esp_error *error)
+{
+    struct datum *datum;
+    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
+    if (status != ESP_OK)
+        return status;
+    datum->used_ns = store_now(store);
+    *gap = first_gap(datum, from);
+    return ESP_OK;
+}
+
+enum esp_status store_put_memory(struct store *store, const struct store_asker *asker, struct datum_key key,
+                                 struct store_memory *memory, struct esp_error *error)
+{
+    struct datum *datum;
+    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
+    if (status == ESP_OK && datum->areas > 0)
+        status = store_busy(store, error, "pieces of the datum are still moving");
+    if (status == ESP_OK)
+        status = check_piece(datum, 0, datum->shape.bytes, error);
+    if (status != ESP_OK)
+        return status;
+    datum->areas++;
+    datum->whole_out = true;
+    store_fill_memory(datum, memory);
+    return ESP_OK;
+}
+
+enum esp_status store_put_filled(struct store *store, struct datum_key key, bool whole,
+                                 struct esp_error *error)
+{
+    struct datum *datum = store_find(store, key);
+    if (!datum || !datum->whole_out)
+        return error_set(error, ESP_INTERNAL, "a datum's memory came back that was not out");
+    datum->whole_out = false;
+    return store_area_done(store, key, 0, datum->shape.bytes, whole, error);
+}
+
+/* ---- commit ---- */
+
+static enum esp_status check_whole(struct store *store, const struct datum *datum, struct esp_error *error)
+{
+    struct range gap = first_gap(datum, 0);
+    if (datum->state == DATUM_COMMITTING)
+        return store_busy(store, error, "the datum is being written to the disk already");
+    if (datum->areas > 0)
+        return error_set(error, ESP_INVALID,
+                         "a commit came while %" PRIu32 " pieces of the datum were moving", datum->areas);
+    if (gap.from == gap.to)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID,
+                     "expected all %" PRIu64 " bytes before the commit, found none from byte %" PRIu64
+                     " to %" PRIu64,
+                     datum->shape.bytes, gap.from, gap.to);
+}
+
+static void make_visible(struct store *store, struct datum *datum)
+{
+    struct datum_id id;
+    DL_DELETE(store->unfinished, datum);
+    store->counts.unfinished--;
+    store->counts.data++;
+    store->counts.committed++;
+    datum->state = DATUM_VISIBLE;
+    datum->used_ns = store_now(store);
+    ranges_clear(&datum->arrived);
+    store_line_up(store, datum);
+    store_fill_id(datum, &id);
+    if (store->options.news)
+        store->options.news(store->options.arg, &id, datum->shape.bytes, STORE_ARRIVED);
+    store_changed(store);
+}
+
+enum esp_status store_commit(struct store *store, const struct store_asker *asker, struct datum_key key,
+                             struct store_work **work, struct esp_error *error)
+{
+    struct datum *datum = store_find(store, key);
+    *work = NULL;
+    if (datum && datum->state == DATUM_VISIBLE)
+        return store_check_owner(asker, datum, error);
+    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
+    if (status == ESP_OK)
+        status = check_whole(store, datum, error);
+    if (status != ESP_OK)
+        return status;
+    if (!datum_is_durable(datum->mode, datum->flags)) {
+        make_visible(store, datum);
+        return ESP_OK;
+    }
+    if (!(*work = store_make_work(store, datum, WORK_WRITE)))
+        return error_no_memory(error, "writing a datum");
+    datum->writing = *work;
+    datum->state = DATUM_COMMITTING;
+    return ESP_OK;
+}
+
+void store_written(struct store *store, struct datum *datum, bool well)
+{
+    datum->writing = NULL;
+    datum->on_disk = datum->verified = well;
+    if (datum->state == DATUM_VISIBLE) { /* promoted */
+        if (well)
+            datum->flags &= ~(uint32_t)DATUM_REPLICA;
+        else
+            store->counts.disk_bytes -= datum_file_bytes(datum->shape.bytes);
+        store_line_up(store, datum);
+        return;
+    }
+    datum->used_ns = store_now(store);
+    datum->state = DATUM_PUTTING;
+    if (well)
+        make_visible(store, datum);
+    else
+        store_changed(store);
+}
+
+enum esp_status store_promote(struct store *store, const struct store_asker *asker, struct datum_key key,
+                              struct store_work **work, struct esp_error *error)
+{
+    struct datum *datum;
+    struct datum_id id = id_of(key);
+    *work = NULL;
+    enum esp_status status = store_find_visible(store, asker, &id, &datum, error);
+    if (status != ESP_OK || !(datum->flags & DATUM_REPLICA))
+        return status;
+    if (datum->writing)
+        return store_busy(store, error, "the datum is being written to the disk already");
+    if (datum->mode == DATUM_VOLATILE) {
+        datum->flags &= ~(uint32_t)DATUM_REPLICA;
+        return ESP_OK;
+    }
+    if ((status = store_check_disk(store, datum->shape.bytes, error)) != ESP_OK)
+        return status;
+    if (!(*work = store_make_work(store, datum, WORK_WRITE)))
+        return error_no_memory(error, "writing a datum");
+    (*work)->record.flags &= ~(uint32_t)DATUM_REPLICA;
+    datum->writing = *work;
+    store->counts.disk_bytes += datum_file_bytes(datum->shape.bytes);
+    store_line_up(store, datum);
+    return ESP_OK;
+}
+
+enum esp_status store_abort(struct store *store, const struct store_asker *asker, struct datum_key key,
+                            struct esp_error *error)
+{
+    struct datum *datum;
+    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
+    if (status == ESP_OK && datum->state == DATUM_COMMITTING)
+        status = store_busy(store, error, "the datum is being written to the disk");
+    if (status == ESP_OK)
+        store_end(store, datum, END_ABORTED);
+    return status;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a store finds in its folder when it starts.
+ */
+#include "services/data/store_state.h"
+
+#include "util/log.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MARKER      "store" /* says whose folder it is */
+#define MARKER_NEW  "store.new"
+#define DAMAGED     "damaged"
+#define MARKER_MOST 1024
+
+/* ---- whose folder it is ---- */
+
+static enum esp_status sync_root(struct files *files, struct esp_error *error)
+{
+    return files->ops->sync_folder(files, "", error);
+}
+
+static enum esp_status write_marker(struct files *files, const char *text, struct esp_error *error)
+{
+    struct file *file;
+    enum esp_status status = files->ops->create(files, MARKER_NEW, &file, error);
+    if (status != ESP_OK)
+        return status;
+    status = files->ops->write(file, text, strlen(text), 0, error);
+    if (status == ESP_OK)
+        status = files->ops->sync(file, error);
+    files->ops->close(file);
+    if (status == ESP_OK)
+        status = files->ops->rename(files, MARKER_NEW, MARKER, error);
+    return status == ESP_OK ? sync_root(files, error) : status;
+}
+
+static enum esp_status read_marker(struct files *files, char *text, struct esp_error *error)
+{
+    struct file *file;
+    uint64_t bytes;
+    enum esp_status status = files->ops->open(files, MARKER, &file, &bytes, error);
+    if (status != ESP_OK)
+        return status;
+    if (bytes >= MARKER_MOST)
+        bytes = MARKER_MOST - 1;
+    status = files->ops->read(file, text, bytes, 0, error);
+    files->ops->close(file);
+    text[bytes] = '\0';
+    return status;
+}
+
+static enum esp_status refuse_data(void *arg, const char *name, struct esp_error *error)
+{
+    const struct files *files = arg;
+    bool finished;
+    if (!datum_file_is_one(name, &finished) || !finished)
+        return ESP_OK;
+    return error_set(error, ESP_REFUSED,
+                     "%s has data (%s), but no file '" MARKER "' that says which server's they are: another "
+                     "program's folder, or one that lost it",
+                     files->where, name);
+}
+
+/* Two lines: "espalier store 1" and "node NAME". */
+static enum esp_status check_marker(struct store *store, const char *expected, const char *found,
+                                    struct esp_error *error)
+{
+    const char *where = store->options.files->where;
+    unsigned version;
+    if (strcmp(found, expected) == 0)
+        return ESP_OK;
+    if (sscanf(found, "espalier store %u", &version) != 1)
+        return error_set(error, ESP_REFUSED,
+                         "%s/" MARKER ": expected \"espalier store %u\" and \"node %.80s\", found \"%.40s\"",
+                         where, DATUM_FILE_VERSION, store->node, found);
+    if (version != DATUM_FILE_VERSION)
+        return error_set(error, ESP_VERSION,
+                         "%s is a store of version %u; this server reads version %u: use the program that "
+                         "wrote it, or another state folder",
+                         where, version, DATUM_FILE_VERSION);
+    const char *node = strstr(found, "\nnode ");
+    return error_set(error, ESP_REFUSED,
+                     "%s is the store of server \"%.*s\", this is \"%.80s\": give each server a state folder "
+                     "of its own",
+                     where, node ? (int)strcspn(node + 6, "\n") : 0, node ? node + 6 : "", store->node);
+}
+
+static enum esp_status take_folder(struct store *store, struct esp_error *error)
+{
+    struct files *files = store->options.files;
+    char expected[CAP_NAME + 64], found[MARKER_MOST];
+    snprintf(expected, sizeof expected, "espalier store %u\nnode %s\n", DATUM_FILE_VERSION, store->node);
+    enum esp_status status = files->ops->lock(files, error);
+    if (status == ESP_OK)
+        status = read_marker(files, found, error);
+    if (status == ESP_OK)
+        return check_marker(store, expected, found, error);
+    if (status != ESP_NOT_FOUND)
+        return status;
+    status = files->ops->list(files, refuse_data, files, error);
+    return status == ESP_OK ? write_marker(files, expected, error) : status;
+}
+
+/* ---- what is in it ---- */
+
+void store_set_aside(struct store *store, const char *name, const char *why)
+{
+    struct files *files = store->options.files;
+    char to[sizeof DAMAGED + 1 + 256];
+    struct esp_error error = {.text = ""};
+    snprintf(to, sizeof to, DAMAGED "/%.255s", name);
+    enum esp_status status = files->ops->rename(files, name, to, &error);
+    if (status == ESP_OK)
+        status = files->ops->sync_folder(files, DAMAGED, &error);
+    if (status == ESP_OK)
+        status = sync_root(files, &error);
+    store->counts.damaged++;
+    log_error("data: %s: set aside in %s/" DAMAGED "%s%s", why, files->where,
+              status == ESP_OK ? "" : ", which failed: ", status == ESP_OK ? "" : error.text);
+}
+
+struct names {
+    char (*items)[DATUM_FILE_NAME];
+    size_t n, capacity;
+    struct files *files;
+    bool finished; /* which ones are wanted */
+};
+
+static enum esp_status note_name(void *arg, const char *name, struct esp_error *error)
+{
+    struct names *names = arg;
+    bool finished;
+    if (!datum_file_is_one(name, &finished) || finished != names->finished)
+        return ESP_OK;
+    if (names->n == names->capacity) {
+        size_t capacity = names->capacity ? 2 * names->capacity : 64;
+        void *items = realloc(names->items, capacity * sizeof *names->items);
+        if (!items)
+            return error_no_memory(error, "the names of data");
+        names->items = items;
+        names->capacity = capacity;
+    }
+    snprintf(names->items[names->n++], DATUM_FILE_NAME, "%s", name);
+    return ESP_OK;
+}
+
+static enum esp_status list_names(struct files *files, bool finished, struct names *names,
+                                  struct esp_error *error)
+{
+    *names = (struct names){.files = files, .finished = finished};
+    enum esp_status status = files->ops->list(files, note_name, names, error);
+    if (status != ESP_OK)
+        free(names->items);
+    return status;
+}
+
+static enum esp_status remove_unfinished(struct files *files, struct esp_error *error)
+{
+    struct names names;
+    enum esp_status status = list_names(files, false, &names, error);
+    if (status != ESP_OK)
+        return status;
+    for (size_t i = 0; status == ESP_OK && i < names.n; i++)
+        status = files->ops->remove(files, names.items[i], error);
+    if (names.n > 0)
+        log_notice("data: %zu transfers that were not complete are forgotten", names.n);
+    free(names.items);
+    return status;
+}
+
+static enum esp_status add_recovered(struct store *store, const struct datum_record *record, bool verified,
+                                     struct esp_error *error)
+{
+    struct datum *datum = store_make_entry(store, record);
+    if (!datum || !store_add(store, datum)) {
+        if (datum)
+            store_free_entry(store, datum);
+        return error_no_memory(error, "a datum");
+    }
+    datum->state = DATUM_VISIBLE;
+    datum->on_disk = true;
+    datum->verified = verified;
+    store->n_unverified += !verified;
+    store->counts.data++;
+    store->counts.recovered++;
+    store->counts.disk_bytes += datum_file_bytes(record->shape.bytes);
+    return ESP_OK;
+}
+
+/* A file that the disk cannot read now stays where it is: it may be read tomorrow. */
+static enum esp_status recover_one(struct store *store, const char *name, uint64_t *to_verify,
+                                   struct esp_error *error)
+{
+    struct files *files = store->options.files;
+    struct datum_record record;
+    struct esp_error why = {.text = ""};
+    bool verify = false;
+    enum esp_status status = datum_file_head(files, name, &record, &why);
+    if (status == ESP_OK && (verify = record.shape.bytes <= *to_verify)) {
+        *to_verify -= record.shape.bytes;
+        status = datum_file_read(files, &record, NULL, &why);
+    }
+    if (status == ESP_OK)
+        return add_recovered(store, &record, verify, error);
+    if (status == ESP_SYNTAX)
+        store_set_aside(store, name, why.text);
+    else if (why.status == ESP_NO_MEMORY)
+        return error_set(error, status, "%s", why.text);
+    else
+        log_error("data: %s: this datum is not served", why.text);
+    return ESP_OK;
+}
+
+static enum esp_status recover_all(struct store *store, struct esp_error *error)
+{
+    struct names names;
+    char size[DATUM_BYTES_TEXT];
+    uint64_t to_verify = store->options.verify_bytes;
+    enum esp_status status = list_names(store->options.files, true, &names, error);
+    if (status != ESP_OK)
+        return status;
+    int64_t told_ns = store_now(store);
+    for (size_t i = 0; status == ESP_OK && i < names.n; i++) {
+        status = recover_one(store, names.items[i], &to_verify, error);
+        if (store_now(store) - told_ns > 5 * NS_PER_S) {
+            log_notice("data: %zu of %zu looked at", i + 1, names.n);
+            told_ns = store_now(store);
+        }
+    }
+    free(names.items);
+    if (status == ESP_OK && (store->counts.data > 0 || store->counts.damaged > 0))
+        log_notice("data: found %" PRIu32 " (%s)%s", store->counts.data,
+                   datum_bytes_text(store->counts.disk_bytes, size),
+                   store->counts.damaged > 0 ? "; damaged ones are set aside" : "");
+    return status;
+}
+
+enum esp_status store_recover(struct store *store, struct esp_error *error)
+{
+    struct files *files = store->options.files;
+    enum esp_status status = take_folder(store, error);
+    if (status == ESP_OK)
+        status = files->ops->make_folder(files, DAMAGED, error);
+    if (status == ESP_OK)
+        status = sync_root(files, error);
+    if (status == ESP_OK)
+        status = remove_unfinished(files, error);
+    if (status == ESP_OK)
+        status = recover_all(store, error);
+    /* A name that was there but not yet durable must not be acknowledged now and lost later. */
+    return status == ESP_OK ? sync_root(files, error) : status;
+}

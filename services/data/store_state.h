@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of the store, shared by its own files.
+ */
+#ifndef SERVICES_DATA_STORE_STATE_H
+#define SERVICES_DATA_STORE_STATE_H
+
+#include "services/data/datum_file.h"
+#include "services/data/store.h"
+#include "util/hash.h"
+
+#define STORE_EPITAPHS 1024
+
+enum datum_state {
+    DATUM_PUTTING,    /* pieces arrive */
+    DATUM_COMMITTING, /* all is there, and on its way to the disk */
+    DATUM_VISIBLE,
+    DATUM_LEAVING /* given up; its memory goes with the last piece that moves */
+};
+
+/* Which list of what can go it is in. */
+enum datum_line {
+    LINE_NONE,   /* pinned, unfinished, or not in memory */
+    LINE_DROP,   /* replicas and volatile data: go altogether */
+    LINE_LET_GO, /* durable: only the memory goes */
+    N_LINES
+};
+
+/* A client with volatile data here. */
+struct store_client {
+    uint64_t id[2];
+    int64_t seen_ns;
+    struct datum *data;
+    UT_hash_handle hh;
+};
+
+struct datum {
+    struct datum_key key; /* of the hash */
+    char *origin, *owner; /* the store's node, "", or their own */
+    struct datum_shape shape;
+    enum datum_mode mode;
+    uint32_t flags;
+    int64_t created_s;
+    enum datum_state state;
+    bool gone; /* not in the hash any more: lives as long as it is held */
+    bool on_disk;
+    bool verified;  /* its file has been read, or written, since the start */
+    bool exposed;   /* other processes may keep its memory */
+    bool whole_out; /* its memory is with who fills all of it */
+    enum datum_line line;
+    uint32_t pins; /* of users */
+    uint32_t held; /* by works */
+    uint32_t areas;
+    struct store_work *loading; /* its memory is there, but not its bytes */
+    struct store_work *writing;
+    struct segment *segment;
+    uint64_t place; /* in the segment */
+    uint64_t segment_owner[2];
+    struct ranges arrived;
+    int64_t used_ns;
+    uint64_t puts, gets, bytes_in, bytes_out, disk_reads;
+    struct store_client *client;
+    struct datum *prev, *next; /* in its line, or among the unfinished */
+    struct datum *prev_of_client, *next_of_client;
+    UT_hash_handle hh;
+};
+
+enum store_end { END_DELETED, END_DROPPED, END_EXPIRED, END_DAMAGED, END_CONSUMED, END_ABORTED, N_ENDS };
+
+struct store_epitaph {
+    struct datum_key key;
+    enum store_end end;
+};
+
+struct store {
+    struct store_options options;
+    char node[CAP_NAME + 1];
+    struct datum *data; /* hash: visible, unfinished and leaving */
+    bool sorted;        /* the order of the hash is that of the keys */
+    struct datum *unfinished;
+    struct datum *lines[N_LINES]; /* the one used longest ago first */
+    struct datum *unverified;     /* where store_check_next() goes on; NULL: from the start */
+    uint32_t n_unverified;
+    struct store_client *clients;
+    struct store_counts counts;
+    uint64_t movable_bytes; /* in lines */
+    bool refused_busy;      /* somebody waits to be told that something changed */
+    struct store_epitaph epitaphs[STORE_EPITAPHS];
+    uint32_t n_epitaphs;
+};
+
+struct store_pin {
+    struct datum *datum;
+    struct store_memory memory;
+};
+
+enum work_kind { WORK_WRITE, WORK_LOAD, WORK_CHECK };
+
+struct store_work {
+    enum work_kind kind;
+    struct files *files;
+    struct datum *datum;
+    struct store_pin *pin; /* WORK_LOAD: whose */
+    struct datum_record record;
+    void *data;
+    enum esp_status status;
+    struct esp_error error;
+};
+
+static inline int64_t store_now(const struct store *store)
+{
+    return clock_now_ns(store->options.clock);
+}
+
+/* ---- store.c ---- */
+static inline bool datum_in_memory(const struct datum *datum)
+{
+    return datum->segment || datum->shape.bytes == 0;
+}
+struct datum *store_find(const struct store *store, struct datum_key key);
+/* Into the hash. False without memory. */
+bool store_add(struct store *store, struct datum *datum);
+/* A new entry that says what the record says; NULL without memory. */
+struct datum *store_make_entry(struct store *store, const struct datum_record *record);
+void store_free_entry(struct store *store, struct datum *datum);
+void store_fill_record(const struct datum *datum, struct datum_record *record);
+void store_fill_id(const struct datum *datum, struct datum_id *id);
+/* Whether that asker may use it. ESP_REFUSED. */
+enum esp_status store_check_owner(const struct store_asker *asker, const struct datum *datum,
+                                  struct esp_error *error);
+/* The visible datum, which the asker may use; or why not. */
+enum esp_status store_find_visible(struct store *store, const struct store_asker *asker,
+                                   const struct datum_id *id, struct datum **datum, struct esp_error *error);
+/* Out of the hash, all lists and sight; freed when nobody holds it. Says so, and remembers why. Its file is
+ * the caller's to remove before. */
+void store_end(struct store *store, struct datum *datum, enum store_end end);
+/* Frees what is gone and not held any more. */
+void store_settle(struct store *store, struct datum *datum);
+/* Notes that somebody was told ESP_BUSY; what may have ended that is told by store_changed(). */
+enum esp_status store_busy(struct store *store, struct esp_error *error, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void store_changed(struct store *store);
+
+/* ---- store_room.c ---- */
+/* Memory for all of the datum. ESP_NO_MEMORY, ESP_BUSY, ESP_SYSTEM. */
+enum esp_status store_take_memory(struct store *store, struct datum *datum, struct esp_error *error);
+void store_give_memory(struct store *store, struct datum *datum);
+/* Whether it could be taken at all, ever and now. */
+enum esp_status store_check_memory(struct store *store, uint64_t bytes, struct esp_error *error);
+enum esp_status store_check_disk(const struct store *store, uint64_t bytes, struct esp_error *error);
+/* Puts it into the line where it belongs now, as the one used last, or out of all. */
+void store_line_up(struct store *store, struct datum *datum);
+void store_fill_memory(const struct datum *datum, struct store_memory *memory);
+
+/* ---- store_recover.c ---- */
+/* The folder is ours and of this version, or becomes it; then all data in it. */
+enum esp_status store_recover(struct store *store, struct esp_error *error);
+/* Moves the datum's damaged file out of the way. */
+void store_set_aside(struct store *store, const char *name, const char *why);
+
+/* ---- store_put.c ---- */
+/* The datum has been written to the disk, or could not be. */
+void store_written(struct store *store, struct datum *datum, bool well);
+
+/* ---- store_use.c ---- */
+/* The work, a WORK_LOAD, has ended; when it failed its pin and the memory go. */
+void store_loaded(struct store *store, struct store_work *work);
+
+/* ---- store_work.c ---- */
+struct store_work *store_make_work(struct store *store, struct datum *datum, enum work_kind kind);
+
+/* ---- store_lease.c ---- */
+void store_join_client(struct store *store, struct datum *datum, const uint64_t client[2]);
+void store_leave_client(struct store *store, struct datum *datum);
+
+#endif

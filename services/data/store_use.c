@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/data/store_state.h"
+
+#include "util/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct store_pin *make_pin(struct store *store, struct datum *datum)
+{
+    struct store_pin *pin = calloc(1, sizeof *pin);
+    if (!pin)
+        return NULL;
+    pin->datum = datum;
+    store->counts.pinned += datum->pins == 0;
+    datum->pins++;
+    store_line_up(store, datum);
+    return pin;
+}
+
+static void drop_pin(struct store *store, struct store_pin *pin)
+{
+    struct datum *datum = pin->datum;
+    free(pin);
+    datum->pins--;
+    store->counts.pinned -= datum->pins == 0;
+    datum->used_ns = store_now(store);
+    store_line_up(store, datum);
+    store_settle(store, datum);
+}
+
+/* It is only on the disk: memory first, then work. */
+static enum esp_status begin_loading(struct store *store, struct datum *datum, struct store_pin *pin,
+                                     struct store_work **work, struct esp_error *error)
+{
+    enum esp_status status = store_take_memory(store, datum, error);
+    if (status != ESP_OK)
+        return status;
+    *work = store_make_work(store, datum, WORK_LOAD);
+    if (!*work) {
+        store_give_memory(store, datum);
+        return error_no_memory(error, "reading a datum");
+    }
+    (*work)->pin = pin;
+    datum->loading = *work;
+    return ESP_OK;
+}
+
+enum esp_status store_open(struct store *store, const struct store_asker *asker, const struct datum_id *id,
+                           struct store_pin **result, struct store_work **work, struct esp_error *error)
+{
+    struct datum *datum;
+    *work = NULL;
+    enum esp_status status = store_find_visible(store, asker, id, &datum, error);
+    if (status == ESP_OK && datum->loading)
+        status = store_busy(store, error, "the datum is being read from the disk");
+    if (status != ESP_OK)
+        return status;
+    struct store_pin *pin = make_pin(store, datum);
+    if (!pin)
+        return error_no_memory(error, "a pin of a datum");
+    if (!datum_in_memory(datum))
+        status = begin_loading(store, datum, pin, work, error);
+    if (status != ESP_OK) {
+        drop_pin(store, pin);
+        return status;
+    }
+    datum->gets++;
+    datum->used_ns = store_now(store);
+    store_fill_memory(datum, &pin->memory);
+    *result = pin;
+    return ESP_OK;
+}
+
+void store_loaded(struct store *store, struct store_work *work)
+{
+    struct datum *datum = work->datum;
+    datum->loading = NULL;
+    datum->disk_reads++;
+    store->counts.disk_reads++;
+    if (work->status == ESP_OK) {
+        store_changed(store);
+        return;
+    }
+    drop_pin(store, work->pin);
+    store_give_memory(store, datum);
+    store_changed(store);
+}
+
+const struct store_memory *store_pin_memory(const struct store_pin *pin)
+{
+    return &pin->memory;
+}
+
+const struct datum_shape *store_pin_shape(const struct store_pin *pin)
+{
+    return &pin->datum->shape;
+}
+
+enum esp_status store_pin_reader(struct store_pin *pin, bool outside, int *fd, struct esp_error *error)
+{
+    char path[48];
+    if (!pin->datum->segment)
+        return error_set(error, ESP_INVALID, "an empty datum has no memory to be passed on");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", pin->memory.fd);
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0)
+        return error_errno(error, "cannot open a datum's memory for reading (%s)", path);
+    pin->datum->exposed |= outside;
+    return ESP_OK;
+}
+
+void store_pin_read(struct store_pin *pin, uint64_t bytes)
+{
+    pin->datum->bytes_out += bytes;
+}
+
+void store_release(struct store *store, struct store_pin *pin, bool consumed)
+{
+    if (!pin)
+        return;
+    struct datum *datum = pin->datum;
+    if (consumed && !datum->gone && datum->flags & DATUM_STRICT && !datum->writing)
+        store_end(store, datum, END_CONSUMED);
+    drop_pin(store, pin);
+}
+
+/* ---- deleting ---- */
+
+static enum esp_status delete_file(struct store *store, struct datum *datum, struct esp_error *error)
+{
+    struct files *files = store->options.files;
+    char name[DATUM_FILE_NAME];
+    struct esp_error own;
+    enum esp_status status = files->ops->remove(files, datum_file_name(datum->key, true, name), &own);
+    if (status != ESP_OK && status != ESP_NOT_FOUND)
+        return error_set(error, ESP_SYSTEM, "the datum could not be deleted: %s", own.text);
+    status = files->ops->sync_folder(files, "", &own);
+    store_end(store, datum, END_DELETED);
+    if (status == ESP_OK)
+        return ESP_OK;
+    return error_set(error, ESP_SYSTEM,
+                     "the datum is deleted, but may come back if this machine stops without warning: %s",
+                     own.text);
+}
+
+enum esp_status store_delete(struct store *store, const struct store_asker *asker, const struct datum_id *id,
+                             struct esp_error *error)
+{
+    struct datum *datum;
+    enum esp_status status = store_find_visible(store, asker, id, &datum, error);
+    if (status != ESP_OK)
+        return status;
+    if (datum->writing)
+        return store_busy(store, error, "the datum is being written to the disk");
+    if (datum->on_disk)
+        return delete_file(store, datum, error);
+    store_end(store, datum, END_DELETED);
+    return ESP_OK;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The disk's part of commits, opens and checks: prepared and ended with the owner's lock, done without it.
+ * A datum is held meanwhile, so that what the work uses does not go.
+ */
+#include "services/data/store_state.h"
+
+#include <stdlib.h>
+
+struct store_work *store_make_work(struct store *store, struct datum *datum, enum work_kind kind)
+{
+    struct store_work *work = calloc(1, sizeof *work);
+    struct store_memory memory;
+    if (!work)
+        return NULL;
+    store_fill_memory(datum, &memory);
+    work->kind = kind;
+    work->files = store->options.files;
+    work->datum = datum;
+    work->data = kind == WORK_CHECK ? NULL : memory.data;
+    work->status = ESP_INTERNAL; /* until it is done */
+    store_fill_record(datum, &work->record);
+    datum->held++;
+    store_line_up(store, datum);
+    return work;
+}
+
+void store_work_do(struct store_work *work)
+{
+    if (work->kind == WORK_WRITE)
+        work->status = datum_file_write(work->files, &work->record, work->data, &work->error);
+    else
+        work->status = datum_file_read(work->files, &work->record, work->data, &work->error);
+}
+
+/* Never served again, by nobody. Those who have its bytes have them from before. */
+static void lose_damaged(struct store *store, struct store_work *work)
+{
+    char name[DATUM_FILE_NAME];
+    datum_file_name(work->record.id.key, true, name);
+    if (work->datum->gone)
+        return;
+    store_set_aside(store, name, work->error.text);
+    store_end(store, work->datum, END_DAMAGED);
+}
+
+static enum esp_status tell(const struct store *store, const struct store_work *work, bool gone,
+                            struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    if (work->status == ESP_OK && gone)
+        return error_set(error, ESP_NOT_FOUND,
+                         "server %.80s has no datum %.120s any more: it was deleted "
+                         "while it was read from the disk",
+                         store->node, datum_id_short(&work->record.id, text));
+    if (work->status == ESP_OK)
+        return ESP_OK;
+    if (work->status == ESP_SYNTAX)
+        return error_set(error, ESP_NOT_FOUND,
+                         "server %.80s has lost datum %.120s: its file was damaged, and is set aside in "
+                         "damaged/: %s",
+                         store->node, datum_id_short(&work->record.id, text), work->error.text);
+    return error_set(error, work->status, "%s", work->error.text);
+}
+
+static void note_verified(struct store *store, struct datum *datum)
+{
+    if (datum->gone || datum->verified || !datum->on_disk)
+        return;
+    datum->verified = true;
+    store->n_unverified--;
+}
+
+enum esp_status store_work_end(struct store *store, struct store_work *work, struct esp_error *error)
+{
+    struct datum *datum = work->datum;
+    bool gone = datum->gone && work->kind == WORK_LOAD;
+    enum esp_status status = tell(store, work, gone, error);
+    if (work->kind != WORK_WRITE && work->status == ESP_OK)
+        note_verified(store, datum);
+    if (work->kind != WORK_WRITE && work->status == ESP_SYNTAX)
+        lose_damaged(store, work);
+    if (gone && work->status == ESP_OK)
+        work->status = ESP_NOT_FOUND;
+    if (work->kind == WORK_WRITE)
+        store_written(store, datum, work->status == ESP_OK);
+    else if (work->kind == WORK_LOAD)
+        store_loaded(store, work);
+    datum->held--;
+    store_line_up(store, datum);
+    store_settle(store, datum);
+    free(work);
+    return status;
+}
+
+struct store_work *store_check_next(struct store *store)
+{
+    if (store->n_unverified == 0)
+        return NULL;
+    struct datum *datum = store->unverified ? store->unverified : store->data;
+    for (; datum; datum = datum->hh.next) {
+        if (datum->on_disk && !datum->verified && !datum->held && datum->state == DATUM_VISIBLE) {
+            store->unverified = datum->hh.next;
+            return store_make_work(store, datum, WORK_CHECK);
+        }
+    }
+    store->unverified = NULL;
+    return NULL;
+}
