@@ -318,3 +318,5 @@ tests_unit_libstorerig_la_SOURCES = tests/unit/crashing_files.c tests/unit/crash
 STORE_LIBS = tests/unit/libstorerig.la services/libservices.la $(UNIT_LIBS)
 unit_tests += tests/unit/test_store
 tests_unit_test_store_LDADD = $(STORE_LIBS)
+unit_tests += tests/unit/test_store_crash
+tests_unit_test_store_crash_LDADD = $(STORE_LIBS)

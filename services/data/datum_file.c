@@ -32,7 +32,7 @@ static enum esp_status write_blocks(struct files *files, struct file *file, cons
     return status;
 }
 
-static enum esp_status write_all(struct files *files, struct file *file, const struct datum_record *record,
+static enum esp_status write_all(struct files *files, struct file *file, const struct datum_header *record,
                                  const void *data, struct esp_error *error)
 {
     uint64_t bytes = record->shape.bytes, header_bytes = datum_header_bytes(bytes);
@@ -51,7 +51,7 @@ static enum esp_status write_all(struct files *files, struct file *file, const s
     return status;
 }
 
-enum esp_status datum_file_write(struct files *files, const struct datum_record *record, const void *data,
+enum esp_status datum_file_write(struct files *files, const struct datum_header *record, const void *data,
                                  struct esp_error *error)
 {
     char temporary[DATUM_FILE_NAME], name[DATUM_FILE_NAME];
@@ -77,7 +77,7 @@ enum esp_status datum_file_write(struct files *files, const struct datum_record 
 
 /* The whole header, parsed; *header is the caller's to free. */
 static enum esp_status read_header(struct files *files, struct file *file, uint64_t file_bytes,
-                                   struct datum_record *record, uint8_t **header, struct esp_error *error)
+                                   struct datum_header *record, uint8_t **header, struct esp_error *error)
 {
     uint8_t start[DATUM_FILE_PAGE];
     uint64_t header_bytes;
@@ -113,7 +113,7 @@ static enum esp_status name_damage(struct files *files, const char *name, enum e
     return status;
 }
 
-enum esp_status datum_file_head(struct files *files, const char *name, struct datum_record *record,
+enum esp_status datum_file_head(struct files *files, const char *name, struct datum_header *record,
                                 struct esp_error *error)
 {
     struct file *file;
@@ -150,17 +150,17 @@ static enum esp_status read_blocks(struct files *files, struct file *file, const
     return status;
 }
 
-static bool same_datum(const struct datum_record *a, const struct datum_record *b)
+static bool same_datum(const struct datum_header *a, const struct datum_header *b)
 {
     return datum_key_equal(a->id.key, b->id.key) && a->shape.bytes == b->shape.bytes;
 }
 
-enum esp_status datum_file_read(struct files *files, const struct datum_record *record, void *data,
+enum esp_status datum_file_read(struct files *files, const struct datum_header *record, void *data,
                                 struct esp_error *error)
 {
     char name[DATUM_FILE_NAME];
     struct file *file;
-    struct datum_record found;
+    struct datum_header found;
     uint64_t file_bytes;
     uint8_t *header = NULL;
     datum_file_name(record->id.key, true, name);

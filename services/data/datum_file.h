@@ -17,7 +17,7 @@
 #define DATUM_FILE_NAME    (DATUM_DIGITS + 8)
 
 /* What a header says, but for the checksums. */
-struct datum_record {
+struct datum_header {
     struct datum_id id;
     struct datum_shape shape;
     enum datum_mode mode;
@@ -36,7 +36,7 @@ uint64_t datum_header_bytes(uint64_t bytes);
 uint64_t datum_file_bytes(uint64_t bytes);
 
 /* Writes the header into `header` (datum_header_bytes() of it); `crcs` has one of each block. */
-void datum_header_encode(const struct datum_record *record, const uint32_t *crcs, uint8_t *header);
+void datum_header_encode(const struct datum_header *record, const uint32_t *crcs, uint8_t *header);
 
 /* How long the header is that begins with these bytes (at least DATUM_FILE_PAGE), in a file of `file_bytes`.
  * ESP_SYNTAX: not a datum's file, another version, or a length that does not fit the file. */
@@ -45,22 +45,22 @@ enum esp_status datum_header_length(const uint8_t *start, uint64_t file_bytes, u
 
 /* Reads a whole header. ESP_SYNTAX tells the first thing that is wrong. Any bytes may be given. */
 enum esp_status datum_header_parse(const uint8_t *header, uint64_t header_bytes, uint64_t file_bytes,
-                                   struct datum_record *record, struct esp_error *error);
+                                   struct datum_header *record, struct esp_error *error);
 /* The checksum of block i, from a header that was parsed. */
 uint32_t datum_header_crc(const uint8_t *header, uint64_t block);
 
 /* Makes the datum durable: temporary name, write, sync, rename, sync of the folder. When it fails, the
  * temporary file is removed, and the datum's own name as well unless the disk refuses that too. */
-enum esp_status datum_file_write(struct files *files, const struct datum_record *record, const void *data,
+enum esp_status datum_file_write(struct files *files, const struct datum_header *record, const void *data,
                                  struct esp_error *error);
 
 /* Reads and checks the header. ESP_SYNTAX: the file is damaged; ESP_SYSTEM: it cannot be read. */
-enum esp_status datum_file_head(struct files *files, const char *name, struct datum_record *record,
+enum esp_status datum_file_head(struct files *files, const char *name, struct datum_header *record,
                                 struct esp_error *error);
 
 /* Reads and checks all: the datum must be what `record` says. Its bytes go to `data` (record->shape.bytes of
  * it), or, when that is NULL, are checked only. ESP_SYNTAX, ESP_SYSTEM. */
-enum esp_status datum_file_read(struct files *files, const struct datum_record *record, void *data,
+enum esp_status datum_file_read(struct files *files, const struct datum_header *record, void *data,
                                 struct esp_error *error);
 
 #endif

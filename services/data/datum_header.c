@@ -90,7 +90,7 @@ bool datum_file_is_one(const char *name, bool *finished)
     return *finished || strcmp(name + DATUM_DIGITS, ".new") == 0;
 }
 
-void datum_header_encode(const struct datum_record *record, const uint32_t *crcs, uint8_t *header)
+void datum_header_encode(const struct datum_header *record, const uint32_t *crcs, uint8_t *header)
 {
     uint64_t bytes = record->shape.bytes, header_bytes = datum_header_bytes(bytes);
     memset(header, 0, header_bytes);
@@ -187,10 +187,10 @@ static enum esp_status check_lengths(const uint8_t *header, uint64_t header_byte
 }
 
 enum esp_status datum_header_parse(const uint8_t *header, uint64_t header_bytes, uint64_t file_bytes,
-                                   struct datum_record *record, struct esp_error *error)
+                                   struct datum_header *record, struct esp_error *error)
 {
     uint64_t length;
-    *record = (struct datum_record){.created_s = 0};
+    *record = (struct datum_header){.created_s = 0};
     if (header_bytes < DATUM_FILE_PAGE)
         return error_set(error, ESP_SYNTAX, "expected a header of at least %u bytes, found %" PRIu64,
                          DATUM_FILE_PAGE, header_bytes);

@@ -37,7 +37,7 @@ static void drop_name(const struct store *store, char *name)
         free(name);
 }
 
-struct datum *store_make_entry(struct store *store, const struct datum_record *record)
+struct datum *store_make_entry(struct store *store, const struct datum_header *record)
 {
     struct datum *datum = calloc(1, sizeof *datum);
     if (!datum)
@@ -72,9 +72,9 @@ void store_fill_id(const struct datum *datum, struct datum_id *id)
     memcpy(id->origin, datum->origin, strlen(datum->origin));
 }
 
-void store_fill_record(const struct datum *datum, struct datum_record *record)
+void store_fill_record(const struct datum *datum, struct datum_header *record)
 {
-    *record = (struct datum_record){
+    *record = (struct datum_header){
         .shape = datum->shape, .mode = datum->mode, .flags = datum->flags, .created_s = datum->created_s};
     store_fill_id(datum, &record->id);
     memcpy(record->owner, datum->owner, strlen(datum->owner));

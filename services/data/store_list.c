@@ -15,7 +15,7 @@ static int compare(const struct datum *a, const struct datum *b)
 
 static void fill_entry(const struct store *store, const struct datum *datum, struct store_entry *entry)
 {
-    struct datum_record record;
+    struct datum_header record;
     store_fill_record(datum, &record);
     *entry = (struct store_entry){.id = record.id,
                                   .shape = record.shape,

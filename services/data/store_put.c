@@ -65,7 +65,7 @@ static struct datum *make_entry(struct store *store, const struct store_asker *a
                                 const struct store_new *new_datum, const struct datum_id *id)
 {
     const char *owner = new_datum->owner ? new_datum->owner : asker->identity ? asker->identity : "";
-    struct datum_record record = {.id = *id,
+    struct datum_header record = {.id = *id,
                                   .shape = new_datum->shape,
                                   .mode = new_datum->mode,
                                   .flags = new_datum->flags,

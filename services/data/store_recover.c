@@ -172,7 +172,7 @@ static enum esp_status remove_unfinished(struct files *files, struct esp_error *
     return status;
 }
 
-static enum esp_status add_recovered(struct store *store, const struct datum_record *record, bool verified,
+static enum esp_status add_recovered(struct store *store, const struct datum_header *record, bool verified,
                                      struct esp_error *error)
 {
     struct datum *datum = store_make_entry(store, record);
@@ -196,7 +196,7 @@ static enum esp_status recover_one(struct store *store, const char *name, uint64
                                    struct esp_error *error)
 {
     struct files *files = store->options.files;
-    struct datum_record record;
+    struct datum_header record;
     struct esp_error why = {.text = ""};
     bool verify = false;
     enum esp_status status = datum_file_head(files, name, &record, &why);

@@ -101,7 +101,7 @@ struct store_work {
     struct files *files;
     struct datum *datum;
     struct store_pin *pin; /* WORK_LOAD: whose */
-    struct datum_record record;
+    struct datum_header record;
     void *data;
     enum esp_status status;
     struct esp_error error;
@@ -121,9 +121,9 @@ struct datum *store_find(const struct store *store, struct datum_key key);
 /* Into the hash. False without memory. */
 bool store_add(struct store *store, struct datum *datum);
 /* A new entry that says what the record says; NULL without memory. */
-struct datum *store_make_entry(struct store *store, const struct datum_record *record);
+struct datum *store_make_entry(struct store *store, const struct datum_header *record);
 void store_free_entry(struct store *store, struct datum *datum);
-void store_fill_record(const struct datum *datum, struct datum_record *record);
+void store_fill_record(const struct datum *datum, struct datum_header *record);
 void store_fill_id(const struct datum *datum, struct datum_id *id);
 /* Whether that asker may use it. ESP_REFUSED. */
 enum esp_status store_check_owner(const struct store_asker *asker, const struct datum *datum,
