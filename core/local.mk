@@ -68,6 +68,11 @@ core_libcore_la_SOURCES = \
 	core/message.c \
 	core/message.h \
 	core/message_extensions.c \
+	core/parallel_choose.c \
+	core/parallel_factor.c \
+	core/parallel_model.c \
+	core/parallel_model.h \
+	core/parallel_trsm.c \
 	core/problem.c \
 	core/problem.h \
 	core/problem_bind.c \
