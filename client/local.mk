@@ -39,6 +39,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/values.h \
 	client/command/values_job.c \
 	client/command/values_out.c \
+	client/command/verb_calibrate.c \
 	client/command/verb_call.c \
 	client/command/verb_cancel.c \
 	client/command/verb_config.c \

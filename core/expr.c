@@ -359,6 +359,16 @@ bool expr_is_name(const struct expr *expr, uint32_t *index)
     return expr->kind == EXPR_NAME;
 }
 
+bool expr_uses(const struct expr *expr, uint32_t index)
+{
+    if (expr->kind == EXPR_NAME)
+        return expr->index == index;
+    for (uint8_t i = 0; i < expr->n_operands; i++)
+        if (expr_uses(expr->operands[i], index))
+            return true;
+    return false;
+}
+
 /* Whether `text` already tells the value of `name`. */
 static bool is_told(const struct text *text, const char *name)
 {

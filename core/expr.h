@@ -53,6 +53,9 @@ enum esp_status expr_parse(const char *text, const char *const *names, uint32_t 
 /* True and the index when the expression is nothing but the name of an argument. */
 bool expr_is_name(const struct expr *expr, uint32_t *index);
 
+/* Whether the name of argument `index` is anywhere in it. */
+bool expr_uses(const struct expr *expr, uint32_t index);
+
 /* When the expression is slope * x + offset with integer slope != 0 and exactly one name x that the
  * scope does not know: true, the index of x, slope and offset. */
 bool expr_is_linear(const struct expr *expr, const struct scope *scope, uint32_t *index, int64_t *slope,

@@ -85,6 +85,17 @@ sed_libserver_la_SOURCES = \
 	sed/speed.h \
 	sed/workers.h
 sed_libserver_la_LIBADD = core/libcore.la util/libutil.la -lm
+# Measuring problems: a program of its own, as it links LAPACK, whose threads no daemon wants.
+noinst_LTLIBRARIES += sed/libcalibrate.la
+sed_libcalibrate_la_SOURCES = \
+	sed/calibrate.c \
+	sed/calibrate.h \
+	sed/calibrate_call.c \
+	sed/calibrate_call.h
+sed_libcalibrate_la_LIBADD = sed/libserver.la sed/libworkers.la services/libfit.la
+pkglibexec_PROGRAMS += sed/espalier-calibrate
+sed_espalier_calibrate_SOURCES = sed/calibrate_main.c
+sed_espalier_calibrate_LDADD = sed/libcalibrate.la services/libservices.la core/libcore.la util/libutil.la
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LTLIBRARIES += sed/libservice.la
 sed_libservice_la_SOURCES = sed/service.c sed/service.h

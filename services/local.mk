@@ -12,6 +12,9 @@ services_libservices_la_LIBADD = core/libcore.la
 # Cost models out of measurements. Only what measures links it: LAPACK brings threads, which no daemon wants.
 noinst_LTLIBRARIES += services/libfit.la
 services_libfit_la_SOURCES = \
+	services/fast/design.c \
+	services/fast/design.h \
+	services/fast/design_fill.c \
 	services/fast/fit.c \
 	services/fast/fit.h \
 	services/fast/least_squares.c

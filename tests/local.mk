@@ -303,6 +303,7 @@ e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0105-command-examples.t
 e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0106-tls-refusals.t
 e2e_tests += tests/e2e/t0501-tutorial.t
 e2e_tests += tests/e2e/t0510-abstract.t
+e2e_tests += tests/e2e/t0600-calibrate.t
 e2e_tests += tests/e2e/t0104-command-tls.t
 unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \

@@ -114,6 +114,7 @@ enum exit_code verb_output(const struct command_line *command);
 enum exit_code verb_cancel(const struct command_line *command);
 enum exit_code verb_sweep(const struct command_line *command);
 enum exit_code verb_solve(const struct command_line *command);
+enum exit_code verb_calibrate(const struct command_line *command);
 enum exit_code verb_tree(const struct command_line *command);
 enum exit_code verb_config_check(const struct command_line *command);
 enum exit_code verb_matrix_info(const struct command_line *command);

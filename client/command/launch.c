@@ -31,7 +31,7 @@ static void own_folder(char *path, size_t size)
 }
 
 /* Beside this command, where the build has it, where it is installed, on the PATH. */
-static enum esp_status find_program(const char *program, char *path, size_t size, struct esp_error *error)
+enum esp_status launch_find(const char *program, char *path, size_t size, struct esp_error *error)
 {
     static const char *const beside[] = {"", "/../sbin", "/../agent", "/../redirector", "/../sed", "/.."};
     char folder[PATH_MAX];
@@ -39,7 +39,7 @@ static enum esp_status find_program(const char *program, char *path, size_t size
     for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
         if (snprintf(path, size, "%s%s/%s", folder, beside[i], program) < (int)size && is_program(path))
             return ESP_OK;
-    static const char *const installed[] = {ESP_SBINDIR, ESP_BINDIR};
+    static const char *const installed[] = {ESP_SBINDIR, ESP_BINDIR, ESP_LIBEXECDIR};
     for (size_t i = 0; i < sizeof installed / sizeof *installed; i++)
         if (snprintf(path, size, "%s/%s", installed[i], program) < (int)size && is_program(path))
             return ESP_OK;
@@ -120,7 +120,7 @@ enum esp_status launch_start(const struct platform_state *state, struct launch *
                              struct esp_error *error)
 {
     char path[PATH_MAX];
-    enum esp_status status = find_program(launch->program, path, sizeof path, error);
+    enum esp_status status = launch_find(launch->program, path, sizeof path, error);
     if (status == ESP_OK && launch->cpu_quota > 0)
         status = prepare_quota(state, launch, error);
     if (status != ESP_OK)

@@ -22,6 +22,10 @@ struct launch {
     char address[256]; /* "" until it is known */
 };
 
+/* Where one of Espalier's programs is: beside this command, in the installed places, on the PATH; else
+ * ESP_NOT_FOUND. */
+enum esp_status launch_find(const char *program, char *path, size_t size, struct esp_error *error);
+
 /* Starts the program in the foreground with its file, its output going to the log; records it. ESP_NOT_FOUND
  * when the program is nowhere (beside this command, in the installed places, on the PATH), ESP_SYSTEM. */
 enum esp_status launch_start(const struct platform_state *state, struct launch *launch,

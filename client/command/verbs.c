@@ -61,6 +61,15 @@ static const struct command_option solve_options[] = {
     {0, "own-rhs", NULL, "the right-hand side that A's own Harwell-Boeing file brings"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option calibrate_options[] = {
+    {'S', "sed", "FILE", "the server's file (else: the system's sed.conf)"},
+    {'m', "models", "FOLDER", "where models are kept (else: in the server's state_dir)"},
+    {'b', "budget", "TIME", "for each problem, about (30s)"},
+    {'l', "longest", "TIME", "of one call; beyond, models extrapolate (1s)"},
+    {'a', "again", NULL, "measure anew what has a model already"},
+    {'A', "all", NULL, "every problem of the server"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option problems_check_options[] = {
     {'l', "libraries", NULL, "also load the libraries and look their symbols up"},
     {0, NULL, NULL, NULL},
@@ -96,6 +105,7 @@ static const struct command_option *const solve_groups[] = {solve_options, platf
 static const struct command_option *const platform_groups[] = {platform_options, NULL};
 static const struct command_option *const problems_check_groups[] = {problems_check_options, NULL};
 static const struct command_option *const check_groups[] = {check_options, NULL};
+static const struct command_option *const calibrate_groups[] = {calibrate_options, NULL};
 static const struct command_option *const no_groups[] = {NULL};
 
 const struct verb command_verbs[] = {
@@ -150,6 +160,12 @@ const struct verb command_verbs[] = {
      "Paths are files and folders of *.esp. Every mistake is told with file, line and column, what was\n"
      "expected and what was found; needs no platform. doc/problem-description.md is the reference.",
      problems_check_groups, 1, -1, verb_problems_check},
+    {"calibrate", "[PROBLEM]...", "Measure problems on this server's machine, so that forecasts come true",
+     "Calls each problem with sizes of all kinds, as the server's workers would, and writes cost models\n"
+     "into the server's state_dir, where the server finds them when it starts or reads its file again\n"
+     "(SIGHUP). What counts of several calls is the mean of the middle half of their times. Can be stopped\n"
+     "at any point: the next run goes on.",
+     calibrate_groups, 0, -1, verb_calibrate},
     {"tree", "", "Show the platform's redirector, agents and servers",
      "Servers are shown with the measured speed of one slot, running and waiting sessions, memory, and\n"
      "sessions done since they were started.",

@@ -22,6 +22,8 @@
 #define GRAIN       1e-4 /* nothing is told better than to this: it keeps rounding from choosing */
 /* The memory of a routine is told to within the pages and pools around it. */
 #define MEMORY_GRAIN (1 << 20)
+/* A call costs so much besides: what is small against it need not be told well. */
+#define TIME_GRAIN 20e-6
 
 struct sample {
     const struct cost_measurement *m;
@@ -334,7 +336,7 @@ static void set_values(struct fitting *fitting, bool times)
     for (int i = 0; i < fitting->n; i++) {
         struct sample *sample = &fitting->samples[i];
         sample->value = times ? sample->m->seconds : sample->m->bytes;
-        sample->weight = 1 / (times ? sample->value : sample->value + MEMORY_GRAIN);
+        sample->weight = 1 / (sample->value + (times ? TIME_GRAIN : MEMORY_GRAIN));
     }
 }
 
