@@ -30,6 +30,7 @@ void agent_refuse(struct agent *agent, struct call *call, const struct request *
                   const struct esp_error *error)
 {
     char text[SESSION_TEXT];
+    status_count(&agent->counts.refused, error->status);
     if (log_quota_take(&agent->refused_lines, agent_now(agent)))
         log_write(LOG_NOTICE_LEVEL, session_id_text(&request->session, text), "refused: %s", error->text);
     call_reply(call, message_failure(MESSAGE_SUBMIT_REPLY, error->status, "%s", error->text));

@@ -8,6 +8,7 @@
 
 #include "core/transport.h"
 #include "services/settings.h"
+#include "util/metrics.h"
 
 struct agent;
 
@@ -57,5 +58,9 @@ struct agent_figures {
     uint64_t from_memory, asked;     /* requests answered either way */
 };
 void agent_figures(struct agent *agent, struct agent_figures *figures);
+
+/* For struct daemon_node; `agent` is a struct agent. Any thread but from inside an operation of its own. */
+bool agent_health(void *agent, char *text, size_t size);
+void agent_metrics(void *agent, struct metrics *metrics);
 
 #endif

@@ -9,6 +9,7 @@
  *     question.c   what is asked down: requests of clients, and asks from above
  *     decide.c     servers chosen from the children's answers
  *     queries.c    what people ask: greet, describe, list, tree
+ *     figures.c    what is counted: metrics, health
  */
 #ifndef AGENT_AGENT_INTERNAL_H
 #define AGENT_AGENT_INTERNAL_H
@@ -22,6 +23,7 @@
 #include "core/membership.h"
 #include "core/scheduler.h"
 #include "util/log.h"
+#include "util/metrics.h"
 #include "util/random.h"
 #include "util/timer.h"
 
@@ -29,6 +31,14 @@
 #define URGENT_MS 5
 /* What was asked for and did not come is asked for again after this. */
 #define WANT_AGAIN_NS NS_PER_S
+
+/* What is only counted (figures.c). */
+struct agent_counts {
+    struct histogram answered_s; /* from a request's arrival to its candidates */
+    struct status_counts refused;
+    uint64_t asks, unanswered; /* from above; children that did not answer in time */
+    uint64_t children_joined, children_lost;
+};
 
 struct agent {
     struct agent_options options; /* numbers only: pointers are copied below */
@@ -58,7 +68,8 @@ struct agent {
     uint64_t next_question;
     struct waiting *waiting; /* for descriptions that are on their way here */
     uint32_t n_waiting;
-    uint64_t from_memory, asked;   /* requests */
+    uint64_t from_memory, asked; /* requests */
+    struct agent_counts counts;
     struct log_quota placed_lines; /* about small sessions, which come by the ten thousand */
     struct log_quota refused_lines;
 };
@@ -116,6 +127,7 @@ void submit_on_place(struct agent *agent, const struct place *place);
 /* question.c */
 struct member { /* a client's request that waits */
     struct call *call;
+    int64_t since_ns;
     const struct submit *submit; /* lives as long as the call */
     struct member *prev, *next;
 };

@@ -325,5 +325,6 @@ void decide_member(struct decision *decision, struct member *member)
     struct message *reply = make_reply(decision, request, most);
     if (reply)
         submit_log(agent, request, &reply->submit_reply);
+    histogram_add(&agent->counts.answered_s, (double)(agent_now(agent) - member->since_ns) / 1e9);
     call_reply(member->call, reply);
 }

@@ -29,6 +29,7 @@ static bool on_joined(void *self, struct child *child)
     if (!branch)
         return false;
     absent_forget(&agent->absentees, child->name);
+    agent->counts.children_joined++;
     branch->data = child;
     child->data = branch;
     log_notice("%s \"%s\" joined from %s", node_role_name(child->role), child->name, child->address);
@@ -45,6 +46,7 @@ static void on_lost(void *self, struct child *child, const char *why)
                child->address, branch->n_nodes, why);
     if (child->silent)
         absent_note(&agent->absentees, child);
+    agent->counts.children_lost++;
     question_child_lost(agent, branch);
     knowledge_branch_remove(agent->knowledge, branch);
     queries_catalogs_changed(agent);

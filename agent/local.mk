@@ -7,6 +7,7 @@ agent_libagent_la_SOURCES = \
 	agent/configured.c \
 	agent/decide.c \
 	agent/down.c \
+	agent/figures.c \
 	agent/queries.c \
 	agent/question.c \
 	agent/submit.c \
@@ -16,5 +17,5 @@ if WITH_OMNIORB
 sbin_PROGRAMS += agent/espalier-agent
 agent_espalier_agent_SOURCES = agent/main.c
 nodist_EXTRA_agent_espalier_agent_SOURCES = dummy.cc
-agent_espalier_agent_LDADD = agent/libagent.la orb/liborb.la core/libcore.la -lm
+agent_espalier_agent_LDADD = services/libdaemon.la agent/libagent.la orb/liborb.la core/libcore.la -lm
 endif

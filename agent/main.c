@@ -32,6 +32,9 @@ static enum esp_status serve(const struct settings_agent *settings, struct daemo
     enum esp_status status = open_transport(&settings->node, &transport, error);
     if (status == ESP_OK)
         status = agent_create_configured(settings, daemon_incarnation(), transport, &agent, error);
+    const struct daemon_node node = {agent, agent_health, agent_metrics};
+    if (status == ESP_OK)
+        status = daemon_watch(daemon, &node, error);
     if (status == ESP_OK)
         status = daemon_ready(daemon, agent_address(agent), error);
     if (status == ESP_OK)

@@ -221,8 +221,10 @@ static void on_time_over(struct timer *timer, int64_t now_ns, void *context)
     (void)timer;
     (void)now_ns;
     for (uint32_t i = 0; i < question->n_asked; i++)
-        if (question->asked[i].open)
+        if (question->asked[i].open) {
             log_debug("\"%s\" did not answer in time", question->asked[i].child);
+            question->agent->counts.unanswered++;
+        }
     conclude(question);
 }
 
@@ -325,7 +327,7 @@ void question_submit(struct agent *agent, struct call *call, const struct submit
         agent_refuse(agent, call, &submit->request, &error);
         return;
     }
-    *member = (struct member){.call = call, .submit = submit};
+    *member = (struct member){.call = call, .submit = submit, .since_ns = agent_now(agent)};
     call_set_data(call, group);
     agent->undecided++;
     if (group->question) {
@@ -368,6 +370,7 @@ static void answer_at_once(struct agent *agent, const struct envelope *envelope,
 void question_on_ask(struct agent *agent, const struct envelope *envelope, const struct ask *ask)
 {
     const struct request *request = &ask->request;
+    agent->counts.asks++;
     const struct variant *variant = catalog_variant(agent->catalogs, request->digest);
     if (variant && !request_has_data(request) &&
         knowledge_is_fresh(agent->knowledge, variant, agent->options.freshness_ms * NS_PER_MS)) {

@@ -361,12 +361,14 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
         question_submit(agent, call, submit, variant);
         return;
     }
+    const int64_t since_ns = agent_now(agent);
     struct message *reply = reply_from_memory(agent, request, variant, &error);
     if (!reply) {
         agent_refuse(agent, call, request, &error);
         return;
     }
     agent->from_memory++;
+    histogram_add(&agent->counts.answered_s, (double)(agent_now(agent) - since_ns) / 1e9);
     submit_log(agent, request, &reply->submit_reply);
     call_reply(call, reply);
 }

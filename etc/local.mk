@@ -22,3 +22,13 @@ pkgconfig_DATA = etc/espalier.pc
 endif
 esp_library_flags = -version-info 0:0:0 -Wl,--version-script=$(top_srcdir)/client/libespalier.map
 EXTRA_DIST += client/libespalier.map
+# Units for systemd, with the folders of this installation in them.
+systemd_units = etc/systemd/espalier-redirector.service etc/systemd/espalier-agent@.service etc/systemd/espalier-sed@.service
+EXTRA_DIST += $(systemd_units:=.in)
+if WITH_OMNIORB
+systemdunitdir = $(prefix)/lib/systemd/system
+nodist_systemdunit_DATA = $(systemd_units)
+CLEANFILES += $(systemd_units)
+endif
+$(systemd_units): %: %.in
+	$(AM_V_GEN)$(MKDIR_P) etc/systemd && sed -e 's|@sbindir[@]|$(sbindir)|' -e 's|@sysconfdir[@]|$(sysconfdir)|' $< >$@.tmp && mv $@.tmp $@

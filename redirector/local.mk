@@ -6,5 +6,5 @@ if WITH_OMNIORB
 sbin_PROGRAMS += redirector/espalier-redirector
 redirector_espalier_redirector_SOURCES = redirector/main.c
 nodist_EXTRA_redirector_espalier_redirector_SOURCES = dummy.cc
-redirector_espalier_redirector_LDADD = redirector/libredirector.la orb/liborb.la core/libcore.la -lm
+redirector_espalier_redirector_LDADD = services/libdaemon.la redirector/libredirector.la orb/liborb.la core/libcore.la -lm
 endif

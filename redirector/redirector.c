@@ -5,6 +5,7 @@
 #include "core/children.h"
 #include "util/log.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +24,7 @@ struct redirector {
     uint64_t incarnation;
     struct endpoint *endpoint; /* NULL until it is open */
     struct children *children;
-    uint64_t clients;
+    uint64_t clients, refused, lost; /* lost: master agents */
     struct absentees absentees;
     const struct clock *clock;
     struct log_quota located_lines;
@@ -62,6 +63,7 @@ static bool on_joined(void *self, struct child *child)
 static void on_lost(void *self, struct child *child, const char *why)
 {
     struct redirector *r = self;
+    r->lost++;
     if (child->silent)
         absent_note(&r->absentees, child);
     log_notice("master agent \"%s\" at %s is gone: %s", child->name, child->address, why);
@@ -140,6 +142,7 @@ static void log_located(struct redirector *r, const struct locate *asked, const 
 static struct message *locate(struct redirector *r, const struct locate *asked)
 {
     size_t n = children_count(r->children);
+    r->refused += n == 0;
     if (n == 0)
         return message_failure(MESSAGE_LOCATE_REPLY, ESP_NO_SERVER,
                                "no master agent has registered with redirector \"%s\" (yet)", r->name);
@@ -287,6 +290,40 @@ static const struct endpoint_ops endpoint_ops = {
     .due = on_due,
     .tick = on_tick,
 };
+
+/* ---- what is to be seen of it ---- */
+
+bool redirector_health(void *self, char *text, size_t size)
+{
+    struct redirector *r = self;
+    endpoint_enter(r->endpoint);
+    const size_t n = children_count(r->children);
+    endpoint_leave(r->endpoint);
+    if (n > 0)
+        snprintf(text, size, "redirector, %zu master agents", n);
+    else
+        snprintf(text, size, "redirector, no master agent has registered");
+    return n > 0;
+}
+
+void redirector_metrics(void *self, struct metrics *metrics)
+{
+    struct redirector *r = self;
+    uint32_t servers = 0;
+    endpoint_enter(r->endpoint);
+    for (struct child *child = children_first(r->children); child; child = child->hh.next)
+        servers += ((const struct master *)child->data)->servers;
+    metrics_gauge(metrics, "espalier_redirector_masters", (double)children_count(r->children),
+                  "Master agents that are registered.");
+    metrics_gauge(metrics, "espalier_redirector_servers", servers, "Servers below all of them.");
+    metrics_counter(metrics, "espalier_redirector_clients_total", (double)r->clients,
+                    "Clients that were sent to a master agent.");
+    metrics_counter(metrics, "espalier_redirector_refused_total", (double)r->refused,
+                    "Clients that came when there was no master agent.");
+    metrics_counter(metrics, "espalier_redirector_masters_lost_total", (double)r->lost,
+                    "Times that a master agent left, died or fell silent.");
+    endpoint_leave(r->endpoint);
+}
 
 /* ---- life and death ---- */
 

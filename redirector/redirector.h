@@ -7,6 +7,7 @@
 #define REDIRECTOR_REDIRECTOR_H
 
 #include "core/transport.h"
+#include "util/metrics.h"
 
 struct redirector;
 
@@ -24,6 +25,9 @@ struct redirector_options {
 enum esp_status redirector_create(const struct redirector_options *options, struct transport *transport,
                                   struct redirector **redirector, struct esp_error *error);
 const char *redirector_address(const struct redirector *redirector);
+/* For struct daemon_node; `redirector` is a struct redirector. Any thread but from inside an operation. */
+bool redirector_health(void *redirector, char *text, size_t size);
+void redirector_metrics(void *redirector, struct metrics *metrics);
 /* Lets the masters look elsewhere, stops serving and frees all. NULL is nothing to do. */
 void redirector_stop(struct redirector *redirector, const char *reason);
 

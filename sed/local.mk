@@ -71,6 +71,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_call.c \
 	sed/server_chunk.c \
 	sed/server_clients.c \
+	sed/server_figures.c \
 	sed/server_follow.c \
 	sed/server_jobs.c \
 	sed/server_kept.c \
@@ -104,5 +105,5 @@ if WITH_OMNIORB
 sbin_PROGRAMS += sed/espalier-sed
 sed_espalier_sed_SOURCES = sed/main.c
 nodist_EXTRA_sed_espalier_sed_SOURCES = dummy.cc
-sed_espalier_sed_LDADD = sed/libservice.la orb/liborb.la core/libcore.la util/libutil.la
+sed_espalier_sed_LDADD = services/libdaemon.la sed/libservice.la orb/liborb.la core/libcore.la util/libutil.la
 endif

@@ -193,6 +193,7 @@ static enum esp_status set_options(struct server *server, const struct server_op
     server->orphans_due_ns = CLOCK_NEVER;
     server->incarnation = options->incarnation;
     server->clock = options->clock;
+    server->totals.ratio.kind = HISTOGRAM_RATIO;
     server->workers = options->workers;
     server->workers->ended = server_job_ended;
     server->workers->lost = server_kept_lost;

@@ -15,6 +15,7 @@
  *   sed/server_kept.c      states that routines leave for later calls
  *   sed/server_load.c      forecasts, placements, records, answers to agents
  *   sed/server_problems.c  descriptions: catalogue, describe, list, reading them again
+ *   sed/server_figures.c   what is counted: metrics, health
  *   sed/server_measure.c   the speed of a slot
  */
 #ifndef SED_SERVER_H
@@ -22,6 +23,7 @@
 
 #include "core/problem.h"
 #include "core/transport.h"
+#include "util/metrics.h"
 #include "util/segment.h"
 #include "sed/workers.h"
 
@@ -90,5 +92,10 @@ struct server_counts {
     struct segments_counters segments;
 };
 void server_count(struct server *server, struct server_counts *counts);
+
+/* How it stands and what it counts, as struct daemon_node wants it; `server` is a struct server. Take the
+ * endpoint's lock. */
+bool server_health(void *server, char *text, size_t size);
+void server_metrics(void *server, struct metrics *metrics);
 
 #endif

@@ -11,7 +11,7 @@ static void refuse(struct server *server, struct call *call, const struct sessio
                    enum message_kind reply, const struct esp_error *error)
 {
     char text[SESSION_TEXT];
-    (void)server;
+    status_count(&server->totals.refusals, error->status);
     log_write(LOG_WARNING_LEVEL, session_id_text(id, text), "refused: %s", error->text);
     call_reply(call, message_failure(reply, error->status, "%s", error->text));
 }

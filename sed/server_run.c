@@ -226,6 +226,7 @@ void server_end_session(struct server *server, struct session *session, enum ses
         server->failed++;
     DL_DELETE2(server->active, session, prev_active, next_active);
     log_ended(server, session);
+    server_count_end(server, session);
     server_load_changed(server, session->forecast_s);
     server_session_changed(server, session);
     server_settle_memory(server, session);

@@ -14,6 +14,7 @@
 #include "sed/session.h"
 #include "sed/speed.h"
 #include "util/log.h"
+#include "util/metrics.h"
 #include "util/timer.h"
 
 #include <stdatomic.h>
@@ -105,6 +106,14 @@ struct kept {
     struct kept *prev, *next;
 };
 
+/* What is only counted (sed/server_figures.c). */
+struct server_totals {
+    struct histogram queued_s, computed_s, took_s; /* of sessions that were done: queue, routine, all of it */
+    struct histogram ratio;                        /* time computed by time forecast */
+    struct status_counts failures, refusals;       /* sessions that ended; calls that were not let in */
+    uint64_t bytes_in, bytes_out;                  /* of arguments and results */
+};
+
 struct server {
     char *name;
     uint64_t incarnation;
@@ -153,6 +162,7 @@ struct server {
     struct speed speed;
     struct measurement measurement;
     uint64_t completed, failed;
+    struct server_totals totals;
     struct log_quota done_lines; /* about small sessions, which come by the ten thousand */
     bool draining;
 };
@@ -180,6 +190,10 @@ void server_acknowledge(struct server *server, struct client *client, uint64_t f
 void server_admit(struct server *server);
 /* Chunks have stopped moving, or `run` came: queues the session when all is there. */
 enum esp_status server_make_ready(struct server *server, struct session *session, struct esp_error *error);
+
+/* ---- server_figures.c ---- */
+/* A session has ended. */
+void server_count_end(struct server *server, const struct session *session);
 
 /* ---- server_run.c ---- */
 /* Starts what can start. */

@@ -252,6 +252,18 @@ const char *service_address(const struct service *service)
     return endpoint_address(service->endpoint);
 }
 
+bool service_health(void *self, char *text, size_t size)
+{
+    const struct service *service = self;
+    return server_health(service->server, text, size);
+}
+
+void service_metrics(void *self, struct metrics *metrics)
+{
+    const struct service *service = self;
+    server_metrics(service->server, metrics);
+}
+
 /* ---- closing ---- */
 
 static bool computes(const struct server_counts *counts)

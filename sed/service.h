@@ -8,6 +8,7 @@
 
 #include "core/transport.h"
 #include "services/settings.h"
+#include "util/metrics.h"
 
 struct service;
 
@@ -22,6 +23,10 @@ enum esp_status service_open(struct service *service, struct transport *transpor
                              struct esp_error *error);
 /* Where, once it is open. */
 const char *service_address(const struct service *service);
+
+/* For struct daemon_node, while it is open; `service` is a struct service. */
+bool service_health(void *service, char *text, size_t size);
+void service_metrics(void *service, struct metrics *metrics);
 
 /* Reads the descriptions again; when something is wrong with them, that is logged and those that are there
  * stay. Any thread but the transport's. */

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/daemon.h"
 #include "config.h"
+#include "services/http.h"
+#include "services/notify.h"
+#include "services/process_metrics.h"
+#include "util/clock.h"
 #include "util/random.h"
 
 #include <errno.h>
@@ -9,13 +13,10 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,6 +25,10 @@ struct daemon {
     const struct daemon_arguments *arguments;
     const struct settings_node *settings;
     sigset_t signals;
+    pthread_mutex_t lock;    /* of `node`, which the HTTP port's thread looks at too */
+    struct daemon_node node; /* all NULL: not there (yet, or any more) */
+    struct http *http;
+    int64_t watchdog_ns; /* 0: nobody wants signs of life */
 };
 
 /* Where the process that was started waits for one byte, its exit code; -1: nobody waits. Not in the struct:
@@ -172,6 +177,7 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
         return error_no_memory(error, "a daemon");
     new->arguments = arguments;
     new->settings = settings;
+    pthread_mutex_init(&new->lock, NULL);
     sigemptyset(&new->signals);
     sigaddset(&new->signals, SIGTERM);
     sigaddset(&new->signals, SIGINT);
@@ -180,6 +186,7 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     if (status == ESP_OK && !arguments->foreground)
         status = go_to_background(error);
     if (status != ESP_OK) {
+        pthread_mutex_destroy(&new->lock);
         free(new);
         return status;
     }
@@ -192,7 +199,56 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     return ESP_OK;
 }
 
+/* ---- what is to be seen of it ---- */
+
+/* The node is about to go: nobody may look at it from now on. */
+static void daemon_look_away(struct daemon *daemon)
+{
+    pthread_mutex_lock(&daemon->lock);
+    daemon->node = (struct daemon_node){0};
+    pthread_mutex_unlock(&daemon->lock);
+}
+
+static bool node_health(struct daemon *daemon, char *text, size_t size)
+{
+    bool good = false;
+    snprintf(text, size, "stopping");
+    pthread_mutex_lock(&daemon->lock);
+    if (daemon->node.health)
+        good = daemon->node.health(daemon->node.self, text, size);
+    pthread_mutex_unlock(&daemon->lock);
+    return good;
+}
+
+static bool daemon_health_page(void *self, char *text, size_t size)
+{
+    struct daemon *daemon = self;
+    char detail[512];
+    bool good = node_health(daemon, detail, sizeof detail);
+    snprintf(text, size, "%s %s: %s", good ? "ok" : "not ok", daemon->settings->name, detail);
+    return good;
+}
+
+static void daemon_metrics_page(void *self, struct metrics *metrics)
+{
+    struct daemon *daemon = self;
+    char detail[512];
+    metrics_family(metrics, "espalier_node_info", METRIC_GAUGE, "Which node this is; always 1.");
+    metrics_sample(metrics, 1, "node", daemon->settings->name, "program", daemon->arguments->program,
+                   "version", PACKAGE_VERSION, (const char *)NULL);
+    metrics_gauge(metrics, "espalier_healthy", node_health(daemon, detail, sizeof detail),
+                  "1 while /health says ok.");
+    process_metrics(metrics);
+    pthread_mutex_lock(&daemon->lock);
+    if (daemon->node.metrics)
+        daemon->node.metrics(daemon->node.self, metrics);
+    pthread_mutex_unlock(&daemon->lock);
+}
+
 /* ---- ready ---- */
+
+/* The address of the HTTP port stands beside the daemon's own. */
+#define HTTP_SUFFIX ".http"
 
 static enum esp_status write_address(const char *path, const char *address, struct esp_error *error)
 {
@@ -210,25 +266,6 @@ static enum esp_status write_address(const char *path, const char *address, stru
     return ESP_SYSTEM;
 }
 
-/* sd_notify(3) without its library: a datagram to the socket that systemd names. */
-static void notify_systemd(const char *message)
-{
-    const char *path = getenv("NOTIFY_SOCKET");
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    size_t length = path ? strlen(path) : 0;
-    if (length < 2 || length >= sizeof address.sun_path || (*path != '/' && *path != '@'))
-        return;
-    memcpy(address.sun_path, path, length);
-    if (*path == '@')
-        address.sun_path[0] = '\0'; /* the abstract namespace */
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return;
-    sendto(fd, message, strlen(message), MSG_NOSIGNAL, (struct sockaddr *)&address,
-           (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length));
-    close(fd);
-}
-
 /* A daemon in the background holds no terminal and no pipe of whoever started it, except standard error when
  * that is its log. */
 static void let_go_of_streams(const struct settings_node *settings)
@@ -243,14 +280,45 @@ static void let_go_of_streams(const struct settings_node *settings)
     close(null);
 }
 
+/* What the daemon's own files are named; "" when it has none. */
+static void http_address_file(const struct settings_node *settings, char *path, size_t size)
+{
+    *path = '\0';
+    if (settings->address_file && strlen(settings->address_file) + sizeof HTTP_SUFFIX <= size)
+        snprintf(path, size, "%s%s", settings->address_file, HTTP_SUFFIX);
+}
+
+enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *node, struct esp_error *error)
+{
+    char path[4096];
+    pthread_mutex_lock(&daemon->lock);
+    daemon->node = *node;
+    pthread_mutex_unlock(&daemon->lock);
+    if (!daemon->settings->http)
+        return ESP_OK;
+    const struct http_pages pages = {daemon, daemon_health_page, daemon_metrics_page};
+    enum esp_status status = http_open(daemon->settings->http, &pages, &daemon->http, error);
+    http_address_file(daemon->settings, path, sizeof path);
+    if (status == ESP_OK && *path)
+        status = write_address(path, http_address(daemon->http), error);
+    if (status == ESP_OK)
+        log_notice("health and metrics at http://%s", http_address(daemon->http));
+    else
+        daemon_look_away(daemon);
+    return status;
+}
+
 enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error)
 {
     if (daemon->settings->address_file) {
         enum esp_status status = write_address(daemon->settings->address_file, address, error);
-        if (status != ESP_OK)
+        if (status != ESP_OK) {
+            daemon_look_away(daemon);
             return status;
+        }
     }
     log_notice("ready address=%s pid=%ld", address, (long)getpid());
+    daemon->watchdog_ns = notify_watchdog_ns();
     notify_systemd("READY=1");
     if (!daemon->arguments->foreground)
         let_go_of_streams(daemon->settings);
@@ -293,6 +361,7 @@ static void read_again(const struct daemon *daemon)
 {
     struct esp_error error;
     int level;
+    notify_reloading();
     if (read_level(daemon->arguments, &level, &error) != ESP_OK) {
         log_error("the configuration is not read again: %s", error.text);
         if (log_reopen(&error) != ESP_OK)
@@ -324,35 +393,61 @@ static void return_memory(double *worked_s)
 
 /* ---- waiting for the end ---- */
 
+/* Its node still answers: a lock that nobody gives back would keep us here, and systemd would notice. */
+static void show_life(struct daemon *daemon)
+{
+    char detail[512], lines[600];
+    node_health(daemon, detail, sizeof detail);
+    snprintf(lines, sizeof lines, "WATCHDOG=1\nSTATUS=%s", detail);
+    notify_systemd(lines);
+}
+
+static void reload_all(struct daemon *daemon, void (*reload)(void *arg), void *arg)
+{
+    read_again(daemon);
+    if (reload)
+        reload(arg);
+    notify_systemd("READY=1");
+}
+
 void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg)
 {
-    const struct timespec patience = {.tv_sec = TRIM_S};
+    int64_t pause_ns = TRIM_S * NS_PER_S;
     double worked_s = 0;
+    if (daemon->watchdog_ns > 0 && daemon->watchdog_ns < pause_ns)
+        pause_ns = daemon->watchdog_ns;
+    const struct timespec patience = {.tv_sec = pause_ns / NS_PER_S, .tv_nsec = pause_ns % NS_PER_S};
     for (;;) {
         int number = sigtimedwait(&daemon->signals, NULL, &patience);
         if (number < 0)
             return_memory(&worked_s);
+        if (daemon->watchdog_ns > 0)
+            show_life(daemon);
         if (number == SIGTERM || number == SIGINT) {
             log_notice("stopping on %s", number == SIGTERM ? "SIGTERM" : "SIGINT");
             notify_systemd("STOPPING=1");
+            daemon_look_away(daemon);
             return;
         }
-        if (number != SIGHUP)
-            continue; /* EAGAIN, EINTR */
-        read_again(daemon);
-        if (reload)
-            reload(arg);
+        if (number == SIGHUP)
+            reload_all(daemon, reload, arg);
     }
 }
 
 void daemon_stop(struct daemon *daemon)
 {
+    char path[4096];
     if (!daemon)
         return;
+    http_close(daemon->http);
+    http_address_file(daemon->settings, path, sizeof path);
+    if (daemon->http && *path)
+        unlink(path);
     if (daemon->settings->address_file)
         unlink(daemon->settings->address_file);
     log_notice("stopped");
     log_close();
+    pthread_mutex_destroy(&daemon->lock);
     free(daemon);
 }
 

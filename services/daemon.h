@@ -7,6 +7,7 @@
  *     settings_load_...(...);
  *     daemon_start(...);                      log, background, signals blocked
  *     ... fork helpers, open the transport, create the node ...
+ *     daemon_watch(daemon, node, ...);        HTTP port
  *     daemon_ready(daemon, address, ...);     address file; whoever started it goes on
  *     daemon_wait(daemon);                    until SIGTERM or SIGINT
  *     ... stop the node ...
@@ -18,6 +19,7 @@
 #include "services/settings.h"
 #include "util/error.h"
 #include "util/log.h"
+#include "util/metrics.h"
 #include <stdbool.h>
 
 struct daemon_arguments {
@@ -47,15 +49,30 @@ struct daemon;
 enum esp_status daemon_start(const struct daemon_arguments *arguments, const struct settings_node *settings,
                              struct daemon **daemon, struct esp_error *error);
 
+/* How the node is looked at from outside its own work: by the HTTP port and by systemd's watchdog. Called
+ * from other threads, one call at a time, until daemon_wait() has returned. */
+struct daemon_node {
+    void *self;
+    /* Whether it can do its work, and a few words on how it stands (below which parent, draining). */
+    bool (*health)(void *self, char *text, size_t size);
+    /* What it counts. */
+    void (*metrics)(void *self, struct metrics *metrics);
+};
+
+/* The node is there: opens the HTTP port if the file names one (http), and writes its address beside the
+ * daemon's own ("ADDRESS_FILE.http"). `node` is copied. Before daemon_ready(). ESP_CONFIG, ESP_SYSTEM. */
+enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *node, struct esp_error *error);
+
 /* The node answers on `address`: writes the address file (first under a temporary name), logs it, lets the
  * waiting process go, and tells systemd when it asked (NOTIFY_SOCKET). */
 enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error);
 
-/* Waits for SIGTERM or SIGINT. On SIGHUP the log is opened again and the log level is read again from the
- * file; `reload` (may be NULL) is called too, on this thread. */
+/* Waits for SIGTERM or SIGINT; then the HTTP port says that the daemon stops. On SIGHUP the log is opened
+ * again and the log level is read again from the file; `reload` (may be NULL) is called too, on this thread.
+ * systemd is told of all this, and that the node is alive when it wants to know (WATCHDOG_USEC). */
 void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg);
 
-/* Removes the address file and closes the log. NULL is nothing to do. */
+/* Closes the HTTP port, removes the address files and closes the log. NULL is nothing to do. */
 void daemon_stop(struct daemon *daemon);
 
 /* A number for this start of the node: random, never 0. */

@@ -4,6 +4,8 @@ noinst_LTLIBRARIES += services/libservices.la
 services_libservices_la_SOURCES = \
 	services/daemon.c \
 	services/daemon.h \
+	services/data/files.h \
+	services/data/store.h \
 	services/settings.c \
 	services/settings.h \
 	services/settings_tables.c \
@@ -19,3 +21,16 @@ services_libfit_la_SOURCES = \
 	services/fast/fit.h \
 	services/fast/least_squares.c
 services_libfit_la_LIBADD = core/libcore.la $(OPENBLAS_LIBS) -lm
+# What only daemons have: their signals, systemd, the HTTP port. Programs list it before services/libservices.
+noinst_LTLIBRARIES += services/libdaemon.la
+services_libdaemon_la_SOURCES = \
+	services/daemon.c \
+	services/daemon.h \
+	services/http.c \
+	services/http.h \
+	services/notify.c \
+	services/notify.h \
+	services/process_metrics.c \
+	services/process_metrics.h
+services_libdaemon_la_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
+services_libdaemon_la_LIBADD = $(MICROHTTPD_LIBS)

@@ -60,6 +60,11 @@ static enum esp_status check_node(const struct settings_node *node, struct esp_e
     if (node->lease_ns < 2 * node->heartbeat_ns)
         return error_set(error, ESP_CONFIG,
                          "expected a lease of at least two heartbeats, or one late message ends it");
+    if (node->http && !is_loopback(node->http))
+        return error_set(error, ESP_CONFIG,
+                         "http = \"%s\": expected an address of loopback like \"127.0.0.1:" SETTINGS_HTTP_PORT
+                         "\", as these pages are for this machine only",
+                         node->http);
     if (!node->tls.ca && !node->insecure && !is_loopback(node->listen))
         return error_set(error, ESP_CONFIG,
                          "listen = \"%s\" is beyond loopback: expected tls_ca, tls_certificate and tls_key, "

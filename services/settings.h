@@ -14,6 +14,7 @@
 #include "util/log.h"
 
 #define SETTINGS_PORT "4780" /* of redirectors and agents, where an address names none */
+#define SETTINGS_HTTP_PORT "4790"
 
 enum settings_kind {
     SETTINGS_CLIENT,
@@ -35,6 +36,7 @@ struct settings_tls {
 struct settings_node {
     char *name; /* in logs and in the tree; never NULL after loading */
     char *listen;
+    char *http;         /* address of loopback for health and metrics; NULL: none */
     char *address_file; /* gets the address in use, once the daemon answers there */
     char *log_file;
     int log_level; /* enum log_level */

@@ -143,8 +143,12 @@ unit_tests += tests/unit/test_worker_faults
 tests_unit_test_worker_faults_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_invoke
 tests_unit_test_invoke_LDADD = sed/libinvoke.la sed/libworkers.la $(UNIT_LIBS) $(FFI_LIBS)
+unit_tests += tests/unit/test_metrics
+tests_unit_test_metrics_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_daemon_watched
+tests_unit_test_daemon_watched_LDADD = services/libdaemon.la services/libservices.la $(UNIT_LIBS)
 unit_tests += tests/unit/test_daemon
-tests_unit_test_daemon_LDADD = services/libservices.la $(UNIT_LIBS)
+tests_unit_test_daemon_LDADD = services/libdaemon.la services/libservices.la $(UNIT_LIBS)
 # A whole hierarchy in one process, in virtual time.
 check_LTLIBRARIES += tests/inproc/libplatform.la
 tests_inproc_libplatform_la_SOURCES = tests/inproc/platform.c tests/inproc/platform.h tests/inproc/simulated_server.c \
@@ -312,6 +316,7 @@ tests_inproc_test_client_LDADD = client/libclient.la $(SERVER_LIBS)
 e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
 e2e_tests += tests/e2e/t0402-stopped-daemons.t
+e2e_tests += tests/e2e/t0600-metrics.t
 # Data and the store of a server.
 unit_tests += tests/unit/test_datum
 tests_unit_test_datum_LDADD = $(UNIT_LIBS)

@@ -20,6 +20,8 @@ util_libutil_la_SOURCES = \
 	util/hash.h \
 	util/log.c \
 	util/log.h \
+	util/metrics.c \
+	util/metrics.h \
 	util/names.c \
 	util/names.h \
 	util/random.c \

@@ -106,6 +106,8 @@ static enum esp_status place_files(struct up *up, struct launch *launch, struct 
         snprintf(path, sizeof path, "%s/%s.address", up->files, node->name);
         node->address_file = arena_strdup(arena, path);
     }
+    if (!node->http && !(node->http = arena_strdup(arena, "127.0.0.1:0")))
+        return error_no_memory(error, "the platform");
     if (!node->log_file) {
         snprintf(path, sizeof path, "%s/%s.log", up->files, node->name);
         node->log_file = arena_strdup(arena, path);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/http.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MOST_CONNECTIONS 16
+#define PATIENCE_S       10
+#define REQUEST_BYTES    (16u << 10) /* memory of one connection */
+
+struct http {
+    struct http_pages pages;
+    struct MHD_Daemon *daemon;
+    char address[80];
+};
+
+/* ---- pages ---- */
+
+/* Answers with the text, which is copied. */
+static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *type,
+                              const char *text, size_t length)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(length, (void *)text, MHD_RESPMEM_MUST_COPY);
+    if (!response)
+        return MHD_NO;
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status, const char *text)
+{
+    return answer(connection, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+static enum MHD_Result health(struct http *http, struct MHD_Connection *connection)
+{
+    char text[1024] = "";
+    bool good = http->pages.health(http->pages.self, text, sizeof text - 1);
+    strcat(text, "\n");
+    return answer_text(connection, good ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, text);
+}
+
+static enum MHD_Result metrics(struct http *http, struct MHD_Connection *connection)
+{
+    struct metrics metrics = {0};
+    http->pages.metrics(http->pages.self, &metrics);
+    enum MHD_Result result =
+        metrics.failed || !metrics.text
+            ? answer_text(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory for the metrics\n")
+            : answer(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", metrics.text,
+                     metrics.length);
+    metrics_release(&metrics);
+    return result;
+}
+
+static enum MHD_Result on_request(void *self, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **state)
+{
+    (void)version;
+    (void)upload;
+    if (*upload_size > 0) { /* nobody wants it: read on until it is over */
+        *upload_size = 0;
+        return MHD_YES;
+    }
+    if (!*state) { /* only the head is here yet */
+        *state = self;
+        return MHD_YES;
+    }
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+        return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "these pages can only be read: GET\n");
+    if (strcmp(url, "/health") == 0)
+        return health(self, connection);
+    if (strcmp(url, "/metrics") == 0)
+        return metrics(self, connection);
+    return answer_text(connection, MHD_HTTP_NOT_FOUND, "there are /health and /metrics\n");
+}
+
+/* ---- the port ---- */
+
+static bool is_loopback(const struct sockaddr *address)
+{
+    if (address->sa_family == AF_INET)
+        return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+    return address->sa_family == AF_INET6 &&
+           IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+static int listen_at(const struct addrinfo *info)
+{
+    const int on = 1;
+    int fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, MOST_CONNECTIONS) == 0)
+        return fd;
+    int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+static void note_address(struct http *http, int fd)
+{
+    struct sockaddr_storage address;
+    socklen_t length = sizeof address;
+    char host[NI_MAXHOST] = "", port[NI_MAXSERV] = "";
+    if (getsockname(fd, (struct sockaddr *)&address, &length) == 0)
+        getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(http->address, sizeof http->address, strchr(host, ':') ? "[%.60s]:%.10s" : "%.60s:%.10s", host,
+             port);
+}
+
+static enum esp_status open_socket(const char *address, int *fd, struct esp_error *error)
+{
+    char host[256];
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *info = NULL;
+    const char *colon = strrchr(address, ':');
+    bool bracketed = *address == '[' && colon && colon[-1] == ']';
+    if (!colon || (size_t)(colon - address) >= sizeof host)
+        return error_set(error, ESP_CONFIG, "http: expected \"host:port\", found \"%.100s\"", address);
+    snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracketed, address + bracketed);
+    if (getaddrinfo(host, colon + 1, &hints, &info) != 0 || !is_loopback(info->ai_addr)) {
+        if (info)
+            freeaddrinfo(info);
+        return error_set(error, ESP_CONFIG,
+                         "http: expected an address of loopback like \"127.0.0.1:4790\" (these pages are for "
+                         "this machine only), found \"%.100s\"",
+                         address);
+    }
+    enum esp_status status = ESP_OK;
+    *fd = listen_at(info);
+    if (*fd < 0)
+        status = error_errno(error, "http: cannot listen at %.100s", address);
+    freeaddrinfo(info);
+    return status;
+}
+
+enum esp_status http_open(const char *address, const struct http_pages *pages, struct http **opened,
+                          struct esp_error *error)
+{
+    *opened = NULL;
+    struct http *http = calloc(1, sizeof *http);
+    if (!http)
+        return error_no_memory(error, "the HTTP port");
+    http->pages = *pages;
+    int fd = -1;
+    enum esp_status status = open_socket(address, &fd, error);
+    if (status != ESP_OK) {
+        free(http);
+        return status;
+    }
+    note_address(http, fd);
+    http->daemon =
+        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, http,
+                         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,
+                         MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         (size_t)REQUEST_BYTES, MHD_OPTION_END);
+    if (!http->daemon) {
+        close(fd);
+        free(http);
+        return error_set(error, ESP_SYSTEM, "http: the port at %s cannot be served", address);
+    }
+    *opened = http;
+    return ESP_OK;
+}
+
+const char *http_address(const struct http *http)
+{
+    return http->address;
+}
+
+void http_close(struct http *http)
+{
+    if (!http)
+        return;
+    MHD_stop_daemon(http->daemon); /* closes the socket too */
+    free(http);
+}

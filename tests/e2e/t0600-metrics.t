@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Health and metrics of real daemons, as Prometheus' own tool reads them.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-redirector espalier-agent espalier-sed curl
+command -v promtool >/dev/null 2>&1 || skip_all "promtool is not there (Debian package: prometheus)"
+
+node() { # node NAME KIND LINES...
+    name=$1 kind=$2
+    shift 2
+    {
+        printf 'name = "%s"\nlisten = "127.0.0.1:0"\nhttp = "127.0.0.1:0"\n' "$name"
+        printf 'address_file = "%s/%s.address"\nlog_file = "%s/%s.log"\n' "$work" "$name" "$work" "$name"
+        printf '%s\n' "$@"
+    } >"$name.conf"
+    start "$name" "espalier-$kind" --foreground "$name.conf"
+    eval "$name=\$(address_of $name.address)"
+}
+page() { # page NAME PAGE
+    curl -sS --max-time 20 "http://$(cat "$1.address.http")/$2"
+}
+healthy() {
+    curl -fsS --max-time 20 "http://$(cat "$1.address.http")/health"
+}
+node redirector redirector
+check_fails 22 "a redirector without master agents is not healthy" healthy redirector
+# shellcheck disable=SC2154
+node MA agent "redirector = \"$redirector\""
+# shellcheck disable=SC2154
+node LA agent "parent = \"$MA\""
+# shellcheck disable=SC2154
+node SeD sed "parent = \"$LA\"" 'slots = 1' "problems = { \"$top_srcdir/problems/lapack\", \"$top_srcdir/problems/blas\" }"
+printf 'redirector = "%s"\n' "$redirector" >client.conf
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+
+for name in redirector MA LA SeD; do
+    check "$name is healthy once the tree stands" wait_until healthy $name
+done
+call() {
+    espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+}
+check "a call" wait_until call
+singular() {
+    espalier call dgesv A='[0,0;0,0]' B='[6;7]' -o B=-
+}
+check_fails 1 "a call that fails" singular
+
+for name in redirector MA LA SeD; do
+    page $name metrics >"$name.metrics"
+    check "promtool finds nothing to say about the metrics of $name" promtool check metrics <"$name.metrics"
+    check "and prints nothing" test ! -s "$log"
+done
+has() { # has FILE REGEX
+    grep -Eq "$2" "$1" || { grep -v '^#' "$1"; return 1; }
+}
+check "the redirector counted clients" has redirector.metrics '^espalier_redirector_clients_total [1-9]'
+check "the master agent counted requests" has MA.metrics '^espalier_agent_requests_total\{by="(memory|asking)"\} [1-9]'
+check "and how long they took" has MA.metrics '^espalier_agent_answer_seconds_count [1-9]'
+check "the leader agent knows its server" has LA.metrics '^espalier_agent_servers 1$'
+check "the server counted sessions" has SeD.metrics '^espalier_server_sessions_done_total [1-9]'
+check "and failures by their reason" has SeD.metrics '^espalier_server_sessions_failed_total\{reason="the routine reported a failure"\} 1$'
+check "bytes" has SeD.metrics '^espalier_server_argument_bytes_total [1-9]'
+check "and forecasts with their errors" has SeD.metrics '^espalier_server_forecast_ratio_count [1-9]'
+
+# shellcheck disable=SC2154
+kill -KILL "$pid_LA"
+unhealthy() {
+    ! healthy SeD
+}
+check "a server without its parent is not healthy" wait_until unhealthy
+page SeD health >"$log"
+check_says "and says why" '^not ok SeD: no parent of this server is reached$'
+finish
