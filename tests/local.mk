@@ -322,9 +322,18 @@ unit_tests += tests/unit/test_datum
 tests_unit_test_datum_LDADD = $(UNIT_LIBS)
 check_LTLIBRARIES += tests/unit/libstorerig.la
 tests_unit_libstorerig_la_SOURCES = tests/unit/crashing_files.c tests/unit/crashing_files.h tests/unit/store_rig.c \
-	tests/unit/store_rig.h
+	tests/unit/store_rig.h tests/unit/store_trial_kills.c tests/unit/store_trial_power.c tests/unit/store_trials.h
 STORE_LIBS = tests/unit/libstorerig.la services/libservices.la $(UNIT_LIBS)
 unit_tests += tests/unit/test_store
 tests_unit_test_store_LDADD = $(STORE_LIBS)
 unit_tests += tests/unit/test_store_crash
 tests_unit_test_store_crash_LDADD = $(STORE_LIBS)
+unit_tests += tests/unit/test_store_model tests/unit/test_datum_file
+tests_unit_test_store_model_LDADD = $(STORE_LIBS)
+tests_unit_test_datum_file_LDADD = $(STORE_LIBS)
+check_PROGRAMS += tests/fuzz/fuzz_datum
+TESTS += tests/fuzz/fuzz_datum
+tests_fuzz_fuzz_datum_SOURCES = tests/fuzz/fuzz_datum.c tests/fuzz/replay.c tests/fuzz/replay.h
+tests_fuzz_fuzz_datum_LDADD = services/libservices.la core/libcore.la util/libutil.la
+EXTRA_DIST += tests/fuzz/corpus/datum/matrix.datum tests/fuzz/corpus/datum/blocks.datum
+EXTRA_DIST += tests/fuzz/corpus/datum/empty.datum

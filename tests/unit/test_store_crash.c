@@ -1,211 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The power goes at 1,000 points of a store's life, over a disk that loses what was not synced: nothing that
- * was acknowledged is lost or wrong, nothing that was deleted comes back.
+ * Nothing that a store acknowledged is lost or wrong, and nothing that was deleted comes back, wherever the
+ * power goes or the process is killed. `make bench BENCH=store` tries it more often.
  */
 #include "tests/unit/unit.h"
-#include "tests/unit/store_rig.h"
+#include "tests/unit/store_trials.h"
 
-#include "services/data/datum_file.h"
 #include "util/log.h"
-#include "util/random.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MOST  40 /* data at a time */
-#define STEPS 60 /* operations of the store between two crashes, at most */
-
-/* What was promised of a datum. */
-enum promise { PROMISE_NONE, PROMISE_KEPT, PROMISE_EITHER, PROMISE_GONE };
-
-struct item {
-    struct datum_id id;
-    uint64_t bytes;
-    enum promise promise;
-};
-
-struct life {
-    struct rig rig;
-    struct random random;
-    struct item items[MOST];
-    uint64_t lost, wrong, risen, checked, crashes;
-};
-
-static uint64_t below(struct life *life, uint64_t bound)
+static void assert_nothing_lost(const struct trial *trial, uint64_t ends)
 {
-    return random_below(&life->random, bound);
-}
-
-static struct item *free_item(struct life *life)
-{
-    for (size_t i = 0; i < MOST; i++)
-        if (life->items[i].promise == PROMISE_NONE)
-            return &life->items[i];
-    return NULL;
-}
-
-static struct item *some_item(struct life *life)
-{
-    struct item *item = &life->items[below(life, MOST)];
-    return item->promise == PROMISE_KEPT ? item : NULL;
-}
-
-static uint64_t some_size(struct life *life)
-{
-    switch (below(life, 40)) {
-    case 0:
-        return DATUM_FILE_BLOCK + below(life, 5000); /* two blocks */
-    case 1:
-        return 0;
-    default:
-        return 1 + below(life, 3 * RIG_PAGE);
-    }
-}
-
-static void put_one(struct life *life)
-{
-    struct item *item = free_item(life);
-    if (!item)
-        return;
-    static const enum datum_mode modes[] = {DATUM_PERSISTENT, DATUM_PERSISTENT_RETURN, DATUM_STICKY,
-                                            DATUM_STICKY_RETURN};
-    struct store_new new_datum = rig_new(some_size(life), modes[below(life, 4)], 0);
-    item->bytes = new_datum.shape.bytes;
-    if (rig_begin(&life->rig, &rig_alice, &new_datum, &item->id, NULL) != ESP_OK)
-        return;
-    if (below(life, 10) == 0) { /* a client that goes away */
-        store_abort(life->rig.store, &rig_alice, item->id.key, NULL);
-        return;
-    }
-    assert_int_equal(rig_fill(&life->rig, &rig_alice, &item->id, item->bytes, NULL), ESP_OK);
-    item->promise = PROMISE_EITHER;
-    enum esp_status status = rig_commit(&life->rig, &rig_alice, &item->id, NULL);
-    if (status != ESP_OK && below(life, 2))
-        status = rig_commit(&life->rig, &rig_alice, &item->id, NULL); /* once more */
-    if (status == ESP_OK)
-        item->promise = PROMISE_KEPT;
-    else
-        store_abort(life->rig.store, &rig_alice, item->id.key, NULL);
-}
-
-static void delete_one(struct life *life)
-{
-    struct item *item = some_item(life);
-    if (!item)
-        return;
-    enum esp_status status = store_delete(life->rig.store, &rig_alice, &item->id, NULL);
-    if (status == ESP_OK)
-        item->promise = PROMISE_GONE;
-    else if (disk_crashed(life->rig.disk) || !store_has(life->rig.store, item->id.key))
-        item->promise = PROMISE_EITHER;
-}
-
-static void check_one(struct life *life, struct item *item)
-{
-    struct esp_error error = {.text = ""};
-    enum esp_status status = rig_check(&life->rig, &rig_alice, &item->id, &error);
-    life->checked++;
-    if (disk_crashed(life->rig.disk))
-        return;
-    life->wrong += status == ESP_FAILED;
-    life->lost += item->promise == PROMISE_KEPT && status != ESP_OK;
-    life->risen += item->promise == PROMISE_GONE && status == ESP_OK;
-    if (status != ESP_OK && status != ESP_NOT_FOUND)
-        fail_msg("%s", error.text);
-}
-
-/* Until the power goes, or enough was done. */
-static void live(struct life *life)
-{
-    for (int i = 0; i < STEPS && !disk_crashed(life->rig.disk); i++) {
-        uint64_t what = below(life, 10);
-        struct item *item = some_item(life);
-        if (what < 5)
-            put_one(life);
-        else if (what < 7)
-            delete_one(life);
-        else if (item)
-            check_one(life, item);
-    }
-}
-
-/* After the start, what may be there is there or not, and that stays so. */
-static void judge(struct life *life)
-{
-    struct store_counts counts;
-    store_count(life->rig.store, &counts);
-    assert_int_equal(counts.damaged, 0);
-    uint32_t n = 0;
-    for (size_t i = 0; i < MOST; i++) {
-        struct item *item = &life->items[i];
-        if (item->promise == PROMISE_NONE)
-            continue;
-        check_one(life, item);
-        bool there = store_has(life->rig.store, item->id.key);
-        if (item->promise == PROMISE_EITHER)
-            item->promise = there ? PROMISE_KEPT : PROMISE_GONE;
-        else if (item->promise == PROMISE_GONE && below(life, 2))
-            item->promise = PROMISE_NONE; /* room for others */
-        n += there;
-    }
-    assert_int_equal(counts.data, n); /* and nothing else */
-}
-
-/* The start itself may be interrupted, again and again. */
-static void start(struct life *life)
-{
-    struct esp_error error = {.text = ""};
-    if (below(life, 3) == 0)
-        disk_crash_at(life->rig.disk, 1 + below(life, 40));
-    while (rig_open(&life->rig, &error) != ESP_OK) {
-        if (!disk_crashed(life->rig.disk))
-            fail_msg("%s", error.text);
-        disk_power_cut(life->rig.disk);
-        life->crashes++;
-        if (below(life, 3) == 0)
-            disk_crash_at(life->rig.disk, 1 + below(life, 40));
-    }
-    disk_crash_at(life->rig.disk, 0);
-    judge(life);
-}
-
-static void crash_many_times(uint64_t seed, unsigned crashes, unsigned faults_per_mille)
-{
-    static struct life life;
-    life = (struct life){.lost = 0};
-    random_seed(&life.random, seed);
-    rig_create(&life.rig, seed, 600, 64 << 20);
-    life.rig.options.verify_bytes = seed % 2 ? UINT64_MAX : 0;
-    while (life.crashes < crashes) {
-        disk_crash_at(life.rig.disk, 1 + below(&life, 200));
-        disk_fail_some(life.rig.disk, faults_per_mille, faults_per_mille);
-        live(&life);
-        rig_close(&life.rig);
-        disk_fail_some(life.rig.disk, 0, 0);
-        disk_power_cut(life.rig.disk);
-        life.crashes++;
-        start(&life);
-    }
-    assert_int_equal(life.lost, 0);
-    assert_int_equal(life.wrong, 0);
-    assert_int_equal(life.risen, 0);
-    assert_true(life.checked > crashes);
-    rig_destroy(&life.rig);
+    assert_int_equal(trial->lost, 0);
+    assert_int_equal(trial->wrong, 0);
+    assert_int_equal(trial->risen, 0);
+    assert_int_equal(trial->strange, 0);
+    assert_true(trial->ends >= ends);
+    assert_true(trial->kept > ends); /* there was something to lose */
 }
 
 static void a_thousand_power_cuts_lose_nothing(void **state)
 {
+    struct trial trial = {0};
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++)
-        crash_many_times(seed, 100, 0);
+        trial_power_cuts(seed, 100, 0, &trial);
+    assert_nothing_lost(&trial, 1000);
 }
 
 static void power_cuts_and_failing_disks_together_lose_nothing(void **state)
 {
+    struct trial trial = {0};
     (void)state;
     for (uint64_t seed = 11; seed <= 20; seed++)
-        crash_many_times(seed, 30, 20);
+        trial_power_cuts(seed, 30, 20, &trial);
+    assert_nothing_lost(&trial, 300);
+}
+
+static void killed_processes_lose_nothing(void **state)
+{
+    char folder[] = "/tmp/espalier-kills-XXXXXX", command[64];
+    struct trial trial = {0};
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    trial_kills(folder, 1, 25, &trial);
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    assert_int_equal(system(command), 0);
+    assert_nothing_lost(&trial, 25);
 }
 
 int main(void)
@@ -215,6 +58,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thousand_power_cuts_lose_nothing),
         cmocka_unit_test(power_cuts_and_failing_disks_together_lose_nothing),
+        cmocka_unit_test(killed_processes_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
