@@ -287,6 +287,10 @@ enum esp_status problem_check_contents(const struct problem *problem, const void
                                        const struct number *scope_values, const struct shape *shapes,
                                        struct esp_error *error);
 
+/* For who sees an array in pieces: whether these stored elements of it, which begin anywhere, are finite
+ * numbers all of them. False also when that cannot be told: the piece cuts an element. */
+bool problem_piece_is_finite(const struct argument *argument, const void *piece, uint64_t bytes);
+
 /* After a call, with the scalar outputs in scope_values: cuts the last dimension of an output to its `count`
  * (leaves what has none). ESP_INVALID when that is below 0 or more than there is. */
 enum esp_status problem_cut(const struct problem *problem, uint32_t index, const struct number *scope_values,

@@ -30,6 +30,15 @@ static uint64_t first_not_finite(const void *data, uint64_t n, bool is_double)
     return n;
 }
 
+bool problem_piece_is_finite(const struct argument *argument, const void *piece, uint64_t bytes)
+{
+    bool is_double = argument->type == TYPE_DOUBLE || argument->type == TYPE_DOUBLE_COMPLEX;
+    uint64_t size = is_double ? sizeof(double) : sizeof(float);
+    if (bytes % size != 0 || (uintptr_t)piece % size != 0)
+        return false;
+    return first_not_finite(piece, bytes / size, is_double) == bytes / size;
+}
+
 /* "A", "x(3)", "A(3,2)", with numbers from 1; of storage that is not full, "element 7 of A". */
 static const char *element_name(const struct argument *argument, const struct shape *shape, uint64_t index,
                                 char *text, size_t size)

@@ -226,10 +226,39 @@ static void gather_results(const struct ring *ring, const struct handoff *handof
             number_load(problem->arguments[implementation->result.argument].type, returned);
 }
 
+/* A count that is larger than its array would let who cuts the result there read behind its end. */
+static void judge_counts(const struct handoff *handoff, const struct number *values, struct job_end *end)
+{
+    const struct problem *problem = handoff->job.problem;
+    const struct scope inputs = {.values = handoff->job.scope, .n_values = problem->n_arguments};
+    for (uint32_t i = 0; i < problem->n_arguments && end->error.status == ESP_OK; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        struct shape shape = {.n_dims = argument->n_dims};
+        enum esp_status status = ESP_OK;
+        if (!argument->count || !argument_is_output(argument))
+            continue;
+        for (uint32_t d = 0; d < argument->n_dims && status == ESP_OK; d++)
+            status = expr_eval_size(argument->dims[d], &inputs, &shape.dims[d], &end->error);
+        if (status == ESP_OK)
+            status = problem_cut(problem, i, values, &shape, &end->error);
+        if (status != ESP_OK)
+            end->error.status = ESP_FAILED; /* not the caller's fault */
+    }
+}
+
+static bool has_counts(const struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (problem->arguments[i].count)
+            return true;
+    return false;
+}
+
 static void judge_results(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
 {
     const struct implementation *implementation = handoff->job.implementation;
-    if (implementation->n_errors == 0)
+    bool counts = has_counts(handoff->job.problem);
+    if (implementation->n_errors == 0 && !counts)
         return;
     struct number values[PROBLEM_MAX_ARGUMENTS + PROBLEM_MAX_RESULTS] = {0};
     gather_results(ring, handoff, values);
@@ -237,8 +266,11 @@ static void judge_results(const struct ring *ring, const struct handoff *handoff
                           .n_values = handoff->job.problem->n_arguments + implementation->n_results};
     const struct error_clause *clause = NULL;
     enum esp_status status = problem_call_failure(implementation, &scope, &clause, &end->error);
-    if (status == ESP_OK && !clause)
+    if (status == ESP_OK && !clause) {
+        if (counts)
+            judge_counts(handoff, values, end);
         return;
+    }
     end->error.status = ESP_FAILED; /* also when a clause cannot be evaluated: the caller did nothing wrong */
     if (status != ESP_OK)
         return;

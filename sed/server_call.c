@@ -303,6 +303,11 @@ enum esp_status server_make_ready(struct server *server, struct session *session
         session->run_asked = true;
         return ESP_OK;
     }
+    struct esp_error wrong;
+    if (server_check_contents(session, &wrong) != ESP_OK) {
+        server_end_session(server, session, SESSION_FAILED, &wrong);
+        return ESP_OK; /* the session's outcome tells */
+    }
     session_trim_texts(session);
     server->receiving--;
     session->state = SESSION_QUEUED;

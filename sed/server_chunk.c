@@ -109,9 +109,11 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
     session->heard_ns = server_now(server);
     if (!complete)
         server_client_lost(server, session->client);
-    if (write && complete && session->state == SESSION_RECEIVING)
+    if (write && complete && session->state == SESSION_RECEIVING) {
+        server_look_at_piece(session, chunk->argument, area->data, area->length);
         ranges_add(&session->arguments[chunk->argument].arrived, chunk->offset, chunk->offset + area->length,
                    NULL); /* what cannot be counted is missing at run, which says so */
+    }
     if (session->moving > 0)
         return;
     if (!session->client && session_has_ended(session)) {

@@ -195,6 +195,13 @@ enum esp_status server_make_ready(struct server *server, struct session *session
 /* A session has ended. */
 void server_count_end(struct server *server, const struct session *session);
 
+/* ---- server_contents.c ---- */
+/* A piece of the argument has arrived. */
+void server_look_at_piece(struct session *session, uint32_t index, const void *data, uint64_t bytes);
+/* Whether the inputs, which are all there, hold what the description asks for: ESP_INVALID names the element.
+ */
+enum esp_status server_check_contents(const struct session *session, struct esp_error *error);
+
 /* ---- server_run.c ---- */
 /* Starts what can start. */
 void server_dispatch(struct server *server);

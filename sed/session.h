@@ -48,6 +48,7 @@ struct client {
 struct session_argument {
     uint32_t kind; /* enum argument_kind, from the call */
     struct ranges arrived;
+    bool suspect; /* a piece had a number in it that is not finite, or could not be told by itself */
 };
 
 struct session {

@@ -109,6 +109,10 @@ static int counted(void)
     int m = 0;
     EXPECT(grpc_call(&positive, 4, x, &m, found) == GRPC_NO_ERROR && m == 2 && found[0] == 1 &&
            found[1] == 3);
+    grpc_function_handle_t boasting = handle("boasting");
+    x[1] = x[3] = 1;
+    EXPECT(grpc_call(&boasting, 4, x, &m, found) == GRPC_SESSION_FAILED);
+    EXPECT(strstr(esp_last_error()->text, "m + 1: expected a count of at most 4, found 5"));
     return 0;
 }
 

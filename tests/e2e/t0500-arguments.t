@@ -149,6 +149,14 @@ problem positive "Those of x that are positive"
 implementation c
     c       m = positive(n, x, found) in LIBRARY
 
+problem boasting "One more than there are, of those of x that are positive"
+    in      int n
+    in      double x[n]
+    out     int m
+    out     double found[n] count(m + 1)
+implementation c
+    c       m = positive(n, x, found) in LIBRARY
+
 problem weighted "Sums of x, weighted"
     in      int n
     in      double x[n] finite
@@ -246,6 +254,8 @@ check_fails 2 "of which there are too few" espalier call joined parts=@1.dat,@2.
 check_says "or too many" 'o copies: expected 2 files, found 3'
 check "results are cut to their count" espalier call positive x='[1,-2,3,-4]'
 check_says "and only they are shown" '^found \(2\)'
+check_fails 1 "a count beyond the array is the routine's fault" espalier call boasting x='[1,2]'
+check_says "and the server finds it" 'boasting on .*: boasting: found: m \+ 1: expected a count of at most 2, found 3'
 check "as JSON too" espalier call --json positive x='[-1,-2]'
 check_says "even if there is none" '"found": \[\]'
 check "arrays that are left out have their default" espalier call weighted x='[1,2,3]'

@@ -242,6 +242,7 @@ void rig_open(struct rig *rig, const struct rig_options *options)
     struct log_options log = {.node = "rig", .path = "/dev/null", .level = LOG_DEBUG_LEVEL};
     log_open(&log, NULL);
     memset(rig, 0, sizeof *rig);
+    rig->problems = options->problems ? options->problems : problems;
     assert_int_equal(inproc_create(1, &rig->transport, &error), ESP_OK);
     rig->pool.workers.ops = &sim_ops;
     rig->pool.clock = transport_clock(rig->transport);
@@ -270,7 +271,7 @@ void rig_open(struct rig *rig, const struct rig_options *options)
         .seed = 1,
         .clock = transport_clock(rig->transport),
         .workers = &rig->pool.workers,
-        .problems = parse(options->problems ? options->problems : problems),
+        .problems = parse(rig->problems),
     };
     struct endpoint_options parent = {
         .name = "parent", .role = ROLE_MASTER, .incarnation = 5, .listen = "parent"};
@@ -384,10 +385,9 @@ void rig_send(struct rig *rig, const struct message *request, double timeout_s, 
 
 uint64_t rig_digest(struct rig *rig, const char *problem)
 {
-    struct problem_set *set = parse(problems);
+    struct problem_set *set = parse(rig->problems);
     const struct problem *found = problem_find(set, problem);
     uint64_t digest = found ? found->digest : 1;
-    (void)rig;
     problem_set_destroy(set);
     return digest;
 }

@@ -36,6 +36,7 @@ struct sim_workers {
 };
 
 struct rig {
+    const char *problems; /* their text */
     struct transport *transport;
     struct server *server;
     struct endpoint *endpoint;

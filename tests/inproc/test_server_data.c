@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <malloc.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -468,6 +469,48 @@ static void after_any_confusion_nothing_is_left(void **state)
 #define PLAIN(test)   cmocka_unit_test_setup_teardown(test, open_plain, close_rig)
 #define SPECIAL(test) cmocka_unit_test_teardown(test, close_rig)
 
+static const char wary[] = "problem wary \"only of numbers\"\n"
+                           "    in      int     n\n"
+                           "    in      double  x[n] finite\n"
+                           "    out     double  y[n]\n"
+                           "    work    1e6*n\n"
+                           "implementation c\n"
+                           "    c copy(n, x, y) in libcopy.so\n";
+
+/* The client library looks too; a server does not rely on that. */
+static void numbers_that_are_not_finite_go_to_no_routine(void **state)
+{
+    (void)state;
+    struct answered answer;
+    struct rig_call call = bulk_call(1, 1);
+    double few[] = {1, 2, INFINITY};
+    open_with((struct rig_options){.slots = 1, .problems = wary});
+    call.problem = "wary";
+    x[34567] = NAN;
+    ask(call, &answer);
+    put_all(call.session);
+    rig_run_session(&rig, call.session, 60000, &answer);
+    rig_run(&rig, 50);
+    assert_int_equal(answer.state, SESSION_FAILED);
+    assert_int_equal(answer.outcome, ESP_INVALID);
+    assert_string_equal(answer.why, "wary: x(34568) is not a number (NaN): expected finite numbers in x");
+    assert_int_equal(rig.pool.started, 0);
+    call = (struct rig_call){
+        .session = rig_session(1, 2), .problem = "wary", .n = 3, .x = few, .patience_ms = 1000};
+    ask(call, &answer);
+    assert_int_equal(answer.outcome, ESP_INVALID);
+    assert_int_equal(rig.pool.started, 0);
+    call = bulk_call(1, 3);
+    call.problem = "wary";
+    x[34567] = 1;
+    ask(call, &answer);
+    put_all(call.session);
+    rig_run_session(&rig, call.session, 60000, &answer);
+    rig_run(&rig, 50);
+    assert_int_equal(answer.state, SESSION_DONE);
+    assert_int_equal(rig.pool.started, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +522,7 @@ int main(void)
         PLAIN(memory_outlives_the_chunks_that_move_in_it),
         PLAIN(inline_values_and_chunks_mix),
         PLAIN(arrays_end_with_their_pages),
+        SPECIAL(numbers_that_are_not_finite_go_to_no_routine),
         SPECIAL(what_must_wait_holds_nothing_until_there_is_memory),
         SPECIAL(who_waits_with_its_values_in_the_call_needs_no_more),
         SPECIAL(stopping_who_waits_for_memory_leaves_the_line),
