@@ -117,6 +117,8 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
  * be. */
 uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct request *request,
                       double seconds);
+/* Makes room in a reply for what n candidates cost (EXTENSION_COSTS). NULL without memory. */
+uint8_t *submit_tell_costs(struct submit_reply *reply, uint32_t n, struct arena *arena);
 /* The line in the log that says where a session went. */
 void submit_log(struct agent *agent, const struct request *request, const struct submit_reply *reply);
 /* Tells the children of placements that they have not heard of. */

@@ -34,8 +34,8 @@ static bool add_server(struct agent *agent, const struct knowledge_node *node, s
         .transfer = arena_memdup(arena, &access, sizeof access),
         .n_transfer = 1,
     };
-    if (!estimate->transfer ||
-        !estimate_fill(estimate, request, node->speed_flops, &node->load, &standing, agent_now(agent), arena))
+    if (!estimate->transfer || !estimate_fill(estimate, request, node->speed_flops, node->models, &node->load,
+                                              &standing, agent_now(agent), arena))
         return false;
     response->n_servers++;
     return true;
@@ -216,7 +216,9 @@ void decide_end(struct decision *decision)
 
 static double start_s(const struct option *option, const struct request *request, int64_t now_ns)
 {
-    return load_start_s(&option->load, option->standing.memory_free >= request->memory_bytes, now_ns);
+    struct request_cost cost;
+    estimate_told_cost(option->estimate, request, &cost);
+    return load_start_s(&option->load, option->standing.memory_free >= cost.memory_bytes, now_ns);
 }
 
 static void score(struct decision *decision, const struct request *request)
@@ -265,8 +267,16 @@ static struct message *make_reply(struct decision *decision, const struct reques
         message_destroy(message);
         return NULL;
     }
+    uint8_t *told = submit_tell_costs(reply, most, &message->arena);
+    if (!told) {
+        message_destroy(message);
+        return NULL;
+    }
     for (uint32_t i = 0; i < most; i++) {
         const struct option *option = &decision->options[i];
+        struct request_cost cost;
+        estimate_told_cost(option->estimate, request, &cost);
+        cost_put(&cost, told + i * COST_BYTES_TOLD);
         reply->candidates[i] = (struct candidate){
             .server = arena_strdup(&message->arena, option->estimate->server),
             .address = arena_strdup(&message->arena, option->estimate->address),

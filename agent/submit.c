@@ -32,6 +32,18 @@ static bool takes(const struct knowledge_node *node, const struct variant *varia
     return false;
 }
 
+/* As estimate_cost() has it for this server, never below the bound that the index searches by. */
+static void cost_there(const struct index_entry *entry, void *arg, double *compute_s, uint64_t *memory_bytes)
+{
+    const struct request *request = arg;
+    const struct knowledge_node *node = entry->owner;
+    struct request_cost cost;
+    estimate_cost(request, node->speed_flops, node->models, &cost);
+    if (cost.compute_s > *compute_s)
+        *compute_s = cost.compute_s;
+    *memory_bytes = cost.memory_bytes;
+}
+
 size_t submit_select(struct agent *agent, const struct variant *variant, const struct request *request,
                      struct index_entry **found, size_t most, struct index_query *query)
 {
@@ -44,6 +56,7 @@ size_t submit_select(struct agent *agent, const struct variant *variant, const s
         .memory_bytes = request->memory_bytes,
         .wanted = request->n_excluded ? is_wanted : NULL,
         .arg = (void *)request,
+        .cost = cost_there,
         .random = &agent->random,
     };
     if (*request->server) {
@@ -281,12 +294,13 @@ void submit_on_place(struct agent *agent, const struct place *place)
 
 /* ---- the request ---- */
 
-static bool fill_candidate(struct agent *agent, const struct index_entry *entry,
-                           const struct index_query *query, struct arena *arena, struct candidate *candidate)
+static bool fill_candidate(const struct request *request, const struct index_entry *entry,
+                           const struct index_query *query, struct arena *arena, struct candidate *candidate,
+                           uint8_t *told)
 {
     const struct knowledge_node *node = entry->owner;
-    (void)agent;
-    struct scheduler_view view = index_view(&entry->self, query);
+    struct scheduler_view view = index_view(entry, query);
+    struct request_cost cost;
     *candidate = (struct candidate){
         .server = arena_strdup(arena, node->name),
         .address = arena_strdup(arena, node->address),
@@ -294,8 +308,22 @@ static bool fill_candidate(struct agent *agent, const struct index_entry *entry,
         .queue_s = view.wait_s,
         .transfer_s = view.transfer_s,
     };
-    candidate->compute_s = estimate_compute_s(query->work_flop, node->speed_flops, &candidate->error_s);
+    estimate_cost(request, node->speed_flops, node->models, &cost);
+    candidate->compute_s = cost.compute_s;
+    candidate->error_s = cost.error_s;
+    cost_put(&cost, told);
     return candidate->server && candidate->address;
+}
+
+uint8_t *submit_tell_costs(struct submit_reply *reply, uint32_t n, struct arena *arena)
+{
+    struct extension *extension = arena_alloc(arena, sizeof *extension);
+    uint8_t *told = arena_alloc(arena, n * COST_BYTES_TOLD);
+    if (!extension || !told)
+        return NULL;
+    *extension = (struct extension){EXTENSION_COSTS, told, n * COST_BYTES_TOLD};
+    reply->extensions = (struct extensions){extension, 1};
+    return told;
 }
 
 static struct message *reply_from_memory(struct agent *agent, const struct request *request,
@@ -314,8 +342,11 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     struct message *message = message_create(MESSAGE_SUBMIT_REPLY);
     struct submit_reply *reply = &message->submit_reply;
     bool whole = message && (reply->candidates = arena_alloc(&message->arena, n * sizeof *reply->candidates));
+    uint8_t *told = whole ? submit_tell_costs(reply, (uint32_t)n, &message->arena) : NULL;
+    whole = told != NULL;
     for (size_t i = 0; whole && i < n; i++)
-        whole = fill_candidate(agent, found[i], &query, &message->arena, &reply->candidates[i]);
+        whole = fill_candidate(request, found[i], &query, &message->arena, &reply->candidates[i],
+                               told + i * COST_BYTES_TOLD);
     if (!whole) {
         message_destroy(message);
         error_no_memory(error, "the reply to a request");

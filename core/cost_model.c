@@ -230,6 +230,16 @@ static struct cost_model *make_room(struct cost_set *set, const struct cost_mode
     return &set->models[at];
 }
 
+void cost_set_bound(struct cost_set *set)
+{
+    set->fastest_s_per_flop = HUGE_VAL;
+    for (uint32_t i = 0; i < set->n; i++) {
+        double floor = set->models[i].floor_s_per_flop * set->models[i].factor;
+        if (floor > 0) /* else its problem declares no work, and is bounded by 0 in any case */
+            set->fastest_s_per_flop = fmin(set->fastest_s_per_flop, floor);
+    }
+}
+
 enum esp_status cost_set_add(struct cost_set *set, const struct cost_model *model, bool whole,
                              struct esp_error *error)
 {
@@ -250,10 +260,7 @@ enum esp_status cost_set_add(struct cost_set *set, const struct cost_model *mode
     if (!place)
         return error_no_memory(error, "a cost model");
     *place = copy;
-    set->fastest_s_per_flop = HUGE_VAL;
-    for (uint32_t i = 0; i < set->n; i++)
-        set->fastest_s_per_flop =
-            fmin(set->fastest_s_per_flop, set->models[i].floor_s_per_flop * set->models[i].factor);
+    cost_set_bound(set);
     return ESP_OK;
 }
 

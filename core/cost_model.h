@@ -129,6 +129,8 @@ void cost_set_clear(struct cost_set *set);
  * ESP_NO_MEMORY. */
 enum esp_status cost_set_add(struct cost_set *set, const struct cost_model *model, bool whole,
                              struct esp_error *error);
+/* Works fastest_s_per_flop out again, after a change of a model. */
+void cost_set_bound(struct cost_set *set);
 /* The model for a call of that signature: one whose choices have the values of the call's options, else (and
  * *other is true) the first of that signature; NULL: there is none. */
 struct cost_model *cost_set_find(const struct cost_set *set, uint64_t digest, const struct cost_call *call,
@@ -161,6 +163,8 @@ double cost_correct(struct cost_correction *correction, double seconds, double f
 #define COST_FORMAT 1
 #define COST_SUFFIX ".model"
 
+/* Where a server keeps its models: <state_dir>/models. */
+void cost_folder(const char *state_dir, char *path, size_t size);
 /* Writes the model with its measurements, atomically: a temporary file, synced, renamed. ESP_SYSTEM. */
 enum esp_status cost_save(const struct cost_model *model, const char *path, struct esp_error *error);
 /* Reads it into *model, which points into `arena`. ESP_NOT_FOUND, ESP_SYSTEM; ESP_INVALID with

@@ -21,6 +21,11 @@
 #define MOST_FILE         (4 << 20)
 #define MOST_MEASUREMENTS 4096
 
+void cost_folder(const char *state_dir, char *path, size_t size)
+{
+    snprintf(path, size, "%s/models", state_dir);
+}
+
 /* ---- writing ---- */
 
 static void write_curve(FILE *file, const char *name, const struct cost_model *model,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/estimate.h"
 
+#include <endian.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +130,64 @@ double estimate_compute_s(double work_flop, double speed_flops, double *error_s)
     return ESTIMATE_CALL_S + work_s;
 }
 
+void estimate_cost(const struct request *request, double speed_flops, const struct cost_set *models,
+                   struct request_cost *cost)
+{
+    const struct cost_call call = {.scalars = request->scalars,
+                                   .n_scalars = request->n_scalars,
+                                   .work_flop = request->work_flop,
+                                   .bytes = (double)request->memory_bytes};
+    struct cost_forecast forecast;
+    *cost = (struct request_cost){.memory_bytes = request->memory_bytes};
+    if (!models || !cost_set_evaluate(models, request->digest, &call, &forecast)) {
+        cost->compute_s = estimate_compute_s(request->work_flop, speed_flops, &cost->error_s);
+        return;
+    }
+    cost->compute_s = ESTIMATE_CALL_S + forecast.seconds;
+    cost->error_s = forecast.error_s + FORECAST_ERROR * ESTIMATE_CALL_S;
+    cost->ground = forecast.ground;
+    if (__builtin_add_overflow(cost->memory_bytes, (uint64_t)forecast.memory_bytes, &cost->memory_bytes))
+        cost->memory_bytes = UINT64_MAX;
+}
+
+void cost_put(const struct request_cost *cost, uint8_t bytes[COST_BYTES_TOLD])
+{
+    uint64_t memory = htole64(cost->memory_bytes);
+    uint32_t ground = htole32((uint32_t)cost->ground);
+    memcpy(bytes, &memory, sizeof memory);
+    memcpy(bytes + sizeof memory, &ground, sizeof ground);
+}
+
+void cost_get(const uint8_t bytes[COST_BYTES_TOLD], struct request_cost *cost)
+{
+    uint64_t memory;
+    uint32_t ground;
+    memcpy(&memory, bytes, sizeof memory);
+    memcpy(&ground, bytes + sizeof memory, sizeof ground);
+    cost->memory_bytes = le64toh(memory);
+    ground = le32toh(ground);
+    cost->ground = ground <= COST_OTHER_OPTIONS ? (enum cost_ground)ground : COST_NOT_MEASURED;
+}
+
+void estimate_told_cost(const struct server_estimate *estimate, const struct request *request,
+                        struct request_cost *cost)
+{
+    const struct extension *extension = extension_find(&estimate->extensions, EXTENSION_COST);
+    *cost = (struct request_cost){.memory_bytes = request ? request->memory_bytes : 0};
+    if (extension && extension->length >= COST_BYTES_TOLD)
+        cost_get(extension->value, cost);
+    cost->compute_s = estimate->compute_s;
+    cost->error_s = estimate->error_s;
+}
+
+static bool add_cost(const struct request_cost *cost, struct arena *arena, struct extension *extension)
+{
+    uint8_t bytes[COST_BYTES_TOLD];
+    cost_put(cost, bytes);
+    *extension = (struct extension){EXTENSION_COST, arena_memdup(arena, bytes, sizeof bytes), sizeof bytes};
+    return extension->value;
+}
+
 #define STANDING_BYTES (sizeof(double) + sizeof(uint64_t))
 
 static bool add_standing(const struct standing *standing, struct arena *arena, struct extension *extension)
@@ -157,12 +216,15 @@ static bool add_waits(const struct load *load, int64_t now_ns, struct arena *are
 }
 
 bool estimate_fill(struct server_estimate *estimate, const struct request *request, double speed_flops,
-                   const struct load *load, const struct standing *standing, int64_t now_ns,
-                   struct arena *arena)
+                   const struct cost_set *models, const struct load *load, const struct standing *standing,
+                   int64_t now_ns, struct arena *arena)
 {
-    struct extension *extensions = arena_alloc(arena, 2 * sizeof *extensions);
+    struct extension *extensions = arena_alloc(arena, 3 * sizeof *extensions);
+    struct request_cost cost;
     uint32_t n = 0;
-    estimate->compute_s = estimate_compute_s(request->work_flop, speed_flops, &estimate->error_s);
+    estimate_cost(request, speed_flops, models, &cost);
+    estimate->compute_s = cost.compute_s;
+    estimate->error_s = cost.error_s;
     estimate->queue_s = load_wait_s(load, now_ns);
     estimate->extensions = (struct extensions){0};
     if (!extensions)
@@ -170,6 +232,8 @@ bool estimate_fill(struct server_estimate *estimate, const struct request *reque
     if (load->slots > 1 && !add_waits(load, now_ns, arena, &extensions[n++]))
         return false;
     if (!add_standing(standing, arena, &extensions[n++]))
+        return false;
+    if (cost.ground != COST_NOT_MEASURED && !add_cost(&cost, arena, &extensions[n++]))
         return false;
     estimate->extensions = (struct extensions){extensions, n};
     return true;
@@ -190,6 +254,10 @@ struct standing estimate_standing(const struct server_estimate *estimate)
 
 double estimate_start_s(const struct server_estimate *estimate, uint64_t memory_bytes)
 {
+    struct request_cost told;
+    estimate_told_cost(estimate, NULL, &told);
+    if (told.memory_bytes > memory_bytes)
+        memory_bytes = told.memory_bytes;
     if (estimate_standing(estimate).memory_free >= memory_bytes)
         return estimate->queue_s;
     const struct extension *extension = extension_find(&estimate->extensions, EXTENSION_WAITS);

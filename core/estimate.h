@@ -6,6 +6,7 @@
 #ifndef CORE_ESTIMATE_H
 #define CORE_ESTIMATE_H
 
+#include "core/cost_model.h"
 #include "core/message.h"
 #include "util/clock.h"
 
@@ -43,6 +44,30 @@ void load_place(struct load *load, double seconds, int64_t now_ns);
 #define ESTIMATE_CALL_S        20e-6
 double estimate_compute_s(double work_flop, double speed_flops, double *error_s);
 
+/* What one request costs on one server. */
+struct request_cost {
+    double compute_s, error_s; /* the cost of a call itself counted in */
+    uint64_t memory_bytes;     /* arguments, results, and what the routine takes beyond them */
+    enum cost_ground ground;
+};
+
+/* By the server's cost model of the problem, else by work over speed. `models` may be NULL. */
+void estimate_cost(const struct request *request, double speed_flops, const struct cost_set *models,
+                   struct request_cost *cost);
+
+/* Tag of an extension of a server_estimate: what the server knows of the cost beyond its time, little-endian:
+ * the memory of all (8 bytes), enum cost_ground (4 bytes). */
+#define EXTENSION_COST 61
+/* As the estimate tells it; of one that does not: the request's own memory, not measured. */
+void estimate_told_cost(const struct server_estimate *estimate, const struct request *request,
+                        struct request_cost *cost);
+
+/* Tag of an extension of a submit_reply: for each candidate, 12 bytes as EXTENSION_COST has them. */
+#define EXTENSION_COSTS 62
+#define COST_BYTES_TOLD 12
+void cost_put(const struct request_cost *cost, uint8_t bytes[COST_BYTES_TOLD]);
+void cost_get(const uint8_t bytes[COST_BYTES_TOLD], struct request_cost *cost);
+
 /* Tag of an extension of a server_estimate: when each further slot is free, as 8-byte little-endian doubles
  * (seconds, at most ESTIMATE_WAITS_MOST of them, ascending, the first one being queue_s). Who decides about
  * several requests needs more than the first wait. */
@@ -53,14 +78,15 @@ double estimate_compute_s(double work_flop, double speed_flops, double *error_s)
  * double), the free memory (an integer). */
 #define EXTENSION_STANDING 5
 
-/* What a server of that speed, load and standing says to a request: compute_s, queue_s (for a slot), error_s
- * and the extensions. Memory comes from `arena`; false when there is none. */
+/* What a server of that speed, models (or NULL), load and standing says to a request: compute_s, queue_s (for
+ * a slot), error_s and the extensions. Memory comes from `arena`; false when there is none. */
 bool estimate_fill(struct server_estimate *estimate, const struct request *request, double speed_flops,
-                   const struct load *load, const struct standing *standing, int64_t now_ns,
-                   struct arena *arena);
+                   const struct cost_set *models, const struct load *load, const struct standing *standing,
+                   int64_t now_ns, struct arena *arena);
 /* As the estimate tells it; of one that does not: no line, and all the memory one could wish. */
 struct standing estimate_standing(const struct server_estimate *estimate);
-/* Seconds until a session that takes so much memory could start there, as far as the estimate tells. */
+/* Seconds until a session that takes so much memory could start there, as far as the estimate tells (it may
+ * tell that the session takes more). */
 double estimate_start_s(const struct server_estimate *estimate, uint64_t memory_bytes);
 /* The load behind an estimate, as far as it tells: *load is the caller's to release. */
 enum esp_status estimate_load(const struct server_estimate *estimate, int64_t now_ns, struct load *load);

@@ -127,12 +127,25 @@ static void remember_removed(struct knowledge *k, const char *name)
         k->removed[k->n_removed++] = copy;
 }
 
+static void drop_models(struct knowledge_node *node)
+{
+    if (node->models)
+        cost_set_clear(node->models);
+    free(node->models);
+    free(node->models_told);
+    node->models = NULL;
+    node->models_told = NULL;
+    node->models_length = 0;
+    node->models_passed_on = false;
+}
+
 static void node_free(struct knowledge *k, struct knowledge_node *node)
 {
     while (node->pending)
         node_drop_pending(k, node->pending);
     load_release(&node->base);
     load_release(&node->load);
+    drop_models(node);
     arena_clear(&node->arena);
     free(node->marks);
     free(node->name);
@@ -264,6 +277,8 @@ static void set_bounds(struct knowledge_node *node)
     struct index_bounds *self = &node->entry.self;
     double speed = node->speed_flops > 0 ? node->speed_flops : ESTIMATE_DEFAULT_SPEED;
     self->slowness = 1 / speed;
+    if (node->models && node->models->fastest_s_per_flop < self->slowness)
+        self->slowness = node->models->fastest_s_per_flop; /* a bound: see index_query.cost */
     self->memory = node->memory_total;
     self->latency_s = node->access.known && node->access.latency_s > 0 ? node->access.latency_s : 0;
     self->inverse_bandwidth =
@@ -280,6 +295,24 @@ static void branch_new_links(struct knowledge *k, struct branch *branch)
     }
 }
 
+/* Models come seldom, and hold until others come. Nonsense is left out: work over speed serves, too. */
+static void take_models(struct knowledge_node *node, const struct extension *extension)
+{
+    if (node->models_told && node->models_length == extension->length &&
+        memcmp(node->models_told, extension->value, extension->length) == 0)
+        return;
+    drop_models(node);
+    node->models = calloc(1, sizeof *node->models);
+    node->models_told = malloc(extension->length ? extension->length : 1);
+    if (!node->models || !node->models_told ||
+        !cost_decode(extension->value, extension->length, node->models)) {
+        drop_models(node);
+        return;
+    }
+    memcpy(node->models_told, extension->value, extension->length);
+    node->models_length = extension->length;
+}
+
 static bool take_extensions(struct knowledge_node *node, const struct extensions *extensions)
 {
     arena_clear(&node->arena);
@@ -287,12 +320,19 @@ static bool take_extensions(struct knowledge_node *node, const struct extensions
     if (extensions->n == 0)
         return true;
     struct extension *items = arena_memdup(&node->arena, extensions->items, extensions->n * sizeof *items);
+    uint32_t n = 0;
     if (!items)
         return false;
-    for (uint32_t i = 0; i < extensions->n; i++)
-        if (!(items[i].value = arena_memdup(&node->arena, items[i].value, items[i].length)))
+    for (uint32_t i = 0; i < extensions->n; i++) {
+        struct extension item = extensions->items[i];
+        if (item.tag == EXTENSION_COST_MODELS)
+            take_models(node, &item);
+        else if ((item.value = arena_memdup(&node->arena, item.value, item.length)))
+            items[n++] = item;
+        else
             return false;
-    node->extensions = (struct extensions){items, extensions->n};
+    }
+    node->extensions = (struct extensions){items, n};
     return true;
 }
 
@@ -344,6 +384,8 @@ static void take_plain(struct knowledge_node *node, const struct node_record *re
 static bool take_record(struct knowledge *k, struct knowledge_node *node, const struct node_record *record,
                         int64_t now_ns)
 {
+    if (node->incarnation != record->incarnation)
+        drop_models(node);
     take_plain(node, record);
     return take_text(&node->parent, record->parent) && take_text(&node->address, record->address) &&
            take_extensions(node, &record->extensions) && take_marks(node, record) &&

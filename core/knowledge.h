@@ -37,7 +37,11 @@ struct knowledge_node {
     uint64_t memory_total, memory_free, completed, failed;
     struct placement_mark *marks;
     uint32_t n_marks;
-    struct extensions extensions;
+    struct extensions extensions; /* but for its models */
+    struct cost_set *models;      /* of what calls cost there; NULL: none were told */
+    uint8_t *models_told;         /* as they were told, for those above */
+    uint32_t models_length;
+    bool models_passed_on;
     struct load base; /* as the record says */
     struct load load; /* with the pending placements on top */
     struct pending *pending;

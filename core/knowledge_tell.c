@@ -61,6 +61,22 @@ size_t knowledge_record_bytes(const struct node_record *record)
     return bytes;
 }
 
+/* Models are told once to those above, and in each complete report. */
+static bool add_models(const struct knowledge_node *node, struct arena *arena, struct node_record *record)
+{
+    if (!node->models || node->models_passed_on)
+        return true;
+    uint32_t n = record->extensions.n;
+    struct extension *items = arena_alloc(arena, (n + 1) * sizeof *items);
+    if (!items)
+        return false;
+    if (n)
+        memcpy(items, record->extensions.items, n * sizeof *items);
+    items[n] = (struct extension){EXTENSION_COST_MODELS, node->models_told, node->models_length};
+    record->extensions = (struct extensions){items, n + 1};
+    return true;
+}
+
 static uint32_t count_dirty(const struct knowledge *k)
 {
     uint32_t n = 0;
@@ -100,8 +116,10 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
 {
     if (complete) {
         forget_removed(k, k->n_removed); /* what is not mentioned is forgotten anyway */
-        for (struct knowledge_node *node = k->nodes; node; node = node->hh.next)
+        for (struct knowledge_node *node = k->nodes; node; node = node->hh.next) {
+            node->models_passed_on = false;
             knowledge_touch(k, node);
+        }
     }
     size_t most = 1 + count_dirty(k), bytes = 0;
     if (most > CAP_RECORDS)
@@ -116,14 +134,17 @@ bool knowledge_report(struct knowledge *k, bool complete, const struct node_reco
     /* Somebody who was removed and came again is mentioned by both, in this order. */
     bool all_removed = report->n_removed == k->n_removed;
     for (; all_removed && node && n < most && bytes < most_bytes; node = node->dirty_next) {
-        if (!knowledge_record(k, node, arena, &report->records[n]))
+        if (!knowledge_record(k, node, arena, &report->records[n]) ||
+            !add_models(node, arena, &report->records[n]))
             return false;
         bytes += knowledge_record_bytes(&report->records[n++]);
     }
     report->n_records = n;
     report->oldest_s = knowledge_oldest_s(k);
-    while (all_removed && k->dirty != node)
+    while (all_removed && k->dirty != node) {
+        k->dirty->models_passed_on = true;
         knowledge_untouch(k, k->dirty);
+    }
     forget_removed(k, report->n_removed);
     return true;
 }

@@ -193,25 +193,55 @@ void index_search_release(struct index_search *search)
     *search = (struct index_search){0};
 }
 
-struct scheduler_view index_view(const struct index_bounds *bounds, const struct index_query *query)
+static struct scheduler_view view_of(const struct index_bounds *bounds, const struct index_query *query,
+                                     double compute_s, uint64_t memory_bytes)
 {
     /* As load_start_s() has it. Of a subtree: where even the greatest free memory does not suffice, all wait.
      */
-    bool fits = bounds->memory_free >= query->memory_bytes;
+    bool fits = bounds->memory_free >= memory_bytes;
     int64_t start_ns = fits || bounds->drained_ns < bounds->free_ns ? bounds->free_ns : bounds->drained_ns;
     double wait_s = start_ns > query->now_ns ? (double)(start_ns - query->now_ns) / 1e9 : 0;
     return (struct scheduler_view){
         .wait_s = fits || wait_s > ESTIMATE_MEMORY_S ? wait_s : ESTIMATE_MEMORY_S,
         .line = bounds->line,
-        .compute_s = query->call_s + query->work_flop * bounds->slowness,
+        .compute_s = compute_s,
         .transfer_s = bounds->latency_s + (double)query->bytes * bounds->inverse_bandwidth,
         .turn = bounds->turn,
     };
 }
 
-static double score(const struct index_bounds *bounds, const struct index_query *query)
+static double least_compute_s(const struct index_bounds *bounds, const struct index_query *query)
 {
-    struct scheduler_view view = index_view(bounds, query);
+    return query->call_s + query->work_flop * bounds->slowness;
+}
+
+static void cost_of(const struct index_entry *entry, const struct index_query *query, double *compute_s,
+                    uint64_t *memory_bytes)
+{
+    *memory_bytes = query->memory_bytes;
+    *compute_s = least_compute_s(&entry->self, query);
+    if (query->cost)
+        query->cost(entry, query->arg, compute_s, memory_bytes);
+}
+
+struct scheduler_view index_view(const struct index_entry *entry, const struct index_query *query)
+{
+    double compute_s;
+    uint64_t memory_bytes;
+    cost_of(entry, query, &compute_s, &memory_bytes);
+    return view_of(&entry->self, query, compute_s, memory_bytes);
+}
+
+/* No server of the subtree has a lower one. */
+static double least_score(const struct index_bounds *bounds, const struct index_query *query)
+{
+    struct scheduler_view view = view_of(bounds, query, least_compute_s(bounds, query), query->memory_bytes);
+    return query->scheduler->score(&view);
+}
+
+static double own_score(const struct index_entry *entry, const struct index_query *query)
+{
+    struct scheduler_view view = index_view(entry, query);
     return query->scheduler->score(&view);
 }
 
@@ -267,18 +297,23 @@ static bool push_tree(struct index_search *search, struct index_entry *tree, con
 {
     if (!tree || tree->best.memory < query->memory_bytes)
         return true;
-    return push(search, (struct search_item){score(&tree->best, query), tree->best.line, tree, true});
+    return push(search, (struct search_item){least_score(&tree->best, query), tree->best.line, tree, true});
 }
 
 static bool is_wanted(const struct index_entry *entry, const struct index_query *query)
 {
-    return entry->self.memory >= query->memory_bytes && (!query->wanted || query->wanted(entry, query->arg));
+    double compute_s;
+    uint64_t memory_bytes;
+    if (entry->self.memory < query->memory_bytes || (query->wanted && !query->wanted(entry, query->arg)))
+        return false;
+    cost_of(entry, query, &compute_s, &memory_bytes);
+    return entry->self.memory >= memory_bytes;
 }
 
 /* Opens a subtree: its root alone, and what is left and right of it. */
 static bool open_tree(struct index_search *search, struct index_entry *tree, const struct index_query *query)
 {
-    const struct search_item alone = {score(&tree->self, query), tree->self.line, tree, false};
+    const struct search_item alone = {own_score(tree, query), tree->self.line, tree, false};
     if (is_wanted(tree, query) && !push(search, alone))
         return false;
     return push_tree(search, tree->left, query) && push_tree(search, tree->right, query);

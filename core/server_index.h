@@ -12,7 +12,7 @@
 #include "util/random.h"
 
 struct index_bounds {
-    double slowness;    /* seconds per flop: 1 / speed */
+    double slowness;    /* seconds per flop, at least: 1 / speed, or less where a cost model may tell less */
     int64_t free_ns;    /* when its first slot is free */
     int64_t drained_ns; /* when its last one is */
     double line;        /* sessions there, by slot */
@@ -60,6 +60,9 @@ struct index_query {
     /* Servers that are not wanted; NULL: all are. */
     bool (*wanted)(const struct index_entry *entry, void *arg);
     void *arg;
+    /* What the request costs on that server, exactly: no less than call_s + work_flop * its slowness; its
+     * memory too. NULL: that, and memory_bytes. `arg` is the one above. */
+    void (*cost)(const struct index_entry *entry, void *arg, double *compute_s, uint64_t *memory_bytes);
     struct random *random; /* for schedulers that draw */
 };
 
@@ -80,7 +83,7 @@ uint32_t index_capable(const struct server_index *index, uint64_t memory_bytes);
 /* The greatest memory in the index. */
 uint64_t index_most_memory(const struct server_index *index);
 
-/* The view of one server (or the bound of a subtree) for the query. */
-struct scheduler_view index_view(const struct index_bounds *bounds, const struct index_query *query);
+/* The view of one server for the query. */
+struct scheduler_view index_view(const struct index_entry *entry, const struct index_query *query);
 
 #endif

@@ -22,11 +22,6 @@
 #define MOST_FAILED   6
 #define PATH_BYTES    4096
 
-void calibrate_folder(const char *state_dir, char *path, size_t size)
-{
-    snprintf(path, size, "%s/models", state_dir);
-}
-
 enum esp_status calibration_create(const struct calibrate_options *options, struct workers *workers,
                                    struct calibration **result, struct esp_error *error)
 {

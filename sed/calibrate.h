@@ -57,7 +57,4 @@ enum esp_status calibration_call(struct calibration *calibration, const struct p
                                  const struct design_point *point, unsigned times, double *seconds,
                                  double *cpu_s, struct esp_error *error);
 
-/* The folder of a server's models: <state_dir>/models. */
-void calibrate_folder(const char *state_dir, char *path, size_t size);
-
 #endif

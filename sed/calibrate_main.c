@@ -128,7 +128,7 @@ static enum esp_status choose_folder(struct calibrating *command, struct esp_err
                          "%s: state_dir is missing: models are kept there; or name a folder with --models",
                          command->config);
     if (mkdir(state, 0750) == 0 || access(state, W_OK) == 0) {
-        calibrate_folder(state, command->folder, sizeof command->folder);
+        cost_folder(state, command->folder, sizeof command->folder);
         return ESP_OK;
     }
     return error_errno(error, "%s: state_dir: %s", command->config, state);

@@ -55,6 +55,8 @@ noinst_LTLIBRARIES += sed/libserver.la
 sed_libserver_la_SOURCES = \
 	sed/admission.c \
 	sed/admission.h \
+	sed/accuracy.c \
+	sed/accuracy.h \
 	sed/call_plan.c \
 	sed/call_plan.h \
 	sed/cpu_quota.c \
@@ -78,6 +80,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_kept.c \
 	sed/server_load.c \
 	sed/server_measure.c \
+	sed/server_models.c \
 	sed/server_problems.c \
 	sed/server_run.c \
 	sed/server_state.h \

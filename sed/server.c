@@ -376,6 +376,7 @@ void server_destroy(struct server *server)
     server_kept_release(server);
     if (server->segments)
         server_measure_release(server);
+    server_models_release(server);
     free_waiters(server);
     membership_destroy(server->membership);
     segments_destroy(server->segments);

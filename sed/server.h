@@ -72,6 +72,14 @@ void server_start(struct server *server, struct endpoint *endpoint);
 enum esp_status server_set_problems(struct server *server, struct problem_set *problems,
                                     struct esp_error *error);
 
+/* Forecasts by these models from now on; corrections begin anew. Takes the set over. Takes the endpoint's
+ * lock. ESP_NO_MEMORY: all stays as it was. */
+struct cost_set;
+enum esp_status server_set_models(struct server *server, struct cost_set *models, struct esp_error *error);
+/* Notes forecast and actual time of each session in that file from now on (sed/accuracy.h); before
+ * server_start(). */
+void server_set_accuracy(struct server *server, const char *path);
+
 /* Takes no new sessions and tells the parent so; those that are there go on. Takes the endpoint's lock. */
 void server_drain(struct server *server);
 /* Says goodbye to the parent, and stops what is still there: computations are cancelled, who waits is told.

@@ -226,7 +226,9 @@ static enum esp_status open_session(struct server *server, struct client *client
     server->shelf->users++;
     session->arrived_ns = session->heard_ns = server_now(server);
     session->deadline_ns = deadline(session->arrived_ns, call->time_left_ms);
-    session->forecast_s = estimate_compute_s(plan.work_flop, server->speed.flops, NULL);
+    struct request_cost cost;
+    server_cost(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, &cost);
+    session->forecast_s = cost.compute_s;
     session->detached = extension_find(&call->extensions, EXTENSION_DETACHED) != NULL;
     session->state = SESSION_WAITING;
     DL_APPEND2(server->active, session, prev_active, next_active);

@@ -289,10 +289,12 @@ static struct node_record *make_record(const struct server *server, struct arena
 
 void server_fill_report(void *self, bool complete, struct message *message)
 {
-    struct server *server = self;
-    (void)complete; /* there is only one record, and it is always told */
-    message->report.records = make_record(server, &message->arena);
-    message->report.n_records = message->report.records ? 1 : 0;
+    struct server *server = self; /* there is only one record, and it is always told */
+    struct node_record *record = make_record(server, &message->arena);
+    if (!record || !server_tell_models(server, complete, &message->arena, record))
+        return;
+    message->report.records = record;
+    message->report.n_records = 1;
 }
 
 void server_on_tree(struct server *server, struct call *call, const struct tree *tree)
@@ -341,7 +343,11 @@ static bool estimate(const struct server *server, const struct request *request,
     *estimate = (struct server_estimate){.server = server->name,
                                          .address = endpoint_address(server->endpoint),
                                          .incarnation = server->incarnation};
-    bool whole = estimate_fill(estimate, request, server->speed.flops, &load, &standing, now_ns, arena);
+    struct request_cost cost;
+    estimate_cost(request, server->speed.flops, &server->models, &cost);
+    bool whole = cost.memory_bytes <= server->admission.total &&
+                 estimate_fill(estimate, request, server->speed.flops, &server->models, &load, &standing,
+                               now_ns, arena);
     load_release(&load);
     return whole;
 }

@@ -295,6 +295,8 @@ static void job_ended(struct server *server, struct session *session, const stru
     struct esp_error error;
     session->compute_s = end->compute_s;
     enum esp_status kept = server_kept_after(server, session, end, &error);
+    if (end->error.status == ESP_OK)
+        server_learn(server, session);
     if (end->error.status == ESP_OK &&
         speed_observe(&server->speed, session->work_flop, session->memory.bytes, end->compute_s))
         server_load_changed(server, 1);

@@ -6,6 +6,7 @@
 #ifndef SED_SERVER_STATE_H
 #define SED_SERVER_STATE_H
 
+#include "core/cost_model.h"
 #include "core/estimate.h"
 #include "core/membership.h"
 #include "sed/admission.h"
@@ -158,6 +159,12 @@ struct server {
     uint32_t n_promises;
     struct placement_mark marks[SERVER_MOST_MARKS];
     uint32_t n_marks, next_mark;
+
+    struct cost_set models;              /* of what calls cost here; may be empty */
+    struct cost_correction *corrections; /* of each model */
+    bool models_told;                    /* as they are now, to the parent */
+    int64_t models_told_ns;
+    struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
 
     struct speed speed;
     struct measurement measurement;
@@ -327,6 +334,17 @@ void server_on_list(struct server *server, struct call *call, const struct list 
 /* The problem as that client means it, else why not. */
 const struct problem *server_find_problem(const struct server *server, const char *name, uint64_t digest,
                                           struct esp_error *error);
+
+/* ---- server_models.c ---- */
+/* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */
+void server_cost(const struct server *server, const struct problem *problem, const struct number *scope,
+                 double work_flop, uint64_t bytes, struct request_cost *cost);
+/* A session has computed for session->compute_s: corrects the model, and notes how good the forecast was. */
+void server_learn(struct server *server, const struct session *session);
+/* Adds the models to the record when the parent is to hear of them. */
+bool server_tell_models(struct server *server, bool complete, struct arena *arena,
+                        struct node_record *record);
+void server_models_release(struct server *server);
 
 /* ---- server_measure.c ---- */
 void server_measure_begin(struct server *server);

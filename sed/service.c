@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/service.h"
 
+#include "core/cost_model.h"
+#include "sed/accuracy.h"
 #include "sed/cpu_quota.h"
 #include "sed/memory_share.h"
 #include "sed/processes.h"
@@ -76,8 +78,54 @@ static enum esp_status load(const struct settings_sed *settings, struct problem_
                             error);
 }
 
+static void tell_wrong(void *arg, const struct esp_error *error)
+{
+    (void)arg;
+    log_warning("a cost model is left out: %s", error->text);
+}
+
+/* Models of other numbers of threads, or of problems that are described otherwise now, serve nobody. */
+static enum esp_status usable_models(const struct service *service, struct cost_set *all,
+                                     struct cost_set *models, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    *models = (struct cost_set){0};
+    for (uint32_t i = 0; i < all->n && status == ESP_OK; i++)
+        if (all->models[i].threads == (uint32_t)service->settings->threads)
+            status = cost_set_add(models, &all->models[i], false, error);
+    if (status != ESP_OK)
+        cost_set_clear(models);
+    return status;
+}
+
+/* What the calibration has left in the server's folder. Without it forecasts are work over speed. */
+static void load_models(struct service *service)
+{
+    struct cost_set all, models;
+    struct esp_error error = {0};
+    char folder[4096];
+    if (!service->settings->node.state_dir)
+        return;
+    cost_folder(service->settings->node.state_dir, folder, sizeof folder);
+    enum esp_status status = cost_load_folder(folder, tell_wrong, NULL, &all, &error);
+    if (status == ESP_OK)
+        status = usable_models(service, &all, &models, &error);
+    if (status != ESP_OK) {
+        log_warning("cost models stay as they were: %s", error.text);
+        return;
+    }
+    uint32_t found = all.n, n = models.n;
+    cost_set_clear(&all);
+    if (server_set_models(service->server, &models, &error) != ESP_OK)
+        log_warning("cost models stay as they were: %s", error.text);
+    else if (found)
+        log_notice("%u cost models, %u of them for %u threads", found, n,
+                   (unsigned)service->settings->threads);
+}
+
 void service_reload(struct service *service)
 {
+    load_models(service);
     struct esp_error error;
     struct problem_set *problems = NULL;
     enum esp_status status = load(service->settings, &problems, &error);
@@ -227,6 +275,12 @@ static enum esp_status create_server(struct service *service, const struct trans
     service->problems = NULL; /* the server's, even when this fails */
     enum esp_status status = server_create(&options, &service->server, error);
     free(parents);
+    if (status == ESP_OK && settings->node.state_dir) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/" ACCURACY_FILE, settings->node.state_dir);
+        server_set_accuracy(service->server, path);
+        load_models(service);
+    }
     return status;
 }
 

@@ -4,6 +4,7 @@
  * how it leaves.
  */
 #include "tests/inproc/server_rig.h"
+#include "core/cost_model.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -183,6 +184,56 @@ static void it_answers_with_its_own_forecast(void **state)
     rig_run(&rig, 4);
     ask((struct request){.work_flop = 3e9});
     assert_true(near(rig.estimate.queue_s, 6));
+}
+
+/* The model of "task": so many seconds per flop, and `bytes` beyond the arguments. */
+static void set_model(double s_per_flop, double bytes)
+{
+    struct cost_term terms[] = {{.coefficient = s_per_flop, .powers = {1}}, {.coefficient = bytes}};
+    struct cost_piece pieces[] = {{.until = HUGE_VAL, .n_terms = 1, .terms = &terms[0]},
+                                  {.until = HUGE_VAL, .n_terms = 1, .terms = &terms[1]}};
+    struct cost_model model = {
+        .digest = rig_digest(&rig, "task"), .n_variables = 2, .floor_s_per_flop = 1e-12, .factor = 1};
+    struct cost_set set = {0};
+    model.variables[0] = (struct cost_variable){.argument = COST_WORK, .most = 1e12};
+    model.variables[1] = (struct cost_variable){.argument = COST_BYTES, .most = 1e12};
+    model.time = (struct cost_curve){.n_pieces = 1, .pieces = &pieces[0], .error = 0.02};
+    model.memory = (struct cost_curve){.n_pieces = 1, .pieces = &pieces[1]};
+    assert_int_equal(cost_set_add(&set, &model, false, NULL), ESP_OK);
+    assert_int_equal(server_set_models(rig.server, &set, NULL), ESP_OK);
+}
+
+static void with_a_model_its_forecast_is_the_model_s(void **state)
+{
+    (void)state;
+    struct answered answer;
+    set_model(2e-9, 0);
+    rig_run(&rig, 0.2);
+    ask((struct request){.work_flop = 3e9});
+    assert_true(near(rig.estimate.compute_s, 6));
+    assert_true(rig.estimate.error_s < 0.04 * 6);
+    start_task(1, 4, &answer); /* 4 Gflop: 8 s by the model */
+    rig_run(&rig, 0.1);
+    ask((struct request){.work_flop = 3e9});
+    assert_true(near(rig.estimate.queue_s, 8));
+    set_model(2e-9, 90 << 20); /* what would swap is not offered */
+    ask((struct request){.work_flop = 3e9, .memory_bytes = 9 << 20});
+    assert_int_equal(rig.n_servers, 1);
+    ask((struct request){.work_flop = 3e9, .memory_bytes = 11 << 20});
+    assert_int_equal(rig.n_servers, 0);
+}
+
+static void calls_that_take_longer_correct_the_model(void **state)
+{
+    (void)state;
+    struct answered answer;
+    set_model(0.5e-9, 0); /* the workers reach 1 Gflop/s: half of that */
+    for (uint64_t i = 1; i <= 12; i++) {
+        start_task(i, 0.1, &answer);
+        rig_run(&rig, 0.5);
+    }
+    ask((struct request){.work_flop = 3e9});
+    assert_true(near(rig.estimate.compute_s, 3));
 }
 
 static void it_does_not_offer_what_it_cannot_do(void **state)
@@ -503,6 +554,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         PLAIN(it_joins_and_tells_what_it_is),
         PLAIN(changes_of_load_are_told_at_once),
+        PLAIN(with_a_model_its_forecast_is_the_model_s),
+        PLAIN(calls_that_take_longer_correct_the_model),
         PLAIN(many_small_calls_make_few_reports),
         PLAIN(a_session_past_its_forecast_is_expected_to_take_as_long_again),
         SPECIAL(all_slots_are_told_in_order),

@@ -110,7 +110,7 @@ static void an_estimate_tells_waits_and_standing(void **state)
     double told[] = {1, 4};
     assert_int_equal(load_set(&load, told, 2, start), ESP_OK);
     assert_true(estimate_standing(&estimate).memory_free == UINT64_MAX); /* an older server's */
-    assert_true(estimate_fill(&estimate, &request, 1e9, &load, &standing, start, &arena));
+    assert_true(estimate_fill(&estimate, &request, 1e9, NULL, &load, &standing, start, &arena));
     assert_true(estimate_standing(&estimate).line == 1.5);
     assert_true(estimate_standing(&estimate).memory_free == 600);
     assert_float_equal(estimate_start_s(&estimate, 600), 1, 1e-6);

@@ -6,6 +6,7 @@
 #include "core/knowledge.h"
 #include "util/random.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -428,6 +429,76 @@ static void random_events_leave_everything_consistent(void **state)
     }
 }
 
+/* A model of the problem with digest 5: so many seconds per flop. */
+static void tell_models(struct memory *memory, struct node_record record, double s_per_flop)
+{
+    struct cost_term term = {.coefficient = s_per_flop, .powers = {1}};
+    struct cost_piece piece = {.until = HUGE_VAL, .n_terms = 1, .terms = &term};
+    struct cost_model model = {.digest = 5, .n_variables = 2, .floor_s_per_flop = s_per_flop, .factor = 1};
+    struct cost_set set = {0};
+    struct arena arena = {0};
+    uint32_t length;
+    model.variables[0] = (struct cost_variable){.argument = COST_WORK, .most = 1e12};
+    model.variables[1] = (struct cost_variable){.argument = COST_BYTES, .most = 1e12};
+    model.time = (struct cost_curve){.n_pieces = 1, .pieces = &piece, .error = 0.01};
+    assert_int_equal(cost_set_add(&set, &model, false, NULL), ESP_OK);
+    uint8_t *data = cost_encode(&set, &arena, &length);
+    struct extension extension = {EXTENSION_COST_MODELS, data, length};
+    record.extensions = (struct extensions){&extension, 1};
+    tell(memory, memory->a, record);
+    cost_set_clear(&set);
+    arena_clear(&arena);
+}
+
+static double cost_of(struct memory *memory, const char *name)
+{
+    struct knowledge_node *node = knowledge_find(memory->knowledge, name);
+    struct request request = {.digest = 5, .work_flop = 1e9};
+    struct request_cost cost;
+    estimate_cost(&request, node->speed_flops, node->models, &cost);
+    return cost.compute_s - ESTIMATE_CALL_S;
+}
+
+static bool tells_models(struct memory *memory, bool complete)
+{
+    struct arena arena = {0};
+    struct report report = {0};
+    bool told = false;
+    assert_true(knowledge_report(memory->knowledge, complete, NULL, 1000000, &arena, &report));
+    for (uint32_t i = 0; i < report.n_records; i++)
+        told |= extension_find(&report.records[i].extensions, EXTENSION_COST_MODELS) != NULL;
+    arena_clear(&arena);
+    return told;
+}
+
+static void models_are_kept_until_others_come_and_passed_on_once(void **state)
+{
+    struct memory *memory = *state;
+    struct node_record record = server("s", 1);
+    tell(memory, memory->a, record);
+    assert_true(fabs(cost_of(memory, "s") - 1) < 1e-9);
+    tell_models(memory, record, 3e-9);
+    assert_true(fabs(cost_of(memory, "s") - 3) < 1e-9);
+    assert_true(tells_models(memory, false));
+    tell(memory, memory->a, record); /* a record without models says nothing of them */
+    assert_true(fabs(cost_of(memory, "s") - 3) < 1e-9);
+    assert_false(tells_models(memory, false));
+    assert_true(tells_models(memory, true));
+    tell_models(memory, record, 0.5e-9);
+    assert_true(fabs(cost_of(memory, "s") - 0.5) < 1e-9);
+    assert_true(knowledge_find(memory->knowledge, "s")->entry.self.slowness <= 0.5e-9);
+    assert_true(tells_models(memory, false));
+    struct extension nonsense = {EXTENSION_COST_MODELS, (const uint8_t *)"?", 1};
+    record.extensions = (struct extensions){&nonsense, 1};
+    tell(memory, memory->a, record);
+    assert_true(fabs(cost_of(memory, "s") - 1) < 1e-9);
+    record.extensions.n = 0;
+    tell_models(memory, record, 3e-9);
+    record.incarnation = 2; /* a new start is to tell its own */
+    tell(memory, memory->a, record);
+    assert_true(fabs(cost_of(memory, "s") - 1) < 1e-9);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -443,6 +514,7 @@ int main(void)
         TEST(knowledge_is_fresh_while_all_who_could_are_confirmed),
         TEST(reports_tell_changes_once_and_everything_when_complete),
         TEST(records_passed_on_age_and_keep_their_load_without_placements),
+        TEST(models_are_kept_until_others_come_and_passed_on_once),
         TEST(ways_go_through_the_agents_between),
         TEST(a_list_that_grows_and_shrinks_stays_in_order),
         TEST(odd_catalogues_do_no_harm),

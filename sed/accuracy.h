@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How good forecasts were: a line for each session that has ended, in a file of bounded length. When it is
+ * full it becomes FILE.old, and a new one begins.
+ *
+ * A line: seconds since 1970, the problem, the forecast and the actual time of the computation in seconds,
+ * separated by tabs. What cannot be written is left out: no session fails for it.
+ */
+#ifndef SED_ACCURACY_H
+#define SED_ACCURACY_H
+
+struct accuracy;
+
+#define ACCURACY_FILE  "accuracy.tsv"
+#define ACCURACY_BYTES (4 << 20)
+/* Shorter computations are not noted: they come by the ten thousand, and nobody waits for them. */
+#define ACCURACY_LEAST_S 0.001
+
+/* NULL: it cannot be written (logged). */
+struct accuracy *accuracy_open(const char *path);
+void accuracy_close(struct accuracy *accuracy); /* NULL is nothing to do */
+void accuracy_note(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s);
+
+#endif
