@@ -34,6 +34,10 @@ bench_programs += bench/bench_redistribution
 bench_bench_redistribution_SOURCES = bench/bench_redistribution.c
 bench_bench_redistribution_LDADD = bench/libbench.la core/libcore.la util/libutil.la -lm
 
+bench_programs += bench/bench_location
+bench_bench_location_SOURCES = bench/bench_location.c
+bench_bench_location_LDADD = bench/libbench.la core/libcore.la util/libutil.la -lm
+
 bench_programs += bench/bench_store
 bench_bench_store_SOURCES = bench/bench_store.c
 bench_bench_store_LDADD = bench/libbench.la tests/unit/libstorerig.la services/libservices.la core/libcore.la \

@@ -49,6 +49,8 @@ core_libcore_la_SOURCES = \
 	core/knowledge_tell.c \
 	core/lexer.c \
 	core/lexer.h \
+	core/location.c \
+	core/location.h \
 	core/matrix.c \
 	core/matrix.h \
 	core/matrix_csv.c \

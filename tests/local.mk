@@ -337,3 +337,5 @@ tests_fuzz_fuzz_datum_SOURCES = tests/fuzz/fuzz_datum.c tests/fuzz/replay.c test
 tests_fuzz_fuzz_datum_LDADD = services/libservices.la core/libcore.la util/libutil.la
 EXTRA_DIST += tests/fuzz/corpus/datum/matrix.datum tests/fuzz/corpus/datum/blocks.datum
 EXTRA_DIST += tests/fuzz/corpus/datum/empty.datum
+unit_tests += tests/unit/test_location
+tests_unit_test_location_LDADD = $(UNIT_LIBS)
