@@ -8,6 +8,12 @@ endif
 dist_man_MANS += doc/man/espalier-client.conf.5 doc/man/espalier-redirector.conf.5 doc/man/espalier-agent.conf.5
 dist_man_MANS += doc/man/espalier-problem.5 doc/man/espalier-sed.conf.5 doc/man/espalier-platform.conf.5
 dist_doc_DATA = README.md ARCHITECTURE.md
-dist_doc_DATA += doc/tutorial-publish.md doc/problem-description.md doc/tls.md doc/performance.md doc/known-gaps.md doc/redistribution.md doc/parallel-models.md
-dist_doc_DATA += doc/tutorial-publish.md doc/problem-description.md doc/tls.md doc/performance.md doc/known-gaps.md doc/redistribution.md
-dist_doc_DATA += doc/tutorial-publish.md doc/problem-description.md doc/tls.md doc/administration.md doc/performance.md doc/known-gaps.md
+dist_doc_DATA += doc/tutorial-publish.md
+dist_doc_DATA += doc/problem-description.md
+dist_doc_DATA += doc/tls.md
+dist_doc_DATA += doc/performance.md
+dist_doc_DATA += doc/known-gaps.md
+dist_doc_DATA += doc/redistribution.md
+dist_doc_DATA += doc/parallel-models.md
+dist_doc_DATA += doc/administration.md
+dist_doc_DATA += doc/data.md
