@@ -75,6 +75,16 @@ library_code_does_not_exit_or_print() {
     ! find util core services -name '*.c' ! -name 'daemon*.c' -exec grep -HnE '(^|[^a-z_>.])(exit|abort|printf|puts|perror)\(' {} +
 }
 
+each_number_is_one_test() {
+    twice=$(ls tests/e2e/t[0-9]*.t | sed 's,.*/\(t[0-9]*\)-.*,\1,' | sort | uniq -d)
+    [ -z "$twice" ] || { echo "numbers of several tests: $twice"; return 1; }
+}
+
+each_test_is_named_once() {
+    twice=$(grep -o 'tests/e2e/t[0-9][^ ]*\.t' tests/local.mk | sort | uniq -d)
+    [ -z "$twice" ] || { echo "named several times in tests/local.mk: $twice"; return 1; }
+}
+
 check "nothing outside idl/, orb/ and bench/ names CORBA" no_corba
 check "util/ leans on nothing but the public headers" includes_only util util/ espalier.h grpc.h
 check "core/ leans on util/" includes_only core core/ util/ espalier.h grpc.h config.h
@@ -93,5 +103,7 @@ check "C++ stays in orb/, and in solvers/ behind C" cxx_only_in_orb
 check "every file names its licence" every_file_has_a_licence
 check "no file is longer than 800 lines" no_file_is_too_long
 check "nothing is left to be done later" no_leftovers
+check "a number of tests/e2e/ is one test" each_number_is_one_test
+check "and each of them is named once" each_test_is_named_once
 check "libraries neither exit nor print" library_code_does_not_exit_or_print
 finish

@@ -231,9 +231,9 @@ tests_unit_test_parallel_model_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_knowledge
 tests_unit_test_knowledge_LDADD = $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0200-server.t
-e2e_tests += tests/e2e/t0500-commands.t tests/e2e/t0501-states.t
 e2e_tests += tests/e2e/t0310-jobs.t
-e2e_tests += tests/e2e/t0500-commands.t
+e2e_tests += tests/e2e/t0501-states.t
+e2e_tests += tests/e2e/t0503-commands.t
 e2e_tests += tests/e2e/t9000-install.t
 
 check_PROGRAMS += tests/fuzz/fuzz_message
@@ -301,14 +301,15 @@ tests_e2e_callback_steps_LDADD = client/libespalier.la -lm
 tests_e2e_argument_steps_SOURCES = tests/e2e/argument_steps.c
 tests_e2e_argument_steps_LDADD = client/libespalier.la -lm
 endif
-e2e_tests += tests/e2e/t0500-arguments.t tests/e2e/t0502-callbacks.t
-e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0105-command-examples.t tests/e2e/t0106-command-completion.t
-e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0105-command-examples.t
-e2e_tests += tests/e2e/t0104-command-tls.t tests/e2e/t0106-tls-refusals.t
-e2e_tests += tests/e2e/t0501-tutorial.t
+e2e_tests += tests/e2e/t0104-command-tls.t
+e2e_tests += tests/e2e/t0105-command-examples.t
+e2e_tests += tests/e2e/t0106-command-completion.t
+e2e_tests += tests/e2e/t0107-tls-refusals.t
+e2e_tests += tests/e2e/t0500-arguments.t
+e2e_tests += tests/e2e/t0502-callbacks.t
+e2e_tests += tests/e2e/t0504-tutorial.t
 e2e_tests += tests/e2e/t0510-abstract.t
 e2e_tests += tests/e2e/t0600-calibrate.t
-e2e_tests += tests/e2e/t0104-command-tls.t
 unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \
 	tests/unit/no_entry.c
@@ -316,7 +317,7 @@ tests_inproc_test_client_LDADD = client/libclient.la $(SERVER_LIBS)
 e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
 e2e_tests += tests/e2e/t0402-stopped-daemons.t
-e2e_tests += tests/e2e/t0600-metrics.t
+e2e_tests += tests/e2e/t0601-metrics.t
 # Data and the store of a server.
 unit_tests += tests/unit/test_datum
 tests_unit_test_datum_LDADD = $(UNIT_LIBS)

@@ -218,11 +218,12 @@ static bool find_verb(struct completion *completion)
                  space ? completion->words[1] : "");
         if (strcmp(name, verb->name) != 0)
             continue;
+        if (words < completion->verb_words)
+            continue; /* `problems check` says more than `problems` */
         completion->verb = completion->command.verb = verb;
         completion->verb_words = words;
-        return true;
     }
-    return false;
+    return completion->verb != NULL;
 }
 
 /* Sorts the words before the last; returns the option whose value the last one is, or NULL. */
@@ -259,6 +260,8 @@ enum exit_code command_complete(int n, char **words)
     completion.command.options = calloc((size_t)n, sizeof *completion.command.options);
     if (!completion.command.options)
         return EXIT_FAILED;
+    if (n == 2) /* "problems" is a verb, and "problems check" another */
+        offer_verbs(&completion);
     const struct command_option *option = sort_words(&completion);
     if (option)
         offer_option_value(&completion, option);
