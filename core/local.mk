@@ -13,6 +13,8 @@ core_libcore_la_SOURCES = \
 	core/batch.h \
 	core/block_cyclic.c \
 	core/block_cyclic.h \
+	core/block_map.c \
+	core/block_map.h \
 	core/catalog.c \
 	core/catalog.h \
 	core/children.c \
@@ -36,6 +38,8 @@ core_libcore_la_SOURCES = \
 	core/foreign.h \
 	core/fortran_format.c \
 	core/fortran_format.h \
+	core/grid_table.c \
+	core/grid_table.h \
 	core/harwell_boeing.c \
 	core/harwell_boeing_write.c \
 	core/inproc.c \
@@ -114,6 +118,8 @@ core_libcore_la_SOURCES = \
 	core/section.h \
 	core/server_index.c \
 	core/server_index.h \
+	core/svg.c \
+	core/svg.h \
 	core/text.c \
 	core/text.h \
 	core/texts.c \
