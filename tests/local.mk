@@ -342,3 +342,5 @@ EXTRA_DIST += tests/fuzz/corpus/datum/matrix.datum tests/fuzz/corpus/datum/block
 EXTRA_DIST += tests/fuzz/corpus/datum/empty.datum
 unit_tests += tests/unit/test_location
 tests_unit_test_location_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_replication
+tests_unit_test_replication_LDADD = services/libservices.la $(UNIT_LIBS) -lm

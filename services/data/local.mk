@@ -6,6 +6,8 @@ services_libservices_la_SOURCES += \
 	services/data/datum_header.c \
 	services/data/files.h \
 	services/data/files_posix.c \
+	services/data/replication.c \
+	services/data/replication.h \
 	services/data/store.c \
 	services/data/store.h \
 	services/data/store_lease.c \
