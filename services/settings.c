@@ -52,9 +52,25 @@ static enum esp_status check_tls(const struct settings_tls *tls, struct esp_erro
                      "expected all of tls_ca, tls_certificate and tls_key, or none of them, found %d", n);
 }
 
+/* Logs, tables and lists of servers on command lines separate names by blanks. */
+static enum esp_status check_name(const char *name, struct esp_error *error)
+{
+    for (const char *at = name; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return error_set(error, ESP_CONFIG,
+                             "name: expected no control characters, found code %d as character %zu",
+                             (unsigned char)*at, (size_t)(at - name) + 1);
+    if (!*name || strchr(name, ' '))
+        return error_set(error, ESP_CONFIG,
+                         "name: expected a name without blanks, such as \"node7\", found \"%.100s\"", name);
+    return ESP_OK;
+}
+
 static enum esp_status check_node(const struct settings_node *node, struct esp_error *error)
 {
-    enum esp_status status = check_tls(&node->tls, error);
+    enum esp_status status = check_name(node->name, error);
+    if (status == ESP_OK)
+        status = check_tls(&node->tls, error);
     if (status != ESP_OK)
         return status;
     if (node->lease_ns < 2 * node->heartbeat_ns)

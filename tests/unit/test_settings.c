@@ -52,6 +52,19 @@ static void fails(enum settings_kind kind, const char *text, enum esp_status sta
     assert_string_equal(error.text, message);
 }
 
+static void names_are_one_word(void **state)
+{
+    (void)state;
+    fails(SETTINGS_SED, "name = \"node 7\"\nparent = a\nproblems = p", ESP_CONFIG,
+          "x.conf: name: expected a name without blanks, such as \"node7\", found \"node 7\"");
+    fails(SETTINGS_AGENT, "name = \"\"", ESP_CONFIG,
+          "x.conf: name: expected a name without blanks, such as \"node7\", found \"\"");
+    fails(SETTINGS_AGENT, "name = \"a\\tb\"", ESP_CONFIG,
+          "x.conf: name: expected no control characters, found code 9 as character 2");
+    fails(SETTINGS_PLATFORM, "problems = p\nmaster \"M A\" { }", ESP_CONFIG,
+          "x.conf: \"M A\": name: expected a name without blanks, such as \"node7\", found \"M A\"");
+}
+
 static void beyond_loopback_wants_tls(void **state)
 {
     (void)state;
@@ -231,6 +244,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_needs_only_its_parent),
         cmocka_unit_test(what_is_left_out_follows_the_machine),
+        cmocka_unit_test(names_are_one_word),
         cmocka_unit_test(beyond_loopback_wants_tls),
         cmocka_unit_test(keys_must_fit_together),
         cmocka_unit_test(an_agent_without_parent_is_a_master),
