@@ -76,24 +76,37 @@ static uint32_t source_offset(const struct lexer_origin *origin, uint32_t offset
     return span ? span->source + (span->literal ? offset - span->offset : 0) : 0;
 }
 
-bool lexer_fail(const struct lexer *lexer, uint32_t offset, const char *format, ...)
+/* To the lexer of the file itself. */
+static const struct lexer *outermost(const struct lexer *lexer, uint32_t *offset)
 {
     while (lexer->outer) {
-        offset = lexer->outer_offset;
+        *offset = lexer->outer_offset;
         lexer = lexer->outer;
     }
+    return lexer;
+}
+
+void lexer_place(const struct lexer *lexer, uint32_t offset, unsigned *line, unsigned *column)
+{
+    lexer = outermost(lexer, &offset);
+    const struct lexer_origin *origin = lexer->origin;
+    if (origin)
+        locate(origin->source, origin->length, source_offset(origin, offset), line, column);
+    else
+        locate(lexer->text, lexer->length, offset, line, column);
+}
+
+bool lexer_fail(const struct lexer *lexer, uint32_t offset, const char *format, ...)
+{
+    lexer = outermost(lexer, &offset);
     va_list arguments;
     va_start(arguments, format);
     error_vset(lexer->error, ESP_SYNTAX, format, arguments);
     va_end(arguments);
     unsigned line, column;
-    const struct lexer_origin *origin = lexer->origin;
-    if (origin) {
-        error_prefix(lexer->error, "in the member '%s'", origin->member);
-        locate(origin->source, origin->length, source_offset(origin, offset), &line, &column);
-    } else {
-        locate(lexer->text, lexer->length, offset, &line, &column);
-    }
+    if (lexer->origin)
+        error_prefix(lexer->error, "in the member '%s'", lexer->origin->member);
+    lexer_place(lexer, offset, &line, &column);
     error_prefix(lexer->error, "%s:%u:%u", lexer->file, line, column);
     return false;
 }
@@ -137,10 +150,31 @@ const char *lexer_nearest(const char *name, const char *const *candidates, size_
     return near;
 }
 
+/* Whether the token is the first of a line, but still within a bracket of a line before: most likely that was
+ * to be closed there. */
+static bool begins_after_bracket(const struct lexer *lexer)
+{
+    uint32_t at = lexer->token.offset;
+    if (!lexer->nesting || lexer->line == lexer->opened_line)
+        return false;
+    while (at > 0 && (lexer->text[at - 1] == ' ' || lexer->text[at - 1] == '\t'))
+        at--;
+    return lexer->token.kind == TOKEN_END || (at > 0 && lexer->text[at - 1] == '\n');
+}
+
 bool lexer_expected(const struct lexer *lexer, const char *what, const char *hint)
 {
-    char shown[MAX_SHOWN + 8];
+    char shown[MAX_SHOWN + 8], own[120];
     describe_token(lexer, shown, sizeof shown);
+    if (!hint && begins_after_bracket(lexer)) {
+        unsigned line, column;
+        lexer_place(lexer, lexer->opened, &line, &column);
+        snprintf(own, sizeof own, "the '%c' in line %u, column %u has not been closed",
+                 lexer->text[lexer->opened], line, column);
+        hint = own;
+    } else if (!hint && lexer_at_symbol(lexer, '?')) {
+        hint = "'?' stands for the letter of a member, in families only: problem ?gesv for s, d, c, z";
+    }
     return lexer_fail(lexer, lexer->token.offset, "expected %s, found %s%s%s", what, shown, hint ? ": " : "",
                       hint ? hint : "");
 }
@@ -299,9 +333,11 @@ static bool read_symbol(struct lexer *lexer)
     }
     lexer->token.symbol = c;
     lexer->position++;
-    if (c == '(' || c == '[')
-        lexer->nesting++;
-    else if ((c == ')' || c == ']') && lexer->nesting)
+    if ((c == '(' || c == '[') && lexer->nesting++ == 0) {
+        lexer->opened = lexer->token.offset;
+        lexer->opened_line = lexer->line;
+    }
+    if ((c == ')' || c == ']') && lexer->nesting)
         lexer->nesting--;
     lexer->after_comma = c == ',';
     return true;

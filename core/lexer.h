@@ -61,6 +61,8 @@ struct lexer {
     uint32_t position;
     unsigned line;
     unsigned nesting; /* open brackets and parentheses */
+    uint32_t opened;  /* where the outermost of them is */
+    unsigned opened_line;
     bool after_comma;
     /* Set for a lexer over a piece of text inside another one: where messages point to. */
     const struct lexer *outer;
@@ -96,6 +98,9 @@ bool lexer_take_symbol(struct lexer *lexer, int symbol, const char *what);
 /* The text of the current token, copied; NULL when out of memory (*error filled).
  * Of TOKEN_STRING: without quotes, escapes replaced. */
 char *lexer_token_text(struct lexer *lexer, struct arena *arena);
+
+/* Where the token at `offset` is in its file. */
+void lexer_place(const struct lexer *lexer, uint32_t offset, unsigned *line, unsigned *column);
 
 /* Both always return false. The text ends up as "file:line:column: ..." of the token at `offset`; for a
  * member of a family "file:line:column: in the member 'd': ...". */

@@ -109,6 +109,12 @@ enum esp_status entry_sink_put(struct entry_sink *sink, int64_t row, int64_t col
     enum esp_status status = check_index(sink->lines, "row", row, sink->rows, error);
     if (status == ESP_OK)
         status = check_index(sink->lines, "column", col, sink->cols, error);
+    if (status == ESP_OK && row < col && sink->file->symmetry != SYMMETRY_GENERAL)
+        return lines_error(
+            sink->lines, error,
+            "entry (%lld,%lld) is above the diagonal: of a matrix that is not general the file "
+            "has the lower triangle only; write (%lld,%lld), or say general",
+            (long long)row, (long long)col, (long long)col, (long long)row);
     if (status == ESP_OK && row == col)
         status = check_diagonal(sink, row, value, error);
     if (status != ESP_OK)

@@ -198,7 +198,7 @@ struct problem {
     const char *file;                /* where it was read from, as it was named */
     const char
         *folder; /* of that file, absolute if it was read from one: where its libraries may lie; or "" */
-    unsigned line;
+    unsigned line, column; /* of its name */
 };
 
 /* A set of problems, in the order of their names. They live as long as the set. */

@@ -332,7 +332,13 @@ static bool read_file_name(struct parser *parser, struct command_file *file)
                           "expected the name of a file in the command's own folder: at most %d characters, "
                           "no '/', no blanks, not beginning with '.' or '-'",
                           COMMAND_MAX_FILE_NAME);
-    return lexer_advance(lexer);
+    if (!lexer_advance(lexer))
+        return false;
+    if (lexer->token.kind == TOKEN_NAME)
+        return lexer_expected(
+            lexer, "the end of the line",
+            "the format stands before the name of the file: file A matrix-market \"A.mtx\"");
+    return true;
 }
 
 /* The argument at the lexer's token. */

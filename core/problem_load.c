@@ -276,8 +276,8 @@ static bool sort_set(struct loader *loader)
     for (size_t i = 0; i < set->n_problems; i++) {
         const struct problem *p = n ? set->problems[n - 1] : NULL, *q = set->problems[i];
         if (p && strcmp(p->name, q->name) == 0) {
-            error_set(loader->error, ESP_SYNTAX, "%s:%u: the problem '%s' is described already in %s:%u",
-                      q->file, q->line, q->name, p->file, p->line);
+            error_set(loader->error, ESP_SYNTAX, "%s:%u:%u: the problem '%s' is described already in %s:%u",
+                      q->file, q->line, q->column, q->name, p->file, p->line);
             if (!go_on(loader))
                 return false;
         } else {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,10 +105,51 @@ static enum esp_status check_library(const struct use *uses, size_t n,
     return ESP_OK;
 }
 
+/* As a server looks for it (sed/handoff_command.c): with a '/' beside the description unless absolute, else
+ * there and in the folders for programs. */
+static bool is_program(const char *folder, const char *program)
+{
+    static const char *const folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};
+    char path[PATH_MAX];
+    struct stat about;
+    for (size_t i = 0; i <= sizeof folders / sizeof *folders; i++) {
+        const char *base = i == 0 ? folder : folders[i - 1];
+        if (i > 0 && strchr(program, '/'))
+            return false;
+        int n = program[0] == '/' ? snprintf(path, sizeof path, "%s", program)
+                                  : snprintf(path, sizeof path, "%s/%s", base, program);
+        if (n < (int)sizeof path && stat(path, &about) == 0 && S_ISREG(about.st_mode) &&
+            access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void check_programs(const struct problem *problem, void (*missing)(void *arg, const char *text),
+                           void *arg)
+{
+    char line[2 * PATH_MAX];
+    for (uint32_t i = 0; i < problem->n_implementations; i++) {
+        const struct implementation *implementation = &problem->implementations[i];
+        const char *program = implementation->symbol;
+        if (implementation->convention != CONVENTION_COMMAND || !program ||
+            is_program(problem->folder, program))
+            continue;
+        snprintf(line, sizeof line, "%s:%u: problem %s: there is no program '%s'%s", problem->file,
+                 implementation->line, problem->name, program,
+                 program[0] == '/'      ? ""
+                 : strchr(program, '/') ? " beside the description"
+                                        : " beside the description, in /usr/local/bin, /usr/bin or /bin");
+        missing(arg, line);
+    }
+}
+
 enum esp_status libraries_check(const struct problem_set *set, void (*missing)(void *arg, const char *text),
                                 void *arg, struct esp_error *error)
 {
     size_t n = 0;
+    for (size_t i = 0; i < set->n_problems; i++)
+        check_programs(set->problems[i], missing, arg);
     for (size_t i = 0; i < set->n_problems; i++)
         n += set->problems[i]->n_implementations;
     struct use *uses = calloc(n ? n : 1, sizeof *uses);

@@ -101,18 +101,19 @@ printf 'problem good "it"\n' >esp/d.esp
 check_fails 4 "a folder with mistakes" espalier problems check esp nowhere.esp
 check_says "has each told" "esp/b.esp:2:5: expected a type .*found 'doubel': did you mean 'double'" \
     "esp/c.esp:2:14: in the member 's': unknown name 'm'" \
-    "esp/d.esp:1: the problem 'good' is described already in esp/a.esp:1" \
+    "esp/d.esp:1:9: the problem 'good' is described already in esp/a.esp:1" \
     'nowhere.esp: No such file' '^good .*lapack'
 check_fails 4 "as JSON too" espalier problems check --json esp
 check_says "with the same texts" '"good": false' "b.esp:2:5: expected a type"
 rm esp/[bcd].esp
-printf 'problem more "it"\nimplementation a\n c nothing() in liblapack.so.3\nimplementation b\n c f() in libno.so.7\n' >esp/b.esp
+printf 'problem more "it"\nimplementation a\n c nothing() in liblapack.so.3\nimplementation b\n c f() in libno.so.7\nproblem prints "it"\n out string s\nimplementation c\n command "no-such-program"\n stdout s\nimplementation d\n command "sort"\n stdout s\n' >esp/b.esp
 check_fails 1 "a symbol that is nowhere" espalier problems check --libraries esp
 check_says "is told, and a library" "b.esp:2: problem more: liblapack.so.3 has no symbol 'nothing'" \
-    'b.esp:4: problem more: cannot load the library: libno.so.7'
+    'b.esp:4: problem more: cannot load the library: libno.so.7' \
+    "b.esp:8: problem prints: there is no program .no-such-program. beside the description, in /usr/local/bin"
 printf 'abstract it "Do it"\n in int n\n in double A[n, n]\n out double X[n, n]\n try dposv giving X = B when A symmetric\n take dgesv giving X = B\n' >esp/c.esp
 check "abstract problems are shown too" espalier problems check esp
-check_says "with what they pick" '^it +Do it +picks dposv, dgesv$' '^3 problems$'
+check_says "with what they pick" '^it +Do it +picks dposv, dgesv$' '^4 problems$'
 check "without --libraries nobody looks" espalier problems check esp
 
 # Their certificates are made by whoever installs them.

@@ -173,10 +173,12 @@ static void wrong_rules_say_what_is_wrong(void **state)
         {"abstract a \"t\" x\n", "1:16: expected the end of the line, found 'x'"},
         {"abstract a \"t\"\n", "2:1: the abstract problem 'a' has no rule: take PROBLEM"},
         {A "take\n", "4:5: expected the name of a problem, found the end of the line"},
-        {A "take x(\n", "5:1: expected the name of an argument of the problem, found the end of the file"},
+        {A "take x(\n", "5:1: expected the name of an argument of the problem, found the end of the file: "
+                        "the '(' in line 4, column 7 has not been closed"},
         {A "take x(a b)\n", "4:10: expected '=', found 'b'"},
         {A "take x(a = -b)\n", "4:13: expected a number, found 'b'"},
-        {A "take x(a = b\n", "5:1: expected ',' or ')', found the end of the file"},
+        {A "take x(a = b\n", "5:1: expected ',' or ')', found the end of the file: the '(' in line 4, column "
+                             "7 has not been closed"},
         {A "take x when C square\n", "4:13: expected the name of an input, found 'C'"},
         {A "take x when X square\n", "4:13: expected the name of an input, found 'X'"},
         {A "take x when A\n", "4:14: expected what the input has to be, found the end of the line"},
@@ -193,7 +195,7 @@ static void wrong_rules_say_what_is_wrong(void **state)
          "5:1: an abstract problem has rules (take PROBLEM), no implementation"},
         {"problem a \"t\"\ntake x\n", "2:6: rules (take, try) belong to an abstract problem"},
         {A "take x\nabstract a \"t\"\nin int A\ntake y\n",
-         "5: the problem 'a' is described already in f.esp:1"},
+         "5:10: the problem 'a' is described already in f.esp:1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct problem_set *set = NULL;

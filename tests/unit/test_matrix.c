@@ -206,8 +206,11 @@ static void market_mistakes_are_named(void **state)
             "m:3: expected a column index, found '99999999999999999999'");
     refuses("%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n1 1 1\n",
             "m:4: entry (1,1) is given a second time");
-    refuses("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 2 1\n2 1 1\n",
+    refuses("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n2 1 1\n2 1 1\n",
             "m:4: entry (2,1) is given a second time (each pair is written once)");
+    refuses("%%MatrixMarket matrix coordinate real symmetric\n2 2 2\n1 1 1\n1 2 1\n",
+            "m:4: entry (1,2) is above the diagonal: of a matrix that is not general the file has the lower "
+            "triangle only; write (2,1), or say general");
     refuses("%%MatrixMarket matrix coordinate real skew-symmetric\n2 2 1\n1 1 1\n",
             "m:3: entry (1,1) is not zero, as the diagonal of a skew-symmetric matrix is");
 }

@@ -113,8 +113,9 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "in double A[n]\n", "2:13: unknown name 'n'"},
         {S "in int n\nin double A[N]\n", "3:13: unknown name 'N': did you mean 'n'?"},
         {S "in int n\nin double A[]\n", "3:13: expected a value, found ']'"},
-        {S "in int n\nin double A[n\n",
-         "4:1: expected an operator, ',', ':' or ']', found the end of the file"},
+        {S "in int n\nin double A[n\n", "4:1: expected an operator, ',', ':' or ']', found the end of the "
+                                        "file: the '[' in line 3, column 12 has not "
+                                        "been closed"},
         {S "in double A[1,1,1,1,1,1,1,1]\n", "2:26: an array has at most 7 dimensions"},
         {S "in int n\nin double x[n:0]\n",
          "3:16: expected an operator or ',', found ']': a section is start, "
@@ -122,8 +123,9 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "in int n\nin double x[n:0,n - 1,2,3:1]\n",
          "3:28: expected an operator or ',', found ']': a section is "
          "start, end and skip: x[n:0,n - 1,2]"},
-        {S "in int n\nin double x[n:0,n - 1,2\n",
-         "4:1: expected an operator, ',' or ']', found the end of the file"},
+        {S "in int n\nin double x[n:0,n - 1,2\n", "4:1: expected an operator, ',' or ']', found the end of "
+                                                  "the file: the '[' in line 3, column 12 has not been "
+                                                  "closed"},
         {S "in int n\nin double x[n:0,n - 1,k]\n", "3:23: unknown name 'k'"},
         {S "in int n\nin double x[n:,n - 1,2]\n", "3:15: expected a value, found ','"},
         {S "in int n\nout int m\nin double x[n:0,m,1]\n",
@@ -212,7 +214,8 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "in double A[2, 2] csr(p, i)\n", "2:22: there is no argument 'p'"},
         {S "in int p[3]\nin double i[2], A[2, 2] csr(p, i)\n",
          "3:28: 'i' has to be an array of int, long or int64 with one dimension"},
-        {S "in double A[2, 2] csc(p, i\n", "3:1: expected ',' or ')', found the end of the file"},
+        {S "in double A[2, 2] csc(p, i\n", "3:1: expected ',' or ')', found the end of the file: the '(' in "
+                                           "line 2, column 22 has not been closed"},
         {S "in double A[2, 2] pakced\n",
          "2:19: expected ',', a property or the end of the line, found 'pakced': "
          "did you mean 'packed'?"},
@@ -277,7 +280,6 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {I "c f(n, Y)\n", "5:8: unknown name 'Y': did you mean 'y'?"},
         {I "c f n, y\n", "5:5: expected '(' before the parameters of the routine, found 'n'"},
         {I "c 3(n, y)\n", "5:3: expected the symbol of a routine, found 3"},
-        {I "c f(n, y\n", "6:1: expected an operator, ',' or ')', found the end of the file"},
         {I "c f(n, y,)\n", "5:10: expected a value, found ')'"},
         {I "c f(n y)\n", "5:7: expected an operator, ',' or ')', found 'y'"},
         {I "c f(n, y) from lib\n", "5:11: expected 'in LIBRARY' or the end of the line, found 'from'"},
@@ -339,7 +341,19 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {I "c f(n, y, int 1.5)\n", "5:15: expected an integer for int, found 1.5"},
         {"problem p", "1:10: expected the title of the problem in quotes, found "
                       "the end of the file"},
-        {S "in int n\nproblem p \"again\"\n", "3: the problem 'p' is described already in f.esp:1"},
+        {S "in int n\nin double A[n, n\nout double y\n",
+         "4:1: expected an operator, ',', ':' or ']', found 'out': the '[' in line 3, column 12 has not been "
+         "closed"},
+        {I "c f(n, y\n",
+         "6:1: expected an operator, ',' or ')', found the end of the file: the '(' in line 5, "
+         "column 4 has not been closed"},
+        {I "c ?f(n, y)\n", "5:3: expected the symbol of a routine, found '?': '?' stands for the letter of a "
+                           "member, in families only: problem ?gesv for s, d, c, z"},
+        {S "in int n\nin double A[n, n]\nout double y\nimplementation i\ncommand \"cat\" \"{A}\"\nfile A "
+           "\"m.mtx\" matrix-market\n",
+         "7:16: expected the end of the line, found 'matrix': the format stands before the name of the file: "
+         "file A matrix-market \"A.mtx\""},
+        {S "in int n\nproblem p \"again\"\n", "3:9: the problem 'p' is described already in f.esp:1"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_message(rows[i].text, strlen(rows[i].text), rows[i].message);

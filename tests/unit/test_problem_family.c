@@ -188,7 +188,7 @@ static void wrong_families_say_where_and_in_which_member(void **state)
          "2:1: 'when' chooses members of a family: problem ?gesv for s, d, c, z"},
         {"problem p \"t\"\nin scalar x\n",
          "2:4: expected a type, found 'scalar': this one is for families: problem ?gesv for s, d, c, z"},
-        {"problem p for s, d \"t\"\n", "1: the problem 'p' is described already in f.esp:1"},
+        {"problem p for s, d \"t\"\n", "1:9: the problem 'p' is described already in f.esp:1"},
         {"problem ?p for s, d \"t\"\nproblem q \"t\"\nfoo\n",
          "3:1: expected a clause (in, out, inout, work, require, ...), found 'foo'"},
         {"foo\nproblem ?p for s, d \"t\"\n", "1:1: expected 'problem', found 'foo'"},

@@ -81,7 +81,7 @@ static void a_name_described_twice_names_both_places(void **state)
     char message[400];
     write_file("a.esp", "problem a \"t\"\n\nproblem b \"t\"\n");
     write_file("b.esp", "problem b \"t\"\n");
-    snprintf(message, sizeof message, "2 %s/b.esp:1: the problem 'b' is described already in %s/a.esp:3",
+    snprintf(message, sizeof message, "2 %s/b.esp:1:9: the problem 'b' is described already in %s/a.esp:3",
              folder, folder);
     assert_string_equal(loaded(folder), message);
 }
@@ -188,7 +188,8 @@ static void every_mistake_of_a_file_is_told(void **state)
     assert_string_equal(
         told,
         ":5:12: expected the title of the problem in quotes, found the end of the line\n"
-        ":9:1: expected an operator, ',', ':' or ']', found 'problem'\n"
+        ":9:1: expected an operator, ',', ':' or ']', found 'problem': the '[' in line 8, column 12 has not "
+        "been closed\n"
         ":10:13: in the member 's': 1.5: expected an integer, found 1.5\n"
         ":13:13: -1: expected a size >= 0, found -1\n"
         ":17:1: expected a clause (in, out, inout, work, require, ...), found 'inn': did you mean 'in'?\n");
