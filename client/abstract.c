@@ -23,8 +23,12 @@ enum esp_status abstract_open(struct abstract_run *run, const struct problem *pr
 
 static void forget_after(struct abstract_run *run, uint32_t n)
 {
-    while (run->n_variables > n)
-        matrix_clear(&run->variables[--run->n_variables].matrix);
+    while (run->n_variables > n) {
+        struct variable *variable = &run->variables[--run->n_variables];
+        matrix_clear(&variable->matrix);
+        free(variable->text);
+        variable->text = NULL;
+    }
 }
 
 void abstract_close(struct abstract_run *run)
@@ -50,12 +54,39 @@ static enum esp_status set(struct abstract_run *run, const char *name, struct ma
     return ESP_OK;
 }
 
-static const struct matrix *find(const struct abstract_run *run, const char *name)
+static const struct variable *find_variable(const struct abstract_run *run, const char *name)
 {
     for (uint32_t i = run->n_variables; i-- > 0;)
         if (strcmp(run->variables[i].name, name) == 0)
-            return &run->variables[i].matrix;
+            return &run->variables[i];
     return NULL;
+}
+
+static const struct matrix *find(const struct abstract_run *run, const char *name)
+{
+    const struct variable *variable = find_variable(run, name);
+    return variable && !variable->text ? &variable->matrix : NULL;
+}
+
+static const char *find_state(const struct abstract_run *run, const char *name)
+{
+    const struct variable *variable = find_variable(run, name);
+    return variable && variable->text && *variable->text ? variable->text : NULL;
+}
+
+static enum esp_status set_state(struct abstract_run *run, const char *name, const char *text,
+                                 struct esp_error *error)
+{
+    struct matrix none = {0};
+    char *copy = strdup(text);
+    if (!copy)
+        return error_no_memory(error, "a state");
+    enum esp_status status = set(run, name, &none, error);
+    if (status == ESP_OK)
+        run->variables[run->n_variables - 1].text = copy;
+    else
+        free(copy);
+    return status;
 }
 
 enum esp_status abstract_give(struct abstract_run *run, const char *name, struct matrix *matrix,
@@ -213,6 +244,19 @@ static enum esp_status give_value(struct values *values, const char *name, doubl
     return status;
 }
 
+/* A state that a step before has left. */
+static enum esp_status give_state(const struct abstract_run *run, struct values *values, const char *name,
+                                  const char *outer, struct esp_error *error)
+{
+    char word[PROBLEM_MAX_NAME + 300];
+    const char *state = find_state(run, outer);
+    if (!state)
+        return error_set(error, ESP_INVALID, "%s: no state goes by the name %s", values->problem->name,
+                         outer);
+    snprintf(word, sizeof word, "%s=%s", name, state);
+    return values_assign(values, word, error);
+}
+
 /* What the argument of the step's problem goes by here. */
 static const struct pair *renamed(const struct step *step, const char *inner)
 {
@@ -237,7 +281,10 @@ static enum esp_status give_inputs(const struct abstract_run *run, const struct 
             continue;
         const struct matrix *matrix = find(run, pair && pair->outer ? pair->outer : formal->name);
         enum esp_status status = ESP_OK;
-        if (pair && !pair->outer)
+        if (formal->type == ESP_TYPE_STATE)
+            status = give_state(run, values, formal->name, pair && pair->outer ? pair->outer : formal->name,
+                                error);
+        else if (pair && !pair->outer)
             status = give_value(values, formal->name, pair->value, error);
         else if (matrix)
             status = give_matrix(run, values, i, matrix, error);
@@ -265,6 +312,12 @@ static enum esp_status take_outputs(struct abstract_run *run, const struct step 
         struct matrix matrix;
         uint32_t names = 0;
         enum esp_status status = ESP_OK;
+        if (argument_out(formal) && formal->type == ESP_TYPE_STATE && values->slots[i].text) {
+            status = set_state(run, pair && pair->outer ? pair->outer : formal->name, values->slots[i].text,
+                               error);
+            if (status != ESP_OK)
+                return status;
+        }
         if (!argument_out(formal) || !values->slots[i].memory || formal->type >= ESP_TYPE_STRING)
             continue;
         for (uint32_t k = 0; k < step->n_results && status == ESP_OK; k++) {
@@ -403,6 +456,37 @@ static void append(char *text, size_t size, const char *separator, const char *m
     snprintf(text + used, size - used, "%s%s", used ? separator : "", more);
 }
 
+/* Whether a step takes nothing but states that are there. */
+static bool only_ends_states(const struct abstract_run *run, const struct step *step,
+                             const struct esp_problem *problem)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &problem->arguments[i];
+        const struct pair *pair = renamed(step, formal->name);
+        if (formal->type != ESP_TYPE_STATE ||
+            !find_state(run, pair && pair->outer ? pair->outer : formal->name))
+            return false;
+        n++;
+    }
+    return n > 0;
+}
+
+/* A rule that has failed does not leave its states behind: the steps that end them are made. */
+static void end_states(struct abstract_run *run, const struct rule *rule, uint32_t from,
+                       const struct given *first)
+{
+    for (uint32_t i = from; i < rule->n_steps; i++) {
+        char name[PROBLEM_MAX_NAME + 1];
+        struct esp_problem *problem = NULL;
+        struct esp_error unimportant;
+        abstract_step_name(&rule->steps[i], first, name, sizeof name);
+        if (esp_problem_describe(name, &problem) == ESP_OK && only_ends_states(run, &rule->steps[i], problem))
+            do_step(run, &rule->steps[i], name, &unimportant);
+        esp_problem_free(problem);
+    }
+}
+
 static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule, const struct given *first,
                                struct esp_error *error)
 {
@@ -412,8 +496,12 @@ static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule
         abstract_step_name(&rule->steps[i], first, name, sizeof name);
         append(run->taken, sizeof run->taken, ", ", name);
         enum esp_status status = do_step(run, &rule->steps[i], name, error);
-        if (status != ESP_OK)
-            return strncmp(error->text, name, strlen(name)) == 0 ? status : error_prefix(error, "%s", name);
+        if (status != ESP_OK) {
+            struct esp_error why = *error;
+            end_states(run, rule, i + 1, first);
+            *error = why;
+            return strncmp(why.text, name, strlen(name)) == 0 ? status : error_prefix(error, "%s", name);
+        }
     }
     return ESP_OK;
 }

@@ -21,6 +21,7 @@ struct library;
 struct variable {
     char name[PROBLEM_MAX_NAME + 1];
     struct matrix matrix;
+    char *text; /* owned: of a state that a step left, in place of a matrix */
 };
 
 struct abstract_run {

@@ -3,9 +3,12 @@
 # functions. Only workers load it.
 pkglib_LTLIBRARIES += solvers/libespalier-solvers.la
 solvers_libespalier_solvers_la_SOURCES = solvers/solvers.h solvers/sparse_structure.h
+solvers_libespalier_solvers_la_SOURCES += solvers/kept.h solvers/kept.c
 solvers_libespalier_solvers_la_SOURCES += solvers/umfpack.c solvers/cholmod.c solvers/elementwise.c
 solvers_libespalier_solvers_la_SOURCES += solvers/mumps.h solvers/mumps_type.h solvers/mumps_s.c solvers/mumps_d.c
 solvers_libespalier_solvers_la_SOURCES += solvers/mumps_c.c solvers/mumps_z.c solvers/krylov.cc
+solvers_libespalier_solvers_la_SOURCES += solvers/dense.h solvers/dense_s.c solvers/dense_d.c solvers/dense_c.c
+solvers_libespalier_solvers_la_SOURCES += solvers/dense_z.c
 solvers_libespalier_solvers_la_CPPFLAGS = $(AM_CPPFLAGS) $(EIGEN_CFLAGS) -I/usr/include/suitesparse
 solvers_libespalier_solvers_la_LDFLAGS = $(AM_LDFLAGS) -module -shared -avoid-version
-solvers_libespalier_solvers_la_LIBADD = -lumfpack -lcholmod -lsmumps_seq -ldmumps_seq -lcmumps_seq -lzmumps_seq -lm
+solvers_libespalier_solvers_la_LIBADD = -lumfpack -lcholmod -lsmumps_seq -ldmumps_seq -lcmumps_seq -lzmumps_seq -llapack -lm

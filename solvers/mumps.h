@@ -5,7 +5,7 @@
 #ifndef SOLVERS_MUMPS_H
 #define SOLVERS_MUMPS_H
 
-#include "solvers/solvers.h"
+#include "solvers/kept.h"
 #include "solvers/sparse_structure.h"
 
 #include <complex.h>

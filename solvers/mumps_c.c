@@ -8,6 +8,9 @@
 #include <cmumps_c.h>
 
 #define FUNCTION  esp_cmumps
+#define OPEN      esp_cmumps_open
+#define SOLVE     esp_cmumps_solve
+#define LETTER    'c'
 #define NUMBER    float complex
 #define STRUCTURE CMUMPS_STRUC_C
 #define CALL      cmumps_c

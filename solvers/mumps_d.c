@@ -8,6 +8,9 @@
 #include <dmumps_c.h>
 
 #define FUNCTION  esp_dmumps
+#define OPEN      esp_dmumps_open
+#define SOLVE     esp_dmumps_solve
+#define LETTER    'd'
 #define NUMBER    double
 #define STRUCTURE DMUMPS_STRUC_C
 #define CALL      dmumps_c

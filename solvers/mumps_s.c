@@ -8,6 +8,9 @@
 #include <smumps_c.h>
 
 #define FUNCTION  esp_smumps
+#define OPEN      esp_smumps_open
+#define SOLVE     esp_smumps_solve
+#define LETTER    's'
 #define NUMBER    float
 #define STRUCTURE SMUMPS_STRUC_C
 #define CALL      smumps_c

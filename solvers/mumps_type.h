@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MUMPS for one type: TYPE, NUMBER, STRUCTURE and CALL are defined by who includes this.
+ * MUMPS for one type: FUNCTION, OPEN, SOLVE, LETTER, NUMBER, STRUCTURE and CALL are defined by who includes
+ * this.
  */
 static void quiet(STRUCTURE *mumps)
 {
@@ -8,42 +9,104 @@ static void quiet(STRUCTURE *mumps)
         mumps->icntl[i] = i == 3 ? 0 : -1;
 }
 
+/* An instance with the matrix; its triplets and numbers are freed by end(). */
+struct instance {
+    struct kept kept;
+    STRUCTURE mumps;
+    struct triplets list;
+    NUMBER *values;
+};
+
+static int begin(struct instance *instance, int sym, int n, const int *pointers, const int *rows,
+                 const void *values)
+{
+    instance->mumps = (STRUCTURE){.sym = sym, .par = 1, .job = -1, .comm_fortran = -987654 /* the world */};
+    CALL(&instance->mumps);
+    quiet(&instance->mumps);
+    if (!triplets_make(n, pointers, rows, sym != 0, &instance->list))
+        return SOLVER_NO_MEMORY;
+    instance->values = malloc(((size_t)instance->list.count + 1) * sizeof *instance->values);
+    if (!instance->values)
+        return SOLVER_NO_MEMORY;
+    for (int k = 0; k < instance->list.count; k++)
+        instance->values[k] = ((const NUMBER *)values)[instance->list.from[k]];
+    instance->mumps.n = n;
+    instance->mumps.nnz = instance->list.count;
+    instance->mumps.irn = instance->list.rows;
+    instance->mumps.jcn = instance->list.columns;
+    instance->mumps.a = (void *)instance->values;
+    return SOLVER_OK;
+}
+
+static int step(struct instance *instance, int job, int nrhs, void *b, int *info)
+{
+    instance->mumps.rhs = b;
+    instance->mumps.nrhs = nrhs;
+    instance->mumps.lrhs = instance->mumps.n;
+    instance->mumps.job = job;
+    CALL(&instance->mumps);
+    *info = instance->mumps.infog[0];
+    return mumps_meaning(*info);
+}
+
+static void end(struct instance *instance)
+{
+    instance->mumps.job = -2;
+    CALL(&instance->mumps);
+    triplets_clear(&instance->list);
+    free(instance->values);
+}
+
 /* sym: 0 general, 1 positive definite, 2 symmetric; for 1 and 2 the lower triangle is read. */
 SOLVER int FUNCTION(int sym, int n, int nrhs, const int *pointers, const int *rows, const void *values,
                     void *b, int *info)
 {
+    struct instance instance = {.values = NULL};
     *info = 0;
     if (!structure_is_good(n, pointers, rows))
         return SOLVER_INVALID;
     if (n == 0 || nrhs == 0)
         return SOLVER_OK;
-    STRUCTURE mumps = {.sym = sym, .par = 1, .job = -1, .comm_fortran = -987654 /* MPI_COMM_WORLD */};
-    CALL(&mumps);
-    quiet(&mumps);
-    struct triplets list;
-    int status = triplets_make(n, pointers, rows, sym != 0, &list) ? SOLVER_OK : SOLVER_NO_MEMORY;
-    NUMBER *kept = malloc(((size_t)list.count + 1) * sizeof *kept);
-    if (status == SOLVER_OK && kept) {
-        for (int k = 0; k < list.count; k++)
-            kept[k] = ((const NUMBER *)values)[list.from[k]];
-        mumps.n = n;
-        mumps.nnz = list.count;
-        mumps.irn = list.rows;
-        mumps.jcn = list.columns;
-        mumps.a = (void *)kept;
-        mumps.rhs = b;
-        mumps.nrhs = nrhs;
-        mumps.lrhs = n;
-        mumps.job = 6; /* analyse, factor, solve */
-        CALL(&mumps);
-        *info = mumps.infog[0];
-        status = mumps_meaning(*info);
-    } else {
-        status = SOLVER_NO_MEMORY;
-    }
-    mumps.job = -2;
-    CALL(&mumps);
-    triplets_clear(&list);
-    free(kept);
+    int status = begin(&instance, sym, n, pointers, rows, values);
+    if (status == SOLVER_OK)
+        status = step(&instance, 6, nrhs, b, info); /* analyse, factor, solve */
+    end(&instance);
     return status;
+}
+
+static void release(struct kept *kept)
+{
+    if (kept->n > 0)
+        end((struct instance *)kept);
+    free(kept);
+}
+
+SOLVER int OPEN(int sym, int n, const int *pointers, const int *rows, const void *values, void **state,
+                int *info)
+{
+    *state = NULL;
+    *info = 0;
+    if (!structure_is_good(n, pointers, rows))
+        return SOLVER_INVALID;
+    struct instance *instance = calloc(1, sizeof *instance);
+    if (!instance)
+        return SOLVER_NO_MEMORY;
+    instance->kept = (struct kept){KEPT_MUMPS + LETTER, n, release};
+    int status = n > 0 ? begin(instance, sym, n, pointers, rows, values) : SOLVER_OK;
+    if (status == SOLVER_OK && n > 0)
+        status = step(instance, 4, 0, NULL, info); /* analyse and factor */
+    if (status == SOLVER_OK)
+        *state = instance;
+    else
+        release(&instance->kept);
+    return status;
+}
+
+SOLVER int SOLVE(void *state, int n, int nrhs, void *b, int *info)
+{
+    int status = kept_check(state, KEPT_MUMPS, LETTER, n);
+    *info = 0;
+    if (status != SOLVER_OK || n == 0 || nrhs == 0)
+        return status;
+    return step(state, 3, nrhs, b, info);
 }

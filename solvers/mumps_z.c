@@ -8,6 +8,9 @@
 #include <zmumps_c.h>
 
 #define FUNCTION  esp_zmumps
+#define OPEN      esp_zmumps_open
+#define SOLVE     esp_zmumps_solve
+#define LETTER    'z'
 #define NUMBER    double complex
 #define STRUCTURE ZMUMPS_STRUC_C
 #define CALL      zmumps_c

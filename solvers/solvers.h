@@ -7,7 +7,8 @@
  * Sparse matrices are n x n with compressed columns (pointers[n + 1], rows[pointers[n]], from 0, in each
  * column ascending and without repetitions); a row outside the matrix is SOLVER_INVALID. Right-hand sides and
  * solutions are dense, stored by columns. For complex types (c, z) a number is a real part and an imaginary
- * part. Scalars come by value, arrays by address. Nothing is kept after a call. Any thread may call.
+ * part. Scalars come by value, arrays by address. Nothing is kept after a call but by those that open a state
+ * (solvers/kept.h). Any thread may call; one at a time with a state.
  */
 #ifndef SOLVERS_SOLVERS_H
 #define SOLVERS_SOLVERS_H
@@ -25,7 +26,9 @@ enum solver_status {
     SOLVER_NO_MEMORY = 2,
     SOLVER_INVALID = 3, /* the sparse structure is not one */
     SOLVER_FAILED = 4,  /* anything else */
-    SOLVER_NO_CONVERGENCE = 5
+    SOLVER_NO_CONVERGENCE = 5,
+    SOLVER_WRONG_STATE = 6, /* of another solver or type, or closed */
+    SOLVER_WRONG_ORDER = 7  /* n is not the order of what is kept */
 };
 
 /* ---- direct methods: factor, solve for nrhs columns of B, forget ---- */
@@ -53,23 +56,83 @@ SOLVER int esp_cmumps(int sym, int n, int nrhs, const int *pointers, const int *
 SOLVER int esp_zmumps(int sym, int n, int nrhs, const int *pointers, const int *rows, const void *values,
                       void *b, int *info);
 
+/* ---- the same, factored once ----
+ * What opens sets *state, or leaves it null when it fails; esp_sparse_close() frees any of them and sets it
+ * to null. */
+SOLVER int esp_dumfpack_open(int n, const int *pointers, const int *rows, const double *values, void **state,
+                             double *rcond);
+SOLVER int esp_zumfpack_open(int n, const int *pointers, const int *rows, const double *values, void **state,
+                             double *rcond);
+SOLVER int esp_dumfpack_solve(void *state, char trans, int n, int nrhs, const double *b, double *x);
+SOLVER int esp_zumfpack_solve(void *state, char trans, int n, int nrhs, const double *b, double *x);
+
+SOLVER int esp_dcholmod_open(int n, const int *pointers, const int *rows, const double *values, void **state,
+                             double *rcond, int *minor);
+SOLVER int esp_zcholmod_open(int n, const int *pointers, const int *rows, const double *values, void **state,
+                             double *rcond, int *minor);
+SOLVER int esp_dcholmod_solve(void *state, int n, int nrhs, const double *b, double *x);
+SOLVER int esp_zcholmod_solve(void *state, int n, int nrhs, const double *b, double *x);
+
+#define MUMPS_OPEN(letter)                                                                                   \
+    SOLVER int esp_##letter##mumps_open(int sym, int n, const int *pointers, const int *rows,                \
+                                        const void *values, void **state, int *info);                        \
+    SOLVER int esp_##letter##mumps_solve(void *state, int n, int nrhs, void *b, int *info);
+MUMPS_OPEN(s)
+MUMPS_OPEN(d)
+MUMPS_OPEN(c)
+MUMPS_OPEN(z)
+#undef MUMPS_OPEN
+
+SOLVER int esp_sparse_close(void **state);
+
 /* ---- iterative methods (Eigen) ----
  * They end when the residual is at most `tolerance` times the right-hand side, or after `most` iterations (0:
  * twice the order): SOLVER_NO_CONVERGENCE. Iterations and relative residual are those of the worst column. */
 
-/* Conjugate gradients with incomplete Cholesky, which read the lower triangle. */
-SOLVER int esp_dcg(int n, int nrhs, const int *pointers, const int *rows, const void *values, const void *b,
-                   void *x, double tolerance, int most, int *iterations, double *residual);
-SOLVER int esp_zcg(int n, int nrhs, const int *pointers, const int *rows, const void *values, const void *b,
-                   void *x, double tolerance, int most, int *iterations, double *residual);
+/* Conjugate gradients with incomplete Cholesky, which read the lower triangle; GMRES, begun anew after
+ * `restart` iterations, with incomplete LU. The preconditioners can be kept: an incomplete LU drops what is
+ * smaller than drop times its row, and keeps `fill` times as many elements as the matrix has at most. */
+#define KRYLOV(letter)                                                                                       \
+    SOLVER int esp_##letter##cg(int n, int nrhs, const int *pointers, const int *rows, const void *values,   \
+                                const void *b, void *x, double tolerance, int most, int *iterations,         \
+                                double *residual);                                                           \
+    SOLVER int esp_##letter##gmres(int n, int nrhs, const int *pointers, const int *rows,                    \
+                                   const void *values, const void *b, void *x, double tolerance, int most,   \
+                                   int restart, int *iterations, double *residual);                          \
+    SOLVER int esp_##letter##ic_open(int n, const int *pointers, const int *rows, const void *values,        \
+                                     void **state);                                                          \
+    SOLVER int esp_##letter##ilu_open(int n, const int *pointers, const int *rows, const void *values,       \
+                                      double drop, int fill, void **state);                                  \
+    SOLVER int esp_##letter##ic_cg(void *state, int n, int nrhs, const int *pointers, const int *rows,       \
+                                   const void *values, const void *b, void *x, double tolerance, int most,   \
+                                   int *iterations, double *residual);                                       \
+    SOLVER int esp_##letter##ilu_gmres(void *state, int n, int nrhs, const int *pointers, const int *rows,   \
+                                       const void *values, const void *b, void *x, double tolerance,         \
+                                       int most, int restart, int *iterations, double *residual);
+KRYLOV(s)
+KRYLOV(d)
+KRYLOV(c)
+KRYLOV(z)
+#undef KRYLOV
 
-/* GMRES, begun anew after `restart` iterations, with incomplete LU. */
-SOLVER int esp_dgmres(int n, int nrhs, const int *pointers, const int *rows, const void *values,
-                      const void *b, void *x, double tolerance, int most, int restart, int *iterations,
-                      double *residual);
-SOLVER int esp_zgmres(int n, int nrhs, const int *pointers, const int *rows, const void *values,
-                      const void *b, void *x, double tolerance, int most, int restart, int *iterations,
-                      double *residual);
+/* ---- dense matrices: what LAPACK has no routine for (solvers/dense.h) ----
+ * The determinant (1 of order 0; it may overflow, then the logarithm of its modulus tells); the pseudoinverse
+ * x, n x m (singular values below tolerance times the largest count as zero; below 0: the precision); and
+ * the ratio of the first to the last of descending singular values. `a` is room for a copy of the
+ * matrix. The size needs nothing of the matrix but its extents. */
+#ifndef __cplusplus
+#define DENSE(letter, scalar, real)                                                                          \
+    SOLVER int esp_##letter##gedet(int n, const scalar *matrix, scalar *a, scalar *det, real *logabs);       \
+    SOLVER int esp_##letter##gepinv(int m, int n, const scalar *matrix, real tolerance, scalar *a,           \
+                                    scalar *x, int *rank);                                                   \
+    SOLVER void esp_##letter##gecond(int n, const real *s, real *cond);                                      \
+    SOLVER void esp_##letter##extents(int m, int n, const scalar *a, int *rows, int *columns);
+DENSE(s, float, float)
+DENSE(d, double, double)
+DENSE(c, float _Complex, float)
+DENSE(z, double _Complex, double)
+#undef DENSE
+#endif
 
 #ifdef __cplusplus
 }

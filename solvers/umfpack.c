@@ -2,10 +2,11 @@
  *
  * UMFPACK: sparse LU factorisation of general matrices (Davis, ACM TOMS 30, 2004).
  */
-#include "solvers/solvers.h"
+#include "solvers/kept.h"
 #include "solvers/sparse_structure.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <umfpack.h>
 
 static int meaning(int status)
@@ -74,4 +75,129 @@ SOLVER int esp_zumfpack(char trans, int n, int nrhs, const int *pointers, const 
     umfpack_zi_free_symbolic(&symbolic);
     umfpack_zi_free_numeric(&numeric);
     return meaning(status);
+}
+
+/* ---- kept factors ---- */
+
+/* The matrix is kept too: UMFPACK refines each solution with it. */
+struct factors {
+    struct kept kept;
+    int *pointers, *rows;
+    double *values;
+    void *numeric;
+};
+
+static void release(struct kept *kept)
+{
+    struct factors *factors = (struct factors *)kept;
+    if (kept->kind == KEPT_UMFPACK + 'z')
+        umfpack_zi_free_numeric(&factors->numeric);
+    else
+        umfpack_di_free_numeric(&factors->numeric);
+    free(factors->pointers);
+    free(factors->rows);
+    free(factors->values);
+    free(factors);
+}
+
+static void *copy(const void *from, size_t bytes)
+{
+    void *to = malloc(bytes + 1);
+    if (to && bytes > 0)
+        memcpy(to, from, bytes);
+    return to;
+}
+
+static struct factors *keep(char letter, int n, const int *pointers, const int *rows, const double *values)
+{
+    struct factors *factors = calloc(1, sizeof *factors);
+    size_t nz = (size_t)pointers[n], element = letter == 'z' ? 2 * sizeof *values : sizeof *values;
+    if (!factors)
+        return NULL;
+    factors->kept = (struct kept){KEPT_UMFPACK + letter, n, release};
+    factors->pointers = copy(pointers, ((size_t)n + 1) * sizeof *pointers);
+    factors->rows = copy(rows, nz * sizeof *rows);
+    factors->values = copy(values, nz * element);
+    if (factors->pointers && factors->rows && factors->values)
+        return factors;
+    release(&factors->kept);
+    return NULL;
+}
+
+static int factor(struct factors *factors, double *rcond)
+{
+    double info[UMFPACK_INFO] = {0};
+    void *symbolic = NULL;
+    int n = factors->kept.n, status;
+    if (n == 0)
+        return SOLVER_OK;
+    if (factors->kept.kind == KEPT_UMFPACK + 'z') {
+        status = umfpack_zi_symbolic(n, n, factors->pointers, factors->rows, factors->values, NULL, &symbolic,
+                                     NULL, info);
+        if (status == UMFPACK_OK)
+            status = umfpack_zi_numeric(factors->pointers, factors->rows, factors->values, NULL, symbolic,
+                                        &factors->numeric, NULL, info);
+        umfpack_zi_free_symbolic(&symbolic);
+    } else {
+        status = umfpack_di_symbolic(n, n, factors->pointers, factors->rows, factors->values, &symbolic, NULL,
+                                     info);
+        if (status == UMFPACK_OK)
+            status = umfpack_di_numeric(factors->pointers, factors->rows, factors->values, symbolic,
+                                        &factors->numeric, NULL, info);
+        umfpack_di_free_symbolic(&symbolic);
+    }
+    *rcond = info[UMFPACK_RCOND];
+    return meaning(status);
+}
+
+static int open(char letter, int n, const int *pointers, const int *rows, const double *values, void **state,
+                double *rcond)
+{
+    *state = NULL;
+    *rcond = 1;
+    if (!structure_is_good(n, pointers, rows))
+        return SOLVER_INVALID;
+    struct factors *factors = keep(letter, n, pointers, rows, values);
+    if (!factors)
+        return SOLVER_NO_MEMORY;
+    int status = factor(factors, rcond);
+    if (status == SOLVER_OK)
+        *state = factors;
+    else
+        release(&factors->kept);
+    return status;
+}
+
+SOLVER int esp_dumfpack_open(int n, const int *pointers, const int *rows, const double *values, void **state,
+                             double *rcond)
+{
+    return open('d', n, pointers, rows, values, state, rcond);
+}
+
+SOLVER int esp_zumfpack_open(int n, const int *pointers, const int *rows, const double *values, void **state,
+                             double *rcond)
+{
+    return open('z', n, pointers, rows, values, state, rcond);
+}
+
+SOLVER int esp_dumfpack_solve(void *state, char trans, int n, int nrhs, const double *b, double *x)
+{
+    const struct factors *factors = state;
+    int status = kept_check(state, KEPT_UMFPACK, 'd', n), done = UMFPACK_OK;
+    for (int j = 0; n > 0 && j < nrhs && status == SOLVER_OK && done == UMFPACK_OK; j++)
+        done = umfpack_di_solve(system_of(trans), factors->pointers, factors->rows, factors->values,
+                                x + (size_t)j * (size_t)n, b + (size_t)j * (size_t)n, factors->numeric, NULL,
+                                NULL);
+    return status == SOLVER_OK ? meaning(done) : status;
+}
+
+SOLVER int esp_zumfpack_solve(void *state, char trans, int n, int nrhs, const double *b, double *x)
+{
+    const struct factors *factors = state;
+    int status = kept_check(state, KEPT_UMFPACK, 'z', n), done = UMFPACK_OK;
+    for (int j = 0; n > 0 && j < nrhs && status == SOLVER_OK && done == UMFPACK_OK; j++)
+        done = umfpack_zi_solve(system_of(trans), factors->pointers, factors->rows, factors->values, NULL,
+                                x + 2 * (size_t)j * (size_t)n, NULL, b + 2 * (size_t)j * (size_t)n, NULL,
+                                factors->numeric, NULL, NULL);
+    return status == SOLVER_OK ? meaning(done) : status;
 }

@@ -253,6 +253,9 @@ static enum exit_code go(const struct command_line *command, const struct esp_pr
     struct esp_job *job = NULL;
     bool too_real = false;
     enum esp_status status = values_init(&arguments.values, problem, &error);
+    if (status == ESP_OK && !arguments.values.described->problems[0]->abstract)
+        status = error_set(&error, ESP_INVALID, "%s takes real matrices, found a complex one: call %s",
+                           problem->name + 1, problem->name); /* the complex namesake */
     if (status == ESP_OK)
         status = abstract_open(&arguments.run, arguments.values.described->problems[0], &error);
     if (status == ESP_OK)

@@ -110,6 +110,33 @@ check "eigenvalues" espalier call spec A='[2,1;1,2]'
 check_says "are right" '^ *1$' '^ *3$'
 check "of a rotation" espalier call eig A='[0,1;-1,0]'
 check_says "are complex" '^ *-1$'
+check "the determinant" espalier call det A='[1,2;3,4]'
+check_says "is right" 'det = -2'
+check "of a singular matrix" espalier call det A='[1,1;1,1]'
+check_says "is zero" 'det = 0'
+check "the pseudoinverse" espalier call pinv A='[2,0;0,4;0,0]'
+check_says "is right" '^ *0.5 +0 +0$' '^ *0 +0.25 +0$'
+check "the condition number" espalier call cond A='[3,0;0,12]'
+check_says "is right" 'cond = 4'
+check "of a complex matrix" espalier call cond A='[3i,0;0,12]'
+check_says "too" 'cond = 4'
+check "linsolve" espalier call linsolve A='[4,1;2,3]' B='[5;5]'
+check_says "is solve" 'linsolve: done by dgesv'
+check "leastsq" espalier call leastsq A='[1;1]' B='[1;3]'
+check_says "is lsq" '^ *2$'
+for pair in 'add:5' 'subtract:-1' 'times:6' 'divide:0.66666'; do
+    check "${pair%:*}" espalier call "${pair%:*}" A='[2]' B='[3]'
+    check_says "is ${pair#*:}" "C.*|^ *${pair#*:}"
+    check_says "done by d${pair%:*}" "${pair%:*}: done by d${pair%:*}"
+done
+for name in sin cos exp log transpose; do
+    check "$name" espalier call "$name" A='[1,4]'
+    check_says "has its routine" "$name: done by d$name"
+done
+check "size" espalier call size A='[1,2,3;4,5,6]'
+check_says "is right" 'rows = 2' 'columns = 3'
+check_fails 2 "of a complex matrix" espalier call transpose A='[1i]'
+check_says "is another's" 'transpose takes real matrices, found a complex one: call ztranspose'
 check "the condition" espalier call rcond A='[2,0;0,1]'
 check_says "is right" 'rcond = 0.5'
 

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "solvers/solvers.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tgmath.h>
+
+#define NAME(root)   esp_d##root
+#define LAPACK(root) d##root##_
+#define SCALAR       double
+#define REAL         double
+#define IS_COMPLEX   0
+#include "solvers/dense.h"

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "solvers/solvers.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tgmath.h>
+
+#define NAME(root)   esp_z##root
+#define LAPACK(root) z##root##_
+#define SCALAR       double complex
+#define REAL         double
+#define IS_COMPLEX   1
+#include "solvers/dense.h"
