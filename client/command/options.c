@@ -207,6 +207,26 @@ static enum exit_code unknown_option(const struct command_line *command, const c
                    : command_usage(command, "there is no option '--%s'", given);
 }
 
+/* In a copy of the words: getopt brings them into another order, in which an option at the end that lacks its
+ * value would find one. Without memory: for people. */
+static void find_json(struct command_line *command, int argc, char **argv,
+                      const struct command_option *const *options, unsigned n, const char *shorts,
+                      const struct option *longs)
+{
+    int found;
+    char **words = malloc(((size_t)argc + 1) * sizeof *words);
+    if (!words)
+        return;
+    memcpy(words, argv, ((size_t)argc + 1) * sizeof *words);
+    optind = 0;
+    while ((found = getopt_long(argc, words, shorts, longs, NULL)) != -1) {
+        const struct command_option *option = option_found(options, n, found);
+        if (option && strcmp(option->name, "json") == 0)
+            command->json = true;
+    }
+    free(words);
+}
+
 /* Reads the words behind the verb. False, with the exit code, when the command ends here. */
 static bool parse_words(struct command_line *command, int argc, char **argv, enum exit_code *code)
 {
@@ -218,12 +238,7 @@ static bool parse_words(struct command_line *command, int argc, char **argv, enu
     opterr = 0;
     int found;
     /* First whether the reader is a program: the fault may stand in front of --json. */
-    optind = 0;
-    while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
-        const struct command_option *option = option_found(options, n, found);
-        if (option && strcmp(option->name, "json") == 0)
-            command->json = true;
-    }
+    find_json(command, argc, argv, options, n, shorts, longs);
     optind = 0;
     while ((found = getopt_long(argc, argv, shorts, longs, NULL)) != -1) {
         const struct command_option *option = option_found(options, n, found);
