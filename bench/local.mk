@@ -43,6 +43,10 @@ bench_bench_store_SOURCES = bench/bench_store.c
 bench_bench_store_LDADD = bench/libbench.la tests/unit/libstorerig.la services/libservices.la core/libcore.la \
 	util/libutil.la $(CMOCKA_LIBS) -lm
 
+bench_programs += bench/bench_predictor
+bench_bench_predictor_SOURCES = bench/bench_predictor.c
+bench_bench_predictor_LDADD = bench/libbench.la core/libcore.la util/libutil.la -lm
+
 # Calls through the whole hierarchy, against the ORB alone.
 if WITH_OMNIORB
 EXTRA_LTLIBRARIES += bench/libtiny.la bench/libkept.la bench/libplatform.la

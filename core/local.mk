@@ -79,6 +79,8 @@ core_libcore_la_SOURCES = \
 	core/parallel_model.c \
 	core/parallel_model.h \
 	core/parallel_trsm.c \
+	core/predictor.c \
+	core/predictor.h \
 	core/problem.c \
 	core/problem.h \
 	core/problem_bind.c \
