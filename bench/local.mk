@@ -99,3 +99,16 @@ nodist_EXTRA_bench_bench_transport_SOURCES = dummy.cc
 bench_bench_transport_LDADD = bench/libplatform.la orb/liborb.la core/libcore.la util/libutil.la
 EXTRA_bench_bench_transport_DEPENDENCIES = bench/reference_twoway
 endif
+
+# Redistributions between ranks, against ScaLAPACK.
+if WITH_MPI
+EXTRA_PROGRAMS += bench/redistribute_mpi
+bench_redistribute_mpi_SOURCES = bench/redistribute_mpi.c
+bench_redistribute_mpi_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+bench_redistribute_mpi_LDADD = sed/mpi/libmpi.la core/libcore.la util/libutil.la $(SCALAPACK_LIBS) $(MPI_LIBS) -lm
+CLEANFILES += bench/redistribute_mpi
+bench_programs += bench/bench_pdgemr2d
+bench_bench_pdgemr2d_SOURCES = bench/bench_pdgemr2d.c
+bench_bench_pdgemr2d_LDADD = bench/libbench.la -lm
+EXTRA_bench_bench_pdgemr2d_DEPENDENCIES = bench/redistribute_mpi
+endif

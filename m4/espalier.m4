@@ -52,6 +52,24 @@ AC_SUBST([OMNIORB_INCLUDEDIR])
 AM_CONDITIONAL([WITH_OMNIORB], [test "x$with_omniorb" != xno])
 ])
 
+dnl Ranks of one job: optional, as only parallel servers need it.
+AC_DEFUN([ESP_WITH_MPI], [
+AC_ARG_WITH([mpi], [AS_HELP_STRING([--without-mpi],
+    [build without parallel servers (default: with them where OpenMPI and ScaLAPACK are found)])], [], [with_mpi=check])
+have_mpi=no
+AS_IF([test "x$with_mpi" != xno], [
+    PKG_CHECK_MODULES([MPI], [ompi-c], [have_mpi=yes], [have_mpi=no])
+    AS_IF([test "$have_mpi" = yes], [AC_CHECK_LIB([scalapack-openmpi], [pdgemm_], [:], [have_mpi=no], [$MPI_LIBS])])
+    AC_PATH_PROG([MPIRUN], [mpirun])
+    AS_IF([test -z "$MPIRUN"], [have_mpi=no])
+    AS_IF([test "x$with_mpi" = xyes && test "$have_mpi" = no],
+        [ESP_MISSING([OpenMPI and ScaLAPACK], [libscalapack-openmpi-dev], [parallel servers])])
+    MPI_CFLAGS=`AS_ECHO(["$MPI_CFLAGS"]) | sed 's/-I/-isystem /g'`
+])
+AC_SUBST([SCALAPACK_LIBS], [-lscalapack-openmpi])
+AM_CONDITIONAL([WITH_MPI], [test "$have_mpi" = yes])
+])
+
 AC_DEFUN([ESP_ENABLE_SANITIZER], [
 AC_ARG_ENABLE([sanitizer], [AS_HELP_STRING([--enable-sanitizer=LIST],
     [compile with -fsanitize=LIST: address,undefined or thread])],

@@ -111,3 +111,10 @@ sed_espalier_sed_SOURCES = sed/main.c
 nodist_EXTRA_sed_espalier_sed_SOURCES = dummy.cc
 sed_espalier_sed_LDADD = services/libdaemon.la sed/libservice.la orb/liborb.la core/libcore.la util/libutil.la
 endif
+# Distributed data move between the ranks of an MPI job.
+if WITH_MPI
+noinst_LTLIBRARIES += sed/mpi/libmpi.la
+sed_mpi_libmpi_la_SOURCES = sed/mpi/redistribute.c sed/mpi/redistribute.h
+sed_mpi_libmpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+sed_mpi_libmpi_la_LIBADD = core/libcore.la $(MPI_LIBS)
+endif

@@ -348,3 +348,10 @@ unit_tests += tests/unit/test_location
 tests_unit_test_location_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_replication
 tests_unit_test_replication_LDADD = services/libservices.la $(UNIT_LIBS) -lm
+if WITH_MPI
+check_PROGRAMS += tests/mpi/redistribute
+tests_mpi_redistribute_SOURCES = tests/mpi/redistribute.c
+tests_mpi_redistribute_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+tests_mpi_redistribute_LDADD = sed/mpi/libmpi.la core/libcore.la util/libutil.la $(MPI_LIBS) -lm
+endif
+shell_tests += tests/e2e/t0701-mpi-redistribution.t

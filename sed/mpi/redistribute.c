@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "sed/mpi/redistribute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TAG = 4711, DEPTH = 2 /* steps under way at a time */ };
+
+/* The runs of one dimension between this rank and another, found when first needed. */
+struct runs {
+    struct redistribution_run *list;
+    size_t n;
+    bool found;
+};
+
+/* One end of the movement for this rank: what it sends, or what it receives. */
+struct side {
+    int64_t rank, row, col;   /* in the grid; rank -1: not in it */
+    int64_t height;           /* rows of its part */
+    struct runs *rows, *cols; /* by the other's row and column of the grid */
+    int64_t n_rows, n_cols;
+};
+
+struct slot {
+    char *out, *in;
+    MPI_Request request[2]; /* of `out`, and of `in` */
+    const struct redistribution_message *receives;
+};
+
+struct mover {
+    const struct redistribution *what;
+    const struct redistribution_plan *plan;
+    MPI_Comm comm;
+    const char *from;
+    char *to;
+    size_t bytes;
+    struct side sends, receives;
+    struct slot slots[DEPTH];
+    struct esp_error *error;
+};
+
+static int64_t rank_of(const int64_t *ids, const struct block_cyclic_matrix *grid, int me)
+{
+    for (int64_t rank = 0; rank < block_cyclic_matrix_ranks(grid); rank++)
+        if (ids[rank] == me)
+            return rank;
+    return -1;
+}
+
+static enum esp_status side_open(struct side *side, const struct block_cyclic_matrix *mine,
+                                 const struct block_cyclic_matrix *other, const int64_t *ids, int me)
+{
+    int64_t cols;
+    side->rank = rank_of(ids, mine, me);
+    if (side->rank < 0)
+        return ESP_OK;
+    block_cyclic_matrix_place(mine, side->rank, &side->row, &side->col);
+    block_cyclic_matrix_shape(mine, side->rank, &side->height, &cols);
+    side->n_rows = other->rows.ranks;
+    side->n_cols = other->cols.ranks;
+    side->rows = calloc((size_t)side->n_rows, sizeof *side->rows);
+    side->cols = calloc((size_t)side->n_cols, sizeof *side->cols);
+    return side->rows && side->cols ? ESP_OK : ESP_NO_MEMORY;
+}
+
+static void side_close(struct side *side)
+{
+    for (int64_t i = 0; side->rows && i < side->n_rows; i++)
+        free(side->rows[i].list);
+    for (int64_t i = 0; side->cols && i < side->n_cols; i++)
+        free(side->cols[i].list);
+    free(side->rows);
+    free(side->cols);
+}
+
+static enum esp_status find(struct runs *runs, const struct block_cyclic *from, const struct block_cyclic *to,
+                            int64_t source, int64_t target, struct esp_error *error)
+{
+    if (runs->found)
+        return ESP_OK;
+    runs->found = true;
+    return redistribution_runs(from, to, source, target, &runs->list, &runs->n, error);
+}
+
+/* The runs of a message that this rank sends or receives. */
+static enum esp_status runs_of(struct mover *mover, const struct redistribution_message *message, bool sends,
+                               const struct runs **rows, const struct runs **cols)
+{
+    const struct block_cyclic_matrix *from = &mover->what->from, *to = &mover->what->to;
+    struct side *side = sends ? &mover->sends : &mover->receives;
+    int64_t source_row, source_col, target_row, target_col;
+    block_cyclic_matrix_place(from, message->source, &source_row, &source_col);
+    block_cyclic_matrix_place(to, message->target, &target_row, &target_col);
+    struct runs *in_rows = &side->rows[sends ? target_row : source_row],
+                *in_cols = &side->cols[sends ? target_col : source_col];
+    enum esp_status status = find(in_rows, &from->rows, &to->rows, source_row, target_row, mover->error);
+    if (status == ESP_OK)
+        status = find(in_cols, &from->cols, &to->cols, source_col, target_col, mover->error);
+    *rows = in_rows;
+    *cols = in_cols;
+    return status;
+}
+
+/* Runs of rows are short as a rule (a block), so that a call of memcpy() for each would cost more than the
+ * copy. */
+static void copy_run(char *to, const char *from, size_t bytes)
+{
+    if (bytes == 8)
+        memcpy(to, from, 8);
+    else if (bytes == 16)
+        memcpy(to, from, 16);
+    else
+        memcpy(to, from, bytes);
+}
+
+static enum esp_status pack(struct mover *mover, const struct redistribution_message *message, char *out)
+{
+    const struct runs *rows, *cols;
+    enum esp_status status = runs_of(mover, message, true, &rows, &cols);
+    size_t bytes = mover->bytes, height = (size_t)mover->sends.height * bytes;
+    for (size_t j = 0; status == ESP_OK && j < cols->n; j++)
+        for (int64_t col = 0; col < cols->list[j].length; col++) {
+            const char *column = mover->from + (size_t)(cols->list[j].from + col) * height;
+            for (size_t i = 0; i < rows->n; i++) {
+                size_t length = (size_t)rows->list[i].length * bytes;
+                copy_run(out, column + (size_t)rows->list[i].from * bytes, length);
+                out += length;
+            }
+        }
+    return status;
+}
+
+static enum esp_status unpack(struct mover *mover, const struct redistribution_message *message,
+                              const char *in)
+{
+    const struct runs *rows, *cols;
+    enum esp_status status = runs_of(mover, message, false, &rows, &cols);
+    size_t bytes = mover->bytes, height = (size_t)mover->receives.height * bytes;
+    for (size_t j = 0; status == ESP_OK && j < cols->n; j++)
+        for (int64_t col = 0; col < cols->list[j].length; col++) {
+            char *column = mover->to + (size_t)(cols->list[j].to + col) * height;
+            for (size_t i = 0; i < rows->n; i++) {
+                size_t length = (size_t)rows->list[i].length * bytes;
+                copy_run(column + (size_t)rows->list[i].to * bytes, in, length);
+                in += length;
+            }
+        }
+    return status;
+}
+
+/* What stays goes straight from one part to the other. */
+static enum esp_status keep(struct mover *mover, const struct redistribution_message *message)
+{
+    const struct runs *rows, *cols;
+    enum esp_status status = runs_of(mover, message, true, &rows, &cols);
+    size_t bytes = mover->bytes, before = (size_t)mover->sends.height * bytes,
+           after = (size_t)mover->receives.height * bytes;
+    for (size_t j = 0; status == ESP_OK && j < cols->n; j++)
+        for (int64_t col = 0; col < cols->list[j].length; col++) {
+            const char *from = mover->from + (size_t)(cols->list[j].from + col) * before;
+            char *to = mover->to + (size_t)(cols->list[j].to + col) * after;
+            for (size_t i = 0; i < rows->n; i++)
+                copy_run(to + (size_t)rows->list[i].to * bytes, from + (size_t)rows->list[i].from * bytes,
+                         (size_t)rows->list[i].length * bytes);
+        }
+    return status;
+}
+
+static enum esp_status mpi_status(struct mover *mover, int code)
+{
+    char words[MPI_MAX_ERROR_STRING] = "";
+    int length = 0;
+    if (code == MPI_SUCCESS)
+        return ESP_OK;
+    MPI_Error_string(code, words, &length);
+    return error_set(mover->error, ESP_FAILED, "redistribution: MPI reports: %.*s", length, words);
+}
+
+/* Messages may be longer than an int counts bytes. */
+static MPI_Datatype element_type(size_t bytes)
+{
+    return bytes == 8 ? MPI_DOUBLE : bytes == 4 ? MPI_FLOAT : bytes == 16 ? MPI_C_DOUBLE_COMPLEX : MPI_BYTE;
+}
+
+static int message_count(const struct mover *mover, const struct redistribution_message *message)
+{
+    return (int)(element_type(mover->bytes) == MPI_BYTE ? message->elements * (int64_t)mover->bytes
+                                                        : message->elements);
+}
+
+/* Begins what this rank has to do in a step. */
+static enum esp_status begin_step(struct mover *mover, int32_t step, struct slot *slot)
+{
+    size_t n;
+    const struct redistribution_message *messages = redistribution_plan_step(mover->plan, step, &n);
+    MPI_Datatype type = element_type(mover->bytes);
+    enum esp_status status = ESP_OK;
+    slot->receives = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (messages[i].target == mover->receives.rank) {
+            slot->receives = &messages[i];
+            status = mpi_status(mover, MPI_Irecv(slot->in, message_count(mover, &messages[i]), type,
+                                                 (int)mover->what->from_ids[messages[i].source], TAG,
+                                                 mover->comm, &slot->request[1]));
+        }
+    for (size_t i = 0; i < n && status == ESP_OK; i++)
+        if (messages[i].source == mover->sends.rank) {
+            status = pack(mover, &messages[i], slot->out);
+            if (status == ESP_OK)
+                status = mpi_status(mover, MPI_Isend(slot->out, message_count(mover, &messages[i]), type,
+                                                     (int)mover->what->to_ids[messages[i].target], TAG,
+                                                     mover->comm, &slot->request[0]));
+        }
+    return status;
+}
+
+static enum esp_status end_step(struct mover *mover, struct slot *slot)
+{
+    enum esp_status status = mpi_status(mover, MPI_Wait(&slot->request[1], MPI_STATUS_IGNORE));
+    if (status == ESP_OK && slot->receives)
+        status = unpack(mover, slot->receives, slot->in);
+    if (status == ESP_OK)
+        status = mpi_status(mover, MPI_Wait(&slot->request[0], MPI_STATUS_IGNORE));
+    return status;
+}
+
+static enum esp_status keep_all(struct mover *mover)
+{
+    size_t n;
+    const struct redistribution_message *messages = redistribution_plan_step(mover->plan, -1, &n);
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < n && status == ESP_OK; i++)
+        if (messages[i].source == mover->sends.rank && messages[i].target == mover->receives.rank)
+            status = keep(mover, &messages[i]);
+    return status;
+}
+
+static enum esp_status run(struct mover *mover)
+{
+    int32_t steps = redistribution_plan_summary(mover->plan)->steps;
+    enum esp_status status = ESP_OK;
+    bool kept = false;
+    for (int32_t step = 0; step < steps + DEPTH - 1 && status == ESP_OK; step++) {
+        if (step < steps)
+            status = begin_step(mover, step, &mover->slots[step % DEPTH]);
+        if (!kept && status == ESP_OK)
+            status = keep_all(mover); /* while the first step is under way */
+        kept = true;
+        if (step >= DEPTH - 1 && status == ESP_OK)
+            status = end_step(mover, &mover->slots[(step - DEPTH + 1) % DEPTH]);
+    }
+    if (!kept && status == ESP_OK)
+        status = keep_all(mover);
+    return status;
+}
+
+static enum esp_status slots_open(struct mover *mover)
+{
+    int32_t steps = redistribution_plan_summary(mover->plan)->steps;
+    for (int i = 0; i < DEPTH; i++) {
+        struct slot *slot = &mover->slots[i];
+        slot->request[0] = slot->request[1] = MPI_REQUEST_NULL;
+        /* Steps come from dear to cheap: slot i serves step i first. */
+        size_t room = i < steps ? (size_t)redistribution_plan_step_cost(mover->plan, i) * mover->bytes : 0;
+        if (redistribution_plan_summary(mover->plan)->schedule == REDISTRIBUTION_CATERPILLAR)
+            for (int32_t step = i; step < steps; step += DEPTH) {
+                size_t wants = (size_t)redistribution_plan_step_cost(mover->plan, step) * mover->bytes;
+                room = wants > room ? wants : room;
+            }
+        slot->out = mover->sends.rank >= 0 ? malloc(room + 1) : NULL;
+        slot->in = mover->receives.rank >= 0 ? malloc(room + 1) : NULL;
+        if ((mover->sends.rank >= 0 && !slot->out) || (mover->receives.rank >= 0 && !slot->in))
+            return ESP_NO_MEMORY;
+    }
+    return ESP_OK;
+}
+
+enum esp_status mpi_redistribute(const struct redistribution *what, const struct redistribution_plan *plan,
+                                 MPI_Comm comm, const void *from, void *to, size_t bytes,
+                                 struct esp_error *error)
+{
+    struct mover mover = {
+        .what = what, .plan = plan, .comm = comm, .from = from, .to = to, .bytes = bytes, .error = error};
+    int me;
+    MPI_Comm_rank(comm, &me);
+    bool opened = side_open(&mover.sends, &what->from, &what->to, what->from_ids, me) == ESP_OK &&
+                  side_open(&mover.receives, &what->to, &what->from, what->to_ids, me) == ESP_OK &&
+                  slots_open(&mover) == ESP_OK;
+    enum esp_status status =
+        opened ? run(&mover) : error_no_memory(error, "the messages of a redistribution");
+    for (int i = 0; i < DEPTH; i++) {
+        free(mover.slots[i].out);
+        free(mover.slots[i].in);
+    }
+    side_close(&mover.sends);
+    side_close(&mover.receives);
+    return status;
+}
