@@ -315,7 +315,6 @@ e2e_tests += tests/e2e/t0504-tutorial.t
 e2e_tests += tests/e2e/t0510-abstract.t
 e2e_tests += tests/e2e/t0600-calibrate.t
 e2e_tests += tests/e2e/t0511-sparse-states.t
-e2e_tests += tests/e2e/t0104-command-tls.t
 unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \
 	tests/unit/no_entry.c
