@@ -20,7 +20,7 @@ int64_t attempt_patience_ms(const struct session *session)
 {
     if (session->follow || session->is_job)
         return 0; /* what it prints comes by follow only */
-    if (session->ended && pool_waiting(session->engine->runners) > 0)
+    if (session->ended && thread_pool_waiting(session->engine->runners) > 0)
         return 0;
     int64_t left_ms = session_left_ms(session);
     return left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS;

@@ -161,8 +161,8 @@ static void help(void *arg)
 static enum esp_status run_transfer(struct session *session, bool send, struct esp_error *error)
 {
     struct transfer transfer = {.session = session, .send = send};
-    struct pool *pool = session->engine->runners;
-    struct pool_job job = {.run = help, .arg = &transfer};
+    struct thread_pool *pool = session->engine->runners;
+    struct thread_job job = {.run = help, .arg = &transfer};
     uint64_t bytes = total(&transfer);
     if (bytes == 0)
         return ESP_OK;
@@ -172,11 +172,11 @@ static enum esp_status run_transfer(struct session *session, bool send, struct e
     pthread_mutex_init(&transfer.lock, NULL);
     pthread_cond_init(&transfer.left, NULL);
     transfer.helping = bytes > BULK_SINGLE;
-    if (transfer.helping && !pool_submit(pool, &job))
+    if (transfer.helping && !thread_pool_submit(pool, &job))
         transfer.helping = false;
     bool submitted = transfer.helping;
     stream(&transfer);
-    bool withdrawn = submitted && pool_withdraw(pool, &job);
+    bool withdrawn = submitted && thread_pool_withdraw(pool, &job);
     pthread_mutex_lock(&transfer.lock);
     while (transfer.helping && !withdrawn)
         pthread_cond_wait(&transfer.left, &transfer.lock);

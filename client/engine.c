@@ -49,11 +49,11 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
         status = functions_create(options->transport, engine->route, engine->call_timeout_ms,
                                   options->agent_patience_ms, &engine->closing, &engine->functions, error);
     if (status == ESP_OK)
-        status = pool_create(RUNNERS, &engine->runners, error);
+        status = thread_pool_create(RUNNERS, &engine->runners, error);
     if (status == ESP_OK)
-        status = pool_create(POLLERS, &engine->pollers, error);
+        status = thread_pool_create(POLLERS, &engine->pollers, error);
     if (status == ESP_OK)
-        status = pool_create(CHAINS, &engine->chains, error);
+        status = thread_pool_create(CHAINS, &engine->chains, error);
     return status;
 }
 
@@ -165,9 +165,9 @@ void engine_destroy(struct engine *engine)
     if (!engine)
         return;
     /* A poll job may still be on its way out, and runners may have handed it its work. */
-    pool_destroy(engine->chains);
-    pool_destroy(engine->pollers);
-    pool_destroy(engine->runners);
+    thread_pool_destroy(engine->chains);
+    thread_pool_destroy(engine->pollers);
+    thread_pool_destroy(engine->runners);
     links_destroy(engine);
     functions_destroy(engine->functions);
     route_destroy(engine->route);

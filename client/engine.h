@@ -12,7 +12,7 @@
 
 #include "client/function.h"
 #include "client/invocation.h"
-#include "client/pool.h"
+#include "util/thread_pool.h"
 #include "client/route.h"
 #include "core/transport.h"
 
@@ -38,9 +38,9 @@ struct engine {
     const struct clock *clock;
     struct route *route;
     struct functions *functions;
-    struct pool *runners; /* asynchronous sessions, second streams */
-    struct pool *pollers; /* long polls for asynchronous sessions */
-    struct pool *chains;  /* asynchronous abstract problems: a thread waits for each */
+    struct thread_pool *runners; /* asynchronous sessions, second streams */
+    struct thread_pool *pollers; /* long polls for asynchronous sessions */
+    struct thread_pool *chains;  /* asynchronous abstract problems: a thread waits for each */
     uint64_t client_high, client_low;
     int64_t call_timeout_ms, agent_patience_ms, session_timeout_ms;
     uint64_t inline_bytes;

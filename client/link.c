@@ -68,7 +68,7 @@ static void deliver(struct link *link, struct session *session)
         return; /* its thread wakes with the others */
     link->n_parked_async--;
     /* There is a runner: the session came from it. */
-    pool_submit(link->engine->runners, &session->job);
+    thread_pool_submit(link->engine->runners, &session->job);
 }
 
 /* Whether the newest poll that is under way asked for all that are parked. */
@@ -123,7 +123,7 @@ static bool build(struct link *link, struct message *request)
     struct session *session;
     if (!entries)
         return false;
-    int64_t patience_ms = pool_waiting(link->engine->pollers) > 0 ? SHARED_POLL_MS : POLL_MS;
+    int64_t patience_ms = thread_pool_waiting(link->engine->pollers) > 0 ? SHARED_POLL_MS : POLL_MS;
     DL_FOREACH2(link->parked, session, park_next)
     {
         if (n == CAP_SESSIONS)
@@ -201,12 +201,12 @@ static void poll_job(void *arg)
     while (link->n_parked_async > 0 && !all_covered(link)) {
         poll_once(link);
         /* Other servers wait for a thread: theirs is the next turn. */
-        if (link->n_parked_async > 0 && !link->queued && pool_waiting(link->engine->pollers) > 0)
+        if (link->n_parked_async > 0 && !link->queued && thread_pool_waiting(link->engine->pollers) > 0)
             break;
     }
     bool again = link->n_parked_async > 0 && !all_covered(link) && !link->queued;
     if (again)
-        link->queued = pool_submit(link->engine->pollers, &link->job);
+        link->queued = thread_pool_submit(link->engine->pollers, &link->job);
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -214,7 +214,7 @@ static void poll_job(void *arg)
 static void want_poll(struct link *link)
 {
     if (link->n_parked_async > 0 && !all_covered(link) && !link->queued)
-        link->queued = pool_submit(link->engine->pollers, &link->job);
+        link->queued = thread_pool_submit(link->engine->pollers, &link->job);
 }
 
 void link_wait(struct link *link, struct session *session)
@@ -273,7 +273,7 @@ static struct link *link_create(struct engine *engine, const char *address)
         return NULL;
     link->engine = engine;
     memcpy(link->address, address, length);
-    link->job = (struct pool_job){.run = poll_job, .arg = link};
+    link->job = (struct thread_job){.run = poll_job, .arg = link};
     pthread_mutex_init(&link->lock, NULL);
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);

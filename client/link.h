@@ -30,7 +30,7 @@ struct link {
     unsigned in_flight; /* polls */
     unsigned failures;  /* of polls in a row */
     bool queued;        /* `job` waits for a thread */
-    struct pool_job job;
+    struct thread_job job;
 
     char address[]; /* key */
 };

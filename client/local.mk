@@ -107,8 +107,6 @@ client_libclient_la_SOURCES = \
 	client/package.h \
 	client/past.c \
 	client/past.h \
-	client/pool.c \
-	client/pool.h \
 	client/route.c \
 	client/route.h \
 	client/session.c \

@@ -269,9 +269,9 @@ void session_run(void *arg)
 
 enum esp_status session_start(struct session *session, struct esp_error *error)
 {
-    session->job = (struct pool_job){.run = session_run, .arg = session};
+    session->job = (struct thread_job){.run = session_run, .arg = session};
     struct engine *engine = session->engine;
-    if (pool_submit(session->work ? engine->chains : engine->runners, &session->job))
+    if (thread_pool_submit(session->work ? engine->chains : engine->runners, &session->job))
         return ESP_OK;
     return error_set(error, ESP_SYSTEM, "cannot start a thread for asynchronous sessions");
 }

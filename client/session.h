@@ -112,7 +112,7 @@ struct session {
     bool is_job;   /* it outlives this process, under a client id of its own (client/job.h) */
     bool attached; /* a job that another process may have submitted: it is waited for, no more */
 
-    struct pool_job job;
+    struct thread_job job;
     void (*ended)(struct session *session, void *arg);
     void *arg;
 };

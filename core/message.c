@@ -518,7 +518,7 @@ static void walk_chunk_reply(struct wire *w, struct chunk_reply *m)
     U32(crc32c);
 }
 
-static void walk_datum_record(struct wire *w, struct datum_record *m)
+static void walk_datum_info(struct wire *w, struct datum_info *m)
 {
     TEXT(datum, CAP_DATUM);
     U32(type);
@@ -550,7 +550,7 @@ static void walk_datum_record(struct wire *w, struct datum_record *m)
 
 static void walk_offer(struct wire *w, struct offer *m)
 {
-    SUB(walk_datum_record, datum);
+    SUB(walk_datum_info, datum);
     EXTENSIONS;
 }
 
@@ -577,7 +577,7 @@ static void walk_open(struct wire *w, struct open *m)
 static void walk_open_reply(struct wire *w, struct open_reply *m)
 {
     SUB(walk_outcome, outcome);
-    SUB(walk_datum_record, datum);
+    SUB(walk_datum_info, datum);
     U64(ticket);
     EXTENSIONS;
 }
@@ -607,12 +607,12 @@ static void walk_data(struct wire *w, struct data *m)
 static void walk_data_reply(struct wire *w, struct data_reply *m)
 {
     SUB(walk_outcome, outcome);
-    SEQUENCE(walk_datum_record, items, n, 140, CAP_DATA);
+    SEQUENCE(walk_datum_info, items, n, 140, CAP_DATA);
     BOOL(more);
     EXTENSIONS;
 }
 
-static void walk_pull(struct wire *w, struct pull *m)
+static void walk_pull_request(struct wire *w, struct pull_request *m)
 {
     TEXT(datum, CAP_DATUM);
     SEQUENCE(walk_name, sources, n_sources, 5, CAP_SOURCES);
@@ -666,7 +666,7 @@ BODY(open, open)
 BODY(finish, finish)
 BODY(drop, drop)
 BODY(data, data)
-BODY(pull, pull)
+BODY(pull_request, pull)
 BODY(greet_reply, greet_reply)
 BODY(locate_reply, locate_reply)
 BODY(submit_reply, submit_reply)
@@ -728,7 +728,7 @@ static const struct {
     [MESSAGE_FINISH] = TWO_WAY(finish, "finish", DONE_REPLY),
     [MESSAGE_DROP] = TWO_WAY(drop, "drop", DONE_REPLY),
     [MESSAGE_DATA] = TWO_WAY(data, "data", DATA_REPLY),
-    [MESSAGE_PULL] = TWO_WAY(pull, "pull", PULL_REPLY),
+    [MESSAGE_PULL] = TWO_WAY(pull_request, "pull", PULL_REPLY),
     [MESSAGE_GREET_REPLY] = OTHER(greet_reply, "greet reply"),
     [MESSAGE_LOCATE_REPLY] = OTHER(locate_reply, "locate reply"),
     [MESSAGE_SUBMIT_REPLY] = OTHER(submit_reply, "submit reply"),

@@ -589,7 +589,7 @@ struct chunk_reply {
 /* ---- data that live on servers (two-way, asked by clients and by servers that pull) ---- */
 
 /* A datum, as a server has it or as a client offers it. */
-struct datum_record {
+struct datum_info {
     const char *datum; /* identity */
     uint32_t type;     /* enum base_type */
     int64_t *dims;
@@ -617,7 +617,7 @@ struct datum_record {
 /* Server: room for a datum. Said again for one that has not been finished, it goes on: the answer tells what
  * is missing, and an earlier ticket ends. One that is finished already has the ticket 0 and no gaps. */
 struct offer {
-    struct datum_record datum;
+    struct datum_info datum;
     struct extensions extensions;
 };
 /* What has not arrived, from the byte `from` up to the byte before `to`. */
@@ -640,7 +640,7 @@ struct open {
 };
 struct open_reply {
     struct outcome outcome;
-    struct datum_record datum;
+    struct datum_info datum;
     uint64_t ticket;
     struct extensions extensions;
 };
@@ -668,9 +668,11 @@ struct data {
     uint32_t limit;
     struct extensions extensions;
 };
+/* Tag in a data_reply of an agent: the address of the agent above, which may know more. */
+#define EXTENSION_ABOVE 41
 struct data_reply {
     struct outcome outcome;
-    struct datum_record *items;
+    struct datum_info *items;
     uint32_t n;
     bool more;
     struct extensions extensions;
@@ -678,7 +680,7 @@ struct data_reply {
 
 /* Server: fetch the datum from one of those (in this order), or from whom the agents name. Answered when it
  * is here, or after the patience with how far it is; said again it goes on. */
-struct pull {
+struct pull_request {
     const char *datum;
     const char **sources; /* addresses */
     uint32_t n_sources;
@@ -784,7 +786,7 @@ struct message {
         struct finish finish;
         struct drop drop;
         struct data data;
-        struct pull pull;
+        struct pull_request pull;
         struct greet_reply greet_reply;
         struct locate_reply locate_reply;
         struct submit_reply submit_reply;

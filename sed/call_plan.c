@@ -47,6 +47,16 @@ static enum esp_status check_kind(const struct problem *problem, const struct ar
         if (!input)
             return ESP_OK;
         break;
+    case KIND_DATUM:
+        if (input && argument->n_dims > 0 && !has_variable_length(argument) && !argument->is_section)
+            return ESP_OK;
+        if (input)
+            return error_set(
+                error, ESP_INVALID,
+                "%s: %s: expected a value, found a datum: only whole arrays of numbers and characters "
+                "can be data",
+                problem->name, argument->name);
+        break;
     default:
         break;
     }
@@ -74,11 +84,85 @@ static enum esp_status take_argument(struct call_plan *plan, const struct call_a
         return status;
     struct planned_argument *planned = &plan->arguments[found->index];
     planned->kind = found->kind;
-    if (found->kind == KIND_INLINE || found->kind == KIND_BULK)
+    if (found->kind == KIND_INLINE || found->kind == KIND_BULK || found->kind == KIND_DATUM)
         planned->bytes = found->bytes;
+    if (found->kind == KIND_DATUM) {
+        planned->datum = found->data;
+        planned->datum_length = found->length;
+        plan->data = true;
+    }
     if (found->kind == KIND_INLINE)
         planned->data = found->data ? found->data : (const uint8_t *)"";
     plan->bulk |= found->kind == KIND_BULK;
+    return ESP_OK;
+}
+
+static uint32_t little(const uint8_t *bytes)
+{
+    return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
+}
+
+static enum esp_status keep_output(struct call_plan *plan, const uint8_t *item, struct esp_error *error)
+{
+    const struct problem *problem = plan->problem;
+    uint32_t index = little(item), mode = little(item + 4);
+    if (index >= problem->n_arguments || !argument_is_output(&problem->arguments[index]))
+        return error_set(error, ESP_INVALID, "%s: it has no output number %" PRIu32 " to be kept",
+                         problem->name, index);
+    const struct argument *argument = &problem->arguments[index];
+    struct planned_argument *planned = &plan->arguments[index];
+    if (argument->n_dims == 0 || has_variable_length(argument) || argument->is_section)
+        return error_set(error, ESP_INVALID,
+                         "%s: %s cannot be kept: only whole arrays of numbers and characters can be data",
+                         problem->name, argument->name);
+    if (planned->kind == KIND_ABSENT || mode >= DATUM_N_MODES)
+        return error_set(error, ESP_INVALID, "%s: %s is to be kept, but %s", problem->name, argument->name,
+                         mode >= DATUM_N_MODES ? "in no mode that is known" : "is not wanted");
+    planned->kept = plan->data = true;
+    planned->keep_mode = mode;
+    planned->keep_flags = little(item + 8) & DATUM_ALL_FLAGS & ~(uint32_t)DATUM_REPLICA;
+    return ESP_OK;
+}
+
+static enum esp_status keep_outputs(struct call_plan *plan, const struct extensions *extensions,
+                                    struct esp_error *error)
+{
+    const struct extension *kept = extension_find(extensions, EXTENSION_KEPT);
+    enum esp_status status = ESP_OK;
+    for (uint32_t at = 0; status == ESP_OK && kept && at + KEPT_BYTES <= kept->length; at += KEPT_BYTES)
+        status = keep_output(plan, kept->value + at, error);
+    return status;
+}
+
+/* What the datum has to be, or will be. */
+static enum esp_status shape_datum(struct call_plan *plan, uint32_t index, const struct shape *shape,
+                                   struct esp_error *error)
+{
+    const struct argument *argument = &plan->problem->arguments[index];
+    struct datum_shape *to = &plan->arguments[index].shape;
+    struct layout layout;
+    *to = (struct datum_shape){.type = argument->type,
+                               .n_dims = shape->n_dims,
+                               .row_major = (argument->properties & PROPERTY_ROW_MAJOR) != 0,
+                               .bytes = shape->bytes};
+    memcpy(to->dims, shape->dims, shape->n_dims * sizeof *to->dims);
+    if (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR) {
+        to->n_dims = 1;
+        to->dims[0] = (int64_t)shape->count;
+    }
+    if (argument->storage != STORAGE_PACKED && argument->storage != STORAGE_BANDED)
+        return ESP_OK;
+    enum esp_status status = problem_layout(plan->problem, index, plan->scope, shape->dims, &layout, error);
+    if (status != ESP_OK)
+        return status;
+    to->storage = argument->storage;
+    if (argument->storage == STORAGE_PACKED) {
+        to->layout[0] = layout.upper ? 'U' : 'L';
+    } else {
+        to->layout[0] = layout.below;
+        to->layout[1] = layout.above;
+        to->layout[2] = layout.front;
+    }
     return ESP_OK;
 }
 
@@ -90,7 +174,8 @@ static enum esp_status check_scalars(const struct call_plan *plan, const void **
     for (uint32_t i = 0; i < plan->problem->n_arguments; i++) {
         const struct argument *argument = &plan->problem->arguments[i];
         const struct planned_argument *planned = &plan->arguments[i];
-        values[i] = planned->kind == KIND_BULK ? (const void *)"" : planned->data;
+        bool elsewhere = planned->kind == KIND_BULK || planned->kind == KIND_DATUM;
+        values[i] = elsewhere ? (const void *)"" : planned->data;
         if (argument->n_dims > 0 || has_variable_length(argument) || planned->kind != KIND_INLINE)
             continue;
         if (planned->bytes != base_type_size(argument->type))
@@ -106,7 +191,9 @@ static enum esp_status check_bytes(struct call_plan *plan, uint32_t index, const
 {
     const struct argument *argument = &plan->problem->arguments[index];
     struct planned_argument *planned = &plan->arguments[index];
-    bool given = planned->kind == KIND_INLINE || planned->kind == KIND_BULK;
+    bool given = planned->kind == KIND_INLINE || planned->kind == KIND_BULK || planned->kind == KIND_DATUM;
+    if (planned->kind == KIND_DATUM && planned->bytes == 0) /* the caller need not know */
+        planned->bytes = shape->bytes;
     if (argument_is_texts(argument) && argument_is_input(argument) && !given)
         return error_set(error, ESP_INVALID, "%s: the input %s (%" PRIu64 " %ss) is missing",
                          plan->problem->name, argument->name, shape->count, base_type_name(argument->type));
@@ -157,27 +244,44 @@ static bool fits_inline(const struct call_plan *plan)
 {
     uint64_t total = 0;
     for (uint32_t i = 0; i < plan->problem->n_arguments; i++)
-        if (plan->arguments[i].bytes > WORKERS_INLINE_BYTES ||
-            (total += plan->arguments[i].bytes + 64) > WORKERS_INLINE_BYTES)
+        if (!plan->arguments[i].in_store && (plan->arguments[i].bytes > WORKERS_INLINE_BYTES ||
+                                             (total += plan->arguments[i].bytes + 64) > WORKERS_INLINE_BYTES))
             return false;
     return true;
+}
+
+/* A datum is read where it is, and a result that is kept is written where it stays; one that the routine
+ * writes over is copied into the segment first. */
+static void place_data(struct call_plan *plan)
+{
+    for (uint32_t i = 0; plan->data && i < plan->problem->n_arguments; i++) {
+        struct planned_argument *planned = &plan->arguments[i];
+        bool read_only = plan->problem->arguments[i].mode == MODE_IN;
+        /* One that the routine writes over is copied by the worker: out of the datum, or out of the segment
+         * when the client sends it. */
+        bool sent = planned->kind == KIND_INLINE || planned->kind == KIND_BULK;
+        planned->in_store = (planned->kept && !sent) || (planned->kind == KIND_DATUM && read_only);
+    }
 }
 
 static enum esp_status lay_out(struct call_plan *plan, struct esp_error *error)
 {
     const struct problem *problem = plan->problem;
+    place_data(plan);
     bool small = fits_inline(plan);
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         struct planned_argument *planned = &plan->arguments[i];
         bool text = problem->arguments[i].n_dims == 0 &&
                     (problem->arguments[i].type == TYPE_STRING || problem->arguments[i].type == TYPE_STATE);
-        planned->in_segment = !small && !text && planned->bytes > PLAN_SMALL_ARRAY;
-        if (planned->in_segment) {
+        planned->in_segment = planned->in_store ||
+                              ((planned->kept || planned->kind == KIND_DATUM) && planned->bytes > 0) ||
+                              (!small && !text && planned->bytes > PLAN_SMALL_ARRAY);
+        if (planned->in_segment && !planned->in_store) {
             planned->offset = segment_place(&plan->segment_bytes, planned->bytes);
             if (planned->offset == UINT64_MAX)
                 return error_set(error, ESP_INVALID,
                                  "%s: the arguments have more bytes than 64 bits can count", problem->name);
-        } else if (argument_is_passed(&problem->arguments[i])) {
+        } else if (argument_is_passed(&problem->arguments[i]) && !planned->in_store) {
             planned->offset = plan->block_bytes;
             plan->block_bytes += (planned->bytes + ALIGNMENT - 1) & ~(uint64_t)(ALIGNMENT - 1);
         }
@@ -207,7 +311,7 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
     uint64_t seen = 0;
     plan->problem = problem;
     plan->block_bytes = plan->segment_bytes = plan->inline_bytes = plan->reserve_bytes = 0;
-    plan->bulk = false;
+    plan->bulk = plan->data = false;
     plan->beyond_bytes = 0;
     memset(plan->arguments, 0, problem->n_arguments * sizeof *plan->arguments);
     for (uint32_t i = 0; i < call->n_arguments; i++) {
@@ -216,13 +320,17 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
             return status;
         plan->inline_bytes += call->arguments[i].length;
     }
-    enum esp_status status = check_scalars(plan, values, error);
+    enum esp_status status = keep_outputs(plan, &call->extensions, error);
+    if (status == ESP_OK)
+        status = check_scalars(plan, values, error);
     if (status == ESP_OK)
         status = problem_bind(problem, values, plan->scope, shapes, error);
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++) {
         status = check_bytes(plan, i, &shapes[i], error);
         if (status == ESP_OK)
             status = take_default(plan, i, error);
+        if (status == ESP_OK && (plan->arguments[i].kept || plan->arguments[i].kind == KIND_DATUM))
+            status = shape_datum(plan, i, &shapes[i], error);
     }
     if (status == ESP_OK)
         status = lay_out(plan, error);

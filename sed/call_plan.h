@@ -6,18 +6,25 @@
 #ifndef SED_CALL_PLAN_H
 #define SED_CALL_PLAN_H
 
+#include "core/datum.h"
 #include "core/message.h"
 #include "core/problem.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 struct planned_argument {
-    uint32_t kind;       /* enum argument_kind, as the call has it (KIND_ABSENT when it is not mentioned) */
-    bool in_segment;     /* lies in the session's segment; else in its block, if it needs memory at all */
-    uint64_t bytes;      /* of its memory */
-    uint64_t offset;     /* in the segment or in the block's data */
-    const uint8_t *data; /* KIND_INLINE: borrowed from the call */
-    uint8_t initial[16]; /* the default value of a scalar that was not given */
+    uint32_t kind;   /* enum argument_kind, as the call has it (KIND_ABSENT when it is not mentioned) */
+    bool in_segment; /* lies in the session's segment; else in its block, if it needs memory at all */
+    bool in_store;   /* lies in the store: a datum that is read, or becomes one (in_segment is set too) */
+    bool kept;       /* the output becomes a datum, */
+    uint32_t keep_mode, keep_flags; /* of that mode */
+    uint64_t bytes;                 /* of its memory */
+    uint64_t offset;                /* in the segment or in the block's data */
+    const uint8_t *data;            /* KIND_INLINE: borrowed from the call */
+    const uint8_t *datum;           /* KIND_DATUM: its identity, which addresses may follow; borrowed too */
+    uint32_t datum_length;
+    struct datum_shape shape; /* KIND_DATUM, kept: what the description makes of it */
+    uint8_t initial[16];      /* the default value of a scalar that was not given */
     bool has_initial;
 };
 
@@ -32,6 +39,7 @@ struct call_plan {
     uint64_t reserve_bytes; /* memory in all, with what the description asks for beyond the arguments */
     double work_flop;
     bool bulk; /* some inputs travel as chunks */
+    bool data; /* some arguments are data */
 };
 
 /* Values that fit beside each other into WORKERS_INLINE_BYTES travel to the worker that way; when a call has

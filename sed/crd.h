@@ -40,8 +40,9 @@ struct areas {
     struct area items[AREAS_MAX];
 };
 
-/* Maps the areas of the job from the segment. ESP_SYSTEM, ESP_INTERNAL. */
-enum esp_status areas_map(const struct ring_job *job, int segment, struct areas *areas,
+/* Maps the areas of the job from the files that came with it, and fills those that have a source. ESP_SYSTEM,
+ * ESP_INTERNAL. */
+enum esp_status areas_map(const struct ring_job *job, const int *files, uint32_t n_files, struct areas *areas,
                           struct esp_error *error);
 void areas_unmap(struct areas *areas);
 /* The area around whose data the routine has written, in what is left of its pages; *before tells the side.

@@ -10,6 +10,7 @@
  */
 #include "sed/crd.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -74,27 +75,56 @@ static enum esp_status map_area(const struct ring_area *from, int segment, struc
     return ESP_OK;
 }
 
-enum esp_status areas_map(const struct ring_job *job, int segment, struct areas *areas,
+/* Beyond the end of its file a mapping is there and kills who touches it. */
+static enum esp_status check_bounds(int file, uint64_t offset, uint64_t bytes, struct esp_error *error)
+{
+    struct stat is;
+    if (fstat(file, &is) != 0)
+        return error_errno(error, "cannot look at an argument's memory");
+    if (offset <= (uint64_t)is.st_size && bytes <= (uint64_t)is.st_size - offset)
+        return ESP_OK;
+    return error_set(error, ESP_INTERNAL, "an argument lies outside of its segment of %lld bytes",
+                     (long long)is.st_size);
+}
+
+/* A datum that the routine is going to write over: it gets a copy, made here and not in the daemon. */
+static enum esp_status fill_area(const struct area *area, int source, uint64_t offset,
+                                 struct esp_error *error)
+{
+    uint64_t filled = 0;
+    while (filled < area->bytes) {
+        ssize_t n = pread(source, area->data + filled, area->bytes - filled, (off_t)(offset + filled));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return error_errno(error, "cannot read %zu bytes of a datum", (size_t)area->bytes);
+        filled += (uint64_t)n;
+    }
+    return ESP_OK;
+}
+
+enum esp_status areas_map(const struct ring_job *job, const int *files, uint32_t n_files, struct areas *areas,
                           struct esp_error *error)
 {
     areas->n = 0;
-    struct stat is;
-    if (fstat(segment, &is) != 0)
-        return error_errno(error, "cannot look at the session's segment");
     for (uint32_t i = 0; i < job->n_areas && i < PROBLEM_MAX_ARGUMENTS; i++) {
         const struct ring_area *area = &job->areas[i];
-        /* Beyond its end a mapping is there and kills who touches it. */
-        if (area->offset > (uint64_t)is.st_size || area->bytes > (uint64_t)is.st_size - area->offset) {
+        bool filled = area->source != RING_NO_SOURCE;
+        if (area->file >= n_files || (filled && area->source >= n_files)) {
             areas_unmap(areas);
-            return error_set(error, ESP_INTERNAL, "an argument lies outside of its segment of %lld bytes",
-                             (long long)is.st_size);
+            return error_set(error, ESP_INTERNAL, "an argument's memory did not come with the call");
         }
-        enum esp_status status = map_area(area, segment, &areas->items[i], error);
+        enum esp_status status = check_bounds(files[area->file], area->offset, area->bytes, error);
+        if (status == ESP_OK)
+            status = map_area(area, files[area->file], &areas->items[i], error);
+        if (status == ESP_OK)
+            areas->n = i + 1;
+        if (status == ESP_OK && filled)
+            status = fill_area(&areas->items[i], files[area->source], area->source_offset, error);
         if (status != ESP_OK) {
             areas_unmap(areas);
             return status;
         }
-        areas->n = i + 1;
     }
     return ESP_OK;
 }

@@ -136,12 +136,13 @@ static void answer_unable(struct ring *ring, const struct esp_error *error)
     snprintf(ring->answer.text, sizeof ring->answer.text, "%s", error->text);
 }
 
-static int receive_segment(void)
+/* Returns how many came. */
+static uint32_t receive_descriptors(int *descriptors)
 {
     char byte;
     union {
         struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
+        char room[CMSG_SPACE(RING_MAX_DESCRIPTORS * sizeof(int))];
     } control;
     struct iovec data = {.iov_base = &byte, .iov_len = 1};
     struct msghdr message = {
@@ -151,25 +152,27 @@ static int receive_segment(void)
         n = recvmsg(FD_SOCKET, &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
     struct cmsghdr *header = n > 0 ? CMSG_FIRSTHDR(&message) : NULL;
-    int fd = -1;
-    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS)
-        memcpy(&fd, CMSG_DATA(header), sizeof fd);
-    return fd;
+    if (!header || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS)
+        return 0;
+    size_t bytes = header->cmsg_len - CMSG_LEN(0);
+    memcpy(descriptors, CMSG_DATA(header), bytes);
+    return (uint32_t)(bytes / sizeof(int));
 }
 
 static enum esp_status map_segment(struct worker *worker, struct esp_error *error)
 {
     worker->areas.n = 0;
-    if (!worker->ring->job.has_segment)
+    if (worker->ring->job.n_descriptors == 0)
         return ESP_OK;
-    int segment = receive_segment();
-    if (segment <
-        0) { /* an earlier routine has closed the socket: the call was not begun, another may make it */
+    int descriptors[RING_MAX_DESCRIPTORS];
+    uint32_t n = receive_descriptors(descriptors);
+    if (n == 0) { /* an earlier routine has closed the socket: the call was not begun, another may make it */
         atomic_store(&worker->ring->taken, 0);
         _exit(0);
     }
-    enum esp_status status = areas_map(&worker->ring->job, segment, &worker->areas, error);
-    close(segment);
+    enum esp_status status = areas_map(&worker->ring->job, descriptors, n, &worker->areas, error);
+    for (uint32_t i = 0; i < n; i++)
+        close(descriptors[i]);
     return status;
 }
 

@@ -41,19 +41,39 @@ int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t byte
     return (int32_t)handoff->n_values++;
 }
 
+/* The number of that descriptor among those that go with the job. */
+static uint32_t put_descriptor(struct writer *writer, int fd)
+{
+    struct handoff *handoff = writer->handoff;
+    uint32_t i = 0;
+    while (i < handoff->n_descriptors && handoff->descriptors[i] != fd)
+        i++;
+    if (i == handoff->n_descriptors)
+        handoff->descriptors[handoff->n_descriptors++] = fd;
+    writer->ring->job.n_descriptors = handoff->n_descriptors;
+    return i;
+}
+
 static enum esp_status put_area(struct writer *writer, uint32_t index, const struct job_argument *argument)
 {
     const struct job *job = &writer->handoff->job;
-    if (job->segment_fd < 0 || argument->offset > job->segment_bytes ||
-        argument->bytes > job->segment_bytes - argument->offset)
+    const struct job_file segment = {
+        .fd = job->segment_fd, .offset = argument->offset, .bytes = job->segment_bytes - argument->offset};
+    const struct job_file *file = argument->file ? argument->file : &segment;
+    const struct job_file *source = argument->source;
+    if (file->fd < 0 || (!argument->file && argument->offset > job->segment_bytes) ||
+        argument->bytes > file->bytes || (source && source->bytes != argument->bytes))
         return error_set(writer->error, ESP_INTERNAL, "problem %s: argument '%s' lies outside its segment",
                          job->problem->name, job->problem->arguments[index].name);
     struct ring_job *to = &writer->ring->job;
-    to->areas[to->n_areas++] = (struct ring_area){.offset = argument->offset,
-                                                  .bytes = argument->bytes,
-                                                  .argument = index,
-                                                  .writable = argument->writable};
-    to->has_segment = 1;
+    to->areas[to->n_areas++] =
+        (struct ring_area){.offset = file->offset,
+                           .bytes = argument->bytes,
+                           .argument = index,
+                           .writable = argument->writable,
+                           .file = put_descriptor(writer, file->fd),
+                           .source = source ? put_descriptor(writer, source->fd) : RING_NO_SOURCE,
+                           .source_offset = source ? source->offset : 0};
     return ESP_OK;
 }
 
@@ -396,7 +416,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     for (uint32_t i = 0; i < job->problem->n_arguments; i++)
         handoff->argument_values[i] = -1;
     atomic_store_explicit(&ring->progress, -1, memory_order_relaxed);
-    ring->job.has_segment = 0;
+    ring->job.n_descriptors = handoff->n_descriptors = 0;
     ring->job.timed = job->timed;
     ring->job.n_areas = 0;
     ring->job.n_queries = ring->job.n_callbacks = 0;

@@ -26,6 +26,8 @@ struct handoff {
     uint32_t used;       /* of the arena: where the next value goes */
     uint32_t front, end; /* of what of the arena is filled with values and fences */
     struct handoff_value values[HANDOFF_MAX_VALUES];
+    int descriptors[RING_MAX_DESCRIPTORS]; /* that go with it: the job's, borrowed */
+    uint32_t n_descriptors;
     int32_t result_value;                             /* the function's result, or -1 */
     int32_t parameter_values[PROBLEM_MAX_PARAMETERS]; /* PARAMETER_RESULTs, or -1 */
     int32_t argument_values[PROBLEM_MAX_ARGUMENTS];   /* -1: in the segment, or not passed */

@@ -346,7 +346,7 @@ static void read_returned(const struct ring *ring, const struct handoff *handoff
 /* Whether threads of a crashed worker could still write what the daemon is about to use again. */
 static bool must_wait(const struct ring_answer *answer, const struct handoff *handoff)
 {
-    return handoff->job.segment_fd >= 0 && !answer->alone &&
+    return handoff->n_descriptors > 0 && !answer->alone &&
            (answer->kind == ANSWER_SIGNALLED || answer->kind == ANSWER_EXITED);
 }
 
@@ -394,7 +394,7 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
     case ANSWER_CALLBACK:
         end->error.status = ESP_FAILED;
         take_text(end->error.text, sizeof end->error.text, answer.text);
-        *wait_for_death = handoff->job.segment_fd >= 0;
+        *wait_for_death = handoff->n_descriptors > 0;
         return false;
     case ANSWER_STRAYED:
         describe_stray(&answer, handoff, end);
@@ -405,7 +405,7 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
     default:
         error_set(&end->error, ESP_CRASHED, "%s left no valid answer: it wrote over the worker's memory",
                   symbol);
-        *wait_for_death = handoff->job.segment_fd >= 0;
+        *wait_for_death = handoff->n_descriptors > 0;
     }
     append_last_words(end, last_words);
     return false;

@@ -59,6 +59,8 @@ sed_libserver_la_SOURCES = \
 	sed/accuracy.h \
 	sed/call_plan.c \
 	sed/call_plan.h \
+	sed/errands.c \
+	sed/errands.h \
 	sed/cpu_quota.c \
 	sed/cpu_quota.h \
 	sed/memory_share.c \
@@ -75,13 +77,18 @@ sed_libserver_la_SOURCES = \
 	sed/server_contents.c \
 	sed/server_clients.c \
 	sed/server_figures.c \
+	sed/server_data.c \
+	sed/server_data.h \
 	sed/server_follow.c \
 	sed/server_jobs.c \
 	sed/server_kept.c \
 	sed/server_load.c \
 	sed/server_measure.c \
 	sed/server_models.c \
+	sed/server_operands.c \
+	sed/server_operands.h \
 	sed/server_problems.c \
+	sed/server_pull.c \
 	sed/server_run.c \
 	sed/server_state.h \
 	sed/session.c \

@@ -29,22 +29,23 @@
 
 /* ---- starting a job ---- */
 
-static bool send_segment(struct worker *worker, int segment)
+static bool send_descriptors(struct worker *worker)
 {
     char byte = 0;
     union {
         struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
+        char room[CMSG_SPACE(RING_MAX_DESCRIPTORS * sizeof(int))];
     } control;
+    size_t bytes = worker->handoff.n_descriptors * sizeof(int);
     memset(&control, 0, sizeof control);
     struct iovec data = {.iov_base = &byte, .iov_len = 1};
     struct msghdr message = {
-        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(bytes)};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(header), &segment, sizeof segment);
+    header->cmsg_len = CMSG_LEN(bytes);
+    memcpy(CMSG_DATA(header), worker->handoff.descriptors, bytes);
     return sendmsg(worker->socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
@@ -127,7 +128,7 @@ static enum esp_status assign(struct pool *pool, const struct job *job, unsigned
                 DL_PREPEND(pool->idle, worker);
             return status;
         }
-        if (worker->ring->job.has_segment && !send_segment(worker, job->segment_fd)) {
+        if (worker->handoff.n_descriptors > 0 && !send_descriptors(worker)) {
             pool_doom(pool, worker); /* it is dying by itself */
             continue;
         }

@@ -59,11 +59,18 @@ struct ring_operand {
     uint32_t unused;
 };
 
-/* One argument in the session's segment, mapped by itself with guards around it. */
+/* Descriptors that come with one job: the session's segment, and memory of data. */
+#define RING_MAX_DESCRIPTORS (1 + 2 * PROBLEM_MAX_ARGUMENTS)
+#define RING_NO_SOURCE       UINT32_MAX
+
+/* One argument in the session's segment or in a datum's memory, mapped by itself with guards around it. */
 struct ring_area {
     uint64_t offset, bytes;
     uint32_t argument;
     uint32_t writable;
+    uint32_t file;   /* which descriptor */
+    uint32_t source; /* the one it is filled from before the call, or RING_NO_SOURCE */
+    uint64_t source_offset;
 };
 
 /* A work array whose size the routine is asked for first: the worker gives it memory. */
@@ -126,8 +133,8 @@ struct ring_command {
 };
 
 struct ring_job {
-    uint32_t has_segment; /* its descriptor comes over the socket */
-    uint32_t timed;       /* the answer says cpu_ns */
+    uint32_t n_descriptors; /* that come over the socket */
+    uint32_t timed;         /* the answer says cpu_ns */
     uint32_t n_areas;
     uint64_t segment_bytes;
     uint64_t result_offset; /* where the function's result goes, in the arena */

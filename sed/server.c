@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/printed.h"
+#include "sed/server_operands.h"
 #include "sed/server_state.h"
 
 #include <stdlib.h>
@@ -83,6 +84,8 @@ static void on_call(void *self, struct call *call, const struct message *request
     struct server *server = self;
     if (!server->endpoint) /* one may come before server_start() has told */
         server->endpoint = call->endpoint;
+    if (server_data_on_call(server, call, request))
+        return;
     switch (request->kind) {
     case MESSAGE_CALL:
         server_on_call(server, call, request);
@@ -120,7 +123,8 @@ static void on_call(void *self, struct call *call, const struct message *request
 
 static void on_abandoned(void *self, struct call *call)
 {
-    server_abandoned(self, call);
+    if (!server_data_abandoned(self, call))
+        server_abandoned(self, call);
 }
 
 /* ---- time ---- */
@@ -135,6 +139,7 @@ static int64_t on_due(void *self)
     struct server *server = self;
     int64_t due = earlier(timers_next_ns(&server->timers), membership_due(server->membership));
     due = earlier(due, earlier(server->clients_due_ns, server->orphans_due_ns));
+    due = earlier(due, server->data.due_ns);
     if (server->retry_ns)
         due = earlier(due, server->retry_ns);
     if (server->measurement.due_ns)
@@ -156,6 +161,7 @@ static void on_tick(void *self)
     server_give_up_orphans(server);
     if (server->retry_ns && now_ns >= server->retry_ns)
         server->retry_ns = 0;
+    server_data_tick(server, now_ns);
     server_dispatch(server);
     server_measure_step(server);
     membership_tick(server->membership);
@@ -220,6 +226,10 @@ static enum esp_status make_parts(struct server *server, struct esp_error *error
     enum esp_status status = segments_create(&segments, &server->segments, error);
     if (status == ESP_OK)
         status = membership_create(&membership, &membership_ops, server, &server->membership, error);
+    if (status == ESP_OK)
+        status = server_data_create(server, error);
+    else if (options->files)
+        options->files->ops->destroy(options->files);
     return status;
 }
 
@@ -276,6 +286,8 @@ void server_leave(struct server *server)
     struct session *session, *next;
     DL_FOREACH_SAFE2(server->active, session, next, next_active)
     server_stop_session(server, session, ESP_CANCELLED);
+    server->data.leaving = true;
+    server_pull_stop(server);
     endpoint_leave(server->endpoint);
 }
 
@@ -322,6 +334,8 @@ void server_count(struct server *server, struct server_counts *counts)
     for (session = server->sessions.by_id; session; session = session->hh.next)
         count_session(session, counts);
     segments_count(server->segments, &counts->segments);
+    if (server->data.store)
+        store_count(server->data.store, &counts->store);
     endpoint_leave(server->endpoint);
 }
 
@@ -329,6 +343,8 @@ static void free_session(struct server *server, struct session *session)
 {
     struct shelf *shelf = session->shelf;
     segments_give(server->segments, session->segment);
+    server_operands_release(server, session, true);
+    server_operands_free(session);
     session_free(&server->sessions, session); /* looks at its problem, which is the shelf's */
     shelf_release(shelf);
 }
@@ -378,6 +394,7 @@ void server_destroy(struct server *server)
         server_measure_release(server);
     server_models_release(server);
     free_waiters(server);
+    server_data_release(server);
     membership_destroy(server->membership);
     segments_destroy(server->segments);
     shelf_release(server->shelf);

@@ -17,6 +17,9 @@
  *   sed/server_problems.c  descriptions: catalogue, describe, list, reading them again
  *   sed/server_figures.c   what is counted: metrics, health
  *   sed/server_measure.c   the speed of a slot
+ *   sed/server_data.c      data that live here: put, read, listed, deleted
+ *   sed/server_pull.c      data that are fetched from other servers
+ *   sed/server_operands.c  data as arguments and results of sessions
  */
 #ifndef SED_SERVER_H
 #define SED_SERVER_H
@@ -24,6 +27,7 @@
 #include "core/problem.h"
 #include "core/transport.h"
 #include "util/metrics.h"
+#include "services/data/store.h"
 #include "util/segment.h"
 #include "sed/workers.h"
 
@@ -54,6 +58,10 @@ struct server_options {
     const struct clock *clock;    /* the transport's */
     struct workers *workers;      /* borrowed; its `ended` is set here */
     struct problem_set *problems; /* taken over, also when creating fails */
+    uint64_t store_memory;        /* for data that live here; 0: none do */
+    uint64_t store_disk;          /* for files of data that must not be lost */
+    struct files *files;          /* where those are; NULL: there is no place. Taken over as the problems */
+    struct errands *errands;      /* who does what blocks; borrowed; outlives the endpoint's operations */
 };
 
 enum esp_status server_create(const struct server_options *options, struct server **server,
@@ -98,6 +106,7 @@ struct server_counts {
     uint64_t completed, failed;
     double speed_flops;
     struct segments_counters segments;
+    struct store_counts store;
 };
 void server_count(struct server *server, struct server_counts *counts);
 

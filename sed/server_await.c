@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server_operands.h"
 #include "sed/server_state.h"
 
 #include <stdio.h>
@@ -20,6 +21,13 @@ static bool add_result(const struct server *server, const struct session *sessio
 {
     const struct job_argument *argument = &session->job.arguments[index];
     *result = (struct call_result){.index = index, .kind = KIND_BULK, .bytes = argument->bytes};
+    const struct datum_id *datum = operands_result(session, index);
+    if (datum) {
+        char text[DATUM_TEXT];
+        result->kind = KIND_DATUM;
+        result->length = (uint32_t)strlen(datum_id_text(datum, text));
+        return (result->data = arena_memdup(arena, text, result->length)) != NULL;
+    }
     if (argument->bytes > server->options.inline_bytes || argument->bytes > *budget)
         return true;
     result->kind = KIND_INLINE;

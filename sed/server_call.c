@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server_operands.h"
 #include "sed/server_state.h"
 
 #include <inttypes.h>
@@ -161,6 +162,7 @@ static void admitted(struct server *server, struct session *session)
     server->receiving++;
     if (session->bulk) {
         server_set_timer(server, session);
+        server_operands_step(server, session); /* while the client sends the others */
         server_session_changed(server, session);
     } else {
         server_make_ready(server, session, NULL);
@@ -198,7 +200,7 @@ static int64_t deadline(int64_t now_ns, uint64_t time_left_ms)
     return now_ns + (int64_t)time_left_ms * NS_PER_MS;
 }
 
-static enum esp_status open_session(struct server *server, struct client *client,
+static enum esp_status open_session(struct server *server, struct client *client, struct call *from,
                                     const struct call_request *call, const struct problem *problem,
                                     struct session **result, struct esp_error *error)
 {
@@ -216,6 +218,8 @@ static enum esp_status open_session(struct server *server, struct client *client
         return status;
     struct session *session = *result;
     status = server_kept_check(server, session, error);
+    if (status == ESP_OK && plan.data)
+        status = server_operands_create(server, session, &plan, from, error);
     if (status != ESP_OK) {
         session_detach(&server->sessions, session);
         session_free(&server->sessions, session);
@@ -247,8 +251,8 @@ static enum esp_status open_session(struct server *server, struct client *client
     return ESP_OK;
 }
 
-static enum esp_status begin(struct server *server, const struct call_request *call, struct client *client,
-                             struct session **session, struct esp_error *error)
+static enum esp_status begin(struct server *server, struct call *from, const struct call_request *call,
+                             struct client *client, struct session **session, struct esp_error *error)
 {
     const struct problem *problem = server_find_problem(server, call->problem, call->digest, error);
     if (!problem)
@@ -257,7 +261,7 @@ static enum esp_status begin(struct server *server, const struct call_request *c
         return error_set(error, ESP_REFUSED, "server %s is shutting down", server->name);
     enum esp_status status = check_limits(server, client, error);
     if (status == ESP_OK)
-        status = open_session(server, client, call, problem, session, error);
+        status = open_session(server, client, from, call, problem, session, error);
     return status;
 }
 
@@ -283,7 +287,7 @@ void server_on_call(struct server *server, struct call *call, const struct messa
             session = server_find_session(server, &asked->session, &error);
             status = session ? ESP_OK : error.status;
         } else {
-            status = begin(server, asked, client, &session, &error);
+            status = begin(server, call, asked, client, &session, &error);
         }
     }
     server->brought = NULL;
@@ -300,11 +304,13 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     enum esp_status status = session_is_complete(session, error);
     if (status != ESP_OK)
         return status;
-    if (session->moving > 0) {
-        /* A chunk that was sent twice is still on its way in: nothing may change under the routine. */
+    if (!server_operands_step(server, session) || session->moving > 0) {
+        /* A datum is on its way, or a chunk that was sent twice: nothing may change under the routine. */
         session->run_asked = true;
         return ESP_OK;
     }
+    if (session->state != SESSION_RECEIVING)
+        return ESP_OK; /* it has gone on by itself */
     struct esp_error wrong;
     if (server_check_contents(session, &wrong) != ESP_OK) {
         server_end_session(server, session, SESSION_FAILED, &wrong);

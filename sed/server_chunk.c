@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server_operands.h"
 #include "sed/server_state.h"
 
 #include <inttypes.h>
@@ -54,6 +55,9 @@ static enum esp_status check_get(const struct session *session, const struct chu
                          session->problem->name, session_state_name(session->state));
     if (!argument_is_output(&session->problem->arguments[chunk->argument]))
         return error_set(error, ESP_INVALID, "%s: %s is no result", session->problem->name, name);
+    if (operands_result(session, chunk->argument))
+        return error_set(error, ESP_INVALID, "%s: %s is a datum now: read it by its identity",
+                         session->problem->name, name);
     if (!session_argument_data(session, chunk->argument) && session->job.arguments[chunk->argument].bytes > 0)
         return error_set(error, ESP_INVALID, "%s: the call did not want %s back", session->problem->name,
                          name);
@@ -73,6 +77,10 @@ void server_on_chunk(void *self, const struct message *header, bool write, struc
     struct server *server = self;
     const struct chunk *chunk = &header->chunk;
     struct esp_error error;
+    if (chunk->flags & CHUNK_DATUM) {
+        server_data_on_chunk(server, header, write, area);
+        return;
+    }
     struct session *session = server_find_session(server, &chunk->session, &error);
     enum esp_status status = session ? ESP_OK : error.status;
     if (session)
@@ -105,6 +113,10 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
     struct server *server = self;
     struct session *session = area->hold;
     const struct chunk *chunk = &header->chunk;
+    if (chunk->flags & CHUNK_DATUM) {
+        server_data_on_chunk_done(server, header, write, area, complete);
+        return;
+    }
     session->moving--;
     session->heard_ns = server_now(server);
     if (!complete)

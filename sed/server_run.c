@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/printed.h"
+#include "sed/server_operands.h"
 #include "sed/server_state.h"
 
 #include <stdlib.h>
@@ -101,7 +102,7 @@ static bool has_results_in_segment(const struct session *session)
 {
     for (uint32_t i = 0; i < session->problem->n_arguments; i++)
         if (session->job.arguments[i].in_segment && session->arguments[i].kind != KIND_ABSENT &&
-            argument_is_output(&session->problem->arguments[i]))
+            !operands_result(session, i) && argument_is_output(&session->problem->arguments[i]))
             return true;
     return false;
 }
@@ -155,6 +156,7 @@ void server_release_session(struct server *server, struct session *session)
     if (session->reserved)
         admission_release(&server->admission, session->memory.bytes);
     struct shelf *shelf = session->shelf;
+    server_operands_free(session);
     server->printed_bytes -= session->printed ? session->printed->size : 0;
     session_free(&server->sessions, session);
     shelf_release(shelf);
@@ -227,6 +229,7 @@ void server_end_session(struct server *server, struct session *session, enum ses
     DL_DELETE2(server->active, session, prev_active, next_active);
     log_ended(server, session);
     server_count_end(server, session);
+    server_operands_release(server, session, state == SESSION_DONE);
     server_load_changed(server, session->forecast_s);
     server_session_changed(server, session);
     server_settle_memory(server, session);
@@ -290,6 +293,26 @@ void server_forget_session(struct server *server, struct session *session)
 
 /* ---- what workers report ---- */
 
+void server_results_stored(struct server *server, struct session *session)
+{
+    if (session->stopping != ESP_OK)
+        end_stopped(server, session, session->stopping);
+    else
+        server_end_session(server, session, SESSION_DONE, NULL);
+}
+
+/* It has computed well. */
+static void job_done(struct server *server, struct session *session)
+{
+    struct esp_error error;
+    if (server_operands_store(server, session, &error))
+        return; /* it ends when what it leaves here is safe */
+    if (error.status == ESP_OK)
+        server_end_session(server, session, SESSION_DONE, NULL);
+    else
+        server_end_session(server, session, SESSION_FAILED, &error);
+}
+
 static void job_ended(struct server *server, struct session *session, const struct job_end *end)
 {
     struct esp_error error;
@@ -305,12 +328,12 @@ static void job_ended(struct server *server, struct session *session, const stru
     else if (kept != ESP_OK)
         server_end_session(server, session, SESSION_FAILED, &error);
     else if (end->error.status == ESP_OK)
-        server_end_session(server, session, SESSION_DONE, NULL);
+        job_done(server, session);
     else
         server_end_session(server, session,
                            end->error.status == ESP_CANCELLED ? SESSION_CANCELLED : SESSION_FAILED,
                            &end->error);
-    if (!session->client && session->moving == 0)
+    if (!session->client && session->moving == 0 && session_has_ended(session))
         server_release_session(server, session);
 }
 
@@ -367,7 +390,8 @@ static int64_t next_due(const struct server *server, const struct session *sessi
         return heard + options->result_lease_ns;
     }
     int64_t due = session->deadline_ns;
-    if (session->state == SESSION_RECEIVING && session->heard_ns + options->receive_lease_ns < due)
+    if (session->state == SESSION_RECEIVING && !session->run_asked &&
+        session->heard_ns + options->receive_lease_ns < due)
         due = session->heard_ns + options->receive_lease_ns;
     if (server_job_is_open(session) && session->heard_ns + options->orphan_lease_ns < due)
         due = session->heard_ns + options->orphan_lease_ns;

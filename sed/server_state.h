@@ -12,6 +12,7 @@
 #include "sed/admission.h"
 #include "sed/queue.h"
 #include "sed/server.h"
+#include "sed/server_data.h"
 #include "sed/session.h"
 #include "sed/speed.h"
 #include "util/log.h"
@@ -165,6 +166,8 @@ struct server {
     bool models_told;                    /* as they are now, to the parent */
     int64_t models_told_ns;
     struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
+
+    struct server_data data;
 
     struct speed speed;
     struct measurement measurement;

@@ -4,6 +4,7 @@
 #include "core/cost_model.h"
 #include "sed/accuracy.h"
 #include "sed/cpu_quota.h"
+#include "sed/errands.h"
 #include "sed/memory_share.h"
 #include "sed/processes.h"
 #include "sed/server.h"
@@ -13,6 +14,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,12 +22,15 @@
 #define FINISH_MS 5000
 #define FETCH_MS  1500
 #define KILL_MS   2000
+/* Threads that move data and write files: two transfers of two streams each, and as many files. */
+#define ERRAND_THREADS 8
 
 #define GIB (1024.0 * 1024 * 1024)
 /* Of the machine's memory: what a server promises even if nothing is left. */
 #define LEAST_PART 16
 
 struct service {
+    struct errands *errands;
     struct memory_share *share;
     const struct settings_sed *settings;
     struct problem_set *problems; /* until the server has them */
@@ -235,10 +240,29 @@ static uint64_t take_memory(struct service *service)
     return got < least ? least : got;
 }
 
+/* Where data are kept that must not be lost; *files NULL: nowhere. */
+static enum esp_status open_files(const struct settings_sed *settings, struct files **files,
+                                  struct esp_error *error)
+{
+    char path[4096];
+    if (!settings->node.state_dir || settings->store_memory_bytes == 0)
+        return ESP_OK;
+    mkdir(settings->node.state_dir, 0700); /* what is wrong with it is told by who uses it */
+    if (snprintf(path, sizeof path, "%s/data", settings->node.state_dir) >= (int)sizeof path)
+        return error_set(error, ESP_CONFIG, "state_dir: the path is too long");
+    return files_posix_create(path, files, error);
+}
+
 static enum esp_status create_server(struct service *service, const struct transport *transport,
                                      uint64_t incarnation, struct esp_error *error)
 {
     const struct settings_sed *settings = service->settings;
+    struct files *files = NULL;
+    enum esp_status status = errands_create(ERRAND_THREADS, &service->errands, error);
+    if (status == ESP_OK)
+        status = open_files(settings, &files, error);
+    if (status != ESP_OK)
+        return status;
     const char **parents = calloc(settings->parents.n + 1, sizeof *parents);
     if (!parents)
         return error_no_memory(error, "the parents");
@@ -271,9 +295,13 @@ static enum esp_status create_server(struct service *service, const struct trans
         .clock = transport_clock(transport),
         .workers = service->workers,
         .problems = service->problems,
+        .store_memory = settings->store_memory_bytes,
+        .store_disk = settings->store_disk_bytes,
+        .files = files,
+        .errands = service->errands,
     };
     service->problems = NULL; /* the server's, even when this fails */
-    enum esp_status status = server_create(&options, &service->server, error);
+    status = server_create(&options, &service->server, error);
     free(parents);
     if (status == ESP_OK && settings->node.state_dir) {
         char path[4096];
@@ -362,6 +390,10 @@ void service_close(struct service *service)
     atomic_store(&service->listener, NULL);
     if (service->workers)
         service->workers->ops->destroy(service->workers);
+    /* Data on their way are given up; their threads come through the endpoint, which must be there. */
+    if (service->endpoint)
+        transport_interrupt(service->endpoint->transport);
+    errands_destroy(service->errands);
     endpoint_close(service->endpoint);
     server_destroy(service->server);
     problem_set_destroy(service->problems);

@@ -186,6 +186,7 @@ static void place_argument(struct session *session, const struct call_plan *plan
                                  .in_segment = planned->in_segment,
                                  .offset = planned->in_segment ? planned->offset : 0};
     session->arguments[index].kind = planned->kind;
+    session->arguments[index].in_store = planned->in_store;
     if (planned->in_segment || !argument_is_passed(argument))
         return;
     job->data = session->block_data + planned->offset;
@@ -267,7 +268,7 @@ void session_attach_segment(struct session *session, struct segment *segment)
     session->job.segment_bytes = segment->bytes;
     for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
         struct job_argument *argument = &session->job.arguments[i];
-        if (!argument->in_segment)
+        if (!argument->in_segment || session->arguments[i].in_store)
             continue;
         argument->data = segment->data + argument->offset;
         if (session->arguments[i].kind == KIND_INLINE) {

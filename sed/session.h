@@ -24,6 +24,7 @@
 
 struct waiter;
 struct printed;
+struct operands;
 struct kept;
 struct shelf;
 
@@ -47,6 +48,7 @@ struct client {
 
 struct session_argument {
     uint32_t kind; /* enum argument_kind, from the call */
+    bool in_store; /* it is, or becomes, a datum: its memory is the store's */
     struct ranges arrived;
     bool suspect; /* a piece had a number in it that is not finite, or could not be told by itself */
 };
@@ -67,6 +69,7 @@ struct session {
     uint64_t stash_bytes;
     struct segment *segment;
     uint64_t segment_bytes;
+    struct operands *operands;     /* arguments and results that are data; NULL: none */
     struct admission_entry memory; /* in line; afterwards memory.bytes are reserved */
     bool reserved;
     struct queue_entry queued;

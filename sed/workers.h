@@ -14,13 +14,23 @@
 /* Arguments that are not in the segment may take this much in all, 64 bytes more counted for each. */
 #define WORKERS_INLINE_BYTES (128 * 1024)
 
+/* Memory of a datum: so many bytes of a memory file. */
+struct job_file {
+    int fd;
+    uint64_t offset, bytes;
+};
+
 /* One argument's memory as the server daemon holds it. */
 struct job_argument {
     void *data; /* NULL with bytes > 0: scratch memory, neither copied in nor out (work arrays) */
     uint64_t bytes;
     bool writable;   /* the routine may write (out, inout, work) */
-    bool in_segment; /* lies in the job's segment at `offset`; else the pool copies it in and out */
+    bool in_segment; /* lies in the job's segment at `offset`, or in `file`; else the pool copies it in and
+                        out */
     uint64_t offset;
+    const struct job_file *file; /* with in_segment: here, mapped into the worker as it is */
+    const struct job_file
+        *source; /* with in_segment: the worker fills the argument from there before the call */
     /* A result whose length only the call told (an output string or file of a command): malloc'ed by the
      * pool, before it reports the end; `data` and `bytes` are its own then. The server daemon frees it. */
     void *owned;

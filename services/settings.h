@@ -13,7 +13,7 @@
 #include "util/config.h"
 #include "util/log.h"
 
-#define SETTINGS_PORT "4780" /* of redirectors and agents, where an address names none */
+#define SETTINGS_PORT      "4780" /* of redirectors and agents, where an address names none */
 #define SETTINGS_HTTP_PORT "4790"
 
 enum settings_kind {
@@ -96,6 +96,8 @@ struct settings_sed {
     int64_t receive_lease_ns;       /* how long a half-received call waits for its next piece */
     uint64_t kept_bytes_per_client; /* of unfetched results; never 0 after loading */
     uint64_t inline_bytes;          /* up to here a value travels inside the call */
+    uint64_t store_memory_bytes;    /* for data that live here; 0: none do */
+    uint64_t store_disk_bytes;      /* for their files, in the folder "data" of state_dir */
 };
 
 struct settings_client {

@@ -317,6 +317,18 @@ static const struct config_key sed_keys[] = {
      .least = "0",
      .most = "4 MiB",
      .text = "results up to this size travel inside the answer"},
+    {.name = "store_memory",
+     .type = CONFIG_SIZE,
+     AT(settings_sed, store_memory_bytes),
+     .initial = "1 GiB",
+     .least = "0",
+     .text = "memory for data that live here, beside `memory`; 0: none do"},
+    {.name = "store_disk",
+     .type = CONFIG_SIZE,
+     AT(settings_sed, store_disk_bytes),
+     .initial = "16 GiB",
+     .least = "0",
+     .text = "disk for the files of persistent and sticky data"},
     {0},
 };
 

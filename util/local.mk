@@ -30,6 +30,8 @@ util_libutil_la_SOURCES = \
 	util/ranges.h \
 	util/segment.c \
 	util/segment.h \
+	util/thread_pool.c \
+	util/thread_pool.h \
 	util/timer.c \
 	util/timer.h
 util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS)

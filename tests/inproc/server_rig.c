@@ -130,6 +130,25 @@ void rig_end_jobs(struct rig *rig)
         end_job(&rig->pool, job);
 }
 
+static bool take_errand(struct errands *errands, struct thread_job *job)
+{
+    struct thread_job **last = &((struct rig_errands *)errands)->first;
+    while (*last)
+        last = &(*last)->next;
+    job->next = NULL;
+    *last = job;
+    return true;
+}
+
+static void run_errands(struct rig *rig)
+{
+    struct thread_job *job;
+    while ((job = rig->errands.first)) {
+        rig->errands.first = job->next;
+        job->run(job->arg);
+    }
+}
+
 void rig_run(struct rig *rig, double seconds)
 {
     int64_t until = inproc_now_ns(rig->transport) + (int64_t)(seconds * 1e9);
@@ -138,8 +157,9 @@ void rig_run(struct rig *rig, double seconds)
         int64_t to = job && job->end_ns < until ? job->end_ns : until;
         uint64_t started = rig->pool.started;
         /* Something may start, or be cancelled, and end before that: look again after every step. */
-        while (inproc_run(rig->transport, inproc_now_ns(rig->transport)) > 0)
-            ;
+        do
+            run_errands(rig);
+        while (inproc_run(rig->transport, inproc_now_ns(rig->transport)) > 0 || rig->errands.first);
         if (rig->pool.started != started || next_job(&rig->pool) != job)
             continue;
         job = next_job(&rig->pool);
@@ -243,13 +263,19 @@ void rig_open(struct rig *rig, const struct rig_options *options)
     log_open(&log, NULL);
     memset(rig, 0, sizeof *rig);
     rig->problems = options->problems ? options->problems : problems;
-    assert_int_equal(inproc_create(1, &rig->transport, &error), ESP_OK);
+    if (options->beside)
+        rig->transport = options->beside->transport;
+    else
+        assert_int_equal(inproc_create(1, &rig->transport, &error), ESP_OK);
+    rig->shares_transport = options->beside;
+    rig->errands.errands.submit = take_errand;
+    const char *name = options->name ? options->name : "sed";
     rig->pool.workers.ops = &sim_ops;
     rig->pool.clock = transport_clock(rig->transport);
     rig->pool.speed_flops = options->pool_flops > 0 ? options->pool_flops : 1e9;
     rig->pool.cpu_share = options->cpu_share;
     struct server_options server = {
-        .name = "sed",
+        .name = name,
         .incarnation = 77,
         .parents = parents,
         .n_parents = options->parent ? 1 : 0,
@@ -272,11 +298,12 @@ void rig_open(struct rig *rig, const struct rig_options *options)
         .clock = transport_clock(rig->transport),
         .workers = &rig->pool.workers,
         .problems = parse(rig->problems),
+        .store_memory = options->store_memory,
+        .errands = &rig->errands.errands,
     };
     struct endpoint_options parent = {
         .name = "parent", .role = ROLE_MASTER, .incarnation = 5, .listen = "parent"};
-    struct endpoint_options endpoint = {
-        .name = "sed", .role = ROLE_SERVER, .incarnation = 77, .listen = "sed"};
+    struct endpoint_options endpoint = {.name = name, .role = ROLE_SERVER, .incarnation = 77, .listen = name};
     if (options->parent)
         assert_int_equal(transport_serve(rig->transport, &parent, &parent_ops, rig, &rig->parent, &error),
                          ESP_OK);
@@ -294,7 +321,8 @@ void rig_close(struct rig *rig)
     endpoint_close(rig->parent);
     inproc_run(rig->transport, inproc_now_ns(rig->transport));
     server_destroy(rig->server);
-    transport_destroy(rig->transport);
+    if (!rig->shares_transport)
+        transport_destroy(rig->transport);
     log_close();
 }
 

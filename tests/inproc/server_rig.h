@@ -8,6 +8,7 @@
 
 #include "tests/unit/unit.h"
 #include "core/inproc.h"
+#include "sed/errands.h"
 #include "sed/server.h"
 
 #define RIG_MOST_JOBS 4096
@@ -35,9 +36,17 @@ struct sim_workers {
     char first[256];             /* names of clients, as their first bytes of x, in the order of starts */
 };
 
+/* Errands wait until the test runs time, and are done then outside of every operation. */
+struct rig_errands {
+    struct errands errands; /* first */
+    struct thread_job *first;
+};
+
 struct rig {
     const char *problems; /* their text */
     struct transport *transport;
+    bool shares_transport;
+    struct rig_errands errands;
     struct server *server;
     struct endpoint *endpoint;
     struct sim_workers pool;
@@ -63,7 +72,10 @@ struct rig_options {
     double (*cpu_quota)(void);
     bool confined;
     bool parent;
-    const char *problems; /* description text; NULL: "copy" and "task" */
+    const char *problems;  /* description text; NULL: "copy" and "task" */
+    uint64_t store_memory; /* data live there; 0: none do */
+    const char *name;      /* NULL: "sed" */
+    struct rig *beside;    /* in the network of that one, which is closed last */
 };
 
 /* Zero members: 1 slot, queue 1000, 100 MiB, 64 KiB inline, 10 minutes, 1 Gflop/s.

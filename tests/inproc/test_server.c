@@ -148,7 +148,7 @@ static void a_call_that_does_not_fit_the_description_is_refused(void **state)
     bad = (struct call_argument){1, KIND_WANTED, 0, NULL, 0};
     REFUSED(ESP_INVALID, "x: expected an input", size, bad, y);
     bad = (struct call_argument){1, KIND_DATUM, 0, X, 4};
-    REFUSED(ESP_INVALID, "found kind \"datum\"", size, bad, y);
+    REFUSED(ESP_REFUSED, "keeps no data", size, bad, y);
     bad = (struct call_argument){1, 4711, 0, NULL, 0};
     REFUSED(ESP_INVALID, "found kind \"unknown\"", size, bad, y);
     bad = (struct call_argument){3, KIND_WANTED, 0, NULL, 0};

@@ -4,9 +4,11 @@
  */
 #include "tests/unit/worker_rig.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -204,6 +206,58 @@ static void dgemm_multiplies(void **state)
                 assert_true(fabs(sum - c[i + j * N]) < 1e-11);
             }
     }
+}
+
+/* Memory of a datum, at the end of its page. */
+static struct job_file file_with(const double *values, size_t bytes)
+{
+    struct job_file file = {.fd = memfd_create("datum", MFD_CLOEXEC), .offset = 4096 - bytes, .bytes = bytes};
+    assert_int_equal(ftruncate(file.fd, 4096), 0);
+    if (values)
+        assert_int_equal(pwrite(file.fd, values, bytes, (off_t)file.offset), (ssize_t)bytes);
+    return file;
+}
+
+static struct job_file for_reading(const struct job_file *file)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", file->fd);
+    struct job_file reader = *file;
+    reader.fd = open(path, O_RDONLY | O_CLOEXEC);
+    assert_true(reader.fd >= 0);
+    return reader;
+}
+
+static void arguments_may_lie_in_files_of_their_own(void **state)
+{
+    (void)state;
+    int n = 2, nrhs = 1, ipiv[2];
+    const double a[] = {4, 2, 1, 3}, b[] = {6, 8};
+    double x[2], c[4], read_back[4];
+    struct job_file datum = file_with(a, sizeof a), reader = for_reading(&datum);
+    /* dgesv overwrites A: it gets a copy, and the datum stays. */
+    struct rig_job *job = rig_prepare(&rig, "dgesv", (void *[]){&n, &nrhs, c, ipiv, (double *)b}, true);
+    job->arguments[2].source = &reader;
+    rig_start(&rig, job);
+    assert_ok(rig_wait(&rig, job, true)->error);
+    memcpy(x, job->arguments[4].data, sizeof x);
+    rig_finish(job);
+    assert_true(fabs(x[0] - 1) < 1e-14 && fabs(x[1] - 2) < 1e-14);
+    assert_int_equal(pread(datum.fd, read_back, sizeof read_back, (off_t)datum.offset), sizeof read_back);
+    assert_memory_equal(read_back, a, sizeof a);
+    /* dgemm reads it where it is, twice, and its result goes into a new one. */
+    struct job_file fresh = file_with(NULL, sizeof c);
+    job = rig_prepare(&rig, "dgemm", (void *[]){&n, c, c, c}, true);
+    job->arguments[1].file = job->arguments[2].file = &reader;
+    job->arguments[3].file = &fresh;
+    rig_start(&rig, job);
+    assert_ok(rig_wait(&rig, job, true)->error);
+    rig_finish(job);
+    assert_int_equal(pread(fresh.fd, read_back, sizeof read_back, (off_t)fresh.offset), sizeof read_back);
+    assert_memory_equal(read_back, ((const double[]){18, 14, 7, 11}), sizeof read_back);
+    close(datum.fd);
+    close(reader.fd);
+    close(fresh.fd);
 }
 
 static void dsyev_finds_the_eigenvalues_of_the_second_difference(void **state)
@@ -435,6 +489,7 @@ int main(void)
         cmocka_unit_test(a_singular_matrix_is_named_by_the_error_clause),
         cmocka_unit_test(ddot_returns_its_result),
         cmocka_unit_test(dgemm_multiplies),
+        cmocka_unit_test(arguments_may_lie_in_files_of_their_own),
         cmocka_unit_test(dsyev_finds_the_eigenvalues_of_the_second_difference),
         cmocka_unit_test(the_routine_is_asked_for_the_size_of_its_work_array),
         cmocka_unit_test(dsyevd_tells_three_sizes_and_finds_the_eigenvalues),

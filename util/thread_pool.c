@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/pool.h"
+#include "util/thread_pool.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -8,18 +8,18 @@
 /* Enough for the ORB's marshalling and this library; the default of 8 MB would be mapped for each thread. */
 #define STACK_BYTES (512 << 10)
 
-struct pool {
+struct thread_pool {
     pthread_mutex_t lock;
     pthread_cond_t work;
-    struct pool_job *first, **last;
+    struct thread_job *first, **last;
     unsigned waiting, idle, threads, most;
     bool closing;
     pthread_t *ids;
 };
 
-enum esp_status pool_create(unsigned threads, struct pool **result, struct esp_error *error)
+enum esp_status thread_pool_create(unsigned threads, struct thread_pool **result, struct esp_error *error)
 {
-    struct pool *pool = calloc(1, sizeof *pool);
+    struct thread_pool *pool = calloc(1, sizeof *pool);
     pthread_t *ids = calloc(threads, sizeof *ids);
     if (!pool || !ids) {
         free(pool);
@@ -35,9 +35,9 @@ enum esp_status pool_create(unsigned threads, struct pool **result, struct esp_e
     return ESP_OK;
 }
 
-static struct pool_job *take(struct pool *pool)
+static struct thread_job *take(struct thread_pool *pool)
 {
-    struct pool_job *job = pool->first;
+    struct thread_job *job = pool->first;
     pool->first = job->next;
     if (!pool->first)
         pool->last = &pool->first;
@@ -48,7 +48,7 @@ static struct pool_job *take(struct pool *pool)
 
 static void *thread_main(void *arg)
 {
-    struct pool *pool = arg;
+    struct thread_pool *pool = arg;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         while (!pool->first && !pool->closing) {
@@ -58,7 +58,7 @@ static void *thread_main(void *arg)
         }
         if (!pool->first)
             break;
-        struct pool_job job = *take(pool);
+        struct thread_job job = *take(pool);
         pthread_mutex_unlock(&pool->lock);
         job.run(job.arg);
         pthread_mutex_lock(&pool->lock);
@@ -68,7 +68,7 @@ static void *thread_main(void *arg)
 }
 
 /* With the lock held. */
-static bool start_thread(struct pool *pool)
+static bool start_thread(struct thread_pool *pool)
 {
     pthread_attr_t attributes;
     sigset_t all, before;
@@ -85,7 +85,7 @@ static bool start_thread(struct pool *pool)
     return made;
 }
 
-bool pool_submit(struct pool *pool, struct pool_job *job)
+bool thread_pool_submit(struct thread_pool *pool, struct thread_job *job)
 {
     pthread_mutex_lock(&pool->lock);
     if (pool->waiting >= pool->idle && pool->threads < pool->most && !pool->closing)
@@ -102,11 +102,11 @@ bool pool_submit(struct pool *pool, struct pool_job *job)
     return accepted;
 }
 
-bool pool_withdraw(struct pool *pool, struct pool_job *job)
+bool thread_pool_withdraw(struct thread_pool *pool, struct thread_job *job)
 {
     bool found = false;
     pthread_mutex_lock(&pool->lock);
-    for (struct pool_job **place = &pool->first; *place; place = &(*place)->next)
+    for (struct thread_job **place = &pool->first; *place; place = &(*place)->next)
         if (*place == job) {
             *place = job->next;
             if (!*place)
@@ -120,7 +120,7 @@ bool pool_withdraw(struct pool *pool, struct pool_job *job)
     return found;
 }
 
-unsigned pool_waiting(struct pool *pool)
+unsigned thread_pool_waiting(struct thread_pool *pool)
 {
     pthread_mutex_lock(&pool->lock);
     unsigned waiting = pool->waiting > pool->idle ? pool->waiting - pool->idle : 0;
@@ -128,7 +128,7 @@ unsigned pool_waiting(struct pool *pool)
     return waiting;
 }
 
-void pool_destroy(struct pool *pool)
+void thread_pool_destroy(struct thread_pool *pool)
 {
     if (!pool)
         return;

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data as arguments and results of sessions. Inputs that are elsewhere are fetched, all at once; what is here
+ * is pinned and mapped into the worker as it is. Results that stay are written by the worker where they will
+ * lie. A session that cannot have all it needs now lets go of what it has: two that wait for each other's
+ * memory would wait for ever. All under the endpoint's lock.
+ */
+#ifndef SED_SERVER_OPERANDS_H
+#define SED_SERVER_OPERANDS_H
+
+#include "sed/server_data.h"
+#include "sed/session.h"
+
+enum operand_state {
+    OPERAND_AWAY,     /* nothing has been done for it (yet, or any more) */
+    OPERAND_FETCHING, /* comes from another server */
+    OPERAND_READING,  /* comes from the disk */
+    OPERAND_HERE,     /* the memory is there */
+    OPERAND_STORING,  /* a result on its way to the disk */
+    OPERAND_STORED    /* a result that is a datum now */
+};
+
+struct operand {
+    struct operands *of;
+    uint32_t index; /* of the argument */
+    bool kept;      /* a result; else an input */
+    enum operand_state state;
+    struct datum_id id; /* a result's is known from OPERAND_HERE on */
+    struct datum_shape shape;
+    char *sources[CAP_SOURCES]; /* of an input: addresses */
+    uint32_t n_sources;
+    enum datum_mode mode; /* of a result */
+    uint32_t flags;
+    struct store_pin *pin;
+    struct job_file file;
+    struct job_file sent; /* of a result that the client has sent first: where it lies in the segment */
+    struct pull_waiter waiter;
+};
+
+struct operands {
+    struct server *server;
+    struct session *session;
+    struct asker asker;
+    bool blocked; /* the store is busy: to be tried again */
+    uint32_t n;
+    struct operand items[]; /* an inout argument may have two */
+};
+
+/* For a new session, as planned. ESP_INVALID: an identity that is none; ESP_REFUSED: the server keeps no
+ * data; ESP_NO_MEMORY. */
+enum esp_status server_operands_create(struct server *server, struct session *session,
+                                       const struct call_plan *plan, const struct call *call,
+                                       struct esp_error *error);
+/* Goes on with getting all of them. A failure ends the session. Whether all are here. */
+bool server_operands_step(struct server *server, struct session *session);
+/* The routine has returned well: its results are data from now on. True: they are on their way to the disk,
+ * and the session ends later. *error: one could not be stored. */
+bool server_operands_store(struct server *server, struct session *session, struct esp_error *error);
+/* The last of them is on the disk: the session ends (server_run.c). */
+void server_results_stored(struct server *server, struct session *session);
+/* The session has ended: lets go of all. `whole`: its results stay; else they are deleted. */
+void server_operands_release(struct server *server, struct session *session, bool whole);
+void server_operands_free(struct session *session);
+/* Sessions that the store had no room for. */
+void server_operands_retry(struct server *server);
+/* The identity of the datum that the output has become; NULL: it is none. */
+const struct datum_id *operands_result(const struct session *session, uint32_t index);
+
+#endif

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data that live on servers, as clients and other servers see them: put, resumed, read, deleted, listed, used
+ * in calls, left by calls, fetched from another server.
+ */
+#include "tests/inproc/server_rig.h"
+
+#include "services/data/transfer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { N = 3000 };
+
+static struct rig rig;
+static double x[N];
+
+static int setup(void **state)
+{
+    (void)state;
+    rig_open(&rig, &(struct rig_options){.store_memory = 64u << 20});
+    for (int i = 0; i < N; i++)
+        x[i] = i + 0.5;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+/* ---- a client ---- */
+
+static struct datum_id draw(const char *origin)
+{
+    struct datum_id id;
+    assert_int_equal(datum_id_draw(origin, &id, NULL), ESP_OK);
+    return id;
+}
+
+static enum esp_status ask(struct rig *of, const char *address, const struct message *request,
+                           struct message *reply, struct esp_error *error)
+{
+    (void)of;
+    message_clear(reply);
+    return transport_call(rig.transport, address, request, 10000, reply, error);
+}
+
+static enum esp_status offer(const struct datum_id *id, const char *address, int64_t n, struct message *reply,
+                             struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    struct message request = {.kind = MESSAGE_OFFER};
+    request.offer.datum = (struct datum_info){.datum = datum_id_text(id, text),
+                                              .type = TYPE_DOUBLE,
+                                              .dims = &n,
+                                              .n_dims = 1,
+                                              .bytes = 8 * (uint64_t)n};
+    return ask(&rig, address, &request, reply, error);
+}
+
+static enum esp_status finish(const struct datum_id *id, const char *address, uint64_t ticket,
+                              struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    struct message request = {.kind = MESSAGE_FINISH}, reply = {0};
+    request.finish = (struct finish){.datum = datum_id_text(id, text), .ticket = ticket};
+    enum esp_status status = ask(&rig, address, &request, &reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+static enum esp_status drop(const struct datum_id *id, struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    struct message request = {.kind = MESSAGE_DROP}, reply = {0};
+    request.drop.datum = datum_id_text(id, text);
+    enum esp_status status = ask(&rig, "sed", &request, &reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+static enum esp_status move(const struct datum_id *id, const char *address, uint64_t ticket, bool put,
+                            double *data, int64_t n, struct esp_error *error)
+{
+    struct ranges done = {0};
+    struct transfer_options options = {.transport = rig.transport,
+                                       .address = address,
+                                       .key = id->key,
+                                       .ticket = ticket,
+                                       .put = put,
+                                       .bytes = 8 * (uint64_t)n,
+                                       .timeout_ms = 5000,
+                                       .memory = (uint8_t *)data};
+    enum esp_status status = transfer_run(&options, &done, error);
+    ranges_clear(&done);
+    return status;
+}
+
+static struct datum_id put(const char *address)
+{
+    struct datum_id id = draw(address);
+    struct message reply = {0};
+    struct esp_error error;
+    if (offer(&id, address, N, &reply, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(reply.offer_reply.n_gaps, 1);
+    assert_int_equal(reply.offer_reply.gaps[0].to, sizeof x);
+    assert_int_equal(move(&id, address, reply.offer_reply.ticket, true, x, N, &error), ESP_OK);
+    assert_int_equal(finish(&id, address, reply.offer_reply.ticket, &error), ESP_OK);
+    message_clear(&reply);
+    return id;
+}
+
+static enum esp_status get(const struct datum_id *id, const char *address, double *into,
+                           struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    struct message request = {.kind = MESSAGE_OPEN}, reply = {0};
+    request.open.datum = datum_id_text(id, text);
+    enum esp_status status = ask(&rig, address, &request, &reply, error);
+    if (status == ESP_OK) {
+        assert_int_equal(reply.open_reply.datum.bytes, sizeof x);
+        assert_int_equal(reply.open_reply.datum.dims[0], N);
+        status = move(id, address, reply.open_reply.ticket, false, into, N, error);
+    }
+    if (status == ESP_OK)
+        status = finish(id, address, reply.open_reply.ticket, error);
+    message_clear(&reply);
+    return status;
+}
+
+/* ---- tests ---- */
+
+static void a_datum_is_put_and_read(void **state)
+{
+    (void)state;
+    struct datum_id id = put("sed");
+    struct esp_error error;
+    double back[N] = {0};
+    assert_int_equal(get(&id, "sed", back, &error), ESP_OK);
+    assert_memory_equal(back, x, sizeof x);
+    assert_int_equal(rig_counts(&rig).store.data, 1);
+    assert_int_equal(rig_counts(&rig).store.pinned, 0);
+}
+
+static void what_is_not_finished_is_seen_by_nobody(void **state)
+{
+    (void)state;
+    struct datum_id id = draw("sed");
+    struct message reply = {0};
+    struct esp_error error;
+    double back[N];
+    assert_int_equal(offer(&id, "sed", N, &reply, &error), ESP_OK);
+    assert_int_equal(move(&id, "sed", reply.offer_reply.ticket, true, x, N - 1, &error), ESP_OK);
+    assert_int_equal(get(&id, "sed", back, &error), ESP_NOT_FOUND);
+    assert_int_equal(finish(&id, "sed", reply.offer_reply.ticket, &error),
+                     ESP_INVALID); /* 8 bytes are missing */
+    message_clear(&reply);
+}
+
+static void an_interrupted_put_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    struct datum_id id = draw("sed");
+    struct message reply = {0};
+    struct esp_error error;
+    double back[N];
+    assert_int_equal(offer(&id, "sed", N, &reply, &error), ESP_OK);
+    struct message header = transfer_header(true, id.key, reply.offer_reply.ticket, 8000, 8000);
+    assert_int_equal(transport_put(rig.transport, "sed", &header, &x[1000], 5000, &error), ESP_OK);
+    assert_int_equal(offer(&id, "sed", N, &reply, &error), ESP_OK);
+    assert_int_equal(reply.offer_reply.n_gaps, 2);
+    assert_int_equal(reply.offer_reply.gaps[0].to, 8000);
+    assert_int_equal(reply.offer_reply.gaps[1].from, 16000);
+    for (int i = 0; i < 2; i++) {
+        struct datum_gap gap = reply.offer_reply.gaps[i];
+        header = transfer_header(true, id.key, reply.offer_reply.ticket, gap.from, gap.to - gap.from);
+        assert_int_equal(transport_put(rig.transport, "sed", &header, (char *)x + gap.from, 5000, &error),
+                         ESP_OK);
+    }
+    assert_int_equal(finish(&id, "sed", reply.offer_reply.ticket, &error), ESP_OK);
+    assert_int_equal(finish(&id, "sed", reply.offer_reply.ticket, &error), ESP_OK); /* the answer was lost */
+    assert_int_equal(get(&id, "sed", back, &error), ESP_OK);
+    assert_memory_equal(back, x, sizeof x);
+    assert_int_equal(offer(&id, "sed", N, &reply, &error), ESP_OK); /* all is there */
+    assert_int_equal(reply.offer_reply.ticket, 0);
+    message_clear(&reply);
+}
+
+static void chunks_that_are_damaged_are_sent_again(void **state)
+{
+    (void)state;
+    inproc_set_faults(rig.transport, &(struct inproc_faults){.damage = 0.3});
+    double back[N];
+    struct esp_error error;
+    for (int i = 0; i < 5; i++) {
+        struct datum_id id = put("sed");
+        assert_int_equal(get(&id, "sed", back, &error), ESP_OK);
+        assert_memory_equal(back, x, sizeof x);
+    }
+}
+
+static void what_is_deleted_is_gone_and_says_so(void **state)
+{
+    (void)state;
+    struct datum_id id = put("sed"), other = draw("sed");
+    struct esp_error error;
+    double back[N];
+    assert_int_equal(drop(&id, &error), ESP_OK);
+    assert_int_equal(get(&id, "sed", back, &error), ESP_NOT_FOUND);
+    assert_non_null(strstr(error.text, "deleted"));
+    assert_int_equal(drop(&other, &error), ESP_NOT_FOUND);
+}
+
+static void a_wrong_offer_leaves_nothing(void **state)
+{
+    (void)state;
+    struct datum_id foreign = draw("node8"), id = draw("sed");
+    struct message reply = {0}, request = {.kind = MESSAGE_OFFER};
+    struct esp_error error;
+    assert_int_equal(offer(&foreign, "sed", N, &reply, &error), ESP_INVALID);
+    assert_non_null(strstr(error.text, "made by server node8"));
+    assert_int_equal(offer(&id, "sed", -1, &reply, &error), ESP_INVALID);
+    assert_int_equal(offer(&id, "sed", 100 << 20, &reply, &error), ESP_NO_MEMORY);
+    request.offer.datum.datum = "nonsense";
+    assert_int_equal(ask(&rig, "sed", &request, &reply, &error), ESP_INVALID);
+    struct message header = transfer_header(true, id.key, 17, 0, 8);
+    assert_int_equal(transport_put(rig.transport, "sed", &header, x, 5000, &error), ESP_NOT_FOUND);
+    assert_int_equal(rig_counts(&rig).store.unfinished, 0);
+    message_clear(&reply);
+}
+
+static void a_client_that_stays_away_leaves_nothing(void **state)
+{
+    (void)state;
+    struct datum_id id = draw("sed");
+    struct message reply = {0};
+    struct esp_error error;
+    assert_int_equal(offer(&id, "sed", N, &reply, &error), ESP_OK);
+    uint64_t ticket = reply.offer_reply.ticket;
+    rig_run(&rig, 90);
+    assert_int_equal(rig_counts(&rig).store.unfinished, 0);
+    assert_int_equal(finish(&id, "sed", ticket, &error), ESP_NOT_FOUND);
+    message_clear(&reply);
+}
+
+static void data_are_listed_and_looked_at(void **state)
+{
+    (void)state;
+    struct datum_id id = put("sed");
+    put("sed");
+    char text[DATUM_TEXT];
+    struct message request = {.kind = MESSAGE_DATA}, reply = {0};
+    assert_int_equal(ask(&rig, "sed", &request, &reply, NULL), ESP_OK);
+    assert_int_equal(reply.data_reply.n, 2);
+    assert_int_equal(reply.data_reply.items[0].bytes, sizeof x);
+    request.data.datum = datum_id_text(&id, text);
+    assert_int_equal(ask(&rig, "sed", &request, &reply, NULL), ESP_OK);
+    assert_int_equal(reply.data_reply.n, 1);
+    assert_string_equal(reply.data_reply.items[0].datum, text);
+    assert_string_equal(reply.data_reply.items[0].server, "sed");
+    message_clear(&reply);
+}
+
+/* ---- in calls ---- */
+
+/* copy(n, x) -> y, with x a datum, and y one afterwards (`keep`). */
+static void call(struct rig *with, const char *datum, bool keep, uint64_t sequence, struct answered *answered)
+{
+    static int32_t n = N;
+    static const uint8_t kept[KEPT_BYTES] = {RIG_Y};
+    struct extension extension = {.tag = EXTENSION_KEPT, .value = kept, .length = sizeof kept};
+    struct call_argument arguments[] = {
+        {.index = 0, .kind = KIND_INLINE, .bytes = 4, .data = (const uint8_t *)&n, .length = 4},
+        {.index = RIG_X,
+         .kind = KIND_DATUM,
+         .data = (const uint8_t *)datum,
+         .length = (uint32_t)strlen(datum)},
+        {.index = RIG_Y, .kind = KIND_WANTED},
+    };
+    struct message request = {.kind = MESSAGE_CALL};
+    request.call = (struct call_request){.session = rig_session(1, sequence),
+                                         .problem = "copy",
+                                         .digest = rig_digest(with, "copy"),
+                                         .patience_ms = 60000,
+                                         .arguments = arguments,
+                                         .n_arguments = 3,
+                                         .extensions = {&extension, keep ? 1 : 0}};
+    *answered = (struct answered){0};
+    rig_send(with, &request, 100, answered);
+    rig_run(with, 90);
+}
+
+static void a_call_reads_a_datum_where_it_is(void **state)
+{
+    (void)state;
+    struct datum_id id = put("sed");
+    char text[DATUM_TEXT];
+    struct answered answered;
+    struct esp_error error;
+    double y[N];
+    uint64_t length = sizeof y;
+    call(&rig, datum_id_text(&id, text), false, 1, &answered);
+    assert_int_equal(answered.state, SESSION_DONE);
+    assert_int_equal(rig_get(&rig, rig_session(1, 1), RIG_Y, 0, y, &length, &error), ESP_OK);
+    assert_memory_equal(y, x, sizeof x);
+    assert_int_equal(rig_counts(&rig).store.pinned, 0);
+    assert_int_equal(drop(&id, &error), ESP_OK);
+}
+
+static void a_result_stays_and_is_used_again(void **state)
+{
+    (void)state;
+    struct datum_id id = put("sed");
+    char text[DATUM_TEXT];
+    struct answered answered;
+    call(&rig, datum_id_text(&id, text), true, 1, &answered);
+    assert_int_equal(answered.state, SESSION_DONE);
+    assert_int_equal(answered.n_results, 1);
+    assert_int_equal(answered.kind[0], KIND_DATUM);
+    struct message request = {.kind = MESSAGE_DATA}, reply = {0};
+    assert_int_equal(ask(&rig, "sed", &request, &reply, NULL), ESP_OK);
+    assert_int_equal(reply.data_reply.n, 2);
+    for (int i = 0; i < 2; i++) {
+        struct datum_id each;
+        double back[N] = {0};
+        assert_int_equal(datum_id_parse(reply.data_reply.items[i].datum, &each, NULL), ESP_OK);
+        assert_int_equal(get(&each, "sed", back, NULL), ESP_OK);
+        assert_memory_equal(back, x, sizeof x);
+    }
+    message_clear(&reply);
+}
+
+static void a_call_that_fails_leaves_no_datum(void **state)
+{
+    (void)state;
+    struct datum_id id = put("sed");
+    char text[DATUM_TEXT];
+    struct answered answered;
+    rig.pool.ends_with = ESP_FAILED;
+    call(&rig, datum_id_text(&id, text), true, 1, &answered);
+    assert_int_equal(answered.state, SESSION_FAILED);
+    assert_int_equal(rig_counts(&rig).store.data, 1);
+    assert_int_equal(rig_counts(&rig).store.unfinished, 0);
+    assert_int_equal(rig_counts(&rig).store.pinned, 0);
+}
+
+static void a_call_with_an_unknown_datum_fails_and_names_it(void **state)
+{
+    (void)state;
+    struct datum_id id = draw("sed");
+    char text[DATUM_TEXT];
+    struct answered answered;
+    call(&rig, datum_id_text(&id, text), false, 1, &answered);
+    assert_int_equal(answered.state, SESSION_FAILED);
+    assert_int_equal(answered.outcome, ESP_NOT_FOUND);
+    assert_non_null(strstr(answered.why, "copy: x: "));
+    call(&rig, "sed:12", false, 2, &answered);
+    assert_int_equal(answered.status, ESP_INVALID);
+}
+
+static void a_datum_of_another_shape_is_refused(void **state)
+{
+    (void)state;
+    struct datum_id id = draw("sed");
+    struct message reply = {0};
+    struct esp_error error;
+    char text[DATUM_TEXT];
+    struct answered answered;
+    assert_int_equal(offer(&id, "sed", 10, &reply, &error), ESP_OK);
+    assert_int_equal(move(&id, "sed", reply.offer_reply.ticket, true, x, 10, &error), ESP_OK);
+    assert_int_equal(finish(&id, "sed", reply.offer_reply.ticket, &error), ESP_OK);
+    call(&rig, datum_id_text(&id, text), false, 1, &answered);
+    assert_int_equal(answered.outcome, ESP_INVALID);
+    assert_non_null(strstr(answered.why, "expected double[3000], the datum is double[10]"));
+    message_clear(&reply);
+}
+
+/* ---- between servers ---- */
+
+static void a_datum_comes_from_another_server_before_the_computation(void **state)
+{
+    (void)state;
+    struct rig other;
+    char text[DATUM_TEXT + 16];
+    struct answered answered;
+    double y[N];
+    uint64_t length = sizeof y;
+    rig_open(&other, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
+    struct datum_id id = put("far");
+    datum_id_text(&id, text);
+    strcat(text, " nobody far");
+    call(&rig, text, false, 1, &answered);
+    if (answered.state != SESSION_DONE)
+        fail_msg("%s", answered.why);
+    assert_int_equal(rig_get(&rig, rig_session(1, 1), RIG_Y, 0, y, &length, NULL), ESP_OK);
+    assert_memory_equal(y, x, sizeof x);
+    assert_int_equal(rig_counts(&rig).store.data, 1); /* a replica */
+    assert_int_equal(rig_counts(&other).store.pinned, 0);
+    rig_close(&other);
+}
+
+static void a_server_is_told_to_fetch(void **state)
+{
+    (void)state;
+    struct rig other;
+    char text[DATUM_TEXT];
+    const char *sources[] = {"far"};
+    double back[N];
+    struct message request = {.kind = MESSAGE_PULL};
+    struct answered answered = {0};
+    rig_open(&other, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
+    struct datum_id id = put("far");
+    request.pull = (struct pull_request){.datum = datum_id_text(&id, text),
+                                         .sources = sources,
+                                         .n_sources = 1,
+                                         .mode = DATUM_VOLATILE,
+                                         .patience_ms = 5000};
+    rig_send(&rig, &request, 10, &answered);
+    rig_run(&rig, 8);
+    assert_true(answered.done);
+    assert_int_equal(answered.status, ESP_OK);
+    rig_close(&other);
+    assert_int_equal(get(&id, "sed", back, NULL), ESP_OK);
+    assert_memory_equal(back, x, sizeof x);
+}
+
+static void a_source_that_does_not_have_it_leaves_no_half_datum(void **state)
+{
+    (void)state;
+    struct rig other;
+    char text[DATUM_TEXT + 8];
+    struct answered answered;
+    rig_open(&other, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
+    struct datum_id id = draw("far");
+    datum_id_text(&id, text);
+    strcat(text, " far");
+    call(&rig, text, false, 1, &answered);
+    assert_int_equal(answered.outcome, ESP_NOT_FOUND);
+    assert_int_equal(rig_counts(&rig).store.unfinished, 0);
+    rig_close(&other);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_datum_is_put_and_read),
+        TEST(what_is_not_finished_is_seen_by_nobody),
+        TEST(an_interrupted_put_goes_on_where_it_was),
+        TEST(chunks_that_are_damaged_are_sent_again),
+        TEST(what_is_deleted_is_gone_and_says_so),
+        TEST(a_wrong_offer_leaves_nothing),
+        TEST(a_client_that_stays_away_leaves_nothing),
+        TEST(data_are_listed_and_looked_at),
+        TEST(a_call_reads_a_datum_where_it_is),
+        TEST(a_result_stays_and_is_used_again),
+        TEST(a_call_that_fails_leaves_no_datum),
+        TEST(a_call_with_an_unknown_datum_fails_and_names_it),
+        TEST(a_datum_of_another_shape_is_refused),
+        TEST(a_datum_comes_from_another_server_before_the_computation),
+        TEST(a_server_is_told_to_fetch),
+        TEST(a_source_that_does_not_have_it_leaves_no_half_datum),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
