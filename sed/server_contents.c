@@ -42,8 +42,9 @@ static void gather(const struct session *session, const void **data)
     const struct problem *problem = session->problem;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
+        /* A datum that the routine writes over is copied by the worker: it is not in its place yet. */
         if (!is_looked_at(argument) || session->arguments[i].kind == KIND_ABSENT ||
-            was_told_by_pieces(session, i))
+            was_told_by_pieces(session, i) || session->job.arguments[i].source)
             continue;
         data[i] = session_argument_data(session, i);
         if (!is_compressed(argument))
