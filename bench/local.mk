@@ -42,6 +42,9 @@ bench_programs += bench/bench_store
 bench_bench_store_SOURCES = bench/bench_store.c
 bench_bench_store_LDADD = bench/libbench.la tests/unit/libstorerig.la services/libservices.la core/libcore.la \
 	util/libutil.la $(CMOCKA_LIBS) -lm
+bench_programs += bench/bench_store_speed
+bench_bench_store_speed_SOURCES = bench/bench_store_speed.c
+bench_bench_store_speed_LDADD = bench/libbench.la services/libservices.la core/libcore.la util/libutil.la -lm
 
 bench_programs += bench/bench_predictor
 bench_bench_predictor_SOURCES = bench/bench_predictor.c

@@ -405,6 +405,48 @@ enum esp_status location_tell_all(struct location *location, struct esp_error *e
     return ESP_OK;
 }
 
+static uint8_t *put64(uint8_t *at, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++)
+        *at++ = (uint8_t)(value >> 8 * i);
+    return at;
+}
+
+static uint64_t get64(const uint8_t *at)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < 8; i++)
+        value |= (uint64_t)at[i] << 8 * i;
+    return value;
+}
+
+bool location_pack(const struct location_change *changes, uint32_t n, struct arena *arena,
+                   struct extension *extension)
+{
+    uint8_t *value =
+        n <= UINT32_MAX / LOCATION_BYTES ? arena_alloc(arena, (size_t)n * LOCATION_BYTES + 1) : NULL;
+    if (!value)
+        return false;
+    extension->value = value;
+    extension->length = n * LOCATION_BYTES;
+    for (uint32_t i = 0; i < n; i++) {
+        value = put64(value, changes[i].key.high);
+        value = put64(value, changes[i].key.low);
+        value = put64(value, changes[i].bytes);
+        *value++ = changes[i].here;
+    }
+    return true;
+}
+
+bool location_unpack(const struct extension *extension, uint32_t i, struct location_change *change)
+{
+    if (extension->length % LOCATION_BYTES || i >= extension->length / LOCATION_BYTES)
+        return false;
+    const uint8_t *at = extension->value + (size_t)i * LOCATION_BYTES;
+    *change = (struct location_change){{get64(at), get64(at + 8)}, get64(at + 16), at[24] != 0};
+    return !datum_key_is_none(change->key) && change->bytes <= UINT64_C(1) << 62 && at[24] <= 1;
+}
+
 /* ---- the whole ---- */
 
 enum esp_status location_create(const struct location_options *options, struct location **result,

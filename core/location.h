@@ -64,6 +64,15 @@ bool location_has_changes(const struct location *location);
 /* The parent knows nothing (any more): all is to be told. ESP_NO_MEMORY. */
 enum esp_status location_tell_all(struct location *location, struct esp_error *error);
 
+/* Changes as the value of an extension of a report, LOCATION_BYTES each: key (16), bytes (8), here (1), all
+ * little-endian. It lies in the arena; the tag is the caller's to set. False without memory. */
+#define LOCATION_BYTES 25
+bool location_pack(const struct location_change *changes, uint32_t n, struct arena *arena,
+                   struct extension *extension);
+/* Reads change `i` of them. False behind the last, and where the value makes no sense (a length that is no
+ * multiple, key 0, more than 2^62 bytes): from there on nothing of it is to be believed. */
+bool location_unpack(const struct extension *extension, uint32_t i, struct location_change *change);
+
 /* Data that are known, and the memory that knowing them takes. */
 uint32_t location_count(const struct location *location);
 uint64_t location_memory(const struct location *location);

@@ -357,3 +357,5 @@ tests_mpi_redistribute_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_mpi_redistribute_LDADD = sed/mpi/libmpi.la core/libcore.la util/libutil.la $(MPI_LIBS) -lm
 endif
 shell_tests += tests/e2e/t0701-mpi-redistribution.t
+unit_tests += tests/unit/test_crc32c
+tests_unit_test_crc32c_LDADD = $(UNIT_LIBS)

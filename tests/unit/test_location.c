@@ -245,6 +245,33 @@ static void random_changes_agree_with_a_plain_table(void **state)
     }
 }
 
+static void changes_survive_the_wire(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    struct extension extension;
+    struct location_change back, changes[] = {{{1, 2}, 3, true}, {{UINT64_MAX, 0}, UINT64_C(1) << 62, false}};
+    assert_true(location_pack(changes, 2, &arena, &extension));
+    assert_int_equal(extension.length, 2 * LOCATION_BYTES);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_true(location_unpack(&extension, i, &back));
+        assert_true(datum_key_equal(back.key, changes[i].key));
+        assert_int_equal(back.bytes, changes[i].bytes);
+        assert_int_equal(back.here, changes[i].here);
+    }
+    assert_false(location_unpack(&extension, 2, &back));
+    extension.length--;
+    assert_false(location_unpack(&extension, 0, &back)); /* cut */
+    changes[0].key = (struct datum_key){0, 0};
+    changes[1].bytes++;
+    location_pack(changes, 2, &arena, &extension);
+    assert_false(location_unpack(&extension, 0, &back));
+    assert_false(location_unpack(&extension, 1, &back));
+    assert_true(location_pack(changes, 0, &arena, &extension));
+    assert_false(location_unpack(&extension, 0, &back));
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -255,6 +282,7 @@ int main(void)
         cmocka_unit_test(what_a_child_tells_anew_replaces_what_it_told),
         cmocka_unit_test(there_is_a_most),
         cmocka_unit_test(a_hundred_thousand_take_little_memory),
+        cmocka_unit_test(changes_survive_the_wire),
         cmocka_unit_test(random_changes_agree_with_a_plain_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
