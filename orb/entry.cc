@@ -2,6 +2,7 @@
 #include "orb/entry.h"
 #include "orb/call.h"
 #include "orb/limits.h"
+#include "orb/local.h"
 
 #include <omniORB4/internal/giopServer.h>
 #include <omniORB4/omniInterceptors.h>
@@ -88,11 +89,12 @@ class Entry : public PortableServer::ServantBase
     }
 
   private:
-    /* "giop:tcp:127.0.0.1:4711" */
+    /* "giop:tcp:127.0.0.1:4711", "giop:unix:/run/espalier/1-127.0.0.1-4711" */
     static unsigned port_of(const char *address)
     {
-        const char *colon = address ? strrchr(address, ':') : nullptr;
-        return colon ? (unsigned)strtoul(colon + 1, nullptr, 10) : 0;
+        const char *mark =
+            address ? strrchr(address, strncmp(address, "giop:unix:", 10) ? ':' : '-') : nullptr;
+        return mark ? (unsigned)strtoul(mark + 1, nullptr, 10) : 0;
     }
 
     OrbTransport &transport;
@@ -200,6 +202,15 @@ static unsigned free_port(const std::string &host)
                                              : reinterpret_cast<struct sockaddr_in *>(&bound)->sin_port);
 }
 
+/* The port alone does as well. */
+static void listen_locally(const std::string &address, Endpoint &endpoint)
+{
+    omni::orbServer::EndpointList bound;
+    const std::string path = local_listening_path(address);
+    if (!path.empty() && endpoint.server->instantiate(("giop:unix:" + path).c_str(), true, bound))
+        endpoint.local_path = path;
+}
+
 enum esp_status entry_listen(OrbTransport &transport, const char *listen, Endpoint &endpoint,
                              struct esp_error *error)
 {
@@ -214,6 +225,8 @@ enum esp_status entry_listen(OrbTransport &transport, const char *listen, Endpoi
         omni::orbServer::EndpointList bound;
         if (endpoint.port && server->instantiate(uri.c_str(), true, bound)) {
             endpoint.server = server;
+            if (transport.local)
+                listen_locally(host + ":" + std::to_string(endpoint.port), endpoint);
             return ESP_OK;
         }
     }
@@ -230,6 +243,9 @@ void entry_start(Endpoint &endpoint)
 
 void entry_stop(Endpoint &endpoint)
 {
+    if (!endpoint.local_path.empty())
+        unlink(endpoint.local_path.c_str()); /* first: a successor may have its own there at once */
+    endpoint.local_path.clear();
     if (endpoint.server)
         remove_server(endpoint.server);
     endpoint.server = nullptr;

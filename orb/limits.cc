@@ -202,7 +202,7 @@ static void close_strand(omni::giopStrand &strand)
 {
     const int fd = Holder::descriptor(strand.connection);
     if (phase_of(strand) == LISTENING && strand.giopImpl &&
-        !strncmp(strand.connection->peeraddress(), "giop:tcp:", 9)) {
+        strncmp(strand.connection->peeraddress(), "giop:ssl:", 9)) {
         const GIOP::Version version = strand.giopImpl->version();
         const unsigned char message[12] = {'G', 'I', 'O', 'P', version.major, version.minor, 1, 5};
         send(fd, message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);

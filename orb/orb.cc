@@ -236,8 +236,8 @@ static void start(OrbTransport &self, const struct orb_options *options, std::ve
     if (options->client_only)
         sigaction(SIGPIPE, &sigpipe, nullptr); /* the ORB has ignored it */
     bool guard = options->client_only && sigpipe.sa_handler != SIG_IGN;
-    self.peers = std::make_unique<Peers>(self.orb, &self.watchdog, self.tls, false, guard);
-    self.posts = std::make_unique<Peers>(self.orb, &self.watchdog, self.tls, true, guard);
+    self.peers = std::make_unique<Peers>(self.orb, &self.watchdog, self.tls, self.local, false, guard);
+    self.posts = std::make_unique<Peers>(self.orb, &self.watchdog, self.tls, self.local, true, guard);
     struct limits limits;
     limits.connections = options->connections ? options->connections : 1000;
     limits.per_peer = options->connections_per_peer ? options->connections_per_peer : 200;
@@ -254,6 +254,7 @@ static enum esp_status open_transport(const struct orb_options *options, struct 
     self->clock = &clock_system;
     self->message_bytes = options->message_bytes ? options->message_bytes : (size_t)MESSAGE_BYTES;
     self->tls = options->tls_ca != nullptr;
+    self->local = !self->tls && !options->ports_only;
     self->insecure = options->insecure;
     self->client_only = options->client_only;
     std::vector<std::string> arguments = orb_arguments(options, self->message_bytes);

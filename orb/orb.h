@@ -23,6 +23,7 @@ struct orb_options {
     int64_t first_message_ms;      /* for the first request of an incoming connection; 0: 10,000 */
     int64_t stalled_ms; /* for a request that has begun to come, and a reply to be taken; 0: 120,000 */
     bool client_only;   /* a guest in somebody's process: no listening socket, signals left alone */
+    bool ports_only; /* no Unix sockets beside loopback ports (orb/local.h), neither to listen nor to ask */
 };
 
 /* Opens the transport. Serving on an address that is not loopback without TLS and without `insecure` is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/peer.h"
+#include "orb/local.h"
 #include "orb/refusal.h"
 
 #include <chrono>
@@ -20,9 +21,12 @@ bool address_is_loopback(const char *address)
 }
 
 /* The ORB keeps connections per list of addresses: naming the address twice makes another list of it. */
-Peer::Peer(CORBA::ORB_ptr orb, const std::string &at, bool tls, bool own_connection) : address(at)
+Peer::Peer(CORBA::ORB_ptr orb, const std::string &at, bool tls, bool local, bool own_connection) : address(at)
 {
     std::string place = std::string(tls ? "ssliop:" : "iiop:") + "1.2@" + at;
+    const std::string path = local ? local_asking_path(at) : "";
+    if (!path.empty())
+        place = "omniunix:" + path + ":," + place;
     std::string uri = "corbaloc:" + place + (own_connection ? "," + place : "") + "/" ENTRY_KEY;
     object = orb->string_to_object(uri.c_str());
 }
@@ -47,8 +51,8 @@ void Peer::leave()
         free.notify_one();
 }
 
-Peers::Peers(CORBA::ORB_ptr from, Watchdog *dog, bool with_tls, bool own, bool guard)
-    : watchdog(dog), tls(with_tls), own_connections(own), guard_sigpipe(guard), orb(from)
+Peers::Peers(CORBA::ORB_ptr from, Watchdog *dog, bool with_tls, bool locally, bool own, bool guard)
+    : watchdog(dog), tls(with_tls), local(locally), own_connections(own), guard_sigpipe(guard), orb(from)
 {
 }
 
@@ -60,7 +64,7 @@ std::shared_ptr<Peer> Peers::find(const char *address)
         return known->second;
     if (peers.size() >= MOST_PEERS)
         peers.clear();
-    auto peer = std::make_shared<Peer>(orb, address, tls, own_connections);
+    auto peer = std::make_shared<Peer>(orb, address, tls, local, own_connections);
     peers.emplace(address, peer);
     return peer;
 }

@@ -22,7 +22,7 @@ constexpr unsigned CONNECTIONS_PER_SERVER = 64;
 class Peer
 {
   public:
-    Peer(CORBA::ORB_ptr orb, const std::string &address, bool tls, bool own_connection);
+    Peer(CORBA::ORB_ptr orb, const std::string &address, bool tls, bool local, bool own_connection);
 
     const std::string address;
     std::atomic<bool> answered{false}; /* something, once: it speaks as this side does */
@@ -45,8 +45,10 @@ class Peer
 class Peers
 {
   public:
-    /* `own_connections`: they share none with other Peers. */
-    Peers(CORBA::ORB_ptr orb, Watchdog *watchdog, bool tls, bool own_connections, bool guard_sigpipe);
+    /* `local`: by Unix sockets where there are some (orb/local.h). `own_connections`: they share none with
+     * other Peers. */
+    Peers(CORBA::ORB_ptr orb, Watchdog *watchdog, bool tls, bool local, bool own_connections,
+          bool guard_sigpipe);
 
     std::shared_ptr<Peer> find(const char *address);
     /* Forgets a peer that failed: the next one to ask looks its name up again. */
@@ -55,6 +57,7 @@ class Peers
 
     Watchdog *const watchdog; /* borrowed */
     const bool tls;
+    const bool local;
     const bool own_connections;
     const bool guard_sigpipe; /* this process has not ignored SIGPIPE: keep it from being killed by ours */
 

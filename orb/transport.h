@@ -49,7 +49,7 @@ struct OrbCall : ::call {
 struct OrbTransport : ::transport {
     CORBA::ORB_var orb;
     size_t message_bytes = 0;
-    bool tls = false, insecure = false, client_only = false;
+    bool tls = false, local = false, insecure = false, client_only = false;
     Watchdog watchdog;
     std::unique_ptr<Peers> peers; /* for asking */
     std::unique_ptr<Peers> posts; /* on connections of their own, so that nothing overtakes a post */
@@ -80,6 +80,7 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
     std::string address;
     unsigned port = 0;
     omni::giopServer *server = nullptr;
+    std::string local_path; /* of its Unix socket; "": none */
 
     std::mutex mutex;
     bool closing = false;

@@ -178,6 +178,11 @@ tests_unit_test_orb_strangers_LDADD = orb/liborb.la $(UNIT_LIBS)
 tests_inproc_conformance_orb_SOURCES = $(tests_inproc_conformance_SOURCES) tests/inproc/conformance_orb.c
 nodist_EXTRA_tests_inproc_conformance_orb_SOURCES = dummy.cc
 tests_inproc_conformance_orb_LDADD = orb/liborb.la $(UNIT_LIBS)
+check_PROGRAMS += tests/inproc/conformance_ports
+TESTS += tests/inproc/conformance_ports
+tests_inproc_conformance_ports_SOURCES = $(tests_inproc_conformance_SOURCES) tests/inproc/conformance_ports.c
+nodist_EXTRA_tests_inproc_conformance_ports_SOURCES = dummy.cc
+tests_inproc_conformance_ports_LDADD = orb/liborb.la $(UNIT_LIBS)
 endif
 # The client library over a fake hierarchy.
 check_LTLIBRARIES += tests/unit/libgrpcfixture.la

@@ -15,15 +15,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static char identity[64]; /* of the last asker */
+static char came_from[128];
 
 static void node_call(void *self, struct call *call, const struct message *request)
 {
     (void)self, (void)request;
     snprintf(identity, sizeof identity, "%s", call_envelope(call)->identity);
+    snprintf(came_from, sizeof came_from, "%s", call_envelope(call)->peer);
     call_reply(call, message_create(MESSAGE_GREET_REPLY));
 }
 
@@ -69,6 +73,76 @@ static void it_opens_again_and_again(void **state)
         endpoint_close(endpoint);
         transport_destroy(transport);
     }
+}
+
+/* Where orb/local.h puts the socket of an address. */
+static void local_path(const char *address, struct sockaddr_un *at)
+{
+    struct stat namespace_of_net;
+    char folder[64] = "/run/espalier";
+    if (geteuid() != 0)
+        snprintf(folder, sizeof folder, "/tmp/espalier-%u", (unsigned)geteuid());
+    assert_int_equal(stat("/proc/self/ns/net", &namespace_of_net), 0);
+    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    snprintf(at->sun_path, sizeof at->sun_path, "%s/%llu-127.0.0.1-%s", folder,
+             (unsigned long long)namespace_of_net.st_ino, strchr(address, ':') + 1);
+}
+
+static void assert_came_by(struct transport *transport, struct endpoint *endpoint, const char *how)
+{
+    assert_int_equal(greet(transport, endpoint_address(endpoint), NULL), ESP_OK);
+    came_from[strlen(how)] = 0;
+    assert_string_equal(came_from, how);
+}
+
+static void calls_on_one_host_need_no_port(void **state)
+{
+    (void)state;
+    struct sockaddr_un at;
+    struct transport *transport = open_with(&(struct orb_options){0});
+    struct endpoint *endpoint = serve(transport);
+    local_path(endpoint_address(endpoint), &at);
+    assert_came_by(transport, endpoint, "giop:unix:");
+    endpoint_close(endpoint);
+    assert_int_equal(access(at.sun_path, F_OK), -1);
+    transport_destroy(transport);
+    transport = open_with(&(struct orb_options){.ports_only = true});
+    endpoint = serve(transport);
+    assert_came_by(transport, endpoint, "giop:tcp:");
+    endpoint_close(endpoint);
+    transport_destroy(transport);
+}
+
+/* What a daemon that was killed has left behind. */
+static void a_socket_without_a_listener_is_passed_over(void **state)
+{
+    (void)state;
+    struct sockaddr_un at;
+    struct transport *transport = open_with(&(struct orb_options){0});
+    struct endpoint *endpoint = serve(transport);
+    local_path(endpoint_address(endpoint), &at);
+    assert_int_equal(unlink(at.sun_path), 0);
+    int nobody = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(nobody, (struct sockaddr *)&at, sizeof at), 0);
+    assert_came_by(transport, endpoint, "giop:tcp:");
+    close(nobody);
+    endpoint_close(endpoint);
+    transport_destroy(transport);
+}
+
+static void a_socket_of_somebody_else_is_not_trusted(void **state)
+{
+    (void)state;
+    struct sockaddr_un at;
+    if (geteuid() != 0)
+        skip(); /* only root can give files away */
+    struct transport *transport = open_with(&(struct orb_options){0});
+    struct endpoint *endpoint = serve(transport);
+    local_path(endpoint_address(endpoint), &at);
+    assert_int_equal(chown(at.sun_path, 65534, 65534), 0);
+    assert_came_by(transport, endpoint, "giop:tcp:");
+    endpoint_close(endpoint);
+    transport_destroy(transport);
 }
 
 static void a_guest_leaves_signals_alone_and_survives_broken_pipes(void **state)
@@ -349,6 +423,9 @@ int main(int argc, char **argv)
         return ask_as(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_opens_again_and_again),
+        cmocka_unit_test(calls_on_one_host_need_no_port),
+        cmocka_unit_test(a_socket_without_a_listener_is_passed_over),
+        cmocka_unit_test(a_socket_of_somebody_else_is_not_trusted),
         cmocka_unit_test(interrupting_ends_calls_under_way),
         cmocka_unit_test(beyond_loopback_it_wants_certificates),
         cmocka_unit_test(a_port_in_use_is_told),
