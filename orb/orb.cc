@@ -7,6 +7,7 @@
 #include "orb/failure.h"
 #include "orb/limits.h"
 #include "orb/refusal.h"
+#include "orb/sigpipe.h"
 #include "orb/tls.h"
 
 #include <atomic>
@@ -153,6 +154,7 @@ static void orb_set_help(struct call *base, bool (*help)(void *arg, int64_t unti
 static void orb_destroy(struct transport *transport)
 {
     OrbTransport *self = static_cast<OrbTransport *>(transport);
+    SigpipeGuard guard(self->peers && self->peers->guard_sigpipe); /* it says goodbye on every connection */
     self->senders.stop();
     self->watchdog.stop();
     refusals_stop();

@@ -2,12 +2,11 @@
 #include "orb/peer.h"
 #include "orb/local.h"
 #include "orb/refusal.h"
+#include "orb/sigpipe.h"
 
 #include <chrono>
 #include <omniORB4/internal/giopStrand.h>
 #include <omniORB4/internal/giopStream.h>
-#include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
@@ -85,42 +84,6 @@ void Peers::clear()
 
 namespace
 {
-
-/* Where the program has not ignored SIGPIPE, a write to a broken connection would kill it. The signal goes
- * to the writing thread: it is blocked there for the time of the invocation, and one that came is taken. */
-class SigpipeGuard
-{
-  public:
-    explicit SigpipeGuard(bool on) : active(on)
-    {
-        if (!active)
-            return;
-        sigemptyset(&sigpipe);
-        sigaddset(&sigpipe, SIGPIPE);
-        pthread_sigmask(SIG_BLOCK, &sigpipe, &before);
-        if (!sigismember(&before, SIGPIPE))
-            return;
-        /* The program blocks it by itself: one that is pending already is the program's. */
-        sigset_t pending;
-        sigpending(&pending);
-        active = !sigismember(&pending, SIGPIPE);
-    }
-    ~SigpipeGuard()
-    {
-        if (!active)
-            return;
-        const struct timespec at_once = {0, 0};
-        while (broken && sigtimedwait(&sigpipe, nullptr, &at_once) == -1 && errno == EINTR)
-            ;
-        pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    }
-
-    bool broken = true; /* a write may have failed */
-
-  private:
-    bool active;
-    sigset_t sigpipe, before;
-};
 
 class Turn
 {

@@ -183,6 +183,32 @@ static void a_guest_leaves_signals_alone_and_survives_broken_pipes(void **state)
     assert_false(sigismember(&pending, SIGPIPE));
 }
 
+static void a_guest_says_goodbye_to_a_server_that_is_gone(void **state)
+{
+    (void)state;
+    signal(SIGPIPE, SIG_DFL);
+    int told[2];
+    char address[64];
+    assert_int_equal(pipe(told), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct endpoint *endpoint = serve(open_with(&(struct orb_options){0}));
+        snprintf(address, sizeof address, "%s", endpoint_address(endpoint));
+        if (write(told[1], address, sizeof address) != sizeof address)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    assert_int_equal(read(told[0], address, sizeof address), sizeof address);
+    struct transport *transport = open_with(&(struct orb_options){.client_only = true});
+    assert_int_equal(greet(transport, address, NULL), ESP_OK);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    transport_destroy(transport);
+    close(told[0]);
+    close(told[1]);
+}
+
 /* ---- cutting ---- */
 
 struct long_call {
@@ -431,6 +457,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_port_in_use_is_told),
         cmocka_unit_test(nonsense_does_not_disturb),
         cmocka_unit_test(a_guest_leaves_signals_alone_and_survives_broken_pipes),
+        cmocka_unit_test(a_guest_says_goodbye_to_a_server_that_is_gone),
         cmocka_unit_test(only_certificates_of_our_ca_are_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
