@@ -33,17 +33,17 @@ client_file "$work/client.pem" "$work/client.key"
 check "a client with its own certificate gets in" espalier tree --config my-client.conf
 check "its file is good" espalier config check my-client.conf
 client_file "$work/client.pem" "$work/node.key"
-check_fails 3 "a key of another certificate" espalier tree --config my-client.conf
+check_fails 4 "a key of another certificate" espalier tree --config my-client.conf
 check_says "is told, with the file" 'node.key: the key does not belong to the certificate .*client.pem'
 check_fails 4 "by config check as well" espalier config check my-client.conf
 check_says "with the configuration file" 'my-client.conf: .*node.key: the key does not belong'
 echo garbage >garbage.pem
 client_file "$work/garbage.pem" "$work/node.key"
-check_fails 3 "a certificate that is none" espalier tree --config my-client.conf
+check_fails 4 "a certificate that is none" espalier tree --config my-client.conf
 check_says "is told, with the file" 'garbage.pem: expected a PEM certificate'
 openssl req -x509 -newkey rsa:2048 -nodes -keyout own.key -out own.pem -subj /CN=me -days 2 2>/dev/null
 client_file "$work/own.pem" "$work/own.key"
-check_fails 3 "a certificate of nobody" espalier tree --config my-client.conf
+check_fails 4 "a certificate of nobody" espalier tree --config my-client.conf
 check_says "is told, with the file" 'own.pem: the authority of .*ca.pem does not vouch'
 sed -i 's,/ca.pem,/own.pem,' my-client.conf
 check_fails any "a client of another authority" espalier tree --config my-client.conf
