@@ -35,6 +35,7 @@ static const struct {
 enum { CASES = sizeof cases / sizeof *cases };
 
 static int me;
+static struct shared_slots *slots;
 
 static int open_grid(int base, const int *shape)
 {
@@ -103,7 +104,7 @@ static double ours(const struct redistribution *what, const double *a, double *b
     double begin = MPI_Wtime();
     enum esp_status status = redistribution_plan_create(what, REDISTRIBUTION_BEST, &costs, &plan, &error);
     if (status == ESP_OK)
-        status = mpi_redistribute(what, plan, MPI_COMM_WORLD, a, b, sizeof *a, &error);
+        status = mpi_redistribute(what, plan, MPI_COMM_WORLD, slots, a, b, sizeof *a, &error);
     MPI_Barrier(MPI_COMM_WORLD);
     double seconds = MPI_Wtime() - begin;
     if (status != ESP_OK) {
@@ -185,6 +186,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    slots = shared_slots_create(MPI_COMM_WORLD);
     Cblacs_get(-1, 0, &base);
     all = open_grid(base, (int[]){1, ranks});
     for (int which = 0; which < CASES; which++) {
@@ -192,6 +194,7 @@ int main(int argc, char **argv)
         if ((before > after ? before : after) == ranks)
             measure(which, rounds < 1 || rounds > 64 ? 5 : rounds, base, all);
     }
+    shared_slots_destroy(slots);
     MPI_Finalize();
     return 0;
 }

@@ -313,7 +313,7 @@ static int64_t line_extra(int64_t extra, const struct line *other)
     for (int32_t i = 0; longest && i < other->steps; i++)
         cost += longest[i];
     free(longest);
-    return cost ? (int64_t)((double)extra * other->steps / (double)cost) : extra;
+    return cost ? (int64_t)fmin((double)extra * other->steps / (double)cost, 0x1p40) : extra;
 }
 
 struct lines {

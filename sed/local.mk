@@ -121,7 +121,11 @@ endif
 # Distributed data move between the ranks of an MPI job.
 if WITH_MPI
 noinst_LTLIBRARIES += sed/mpi/libmpi.la
-sed_mpi_libmpi_la_SOURCES = sed/mpi/redistribute.c sed/mpi/redistribute.h
+sed_mpi_libmpi_la_SOURCES = \
+	sed/mpi/redistribute.c \
+	sed/mpi/redistribute.h \
+	sed/mpi/shared_slots.c \
+	sed/mpi/shared_slots.h
 sed_mpi_libmpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 sed_mpi_libmpi_la_LIBADD = core/libcore.la $(MPI_LIBS)
 endif

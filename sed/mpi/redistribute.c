@@ -2,11 +2,12 @@
 #include "config.h"
 
 #include "sed/mpi/redistribute.h"
+#include "sed/mpi/shared_slots.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { TAG = 4711, DEPTH = 2 /* steps under way at a time */ };
+enum { TAG = 4711, TAKEN = 4712, DEPTH = 2 /* steps under way at a time */ };
 
 /* The runs of one dimension between this rank and another, found when first needed. */
 struct runs {
@@ -25,7 +26,7 @@ struct side {
 
 struct slot {
     char *out, *in;
-    MPI_Request request[2]; /* of `out`, and of `in` */
+    MPI_Request request[2]; /* of what is sent (or of the word that it was taken), and of what is received */
     const struct redistribution_message *receives;
 };
 
@@ -33,11 +34,13 @@ struct mover {
     const struct redistribution *what;
     const struct redistribution_plan *plan;
     MPI_Comm comm;
+    int me;
     const char *from;
     char *to;
     size_t bytes;
     struct side sends, receives;
     struct slot slots[DEPTH];
+    struct shared_slots *shared; /* NULL: messages go through MPI */
     struct esp_error *error;
 };
 
@@ -190,37 +193,75 @@ static int message_count(const struct mover *mover, const struct redistribution_
                                                         : message->elements);
 }
 
+/* A message on its way: itself, or an empty one that says it lies in the sender's slot. */
+static enum esp_status begin_send(struct mover *mover, const struct redistribution_message *message,
+                                  struct slot *slot)
+{
+    int to = (int)mover->what->to_ids[message->target];
+    enum esp_status status = pack(mover, message, slot->out);
+    if (status != ESP_OK)
+        return status;
+    if (!mover->shared)
+        return mpi_status(mover,
+                          MPI_Isend(slot->out, message_count(mover, message), element_type(mover->bytes), to,
+                                    TAG, mover->comm, &slot->request[0]));
+    shared_slots_sync(mover->shared);
+    status = mpi_status(mover, MPI_Irecv(NULL, 0, MPI_BYTE, to, TAKEN, mover->comm, &slot->request[0]));
+    return status == ESP_OK ? mpi_status(mover, MPI_Send(NULL, 0, MPI_BYTE, to, TAG, mover->comm)) : status;
+}
+
+static enum esp_status begin_receive(struct mover *mover, const struct redistribution_message *message,
+                                     struct slot *slot)
+{
+    int from = (int)mover->what->from_ids[message->source];
+    slot->receives = message;
+    return mpi_status(mover,
+                      MPI_Irecv(slot->in, mover->shared ? 0 : message_count(mover, message),
+                                element_type(mover->bytes), from, TAG, mover->comm, &slot->request[1]));
+}
+
 /* Begins what this rank has to do in a step. */
 static enum esp_status begin_step(struct mover *mover, int32_t step, struct slot *slot)
 {
     size_t n;
     const struct redistribution_message *messages = redistribution_plan_step(mover->plan, step, &n);
-    MPI_Datatype type = element_type(mover->bytes);
     enum esp_status status = ESP_OK;
     slot->receives = NULL;
-    for (size_t i = 0; i < n; i++)
-        if (messages[i].target == mover->receives.rank) {
-            slot->receives = &messages[i];
-            status = mpi_status(mover, MPI_Irecv(slot->in, message_count(mover, &messages[i]), type,
-                                                 (int)mover->what->from_ids[messages[i].source], TAG,
-                                                 mover->comm, &slot->request[1]));
-        }
     for (size_t i = 0; i < n && status == ESP_OK; i++)
-        if (messages[i].source == mover->sends.rank) {
-            status = pack(mover, &messages[i], slot->out);
-            if (status == ESP_OK)
-                status = mpi_status(mover, MPI_Isend(slot->out, message_count(mover, &messages[i]), type,
-                                                     (int)mover->what->to_ids[messages[i].target], TAG,
-                                                     mover->comm, &slot->request[0]));
-        }
+        if (messages[i].target == mover->receives.rank)
+            status = begin_receive(mover, &messages[i], slot);
+    for (size_t i = 0; i < n && status == ESP_OK; i++)
+        if (messages[i].source == mover->sends.rank)
+            status = begin_send(mover, &messages[i], slot);
     return status;
 }
 
-static enum esp_status end_step(struct mover *mover, struct slot *slot)
+static char *slot_of(const struct mover *mover, int rank, int which)
 {
+    return shared_slots_base(mover->shared, rank) +
+           (size_t)which * (shared_slots_room(mover->shared) / DEPTH);
+}
+
+/* `which` is the slot's number: the sender packed in its own of the same number. */
+static enum esp_status take(struct mover *mover, struct slot *slot, int which)
+{
+    if (!slot->receives)
+        return ESP_OK;
+    if (!mover->shared)
+        return unpack(mover, slot->receives, slot->in);
+    int from = (int)mover->what->from_ids[slot->receives->source];
+    shared_slots_sync(mover->shared);
+    enum esp_status status = unpack(mover, slot->receives, slot_of(mover, from, which));
+    return status == ESP_OK ? mpi_status(mover, MPI_Send(NULL, 0, MPI_BYTE, from, TAKEN, mover->comm))
+                            : status;
+}
+
+static enum esp_status end_step(struct mover *mover, int which)
+{
+    struct slot *slot = &mover->slots[which];
     enum esp_status status = mpi_status(mover, MPI_Wait(&slot->request[1], MPI_STATUS_IGNORE));
-    if (status == ESP_OK && slot->receives)
-        status = unpack(mover, slot->receives, slot->in);
+    if (status == ESP_OK)
+        status = take(mover, slot, which);
     if (status == ESP_OK)
         status = mpi_status(mover, MPI_Wait(&slot->request[0], MPI_STATUS_IGNORE));
     return status;
@@ -249,28 +290,38 @@ static enum esp_status run(struct mover *mover)
             status = keep_all(mover); /* while the first step is under way */
         kept = true;
         if (step >= DEPTH - 1 && status == ESP_OK)
-            status = end_step(mover, &mover->slots[(step - DEPTH + 1) % DEPTH]);
+            status = end_step(mover, (step - DEPTH + 1) % DEPTH);
     }
     if (!kept && status == ESP_OK)
         status = keep_all(mover);
     return status;
 }
 
+static size_t longest_message(const struct mover *mover)
+{
+    int64_t longest = 0;
+    for (int32_t step = 0; step < redistribution_plan_summary(mover->plan)->steps; step++)
+        if (redistribution_plan_step_cost(mover->plan, step) > longest)
+            longest = redistribution_plan_step_cost(mover->plan, step);
+    return (size_t)longest * mover->bytes;
+}
+
+/* The same room in all ranks, as slots of the same number lie at the same place. */
 static enum esp_status slots_open(struct mover *mover)
 {
-    int32_t steps = redistribution_plan_summary(mover->plan)->steps;
-    for (int i = 0; i < DEPTH; i++) {
+    size_t room = (longest_message(mover) + 4095) / 4096 * 4096;
+    for (int i = 0; i < DEPTH; i++)
+        mover->slots[i].request[0] = mover->slots[i].request[1] = MPI_REQUEST_NULL;
+    if (room > 0 && mover->shared && !shared_slots_resize(mover->shared, DEPTH * room))
+        mover->shared = NULL;
+    for (int i = 0; i < DEPTH && room > 0; i++) {
         struct slot *slot = &mover->slots[i];
-        slot->request[0] = slot->request[1] = MPI_REQUEST_NULL;
-        /* Steps come from dear to cheap: slot i serves step i first. */
-        size_t room = i < steps ? (size_t)redistribution_plan_step_cost(mover->plan, i) * mover->bytes : 0;
-        if (redistribution_plan_summary(mover->plan)->schedule == REDISTRIBUTION_CATERPILLAR)
-            for (int32_t step = i; step < steps; step += DEPTH) {
-                size_t wants = (size_t)redistribution_plan_step_cost(mover->plan, step) * mover->bytes;
-                room = wants > room ? wants : room;
-            }
-        slot->out = mover->sends.rank >= 0 ? malloc(room + 1) : NULL;
-        slot->in = mover->receives.rank >= 0 ? malloc(room + 1) : NULL;
+        if (mover->shared) {
+            slot->out = slot_of(mover, mover->me, i);
+            continue;
+        }
+        slot->out = mover->sends.rank >= 0 ? malloc(room) : NULL;
+        slot->in = mover->receives.rank >= 0 ? malloc(room) : NULL;
         if ((mover->sends.rank >= 0 && !slot->out) || (mover->receives.rank >= 0 && !slot->in))
             return ESP_NO_MEMORY;
     }
@@ -278,19 +329,25 @@ static enum esp_status slots_open(struct mover *mover)
 }
 
 enum esp_status mpi_redistribute(const struct redistribution *what, const struct redistribution_plan *plan,
-                                 MPI_Comm comm, const void *from, void *to, size_t bytes,
-                                 struct esp_error *error)
+                                 MPI_Comm comm, struct shared_slots *shared, const void *from, void *to,
+                                 size_t bytes, struct esp_error *error)
 {
-    struct mover mover = {
-        .what = what, .plan = plan, .comm = comm, .from = from, .to = to, .bytes = bytes, .error = error};
-    int me;
-    MPI_Comm_rank(comm, &me);
+    struct mover mover = {.what = what,
+                          .plan = plan,
+                          .comm = comm,
+                          .shared = shared,
+                          .from = from,
+                          .to = to,
+                          .bytes = bytes,
+                          .error = error};
+    MPI_Comm_rank(comm, &mover.me);
+    int me = mover.me;
     bool opened = side_open(&mover.sends, &what->from, &what->to, what->from_ids, me) == ESP_OK &&
                   side_open(&mover.receives, &what->to, &what->from, what->to_ids, me) == ESP_OK &&
                   slots_open(&mover) == ESP_OK;
     enum esp_status status =
         opened ? run(&mover) : error_no_memory(error, "the messages of a redistribution");
-    for (int i = 0; i < DEPTH; i++) {
+    for (int i = 0; i < DEPTH && !mover.shared; i++) {
         free(mover.slots[i].out);
         free(mover.slots[i].in);
     }

@@ -68,7 +68,7 @@ static int64_t visit(const struct block_cyclic_matrix *matrix, int64_t rank, dou
     return wrong;
 }
 
-static int64_t move_once(struct random *random)
+static int64_t move_once(struct random *random, struct shared_slots *slots)
 {
     static const struct redistribution_costs costs = {1e-5, 1e-8};
     int64_t m = (int64_t)random_below(random, 60), n = (int64_t)random_below(random, 60), ids[2][64];
@@ -85,7 +85,7 @@ static int64_t move_once(struct random *random)
     enum esp_status status =
         redistribution_plan_create(&what, (enum redistribution_schedule)schedule, &costs, &plan, &error);
     if (status == ESP_OK)
-        status = mpi_redistribute(&what, plan, MPI_COMM_WORLD, a, b, sizeof *a, &error);
+        status = mpi_redistribute(&what, plan, MPI_COMM_WORLD, slots, a, b, sizeof *a, &error);
     int64_t wrong = status == ESP_OK ? visit(&what.to, after, b, true) : 1;
     if (status != ESP_OK)
         printf("# rank %d: %s\n", me, error.text);
@@ -103,8 +103,13 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &me);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     random_seed(&random, 19);
-    for (int trial = 0; trial < 60; trial++)
-        wrong += (long)move_once(&random);
+    /* Through shared memory, and as between hosts. */
+    struct shared_slots *slots = shared_slots_create(MPI_COMM_WORLD);
+    for (int trial = 0; trial < 80; trial++)
+        wrong += (long)move_once(&random, trial % 2 ? slots : NULL);
+    if (me == 0 && slots)
+        printf("slots in shared memory\n");
+    shared_slots_destroy(slots);
     MPI_Reduce(&wrong, &all, 1, MPI_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
     if (me == 0)
         printf("elements at wrong places: %ld\n", all);
