@@ -30,7 +30,10 @@ void agent_refuse(struct agent *agent, struct call *call, const struct request *
                   const struct esp_error *error)
 {
     char text[SESSION_TEXT];
+    const int64_t now_ns = agent_now(agent);
     status_count(&agent->counts.refused, error->status);
+    trace_note(&agent->duty.trace, &request->session, TRACE_REFUSED, now_ns, now_ns,
+               esp_status_string(error->status));
     if (log_quota_take(&agent->refused_lines, agent_now(agent)))
         log_write(LOG_NOTICE_LEVEL, session_id_text(&request->session, text), "refused: %s", error->text);
     call_reply(call, message_failure(MESSAGE_SUBMIT_REPLY, error->status, "%s", error->text));
@@ -38,14 +41,36 @@ void agent_refuse(struct agent *agent, struct call *call, const struct request *
 
 /* ---- the endpoint's operations ---- */
 
+static void from_parent(struct agent *agent, const struct envelope *envelope, const struct message *message)
+{
+    if (!up_is_parent(agent, envelope)) {
+        log_debug("%s from \"%s\" dropped: it is neither parent nor child", message_name(message->kind),
+                  envelope->from);
+        return;
+    }
+    if (message->kind == MESSAGE_ASK)
+        question_on_ask(agent, envelope, &message->ask);
+    else if (message->kind == MESSAGE_PLACE)
+        submit_on_place(agent, &message->place);
+    else if (message->kind == MESSAGE_WANT)
+        up_on_want(agent, &message->want);
+    else if (message->kind == MESSAGE_ORDER)
+        administer_on_order(agent, envelope, &message->order);
+}
+
 static void on_post(void *self, const struct envelope *envelope, const struct message *message)
 {
     struct agent *agent = self;
     if (children_post(agent->children, envelope, message))
         return;
+    duty_post(&agent->duty, envelope, message);
     if (agent->membership && membership_post(agent->membership, envelope, message))
         return;
     switch (message->kind) {
+    case MESSAGE_OBEYED:
+        if (children_speaker(agent->children, envelope))
+            administer_on_obeyed(agent, &message->obeyed);
+        return;
     case MESSAGE_ANSWER:
         question_on_answer(agent, envelope, message);
         return;
@@ -60,17 +85,11 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
     default:
         break;
     }
-    if (!up_is_parent(agent, envelope)) {
-        log_debug("%s from \"%s\" dropped: it is neither parent nor child", message_name(message->kind),
-                  envelope->from);
-        return;
-    }
-    if (message->kind == MESSAGE_ASK)
-        question_on_ask(agent, envelope, &message->ask);
-    else if (message->kind == MESSAGE_PLACE)
-        submit_on_place(agent, &message->place);
-    else if (message->kind == MESSAGE_WANT)
-        up_on_want(agent, &message->want);
+    /* While it moves to another parent, the old one is still answered as a parent. */
+    struct membership *present = agent->membership, *old = handover_speaker(&agent->duty.handover, envelope);
+    agent->membership = old ? old : present;
+    from_parent(agent, envelope, message);
+    agent->membership = present;
 }
 
 static void on_undelivered(void *self, const char *address, enum esp_status status)
@@ -78,6 +97,7 @@ static void on_undelivered(void *self, const char *address, enum esp_status stat
     struct agent *agent = self;
     (void)status;
     children_undelivered(agent->children, address);
+    duty_undelivered(&agent->duty, address);
     if (agent->membership)
         membership_undelivered(agent->membership, address);
 }
@@ -87,13 +107,15 @@ static void on_call(void *self, struct call *call, const struct message *request
     struct agent *agent = self;
     if (request->kind == MESSAGE_SUBMIT)
         submit_on_call(agent, call, &request->submit);
+    else if (request->kind == MESSAGE_ADMINISTER)
+        administer_on_call(agent, call, &request->administer);
     else
         queries_on_call(agent, call, request);
 }
 
 static void on_abandoned(void *self, struct call *call)
 {
-    if (!queries_abandon(self, call))
+    if (!queries_abandon(self, call) && !administer_abandon(self, call))
         question_abandon(self, call);
 }
 
@@ -106,6 +128,7 @@ static int64_t on_due(void *self)
 {
     struct agent *agent = self;
     int64_t due = earlier(children_due(agent->children), knowledge_due(agent->knowledge));
+    due = earlier(due, duty_due(&agent->duty));
     due = earlier(due, earlier(timers_next_ns(&agent->timers), agent->announce_ns));
     return agent->membership ? earlier(due, membership_due(agent->membership)) : due;
 }
@@ -118,6 +141,7 @@ static void on_tick(void *self)
     timers_run(&agent->timers, agent_now(agent));
     if (agent_now(agent) >= agent->announce_ns)
         submit_announce(agent);
+    duty_tick(&agent->duty); /* may change the tie */
     if (agent->membership)
         membership_tick(agent->membership);
 }
@@ -178,6 +202,8 @@ static enum esp_status build(struct agent *agent, const struct agent_options *op
         status = down_create(agent, error);
     if (status == ESP_OK)
         status = up_create(agent, options, error);
+    if (status == ESP_OK)
+        status = administer_create(agent, options, error);
     return status;
 }
 
@@ -185,7 +211,9 @@ static void agent_free(struct agent *agent)
 {
     question_clear(agent);
     queries_clear(agent);
+    administer_clear(agent);
     timers_clear(&agent->timers);
+    duty_release(&agent->duty);
     membership_destroy(agent->membership);
     children_destroy(agent->children);
     absent_release(&agent->absentees);

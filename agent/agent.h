@@ -7,6 +7,7 @@
 #define AGENT_AGENT_H
 
 #include "core/transport.h"
+#include "services/duty.h"
 #include "services/settings.h"
 #include "util/metrics.h"
 
@@ -36,6 +37,11 @@ struct agent_options {
     int64_t report_within_ms;   /* changes below are gathered that long (75) */
     int64_t place_within_ms;    /* placements are gathered that long before they are told down (25) */
     int64_t retry_first_ms, retry_most_ms; /* between hellos to a parent (100, 5000) */
+    /* For administrators, as struct duty_options has them. */
+    const char *state_dir;
+    const struct config_strings *administrators; /* borrowed */
+    void (*control)(void *arg, enum duty_control what);
+    void *control_arg;
 };
 
 /* Starts serving. What the options point to is copied. */

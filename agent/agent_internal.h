@@ -9,6 +9,7 @@
  *     question.c   what is asked down: requests of clients, and asks from above
  *     decide.c     servers chosen from the children's answers
  *     queries.c    what people ask: greet, describe, list, tree
+ *     administer.c what administrators want of it and of nodes below it
  *     figures.c    what is counted: metrics, health
  */
 #ifndef AGENT_AGENT_INTERNAL_H
@@ -22,6 +23,7 @@
 #include "core/knowledge.h"
 #include "core/membership.h"
 #include "core/scheduler.h"
+#include "services/duty.h"
 #include "util/log.h"
 #include "util/metrics.h"
 #include "util/random.h"
@@ -70,7 +72,11 @@ struct agent {
     uint32_t n_waiting;
     uint64_t from_memory, asked; /* requests */
     struct agent_counts counts;
-    struct log_quota placed_lines; /* about small sessions, which come by the ten thousand */
+
+    struct duty duty; /* what it does on orders to itself */
+    struct errand *errands, *shaping;
+    uint64_t next_errand, generation; /* generation: changes of the tree below that were asked here */
+    struct log_quota placed_lines;    /* about small sessions, which come by the ten thousand */
     struct log_quota refused_lines;
 };
 
@@ -87,7 +93,20 @@ struct node_record agent_own_record(const struct agent *agent);
 void agent_refuse(struct agent *agent, struct call *call, const struct request *request,
                   const struct esp_error *error);
 
+/* administer.c */
+enum esp_status administer_create(struct agent *agent, const struct agent_options *options,
+                                  struct esp_error *error);
+void administer_on_call(struct agent *agent, struct call *call, const struct administer *asked);
+void administer_on_order(struct agent *agent, const struct envelope *envelope, const struct order *order);
+void administer_on_obeyed(struct agent *agent, const struct obeyed *obeyed);
+/* True when the call was one that waited for an order to be carried out. */
+bool administer_abandon(struct agent *agent, const struct call *call);
+void administer_clear(struct agent *agent);
+
 /* up.c */
+/* How its tie to a parent is made. */
+void up_membership(struct agent *agent, const struct agent_options *options,
+                   struct membership_options *membership, const struct membership_ops **ops);
 enum esp_status up_create(struct agent *agent, const struct agent_options *options, struct esp_error *error);
 /* Something changed below. */
 void up_changed(struct agent *agent, bool urgent);

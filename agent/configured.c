@@ -4,7 +4,16 @@
  */
 #include "agent/agent.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+/* As if somebody had sent the signal: the main thread waits for it. */
+static void control(void *arg, enum duty_control what)
+{
+    (void)arg;
+    kill(getpid(), what == DUTY_STOP ? SIGTERM : SIGHUP);
+}
 
 static struct agent_options options_of(const struct settings_agent *settings, uint64_t incarnation)
 {
@@ -23,6 +32,9 @@ static struct agent_options options_of(const struct settings_agent *settings, ui
         .freshness_ms = settings->freshness_ns ? settings->freshness_ns / 1000000 : -1,
         .answer_timeout_ms = settings->answer_timeout_ns / 1000000,
         .placement_lease_ms = settings->placement_lease_ns / 1000000,
+        .state_dir = node->state_dir,
+        .administrators = &node->administrators,
+        .control = control,
     };
 }
 
@@ -31,10 +43,21 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
                                         struct esp_error *error)
 {
     struct agent_options options = options_of(settings, incarnation);
-    const char **parents = calloc(1 + settings->parents.n, sizeof *parents);
-    if (!parents)
+    struct node_place place = {0};
+    enum esp_status status = ESP_OK;
+    if (options.state_dir)
+        status = place_load(options.state_dir, options.name, &place, error);
+    if (status != ESP_OK)
+        return status;
+    const char **parents = calloc(2 + settings->parents.n, sizeof *parents);
+    if (!parents) {
+        place_release(&place);
         return error_no_memory(error, "the parents");
+    }
     if (settings->parent) {
+        /* Where an administrator has moved it; should that be gone, where its file says. */
+        if (place.parent)
+            parents[options.n_parents++] = place.parent;
         parents[options.n_parents++] = settings->parent;
         for (size_t i = 0; i < settings->parents.n; i++)
             parents[options.n_parents++] = settings->parents.items[i];
@@ -43,7 +66,8 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
         options.redirectors = (const char *const *)&settings->redirector;
         options.n_redirectors = 1;
     }
-    enum esp_status status = agent_create(&options, transport, agent, error);
+    status = agent_create(&options, transport, agent, error);
+    place_release(&place);
     free(parents);
     return status;
 }

@@ -336,5 +336,8 @@ void decide_member(struct decision *decision, struct member *member)
     if (reply)
         submit_log(agent, request, &reply->submit_reply);
     histogram_add(&agent->counts.answered_s, (double)(agent_now(agent) - member->since_ns) / 1e9);
+    if (reply)
+        trace_note(&agent->duty.trace, &request->session, TRACE_CHOSEN, member->since_ns, agent_now(agent),
+                   reply->submit_reply.candidates[0].server);
     call_reply(member->call, reply);
 }

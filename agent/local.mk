@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LTLIBRARIES += agent/libagent.la
 agent_libagent_la_SOURCES = \
+	agent/administer.c \
 	agent/agent.c \
 	agent/agent.h \
 	agent/agent_internal.h \
@@ -12,7 +13,7 @@ agent_libagent_la_SOURCES = \
 	agent/question.c \
 	agent/submit.c \
 	agent/up.c
-agent_libagent_la_LIBADD = services/libservices.la
+agent_libagent_la_LIBADD = services/libduty.la services/libservices.la
 if WITH_OMNIORB
 sbin_PROGRAMS += agent/espalier-agent
 agent_espalier_agent_SOURCES = agent/main.c

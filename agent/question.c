@@ -141,6 +141,8 @@ static void answer_parent(struct agent *agent, struct question *question)
     else
         aggregate_cut(&question->ask->ask.request, &answer->response, question->breadth, agent->scheduler,
                       NULL, NULL, &agent->random);
+    trace_note(&agent->duty.trace, &question->ask->ask.request.session, TRACE_ASKED, question->sent_ns,
+               agent_now(agent), "below");
     agent_post(agent, question->parent_address, question->parent_incarnation, &message);
     arena_clear(&message.arena);
 }
@@ -363,6 +365,8 @@ static void answer_at_once(struct agent *agent, const struct envelope *envelope,
 {
     struct message message = {.kind = MESSAGE_ANSWER, .answer = {.id = ask->id}};
     decide_from_memory(agent, variant, &ask->request, ask->breadth, &message.arena, &message.answer.response);
+    const int64_t now_ns = agent_now(agent);
+    trace_note(&agent->duty.trace, &ask->request.session, TRACE_ASKED, now_ns, now_ns, "memory");
     agent_post(agent, membership_parent_address(agent->membership), envelope->from_incarnation, &message);
     arena_clear(&message.arena);
 }

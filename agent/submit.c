@@ -284,6 +284,8 @@ void submit_on_place(struct agent *agent, const struct place *place)
             log_write(LOG_NOTICE_LEVEL, session_id_text(&place->items[i].session, text),
                       "placed on \"%s\": computation %.3g s", node->name, place->items[i].seconds);
         }
+        const int64_t now_ns = agent_now(agent);
+        trace_note(&agent->duty.trace, &place->items[i].session, TRACE_PLACED, now_ns, now_ns, node->name);
         knowledge_place(agent->knowledge, node, &place->items[i]);
         told[n++] = (struct told){down_child(node->branch), place->items[i]};
     }
@@ -400,6 +402,8 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
     }
     agent->from_memory++;
     histogram_add(&agent->counts.answered_s, (double)(agent_now(agent) - since_ns) / 1e9);
+    trace_note(&agent->duty.trace, &request->session, TRACE_CHOSEN, since_ns, agent_now(agent),
+               reply->submit_reply.candidates[0].server);
     submit_log(agent, request, &reply->submit_reply);
     call_reply(call, reply);
 }

@@ -102,9 +102,11 @@ static const struct membership_ops ops = {
     .ancestors = on_ancestors,
 };
 
-enum esp_status up_create(struct agent *agent, const struct agent_options *options, struct esp_error *error)
+void up_membership(struct agent *agent, const struct agent_options *options,
+                   struct membership_options *membership, const struct membership_ops **operations)
 {
-    struct membership_options membership = {
+    *operations = &ops;
+    *membership = (struct membership_options){
         .parents = agent->is_master ? options->redirectors : options->parents,
         .n_parents = agent->is_master ? options->n_redirectors : options->n_parents,
         .role = agent->is_master ? ROLE_MASTER : ROLE_LEADER,
@@ -114,9 +116,16 @@ enum esp_status up_create(struct agent *agent, const struct agent_options *optio
         .seed = random_next(&agent->random),
         .clock = agent->clock,
     };
+}
+
+enum esp_status up_create(struct agent *agent, const struct agent_options *options, struct esp_error *error)
+{
+    struct membership_options membership;
+    const struct membership_ops *operations;
+    up_membership(agent, options, &membership, &operations);
     if (membership.n_parents == 0)
         return ESP_OK;
-    return membership_create(&membership, &ops, agent, &agent->membership, error);
+    return membership_create(&membership, operations, agent, &agent->membership, error);
 }
 
 void up_changed(struct agent *agent, bool urgent)

@@ -53,6 +53,10 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_solve.c \
 	client/command/verb_submit.c \
 	client/command/verb_sweep.c \
+	client/command/admin.c \
+	client/command/admin.h \
+	client/command/verb_admin.c \
+	client/command/verb_trace.c \
 	client/command/verb_tree.c \
 	client/command/verb_up.c \
 	client/command/verb_wait.c \
@@ -88,6 +92,7 @@ client_libclient_la_SOURCES = \
 	client/grpc.c \
 	client/handle.c \
 	client/handle.h \
+	client/administer.c \
 	client/hierarchy.c \
 	client/invocation.c \
 	client/invocation.h \

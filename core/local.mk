@@ -40,6 +40,8 @@ core_libcore_la_SOURCES = \
 	core/fortran_format.h \
 	core/grid_table.c \
 	core/grid_table.h \
+	core/handover.c \
+	core/handover.h \
 	core/harwell_boeing.c \
 	core/harwell_boeing_write.c \
 	core/inproc.c \
@@ -126,6 +128,8 @@ core_libcore_la_SOURCES = \
 	core/text.h \
 	core/texts.c \
 	core/texts.h \
+	core/trace.c \
+	core/trace.h \
 	core/transport.c \
 	core/transport.h \
 	core/wire.c \

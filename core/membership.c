@@ -16,6 +16,9 @@
 #define HEARTBEAT_MOST_MS  (60 * 1000)
 #define LEASE_MOST_MS      (600 * 1000)
 
+/* Between the numbers of hellos of two ties of one node, so that a welcome is for one of them only. */
+#define HELLOS_APART (UINT32_C(1) << 20)
+
 enum state { STATE_OUT, STATE_SEEKING, STATE_JOINED };
 
 struct membership {
@@ -91,6 +94,10 @@ enum esp_status membership_create(const struct membership_options *options, cons
     m->retry_first_ms = options->retry_first_ms > 0 ? options->retry_first_ms : RETRY_FIRST_MS;
     m->retry_most_ms = options->retry_most_ms > 0 ? options->retry_most_ms : RETRY_MOST_MS;
     m->random = options->seed ? options->seed : 1;
+    if (options->after) {
+        m->number = m->confirmed = options->after->number;
+        m->hellos = m->hellos_before = options->after->hellos + HELLOS_APART;
+    }
     m->name = strdup(options->name);
     m->parents = copy_texts(options->parents, options->n_parents);
     if (!m->name || !m->parents) {
@@ -569,4 +576,54 @@ const char *const *membership_ancestors(const struct membership *m, size_t *n)
 {
     *n = m->state == STATE_JOINED ? m->n_ancestors : 0;
     return (const char *const *)m->ancestors;
+}
+
+bool membership_settled(const struct membership *m)
+{
+    return m->state == STATE_JOINED && !m->complete_next && !m->more && m->confirmed == m->number;
+}
+
+const char *membership_why(const struct membership *m)
+{
+    return m->said[0];
+}
+
+bool membership_is_refused(const struct membership *m)
+{
+    return m->said[0] && !is_absence(m->said[0]);
+}
+
+const char *const *membership_parents(const struct membership *m, size_t *n)
+{
+    *n = m->n_parents;
+    return (const char *const *)m->parents;
+}
+
+static bool add_parent(struct membership *m, const char *address)
+{
+    for (size_t i = 0; i < m->n_parents; i++)
+        if (strcmp(m->parents[i], address) == 0)
+            return true;
+    char **parents = realloc(m->parents, (m->n_parents + 1) * sizeof *parents);
+    if (!parents)
+        return false;
+    m->parents = parents;
+    char **said = realloc(m->said, (m->n_parents + 1) * sizeof *said);
+    if (!said)
+        return false;
+    m->said = said;
+    said[m->n_parents] = NULL;
+    parents[m->n_parents] = strdup(address);
+    if (!parents[m->n_parents])
+        return false;
+    m->n_parents++;
+    return true;
+}
+
+bool membership_add_parents(struct membership *m, const char *const *addresses, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!add_parent(m, addresses[i]))
+            return false;
+    return true;
 }

@@ -35,6 +35,7 @@ struct membership_options {
     int64_t retry_first_ms, retry_most_ms; /* between hellos, doubling, with jitter; 0: 100 and 5000 */
     uint64_t seed;
     const struct clock *clock;
+    const struct membership *after; /* of the same node, which it is to replace: numbers go on; or NULL */
 };
 
 struct membership_ops {
@@ -83,6 +84,17 @@ const char *membership_parent_name(const struct membership *membership);
 const char *membership_parent_address(const struct membership *membership);
 uint64_t membership_parent_incarnation(const struct membership *membership);
 uint64_t membership_features(const struct membership *membership); /* those that both have */
+/* Joined, and the parent has confirmed all that it was told. */
+bool membership_settled(const struct membership *membership);
+/* Why there is no tie to the preferred parent, as last told to `changed`; NULL: not (yet) told. */
+const char *membership_why(const struct membership *membership);
+/* Whether that is a refusal, and not that the parent is not there. */
+bool membership_is_refused(const struct membership *membership);
+/* The addresses that are tried, the preferred one first. */
+const char *const *membership_parents(const struct membership *membership, size_t *n);
+/* Tries these too, behind those that are tried already. Those that are known are left out. False without
+ * memory. */
+bool membership_add_parents(struct membership *membership, const char *const *addresses, size_t n);
 /* The parent's ancestors, itself first, while joined. */
 const char *const *membership_ancestors(const struct membership *membership, size_t *n);
 

@@ -631,6 +631,47 @@ static void walk_pull_reply(struct wire *w, struct pull_reply *m)
     EXTENSIONS;
 }
 
+static void walk_word(struct wire *w, const char **m)
+{
+    wire_string(w, m, CAP_ERROR_TEXT, "words");
+}
+
+static void walk_order(struct wire *w, struct order *m)
+{
+    U64(id);
+    TEXT(node, CAP_NAME);
+    TEXT(verb, CAP_NAME);
+    SEQUENCE(walk_word, words, n_words, 5, CAP_WORDS);
+    U64(time_left_ms);
+    EXTENSIONS;
+}
+
+static void walk_obeyed(struct wire *w, struct obeyed *m)
+{
+    U64(id);
+    SUB(walk_outcome, outcome);
+    TEXT(text, CAP_TEXT);
+    EXTENSIONS;
+}
+
+static void walk_administer(struct wire *w, struct administer *m)
+{
+    TEXT(node, CAP_NAME);
+    TEXT(verb, CAP_NAME);
+    SEQUENCE(walk_word, words, n_words, 5, CAP_WORDS);
+    U64(generation);
+    U64(time_left_ms);
+    EXTENSIONS;
+}
+
+static void walk_administer_reply(struct wire *w, struct administer_reply *m)
+{
+    SUB(walk_outcome, outcome);
+    TEXT(text, CAP_TEXT);
+    U64(generation);
+    EXTENSIONS;
+}
+
 /* Every member of the message's union lies at its start, so one table of walks over it will do. */
 #define BODY(walk, field)                                                                                    \
     static void body_##walk(struct wire *wire, struct message *message)                                      \
@@ -649,6 +690,8 @@ BODY(place, place)
 BODY(want, want)
 BODY(catalog, catalog)
 BODY(texts, texts)
+BODY(order, order)
+BODY(obeyed, obeyed)
 BODY(greet, greet)
 BODY(locate, locate)
 BODY(submit, submit)
@@ -667,6 +710,7 @@ BODY(finish, finish)
 BODY(drop, drop)
 BODY(data, data)
 BODY(pull_request, pull)
+BODY(administer, administer)
 BODY(greet_reply, greet_reply)
 BODY(locate_reply, locate_reply)
 BODY(submit_reply, submit_reply)
@@ -682,6 +726,7 @@ BODY(offer_reply, offer_reply)
 BODY(open_reply, open_reply)
 BODY(data_reply, data_reply)
 BODY(pull_reply, pull_reply)
+BODY(administer_reply, administer_reply)
 
 #define TWO_WAY(walk, operation, reply)                                                                      \
     {                                                                                                        \
@@ -710,6 +755,8 @@ static const struct {
     [MESSAGE_WANT] = OTHER(want, "want"),
     [MESSAGE_CATALOG] = OTHER(catalog, "catalog"),
     [MESSAGE_TEXTS] = OTHER(texts, "texts"),
+    [MESSAGE_ORDER] = OTHER(order, "order"),
+    [MESSAGE_OBEYED] = OTHER(obeyed, "obeyed"),
     [MESSAGE_GREET] = TWO_WAY(greet, "greet", GREET_REPLY),
     [MESSAGE_LOCATE] = TWO_WAY(locate, "locate", LOCATE_REPLY),
     [MESSAGE_SUBMIT] = TWO_WAY(submit, "submit", SUBMIT_REPLY),
@@ -729,6 +776,7 @@ static const struct {
     [MESSAGE_DROP] = TWO_WAY(drop, "drop", DONE_REPLY),
     [MESSAGE_DATA] = TWO_WAY(data, "data", DATA_REPLY),
     [MESSAGE_PULL] = TWO_WAY(pull_request, "pull", PULL_REPLY),
+    [MESSAGE_ADMINISTER] = TWO_WAY(administer, "administer", ADMINISTER_REPLY),
     [MESSAGE_GREET_REPLY] = OTHER(greet_reply, "greet reply"),
     [MESSAGE_LOCATE_REPLY] = OTHER(locate_reply, "locate reply"),
     [MESSAGE_SUBMIT_REPLY] = OTHER(submit_reply, "submit reply"),
@@ -744,6 +792,7 @@ static const struct {
     [MESSAGE_OPEN_REPLY] = OTHER(open_reply, "open reply"),
     [MESSAGE_DATA_REPLY] = OTHER(data_reply, "data reply"),
     [MESSAGE_PULL_REPLY] = OTHER(pull_reply, "pull reply"),
+    [MESSAGE_ADMINISTER_REPLY] = OTHER(administer_reply, "administer reply"),
 };
 
 static bool kind_exists(enum message_kind kind)

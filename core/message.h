@@ -35,6 +35,7 @@
 #define CAP_DATUM      (CAP_NAME + 1 + 32)    /* the text of a datum's identity (core/datum.h) */
 #define CAP_GAPS       4096                   /* of a datum that has arrived in part */
 #define CAP_DATA       4096                   /* data in one answer */
+#define CAP_WORDS      64                     /* of an order */
 #define CAP_SOURCES    16                     /* servers that hold one datum */
 #define MESSAGE_BYTES  (8 << 20)              /* one message, all in all */
 #define CAP_CHUNK      (MESSAGE_BYTES - 4096) /* data of one chunk: header and data are one message */
@@ -290,6 +291,44 @@ struct described {
 struct texts {
     struct described *items;
     uint32_t n;
+};
+
+/* ---- administration ---- */
+
+/* What an administrator wants, from parent to child down the path to the node that it is for. */
+struct order {
+    uint64_t id;      /* drawn by the sender; what comes back carries it */
+    const char *node; /* whom it is for */
+    const char *verb; /* core/administration.h */
+    const char **words;
+    uint32_t n_words;
+    uint64_t time_left_ms;
+    struct extensions extensions;
+};
+
+/* Child to parent: what became of it. */
+struct obeyed {
+    uint64_t id;
+    struct outcome outcome;
+    const char *text; /* lines: what was asked for */
+    struct extensions extensions;
+};
+
+/* Asked by an administrator of any node (two-way): for that node itself, or for one below it. */
+struct administer {
+    const char *node; /* "": the one that is asked */
+    const char *verb;
+    const char **words;
+    uint32_t n_words;
+    uint64_t generation; /* that the asker has seen of the tree below; 0: never mind */
+    uint64_t time_left_ms;
+    struct extensions extensions;
+};
+struct administer_reply {
+    struct outcome outcome;
+    const char *text;
+    uint64_t generation; /* counts changes of the tree below the node that was asked */
+    struct extensions extensions;
 };
 
 /* ---- two-way operations, asked by clients ---- */
@@ -711,7 +750,9 @@ enum message_kind {
     MESSAGE_WANT = 10,
     MESSAGE_CATALOG = 11,
     MESSAGE_TEXTS = 12,
-    MESSAGE_LAST_ONE_WAY = MESSAGE_TEXTS,
+    MESSAGE_ORDER = 13,
+    MESSAGE_OBEYED = 14,
+    MESSAGE_LAST_ONE_WAY = MESSAGE_OBEYED,
     /* two-way: operations of the IDL's interfaces */
     MESSAGE_GREET = 32,
     MESSAGE_LOCATE,
@@ -732,7 +773,8 @@ enum message_kind {
     MESSAGE_DROP,
     MESSAGE_DATA,
     MESSAGE_PULL,
-    MESSAGE_LAST_REQUEST = MESSAGE_PULL,
+    MESSAGE_ADMINISTER,
+    MESSAGE_LAST_REQUEST = MESSAGE_ADMINISTER,
     /* their replies */
     MESSAGE_GREET_REPLY = 64,
     MESSAGE_LOCATE_REPLY,
@@ -749,7 +791,8 @@ enum message_kind {
     MESSAGE_OPEN_REPLY,
     MESSAGE_DATA_REPLY,
     MESSAGE_PULL_REPLY,
-    MESSAGE_LAST_REPLY = MESSAGE_PULL_REPLY
+    MESSAGE_ADMINISTER_REPLY,
+    MESSAGE_LAST_REPLY = MESSAGE_ADMINISTER_REPLY
 };
 
 struct message {
@@ -769,6 +812,8 @@ struct message {
         struct want want;
         struct catalog catalog;
         struct texts texts;
+        struct order order;
+        struct obeyed obeyed;
         struct greet greet;
         struct locate locate;
         struct submit submit;
@@ -787,6 +832,7 @@ struct message {
         struct drop drop;
         struct data data;
         struct pull_request pull;
+        struct administer administer;
         struct greet_reply greet_reply;
         struct locate_reply locate_reply;
         struct submit_reply submit_reply;
@@ -802,6 +848,7 @@ struct message {
         struct open_reply open_reply;
         struct data_reply data_reply;
         struct pull_reply pull_reply;
+        struct administer_reply administer_reply;
     };
 };
 

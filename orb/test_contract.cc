@@ -77,6 +77,8 @@ static void contract_and_codec_agree()
         {MESSAGE_WANT, same_bytes<Want>},
         {MESSAGE_CATALOG, same_bytes<Catalog>},
         {MESSAGE_TEXTS, same_bytes<Texts>},
+        {MESSAGE_ORDER, same_bytes<Order>},
+        {MESSAGE_OBEYED, same_bytes<Obeyed>},
         {MESSAGE_GREET, same_bytes<Greet>},
         {MESSAGE_LOCATE, same_bytes<Locate>},
         {MESSAGE_SUBMIT, same_bytes<Submit>},
@@ -96,6 +98,7 @@ static void contract_and_codec_agree()
         {MESSAGE_DROP, same_bytes<Drop>},
         {MESSAGE_DATA, same_bytes<Data>},
         {MESSAGE_PULL, same_bytes<Pull>},
+        {MESSAGE_ADMINISTER, same_bytes<Administer>},
         {MESSAGE_GREET_REPLY, same_bytes<GreetReply>},
         {MESSAGE_LOCATE_REPLY, same_bytes<LocateReply>},
         {MESSAGE_SUBMIT_REPLY, same_bytes<SubmitReply>},
@@ -111,6 +114,7 @@ static void contract_and_codec_agree()
         {MESSAGE_OPEN_REPLY, same_bytes<OpenReply>},
         {MESSAGE_DATA_REPLY, same_bytes<DataReply>},
         {MESSAGE_PULL_REPLY, same_bytes<PullReply>},
+        {MESSAGE_ADMINISTER_REPLY, same_bytes<AdministerReply>},
     };
     for (enum message_kind kind = next_kind(MESSAGE_NONE); kind; kind = next_kind(kind)) {
         struct message message;
@@ -309,6 +313,13 @@ class TypedServer : public POA_Espalier::Server
     {
         throw CORBA::NO_IMPLEMENT();
     }
+    Espalier::AdministerReply *administer(const Espalier::Administer &request) override
+    {
+        Espalier::AdministerReply *reply = new Espalier::AdministerReply();
+        reply->text = request.verb;
+        reply->generation = request.generation;
+        return reply;
+    }
     Espalier::DoneReply *cancel(const Espalier::Cancel &) override
     {
         return new Espalier::DoneReply();
@@ -407,6 +418,14 @@ static void typed_server(struct transport *transport, const std::string &address
               reply.call_reply.session.n_results == request.call.n_arguments &&
               reply.call_reply.session.results[0].length == request.call.arguments[0].length,
           "a typed server is called");
+    message_clear(&reply);
+    message_clear(&request);
+
+    generate(&request, MESSAGE_ADMINISTER, 5);
+    check(transport_call(transport, at, &request, 10000, &reply, &error) == ESP_OK &&
+              !strcmp(reply.administer_reply.text, request.administer.verb) &&
+              reply.administer_reply.generation == request.administer.generation,
+          "a typed server is administered");
     message_clear(&reply);
     message_clear(&request);
 

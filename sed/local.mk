@@ -76,6 +76,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_chunk.c \
 	sed/server_contents.c \
 	sed/server_clients.c \
+	sed/server_administer.c \
 	sed/server_figures.c \
 	sed/server_data.c \
 	sed/server_data.h \
@@ -96,7 +97,7 @@ sed_libserver_la_SOURCES = \
 	sed/speed.c \
 	sed/speed.h \
 	sed/workers.h
-sed_libserver_la_LIBADD = core/libcore.la util/libutil.la -lm
+sed_libserver_la_LIBADD = services/libduty.la core/libcore.la util/libutil.la -lm
 # Measuring problems: a program of its own, as it links LAPACK, whose threads no daemon wants.
 noinst_LTLIBRARIES += sed/libcalibrate.la
 sed_libcalibrate_la_SOURCES = \

@@ -38,12 +38,12 @@ static const struct membership_ops membership_ops = {
 
 /* ---- messages ---- */
 
-static void on_post(void *self, const struct envelope *envelope, const struct message *message)
+static void from_parent(struct server *server, const struct envelope *envelope, const struct message *message)
 {
-    struct server *server = self;
-    if (membership_post(server->membership, envelope, message))
-        return;
     switch (message->kind) {
+    case MESSAGE_ORDER:
+        server_on_order(server, envelope, &message->order);
+        break;
     case MESSAGE_ASK:
         server_on_ask(server, envelope, &message->ask);
         break;
@@ -59,10 +59,25 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
     }
 }
 
+static void on_post(void *self, const struct envelope *envelope, const struct message *message)
+{
+    struct server *server = self;
+    duty_post(&server->duty, envelope, message);
+    if (membership_post(server->membership, envelope, message))
+        return;
+    /* While it moves to another parent, the old one is still answered as a parent. */
+    struct membership *present = server->membership,
+                      *old = handover_speaker(&server->duty.handover, envelope);
+    server->membership = old ? old : present;
+    from_parent(server, envelope, message);
+    server->membership = present;
+}
+
 static void on_undelivered(void *self, const char *address, enum esp_status status)
 {
     struct server *server = self;
     (void)status;
+    duty_undelivered(&server->duty, address);
     membership_undelivered(server->membership, address);
 }
 
@@ -114,6 +129,9 @@ static void on_call(void *self, struct call *call, const struct message *request
     case MESSAGE_TREE:
         server_on_tree(server, call, &request->tree);
         break;
+    case MESSAGE_ADMINISTER:
+        server_on_administer(server, call, request);
+        break;
     default:
         call_reply(call, message_failure(message_reply_kind(request->kind), ESP_PROTOCOL,
                                          "%s is a server: it takes no %s", server->name,
@@ -123,8 +141,9 @@ static void on_call(void *self, struct call *call, const struct message *request
 
 static void on_abandoned(void *self, struct call *call)
 {
-    if (!server_data_abandoned(self, call))
-        server_abandoned(self, call);
+    struct server *server = self;
+    if (!duty_abandon(&server->duty, call) && !server_data_abandoned(server, call))
+        server_abandoned(server, call);
 }
 
 /* ---- time ---- */
@@ -138,6 +157,7 @@ static int64_t on_due(void *self)
 {
     struct server *server = self;
     int64_t due = earlier(timers_next_ns(&server->timers), membership_due(server->membership));
+    due = earlier(due, duty_due(&server->duty));
     due = earlier(due, earlier(server->clients_due_ns, server->orphans_due_ns));
     due = earlier(due, server->data.due_ns);
     if (server->retry_ns)
@@ -164,6 +184,7 @@ static void on_tick(void *self)
     server_data_tick(server, now_ns);
     server_dispatch(server);
     server_measure_step(server);
+    duty_tick(&server->duty); /* may change the tie */
     membership_tick(server->membership);
 }
 
@@ -212,20 +233,31 @@ static enum esp_status set_options(struct server *server, const struct server_op
     return server->name && server->slots ? ESP_OK : error_no_memory(error, "a server");
 }
 
+void server_membership(const struct server *server, struct membership_options *options,
+                       const struct membership_ops **ops)
+{
+    *options = (struct membership_options){.parents = server->options.parents,
+                                           .n_parents = server->options.n_parents,
+                                           .role = ROLE_SERVER,
+                                           .name = server->name,
+                                           .seed = server->options.seed,
+                                           .clock = server->options.clock};
+    *ops = &membership_ops;
+}
+
 static enum esp_status make_parts(struct server *server, struct esp_error *error)
 {
     const struct server_options *options = &server->options;
     struct segments_options segments = {.idle_bytes = options->memory_bytes / 4,
                                         .background = options->background};
-    struct membership_options membership = {.parents = options->parents,
-                                            .n_parents = options->n_parents,
-                                            .role = ROLE_SERVER,
-                                            .name = server->name,
-                                            .seed = options->seed,
-                                            .clock = options->clock};
+    struct membership_options membership;
+    const struct membership_ops *ops;
+    server_membership(server, &membership, &ops);
     enum esp_status status = segments_create(&segments, &server->segments, error);
     if (status == ESP_OK)
-        status = membership_create(&membership, &membership_ops, server, &server->membership, error);
+        status = membership_create(&membership, ops, server, &server->membership, error);
+    if (status == ESP_OK)
+        status = server_duty_create(server, error);
     if (status == ESP_OK)
         status = server_data_create(server, error);
     else if (options->files)
@@ -395,6 +427,7 @@ void server_destroy(struct server *server)
     server_models_release(server);
     free_waiters(server);
     server_data_release(server);
+    duty_release(&server->duty);
     membership_destroy(server->membership);
     segments_destroy(server->segments);
     shelf_release(server->shelf);

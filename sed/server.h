@@ -15,6 +15,7 @@
  *   sed/server_kept.c      states that routines leave for later calls
  *   sed/server_load.c      forecasts, placements, records, answers to agents
  *   sed/server_problems.c  descriptions: catalogue, describe, list, reading them again
+ *   sed/server_administer.c  what administrators want of it; what it remembers of sessions
  *   sed/server_figures.c   what is counted: metrics, health
  *   sed/server_measure.c   the speed of a slot
  *   sed/server_data.c      data that live here: put, read, listed, deleted
@@ -26,6 +27,7 @@
 
 #include "core/problem.h"
 #include "core/transport.h"
+#include "services/duty.h"
 #include "util/metrics.h"
 #include "services/data/store.h"
 #include "util/segment.h"
@@ -55,6 +57,10 @@ struct server_options {
     bool confined;                  /* to some of the machine's processors */
     bool background;                /* segments are cleaned by a thread */
     uint64_t seed;
+    const char *state_dir; /* and these three: for administrators, as struct duty_options has them */
+    const struct config_strings *administrators;
+    void (*control)(void *arg, enum duty_control what);
+    void *control_arg;
     const struct clock *clock;    /* the transport's */
     struct workers *workers;      /* borrowed; its `ended` is set here */
     struct problem_set *problems; /* taken over, also when creating fails */

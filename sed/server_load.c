@@ -129,6 +129,8 @@ void server_on_place(struct server *server, const struct place *place)
             continue;
         if (!has_called(server, &placement->session))
             promise_add(server, placement);
+        const int64_t now_ns = server_now(server);
+        trace_note(&server->duty.trace, &placement->session, TRACE_PROMISED, now_ns, now_ns, "");
         mark(server, placement->master, placement->number);
         seconds += placement->seconds;
     }
@@ -362,6 +364,8 @@ void server_on_ask(struct server *server, const struct envelope *envelope, const
     message.answer.id = ask->id;
     message.answer.outcome.text = "";
     message.answer.response.name = server->name;
+    const int64_t now_ns = server_now(server);
+    trace_note(&server->duty.trace, &ask->request.session, TRACE_ASKED, now_ns, now_ns, "itself");
     if (estimate(server, &ask->request, &message.arena, &own)) {
         message.answer.response.servers = &own;
         message.answer.response.n_servers = message.answer.response.capable = 1;

@@ -230,6 +230,7 @@ void server_end_session(struct server *server, struct session *session, enum ses
     log_ended(server, session);
     server_count_end(server, session);
     server_operands_release(server, session, state == SESSION_DONE);
+    server_trace_end(server, session);
     server_load_changed(server, session->forecast_s);
     server_session_changed(server, session);
     server_settle_memory(server, session);

@@ -173,6 +173,7 @@ struct server {
     struct measurement measurement;
     uint64_t completed, failed;
     struct server_totals totals;
+    struct duty duty;            /* on orders of administrators */
     struct log_quota done_lines; /* about small sessions, which come by the ten thousand */
     bool draining;
 };
@@ -200,6 +201,16 @@ void server_acknowledge(struct server *server, struct client *client, uint64_t f
 void server_admit(struct server *server);
 /* Chunks have stopped moving, or `run` came: queues the session when all is there. */
 enum esp_status server_make_ready(struct server *server, struct session *session, struct esp_error *error);
+
+/* ---- server_administer.c ---- */
+enum esp_status server_duty_create(struct server *server, struct esp_error *error);
+void server_on_administer(struct server *server, struct call *call, const struct message *request);
+void server_on_order(struct server *server, const struct envelope *envelope, const struct order *order);
+/* A session has ended: where its time went is remembered. */
+void server_trace_end(struct server *server, const struct session *session);
+/* How its tie to a parent is made. */
+void server_membership(const struct server *server, struct membership_options *options,
+                       const struct membership_ops **ops);
 
 /* ---- server_figures.c ---- */
 /* A session has ended. */

@@ -11,6 +11,7 @@
 #include "util/log.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@
 
 struct service {
     struct errands *errands;
+    struct node_place place; /* what administrators have changed, as last read */
     struct memory_share *share;
     const struct settings_sed *settings;
     struct problem_set *problems; /* until the server has them */
@@ -76,11 +78,33 @@ static enum esp_status keep_callable(struct workers *workers, struct problem_set
     return ESP_OK;
 }
 
-static enum esp_status load(const struct settings_sed *settings, struct problem_set **problems,
-                            struct esp_error *error)
+static void leave_out_disabled(const struct node_place *place, struct problem_set *problems)
 {
-    return problem_load_all((const char *const *)settings->problems.items, settings->problems.n, problems,
-                            error);
+    const size_t all = problems->n_problems;
+    problems->n_problems = 0;
+    for (size_t i = 0; i < all; i++)
+        if (place_is_disabled(place, problems->problems[i]->name))
+            log_notice("%s is disabled by an administrator", problems->problems[i]->name);
+        else
+            problems->problems[problems->n_problems++] = problems->problems[i];
+}
+
+static enum esp_status load(struct service *service, struct problem_set **problems, struct esp_error *error)
+{
+    const struct settings_sed *settings = service->settings;
+    struct node_place place = {0};
+    enum esp_status status = ESP_OK;
+    if (settings->node.state_dir)
+        status = place_load(settings->node.state_dir, settings->node.name, &place, error);
+    if (status != ESP_OK)
+        return status;
+    place_release(&service->place);
+    service->place = place;
+    status = problem_load_all((const char *const *)settings->problems.items, settings->problems.n, problems,
+                              error);
+    if (status == ESP_OK)
+        leave_out_disabled(&service->place, *problems);
+    return status;
 }
 
 static void tell_wrong(void *arg, const struct esp_error *error)
@@ -133,7 +157,7 @@ void service_reload(struct service *service)
     load_models(service);
     struct esp_error error;
     struct problem_set *problems = NULL;
-    enum esp_status status = load(service->settings, &problems, &error);
+    enum esp_status status = load(service, &problems, &error);
     if (status == ESP_OK)
         status = keep_callable(service->workers, problems, &error);
     if (status != ESP_OK) {
@@ -164,7 +188,7 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
     if (!service)
         return error_no_memory(error, "a server");
     service->settings = settings;
-    enum esp_status status = load(settings, &service->problems, error);
+    enum esp_status status = load(service, &service->problems, error);
     if (status == ESP_OK) {
         struct processes_options options = {.slots = (uint32_t)settings->slots,
                                             .spares = (uint32_t)settings->spares,
@@ -253,6 +277,13 @@ static enum esp_status open_files(const struct settings_sed *settings, struct fi
     return files_posix_create(path, files, error);
 }
 
+/* As if somebody had sent the signal: the main thread waits for it. */
+static void control(void *arg, enum duty_control what)
+{
+    (void)arg;
+    kill(getpid(), what == DUTY_STOP ? SIGTERM : SIGHUP);
+}
+
 static enum esp_status create_server(struct service *service, const struct transport *transport,
                                      uint64_t incarnation, struct esp_error *error)
 {
@@ -263,10 +294,13 @@ static enum esp_status create_server(struct service *service, const struct trans
         status = open_files(settings, &files, error);
     if (status != ESP_OK)
         return status;
-    const char **parents = calloc(settings->parents.n + 1, sizeof *parents);
+    const char **parents = calloc(settings->parents.n + 2, sizeof *parents);
     if (!parents)
         return error_no_memory(error, "the parents");
     size_t n_parents = 0;
+    /* Where an administrator has moved it; should that be gone, where its file says. */
+    if (service->place.parent)
+        parents[n_parents++] = service->place.parent;
     if (settings->parent)
         parents[n_parents++] = settings->parent;
     for (size_t i = 0; i < settings->parents.n; i++)
@@ -292,6 +326,9 @@ static enum esp_status create_server(struct service *service, const struct trans
         .confined = is_confined(),
         .background = true,
         .seed = incarnation,
+        .state_dir = settings->node.state_dir,
+        .administrators = &settings->node.administrators,
+        .control = control,
         .clock = transport_clock(transport),
         .workers = service->workers,
         .problems = service->problems,
@@ -398,5 +435,6 @@ void service_close(struct service *service)
     server_destroy(service->server);
     problem_set_destroy(service->problems);
     memory_share_give(service->share);
+    place_release(&service->place);
     free(service);
 }

@@ -2,8 +2,6 @@
 # What agents and servers lean on.
 noinst_LTLIBRARIES += services/libservices.la
 services_libservices_la_SOURCES = \
-	services/daemon.c \
-	services/daemon.h \
 	services/data/files.h \
 	services/data/store.h \
 	services/data/transfer.c \
@@ -13,6 +11,13 @@ services_libservices_la_SOURCES = \
 	services/settings_tables.c \
 	services/settings_tables.h
 services_libservices_la_LIBADD = core/libcore.la
+# What agents and servers do on orders of administrators; no business of the client library.
+noinst_LTLIBRARIES += services/libduty.la
+services_libduty_la_SOURCES = \
+	services/duty.c \
+	services/duty.h \
+	services/place.c \
+	services/place.h
 # Cost models out of measurements. Only what measures links it: LAPACK brings threads, which no daemon wants.
 noinst_LTLIBRARIES += services/libfit.la
 services_libfit_la_SOURCES = \

@@ -42,6 +42,7 @@ struct settings_node {
     int log_level; /* enum log_level */
     char *state_dir;
     struct settings_tls tls;
+    struct config_strings administrators; /* names in the certificates of those who may administer it */
     bool insecure; /* may listen beyond loopback without TLS */
     int64_t connections, connections_per_peer;
     uint64_t message_bytes;

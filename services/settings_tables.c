@@ -169,6 +169,10 @@ static const struct config_key sed_place_keys[] = {
 };
 
 static const struct config_key agent_keys[] = {
+    {.name = "administrators",
+     .type = CONFIG_STRINGS,
+     AT(settings_agent, node.administrators),
+     .text = "names in the certificates of those who may administer it and what is below it (else: nobody)"},
     {.name = "breadth",
      .type = CONFIG_INTEGER,
      AT(settings_agent, breadth),
@@ -226,6 +230,10 @@ static const struct config_key agent_keys[] = {
 };
 
 static const struct config_key sed_keys[] = {
+    {.name = "administrators",
+     .type = CONFIG_STRINGS,
+     AT(settings_sed, node.administrators),
+     .text = "names in the certificates of those who may administer it (else: nobody)"},
     {.name = "problems",
      .type = CONFIG_STRINGS,
      AT(settings_sed, problems),

@@ -156,6 +156,8 @@ check_LTLIBRARIES += tests/inproc/libplatform.la
 tests_inproc_libplatform_la_SOURCES = tests/inproc/platform.c tests/inproc/platform.h tests/inproc/simulated_server.c \
 	tests/inproc/simulated_server.h
 tests_inproc_libplatform_la_LIBADD = agent/libagent.la $(UNIT_LIBS) -lm
+unit_tests += tests/inproc/test_administer
+tests_inproc_test_administer_LDADD = tests/inproc/libplatform.la
 unit_tests += tests/inproc/test_hierarchy
 tests_inproc_test_hierarchy_LDADD = tests/inproc/libplatform.la
 
@@ -331,6 +333,7 @@ e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
 e2e_tests += tests/e2e/t0402-stopped-daemons.t
 e2e_tests += tests/e2e/t0601-metrics.t
+e2e_tests += tests/e2e/t0600-metrics.t tests/e2e/t0610-administration.t
 # Data and the store of a server.
 unit_tests += tests/unit/test_datum
 tests_unit_test_datum_LDADD = $(UNIT_LIBS)

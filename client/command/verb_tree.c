@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 /* The nodes as they are shown: each one behind its parent and that one's earlier children. */
 struct shown {
@@ -162,13 +164,11 @@ static enum exit_code print_json(const struct esp_node *nodes, size_t n)
     return EXIT_FAILED;
 }
 
-enum exit_code verb_tree(const struct command_line *command)
+static enum exit_code show(const struct command_line *command)
 {
-    enum exit_code code = session_open(command);
-    if (code != EXIT_DONE)
-        return code;
     struct esp_node *nodes = NULL;
     size_t n = 0;
+    enum exit_code code;
     if (esp_tree(NULL, &nodes, &n) != ESP_OK) {
         code = session_fail(command);
     } else if (command->json) {
@@ -177,6 +177,33 @@ enum exit_code verb_tree(const struct command_line *command)
         code = print_tree(nodes, n);
     }
     esp_tree_free(nodes);
+    return code;
+}
+
+/* A platform that does not answer for a while is one of the things to be watched. */
+static enum exit_code watch(const struct command_line *command)
+{
+    static const char home_and_clear[] = "\033[H\033[J";
+    const struct timespec pause = {.tv_sec = 1};
+    const bool terminal = isatty(STDOUT_FILENO);
+    for (;;) {
+        if (terminal)
+            fputs(home_and_clear, stdout);
+        show(command);
+        if (!terminal && !command->json)
+            putchar('\n');
+        if (fflush(stdout) != 0)
+            return command_flush(); /* nobody reads any more */
+        nanosleep(&pause, NULL);
+    }
+}
+
+enum exit_code verb_tree(const struct command_line *command)
+{
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    code = command_option_value(command, "watch") ? watch(command) : show(command);
     grpc_finalize();
     return code;
 }

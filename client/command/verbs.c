@@ -74,6 +74,22 @@ static const struct command_option problems_check_options[] = {
     {'l', "libraries", NULL, "also load the libraries and look their symbols up"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option tree_options[] = {
+    {'w', "watch", NULL, "show it again every second, until interrupted"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option move_options[] = {
+    {0, "to", "PARENT", "the agent that the node is to be below"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option switch_options[] = {
+    {0, "on", "NODE", "on that server, or on all below that agent (else: on all servers)"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option stop_options[] = {
+    {0, "cut", NULL, "also when nodes below it are cut off"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option check_options[] = {
     {'k', "kind", "KIND", "client, redirector, agent, sed or platform (else: by name and content)"},
     {0, NULL, NULL, NULL},
@@ -106,6 +122,10 @@ static const struct command_option *const platform_groups[] = {platform_options,
 static const struct command_option *const problems_check_groups[] = {problems_check_options, NULL};
 static const struct command_option *const check_groups[] = {check_options, NULL};
 static const struct command_option *const calibrate_groups[] = {calibrate_options, NULL};
+static const struct command_option *const tree_groups[] = {tree_options, platform_options, NULL};
+static const struct command_option *const move_groups[] = {move_options, platform_options, NULL};
+static const struct command_option *const switch_groups[] = {switch_options, platform_options, NULL};
+static const struct command_option *const stop_groups[] = {stop_options, platform_options, NULL};
 static const struct command_option *const no_groups[] = {NULL};
 
 const struct verb command_verbs[] = {
@@ -169,7 +189,38 @@ const struct verb command_verbs[] = {
     {"tree", "", "Show the platform's redirector, agents and servers",
      "Servers are shown with the measured speed of one slot, running and waiting sessions, memory, and\n"
      "sessions done since they were started.",
-     platform_groups, 0, 0, verb_tree},
+     tree_groups, 0, 0, verb_tree},
+    {"trace", "SESSION", "Show the way of one call through the platform, and how long it was where",
+     "SESSION is what logs and error messages call it, such as c0ffee12-7. Agents and servers remember the\n"
+     "last ones that came their way.",
+     platform_groups, 1, 1, verb_trace},
+    {"admin move", "NODE", "Move a server, or an agent with all below it, below another agent",
+     "It stays with its old parent until the new one knows it, so that no call fails and sessions go on. "
+     "The\n"
+     "new place survives a restart when the node has a state_dir. Refused is what would close a circle.",
+     move_groups, 1, 1, verb_admin_move},
+    {"admin drain", "NODE...", "Let servers take no new sessions, and finish those they have",
+     "Of an agent: all servers below it. Survives a restart when the server has a state_dir.",
+     platform_groups, 1, -1, verb_admin_drain},
+    {"admin undrain", "NODE...", "Let drained servers take sessions again",
+     "Of an agent: all servers below it.", platform_groups, 1, -1, verb_admin_undrain},
+    {"admin disable", "PROBLEM...", "Let servers not solve problems any more",
+     "Sessions that are there go on. Survives a restart when the server has a state_dir.", switch_groups, 1,
+     -1, verb_admin_disable},
+    {"admin enable", "PROBLEM...", "Let servers solve problems again that were disabled", "", switch_groups,
+     1, -1, verb_admin_enable},
+    {"admin reload", "NODE...", "Let daemons read their files again",
+     "As SIGHUP: the log is opened again, the log level and a server's problems are read again.",
+     platform_groups, 1, -1, verb_admin_reload},
+    {"admin stop", "NODE...", "Stop daemons",
+     "As SIGTERM: a server gives its sessions some seconds to end. Refused where nodes below an agent would "
+     "be\n"
+     "cut off, unless --cut is given.",
+     stop_groups, 1, -1, verb_admin_stop},
+    {"admin remove", "NODE...", "Drain servers, wait until their sessions have ended, and stop them",
+     "Agents are stopped, when nothing is below them any more. --timeout ends the waiting; the server stays\n"
+     "drained then.",
+     stop_groups, 1, -1, verb_admin_remove},
     {"up", "[FILE]", "Start a platform on this machine",
      "Starts the daemons that a platform file describes and waits until they have found each other. Without\n"
      "a file: a redirector, a master agent, two leader agents and three servers, one of them slowed down by\n"

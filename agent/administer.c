@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What administrators want of an agent or of a node below it. The agent that is asked looks whether it can
+ * be, with what it knows of its subtree, and sends the order down the path; the answer comes back the same
+ * way. So whoever administers a subtree needs its root only.
+ *
+ * Changes of the tree's shape are made one at a time, and counted: an administrator who has seen an older
+ * tree than there is now is told so.
+ */
+#include "agent/agent_internal.h"
+
+#include "util/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* For the answer of a node to an order; whoever waits above gets a little more. */
+#define ORDER_MS  5000
+#define ERRANDS   1000
+#define CAP_KNOWN 4096
+
+/* An order that is on its way down. */
+struct errand {
+    uint64_t id;
+    struct agent *agent;
+    struct call *call;    /* asked here; NULL: relayed, or the asker is gone */
+    char *parent_address; /* relayed: whom to answer; NULL: asked here */
+    uint64_t parent_id, parent_incarnation;
+    bool shape; /* it changes the tree */
+    char *node, *verb;
+    struct timer timer;
+    UT_hash_handle hh;
+};
+
+static void errand_free(struct errand *errand)
+{
+    struct agent *agent = errand->agent;
+    timers_cancel(&agent->timers, &errand->timer);
+    if (errand->hh.tbl)
+        HASH_DEL(agent->errands, errand);
+    if (errand->shape)
+        agent->shaping = NULL;
+    free(errand->parent_address);
+    free(errand->node);
+    free(errand->verb);
+    free(errand);
+}
+
+static void reply_call(struct agent *agent, struct call *call, enum esp_status status, const char *text)
+{
+    struct message *reply = status == ESP_OK ? message_create(MESSAGE_ADMINISTER_REPLY)
+                                             : message_failure(MESSAGE_ADMINISTER_REPLY, status, "%s", text);
+    if (reply) {
+        reply->administer_reply.generation = agent->generation;
+        if (status == ESP_OK)
+            reply->administer_reply.text = arena_strdup(&reply->arena, text);
+    }
+    call_reply(call, reply);
+}
+
+/* What came of it goes to whoever wanted it. */
+static void conclude(struct errand *errand, enum esp_status status, const char *text)
+{
+    struct agent *agent = errand->agent;
+    if (errand->shape && status == ESP_OK)
+        agent->generation++;
+    if (errand->call) {
+        log_notice("%s \"%s\": %s", errand->verb, errand->node, status == ESP_OK ? "done" : text);
+        reply_call(agent, errand->call, status, text);
+    } else if (errand->parent_address) {
+        const struct message message = {.kind = MESSAGE_OBEYED,
+                                        .obeyed = {.id = errand->parent_id,
+                                                   .outcome = {status, status == ESP_OK ? "" : text},
+                                                   .text = status == ESP_OK ? text : ""}};
+        agent_post(agent, errand->parent_address, errand->parent_incarnation, &message);
+    }
+    errand_free(errand);
+}
+
+static void on_time_over(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct errand *errand = context;
+    struct esp_error error;
+    (void)timer;
+    (void)now_ns;
+    error_set(&error, ESP_TIMEOUT,
+              "\"%s\" did not say in time whether it has done it (does it hang?): look at the tree",
+              errand->node);
+    conclude(errand, ESP_TIMEOUT, error.text);
+}
+
+static struct errand *errand_create(struct agent *agent, const char *node, const char *verb, int64_t wait_ms)
+{
+    struct errand *errand = calloc(1, sizeof *errand);
+    if (!errand)
+        return NULL;
+    errand->agent = agent;
+    errand->id = ++agent->next_errand;
+    errand->node = strdup(node);
+    errand->verb = strdup(verb);
+    errand->timer = (struct timer){.fire = on_time_over, .context = errand};
+    HASH_ADD(hh, agent->errands, id, sizeof errand->id, errand);
+    if (errand->hh.tbl && errand->node && errand->verb &&
+        timers_set(&agent->timers, &errand->timer, agent_now(agent) + wait_ms * NS_PER_MS, NULL) == ESP_OK)
+        return errand;
+    errand_free(errand);
+    return NULL;
+}
+
+static int64_t wait_of(uint64_t time_left_ms)
+{
+    return time_left_ms > 0 && time_left_ms < ORDER_MS ? (int64_t)time_left_ms : ORDER_MS;
+}
+
+static void send_down(struct agent *agent, const struct knowledge_node *node, const struct errand *errand,
+                      const char **words, uint32_t n_words, int64_t wait_ms)
+{
+    const struct message message = {.kind = MESSAGE_ORDER,
+                                    .order = {.id = errand->id,
+                                              .node = errand->node,
+                                              .verb = errand->verb,
+                                              .words = words,
+                                              .n_words = n_words,
+                                              .time_left_ms = (uint64_t)(wait_ms * 9 / 10)}};
+    children_post_to(agent->children, down_child(node->branch), &message);
+}
+
+/* ---- what must not be ---- */
+
+static bool changes_shape(const char *verb)
+{
+    return strcmp(verb, "move") == 0 || strcmp(verb, "stop") == 0;
+}
+
+static enum esp_status unknown_node(const struct agent *agent, const char *name, struct esp_error *error)
+{
+    const char *known[CAP_KNOWN];
+    size_t n = 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node && n < CAP_KNOWN;
+         node = node->hh.next)
+        known[n++] = node->name;
+    const char *closest = names_closest(name, known, n);
+    return error_set(error, ESP_NOT_FOUND, "no node named \"%s\" below \"%s\"%s%s%s", name, agent->name,
+                     closest ? "; did you mean \"" : "", closest ? closest : "", closest ? "\"?" : "");
+}
+
+/* Whether `node` is below the other one, or it itself; as deep as trees may be. */
+static bool is_within(const struct agent *agent, const struct knowledge_node *node, const char *other)
+{
+    for (unsigned depth = 0; node && depth < CAP_ANCESTORS; depth++) {
+        if (strcmp(node->name, other) == 0)
+            return true;
+        node = knowledge_find(agent->knowledge, node->parent);
+    }
+    return false;
+}
+
+static uint32_t count_below(const struct agent *agent, const char *name)
+{
+    uint32_t n = 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        n += strcmp(node->name, name) != 0 && is_within(agent, node, name);
+    return n;
+}
+
+/* The new parent's address. */
+static enum esp_status check_move(const struct agent *agent, const struct knowledge_node *node,
+                                  const struct administer *asked, const char **address,
+                                  struct esp_error *error)
+{
+    if (asked->n_words != 1)
+        return error_set(error, ESP_INVALID, "expected the new parent's name, found %u words",
+                         asked->n_words);
+    const char *name = asked->words[0];
+    if (strcmp(node->parent, name) == 0)
+        return error_set(error, ESP_INVALID, "\"%s\" is below \"%s\" already", node->name, name);
+    if (strcmp(name, agent->name) == 0) {
+        *address = endpoint_address(agent->endpoint);
+        return ESP_OK;
+    }
+    const struct knowledge_node *parent = knowledge_find(agent->knowledge, name);
+    if (!parent)
+        return unknown_node(agent, name, error);
+    if (parent->role == ROLE_SERVER)
+        return error_set(error, ESP_INVALID, "\"%s\" is a server: only agents have nodes below them", name);
+    if (is_within(agent, parent, node->name))
+        return error_set(error, ESP_INVALID,
+                         "\"%s\" is below \"%s\": moved there, the subtree would hang on itself", name,
+                         node->name);
+    *address = parent->address;
+    return ESP_OK;
+}
+
+static enum esp_status check_stop(const struct agent *agent, const struct knowledge_node *node,
+                                  const struct administer *asked, struct esp_error *error)
+{
+    const bool anyway = asked->n_words == 1 && strcmp(asked->words[0], "cut") == 0;
+    const uint32_t below = count_below(agent, node->name);
+    if (below == 0 || anyway)
+        return ESP_OK;
+    return error_set(
+        error, ESP_REFUSED,
+        "%u nodes below \"%s\" would be cut off: move them first, or say that this is meant (--cut)", below,
+        node->name);
+}
+
+static enum esp_status check_generation(const struct agent *agent, const struct administer *asked,
+                                        struct esp_error *error)
+{
+    if (agent->shaping)
+        return error_set(error, ESP_BUSY, "another administrator changes the tree now (%s \"%s\"): try again",
+                         agent->shaping->verb, agent->shaping->node);
+    if (asked->generation && asked->generation != agent->generation)
+        return error_set(
+            error, ESP_STALE,
+            "another administrator has changed the tree meanwhile: look at it and say again what is to "
+            "be done");
+    return ESP_OK;
+}
+
+/* ---- asked here ---- */
+
+static enum esp_status begin(struct agent *agent, struct call *call, const struct administer *asked,
+                             struct esp_error *error)
+{
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, asked->node);
+    const char *move[2] = {asked->n_words ? asked->words[0] : "", NULL};
+    const bool shape = changes_shape(asked->verb), moves = strcmp(asked->verb, "move") == 0;
+    enum esp_status status = node ? ESP_OK : unknown_node(agent, asked->node, error);
+    if (status == ESP_OK && shape)
+        status = check_generation(agent, asked, error);
+    if (status == ESP_OK && moves)
+        status = check_move(agent, node, asked, &move[1], error);
+    else if (status == ESP_OK && shape)
+        status = check_stop(agent, node, asked, error);
+    if (status == ESP_OK && HASH_COUNT(agent->errands) >= ERRANDS)
+        status = error_set(error, ESP_LIMIT, "%d orders are on their way already", ERRANDS);
+    if (status != ESP_OK)
+        return status;
+    const int64_t wait_ms = wait_of(asked->time_left_ms);
+    struct errand *errand = errand_create(agent, asked->node, asked->verb, wait_ms);
+    if (!errand)
+        return error_no_memory(error, "an order");
+    errand->call = call;
+    errand->shape = shape;
+    if (shape)
+        agent->shaping = errand;
+    send_down(agent, node, errand, moves ? move : asked->words, moves ? 2 : asked->n_words, wait_ms);
+    return ESP_OK;
+}
+
+/* Of itself: what would change its place is decided above it. */
+static enum esp_status check_own(struct agent *agent, const struct administer *asked, struct esp_error *error)
+{
+    if (strcmp(asked->verb, "move") == 0)
+        return error_set(error, ESP_INVALID, "\"%s\" cannot move itself: ask an agent above it", agent->name);
+    if (strcmp(asked->verb, "stop") == 0 && knowledge_count(agent->knowledge) > 0 &&
+        !(asked->n_words == 1 && strcmp(asked->words[0], "cut") == 0))
+        return error_set(
+            error, ESP_REFUSED,
+            "%zu nodes below \"%s\" would be cut off: move them first, or say that this is meant "
+            "(--cut)",
+            knowledge_count(agent->knowledge), agent->name);
+    return ESP_OK;
+}
+
+void administer_on_call(struct agent *agent, struct call *call, const struct administer *asked)
+{
+    struct esp_error error;
+    const bool own = !*asked->node || strcmp(asked->node, agent->name) == 0;
+    enum esp_status status = duty_permits(&agent->duty, call_envelope(call), &error);
+    if (status == ESP_OK && own && strcmp(asked->verb, "look") == 0) {
+        reply_call(agent, call, ESP_OK, "");
+        return;
+    }
+    if (status == ESP_OK)
+        status = own ? check_own(agent, asked, &error) : begin(agent, call, asked, &error);
+    if (status != ESP_OK)
+        reply_call(agent, call, status, error.text);
+    else if (own)
+        duty_call(&agent->duty, call, asked);
+}
+
+/* ---- relayed ---- */
+
+static void refuse_order(struct agent *agent, const char *address, const struct envelope *envelope,
+                         uint64_t id, const struct esp_error *error)
+{
+    const struct message message = {
+        .kind = MESSAGE_OBEYED, .obeyed = {.id = id, .outcome = {error->status, error->text}, .text = ""}};
+    agent_post(agent, address, envelope->from_incarnation, &message);
+}
+
+void administer_on_order(struct agent *agent, const struct envelope *envelope, const struct order *order)
+{
+    struct esp_error error;
+    const char *address = membership_parent_address(agent->membership);
+    if (strcmp(order->node, agent->name) == 0) {
+        duty_order(&agent->duty, address, envelope, order);
+        return;
+    }
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, order->node);
+    if (!node) {
+        unknown_node(agent, order->node, &error);
+        refuse_order(agent, address, envelope, order->id, &error);
+        return;
+    }
+    const int64_t wait_ms = wait_of(order->time_left_ms);
+    struct errand *errand =
+        HASH_COUNT(agent->errands) < ERRANDS ? errand_create(agent, order->node, order->verb, wait_ms) : NULL;
+    if (!errand || !(errand->parent_address = strdup(address))) {
+        if (errand)
+            errand_free(errand);
+        error_set(&error, ESP_LIMIT, "too many orders are on their way at \"%s\"", agent->name);
+        refuse_order(agent, address, envelope, order->id, &error);
+        return;
+    }
+    errand->parent_id = order->id;
+    errand->parent_incarnation = envelope->from_incarnation;
+    send_down(agent, node, errand, order->words, order->n_words, wait_ms);
+}
+
+void administer_on_obeyed(struct agent *agent, const struct obeyed *obeyed)
+{
+    struct errand *errand;
+    HASH_FIND(hh, agent->errands, &obeyed->id, sizeof obeyed->id, errand);
+    if (!errand)
+        return; /* late */
+    const bool good = obeyed->outcome.status == ESP_OK;
+    conclude(errand, (enum esp_status)obeyed->outcome.status, good ? obeyed->text : obeyed->outcome.text);
+}
+
+bool administer_abandon(struct agent *agent, const struct call *call)
+{
+    struct errand *errand, *next;
+    HASH_ITER(hh, agent->errands, errand, next)
+    {
+        if (errand->call != call)
+            continue;
+        errand->call = NULL;
+        return true;
+    }
+    return duty_abandon(&agent->duty, call);
+}
+
+void administer_clear(struct agent *agent)
+{
+    struct errand *errand, *next;
+    HASH_ITER(hh, agent->errands, errand, next)
+    errand_free(errand);
+}
+
+/* ---- of the agent itself ---- */
+
+static const char *own_address(void *self)
+{
+    const struct agent *agent = self;
+    return endpoint_address(agent->endpoint);
+}
+
+static void moved(void *self)
+{
+    struct agent *agent = self;
+    children_welcome_all(agent->children); /* their ancestors are others */
+    up_changed(agent, true);
+}
+
+static void told(void *self, const char *verb, enum esp_status status, const char *text)
+{
+    (void)self;
+    log_notice("%s: %s%s%s", verb, status == ESP_OK ? "done" : "not done", *text ? ", " : "", text);
+}
+
+static const struct duty_ops duty_ops = {
+    .own_address = own_address, .post = agent_post, .moved = moved, .told = told};
+
+enum esp_status administer_create(struct agent *agent, const struct agent_options *options,
+                                  struct esp_error *error)
+{
+    struct duty_options duty = {
+        .name = agent->name,
+        .state_dir = options->state_dir,
+        .administrators = options->administrators,
+        .control = options->control,
+        .control_arg = options->control_arg,
+        .tie = agent->membership ? &agent->membership : NULL,
+        .self = agent,
+    };
+    up_membership(agent, options, &duty.membership, &duty.membership_ops);
+    agent->generation = 1;
+    return duty_init(&agent->duty, &duty, &duty_ops, error);
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What administrators want of nodes: one call to an agent above.
+ */
+#include "client/engine.h"
+#include "client/library.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* An order goes down and its answer comes up; the agents wait for 5 s at most. */
+#define ORDER_MS 6000
+
+enum esp_status esp_administer(const char *address, const char *node, const char *verb,
+                               const char *const *words, size_t n_words, uint64_t *generation, char **text)
+{
+    struct esp_error *error = library_error();
+    if (!address || !verb || (n_words > 0 && !words))
+        return error_set(error, ESP_INVALID, "expected an address, a verb and its words, found NULL");
+    if (n_words > CAP_WORDS)
+        return error_set(error, ESP_INVALID, "expected at most %d words, found %zu", CAP_WORDS, n_words);
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    const struct message request = {.kind = MESSAGE_ADMINISTER,
+                                    .administer = {.node = node ? node : "",
+                                                   .verb = verb,
+                                                   .words = (const char **)words,
+                                                   .n_words = (uint32_t)n_words,
+                                                   .generation = generation ? *generation : 0,
+                                                   .time_left_ms = ORDER_MS}};
+    struct message reply = {0};
+    enum esp_status status =
+        transport_call(library->transport, address, &request, ORDER_MS + 1000, &reply, error);
+    library_leave();
+    if (status == ESP_OK && text && !(*text = strdup(reply.administer_reply.text)))
+        status = error_no_memory(error, "an answer");
+    if (generation && reply.kind == MESSAGE_ADMINISTER_REPLY)
+        *generation = reply.administer_reply.generation;
+    message_clear(&reply);
+    return status;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/command/admin.h"
+
+#include "client/command/session.h"
+#include "util/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum exit_code view_open(const struct command_line *command, struct view *view)
+{
+    *view = (struct view){0};
+    if (esp_tree(NULL, &view->nodes, &view->n) == ESP_OK)
+        return EXIT_DONE;
+    return session_fail(command);
+}
+
+void view_close(struct view *view)
+{
+    esp_tree_free(view->nodes);
+    *view = (struct view){0};
+}
+
+static const struct esp_node *find(const struct view *view, const char *name)
+{
+    for (size_t i = 0; i < view->n; i++)
+        if (strcmp(view->nodes[i].name, name) == 0)
+            return &view->nodes[i];
+    return NULL;
+}
+
+const struct esp_node *view_find(const struct command_line *command, const struct view *view,
+                                 const char *name)
+{
+    const struct esp_node *node = find(view, name);
+    if (node)
+        return node;
+    struct esp_error error;
+    const char **names = calloc(view->n + 1, sizeof *names);
+    for (size_t i = 0; names && i < view->n; i++)
+        names[i] = view->nodes[i].name;
+    const char *closest = names ? names_closest(name, names, view->n) : NULL;
+    error_set(&error, ESP_INVALID, "the platform has no node named '%s'%s%s%s ('espalier tree' shows them)",
+              name, closest ? "; did you mean '" : "", closest ? closest : "", closest ? "'?" : "");
+    free(names);
+    command_fail(command, &error);
+    return NULL;
+}
+
+const struct esp_node *view_parent(const struct view *view, const struct esp_node *node)
+{
+    return *node->parent ? find(view, node->parent) : NULL;
+}
+
+const struct esp_node *view_top(const struct view *view, const struct esp_node *node)
+{
+    /* As many steps as there are nodes, whatever the names say. */
+    for (size_t i = 0; i <= view->n && node->role != ESP_ROLE_MASTER; i++) {
+        const struct esp_node *parent = view_parent(view, node);
+        if (!parent || parent->role == ESP_ROLE_REDIRECTOR)
+            break;
+        node = parent;
+    }
+    return node->role == ESP_ROLE_REDIRECTOR ? NULL : node;
+}
+
+bool view_is_within(const struct view *view, const struct esp_node *node, const struct esp_node *top)
+{
+    for (size_t i = 0; node && i <= view->n; i++) {
+        if (node == top)
+            return true;
+        node = view_parent(view, node);
+    }
+    return false;
+}
+
+/* What the top of a tree says of an order is not about the command's own input files or its network. */
+static enum exit_code refused(const struct command_line *command)
+{
+    struct esp_error error = *esp_last_error();
+    enum exit_code code = command_fail(command, &error);
+    return error.status == ESP_SYNTAX || error.status == ESP_INVALID ? EXIT_USAGE
+           : code == EXIT_INPUT                                      ? EXIT_FAILED
+                                                                     : code;
+}
+
+enum exit_code admin_order(const struct command_line *command, const struct view *view,
+                           const struct esp_node *node, const char *verb, const char *const *words,
+                           size_t n_words, uint64_t *generation, char **text)
+{
+    const struct esp_node *top = view_top(view, node);
+    if (!top)
+        return command_usage(command, "'%s' is a redirector: it takes no orders", node->name);
+    if (esp_administer(top->address, node->name, verb, words, n_words, generation, text) == ESP_OK)
+        return EXIT_DONE;
+    return refused(command);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the verbs of administration share: the tree as it is, and orders to its nodes.
+ */
+#ifndef CLIENT_COMMAND_ADMIN_H
+#define CLIENT_COMMAND_ADMIN_H
+
+#include "client/command/command.h"
+
+#include <espalier.h>
+
+/* The tree as it was looked at. */
+struct view {
+    struct esp_node *nodes;
+    size_t n;
+};
+
+/* Looks at the tree of the platform that is open. EXIT_DONE, or the message has been printed. */
+enum exit_code view_open(const struct command_line *command, struct view *view);
+void view_close(struct view *view);
+
+/* NULL, with a message that names the nearest one, when there is none of that name. */
+const struct esp_node *view_find(const struct command_line *command, const struct view *view,
+                                 const char *name);
+const struct esp_node *view_parent(const struct view *view, const struct esp_node *node);
+/* The agent at the top of the tree that the node is in, to whom orders go; NULL for a redirector. */
+const struct esp_node *view_top(const struct view *view, const struct esp_node *node);
+bool view_is_within(const struct view *view, const struct esp_node *node, const struct esp_node *top);
+
+/* One order by way of the top of its tree; a failure is printed. `text` as esp_administer() has it, may be
+ * NULL. `generation`: as for esp_administer(), may be NULL. */
+enum exit_code admin_order(const struct command_line *command, const struct view *view,
+                           const struct esp_node *node, const char *verb, const char *const *words,
+                           size_t n_words, uint64_t *generation, char **text);
+
+#endif

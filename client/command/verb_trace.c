@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier trace: the way of one session through the platform.
+ *
+ * Each node tells what it remembers of the session as ages on its own clock. Ages become places on one axis
+ * by the moment in which the question was answered: half a round trip is what two nodes may be apart, however
+ * their clocks are set. The time spent at a node is its own measurement.
+ */
+#include "client/command/admin.h"
+#include "client/command/session.h"
+#include "client/command/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct step {
+    double end_s, took_s; /* end: on our clock */
+    double apart_s;       /* how wrong `end_s` may be */
+    const struct esp_node *node;
+    char what[40], detail[80];
+};
+
+struct way {
+    struct step *steps;
+    size_t n, capacity;
+    char server[256]; /* where it was placed; "": nobody says */
+};
+
+static double now_s(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static bool add(struct way *way, const struct step *step)
+{
+    if (way->n == way->capacity) {
+        size_t capacity = way->capacity ? 2 * way->capacity : 16;
+        struct step *steps = realloc(way->steps, capacity * sizeof *steps);
+        if (!steps)
+            return false;
+        way->steps = steps;
+        way->capacity = capacity;
+    }
+    way->steps[way->n++] = *step;
+    return true;
+}
+
+/* "age \t took \t what \t detail", as core/trace.h has it. */
+static void read_lines(struct way *way, const struct esp_node *node, char *text, double answered_s,
+                       double apart_s)
+{
+    char *rest = text, *line;
+    while ((line = strsep(&rest, "\n"))) {
+        const char *age = strsep(&line, "\t"), *took = strsep(&line, "\t");
+        const char *what = strsep(&line, "\t"), *detail = line;
+        if (!age || !took || !what || !detail)
+            continue;
+        struct step step = {.end_s = answered_s - strtod(age, NULL),
+                            .took_s = strtod(took, NULL),
+                            .apart_s = apart_s,
+                            .node = node};
+        snprintf(step.what, sizeof step.what, "%s", what);
+        snprintf(step.detail, sizeof step.detail, "%s", detail);
+        if (strcmp(what, "chosen") == 0 || strcmp(what, "placed") == 0)
+            snprintf(way->server, sizeof way->server, "%s", detail);
+        add(way, &step);
+    }
+}
+
+static enum exit_code ask(const struct command_line *command, const struct view *view,
+                          const struct esp_node *node, struct way *way)
+{
+    const char *const words[] = {command->operands[0]};
+    char *text = NULL;
+    const double asked_s = now_s();
+    enum exit_code code = admin_order(command, view, node, "trace", words, 1, NULL, &text);
+    const double answered_s = now_s();
+    if (code == EXIT_DONE)
+        read_lines(way, node, text, (asked_s + answered_s) / 2, (answered_s - asked_s) / 2);
+    free(text);
+    return code;
+}
+
+/* The agents at the top know where it went; then those on the path to that server. What does not answer is
+ * missing, which has been said. */
+static enum exit_code follow(const struct command_line *command, const struct view *view, struct way *way)
+{
+    enum exit_code code = EXIT_DONE, one;
+    for (size_t i = 0; i < view->n; i++) {
+        const struct esp_node *node = &view->nodes[i];
+        if (node->unreachable || view_top(view, node) != node)
+            continue;
+        one = ask(command, view, node, way);
+        if (one == EXIT_USAGE || one == EXIT_INPUT)
+            return one;
+        code = one == EXIT_DONE ? code : one;
+    }
+    const struct esp_node *node = NULL;
+    for (size_t i = 0; *way->server && i < view->n; i++)
+        if (strcmp(view->nodes[i].name, way->server) == 0)
+            node = &view->nodes[i];
+    for (size_t i = 0; node && i <= view->n && view_top(view, node) != node; i++) {
+        if (!node->unreachable && (one = ask(command, view, node, way)) != EXIT_DONE)
+            code = one;
+        node = view_parent(view, node);
+    }
+    return code;
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct step *x = a, *y = b;
+    const double from_x = x->end_s - x->took_s, from_y = y->end_s - y->took_s;
+    return (from_x > from_y) - (from_x < from_y);
+}
+
+static json_t *steps_json(const struct way *way)
+{
+    json_t *list = json_array();
+    const double first_s = way->n ? way->steps[0].end_s - way->steps[0].took_s : 0;
+    for (size_t i = 0; i < way->n; i++) {
+        const struct step *step = &way->steps[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:f, s:f, s:s, s:s}", "node", step->node->name,
+                                              "role", esp_role_name(step->node->role), "at_s",
+                                              step->end_s - step->took_s - first_s, "took_s", step->took_s,
+                                              "apart_s", step->apart_s, "what", step->what, "detail",
+                                              step->detail));
+    }
+    return list;
+}
+
+static void print_steps(const struct way *way)
+{
+    static const char *const headings[] = {">at", ">took", "node", "role", "what", "detail"};
+    const double first_s = way->steps[0].end_s - way->steps[0].took_s;
+    double apart_s = 0;
+    char text[2][QUANTITY_TEXT];
+    struct table table;
+    table_init(&table, 6, headings);
+    for (size_t i = 0; i < way->n; i++) {
+        const struct step *step = &way->steps[i];
+        table_cell(&table, "%s", quantity_seconds(step->end_s - step->took_s - first_s, text[0]));
+        table_cell(&table, "%s", step->took_s > 0 ? quantity_seconds(step->took_s, text[1]) : "");
+        table_cell(&table, "%s", step->node->name);
+        table_cell(&table, "%s", esp_role_name(step->node->role));
+        table_cell(&table, "%s", step->what);
+        table_cell(&table, "%s", step->detail);
+        apart_s = step->apart_s > apart_s ? step->apart_s : apart_s;
+    }
+    table_print(&table, 0, stdout);
+    printf("Times between nodes are right within %s.\n", quantity_seconds(apart_s, text[0]));
+}
+
+enum exit_code verb_trace(const struct command_line *command)
+{
+    struct view view;
+    struct way way = {0};
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    code = view_open(command, &view);
+    if (code == EXIT_DONE)
+        code = follow(command, &view, &way);
+    qsort(way.steps, way.n, sizeof *way.steps, by_time);
+    if (way.n > 0 && command->json) {
+        enum exit_code printed = command_json(steps_json(&way));
+        code = code == EXIT_DONE ? printed : code;
+    } else if (way.n > 0) {
+        print_steps(&way);
+        enum exit_code printed = command_flush();
+        code = code == EXIT_DONE ? printed : code;
+    } else if (code == EXIT_DONE) {
+        struct esp_error error;
+        error_set(&error, ESP_INVALID,
+                  "no node remembers session %s: it is too old, of another platform, or never came there",
+                  command->operands[0]);
+        command_fail(command, &error);
+        code = EXIT_FAILED;
+    }
+    view_close(&view);
+    free(way.steps);
+    grpc_finalize();
+    return code;
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/duty.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOVE_MS 3000 /* how long a new parent may take to answer */
+
+enum esp_status duty_init(struct duty *duty, const struct duty_options *options, const struct duty_ops *ops,
+                          struct esp_error *error)
+{
+    *duty = (struct duty){.options = *options, .ops = ops};
+    if (!options->state_dir)
+        return ESP_OK;
+    duty->state_dir = strdup(options->state_dir);
+    if (!duty->state_dir)
+        return error_no_memory(error, "the name of a folder");
+    return place_load(duty->state_dir, options->name, &duty->place, error);
+}
+
+void duty_release(struct duty *duty)
+{
+    handover_release(&duty->handover);
+    place_release(&duty->place);
+    trace_release(&duty->trace);
+    free(duty->mover.address);
+    free(duty->target);
+    free(duty->state_dir);
+    *duty = (struct duty){0};
+}
+
+enum esp_status duty_permits(const struct duty *duty, const struct envelope *envelope,
+                             struct esp_error *error)
+{
+    const struct config_strings *known = duty->options.administrators;
+    if (!envelope->identity || !*envelope->identity)
+        return ESP_OK; /* without TLS everybody may do everything */
+    for (size_t i = 0; known && i < known->n; i++)
+        if (strcmp(known->items[i], envelope->identity) == 0)
+            return ESP_OK;
+    return error_set(error, ESP_SECURITY,
+                     "\"%s\" is no administrator of \"%s\": expected one of those that its file names "
+                     "(administrators)",
+                     envelope->identity, duty->options.name);
+}
+
+/* ---- answers ---- */
+
+static void answer(struct duty *duty, struct duty_asker *asker, enum esp_status status, const char *text,
+                   const struct esp_error *error)
+{
+    if (asker->call && status != ESP_OK) {
+        call_reply(asker->call, message_failure(MESSAGE_ADMINISTER_REPLY, status, "%s", error->text));
+    } else if (asker->call) {
+        struct message *reply = message_create(MESSAGE_ADMINISTER_REPLY);
+        if (reply)
+            reply->administer_reply.text = arena_strdup(&reply->arena, text);
+        call_reply(asker->call, reply);
+    } else if (asker->address) {
+        struct message message = {.kind = MESSAGE_OBEYED,
+                                  .obeyed = {.id = asker->id,
+                                             .outcome = {status, status == ESP_OK ? "" : error->text},
+                                             .text = status == ESP_OK ? text : ""}};
+        duty->ops->post(duty->options.self, asker->address, asker->incarnation, &message);
+    }
+    free(asker->address);
+    *asker = (struct duty_asker){0};
+}
+
+/* ---- what is done at once ---- */
+
+static const char *const temporary = "until it is started again (it has no state_dir)";
+
+static enum esp_status keep(struct duty *duty, const char **text, struct esp_error *error)
+{
+    *text = "";
+    if (!duty->state_dir) {
+        *text = temporary;
+        return ESP_OK;
+    }
+    return place_save(duty->state_dir, duty->options.name, &duty->place, error);
+}
+
+static enum esp_status drain(struct duty *duty, bool on, const char **text, struct esp_error *error)
+{
+    if (!duty->ops->drain)
+        return error_set(error, ESP_INVALID, "\"%s\" is an agent: drain the servers below it",
+                         duty->options.name);
+    const bool before = duty->place.draining;
+    duty->place.draining = on;
+    enum esp_status status = keep(duty, text, error);
+    if (status == ESP_OK)
+        duty->ops->drain(duty->options.self, on);
+    else
+        duty->place.draining = before;
+    return status;
+}
+
+static enum esp_status control(struct duty *duty, enum duty_control what, struct esp_error *error)
+{
+    if (!duty->options.control)
+        return error_set(error, ESP_INVALID, "\"%s\" cannot be stopped or reloaded from outside",
+                         duty->options.name);
+    duty->options.control(duty->options.control_arg, what);
+    return ESP_OK;
+}
+
+static enum esp_status disable(struct duty *duty, const char *const *problems, size_t n, bool disabled,
+                               const char **text, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    if (!duty->ops->drain)
+        return error_set(error, ESP_INVALID, "\"%s\" is an agent: it solves no problems itself",
+                         duty->options.name);
+    if (n == 0)
+        return error_set(error, ESP_INVALID, "expected the names of problems, found none");
+    for (size_t i = 0; i < n && status == ESP_OK; i++)
+        status = place_disable(&duty->place, problems[i], disabled, error);
+    if (status == ESP_OK)
+        status = keep(duty, text, error);
+    if (status == ESP_OK)
+        status = control(duty, DUTY_RELOAD, error);
+    return status;
+}
+
+static enum esp_status begin_move(struct duty *duty, const char *const *words, size_t n,
+                                  struct esp_error *error)
+{
+    const struct duty_options *options = &duty->options;
+    if (n != 2)
+        return error_set(error, ESP_INVALID, "expected the new parent's name and address, found %zu words",
+                         n);
+    if (!options->tie || !*options->tie || options->membership.role == ROLE_MASTER)
+        return error_set(error, ESP_INVALID,
+                         "\"%s\" is a master agent: it is the root of its tree and has no parent",
+                         options->name);
+    char *target = strdup(words[1]);
+    if (!target)
+        return error_no_memory(error, "an address");
+    enum esp_status status =
+        handover_begin(&duty->handover, *options->tie, &options->membership, options->membership_ops,
+                       options->self, duty->ops->own_address(options->self), target, MOVE_MS, error);
+    if (status != ESP_OK) {
+        free(target);
+        return status;
+    }
+    free(duty->target);
+    duty->target = target;
+    return ESP_OK;
+}
+
+/* ESP_PENDING: answered later. */
+static enum esp_status execute(struct duty *duty, const char *verb, const char *const *words, size_t n,
+                               struct arena *arena, const char **text, struct esp_error *error)
+{
+    *text = "";
+    if (strcmp(verb, "look") == 0)
+        return ESP_OK;
+    if (strcmp(verb, "drain") == 0 || strcmp(verb, "undrain") == 0)
+        return drain(duty, *verb == 'd', text, error);
+    if (strcmp(verb, "disable") == 0 || strcmp(verb, "enable") == 0)
+        return disable(duty, words, n, *verb == 'd', text, error);
+    if (strcmp(verb, "reload") == 0)
+        return control(duty, DUTY_RELOAD, error);
+    if (strcmp(verb, "stop") == 0)
+        return control(duty, DUTY_STOP, error);
+    if (strcmp(verb, "trace") == 0 && n == 1)
+        return trace_tell(&duty->trace, words[0], clock_now_ns(duty->options.membership.clock), arena, text,
+                          error);
+    if (strcmp(verb, "move") == 0) {
+        enum esp_status status = begin_move(duty, words, n, error);
+        return status == ESP_OK ? ESP_PENDING : status;
+    }
+    return error_set(error, ESP_INVALID,
+                     "\"%s\" does not know the order \"%.60s\" of %zu words (is it of an older version?)",
+                     duty->options.name, verb, n);
+}
+
+static void carry_out(struct duty *duty, struct duty_asker *asker, const char *verb, const char *const *words,
+                      size_t n)
+{
+    struct arena arena = {0};
+    const char *text;
+    struct esp_error error = {0};
+    enum esp_status status = execute(duty, verb, words, n, &arena, &text, &error);
+    if (status == ESP_PENDING) {
+        duty->mover = *asker;
+    } else {
+        if (strcmp(verb, "look") != 0 && strcmp(verb, "trace") != 0)
+            duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : error.text);
+        answer(duty, asker, status, text, &error);
+    }
+    arena_clear(&arena);
+}
+
+void duty_order(struct duty *duty, const char *parent_address, const struct envelope *envelope,
+                const struct order *order)
+{
+    struct duty_asker asker = {
+        .id = order->id, .incarnation = envelope->from_incarnation, .address = strdup(parent_address)};
+    if (asker.address)
+        carry_out(duty, &asker, order->verb, order->words, order->n_words);
+}
+
+void duty_call(struct duty *duty, struct call *call, const struct administer *administer)
+{
+    struct duty_asker asker = {.call = call};
+    carry_out(duty, &asker, administer->verb, administer->words, administer->n_words);
+}
+
+bool duty_abandon(struct duty *duty, const struct call *call)
+{
+    if (!duty->mover.call || duty->mover.call != call)
+        return false;
+    duty->mover.call = NULL;
+    return true;
+}
+
+/* ---- moving ---- */
+
+void duty_post(struct duty *duty, const struct envelope *envelope, const struct message *message)
+{
+    handover_post(&duty->handover, envelope, message);
+}
+
+void duty_undelivered(struct duty *duty, const char *address)
+{
+    handover_undelivered(&duty->handover, address);
+}
+
+int64_t duty_due(const struct duty *duty)
+{
+    return handover_due(&duty->handover);
+}
+
+static void has_moved(struct duty *duty)
+{
+    struct esp_error *error = &duty->kept;
+    duty->remark = "";
+    error->status = place_set_parent(&duty->place, duty->target, error);
+    if (error->status == ESP_OK)
+        error->status = keep(duty, &duty->remark, error);
+    /* It has moved; when that could not be written, this must be known. */
+    if (error->status != ESP_OK)
+        error_prefix(error, "moved, but only until it is started again");
+    duty->ops->moved(duty->options.self);
+    duty->ops->told(duty->options.self, "move", error->status,
+                    error->status == ESP_OK ? duty->remark : error->text);
+}
+
+void duty_tick(struct duty *duty)
+{
+    struct esp_error why = {0};
+    if (!duty->options.tie)
+        return;
+    switch (handover_tick(&duty->handover, duty->options.tie, &why)) {
+    case HANDOVER_JOINED:
+        has_moved(duty);
+        break;
+    case HANDOVER_OVER: /* by way of the old parent, who takes no word from it afterwards */
+        answer(duty, &duty->mover, duty->kept.status, duty->remark, &duty->kept);
+        break;
+    case HANDOVER_FAILED:
+        error_prefix(&why, "\"%s\" stays where it is", duty->options.name);
+        duty->ops->told(duty->options.self, "move", why.status, why.text);
+        answer(duty, &duty->mover, why.status, "", &why);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a node does when an administrator wants something of the node itself: move to another parent, drain,
+ * disable problems, read its files again, stop, tell what it remembers of a session. Agents and servers share
+ * it; how orders find their way down the tree is the agents' affair (agent/administer.c). Under the owner's
+ * lock; a state machine but for the file that keeps what was changed (services/place.h), which is small.
+ *
+ *     verb      words             what it does
+ *     look                        nothing: tells the generation
+ *     move      NAME ADDRESS      changes the parent, answered when that is done
+ *     drain, undrain              takes no new sessions; takes them again
+ *     disable, enable PROBLEM...  does not solve them (any more, or again)
+ *     reload                      as SIGHUP
+ *     stop                        as SIGTERM
+ *     trace     SESSION           lines of core/trace.h
+ */
+#ifndef SERVICES_DUTY_H
+#define SERVICES_DUTY_H
+
+#include "core/handover.h"
+#include "core/trace.h"
+#include "services/place.h"
+#include "util/config.h"
+
+enum duty_control { DUTY_RELOAD, DUTY_STOP };
+
+struct duty_options {
+    const char *name;                            /* of the node; lives as long as it */
+    const char *state_dir;                       /* copied; NULL: what is changed ends with the process */
+    const struct config_strings *administrators; /* names in certificates, borrowed; NULL: nobody's */
+    void (*control)(void *arg,
+                    enum duty_control what); /* does it soon, on another thread; NULL: not possible */
+    void *control_arg;
+    struct membership_options membership; /* for a tie to another parent; the parents in it do not matter */
+    const struct membership_ops *membership_ops;
+    struct membership **tie; /* the owner's; NULL in it: it has no parent, and cannot get one */
+    void *self;              /* the owner, for the operations */
+};
+
+struct duty_ops {
+    const char *(*own_address)(void *self);
+    void (*post)(void *self, const char *address, uint64_t to_incarnation, const struct message *message);
+    /* Draining begins or ends. NULL: the node takes no sessions itself. */
+    void (*drain)(void *self, bool draining);
+    /* The tie to the parent is another one now. */
+    void (*moved)(void *self);
+    /* What came of an order that took time: for the log. */
+    void (*told)(void *self, const char *verb, enum esp_status status, const char *text);
+};
+
+/* Whom to answer: a call, or the parent that sent an order. */
+struct duty_asker {
+    struct call *call; /* NULL: an order */
+    uint64_t id, incarnation;
+    char *address;
+};
+
+struct duty {
+    struct duty_options options;
+    const struct duty_ops *ops;
+    char *state_dir;
+    struct node_place place;
+    struct handover handover;
+    struct trace trace;
+    struct duty_asker mover; /* who waits for the move that is under way */
+    char *target;
+    struct esp_error kept; /* of the move: how writing it down ended */
+    const char *remark;
+};
+
+/* Reads what was changed in an earlier life. ESP_CONFIG and ESP_SYSTEM as place_load() has them. */
+enum esp_status duty_init(struct duty *duty, const struct duty_options *options, const struct duty_ops *ops,
+                          struct esp_error *error);
+void duty_release(struct duty *duty);
+
+/* Whether who speaks may administer: with TLS only those whom the node's file names. ESP_SECURITY. */
+enum esp_status duty_permits(const struct duty *duty, const struct envelope *envelope,
+                             struct esp_error *error);
+/* An order for this node from its parent: answered by a message, now or when it is done. */
+void duty_order(struct duty *duty, const char *parent_address, const struct envelope *envelope,
+                const struct order *order);
+/* The same of a call; `permitted` already. */
+void duty_call(struct duty *duty, struct call *call, const struct administer *administer);
+/* True when that call waited here. */
+bool duty_abandon(struct duty *duty, const struct call *call);
+
+/* Beside those of the tie itself. */
+void duty_post(struct duty *duty, const struct envelope *envelope, const struct message *message);
+void duty_undelivered(struct duty *duty, const char *address);
+int64_t duty_due(const struct duty *duty);
+void duty_tick(struct duty *duty);
+
+#endif

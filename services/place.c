@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADING "espalier place 1"
+
+void place_release(struct node_place *place)
+{
+    free(place->parent);
+    for (size_t i = 0; i < place->n_disabled; i++)
+        free(place->disabled[i]);
+    *place = (struct node_place){0};
+}
+
+enum esp_status place_set_parent(struct node_place *place, const char *address, struct esp_error *error)
+{
+    char *copy = strdup(address);
+    if (!copy)
+        return error_no_memory(error, "an address");
+    free(place->parent);
+    place->parent = copy;
+    return ESP_OK;
+}
+
+static size_t find(const struct node_place *place, const char *problem)
+{
+    size_t i = 0;
+    while (i < place->n_disabled && strcmp(place->disabled[i], problem) != 0)
+        i++;
+    return i;
+}
+
+bool place_is_disabled(const struct node_place *place, const char *problem)
+{
+    return find(place, problem) < place->n_disabled;
+}
+
+enum esp_status place_disable(struct node_place *place, const char *problem, bool disabled,
+                              struct esp_error *error)
+{
+    const size_t i = find(place, problem);
+    if ((i < place->n_disabled) == disabled)
+        return ESP_OK;
+    if (!disabled) {
+        free(place->disabled[i]);
+        place->disabled[i] = place->disabled[--place->n_disabled];
+        return ESP_OK;
+    }
+    if (i == PLACE_PROBLEMS)
+        return error_set(error, ESP_LIMIT, "%d problems are disabled already", PLACE_PROBLEMS);
+    if (!(place->disabled[i] = strdup(problem)))
+        return error_no_memory(error, "a problem's name");
+    place->n_disabled++;
+    return ESP_OK;
+}
+
+/* ---- the file ---- */
+
+static enum esp_status path_of(const char *folder, const char *suffix, char path[PATH_MAX],
+                               struct esp_error *error)
+{
+    if (snprintf(path, PATH_MAX, "%s/place%s", folder, suffix) >= PATH_MAX)
+        return error_set(error, ESP_CONFIG, "state_dir: the path \"%.100s...\" is too long", folder);
+    return ESP_OK;
+}
+
+static enum esp_status read_line(struct node_place *place, const char *name, const char *path,
+                                 unsigned number, const char *line, struct esp_error *error)
+{
+    if (number == 1 && strcmp(line, HEADING) != 0)
+        return error_set(error, ESP_CONFIG,
+                         "%s:1: expected \"" HEADING "\", found \"%.60s\": the state is of another version; "
+                         "remove the file to start as the configuration file says",
+                         path, line);
+    if (number == 1 || !*line)
+        return ESP_OK;
+    if (strncmp(line, "name ", 5) == 0 && strcmp(line + 5, name) != 0)
+        return error_set(
+            error, ESP_CONFIG,
+            "%s:%u: the state is of the node \"%.60s\", not of \"%s\": each node needs a state_dir of "
+            "its own",
+            path, number, line + 5, name);
+    if (strncmp(line, "name ", 5) == 0)
+        return ESP_OK;
+    if (strncmp(line, "parent ", 7) == 0)
+        return place_set_parent(place, line + 7, error);
+    if (strcmp(line, "draining") == 0) {
+        place->draining = true;
+        return ESP_OK;
+    }
+    if (strncmp(line, "disabled ", 9) == 0)
+        return place_disable(place, line + 9, true, error);
+    return error_set(error, ESP_CONFIG, "%s:%u: expected name, parent, draining or disabled, found \"%.60s\"",
+                     path, number, line);
+}
+
+enum esp_status place_load(const char *folder, const char *name, struct node_place *place,
+                           struct esp_error *error)
+{
+    char path[PATH_MAX], line[1024];
+    unsigned number = 0;
+    *place = (struct node_place){0};
+    enum esp_status status = path_of(folder, "", path, error);
+    if (status != ESP_OK)
+        return status;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return errno == ENOENT ? ESP_OK : error_errno(error, "cannot read %s", path);
+    while (status == ESP_OK && fgets(line, sizeof line, file)) {
+        line[strcspn(line, "\n")] = '\0';
+        status = read_line(place, name, path, ++number, line, error);
+    }
+    fclose(file);
+    if (status == ESP_OK && number == 0)
+        status = error_set(error, ESP_CONFIG, "%s: expected \"" HEADING "\", found an empty file", path);
+    if (status != ESP_OK)
+        place_release(place);
+    return status;
+}
+
+static bool write_all(FILE *file, const char *name, const struct node_place *place)
+{
+    bool good = fprintf(file, HEADING "\nname %s\n", name) > 0;
+    if (place->parent)
+        good = fprintf(file, "parent %s\n", place->parent) > 0 && good;
+    if (place->draining)
+        good = fputs("draining\n", file) >= 0 && good;
+    for (size_t i = 0; i < place->n_disabled; i++)
+        good = fprintf(file, "disabled %s\n", place->disabled[i]) > 0 && good;
+    return fflush(file) == 0 && fsync(fileno(file)) == 0 && good;
+}
+
+static void sync_folder(const char *folder)
+{
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    fsync(fd);
+    close(fd);
+}
+
+enum esp_status place_save(const char *folder, const char *name, const struct node_place *place,
+                           struct esp_error *error)
+{
+    char path[PATH_MAX], temporary[PATH_MAX];
+    enum esp_status status = path_of(folder, "", path, error);
+    if (status == ESP_OK)
+        status = path_of(folder, ".new", temporary, error);
+    if (status != ESP_OK)
+        return status;
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return error_errno(error, "cannot make the folder %s", folder);
+    FILE *file = fopen(temporary, "we");
+    if (!file)
+        return error_errno(error, "cannot write %s", temporary);
+    bool good = write_all(file, name, place);
+    if (!good)
+        status = error_errno(error, "cannot write %s", temporary);
+    if (fclose(file) != 0 && good)
+        status = error_errno(error, "cannot write %s", temporary);
+    if (status == ESP_OK && rename(temporary, path) != 0)
+        status = error_errno(error, "cannot replace %s", path);
+    if (status != ESP_OK)
+        unlink(temporary);
+    else
+        sync_folder(folder);
+    return status;
+}

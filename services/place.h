@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What administrators have changed of a node, so that it survives a restart: the file "place" in the node's
+ * state folder. It is replaced as a whole, so that a crash leaves the old one or the new one.
+ */
+#ifndef SERVICES_PLACE_H
+#define SERVICES_PLACE_H
+
+#include "util/arena.h"
+#include "util/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PLACE_PROBLEMS 1024
+
+/* All zero: nothing was changed. */
+struct node_place {
+    char *parent; /* address; NULL: as the configuration file says */
+    bool draining;
+    char *disabled[PLACE_PROBLEMS]; /* problems that are not solved here */
+    size_t n_disabled;
+};
+
+void place_release(struct node_place *place);
+/* Takes a copy of the address. ESP_NO_MEMORY. */
+enum esp_status place_set_parent(struct node_place *place, const char *address, struct esp_error *error);
+/* Adds the problem to those that are not solved, or takes it out. ESP_LIMIT, ESP_NO_MEMORY. */
+enum esp_status place_disable(struct node_place *place, const char *problem, bool disabled,
+                              struct esp_error *error);
+bool place_is_disabled(const struct node_place *place, const char *problem);
+
+/* Reads the file in the folder; none: an empty place. ESP_CONFIG: it is of another version, or of another
+ * node than `name`, or malformed (file and line); ESP_SYSTEM. */
+enum esp_status place_load(const char *folder, const char *name, struct node_place *place,
+                           struct esp_error *error);
+/* Writes it, making the folder if it is not there. When it returns, a power cut does not undo it. ESP_SYSTEM
+ * (a full disk): the old file is still there. */
+enum esp_status place_save(const char *folder, const char *name, const struct node_place *place,
+                           struct esp_error *error);
+
+#endif

@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A tree of real daemons is reshaped under a stream of calls, none of which fails.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-redirector espalier-agent espalier-sed
+
+config() { # config NAME LINES...
+    name=$1
+    shift
+    {
+        printf 'name = "%s"\nlisten = "%s"\nstate_dir = "%s/%s"\n' "$name" "${listen:-127.0.0.1:0}" "$work" "$name"
+        printf 'address_file = "%s/%s.address"\nlog_file = "%s/%s.log"\n' "$work" "$name" "$work" "$name"
+        printf '%s\n' "$@"
+    } >"$name.conf"
+}
+run() { # run NAME KIND
+    rm -f "$1.address"
+    start "$1" "espalier-$2" --foreground "$1.conf"
+    eval "$1=\$(address_of $1.address)"
+}
+problems="problems = { \"$top_srcdir/problems/lapack\", \"$top_srcdir/problems/blas\" }"
+config redirector && run redirector redirector
+# shellcheck disable=SC2154
+config MA "redirector = \"$redirector\"" && run MA agent
+# shellcheck disable=SC2154
+for name in LA1 LA2; do
+    config $name "parent = \"$MA\"" && run $name agent
+done
+# shellcheck disable=SC2154
+config SeD "parent = \"$LA1\"" 'slots = 2' "$problems" && run SeD sed
+printf 'redirector = "%s"\n' "$redirector" >client.conf
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+
+call() {
+    espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+}
+below() { # below NODE PARENT
+    espalier tree --json | tr -d ' \n' | grep -o "{[^}]*\"name\":\"$1\"[^}]*}" | grep -q "\"parent\":\"$2\""
+}
+check "a call gives its result" wait_until call
+check "the server is below LA1" below SeD LA1
+
+# ---- moves under a stream of calls ----
+stream() {
+    while [ ! -e "$work/enough" ]; do
+        call >>"$work/stream" 2>&1 || echo failed >>"$work/failures"
+        echo call >>"$work/calls"
+    done
+}
+stream &
+pids="$pids $!"
+stream &
+pids="$pids $!"
+more_calls() { # ten more than there are now
+    calls=$(($(wc -l <"$work/calls") + 10))
+    wait_until enough_calls
+}
+enough_calls() {
+    [ "$(wc -l <"$work/calls")" -ge "$calls" ]
+}
+wait_until test -s "$work/calls"
+for parent in LA2 LA1 MA LA2; do
+    check "the server moves below $parent" espalier admin move SeD --to $parent
+    check_says "and the command says so" "^SeD: moved below $parent, was below "
+    check "the tree shows it" wait_until below SeD $parent
+    check "calls go on" more_calls
+done
+check "an agent moves with all below it" espalier admin move LA2 --to LA1
+check "the tree shows it" wait_until below LA2 LA1
+check "calls go on" more_calls
+touch "$work/enough"
+wait_for_streams() {
+    for pid in $pids; do
+        # shellcheck disable=SC2154
+        case " $pid_redirector $pid_MA $pid_LA1 $pid_LA2 $pid_SeD " in *" $pid "*) ;; *) wait "$pid" ;; esac
+    done
+}
+wait_for_streams
+cat "$work/failures" "$work/stream" >"$log" 2>/dev/null
+check "no call has failed" test ! -e "$work/failures"
+
+# ---- what cannot be ----
+check_fails 2 "a move into the own subtree is refused" espalier admin move LA1 --to LA2
+check_says "with the reason" '"LA2" is below "LA1"'
+check_fails 2 "a node that is not there" espalier admin move SeT --to LA2
+check_says "is told with the nearest one" "did you mean 'SeD'"
+check_fails 2 "no parent at all" espalier admin move SeD
+check_fails 1 "a stop that would cut the tree" espalier admin stop LA1
+check_says "is refused with what it would cut" '2 nodes below "LA1" would be cut off'
+check_fails 2 "a master agent has no parent" espalier admin move MA --to LA1
+
+# ---- drain, disable, trace ----
+check "a drain" espalier admin drain LA2
+check_says "reaches the servers below" '^SeD: takes no new sessions$'
+drained() { espalier tree | grep -q '(draining)'; }
+check "the tree shows it" wait_until drained
+check "an undrain" espalier admin undrain SeD
+check "and calls are taken again" wait_until call
+check "a problem is disabled" espalier admin disable dgesv --on SeD
+gone() { ! espalier problems dgesv; }
+check "and nobody solves it any more" wait_until gone
+check "it is enabled" espalier admin enable dgesv
+check "and solved again" wait_until call
+espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=- >/dev/null
+session=$(grep -o 'session=[0-9a-f]*-[0-9]*' SeD.log | tail -n 1 | cut -d= -f2)
+check "a session is traced" espalier trace "$session"
+check_says "from the choice to the computation" 'MA .*chosen +SeD' 'SeD .*computed +dgesv'
+check_fails 2 "what is no session" espalier trace nonsense
+check_says "is told" 'expected a session like c0ffee12-7'
+check_fails 1 "nobody knows a session of another platform" espalier trace 00000000-7
+check "reload" espalier admin reload MA SeD
+
+# ---- the new shape survives restarts ----
+check "the server's place is kept" grep -q "^parent $LA2\$" SeD/place
+stop SeD
+run SeD sed
+check "after a restart it is where it was moved to" wait_until below SeD LA2
+check "and calls go there" wait_until call
+stop SeD
+sed -i 's/^name SeD/name Other/' SeD/place
+check_fails 2 "the state of another node is refused" espalier-sed --foreground SeD.conf
+check_says "with what to do" 'the state is of the node "Other", not of "SeD"'
+sed -i 's/^name Other/name SeD/' SeD/place
+run SeD sed
+check "it is there again" wait_until call
+
+# ---- an administrator of a subtree ----
+check "the root of a subtree takes orders for it" espalier admin drain SeD --agent "$LA1"
+check_fails 2 "and knows nothing else" espalier admin move SeD --to MA --agent "$LA1"
+espalier admin undrain SeD >/dev/null
+wait_until call
+check "a server is removed" espalier admin remove SeD
+ended() { ! alive "$pid_SeD"; }
+check "and its process ends" wait_until ended
+finish
