@@ -333,7 +333,7 @@ e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
 e2e_tests += tests/e2e/t0402-stopped-daemons.t
 e2e_tests += tests/e2e/t0601-metrics.t
-e2e_tests += tests/e2e/t0600-metrics.t tests/e2e/t0610-administration.t
+e2e_tests += tests/e2e/t0610-administration.t
 # Data and the store of a server.
 unit_tests += tests/unit/test_datum
 tests_unit_test_datum_LDADD = $(UNIT_LIBS)
