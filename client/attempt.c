@@ -351,6 +351,38 @@ static enum esp_status build_call(struct session *session, const struct session_
     return invocation_arguments(&session->invocation, request, error);
 }
 
+/* Somebody else could take it, should this server say nothing. */
+static bool has_others(const struct session *session)
+{
+    return session->engine->answer_patience_ms > 0 && !session->bound &&
+           session->next_candidate < session->n_candidates;
+}
+
+static bool may_run_twice(const struct session *session)
+{
+    return session->invocation.function->problem->idempotent && !session->invocation.consumed;
+}
+
+/* It was given the call and said nothing: whether another one may be given it too, and this one is silent to
+ * the simplest question as well. (A call with much inside may only be slow on its way.) */
+static bool is_to_be_left(const struct session *session, struct link *link, enum esp_status status)
+{
+    return status == ESP_TIMEOUT && has_others(session) && may_run_twice(session) &&
+           link_greet(link, NULL) != ESP_OK;
+}
+
+static int64_t acceptance_ms(const struct session *session, const struct message *request, unsigned attempt)
+{
+    const struct engine *engine = session->engine;
+    int64_t timeout_ms = engine->call_timeout_ms;
+    if (attempt == 0 && has_others(session) && may_run_twice(session) &&
+        timeout_ms > engine->answer_patience_ms)
+        timeout_ms = engine->answer_patience_ms;
+    timeout_ms += (int64_t)request->call.patience_ms;
+    int64_t most_ms = session_left_ms(session) + 1000;
+    return timeout_ms < most_ms ? timeout_ms : most_ms;
+}
+
 /* Calls the server, again as long as it may have the session but did not say so. */
 static enum esp_status call_server(struct session *session, struct link *link, struct message *request,
                                    struct message *reply, bool *uncertain, struct esp_error *error)
@@ -359,13 +391,12 @@ static enum esp_status call_server(struct session *session, struct link *link, s
     struct engine *engine = session->engine;
     for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
         pause_before(session, attempt);
-        int64_t timeout_ms = (int64_t)request->call.patience_ms + engine->call_timeout_ms;
-        if (timeout_ms > session_left_ms(session) + 1000)
-            timeout_ms = session_left_ms(session) + 1000;
+        int64_t timeout_ms = acceptance_ms(session, request, attempt);
         status = transport_call(engine->transport, link->address, request, timeout_ms, reply, error);
         *uncertain |= is_uncertain(status);
         bool again = is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
-        if (!again || session_is_cancelled(session) || session_left_ms(session) <= 1)
+        if (!again || session_is_cancelled(session) || session_left_ms(session) <= 1 ||
+            is_to_be_left(session, link, status))
             break;
         message_clear(reply);
         request->call.time_left_ms = (uint64_t)session_left_ms(session);
@@ -431,6 +462,8 @@ void attempt_offer(struct session *session)
     bool uncertain = false;
     struct link *link = link_find(session->engine, candidate->address);
     enum esp_status status = link ? ESP_OK : error_no_memory(&error, "a link");
+    if (status == ESP_OK && has_others(session))
+        status = link_greet(link, &error);
     if (status == ESP_OK)
         status = build_call(session, candidate, link, &request, &error);
     if (status == ESP_OK) {
@@ -441,9 +474,10 @@ void attempt_offer(struct session *session)
     candidate->tried = true;
     candidate->status = status;
     pthread_mutex_unlock(&session->engine->marks_lock);
-    if (status == ESP_OK)
+    if (status == ESP_OK) {
+        link_heard(link);
         accepted(session, link, candidate, &reply.call_reply.session);
-    else
+    } else
         declined(session, candidate, status, uncertain, &error);
     message_clear(&request);
     message_clear(&reply);
@@ -517,6 +551,8 @@ enum esp_status attempt_ask(struct session *session, const struct message *reque
         if (session_is_cancelled(session) || session_left_ms(session) <= 1)
             break;
     }
+    if (status == ESP_OK)
+        link_heard(session->link);
     if (is_uncertain(status) || status == ESP_UNREACHABLE || status == ESP_NOT_FOUND || status == ESP_STALE) {
         session->lost = true;
         session->remote_error.status = status;

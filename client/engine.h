@@ -25,6 +25,7 @@ struct engine_options {
     size_t n_agents;
     int64_t call_timeout_ms;    /* one remote call; 0: 30 s */
     int64_t agent_patience_ms;  /* with a hierarchy in which nobody is there; 0: none */
+    int64_t answer_patience_ms; /* with a silent server while others are left; 0: as any remote call */
     int64_t session_timeout_ms; /* a whole session; 0: no limit */
     uint64_t inline_bytes;      /* above, an argument travels in chunks; 0: 256 KiB */
 };
@@ -42,7 +43,7 @@ struct engine {
     struct thread_pool *pollers; /* long polls for asynchronous sessions */
     struct thread_pool *chains;  /* asynchronous abstract problems: a thread waits for each */
     uint64_t client_high, client_low;
-    int64_t call_timeout_ms, agent_patience_ms, session_timeout_ms;
+    int64_t call_timeout_ms, agent_patience_ms, answer_patience_ms, session_timeout_ms;
     uint64_t inline_bytes;
 
     atomic_bool closing; /* every session is to end */

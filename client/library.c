@@ -135,6 +135,7 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
                                                                       : settings->agents.n,
                                     .call_timeout_ms = settings->call_timeout_ns / NS_PER_MS,
                                     .agent_patience_ms = settings->agent_patience_ns / NS_PER_MS,
+                                    .answer_patience_ms = settings->answer_patience_ns / NS_PER_MS,
                                     .session_timeout_ms = settings->session_timeout_ns / NS_PER_MS,
                                     .inline_bytes = settings->inline_bytes};
     if (!engine.redirector && engine.n_agents == 0)

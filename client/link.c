@@ -13,6 +13,9 @@
 #define GATHER_MS      2     /* sessions that come in a burst share a poll */
 #define MOST_FAILURES  4     /* polls in a row until the server is given up */
 #define GRACE_MS       500   /* after its deadline a session gets so long to hear it from the server */
+#define AWAKE_MS       1000  /* who has spoken is taken for awake for so long */
+#define MUTE_MS        10000 /* and who did not answer for silent */
+#define GREET_PAUSE_MS 50    /* between greetings, when connections break */
 
 static struct link *link_create(struct engine *engine, const char *address);
 
@@ -176,6 +179,7 @@ static void poll_once(struct link *link)
     if (newest)
         link->active = 0;
     if (status == ESP_OK) {
+        link_heard(link);
         link->failures = 0;
         take_reports(link, &reply.await_reply);
     } else if (newest && ++link->failures >= MOST_FAILURES) {
@@ -283,19 +287,61 @@ static struct link *link_create(struct engine *engine, const char *address)
     return link;
 }
 
-static void acknowledge(struct link *link, int64_t timeout_ms)
+/* It asks for no session, so it is answered at once. */
+static enum esp_status acknowledge(struct link *link, int64_t timeout_ms, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_AWAIT}, reply = {0};
     request.await = (struct await){.client_high = link->engine->client_high,
                                    .client_low = link->engine->client_low,
                                    .oldest_unacknowledged = engine_oldest(link->engine, link)};
-    transport_call(link->engine->transport, link->address, &request, timeout_ms, &reply, NULL);
+    enum esp_status status =
+        transport_call(link->engine->transport, link->address, &request, timeout_ms, &reply, error);
     message_clear(&reply);
+    return status;
 }
 
 void link_acknowledge(struct link *link)
 {
-    acknowledge(link, link->engine->call_timeout_ms);
+    acknowledge(link, link->engine->call_timeout_ms, NULL);
+}
+
+/* ---- whether it is awake ---- */
+
+void link_heard(struct link *link)
+{
+    atomic_store(&link->heard_ns, clock_now_ns(link->engine->clock));
+    atomic_store(&link->mute_ns, 0);
+}
+
+static enum esp_status is_mute(const struct link *link, struct esp_error *error)
+{
+    return error_set(error, ESP_UNREACHABLE,
+                     "no answer to a greeting within %g s: it is stopped, overloaded or cut off",
+                     (double)link->engine->answer_patience_ms / 1e3);
+}
+
+enum esp_status link_greet(struct link *link, struct esp_error *error)
+{
+    struct engine *engine = link->engine;
+    const int64_t start_ns = clock_now_ns(engine->clock), heard_ns = atomic_load(&link->heard_ns);
+    if (engine->answer_patience_ms <= 0 || (heard_ns && start_ns - heard_ns < AWAKE_MS * NS_PER_MS))
+        return ESP_OK;
+    if (start_ns < atomic_load(&link->mute_ns))
+        return is_mute(link, error);
+    int64_t left_ms = engine->answer_patience_ms;
+    while (left_ms > 0 && !atomic_load(&engine->closing)) {
+        enum esp_status status = acknowledge(link, left_ms, error);
+        if (status == ESP_UNREACHABLE)
+            return status;
+        if (status != ESP_TIMEOUT && status != ESP_MAYBE) {
+            link_heard(link); /* whatever it says to the call itself */
+            return ESP_OK;
+        }
+        engine_pause(&engine->closing, GREET_PAUSE_MS);
+        left_ms = engine->answer_patience_ms - (clock_now_ns(engine->clock) - start_ns) / NS_PER_MS;
+    }
+    atomic_store(&link->mute_ns, clock_now_ns(engine->clock) + MUTE_MS * NS_PER_MS);
+    return is_mute(link, error);
 }
 
 void links_destroy(struct engine *engine)
@@ -304,7 +350,7 @@ void links_destroy(struct engine *engine)
     HASH_ITER(hh, engine->links, link, next)
     {
         HASH_DEL(engine->links, link);
-        acknowledge(link, 500);
+        acknowledge(link, 500, NULL);
         pthread_cond_destroy(&link->news);
         pthread_mutex_destroy(&link->lock);
         free(link);

@@ -32,6 +32,9 @@ struct link {
     bool queued;        /* `job` waits for a thread */
     struct thread_job job;
 
+    atomic_int_least64_t heard_ns; /* when the server said something last; 0: never */
+    atomic_int_least64_t mute_ns;  /* until when it is believed to be silent still */
+
     char address[]; /* key */
 };
 
@@ -52,6 +55,15 @@ void link_release(struct link *link, uint64_t sequence);
 
 /* All that wait here. */
 void link_release_all(struct link *link);
+
+/* The server has said something. */
+void link_heard(struct link *link);
+
+/* Makes sure that the server is awake before it is given what would cost much to wait for: nothing to do if
+ * it said something a moment ago, else a greeting, for answer_patience_ms at most. A server that did not
+ * answer is not greeted again for a while. ESP_UNREACHABLE: it is not there, or stopped, or cut off; it was
+ * given nothing. Any thread. */
+enum esp_status link_greet(struct link *link, struct esp_error *error);
 
 /* Acknowledges what has ended, now (otherwise the next call to that server does). */
 void link_acknowledge(struct link *link);

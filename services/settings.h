@@ -110,6 +110,7 @@ struct settings_client {
     int64_t connect_timeout_ns;
     int64_t call_timeout_ns;    /* for each single remote call */
     int64_t agent_patience_ns;  /* with a hierarchy that has lost its agents or servers; 0: none */
+    int64_t answer_patience_ns; /* with a server that says nothing while others are there; 0: as any call */
     int64_t session_timeout_ns; /* for a whole session; 0: none */
     int64_t connections;        /* to one node */
     uint64_t message_bytes, inline_bytes;

@@ -27,8 +27,8 @@ printf 'redirector = "%s"\ncall_timeout = "2 s"\nagent_patience = "2 s"\n' "$red
 ESPALIER_CONFIG=$work/client.conf
 export ESPALIER_CONFIG
 at_exit() { # whoever is stopped cannot be asked to end
-    # shellcheck disable=SC2154
-    kill -CONT "$pid_redirector" "$pid_MA" "$pid_LA" "$pid_SeD" 2>/dev/null
+    # shellcheck disable=SC2154,SC2086
+    kill -CONT "$pid_redirector" "$pid_MA" "$pid_LA" "$pid_SeD" ${pid_one:-} ${pid_two:-} 2>/dev/null
 }
 
 # The deadline is 3 s; a minute is generous for a machine that does much else.
@@ -82,4 +82,30 @@ names() {
 names first
 names second
 check "the tree as JSON is the same twice" cmp first second
+
+# An agent that answers from memory for long, so that it goes on offering the stopped one of two servers. A
+# client that gave it the call and waited for an answer would need four times the call_timeout.
+node lasting agent "redirector = \"$redirector\"" 'freshness = "10 min"' 'heartbeat = "10 s"' 'lease = "10 min"'
+for server in one two; do
+    # shellcheck disable=SC2154
+    node $server sed "parent = \"$lasting\"" 'slots = 1' "problems = { \"$top_srcdir/problems/lapack\" }"
+done
+# shellcheck disable=SC2154
+printf 'agents = { "%s" }\ncall_timeout = "1 h"\nanswer_patience = "1 s"\n' "$lasting" >client.conf
+solves() {
+    timeout 60 espalier call --json dgesv A='[4,1;1,3]' B='[6;7]' | tee answer
+    grep '"server"' answer | head -n 1 | grep -q "\"$1\""
+}
+both() {
+    espalier call --json dgesv A='[4,1;1,3]' B='[6;7]' | tr -d '\n' | grep -q '"server": "one".*"server": "two"\|"server": "two".*"server": "one"'
+}
+check "two servers are candidates" wait_until both
+# shellcheck disable=SC2154
+kill -STOP "$pid_one"
+check "with one of them stopped the other computes" solves two
+kill -CONT "$pid_one"
+# shellcheck disable=SC2154
+kill -STOP "$pid_two"
+check "and the other way round" solves one
+kill -CONT "$pid_two"
 finish
