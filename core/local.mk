@@ -75,7 +75,12 @@ core_libcore_la_SOURCES = \
 	core/membership.h \
 	core/message.c \
 	core/message.h \
+	core/message_basic.h \
+	core/message_data.c \
+	core/message_data.h \
 	core/message_extensions.c \
+	core/message_make.c \
+	core/message_walk.h \
 	core/parallel_choose.c \
 	core/parallel_factor.c \
 	core/parallel_model.c \

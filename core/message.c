@@ -2,38 +2,11 @@
  *
  * The traversal of every message, field by field in the order of idl/espalier.idl.
  */
-#include "core/message.h"
+#include "core/message_walk.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* The short names below keep a traversal readable as a list of fields. */
-#define U32(field)                wire_u32(w, &m->field, #field)
-#define U64(field)                wire_u64(w, &m->field, #field)
-#define I64(field)                wire_i64(w, &m->field, #field)
-#define F64(field)                wire_f64(w, &m->field, #field)
-#define BOOL(field)               wire_bool(w, &m->field, #field)
-#define TEXT(field, cap)          wire_string(w, &m->field, cap, #field)
-#define SUB(walk, field)          walk(w, &m->field)
-#define EXTENSIONS                walk_extensions(w, &m->extensions)
-#define OCTETS(data, length, cap) wire_octets(w, &m->data, &m->length, cap, #data)
-
-/* A sequence of structs: the count, then each item. `least`: bytes an item takes at least on the wire,
- * wherever it starts. It is the sum of its fields without any padding (a text: 5, an empty sequence: 4): how
- * much there is of that depends on the alignment of what comes before, and on each item of the one before it.
- */
-#define SEQUENCE(walk, field, count, least, cap)                                                             \
-    do {                                                                                                     \
-        if (!wire_sequence(w, (void **)&m->field, &m->count, sizeof *m->field, least, cap, #field))          \
-            return;                                                                                          \
-        for (uint32_t i = 0; i < m->count && wire_ok(w); i++)                                                \
-            walk(w, &m->field[i]);                                                                           \
-    } while (0)
-
-static void walk_name(struct wire *w, const char **name)
+void walk_name(struct wire *w, const char **name)
 {
     wire_string(w, name, CAP_NAME, "name");
 }
@@ -44,7 +17,7 @@ static void walk_extension(struct wire *w, struct extension *m)
     OCTETS(value, length, CAP_INLINE);
 }
 
-static void walk_extensions(struct wire *w, struct extensions *m)
+void walk_extensions(struct wire *w, struct extensions *m)
 {
     SEQUENCE(walk_extension, items, n, 8, CAP_EXTENSIONS);
 }
@@ -57,7 +30,7 @@ static void walk_session_id(struct wire *w, struct session_id *m)
     U64(secret);
 }
 
-static void walk_outcome(struct wire *w, struct outcome *m)
+void walk_outcome(struct wire *w, struct outcome *m)
 {
     U32(status);
     TEXT(text, CAP_ERROR_TEXT);
@@ -518,119 +491,6 @@ static void walk_chunk_reply(struct wire *w, struct chunk_reply *m)
     U32(crc32c);
 }
 
-static void walk_datum_info(struct wire *w, struct datum_info *m)
-{
-    TEXT(datum, CAP_DATUM);
-    U32(type);
-    wire_i64s(w, &m->dims, &m->n_dims, CAP_DIMS, "dims");
-    U32(storage);
-    I64(layout_a);
-    I64(layout_b);
-    I64(layout_c);
-    BOOL(row_major);
-    U64(bytes);
-    U32(mode);
-    U32(flags);
-    I64(created_s);
-    BOOL(complete);
-    BOOL(in_memory);
-    BOOL(on_disk);
-    U32(users);
-    U64(puts);
-    U64(gets);
-    U64(bytes_in);
-    U64(bytes_out);
-    U64(disk_reads);
-    F64(idle_s);
-    TEXT(owner, CAP_NAME);
-    TEXT(server, CAP_NAME);
-    TEXT(address, CAP_ADDRESS);
-    EXTENSIONS;
-}
-
-static void walk_offer(struct wire *w, struct offer *m)
-{
-    SUB(walk_datum_info, datum);
-    EXTENSIONS;
-}
-
-static void walk_gap(struct wire *w, struct datum_gap *m)
-{
-    U64(from);
-    U64(to);
-}
-
-static void walk_offer_reply(struct wire *w, struct offer_reply *m)
-{
-    SUB(walk_outcome, outcome);
-    U64(ticket);
-    SEQUENCE(walk_gap, gaps, n_gaps, 16, CAP_GAPS);
-    EXTENSIONS;
-}
-
-static void walk_open(struct wire *w, struct open *m)
-{
-    TEXT(datum, CAP_DATUM);
-    EXTENSIONS;
-}
-
-static void walk_open_reply(struct wire *w, struct open_reply *m)
-{
-    SUB(walk_outcome, outcome);
-    SUB(walk_datum_info, datum);
-    U64(ticket);
-    EXTENSIONS;
-}
-
-static void walk_finish(struct wire *w, struct finish *m)
-{
-    TEXT(datum, CAP_DATUM);
-    U64(ticket);
-    EXTENSIONS;
-}
-
-static void walk_drop(struct wire *w, struct drop *m)
-{
-    TEXT(datum, CAP_DATUM);
-    U64(ticket);
-    EXTENSIONS;
-}
-
-static void walk_data(struct wire *w, struct data *m)
-{
-    TEXT(datum, CAP_DATUM);
-    TEXT(after, CAP_DATUM);
-    U32(limit);
-    EXTENSIONS;
-}
-
-static void walk_data_reply(struct wire *w, struct data_reply *m)
-{
-    SUB(walk_outcome, outcome);
-    SEQUENCE(walk_datum_info, items, n, 140, CAP_DATA);
-    BOOL(more);
-    EXTENSIONS;
-}
-
-static void walk_pull_request(struct wire *w, struct pull_request *m)
-{
-    TEXT(datum, CAP_DATUM);
-    SEQUENCE(walk_name, sources, n_sources, 5, CAP_SOURCES);
-    U32(mode);
-    U32(flags);
-    U64(patience_ms);
-    EXTENSIONS;
-}
-
-static void walk_pull_reply(struct wire *w, struct pull_reply *m)
-{
-    SUB(walk_outcome, outcome);
-    BOOL(complete);
-    U64(arrived);
-    U64(bytes);
-    EXTENSIONS;
-}
-
 static void walk_word(struct wire *w, const char **m)
 {
     wire_string(w, m, CAP_ERROR_TEXT, "words");
@@ -848,88 +708,4 @@ enum message_kind message_reply_kind(enum message_kind kind)
 const char *message_name(enum message_kind kind)
 {
     return kind_exists(kind) ? kinds[kind].name : "unknown message";
-}
-
-uint32_t message_minor(uint32_t theirs)
-{
-    const uint32_t ours = CONTRACT_MINOR;
-    return theirs < ours ? theirs : ours;
-}
-
-struct message *message_create(enum message_kind kind)
-{
-    struct message *message = calloc(1, sizeof *message);
-    if (message)
-        message->kind = kind;
-    return message;
-}
-
-void message_clear(struct message *message)
-{
-    arena_clear(&message->arena);
-    memset(message, 0, sizeof *message);
-}
-
-void message_destroy(struct message *message)
-{
-    if (!message)
-        return;
-    arena_clear(&message->arena);
-    free(message);
-}
-
-struct message *message_failure(enum message_kind kind, enum esp_status status, const char *format, ...)
-{
-    struct message *message = message_create(kind);
-    if (!message)
-        return NULL;
-    struct esp_error error;
-    va_list arguments;
-    va_start(arguments, format);
-    error_vset(&error, status, format, arguments);
-    va_end(arguments);
-    message->outcome.status = status;
-    message->outcome.text = arena_strdup(&message->arena, error.text);
-    return message;
-}
-
-enum esp_status message_outcome(const struct message *reply, struct esp_error *error)
-{
-    const struct outcome *outcome = &reply->outcome;
-    if (outcome->status == ESP_OK)
-        return ESP_OK;
-    const char *text = outcome->text && *outcome->text ? outcome->text : NULL;
-    return error_set(error, (enum esp_status)outcome->status, "%s",
-                     text ? text : esp_status_string((enum esp_status)outcome->status));
-}
-
-const char *session_id_text(const struct session_id *session, char *text)
-{
-    snprintf(text, SESSION_TEXT, "%08" PRIx32 "-%" PRIu64, (uint32_t)(session->client_high >> 32),
-             session->sequence);
-    return text;
-}
-
-bool session_id_equal(const struct session_id *a, const struct session_id *b)
-{
-    return a->client_high == b->client_high && a->client_low == b->client_low && a->sequence == b->sequence;
-}
-
-const char *node_role_name(enum node_role role)
-{
-    static const char *const names[] = {
-        [ROLE_CLIENT] = "client",       [ROLE_REDIRECTOR] = "redirector", [ROLE_MASTER] = "master agent",
-        [ROLE_LEADER] = "leader agent", [ROLE_SERVER] = "server",
-    };
-    return (size_t)role < sizeof names / sizeof *names ? names[role] : "unknown role";
-}
-
-const char *session_state_name(enum session_state state)
-{
-    static const char *const names[] = {
-        [SESSION_UNKNOWN] = "unknown", [SESSION_WAITING] = "waiting",     [SESSION_RECEIVING] = "receiving",
-        [SESSION_QUEUED] = "queued",   [SESSION_RUNNING] = "running",     [SESSION_DONE] = "done",
-        [SESSION_FAILED] = "failed",   [SESSION_CANCELLED] = "cancelled",
-    };
-    return (size_t)state < sizeof names / sizeof *names ? names[state] : "unknown";
 }
