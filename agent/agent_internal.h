@@ -136,6 +136,14 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
  * be. */
 uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct request *request,
                       double seconds);
+struct index_query submit_query(struct agent *agent, const struct request *request);
+/* The server as a candidate, and what it costs at `told`. False without memory. */
+bool submit_candidate(const struct request *request, const struct index_entry *entry,
+                      const struct index_query *query, struct arena *arena, struct candidate *candidate,
+                      uint8_t *told);
+/* forecast.c: the answer to a request with EXTENSION_FORECAST; NULL without memory. */
+struct message *forecast_answer(struct agent *agent, const struct variant *variant,
+                                const struct request *request);
 /* Makes room in a reply for what n candidates cost (EXTENSION_COSTS). NULL without memory. */
 uint8_t *submit_tell_costs(struct submit_reply *reply, uint32_t n, struct arena *arena);
 /* The line in the log that says where a session went. */

@@ -8,6 +8,7 @@ agent_libagent_la_SOURCES = \
 	agent/configured.c \
 	agent/decide.c \
 	agent/down.c \
+	agent/forecast.c \
 	agent/figures.c \
 	agent/queries.c \
 	agent/question.c \

@@ -44,10 +44,9 @@ static void cost_there(const struct index_entry *entry, void *arg, double *compu
     *memory_bytes = cost.memory_bytes;
 }
 
-size_t submit_select(struct agent *agent, const struct variant *variant, const struct request *request,
-                     struct index_entry **found, size_t most, struct index_query *query)
+struct index_query submit_query(struct agent *agent, const struct request *request)
 {
-    *query = (struct index_query){
+    return (struct index_query){
         .scheduler = agent->scheduler,
         .work_flop = request->work_flop > 0 ? request->work_flop : 0,
         .call_s = ESTIMATE_CALL_S,
@@ -59,6 +58,12 @@ size_t submit_select(struct agent *agent, const struct variant *variant, const s
         .cost = cost_there,
         .random = &agent->random,
     };
+}
+
+size_t submit_select(struct agent *agent, const struct variant *variant, const struct request *request,
+                     struct index_entry **found, size_t most, struct index_query *query)
+{
+    *query = submit_query(agent, request);
     if (*request->server) {
         struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
         if (!node || !takes(node, variant, request))
@@ -296,9 +301,9 @@ void submit_on_place(struct agent *agent, const struct place *place)
 
 /* ---- the request ---- */
 
-static bool fill_candidate(const struct request *request, const struct index_entry *entry,
-                           const struct index_query *query, struct arena *arena, struct candidate *candidate,
-                           uint8_t *told)
+bool submit_candidate(const struct request *request, const struct index_entry *entry,
+                      const struct index_query *query, struct arena *arena, struct candidate *candidate,
+                      uint8_t *told)
 {
     const struct knowledge_node *node = entry->owner;
     struct scheduler_view view = index_view(entry, query);
@@ -347,8 +352,8 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     uint8_t *told = whole ? submit_tell_costs(reply, (uint32_t)n, &message->arena) : NULL;
     whole = told != NULL;
     for (size_t i = 0; whole && i < n; i++)
-        whole = fill_candidate(request, found[i], &query, &message->arena, &reply->candidates[i],
-                               told + i * COST_BYTES_TOLD);
+        whole = submit_candidate(request, found[i], &query, &message->arena, &reply->candidates[i],
+                                 told + i * COST_BYTES_TOLD);
     if (!whole) {
         message_destroy(message);
         error_no_memory(error, "the reply to a request");
@@ -387,6 +392,10 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
     if (!variant) {
         explain_unknown(agent, request, &error);
         agent_refuse(agent, call, request, &error);
+        return;
+    }
+    if (extension_find(&request->extensions, EXTENSION_FORECAST)) {
+        call_reply(call, forecast_answer(agent, variant, request));
         return;
     }
     if (request_has_data(request) ||

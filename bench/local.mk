@@ -50,6 +50,10 @@ bench_programs += bench/bench_predictor
 bench_bench_predictor_SOURCES = bench/bench_predictor.c
 bench_bench_predictor_LDADD = bench/libbench.la core/libcore.la util/libutil.la -lm
 
+bench_programs += bench/bench_forecast
+bench_bench_forecast_SOURCES = bench/bench_forecast.c
+bench_bench_forecast_LDADD = bench/libbench.la sed/libcalibrate.la core/libcore.la util/libutil.la -lm
+
 # Calls through the whole hierarchy, against the ORB alone.
 if WITH_OMNIORB
 EXTRA_LTLIBRARIES += bench/libtiny.la bench/libkept.la bench/libplatform.la

@@ -41,6 +41,10 @@ client_command_libcommand_la_SOURCES = \
 	client/command/values_out.c \
 	client/command/verb_calibrate.c \
 	client/command/verb_call.c \
+	client/command/plot.c \
+	client/command/plot.h \
+	client/command/verb_accuracy.c \
+	client/command/verb_forecast.c \
 	client/command/verb_cancel.c \
 	client/command/verb_config.c \
 	client/command/verb_down.c \
@@ -86,6 +90,8 @@ client_libclient_la_SOURCES = \
 	client/engine.c \
 	client/engine.h \
 	client/espalier.c \
+	client/fast.c \
+	client/fast_nodes.c \
 	client/follow.c \
 	client/function.c \
 	client/function.h \

@@ -65,6 +65,12 @@ void estimate_told_cost(const struct server_estimate *estimate, const struct req
 /* Tag of an extension of a submit_reply: for each candidate, 12 bytes as EXTENSION_COST has them. */
 #define EXTENSION_COSTS 62
 #define COST_BYTES_TOLD 12
+/* Tag of an extension of a request, without a value: nothing is to be placed. All servers are told, best
+ * first, and why the others are not among them. */
+#define EXTENSION_FORECAST 63
+/* Tag of an extension of the answer to such a request: texts with a NUL behind each, the name of a server and
+ * why it is excluded, one after the other. */
+#define EXTENSION_EXCLUDED 64
 void cost_put(const struct request_cost *cost, uint8_t bytes[COST_BYTES_TOLD]);
 void cost_get(const uint8_t bytes[COST_BYTES_TOLD], struct request_cost *cost);
 

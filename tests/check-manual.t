@@ -18,7 +18,7 @@ all_in() {
 # The names that a header gives: functions, types, constants (not include guards, not members).
 header_symbols() {
     sed -e 's|//.*||' "$1" | tr '\n' ' ' | sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/| |g' |
-        grep -oE '\<((grpc|esp)_[a-z0-9_]+ *\(|(struct|enum) esp_[a-z_]+|grpc_[a-z_]+_[te]\>|(GRPC|ESP)_[A-Z0-9_]+)' |
+        grep -oE '\<((grpc|esp|fast)_[a-z0-9_]+ *\(|(struct|enum) (esp|fast)_[a-z_]+|grpc_[a-z_]+_[te]\>|(GRPC|ESP|FAST)_[A-Z0-9_]+)' |
         sed -e 's/ *($//' -e 's/^\(struct\|enum\) //' | grep -vE '_H$' | sort -u
 }
 

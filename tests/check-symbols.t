@@ -9,8 +9,8 @@ exported() {
     nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort
 }
 declared() {
-    cat "$top_srcdir/include/grpc.h" "$top_srcdir/include/espalier.h" | sed 's,/\*.*\*/,,' |
-        grep -Ev '^ ?\*|^/\*' | grep -oE '\b(grpc|esp)_[a-z_]+\(' | tr -d '(' | sort -u
+    cat "$top_srcdir/include/grpc.h" "$top_srcdir/include/espalier.h" "$top_srcdir/include/fast.h" | sed 's,/\*.*\*/,,' |
+        grep -Ev '^ ?\*|^/\*' | grep -oE '\b(grpc|esp|fast)_[a-z_]+\(' | tr -d '(' | sort -u
 }
 same_names() {
     exported >exported

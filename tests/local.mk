@@ -324,6 +324,7 @@ e2e_tests += tests/e2e/t0502-callbacks.t
 e2e_tests += tests/e2e/t0504-tutorial.t
 e2e_tests += tests/e2e/t0510-abstract.t
 e2e_tests += tests/e2e/t0600-calibrate.t
+e2e_tests += tests/e2e/t0610-forecast.t
 e2e_tests += tests/e2e/t0511-sparse-states.t
 unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \

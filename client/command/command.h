@@ -114,6 +114,8 @@ enum exit_code verb_output(const struct command_line *command);
 enum exit_code verb_cancel(const struct command_line *command);
 enum exit_code verb_sweep(const struct command_line *command);
 enum exit_code verb_solve(const struct command_line *command);
+enum exit_code verb_accuracy(const struct command_line *command);
+enum exit_code verb_forecast(const struct command_line *command);
 enum exit_code verb_calibrate(const struct command_line *command);
 enum exit_code verb_tree(const struct command_line *command);
 enum exit_code verb_trace(const struct command_line *command);

@@ -70,6 +70,10 @@ static const struct command_option calibrate_options[] = {
     {'A', "all", NULL, "every problem of the server"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option forecast_options[] = {
+    {0, "plot", "FILE", "write an SVG of a model against its measurements ('-': standard output)"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option problems_check_options[] = {
     {'l', "libraries", NULL, "also load the libraries and look their symbols up"},
     {0, NULL, NULL, NULL},
@@ -126,6 +130,7 @@ static const struct command_option *const tree_groups[] = {tree_options, platfor
 static const struct command_option *const move_groups[] = {move_options, platform_options, NULL};
 static const struct command_option *const switch_groups[] = {switch_options, platform_options, NULL};
 static const struct command_option *const stop_groups[] = {stop_options, platform_options, NULL};
+static const struct command_option *const forecast_groups[] = {forecast_options, platform_options, NULL};
 static const struct command_option *const no_groups[] = {NULL};
 
 const struct verb command_verbs[] = {
@@ -180,6 +185,16 @@ const struct verb command_verbs[] = {
      "Paths are files and folders of *.esp. Every mistake is told with file, line and column, what was\n"
      "expected and what was found; needs no platform. doc/problem-description.md is the reference.",
      problems_check_groups, 1, -1, verb_problems_check},
+    {"forecast", "PROBLEM [NAME=VALUE]...", "Show what a call would take on each server, without making it",
+     "Values are those of scalars: n=1000 nrhs=1 uplo=U. What has a default can be left out. A server has\n"
+     "the computation with its expected error, the transfers, the queue, the total, the memory, and what\n"
+     "the forecast stands on; or why it would not be chosen.\n"
+     "  espalier forecast --plot model.svg FILE.model   draws a model of the state_dir of a server",
+     forecast_groups, 1, -1, verb_forecast},
+    {"accuracy", "FILE...", "Show how good forecasts have been",
+     "FILE is the accuracy.tsv that a server writes into its state_dir, a line for each session. The error\n"
+     "is that of the computation, relative to what it took; a bias above 0: it took longer than forecast.",
+     no_groups, 1, -1, verb_accuracy},
     {"calibrate", "[PROBLEM]...", "Measure problems on this server's machine, so that forecasts come true",
      "Calls each problem with sizes of all kinds, as the server's workers would, and writes cost models\n"
      "into the server's state_dir, where the server finds them when it starts or reads its file again\n"

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A forecast without a placement: what every server below would take for a request, out of memory, and why
+ * some are not asked.
+ */
+#include "agent/agent_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define EXCLUDED_BYTES (256 * 1024)
+
+struct excluded {
+    char *text;
+    size_t n;
+};
+
+static void exclude(struct excluded *excluded, const char *server, const char *why)
+{
+    size_t name = strlen(server) + 1, reason = strlen(why) + 1;
+    if (excluded->n + name + reason > EXCLUDED_BYTES)
+        return;
+    memcpy(excluded->text + excluded->n, server, name);
+    memcpy(excluded->text + excluded->n + name, why, reason);
+    excluded->n += name + reason;
+}
+
+static bool solves(const struct knowledge_node *node, const struct variant *variant)
+{
+    for (uint32_t i = 0; i < variant->n_catalogs; i++)
+        if (variant->catalogs[i] == node->catalog)
+            return true;
+    return false;
+}
+
+/* Why the server is not asked; false: it is. */
+static bool is_excluded(const struct knowledge_node *node, const struct variant *variant,
+                        const struct request *request, char *why, size_t size)
+{
+    struct request_cost cost;
+    estimate_cost(request, node->speed_flops, node->models, &cost);
+    if (!solves(node, variant))
+        snprintf(why, size, "it does not solve %s", request->problem);
+    else if (node->draining)
+        snprintf(why, size, "it is draining: it takes no new sessions");
+    else if (node->memory_total < cost.memory_bytes)
+        snprintf(why, size, "needs %.4g MB of memory%s, it has %.4g MB", (double)cost.memory_bytes / 1e6,
+                 cost.memory_bytes > request->memory_bytes ? " (the routine's own counted)" : "",
+                 (double)node->memory_total / 1e6);
+    else if (!node->entry.in)
+        snprintf(why, size, "it takes no sessions now");
+    else
+        return false;
+    return true;
+}
+
+static double total_s(const struct candidate *candidate)
+{
+    return candidate->compute_s + candidate->queue_s + candidate->transfer_s;
+}
+
+/* Few enough to be sorted by insertion, with their costs beside them. */
+static void put_in_order(struct candidate *candidates, uint8_t *told, uint32_t n)
+{
+    struct candidate candidate = candidates[n];
+    uint8_t cost[COST_BYTES_TOLD];
+    memcpy(cost, told + n * COST_BYTES_TOLD, sizeof cost);
+    while (n > 0 && total_s(&candidates[n - 1]) > total_s(&candidate)) {
+        candidates[n] = candidates[n - 1];
+        memcpy(told + n * COST_BYTES_TOLD, told + (n - 1) * COST_BYTES_TOLD, COST_BYTES_TOLD);
+        n--;
+    }
+    candidates[n] = candidate;
+    memcpy(told + n * COST_BYTES_TOLD, cost, sizeof cost);
+}
+
+static bool add_excluded(struct submit_reply *reply, const struct excluded *excluded, struct arena *arena)
+{
+    struct extension *items = arena_alloc(arena, (reply->extensions.n + 1) * sizeof *items);
+    if (!items)
+        return false;
+    memcpy(items, reply->extensions.items, reply->extensions.n * sizeof *items);
+    items[reply->extensions.n++] =
+        (struct extension){EXTENSION_EXCLUDED, (const uint8_t *)excluded->text, (uint32_t)excluded->n};
+    reply->extensions.items = items;
+    return true;
+}
+
+static bool fill(struct agent *agent, const struct variant *variant, const struct request *request,
+                 struct message *message)
+{
+    struct submit_reply *reply = &message->submit_reply;
+    struct arena *arena = &message->arena;
+    struct excluded excluded = {.text = arena_alloc(arena, EXCLUDED_BYTES)};
+    struct index_query query = submit_query(agent, request);
+    uint32_t n = 0, most = knowledge_servers(agent->knowledge);
+    char why[200];
+    if (most > CAP_CANDIDATES)
+        most = CAP_CANDIDATES;
+    reply->candidates = arena_alloc(arena, (most + 1) * sizeof *reply->candidates);
+    uint8_t *told = submit_tell_costs(reply, most + 1, arena);
+    if (!excluded.text || !reply->candidates || !told)
+        return false;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        if (node->role != ROLE_SERVER)
+            continue;
+        if (is_excluded(node, variant, request, why, sizeof why)) {
+            exclude(&excluded, node->name, why);
+            continue;
+        }
+        reply->capable++;
+        if (n == most)
+            continue;
+        if (!submit_candidate(request, &node->entry, &query, arena, &reply->candidates[n],
+                              told + n * COST_BYTES_TOLD))
+            return false;
+        put_in_order(reply->candidates, told, n++);
+    }
+    reply->n_candidates = n;
+    reply->extensions.items[0].length = n * COST_BYTES_TOLD;
+    return add_excluded(reply, &excluded, arena);
+}
+
+struct message *forecast_answer(struct agent *agent, const struct variant *variant,
+                                const struct request *request)
+{
+    struct message *message = message_create(MESSAGE_SUBMIT_REPLY);
+    if (message && !fill(agent, variant, request, message)) {
+        message_destroy(message);
+        return NULL;
+    }
+    return message;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How right forecasts are: six routines are calibrated on this machine, then called at random sizes that the
+ * calibration has not seen. A size's actual time is the median of 15 calls; what two halves of those calls
+ * differ by is the repeatability, beyond which no forecast can be right. Times are of the processor, as the
+ * core may not be idle. Then what an estimate costs inside a server.
+ */
+#include "bench/bench.h"
+#include "core/estimate.h"
+#include "core/problem.h"
+#include "sed/calibrate.h"
+#include "sed/processes.h"
+#include "services/fast/design.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CALLS        15
+#define MODEL_FOLDER "bench-models"
+
+struct setting {
+    double budget_s, longest_s;
+    int sizes;
+};
+
+static double number_of(const char *name, double initial)
+{
+    const char *text = getenv(name);
+    return text ? atof(text) : initial;
+}
+
+static struct problem_set *load(void)
+{
+    struct problem_set *set;
+    struct esp_error error;
+    char path[2][4096];
+    const char *source = getenv("top_srcdir");
+    const char *paths[] = {path[0], path[1]};
+    snprintf(path[0], sizeof path[0], "%s/problems/blas", source ? source : "..");
+    snprintf(path[1], sizeof path[1], "%s/problems/lapack", source ? source : "..");
+    if (problem_load_all(paths, 2, &set, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    return set;
+}
+
+static struct workers *open_workers(const struct problem_set *set)
+{
+    struct workers *workers;
+    struct esp_error error;
+    const char *build = getenv("top_builddir");
+    char program[4096];
+    snprintf(program, sizeof program, "%s/sed/espalier-crd", build ? build : ".");
+    const struct processes_options options = {.slots = 1, .threads = 1, .problems = set, .program = program};
+    if (processes_create(&options, &workers, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    return workers;
+}
+
+static void make_call(const struct problem *problem, const struct design_point *point,
+                      struct scalar_value *scalars, struct request *request)
+{
+    *request = (struct request){.problem = problem->name, .digest = problem->digest, .scalars = scalars};
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        request->memory_bytes += point->shapes[i].bytes;
+        if (point->scope[i].kind != NUMBER_UNKNOWN && argument_is_input(&problem->arguments[i]))
+            scalars[request->n_scalars++] =
+                (struct scalar_value){.index = i,
+                                      .is_real = point->scope[i].kind == NUMBER_REAL,
+                                      .integer = point->scope[i].integer,
+                                      .real = point->scope[i].real};
+    }
+    if (problem_work(problem, point->scope, &request->work_flop, NULL) != ESP_OK)
+        bench_fail("%s: its work cannot be told", problem->name);
+}
+
+/* Random sizes, square or with aspects up to 4, that are forecast to take between 10 ms and the longest. */
+static bool draw(const struct design *design, const struct cost_set *models, const struct setting *setting,
+                 struct random *random, struct design_point *point, struct request *request,
+                 struct scalar_value *scalars)
+{
+    for (int i = 0; i < 10000; i++) {
+        double scale = exp(log(60) + random_real(random) * log(60));
+        int64_t sizes[COST_MOST_VARIABLES];
+        struct request_cost cost;
+        for (uint32_t k = 0; k < design->n_sizes; k++)
+            sizes[k] = (int64_t)(scale * exp2(2 * random_real(random) - 1));
+        if (!design_at(design, 0, sizes, point))
+            continue;
+        make_call(design->problem, point, scalars, request);
+        estimate_cost(request, 1e10, models, &cost);
+        if (cost.compute_s >= 0.010 && cost.compute_s <= setting->longest_s)
+            return true;
+    }
+    return false;
+}
+
+static void measure(struct calibration *calibration, const struct problem *problem,
+                    const struct setting *setting, const struct cost_set *models)
+{
+    struct design design;
+    struct esp_error error;
+    struct random random;
+    double off = 0, repeat = 0;
+    int n = 0;
+    random_seed(&random, 4711);
+    if (design_begin(problem, &design, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    for (int i = 0; i < setting->sizes; i++) {
+        struct scalar_value scalars[PROBLEM_MAX_ARGUMENTS];
+        struct design_point point = {.x = {0}};
+        struct request request;
+        struct request_cost cost;
+        double seconds[CALLS], cpu_s[CALLS], odd[CALLS], even[CALLS];
+        if (!draw(&design, models, setting, &random, &point, &request, scalars))
+            break;
+        if (calibration_call(calibration, problem, &point, CALLS, seconds, cpu_s, &error) != ESP_OK)
+            bench_fail("%s", error.text);
+        estimate_cost(&request, 1e10, models, &cost);
+        for (int k = 0; k < CALLS; k++)
+            (k % 2 ? odd : even)[k / 2] = cpu_s[k];
+        double halves = fabs(bench_median(odd, CALLS / 2) / bench_median(even, CALLS - CALLS / 2) - 1);
+        double actual = bench_median(cpu_s, CALLS);
+        off += fabs(cost.compute_s - actual) / actual;
+        repeat += halves;
+        n++;
+    }
+    if (n == 0)
+        bench_fail("%s: no size takes long enough", problem->name);
+    char name[64];
+    snprintf(name, sizeof name, "%s: mean error in %%", problem->name);
+    const struct bench_case which = {"forecast", name, "%", BENCH_AT_MOST, 1};
+    bench_row(&which, 100 * off / n, 100 * fmax(0.05, 1.3 * repeat / n));
+}
+
+/* ---- what an estimate costs ---- */
+
+struct estimating {
+    struct request request;
+    struct cost_set *models;
+    struct load load;
+    double sum;
+};
+
+static void estimate(void *context)
+{
+    struct estimating *e = context;
+    struct server_estimate estimate = {0};
+    struct arena arena = {0};
+    const struct standing standing = {.memory_free = UINT64_MAX};
+    if (!estimate_fill(&estimate, &e->request, 1e10, e->models, &e->load, &standing, 0, &arena))
+        bench_fail("no memory");
+    e->sum += estimate.compute_s;
+    arena_clear(&arena);
+}
+
+static void cost_of_estimate(const struct problem *problem, struct cost_set *models)
+{
+    struct design design;
+    struct design_point point = {.x = {0}};
+    struct scalar_value scalars[PROBLEM_MAX_ARGUMENTS];
+    static const int64_t sizes[] = {1000, 900, 800, 700};
+    struct estimating e = {.models = models};
+    if (design_begin(problem, &design, NULL) != ESP_OK || !design_at(&design, 0, sizes, &point) ||
+        load_init(&e.load, 4, 0) != ESP_OK)
+        bench_fail("no estimate");
+    make_call(problem, &point, scalars, &e.request);
+    enum { N = 100000 };
+    double begin = bench_now();
+    for (int i = 0; i < N; i++)
+        estimate(&e);
+    const struct bench_case which = {"forecast", "an estimate in a server", "us", BENCH_AT_MOST, 1};
+    bench_row(&which, (bench_now() - begin) / N * 1e6, 5);
+    load_release(&e.load);
+}
+
+int main(void)
+{
+    static const char *const names[] = {"dgemm", "dgesv", "dposv", "dgeqrf", "dsyev", "dgesvd"};
+    const struct setting setting = {.budget_s = number_of("BENCH_FORECAST_BUDGET", 60),
+                                    .longest_s = number_of("BENCH_FORECAST_LONGEST", 2),
+                                    .sizes = (int)number_of("BENCH_FORECAST_SIZES", 40)};
+    struct problem_set *set = load();
+    struct workers *workers = open_workers(set);
+    struct calibration *calibration;
+    struct cost_set models;
+    struct esp_error error;
+    const struct calibrate_options options = {.folder = MODEL_FOLDER,
+                                              .machine = "bench",
+                                              .threads = 1,
+                                              .budget_s = setting.budget_s,
+                                              .longest_s = setting.longest_s,
+                                              .bytes = 1e9,
+                                              .again = getenv("BENCH_FORECAST_KEEP") == NULL};
+    if (calibration_create(&options, workers, &calibration, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct calibrate_result result;
+        const struct problem *problem = problem_find(set, names[i]);
+        if (!problem || calibrate_problem(calibration, problem, &result, &error) != ESP_OK)
+            bench_fail("%s: %s", names[i], problem ? error.text : "no such problem");
+        printf("%s: %u models of %u calls, expected error %.1f %%\n", names[i], result.models, result.points,
+               100 * result.error);
+    }
+    if (cost_load_folder(MODEL_FOLDER, NULL, NULL, &models, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        measure(calibration, problem_find(set, names[i]), &setting, &models);
+    cost_of_estimate(problem_find(set, "dgemm"), &models);
+    workers->ops->destroy(workers);
+    calibration_destroy(calibration);
+    cost_set_clear(&models);
+    problem_set_destroy(set);
+    return 0;
+}

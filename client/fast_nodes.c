@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fast.h: what nodes and the links of the tree have now.
+ */
+#include "fast.h"
+
+#include "client/library.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_DEPTH 64
+
+static const struct esp_node *find(const struct esp_node *nodes, size_t n, const char *name)
+{
+    for (size_t i = 0; name && *name && i < n; i++)
+        if (strcmp(nodes[i].name, name) == 0)
+            return &nodes[i];
+    return NULL;
+}
+
+static bool is_ancestor(const struct esp_node *nodes, size_t n, const char *name, const struct esp_node *of)
+{
+    for (int i = 0; of && i < MOST_DEPTH; i++) {
+        if (strcmp(of->name, name) == 0)
+            return true;
+        of = find(nodes, n, of->parent);
+    }
+    return false;
+}
+
+/* Adds the links from a node up to the first one that is above (or is) the other. */
+static bool climb(const struct esp_node *nodes, size_t n, const struct esp_node *from,
+                  const struct esp_node *other, double *latency_s, double *bandwidth_bps)
+{
+    for (int i = 0; i < MOST_DEPTH && !is_ancestor(nodes, n, from->name, other); i++) {
+        if (!from->link_known)
+            return false;
+        *latency_s += from->latency_s;
+        if (from->bandwidth_bps > 0)
+            *bandwidth_bps = fmin(*bandwidth_bps, from->bandwidth_bps);
+        if (!(from = find(nodes, n, from->parent)))
+            return false;
+    }
+    return true;
+}
+
+static enum esp_status find_way(const struct esp_node *nodes, size_t n, const char *source,
+                                const char *destination, double *latency_s, double *bandwidth_bps,
+                                struct esp_error *error)
+{
+    const struct esp_node *from = find(nodes, n, source), *to = find(nodes, n, destination);
+    *latency_s = 0;
+    *bandwidth_bps = HUGE_VAL;
+    if (!from || !to)
+        return error_set(error, ESP_NOT_FOUND, "there is no node \"%s\"",
+                         from ? (destination ? destination : "") : (source ? source : ""));
+    if (!climb(nodes, n, from, to, latency_s, bandwidth_bps) ||
+        !climb(nodes, n, to, from, latency_s, bandwidth_bps))
+        return error_set(error, ESP_NOT_FOUND,
+                         "a link on the way from \"%s\" to \"%s\" has not been measured", source,
+                         destination);
+    return ESP_OK;
+}
+
+enum esp_status fast_comm_time(const char *source, const char *destination, uint64_t bytes, double *seconds)
+{
+    struct esp_error *error = library_error();
+    struct esp_node *nodes = NULL;
+    size_t n = 0;
+    double latency_s, bandwidth_bps;
+    enum esp_status status = esp_tree(NULL, &nodes, &n);
+    if (status == ESP_OK)
+        status = find_way(nodes, n, source, destination, &latency_s, &bandwidth_bps, error);
+    if (status == ESP_OK && seconds)
+        *seconds = latency_s + (double)bytes / bandwidth_bps;
+    esp_tree_free(nodes);
+    return status;
+}
+
+static enum esp_status of_server(const struct esp_node *node, enum fast_resource resource, double *amount,
+                                 struct esp_error *error)
+{
+    if (node->role != ESP_ROLE_SERVER || node->unreachable)
+        return error_set(error, ESP_NOT_FOUND, "\"%s\" is no server that can be reached", node->name);
+    switch (resource) {
+    case FAST_FLOP:
+        *amount = node->speed_flops;
+        return ESP_OK;
+    case FAST_MEMORY:
+        *amount = (double)node->memory_free;
+        return ESP_OK;
+    case FAST_SLOTS:
+        *amount = node->running + node->queued < node->slots ? node->slots - node->running - node->queued : 0;
+        return ESP_OK;
+    default:
+        return error_set(error, ESP_INVALID, "expected operations, memory, slots, bandwidth or latency");
+    }
+}
+
+enum esp_status fast_avail(enum fast_resource resource, const char *source, const char *destination,
+                           double *amount)
+{
+    struct esp_error *error = library_error();
+    struct esp_node *nodes = NULL;
+    size_t n = 0;
+    double latency_s, bandwidth_bps;
+    if (!amount)
+        return error_set(error, ESP_INVALID, "expected a place for the amount, found NULL");
+    enum esp_status status = esp_tree(NULL, &nodes, &n);
+    if (status != ESP_OK)
+        return status;
+    const struct esp_node *node = find(nodes, n, source);
+    if (resource == FAST_BANDWIDTH || resource == FAST_LATENCY) {
+        status = find_way(nodes, n, source, destination, &latency_s, &bandwidth_bps, error);
+        if (status == ESP_OK)
+            *amount = resource == FAST_LATENCY ? latency_s : bandwidth_bps;
+    } else if (!node) {
+        status = error_set(error, ESP_NOT_FOUND, "there is no node \"%s\"", source ? source : "");
+    } else {
+        status = of_server(node, resource, amount, error);
+    }
+    esp_tree_free(nodes);
+    return status;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fast.h: forecasts for programs, after FAST (Fast Agent's System Timer): what a call would take on each
+ * server, in time, memory and transfer, without making it.
+ *
+ * As with espalier.h: any thread, between grpc_initialize() and grpc_finalize(); a function that fails leaves
+ * a text for esp_last_error(); what is handed out is the caller's, in one piece.
+ */
+#ifndef FAST_H
+#define FAST_H
+
+#include "espalier.h"
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#if defined(__GNUC__)
+#pragma GCC visibility push(default)
+#endif
+
+/* A call that is not made: a problem and values of its scalar arguments, by their names. A flag is its
+ * letter's code ('U'). Scalars with a default may be left out. */
+struct fast_value {
+    const char *name;
+    double value;
+};
+struct fast_call {
+    const char *problem;
+    const struct fast_value *values;
+    size_t n_values;
+};
+
+/* How far a forecast may be trusted. */
+enum fast_ground {
+    FAST_NOT_MEASURED = 0, /* the description's work over the server's speed */
+    FAST_MEASURED = 1,     /* by a cost model, within the sizes that were measured */
+    FAST_EXTRAPOLATED = 2, /* beyond them: by the model's leading term */
+    FAST_OTHER_OPTIONS = 3 /* measured with other values of its options */
+};
+
+/* What one server would take. Times in seconds. */
+struct fast_server {
+    const char *server;
+    const char *address;  /* "" when it is excluded */
+    const char *excluded; /* why it would not be chosen; NULL: it could be */
+    double compute_s, transfer_s, queue_s, total_s;
+    double error_s;        /* expected error of the computation */
+    uint64_t memory_bytes; /* arguments, results, and what the routine takes beyond them */
+    enum fast_ground ground;
+};
+
+/* All servers that the master agent knows: those that could take the call, the soonest done first, then those
+ * that are excluded. */
+enum esp_status fast_forecast(const struct fast_call *call, struct fast_server **servers, size_t *n);
+void fast_forecast_free(struct fast_server *servers);
+
+/* Time of the computation on that server (NULL: on the one where all would be done first), and its expected
+ * error (may be NULL). ESP_NO_SERVER: it is excluded, and why. */
+enum esp_status fast_comp_time(const char *server, const struct fast_call *call, double *seconds,
+                               double *error_s);
+/* Memory that the call takes on that server. */
+enum esp_status fast_comp_size(const char *server, const struct fast_call *call, uint64_t *bytes);
+/* Time to move so many bytes from one node of the hierarchy to another, along the tree. ESP_NOT_FOUND: a link
+ * on the way has not been measured, or there is no such node. */
+enum esp_status fast_comm_time(const char *source, const char *destination, uint64_t bytes, double *seconds);
+
+enum fast_resource {
+    FAST_FLOP,      /* need: floating point operations. avail: of one slot, in a second */
+    FAST_MEMORY,    /* bytes. avail: free for sessions */
+    FAST_INPUT,     /* need: bytes that go to the server */
+    FAST_OUTPUT,    /* need: bytes that come back */
+    FAST_SLOTS,     /* avail: calls that could start now */
+    FAST_BANDWIDTH, /* avail: bytes per second from source to destination */
+    FAST_LATENCY    /* avail: seconds from source to destination */
+};
+
+/* What the call needs, whatever the server. ESP_INVALID: that is nothing a call needs. */
+enum esp_status fast_need(enum fast_resource resource, const struct fast_call *call, double *amount);
+/* What a node has now; `destination` for bandwidth and latency, else NULL. ESP_NOT_FOUND: no such node, or
+ * not measured. */
+enum esp_status fast_avail(enum fast_resource resource, const char *source, const char *destination,
+                           double *amount);
+
+#if defined(__GNUC__)
+#pragma GCC visibility pop
+#endif
+#ifdef __cplusplus
+}
+#endif
+
+#endif

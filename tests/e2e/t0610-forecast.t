@@ -1,0 +1,78 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Forecasts: before and after a calibration, from memory at the agent, and how good they were.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed espalier-crd espalier-calibrate
+mkdir state
+
+cat >master.conf <<END
+name = "master"
+listen = "127.0.0.1:0"
+address_file = "$work/master.address"
+END
+start master espalier-agent --foreground "$work/master.conf"
+wait_until test -s master.address
+cat >sed.conf <<END
+name = "here"
+parent = "$(cat master.address)"
+listen = "127.0.0.1:0"
+slots = 1
+threads = 1
+state_dir = "$work/state"
+problems = { "$top_srcdir/problems/blas" }
+END
+cat >client.conf <<END
+agents = { "$(cat master.address)" }
+END
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+
+fails() { # CODE TEXT COMMAND...
+    code=$1
+    text=$2
+    shift 2
+    "$@" >out 2>&1
+    found=$?
+    cat out
+    [ "$found" -eq "$code" ] && grep -qF -- "$text" out
+}
+shows() { # TEXT COMMAND...
+    fails 0 "$@"
+}
+serves() {
+    espalier forecast ddot n=1000 >out 2>&1 && grep -q '^here' out
+}
+forecasts_measured() {
+    espalier forecast ddot n=2000 >out 2>&1 && grep -q '^here.*measured$' out && ! grep -q 'not measured' out
+}
+drawn() {
+    model=$(echo state/models/ddot-*-1-0.model)
+    espalier forecast --plot plot.svg "$model" || return 1
+    grep -q '^<svg ' plot.svg && grep -c '<circle' plot.svg && tail -1 plot.svg | grep -q '</svg>'
+}
+noted() {
+    espalier call dgemm m=700 n=700 k=700 A=@a.mtx B=@a.mtx -o C=c.npy >call.out 2>&1 || { cat call.out; return 1; }
+    wait_until test -s state/accuracy.tsv
+    cat state/accuracy.tsv
+    espalier accuracy state/accuracy.tsv | grep '^dgemm  *1 '
+}
+
+start sed espalier-sed --foreground "$work/sed.conf"
+check "a server is forecast by work over speed" wait_until serves
+check "the table says so" shows 'not measured: work over speed' espalier forecast dgemm m=500 n=500 k=500
+check "what would not fit is excluded, with the reason" shows 'excluded: needs' \
+    espalier forecast dgemm m=400000 n=400000 k=400000
+check "programs get JSON" shows '"compute_s"' espalier forecast --json ddot n=1000
+check "a size that is missing is told" fails 2 'n' espalier forecast ddot
+check "a word that is no value is told" fails 2 "expected NAME=VALUE, such as n=1000, found 'n'" espalier forecast ddot n
+check "an argument that is not there is told" fails 2 'ddot has no argument q' espalier forecast ddot n=3 q=4
+espalier calibrate --sed sed.conf --budget 3s --longest 10ms ddot >calibrate.out 2>&1
+# shellcheck disable=SC2154
+kill -HUP "$pid_sed"
+check "models are found at SIGHUP, and agents forecast by them" wait_until forecasts_measured
+check "a model is drawn against its measurements" drawn
+check "a file that is no model is told" fails 4 'expected a cost model' espalier forecast --plot x.svg sed.conf
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n700 700"; for (i = 0; i < 490000; i++) print i % 7 }' >a.mtx
+check "forecast and actual time of a session are noted" noted
+check "a file that is missing is told" fails 4 'nowhere' espalier accuracy nowhere
+finish
