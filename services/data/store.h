@@ -150,12 +150,13 @@ struct store_work *store_check_next(struct store *store);
 
 /* ---- using ---- */
 
-/* Pins a datum. *work NULL: the pin's memory is valid now. Else the datum is on the disk only, memory for it
- * has been reserved, and is valid once the work has been done and ended with ESP_OK; when store_work_end()
- * fails (ESP_SYSTEM; ESP_NOT_FOUND: the file was damaged and is set aside) the pin is already gone.
- * ESP_NOT_FOUND: no such datum, with what became of it (deleted, dropped, expired, damaged, never here, of
- * another server); ESP_REFUSED: it belongs to somebody else; ESP_BUSY: memory is pinned, or it is being read
- * from the disk right now; ESP_NO_MEMORY: larger than the memory limit of today. */
+/* Pins a datum. *work NULL: the pin's memory is valid now. Else the datum is on the disk only (or somebody is
+ * just reading it), memory for it has been reserved, and is valid once the work has been done and ended with
+ * ESP_OK; when store_work_end() fails (ESP_SYSTEM; ESP_NOT_FOUND: the file was damaged and is set aside) the
+ * pin is already gone. Works of one datum are to be begun in the order in which they were handed out: the
+ * later ones wait for the first. ESP_NOT_FOUND: no such datum, with what became of it (deleted, dropped,
+ * expired, damaged, never here, of another server); ESP_REFUSED: it belongs to somebody else; ESP_BUSY:
+ * memory is pinned; ESP_NO_MEMORY: larger than the memory limit of today. */
 enum esp_status store_open(struct store *store, const struct store_asker *asker, const struct datum_id *id,
                            struct store_pin **pin, struct store_work **work, struct esp_error *error);
 /* Read-only in all respects: a worker must get a descriptor opened for reading (store_pin_reader). Valid

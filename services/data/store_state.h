@@ -9,6 +9,8 @@
 #include "services/data/store.h"
 #include "util/hash.h"
 
+#include <pthread.h>
+
 #define STORE_EPITAPHS 1024
 
 enum datum_state {
@@ -94,13 +96,24 @@ struct store_pin {
     struct store_memory memory;
 };
 
-enum work_kind { WORK_WRITE, WORK_LOAD, WORK_CHECK };
+enum work_kind { WORK_WRITE, WORK_LOAD, WORK_CHECK, WORK_JOIN };
+
+/* Where those who open a datum while it is read wait for who reads it. */
+struct latch {
+    pthread_mutex_t lock;
+    pthread_cond_t opened;
+    bool open; /* with the lock, as what follows */
+    enum esp_status status;
+    struct esp_error error;
+    uint32_t users; /* works; with the owner's lock */
+};
 
 struct store_work {
     enum work_kind kind;
     struct files *files;
     struct datum *datum;
-    struct store_pin *pin; /* WORK_LOAD: whose */
+    struct store_pin *pin; /* WORK_LOAD, WORK_JOIN: whose */
+    struct latch *latch;   /* the same */
     struct datum_header record;
     void *data;
     enum esp_status status;
@@ -163,11 +176,15 @@ void store_set_aside(struct store *store, const char *name, const char *why);
 void store_written(struct store *store, struct datum *datum, bool well);
 
 /* ---- store_use.c ---- */
-/* The work, a WORK_LOAD, has ended; when it failed its pin and the memory go. */
-void store_loaded(struct store *store, struct store_work *work);
+/* A WORK_LOAD or WORK_JOIN has ended. Not `usable`: its pin goes, and the memory if it could not be read. */
+void store_loaded(struct store *store, struct store_work *work, bool usable);
 
 /* ---- store_work.c ---- */
 struct store_work *store_make_work(struct store *store, struct datum *datum, enum work_kind kind);
+/* For a WORK_LOAD. False without memory. */
+bool store_make_latch(struct store_work *work);
+/* A work that never was to be done after all. */
+void store_drop_work(struct store *store, struct store_work *work);
 
 /* ---- store_lease.c ---- */
 void store_join_client(struct store *store, struct datum *datum, const uint64_t client[2]);

@@ -40,12 +40,27 @@ static enum esp_status begin_loading(struct store *store, struct datum *datum, s
     if (status != ESP_OK)
         return status;
     *work = store_make_work(store, datum, WORK_LOAD);
-    if (!*work) {
+    if (!*work || !store_make_latch(*work)) {
+        if (*work)
+            store_drop_work(store, *work);
+        *work = NULL;
         store_give_memory(store, datum);
         return error_no_memory(error, "reading a datum");
     }
     (*work)->pin = pin;
     datum->loading = *work;
+    return ESP_OK;
+}
+
+/* Somebody is reading it already. */
+static enum esp_status join_loading(struct store *store, struct datum *datum, struct store_pin *pin,
+                                    struct store_work **work, struct esp_error *error)
+{
+    if (!(*work = store_make_work(store, datum, WORK_JOIN)))
+        return error_no_memory(error, "waiting for a datum");
+    (*work)->pin = pin;
+    (*work)->latch = datum->loading->latch;
+    (*work)->latch->users++;
     return ESP_OK;
 }
 
@@ -55,14 +70,14 @@ enum esp_status store_open(struct store *store, const struct store_asker *asker,
     struct datum *datum;
     *work = NULL;
     enum esp_status status = store_find_visible(store, asker, id, &datum, error);
-    if (status == ESP_OK && datum->loading)
-        status = store_busy(store, error, "the datum is being read from the disk");
     if (status != ESP_OK)
         return status;
     struct store_pin *pin = make_pin(store, datum);
     if (!pin)
         return error_no_memory(error, "a pin of a datum");
-    if (!datum_in_memory(datum))
+    if (datum->loading)
+        status = join_loading(store, datum, pin, work, error);
+    else if (!datum_in_memory(datum))
         status = begin_loading(store, datum, pin, work, error);
     if (status != ESP_OK) {
         drop_pin(store, pin);
@@ -75,18 +90,18 @@ enum esp_status store_open(struct store *store, const struct store_asker *asker,
     return ESP_OK;
 }
 
-void store_loaded(struct store *store, struct store_work *work)
+void store_loaded(struct store *store, struct store_work *work, bool usable)
 {
     struct datum *datum = work->datum;
+    if (!usable)
+        drop_pin(store, work->pin);
+    if (work->kind == WORK_JOIN)
+        return;
     datum->loading = NULL;
     datum->disk_reads++;
     store->counts.disk_reads++;
-    if (work->status == ESP_OK) {
-        store_changed(store);
-        return;
-    }
-    drop_pin(store, work->pin);
-    store_give_memory(store, datum);
+    if (work->status != ESP_OK) /* then nobody who joined can use it either */
+        store_give_memory(store, datum);
     store_changed(store);
 }
 

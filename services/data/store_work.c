@@ -25,12 +25,64 @@ struct store_work *store_make_work(struct store *store, struct datum *datum, enu
     return work;
 }
 
+void store_drop_work(struct store *store, struct store_work *work)
+{
+    work->datum->held--;
+    store_line_up(store, work->datum);
+    free(work);
+}
+
+bool store_make_latch(struct store_work *work)
+{
+    struct latch *latch = calloc(1, sizeof *latch);
+    if (!latch)
+        return false;
+    pthread_mutex_init(&latch->lock, NULL);
+    pthread_cond_init(&latch->opened, NULL);
+    latch->users = 1;
+    work->latch = latch;
+    return true;
+}
+
+static void leave_latch(struct latch *latch)
+{
+    if (!latch || --latch->users > 0)
+        return;
+    pthread_cond_destroy(&latch->opened);
+    pthread_mutex_destroy(&latch->lock);
+    free(latch);
+}
+
+static void open_latch(struct latch *latch, const struct store_work *work)
+{
+    pthread_mutex_lock(&latch->lock);
+    latch->open = true;
+    latch->status = work->status;
+    latch->error = work->error;
+    pthread_cond_broadcast(&latch->opened);
+    pthread_mutex_unlock(&latch->lock);
+}
+
+static void wait_for_latch(struct latch *latch, struct store_work *work)
+{
+    pthread_mutex_lock(&latch->lock);
+    while (!latch->open)
+        pthread_cond_wait(&latch->opened, &latch->lock);
+    work->status = latch->status;
+    work->error = latch->error;
+    pthread_mutex_unlock(&latch->lock);
+}
+
 void store_work_do(struct store_work *work)
 {
-    if (work->kind == WORK_WRITE)
+    if (work->kind == WORK_JOIN)
+        wait_for_latch(work->latch, work);
+    else if (work->kind == WORK_WRITE)
         work->status = datum_file_write(work->files, &work->record, work->data, &work->error);
     else
         work->status = datum_file_read(work->files, &work->record, work->data, &work->error);
+    if (work->kind == WORK_LOAD)
+        open_latch(work->latch, work);
 }
 
 /* Never served again, by nobody. Those who have its bytes have them from before. */
@@ -74,21 +126,20 @@ static void note_verified(struct store *store, struct datum *datum)
 enum esp_status store_work_end(struct store *store, struct store_work *work, struct esp_error *error)
 {
     struct datum *datum = work->datum;
-    bool gone = datum->gone && work->kind == WORK_LOAD;
-    enum esp_status status = tell(store, work, gone, error);
+    bool loads = work->kind == WORK_LOAD || work->kind == WORK_JOIN;
+    enum esp_status status = tell(store, work, datum->gone && loads, error);
     if (work->kind != WORK_WRITE && work->status == ESP_OK)
         note_verified(store, datum);
     if (work->kind != WORK_WRITE && work->status == ESP_SYNTAX)
         lose_damaged(store, work);
-    if (gone && work->status == ESP_OK)
-        work->status = ESP_NOT_FOUND;
     if (work->kind == WORK_WRITE)
         store_written(store, datum, work->status == ESP_OK);
-    else if (work->kind == WORK_LOAD)
-        store_loaded(store, work);
+    else if (loads)
+        store_loaded(store, work, status == ESP_OK);
     datum->held--;
     store_line_up(store, datum);
     store_settle(store, datum);
+    leave_latch(work->latch);
     free(work);
     return status;
 }

@@ -430,13 +430,67 @@ static void a_datum_deleted_while_it_is_read_is_not_served(void **state)
     assert_int_equal(rig_open(rig, NULL), ESP_OK);
     assert_int_equal(store_open(rig->store, &rig_alice, &id, &pin, &work, NULL), ESP_OK);
     assert_non_null(work);
-    assert_int_equal(rig_check(rig, &rig_alice, &id, &error), ESP_BUSY);
-    assert_says(&error, "being read");
     assert_int_equal(store_delete(rig->store, &rig_alice, &id, NULL), ESP_OK);
     store_work_do(work);
     assert_int_equal(store_work_end(rig->store, work, &error), ESP_NOT_FOUND);
     assert_int_equal(counts_of(rig).memory_bytes, 0);
     assert_int_equal(counts_of(rig).pinned, 0);
+}
+
+/* Puts a durable datum, and forgets its memory. */
+static void put_on_disk(struct rig *rig, struct datum_id *id)
+{
+    assert_int_equal(rig_put(rig, &rig_alice, 5000, DATUM_PERSISTENT, 0, id, NULL), ESP_OK);
+    rig_close(rig);
+    assert_int_equal(rig_open(rig, NULL), ESP_OK);
+}
+
+static void those_who_open_what_is_being_read_share_it(void **state)
+{
+    struct rig *rig = *state;
+    struct datum_id id;
+    struct store_pin *pins[3];
+    struct store_work *works[3];
+    put_on_disk(rig, &id);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(store_open(rig->store, &rig_alice, &id, &pins[i], &works[i], NULL), ESP_OK);
+        assert_non_null(works[i]);
+    }
+    for (int i = 0; i < 3; i++)
+        store_work_do(works[i]);
+    assert_int_equal(store_work_end(rig->store, works[1], NULL), ESP_OK); /* before who read it */
+    assert_true(rig_is_content(&id, store_pin_memory(pins[1])->data, 5000));
+    assert_int_equal(store_delete(rig->store, &rig_alice, &id, NULL), ESP_OK);
+    assert_int_equal(store_work_end(rig->store, works[0], NULL), ESP_NOT_FOUND);
+    assert_int_equal(store_work_end(rig->store, works[2], NULL), ESP_NOT_FOUND);
+    assert_true(rig_is_content(&id, store_pin_memory(pins[1])->data, 5000)); /* who had it has it */
+    assert_int_equal(counts_of(rig).memory_bytes, 2 * RIG_PAGE);
+    assert_int_equal(counts_of(rig).disk_reads, 1);
+    store_release(rig->store, pins[1], false);
+    assert_int_equal(counts_of(rig).memory_bytes, 0);
+    assert_int_equal(counts_of(rig).pinned, 0);
+}
+
+static void those_who_share_a_damaged_file_all_hear_of_it(void **state)
+{
+    struct rig *rig = *state;
+    struct datum_id id;
+    struct store_pin *pins[2];
+    struct store_work *works[2];
+    put_on_disk(rig, &id);
+    for (size_t i = 0; disk_name(rig->disk, i); i++)
+        if (strstr(disk_name(rig->disk, i), ".datum"))
+            disk_flip(rig->disk, disk_name(rig->disk, i), 5000);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(store_open(rig->store, &rig_alice, &id, &pins[i], &works[i], NULL), ESP_OK);
+    for (int i = 0; i < 2; i++)
+        store_work_do(works[i]);
+    for (int i = 1; i >= 0; i--)
+        assert_int_equal(store_work_end(rig->store, works[i], NULL), ESP_NOT_FOUND);
+    assert_int_equal(counts_of(rig).damaged, 1);
+    assert_int_equal(counts_of(rig).memory_bytes, 0);
+    assert_int_equal(counts_of(rig).pinned, 0);
+    assert_int_equal(rig->gone, 1);
 }
 
 static void readers_cannot_write(void **state)
@@ -655,6 +709,8 @@ int main(void)
         RIG_TEST(only_the_owner_uses_what_is_not_shared),
         RIG_TEST(a_deleted_datum_lives_as_long_as_it_is_pinned),
         RIG_TEST(a_datum_deleted_while_it_is_read_is_not_served),
+        RIG_TEST(those_who_open_what_is_being_read_share_it),
+        RIG_TEST(those_who_share_a_damaged_file_all_hear_of_it),
         RIG_TEST(readers_cannot_write),
         RIG_TEST(memory_that_others_may_keep_is_not_used_again),
         RIG_TEST(strict_data_go_with_the_session_that_used_them),
