@@ -5,6 +5,10 @@
 #include <string.h>
 
 #define MOVE_MS 3000 /* how long a new parent may take to answer */
+/* How often a node looks whether its preferred parent is back: doubling, so that one that never comes back
+ * costs little. */
+#define RETURN_FIRST_NS (5 * NS_PER_S)
+#define RETURN_MOST_NS  (60 * NS_PER_S)
 
 enum esp_status duty_init(struct duty *duty, const struct duty_options *options, const struct duty_ops *ops,
                           struct esp_error *error)
@@ -146,6 +150,7 @@ static enum esp_status begin_move(struct duty *duty, const char *const *words, s
     }
     free(duty->target);
     duty->target = target;
+    duty->returning = false;
     return ESP_OK;
 }
 
@@ -228,9 +233,48 @@ void duty_undelivered(struct duty *duty, const char *address)
     handover_undelivered(&duty->handover, address);
 }
 
+static bool is_idle(const struct duty *duty)
+{
+    return !duty->handover.next && !duty->handover.leaving;
+}
+
 int64_t duty_due(const struct duty *duty)
 {
-    return handover_due(&duty->handover);
+    const int64_t due = handover_due(&duty->handover);
+    return duty->return_ns && is_idle(duty) && duty->return_ns < due ? duty->return_ns : due;
+}
+
+/* The parent that it should be below and is not; NULL: all is well, or there is none at all. */
+static const char *preferred_parent(const struct duty *duty)
+{
+    const struct membership *tie = *duty->options.tie;
+    size_t n;
+    const char *parent = membership_parent_address(tie);
+    const char *const *parents = membership_parents(tie, &n);
+    return parent && n > 1 && strcmp(parents[0], parent) != 0 ? parents[0] : NULL;
+}
+
+static void look_for_preferred(struct duty *duty)
+{
+    const struct duty_options *options = &duty->options;
+    const char *preferred = preferred_parent(duty);
+    const int64_t now_ns = clock_now_ns(options->membership.clock);
+    if (!preferred || options->membership.role == ROLE_MASTER) {
+        duty->return_ns = 0;
+        return;
+    }
+    if (!duty->return_ns) {
+        duty->pause_ns = RETURN_FIRST_NS;
+        duty->return_ns = now_ns + duty->pause_ns;
+    }
+    if (now_ns < duty->return_ns)
+        return;
+    duty->pause_ns = duty->pause_ns < RETURN_MOST_NS / 2 ? 2 * duty->pause_ns : RETURN_MOST_NS;
+    duty->return_ns = now_ns + duty->pause_ns;
+    duty->returning =
+        handover_begin(&duty->handover, *options->tie, &options->membership, options->membership_ops,
+                       options->self, duty->ops->own_address(options->self), preferred, MOVE_MS,
+                       NULL) == ESP_OK;
 }
 
 static void has_moved(struct duty *duty)
@@ -253,14 +297,22 @@ void duty_tick(struct duty *duty)
     struct esp_error why = {0};
     if (!duty->options.tie)
         return;
+    if (is_idle(duty))
+        look_for_preferred(duty);
     switch (handover_tick(&duty->handover, duty->options.tie, &why)) {
     case HANDOVER_JOINED:
-        has_moved(duty);
+        if (duty->returning)
+            duty->ops->moved(duty->options.self);
+        else
+            has_moved(duty);
         break;
     case HANDOVER_OVER: /* by way of the old parent, who takes no word from it afterwards */
-        answer(duty, &duty->mover, duty->kept.status, duty->remark, &duty->kept);
+        if (!duty->returning)
+            answer(duty, &duty->mover, duty->kept.status, duty->remark, &duty->kept);
         break;
     case HANDOVER_FAILED:
+        if (duty->returning)
+            break; /* it is not back */
         error_prefix(&why, "\"%s\" stays where it is", duty->options.name);
         duty->ops->told(duty->options.self, "move", why.status, why.text);
         answer(duty, &duty->mover, why.status, "", &why);

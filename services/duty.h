@@ -13,6 +13,9 @@
  *     reload                      as SIGHUP
  *     stop                        as SIGTERM
  *     trace     SESSION           lines of core/trace.h
+ *
+ * By itself a node that has found another parent, because the preferred one was gone, goes back when that one
+ * is there again, in the same way: without being gone for a moment.
  */
 #ifndef SERVICES_DUTY_H
 #define SERVICES_DUTY_H
@@ -66,6 +69,9 @@ struct duty {
     char *target;
     struct esp_error kept; /* of the move: how writing it down ended */
     const char *remark;
+    bool returning;    /* what is under way is the return to the preferred parent */
+    int64_t return_ns; /* when that is tried next; 0: it is where it should be */
+    int64_t pause_ns;
 };
 
 /* Reads what was changed in an earlier life. ESP_CONFIG and ESP_SYSTEM as place_load() has them. */

@@ -313,6 +313,36 @@ static void the_new_shape_survives_a_restart(void **state)
     rmdir(folder);
 }
 
+static void who_found_another_parent_returns_to_the_preferred_one(void **state)
+{
+    (void)state;
+    struct agent_options options;
+    struct agent *agent;
+    struct esp_error error;
+    const char *const parents[] = {"la-0", "la-1"};
+    platform_tree(&platform, 2, 1);
+    options = platform.agent_options;
+    options.name = options.listen = "orphan";
+    options.incarnation = 4711;
+    options.parents = parents;
+    options.n_parents = 2;
+    assert_int_equal(agent_create(&options, platform.transport, &agent, &error), ESP_OK);
+    platform_run_ms(&platform, 2000);
+    assert_parent("orphan", "la-0");
+    platform_agent_kill(&platform, 1); /* la-0 */
+    platform_run_ms(&platform, 5000);
+    assert_parent("orphan", "la-1");
+    platform_agent_start(&platform, 1);
+    for (int i = 0; i < 1300; i++) { /* it is never gone on its way back */
+        char parent[PLATFORM_NAME];
+        platform_run_ms(&platform, 10);
+        parent_of("ma", "orphan", parent);
+        assert_true(*parent);
+    }
+    assert_parent("orphan", "la-0");
+    agent_drop(agent);
+}
+
 static void a_session_can_be_followed(void **state)
 {
     (void)state;
@@ -357,6 +387,7 @@ int main(void)
         TEST(who_does_not_answer_an_order_is_named),
         TEST(orders_survive_a_network_that_loses_and_reorders),
         TEST(the_new_shape_survives_a_restart),
+        TEST(who_found_another_parent_returns_to_the_preferred_one),
         TEST(a_session_can_be_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# How long a platform takes from the death of a daemon (SIGKILL), or from the moment it falls silent (SIGSTOP), to the
+# next call that succeeds. Two master agents behind a redirector, each with two leader agents of one server: what is
+# killed has somebody who can take over. A new `espalier call` is started as soon as the last one has ended, so that each
+# time has that of starting the command in it (the first line tells how long that is).
+#
+#   top_srcdir=. top_builddir=build sh bench/failover.sh [ROUNDS]
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+rounds=${1:-3}
+
+node() { # node NAME KIND LINES...
+    name=$1 kind=$2
+    shift 2
+    {
+        printf 'name = "%s"\nlisten = "127.0.0.1:0"\n' "$name"
+        printf 'address_file = "%s/%s.address"\nlog_file = "%s/%s.log"\n' "$work" "$name" "$work" "$name"
+        printf '%s\n' "$@"
+    } >"$name.conf"
+    rm -f "$name.address"
+    start "$name" "espalier-$kind" --foreground "$name.conf"
+    eval "$name=\$(address_of $name.address)"
+}
+problems="problems = { \"$top_srcdir/problems/lapack\", \"$top_srcdir/problems/blas\" }"
+begin() {
+    node redirector redirector
+    for m in 1 2; do
+        # shellcheck disable=SC2154
+        node MA$m agent "redirector = \"$redirector\""
+        eval "master=\$MA$m"
+        for l in 1 2; do
+            # shellcheck disable=SC2154
+            node LA$m$l agent "parent = \"$master\""
+            eval "leader=\$LA$m$l"
+            # shellcheck disable=SC2154
+            node SeD$m$l sed "parent = \"$leader\"" 'slots = 1' 'memory = "64 MiB"' "$problems"
+        done
+    done
+    printf 'redirector = "%s"\n' "$redirector" >client.conf
+}
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+call() {
+    espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=- >/dev/null 2>&1
+}
+now_ms() {
+    date +%s%3N
+}
+# Who takes the next call: "SeD11" and so on.
+chosen() {
+    espalier call --json dgesv A='[4,1;1,3]' B='[6;7]' 2>/dev/null | tr -d ' \n' | grep -o '"server":"SeD[0-9]*"' | head -n 1 | tr -dc 0-9
+}
+
+begin
+wait_until call
+sleep 3
+from=$(now_ms)
+call
+echo "a call without a fault: $(($(now_ms) - from)) ms"
+for signal in KILL STOP; do
+    for kind in SeD LA MA redirector; do
+        worst=0
+        left=$rounds
+        while [ "$left" -gt 0 ]; do
+            left=$((left - 1))
+            digits=$(chosen)
+            case $kind in
+            redirector) name=redirector ;;
+            MA) name=MA$(echo "$digits" | cut -c1) ;;
+            *) name=$kind$digits ;;
+            esac
+            eval "pid=\$pid_$name"
+            from=$(now_ms)
+            # shellcheck disable=SC2154
+            kill -$signal "$pid"
+            until call || [ $(($(now_ms) - from)) -gt 60000 ]; do :; done
+            took=$(($(now_ms) - from))
+            [ "$took" -gt "$worst" ] && worst=$took
+            kill -CONT "$pid" 2>/dev/null
+            stop_all
+            begin
+            wait_until call
+            sleep 3
+        done
+        echo "SIG$signal of $kind: at most $worst ms from then to the end of the next call that succeeds ($rounds rounds)"
+    done
+done
