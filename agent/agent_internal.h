@@ -121,6 +121,8 @@ void up_tell_text(struct agent *agent, struct variant *variant);
 enum esp_status down_create(struct agent *agent, struct esp_error *error);
 void down_on_catalog(struct agent *agent, const struct catalog *catalog);
 void down_on_texts(struct agent *agent, const struct texts *texts);
+/* Somebody below bears a name that those above know of another node. */
+void down_refuse(struct agent *agent, const struct namesake *namesake);
 struct child *down_child(const struct branch *branch);
 
 /* submit.c */

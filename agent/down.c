@@ -5,7 +5,9 @@
  */
 #include "agent/agent_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What one WANT asks for at most; the rest comes with the next. */
 #define WANT_MOST 1024
@@ -97,6 +99,39 @@ static void want_missing(struct agent *agent, const struct branch *branch)
         children_post_to(agent->children, down_child(branch), &message);
 }
 
+/* ---- namesakes ---- */
+
+void down_refuse(struct agent *agent, const struct namesake *namesake)
+{
+    const struct child *child = children_find(agent->children, namesake->name);
+    if (child && child->incarnation == namesake->incarnation) {
+        children_refuse(agent->children, namesake);
+        return;
+    }
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, namesake->name);
+    if (node && node->incarnation == namesake->incarnation && node->branch)
+        children_refuse_below(agent->children, down_child(node->branch), namesake);
+}
+
+/* A name that is taken, in a report of that child: `record` is of the second one. */
+static bool refuse_second(struct agent *agent, struct child *child, const struct node_record *record)
+{
+    const struct knowledge_node *first = knowledge_find(agent->knowledge, record->name);
+    char why[CAP_ERROR_TEXT / 4];
+    snprintf(
+        why, sizeof why,
+        "another node named \"%s\" lives at %s below \"%s\": give this one another name, or stop the other "
+        "one",
+        record->name, first->address, first->parent);
+    const struct namesake namesake = {record->name, record->incarnation, why};
+    if (strcmp(child->name, record->name) != 0) {
+        children_refuse_below(agent->children, child, &namesake);
+        return false;
+    }
+    children_refuse(agent->children, &namesake);
+    return true;
+}
+
 void down_on_catalog(struct agent *agent, const struct catalog *list)
 {
     if (!catalog_learn(agent->catalogs, list))
@@ -139,8 +174,12 @@ static void on_report(void *self, struct child *child, const struct report *repo
         knowledge_complete_begin(agent->knowledge, branch);
     for (uint32_t i = 0; i < report->n_removed; i++)
         urgent |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
-    for (uint32_t i = 0; i < report->n_records; i++)
-        urgent |= knowledge_update(agent->knowledge, branch, &report->records[i]) == KNOWLEDGE_BETTER;
+    for (uint32_t i = 0; i < report->n_records; i++) {
+        enum knowledge_change change = knowledge_update(agent->knowledge, branch, &report->records[i]);
+        if (change == KNOWLEDGE_NAMESAKE && refuse_second(agent, child, &report->records[i]))
+            return; /* the child is gone */
+        urgent |= change == KNOWLEDGE_BETTER;
+    }
     if (child->part == REPORT_COMPLETE || child->part == REPORT_ENDS)
         urgent |= knowledge_complete_end(agent->knowledge, branch) > 0;
     if (whole)

@@ -94,12 +94,18 @@ static void on_ancestors(void *self)
     children_welcome_all(agent->children);
 }
 
+static void on_namesake(void *self, const struct namesake *namesake)
+{
+    down_refuse(self, namesake);
+}
+
 static const struct membership_ops ops = {
     .post = agent_post,
     .report = on_report,
     .more = on_more,
     .changed = on_changed,
     .ancestors = on_ancestors,
+    .namesake = on_namesake,
 };
 
 void up_membership(struct agent *agent, const struct agent_options *options,

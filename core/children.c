@@ -9,6 +9,8 @@
 #include <string.h>
 
 #define CHILDREN_MOST 10000
+/* A node whose name is taken elsewhere is let in again after half a lease, and then ever more seldom. */
+#define REFUSED_MOST_NS (60 * NS_PER_S)
 
 struct children {
     struct children_options options;
@@ -17,6 +19,7 @@ struct children {
     void *self;
     struct child *by_name, *by_address;
     struct child *by_age; /* not heard of for longest first: leases end in this order */
+    struct refusals refusals;
 };
 
 enum esp_status children_create(const struct children_options *options, const struct children_ops *ops,
@@ -62,6 +65,7 @@ void children_destroy(struct children *c)
         child_unlink(c, child);
         child_free(child);
     }
+    refusals_release(&c->refusals);
     free(c->name);
     free(c);
 }
@@ -190,6 +194,10 @@ static enum esp_status check_hello(struct children *c, const struct envelope *en
     if (is_above(c, envelope->from))
         return error_set(error, ESP_REFUSED, "\"%s\" stands above \"%s\" already: that would be a loop",
                          envelope->from, c->name);
+    const char *taken = refusals_find(&c->refusals, envelope->from, envelope->from_incarnation,
+                                      clock_now_ns(c->options.clock));
+    if (taken)
+        return error_set(error, ESP_REFUSED, "%s", taken);
     if (c->options.required & ~hello->features)
         return error_set(error, ESP_VERSION,
                          "features 0x%" PRIx64 " are required, found 0x%" PRIx64 " (minor %u)",
@@ -255,8 +263,11 @@ static bool settle_namesake(struct children *c, struct child *child, const struc
     }
     int64_t left_ns = child->heard_ns + c->options.lease_ms * NS_PER_MS - clock_now_ns(c->options.clock);
     char why[CAP_ERROR_TEXT / 4];
-    snprintf(why, sizeof why, "another node named \"%s\" lives at %s; its lease ends in %.1f s",
-             envelope->from, child->address, (double)left_ns / 1e9);
+    snprintf(
+        why, sizeof why,
+        "another node named \"%s\" lives at %s; its lease ends in %.1f s: give this one another name, or "
+        "stop the other one",
+        envelope->from, child->address, (double)left_ns / 1e9);
     probe(c, child);
     refuse(c, envelope, hello, ESP_REFUSED, why);
     return false;
@@ -284,6 +295,36 @@ static void on_hello(struct children *c, const struct envelope *envelope, const 
     heard(c, child);
     struct extensions echo = echo_of(hello);
     post_welcome(c, child->address, child->incarnation, child, &echo);
+}
+
+void children_refuse(struct children *c, const struct namesake *namesake)
+{
+    struct child *child = children_find(c, namesake->name);
+    if (!child || child->incarnation != namesake->incarnation)
+        return;
+    refusals_note(&c->refusals, namesake, clock_now_ns(c->options.clock), c->options.lease_ms * NS_PER_MS / 2,
+                  REFUSED_MOST_NS);
+    struct message message = {
+        .kind = MESSAGE_WELCOME,
+        .welcome =
+            {
+                .outcome = {ESP_REFUSED, namesake->why},
+                .minor = child->minor,
+                .role = c->options.role,
+            },
+    };
+    children_post_to(c, child, &message);
+    lose(c, child, namesake->why);
+}
+
+void children_refuse_below(struct children *c, const struct child *child, const struct namesake *namesake)
+{
+    struct arena arena = {0};
+    struct extension extension;
+    struct extensions extensions = {&extension, 1};
+    if (namesake_pack(namesake, &arena, &extension))
+        post_welcome(c, child->address, child->incarnation, child, &extensions);
+    arena_clear(&arena);
 }
 
 void children_welcome_all(struct children *c)
@@ -355,7 +396,8 @@ static void on_report(struct children *c, const struct envelope *envelope, const
     heard(c, child);
     if (report->number > child->newest)
         take_report(c, child, report);
-    post_pulse(c, child);
+    if (children_speaker(c, envelope) == child) /* the owner may have refused it */
+        post_pulse(c, child);
 }
 
 static void on_goodbye(struct children *c, const struct envelope *envelope, const char *reason)

@@ -5,11 +5,12 @@
  *
  * Two nodes of one name: the newer incarnation at the same address is the same node restarted and takes over
  * at once; at another address it is refused until the first one's lease is over or it cannot be reached
- * (a sign of life is asked for).
+ * (a sign of life is asked for). Of those below different children the owner has to tell: children_refuse().
  */
 #ifndef CORE_CHILDREN_H
 #define CORE_CHILDREN_H
 
+#include "core/namesakes.h"
 #include "core/transport.h"
 #include "util/clock.h"
 #include "util/hash.h"
@@ -92,6 +93,12 @@ void children_tick(struct children *children);
 
 /* The ancestors changed: every child is told. */
 void children_welcome_all(struct children *children);
+/* A node bears a name that is taken (core/namesakes.h). A child of that name and incarnation is lost, told
+ * why, and refused for a while. */
+void children_refuse(struct children *children, const struct namesake *namesake);
+/* The same of somebody below that child, which is to see to it. */
+void children_refuse_below(struct children *children, const struct child *child,
+                           const struct namesake *namesake);
 /* This node stops: every child may look for another parent at once. */
 void children_dismiss(struct children *children, const char *reason);
 

@@ -421,6 +421,14 @@ static int64_t record_time(int64_t now_ns, double age_s)
     return age_s > 0 ? now_ns - (int64_t)((age_s < 1e9 ? age_s : 1e9) * 1e9) : now_ns;
 }
 
+/* Not the same one that moved or was restarted there. Whoever is dead is soon gone from its branch. */
+static bool is_namesake(const struct knowledge_node *node, const struct branch *branch,
+                        const struct node_record *record)
+{
+    return node->branch && node->branch != branch && node->incarnation != record->incarnation &&
+           strcmp(node->address, record->address) != 0;
+}
+
 /* Another branch told of this node before: the later word counts (it moved from one to the other). */
 static bool is_newer(const struct knowledge_node *node, const struct branch *branch, int64_t time_ns)
 {
@@ -442,6 +450,8 @@ enum knowledge_change knowledge_update(struct knowledge *k, struct branch *branc
     if (!*record->name || strcmp(record->name, k->name) == 0)
         return KNOWLEDGE_IGNORED;
     struct knowledge_node *node = knowledge_find(k, record->name);
+    if (node && is_namesake(node, branch, record))
+        return KNOWLEDGE_NAMESAKE;
     if (node && !is_newer(node, branch, time_ns))
         return KNOWLEDGE_IGNORED;
     bool is_new = !node;

@@ -110,7 +110,8 @@ void knowledge_branch_remove(struct knowledge *knowledge, struct branch *branch)
 enum knowledge_change {
     KNOWLEDGE_IGNORED, /* a loop, older than what another branch says, or without memory */
     KNOWLEDGE_SAME,    /* known node, nothing that matters to the tree above is sooner than usual */
-    KNOWLEDGE_BETTER   /* new, or a busy server became free, or it takes sessions again: tell soon */
+    KNOWLEDGE_BETTER,  /* new, or a busy server became free, or it takes sessions again: tell soon */
+    KNOWLEDGE_NAMESAKE /* ignored: another node, at another address, has that name in another branch */
 };
 enum knowledge_change knowledge_update(struct knowledge *knowledge, struct branch *branch,
                                        const struct node_record *record);

@@ -4,6 +4,8 @@ noinst_LTLIBRARIES += core/libcore.la
 core_libcore_la_SOURCES = \
 	core/absent.c \
 	core/absent.h \
+	core/namesakes.c \
+	core/namesakes.h \
 	core/abstract.c \
 	core/abstract.h \
 	core/abstract_parse.c \

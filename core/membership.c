@@ -397,6 +397,9 @@ static void on_welcome_joined(struct membership *m, const struct envelope *envel
         take_terms(m, welcome);
         if (!same_ancestors(m, welcome) && take_ancestors(m, welcome) && m->ops.ancestors)
             m->ops.ancestors(m->self);
+        struct namesake namesake;
+        if (m->ops.namesake && namesake_read(&welcome->extensions, &namesake))
+            m->ops.namesake(m->self, &namesake);
     }
 }
 

@@ -12,6 +12,7 @@
 #ifndef CORE_MEMBERSHIP_H
 #define CORE_MEMBERSHIP_H
 
+#include "core/namesakes.h"
 #include "core/transport.h"
 #include "util/clock.h"
 
@@ -54,6 +55,8 @@ struct membership_ops {
     /* The ancestors are new (after `changed`, or because something changed further up): an agent tells its
      * children. May be NULL. */
     void (*ancestors)(void *self);
+    /* Those above want a node below refused: its name is taken. An agent sees to it. May be NULL. */
+    void (*namesake)(void *self, const struct namesake *namesake);
 };
 
 /* The options' strings are copied, the clock is borrowed. Without parents it stays alone for ever. */

@@ -48,6 +48,9 @@ unit_tests += tests/unit/test_predictor
 tests_unit_test_predictor_LDADD = $(UNIT_LIBS) -lm
 unit_tests += tests/unit/test_estimate
 tests_unit_test_estimate_LDADD = $(UNIT_LIBS) -lm
+unit_tests += tests/unit/test_namesakes
+tests_unit_test_namesakes_LDADD = $(UNIT_LIBS)
+
 unit_tests += tests/unit/test_membership
 tests_unit_test_membership_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_settings

@@ -40,6 +40,7 @@ struct simulated_server {
     struct transport *transport;
     struct endpoint *endpoint;
     struct membership *membership;
+    char why[256];    /* it is not below a parent */
     struct load work; /* calls that have arrived, by their forecasts */
     struct job *jobs;
     uint32_t n_jobs;
@@ -180,7 +181,15 @@ static void touch(struct simulated_server *s)
     membership_touch(s->membership, s->options.report_within_ms ? s->options.report_within_ms : 20);
 }
 
-static const struct membership_ops membership_ops = {.post = post, .report = report};
+static void changed(void *self, bool joined, const char *parent, const char *why)
+{
+    struct simulated_server *s = self;
+    (void)joined;
+    (void)parent;
+    snprintf(s->why, sizeof s->why, "%s", why);
+}
+
+static const struct membership_ops membership_ops = {.post = post, .report = report, .changed = changed};
 
 static void on_ask(struct simulated_server *s, const struct ask *ask)
 {
@@ -203,7 +212,8 @@ static void on_ask(struct simulated_server *s, const struct ask *ask)
         promised_load(s, &load);
         struct standing standing = {.line = (double)s->n_jobs / s->options.slots,
                                     .memory_free = s->options.memory - s->options.memory_taken};
-        estimate_fill(&estimate, request, s->options.speed_flops, NULL, &load, &standing, now(s), &message.arena);
+        estimate_fill(&estimate, request, s->options.speed_flops, NULL, &load, &standing, now(s),
+                      &message.arena);
         load_release(&load);
         response->servers = &estimate;
         response->n_servers = response->capable = 1;
@@ -490,6 +500,11 @@ void simulated_mute(struct simulated_server *s, bool mute)
 bool simulated_joined(const struct simulated_server *s)
 {
     return membership_joined(s->membership);
+}
+
+const char *simulated_why(const struct simulated_server *server)
+{
+    return server->why;
 }
 
 uint32_t simulated_promises(const struct simulated_server *s)

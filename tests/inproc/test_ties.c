@@ -191,6 +191,52 @@ static void a_namesake_is_refused_until_the_first_one_is_gone(void **state)
     assert_int_equal(submit("s"), ESP_OK);
 }
 
+static struct simulated_server *server_elsewhere(const char *name, const char *parent)
+{
+    platform.server_options.address = INPROC_LISTEN "elsewhere";
+    struct simulated_server *server = platform_server(&platform, name, parent);
+    platform.server_options.address = NULL;
+    return server;
+}
+
+static void a_namesake_below_another_agent_is_refused_until_the_first_one_is_gone(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 2, 1);
+    platform_agent(&platform, "deep", "la-1");
+    assert_true(platform_settle(&platform, 0, 5, 5000));
+    struct simulated_server *first = platform.servers[0];
+    struct simulated_server *second = server_elsewhere("s-0-0", "deep");
+    platform_run_ms(&platform, 2000);
+    assert_true(simulated_joined(first));
+    assert_false(simulated_joined(second));
+    const char *why = simulated_why(second);
+    assert_non_null(strstr(why, "\"s-0-0\" lives at s-0-0 below \"la-0\""));
+    assert_non_null(strstr(why, "another name"));
+    assert_int_equal(nodes(0), 5);
+    assert_int_equal(nodes(3), 0);
+    assert_int_equal(submit("s-0-0"), ESP_OK);
+    platform_run_ms(&platform, 60000); /* it tries again, in vain */
+    assert_true(simulated_joined(first));
+    assert_false(simulated_joined(second));
+    platform_server_kill(&platform, first);
+    platform_run_ms(&platform, 80000);
+    assert_true(simulated_joined(second));
+    assert_int_equal(nodes(3), 1);
+    assert_int_equal(submit("s-0-0"), ESP_OK);
+}
+
+static void a_child_of_the_master_with_a_name_from_below_is_refused(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 1, 1);
+    struct simulated_server *second = server_elsewhere("s-0-0", "ma");
+    platform_run_ms(&platform, 1000);
+    assert_false(simulated_joined(second));
+    assert_non_null(strstr(simulated_why(second), "below \"la-0\""));
+    assert_int_equal(nodes(0), 2);
+}
+
 static void a_restart_at_the_same_address_takes_the_place_over(void **state)
 {
     (void)state;
@@ -461,6 +507,8 @@ int main(void)
         TEST(a_silent_subtree_is_lost_when_its_lease_ends_and_comes_back),
         TEST(a_loop_is_not_entered),
         TEST(a_namesake_is_refused_until_the_first_one_is_gone),
+        TEST(a_namesake_below_another_agent_is_refused_until_the_first_one_is_gone),
+        TEST(a_child_of_the_master_with_a_name_from_below_is_refused),
         TEST(a_restart_at_the_same_address_takes_the_place_over),
         TEST(a_server_that_moved_is_known_where_it_is_now),
         TEST(requests_during_restarts_are_answered_one_way_or_the_other),
