@@ -199,6 +199,8 @@ static enum esp_status build(struct agent *agent, const struct agent_options *op
     };
     status = knowledge_create(&knowledge, &agent->knowledge, error);
     if (status == ESP_OK)
+        status = data_create(agent, random_next(&agent->random), error);
+    if (status == ESP_OK)
         status = down_create(agent, error);
     if (status == ESP_OK)
         status = up_create(agent, options, error);
@@ -216,6 +218,7 @@ static void agent_free(struct agent *agent)
     duty_release(&agent->duty);
     membership_destroy(agent->membership);
     children_destroy(agent->children);
+    data_clear(agent);
     absent_release(&agent->absentees);
     knowledge_destroy(agent->knowledge);
     catalog_store_destroy(agent->catalogs);

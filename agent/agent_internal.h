@@ -10,6 +10,7 @@
  *     decide.c     servers chosen from the children's answers
  *     queries.c    what people ask: greet, describe, list, tree
  *     administer.c what administrators want of it and of nodes below it
+ *     data.c       where data are
  *     figures.c    what is counted: metrics, health
  */
 #ifndef AGENT_AGENT_INTERNAL_H
@@ -21,6 +22,7 @@
 #include "core/catalog.h"
 #include "core/children.h"
 #include "core/knowledge.h"
+#include "core/location_report.h"
 #include "core/membership.h"
 #include "core/scheduler.h"
 #include "services/duty.h"
@@ -56,6 +58,8 @@ struct agent {
     uint32_t absent_told;       /* how many of them those above have heard of */
     struct knowledge *knowledge;
     struct catalog_store *catalogs;
+    struct location *location; /* of data below */
+    struct reach *reaches;     /* children in it */
     struct timers timers;
     struct random random;
     struct index_search search;
@@ -211,6 +215,16 @@ struct decision;
 struct decision *decide_begin(struct question *question, const struct response *merged);
 void decide_member(struct decision *decision, struct member *member);
 void decide_end(struct decision *decision);
+
+/* data.c */
+enum esp_status data_create(struct agent *agent, uint64_t seed, struct esp_error *error);
+void data_clear(struct agent *agent);
+/* False without memory. */
+bool data_joined(struct agent *agent, struct child *child);
+void data_lost(struct agent *agent, struct child *child);
+/* Whether those above have something to hear. */
+bool data_on_report(struct agent *agent, struct child *child, const struct report *report);
+struct message *data_where(struct agent *agent, const struct data *asked);
 
 /* queries.c */
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);

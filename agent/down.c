@@ -30,6 +30,10 @@ static bool on_joined(void *self, struct child *child)
     struct branch *branch = knowledge_branch(agent->knowledge, child->name);
     if (!branch)
         return false;
+    if (!data_joined(agent, child)) {
+        knowledge_branch_remove(agent->knowledge, branch);
+        return false;
+    }
     absent_forget(&agent->absentees, child->name);
     agent->counts.children_joined++;
     branch->data = child;
@@ -50,6 +54,7 @@ static void on_lost(void *self, struct child *child, const char *why)
         absent_note(&agent->absentees, child);
     agent->counts.children_lost++;
     question_child_lost(agent, branch);
+    data_lost(agent, child);
     knowledge_branch_remove(agent->knowledge, branch);
     queries_catalogs_changed(agent);
     up_changed(agent, true);
@@ -182,6 +187,7 @@ static void on_report(void *self, struct child *child, const struct report *repo
     }
     if (child->part == REPORT_COMPLETE || child->part == REPORT_ENDS)
         urgent |= knowledge_complete_end(agent->knowledge, branch) > 0;
+    changed |= data_on_report(agent, child, report) && !agent->is_master;
     if (whole)
         knowledge_confirm(agent->knowledge, branch, oldest(report));
     want_missing(agent, branch);

@@ -6,6 +6,7 @@ agent_libagent_la_SOURCES = \
 	agent/agent.h \
 	agent/agent_internal.h \
 	agent/configured.c \
+	agent/data.c \
 	agent/decide.c \
 	agent/down.c \
 	agent/forecast.c \

@@ -295,6 +295,9 @@ void queries_on_call(struct agent *agent, struct call *call, const struct messag
     case MESSAGE_TREE:
         call_reply(call, tree(agent, &request->tree));
         return;
+    case MESSAGE_DATA:
+        call_reply(call, data_where(agent, &request->data));
+        return;
     default:
         call_reply(call, message_failure(message_reply_kind(request->kind), ESP_INVALID,
                                          "\"%s\" is an agent: it does not answer %s", agent->name,

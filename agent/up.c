@@ -69,13 +69,16 @@ static void on_report(void *self, bool complete, struct message *message)
                           &message->report)) {
         message->report = (struct report){.oldest_s = 1e9};
         log_error("out of memory for a report to the parent");
+    } else if (!location_tell(agent->location, complete, message)) {
+        log_error("out of memory for telling the parent of data");
     }
 }
 
 static bool on_more(void *self)
 {
     const struct agent *agent = self;
-    return !agent->is_master && knowledge_changed(agent->knowledge);
+    return !agent->is_master &&
+           (knowledge_changed(agent->knowledge) || location_has_changes(agent->location));
 }
 
 static void on_changed(void *self, bool joined, const char *parent, const char *why)

@@ -3,6 +3,7 @@
  * The calls of espalier.h and what is told of sessions.
  */
 #include "client/abstract.h"
+#include "client/invocation_data.h"
 #include "client/library.h"
 #include "client/package.h"
 #include "client/past.h"
@@ -133,7 +134,14 @@ static enum esp_status gather(struct library *library, grpc_function_handle_t *h
         return error_set(error, ESP_INVALID, "the function handle was never made, or was destructed");
     if (!arguments && n_arguments > 0)
         return error_set(error, ESP_INVALID, "expected %zu arguments, found NULL", n_arguments);
-    return invocation_from_vector(invocation, (*used)->function, arguments, n_arguments, error);
+    enum esp_status status =
+        invocation_from_vector(invocation, (*used)->function, arguments, n_arguments, error);
+    if (status != ESP_OK)
+        return status;
+    status = invocation_find_data(invocation, library->engine, error);
+    if (status != ESP_OK)
+        invocation_release(invocation);
+    return status;
 }
 
 enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argument *arguments,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/invocation.h"
 #include "client/contents.h"
+#include "client/invocation_data.h"
 #include "core/texts.h"
 
 #include <stdio.h>
@@ -56,6 +57,7 @@ void invocation_release(struct invocation *invocation)
         free(invocation->values[i].loaded);
         free(invocation->values[i].received);
         free(invocation->values[i].section);
+        free(invocation->values[i].datum);
     }
     free(invocation->values);
     function_release(invocation->function);
@@ -154,7 +156,7 @@ static bool is_array_or_number(const struct value *value)
 static enum esp_status check_present(const struct argument *argument, const struct value *value,
                                      struct esp_error *error)
 {
-    if (!argument_is_input(argument) || value->in)
+    if (!argument_is_input(argument) || value->in || value->datum)
         return ESP_OK;
     if (is_array_or_number(value) && (value->bytes == 0 || argument->initial))
         return ESP_OK;
@@ -168,7 +170,7 @@ static enum esp_status fill_default(const struct problem *problem, struct value 
 {
     const struct argument *argument = &problem->arguments[value->index];
     if (argument->n_dims == 0 || !argument_is_input(argument) || !argument->initial || value->in ||
-        !is_array_or_number(value) || value->bytes == 0)
+        value->datum || !is_array_or_number(value) || value->bytes == 0)
         return ESP_OK;
     unsigned char raw[16];
     size_t size = base_type_size(argument->type);
@@ -427,6 +429,8 @@ enum esp_status invocation_from_vector(struct invocation *invocation, struct fun
             status = store_completed(value, argument, &completed[i], error);
         else
             status = place(value, argument, completed[i].data, error);
+        if (status == ESP_OK)
+            status = invocation_take_data(value, argument, &completed[i], error);
         if (argument->n_dims == 0 && argument_is_input(argument))
             binding.inputs[value->index] = value->in;
         if (is_plain_scalar(argument) && argument->mode == MODE_IN && value->in &&

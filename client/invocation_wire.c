@@ -4,6 +4,7 @@
  */
 #include "client/invocation.h"
 #include "client/contents.h"
+#include "client/invocation_data.h"
 #include "core/texts.h"
 
 #include <stdlib.h>
@@ -51,7 +52,11 @@ enum esp_status invocation_request(const struct invocation *invocation, struct m
         const struct value *value = &invocation->values[i];
         const struct argument *argument = argument_of(invocation, value);
         request->arguments[i] = (struct argument_attribute){
-            .index = value->index, .mode = argument->mode, .bytes = value->bytes, .holder = "", .datum = ""};
+            .index = value->index,
+            .mode = argument->mode,
+            .bytes = value->datum ? 0 : value->bytes, /* servers fetch it from each other */
+            .holder = "",
+            .datum = ""};
         if (scalar_value(argument, value, &request->scalars[request->n_scalars]))
             request->n_scalars++;
     }
@@ -85,8 +90,12 @@ enum esp_status invocation_arguments(const struct invocation *invocation, struct
         *sent = (struct call_argument){.index = value->index, .bytes = value->bytes};
         if (value->form == VALUE_FUNCTION) {
             sent->kind = KIND_ABSENT; /* the server asks for what it says */
+        } else if (value->datum) {
+            sent->kind = KIND_DATUM;
+            sent->data = (const uint8_t *)value->datum;
+            sent->length = (uint32_t)strlen(value->datum);
         } else if (!argument_is_input(argument)) {
-            sent->kind = value->out ? KIND_WANTED : KIND_ABSENT;
+            sent->kind = value->out || value->is_kept ? KIND_WANTED : KIND_ABSENT;
         } else if (!value->in && value->bytes > 0) {
             sent->kind = KIND_ABSENT; /* its default */
             sent->bytes = 0;
@@ -100,7 +109,7 @@ enum esp_status invocation_arguments(const struct invocation *invocation, struct
     }
     call->call.arguments = arguments;
     call->call.n_arguments = invocation->n_values;
-    return ESP_OK;
+    return invocation_say_kept(invocation, call, error);
 }
 
 static struct value *find_value(struct invocation *invocation, uint32_t index)
@@ -144,6 +153,8 @@ static enum esp_status take_result(struct invocation *invocation, const struct c
     if (!value || !argument_is_output(argument))
         return error_set(error, ESP_PROTOCOL, "result %u is no output of %s", result->index,
                          invocation->function->problem->name);
+    if (value->is_kept)
+        return invocation_take_identity(value, argument, result, error);
     if (!value->out)
         return ESP_OK; /* nobody wants it */
     void *memory = NULL;
@@ -176,8 +187,8 @@ enum esp_status invocation_results(struct invocation *invocation, const struct c
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         const struct value *value = &invocation->values[i];
         const struct argument *argument = argument_of(invocation, value);
-        bool expected =
-            argument_is_output(argument) && value->out && (value->form != VALUE_MEMORY || value->bytes > 0);
+        bool expected = argument_is_output(argument) && (value->out || value->is_kept) &&
+                        (value->form != VALUE_MEMORY || value->bytes > 0);
         if (expected && !(seen >> value->index & 1))
             status = error_set(error, ESP_PROTOCOL, "the server sent no result \"%s\"", argument->name);
     }

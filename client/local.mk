@@ -47,6 +47,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_forecast.c \
 	client/command/verb_cancel.c \
 	client/command/verb_config.c \
+	client/command/verb_data.c \
 	client/command/verb_down.c \
 	client/command/verb_fetch.c \
 	client/command/verb_jobs.c \
@@ -85,6 +86,10 @@ client_libclient_la_SOURCES = \
 	client/callback_keeper.c \
 	client/contents.c \
 	client/contents.h \
+	client/data.c \
+	client/data.h \
+	client/data_find.c \
+	client/data_look.c \
 	client/describe.c \
 	client/describe.h \
 	client/engine.c \
@@ -102,6 +107,8 @@ client_libclient_la_SOURCES = \
 	client/hierarchy.c \
 	client/invocation.c \
 	client/invocation.h \
+	client/invocation_data.c \
+	client/invocation_data.h \
 	client/invocation_wire.c \
 	client/job.c \
 	client/job.h \
@@ -130,6 +137,7 @@ client_libclient_la_SOURCES = \
 	client/table.h \
 	client/values.c \
 	client/values.h \
+	client/values_data.c \
 	client/values_storage.c \
 	client/values_storage.h \
 	client/values_texts.c \

@@ -41,6 +41,8 @@ void values_clear(struct values *values)
         if (values->slots[i].spool)
             unlink(values->slots[i].spool);
         free(values->slots[i].spool);
+        free(values->slots[i].datum);
+        free(values->slots[i].kept);
         free(values->slots[i].memory);
     }
     free(values->slots);
@@ -417,6 +419,8 @@ enum esp_status values_assign(struct values *values, const char *word, struct es
     enum esp_status status = split_word(values, word, "NAME=VALUE", &index, &value, error);
     if (status == ESP_OK)
         status = claim_input(values, index, error);
+    if (status == ESP_OK && values_is_data(value) && values->problem->arguments[index].n_dims > 0)
+        return values_take_datum(values, index, value, error);
     return status == ESP_OK ? take_value(values, index, value, error) : status;
 }
 
@@ -442,8 +446,10 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
         return error_set(error, ESP_INVALID, "-o %s: it is an input", formal->name);
     if (!*path)
         return error_set(error, ESP_INVALID, "-o %s: expected a file name behind '='", formal->name);
-    if (values->slots[index].path)
+    if (values->slots[index].path || values->slots[index].is_kept)
         return error_set(error, ESP_INVALID, "-o %s is given twice", formal->name);
+    if (values_is_data(path))
+        return values_keep(values, index, path, error);
     if (esp_type_size(formal->type) > 0 && !values->format && matrix_check_ending(path, error) != ESP_OK)
         return error_prefix(error, "-o %s", formal->name);
     if (is_texts(formal) && formal->type == ESP_TYPE_FILE && strcmp(path, "-") == 0)
@@ -482,6 +488,8 @@ enum esp_status values_prepare_output(struct values *values, size_t index, struc
     struct esp_argument *argument = &values->arguments[index];
     struct value_slot *slot = &values->slots[index];
     uint64_t bytes = esp_type_size(formal->type);
+    if (slot->is_kept)
+        return ESP_OK;
     if (is_texts(formal))
         return values_prepare_texts(values, index, error);
     if (formal->type == ESP_TYPE_FILE) {
@@ -617,6 +625,7 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
     for (size_t i = 0; i < problem->n_arguments; i++) {
         enum esp_status status = problem->arguments[i].mode == ESP_MODE_OUT
                                      ? values_prepare_output(values, i, error)
+                                 : values->slots[i].datum ? values_prepare_datum(values, i, error)
                                  : values->slots[i].given ? check_count(values, i, error)
                                                           : give_default(values, i, error);
         if (status != ESP_OK)

@@ -25,6 +25,9 @@ struct values {
         size_t block;     /* bytes of `memory` when it holds pointers to texts */
         uint64_t n_texts; /* of those */
         uint64_t count;   /* elements given, when the extents are not (three dimensions and more) */
+        char *datum;      /* the input lives on servers: its identity */
+        bool is_kept;     /* the output stays on the server, */
+        char *kept;       /* under this identity after the call */
     } * slots;
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
     bool as_json;                       /* what goes to "-" is part of the JSON value */

@@ -36,6 +36,17 @@ enum esp_status values_unpack(const struct values *values, size_t index, struct 
 /* Elements of typed memory (values.c, values_out.c). The first is false when the type cannot hold the value.
  */
 bool value_store(enum esp_type type, void *memory, size_t index, double re, double im);
+/* "data:", in front of an identity or a mode. */
+#define VALUES_DATA "data:"
+bool values_is_data(const char *word);
+/* Takes the datum for an input: its extents are asked of the platform. ESP_NOT_FOUND, ESP_INVALID. */
+enum esp_status values_take_datum(struct values *values, size_t index, const char *word,
+                                  struct esp_error *error);
+/* "data:" or "data:persistent": the output stays on the server. */
+enum esp_status values_keep(struct values *values, size_t index, const char *word, struct esp_error *error);
+/* Of an input that is a datum: memory for what comes back. */
+enum esp_status values_prepare_datum(struct values *values, size_t index, struct esp_error *error);
+
 void value_load(enum esp_type type, const void *memory, size_t index, double *re, double *im);
 /* Zeroed memory for an argument, as its data. */
 enum esp_status value_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error);

@@ -59,6 +59,8 @@ core_libcore_la_SOURCES = \
 	core/lexer.h \
 	core/location.c \
 	core/location.h \
+	core/location_report.c \
+	core/location_report.h \
 	core/matrix.c \
 	core/matrix.h \
 	core/matrix_csv.c \

@@ -15,6 +15,8 @@
 #define HEARTBEAT_LEAST_MS 10
 #define HEARTBEAT_MOST_MS  (60 * 1000)
 #define LEASE_MOST_MS      (600 * 1000)
+/* Of the owner, in one report, beside those that belong to the tie. */
+#define REPORT_EXTENSIONS 2
 
 /* Between the numbers of hellos of two ties of one node, so that a welcome is for one of them only. */
 #define HELLOS_APART (UINT32_C(1) << 20)
@@ -510,8 +512,14 @@ static void send_report(struct membership *m)
     const uint8_t follow = m->more;
     bool part = complete ? m->more : m->parts;
     m->parts = part && m->more;
-    struct extension items[] = {address, {.tag = EXTENSION_PART, .value = &follow, .length = 1}};
-    message.report.extensions = (struct extensions){.items = items, .n = part ? 2 : 1};
+    const struct extensions own = message.report.extensions;
+    struct extension items[2 + REPORT_EXTENSIONS] = {address};
+    struct extensions all = {.items = items, .n = 1};
+    for (uint32_t i = 0; i < own.n && i < REPORT_EXTENSIONS; i++)
+        items[all.n++] = own.items[i];
+    if (part)
+        items[all.n++] = (struct extension){.tag = EXTENSION_PART, .value = &follow, .length = 1};
+    message.report.extensions = all;
     if (complete || m->confirmed == m->number - 1)
         m->unconfirmed_ns = now(m);
     if (complete)

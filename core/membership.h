@@ -44,7 +44,8 @@ struct membership_ops {
     void (*post)(void *self, const char *address, uint64_t to_incarnation, const struct message *message);
     /* Fill a report: all that is known (`complete`), or what changed since the last one (maybe nothing).
      * What it points to must live until the next operation; building in message->arena is best. The number,
-     * `complete` and extensions are filled in by the caller. */
+     * `complete` and the extensions of the tie are filled in by the caller; at most two of the owner's go
+     * along. */
     void (*report)(void *self, bool complete, struct message *report);
     /* Whether the report just filled left something over, for a next one. May be NULL: never. */
     bool (*more)(void *self);

@@ -33,8 +33,10 @@ static void membership_changed(void *self, bool joined, const char *parent, cons
         log_warning("not below %s: %s", parent, why);
 }
 
-static const struct membership_ops membership_ops = {
-    .post = post_to, .report = server_fill_report, .changed = membership_changed};
+static const struct membership_ops membership_ops = {.post = post_to,
+                                                     .report = server_fill_report,
+                                                     .more = server_more_to_report,
+                                                     .changed = membership_changed};
 
 /* ---- messages ---- */
 

@@ -624,6 +624,21 @@ bool server_data_abandoned(struct server *server, struct call *call)
     return server_pull_abandoned(server, call);
 }
 
+/* ---- what the parent hears ---- */
+
+#define NEWS_MS 50 /* that changes are gathered */
+
+void server_data_news(void *self, const struct datum_id *id, uint64_t bytes, enum store_news news)
+{
+    struct server *server = self;
+    if (news == STORE_ARRIVED)
+        location_add(server->data.location, server->data.here, id->key, bytes, NULL);
+    else
+        location_remove(server->data.location, server->data.here, id->key);
+    if (server->endpoint)
+        membership_touch(server->membership, NEWS_MS);
+}
+
 /* ---- life ---- */
 
 void server_data_tick(struct server *server, int64_t now_ns)
@@ -664,20 +679,32 @@ enum esp_status server_data_create(struct server *server, struct esp_error *erro
                                   .clock = server->clock,
                                   .memory_bytes = options->store_memory,
                                   .disk_bytes = options->store_disk,
+                                  .news = server_data_news,
                                   .arg = server};
+    const struct location_options location = {.seed = options->seed, .track = true};
     server->data.due_ns = server_now(server) + LOOK_NS;
-    return store_create(&store, &server->data.store, error);
+    enum esp_status status = location_create(&location, &server->data.location, error);
+    if (status == ESP_OK)
+        status = location_child(server->data.location, &server->data.here, error);
+    if (status == ESP_OK)
+        return store_create(&store, &server->data.store, error);
+    if (options->files)
+        options->files->ops->destroy(options->files);
+    return status;
 }
 
 void server_data_release(struct server *server)
 {
     struct ticket *ticket, *next;
-    if (!server->data.store)
+    if (!server->data.store) {
+        location_destroy(server->data.location);
         return;
+    }
     HASH_ITER(hh, server->data.tickets, ticket, next)
     {
         ticket->moving = 0;
         ticket_end(server, ticket);
     }
-    store_destroy(server->data.store);
+    store_destroy(server->data.store); /* which tells of nothing any more */
+    location_destroy(server->data.location);
 }

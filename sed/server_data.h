@@ -8,6 +8,7 @@
 #ifndef SED_SERVER_DATA_H
 #define SED_SERVER_DATA_H
 
+#include "core/location_report.h"
 #include "core/message.h"
 #include "core/transport.h"
 #include "sed/errands.h"
@@ -59,7 +60,9 @@ struct chore {
 };
 
 struct server_data {
-    struct store *store; /* NULL: the server keeps no data */
+    struct store *store;       /* NULL: the server keeps no data */
+    struct location *location; /* what the parent has to hear of: all is at child `here` */
+    uint32_t here;
     struct errands *errands;
     struct ticket *tickets;
     uint32_t n_tickets;

@@ -297,6 +297,14 @@ void server_fill_report(void *self, bool complete, struct message *message)
         return;
     message->report.records = record;
     message->report.n_records = 1;
+    if (server->data.location && !location_tell(server->data.location, complete, message))
+        log_error("out of memory for telling the parent of data");
+}
+
+bool server_more_to_report(void *self)
+{
+    const struct server *server = self;
+    return server->data.location && location_has_changes(server->data.location);
 }
 
 void server_on_tree(struct server *server, struct call *call, const struct tree *tree)

@@ -355,6 +355,8 @@ static void was_stored(struct chore *chore, enum esp_status status, const struct
     operand->state = status == ESP_OK ? OPERAND_STORED : OPERAND_AWAY;
     if (status != ESP_OK)
         store_abort(server->data.store, &operands->asker.is, operand->id.key, NULL);
+    else if (session_has_ended(session)) /* another result could not be stored */
+        store_delete(server->data.store, &operands->asker.is, &operand->id, NULL);
     if (status != ESP_OK && session->stopping == ESP_OK)
         fail(operands, operand, &why);
     else if (!is_storing(operands) && !session_has_ended(session))

@@ -334,6 +334,8 @@ void server_drop_promises(struct server *server);
 void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask);
 void server_on_tree(struct server *server, struct call *call, const struct tree *tree);
 void server_fill_report(void *self, bool complete, struct message *message);
+/* Whether a report did not hold all. */
+bool server_more_to_report(void *self);
 /* The load changed by about so many seconds of computation: tells the parent, soon or at leisure. */
 void server_load_changed(struct server *server, double seconds);
 /* A session has started: agents are to hear of it when it takes longer than forecast. */

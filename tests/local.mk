@@ -210,6 +210,9 @@ tests_inproc_test_server_tree_LDADD = $(SERVER_LIBS)
 unit_tests += tests/inproc/test_server_store
 tests_inproc_test_server_store_SOURCES = tests/inproc/test_server_store.c tests/inproc/server_rig.c tests/inproc/server_rig.h
 tests_inproc_test_server_store_LDADD = $(SERVER_LIBS)
+unit_tests += tests/inproc/test_data_places
+tests_inproc_test_data_places_SOURCES = tests/inproc/test_data_places.c tests/inproc/server_rig.c tests/inproc/server_rig.h
+tests_inproc_test_data_places_LDADD = sed/libserver.la agent/libagent.la $(UNIT_LIBS) -lm
 unit_tests += tests/inproc/test_server_kept
 tests_inproc_test_server_kept_SOURCES = tests/inproc/test_server_kept.c tests/inproc/server_rig.c tests/inproc/server_rig.h
 tests_inproc_test_server_kept_LDADD = $(SERVER_LIBS)
@@ -251,6 +254,7 @@ e2e_tests += tests/e2e/t0200-server.t
 e2e_tests += tests/e2e/t0310-jobs.t
 e2e_tests += tests/e2e/t0501-states.t
 e2e_tests += tests/e2e/t0503-commands.t
+e2e_tests += tests/e2e/t0620-data.t
 e2e_tests += tests/e2e/t9000-install.t
 
 check_PROGRAMS += tests/fuzz/fuzz_message

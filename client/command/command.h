@@ -128,6 +128,13 @@ enum exit_code verb_admin_reload(const struct command_line *command);
 enum exit_code verb_admin_stop(const struct command_line *command);
 enum exit_code verb_admin_remove(const struct command_line *command);
 enum exit_code verb_config_check(const struct command_line *command);
+enum exit_code verb_data_put(const struct command_line *command);
+enum exit_code verb_data_get(const struct command_line *command);
+enum exit_code verb_data_ls(const struct command_line *command);
+enum exit_code verb_data_info(const struct command_line *command);
+enum exit_code verb_data_rm(const struct command_line *command);
+enum exit_code verb_data_cp(const struct command_line *command);
+enum exit_code verb_data_mv(const struct command_line *command);
 enum exit_code verb_matrix_info(const struct command_line *command);
 enum exit_code verb_matrix_convert(const struct command_line *command);
 

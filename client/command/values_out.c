@@ -130,6 +130,8 @@ static bool is_shown(const struct values *values, size_t index)
     const struct value_slot *slot = &values->slots[index];
     if (!argument_out(&values->problem->arguments[index]))
         return false;
+    if (slot->is_kept)
+        return slot->kept;
     if (goes_into_json(values, index))
         return slot->memory || slot->text || slot->spool;
     if (slot->path || values->problem->arguments[index].type == ESP_TYPE_FILE)
@@ -172,6 +174,10 @@ void values_print(const struct values *values)
         const struct esp_problem_argument *formal = &values->problem->arguments[i];
         if (!is_shown(values, i))
             continue;
+        if (values->slots[i].is_kept) {
+            printf("%s = data:%s\n", formal->name, values->slots[i].kept);
+            continue;
+        }
         if (formal->n_dims == 0) {
             print_scalar(values, i);
             continue;
@@ -236,6 +242,8 @@ static json_t *value_json(const struct values *values, size_t index)
     double re, im;
     if (slot->spool)
         return values_json_file(values, index);
+    if (slot->is_kept)
+        return json_pack("{s:s}", "datum", slot->kept);
     if (is_texts(formal))
         return values_json_texts(values, index);
     if (is_text(formal->type))

@@ -30,7 +30,8 @@ static enum esp_status save_to(struct values *values, const char *word, struct e
 {
     const char *path = strchr(word, '=');
     enum esp_status status = values_save_to(values, word, error);
-    return status == ESP_OK && path ? command_check_output(path + 1, error) : status;
+    bool datum = path && strncmp(path + 1, "data:", 5) == 0;
+    return status == ESP_OK && path && !datum ? command_check_output(path + 1, error) : status;
 }
 
 static enum esp_status read_arguments(const struct command_line *command, struct values *values,

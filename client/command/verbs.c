@@ -15,11 +15,27 @@ static const struct command_option down_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option call_options[] = {
-    {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
+    {'o', "output", "NAME=FILE",
+     "save an output to a file ('-': standard output), or leave it on the server (data:, data:MODE); may be "
+     "repeated"},
     {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
     {'s', "server", "NAME", "only on this server"},
     {'F', "follow", NULL, "show on standard error what the routine prints, while it runs"},
     {'v', "verbose", NULL, "also show the candidates, the server, and where the time went"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option data_put_options[] = {
+    {'s', "server", "NAME", "the server on which the datum is to live"},
+    {'m', "mode", "MODE", "volatile (the default), persistent, sticky"},
+    {'t', "type", "TYPE", "of the elements (else: double or double complex)"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option data_get_options[] = {
+    {'f', "format", "FORMAT", "of the file: mtx, npy, rb, hb, csv (else: by its ending)"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option data_ls_options[] = {
+    {'s', "server", "NAME", "only of this server"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option submit_options[] = {
@@ -115,6 +131,10 @@ static const struct command_option *const convert_groups[] = {convert_options, N
 static const struct command_option *const up_groups[] = {up_options, NULL};
 static const struct command_option *const down_groups[] = {down_options, NULL};
 static const struct command_option *const call_groups[] = {call_options, platform_options, NULL};
+static const struct command_option *const data_put_groups[] = {data_put_options, platform_options, NULL};
+static const struct command_option *const data_get_groups[] = {data_get_options, platform_options, NULL};
+static const struct command_option *const data_ls_groups[] = {data_ls_options, platform_options, NULL};
+static const struct command_option *const data_groups[] = {platform_options, NULL};
 static const struct command_option *const submit_groups[] = {submit_options, platform_options, NULL};
 static const struct command_option *const jobs_groups[] = {jobs_options, platform_options, NULL};
 static const struct command_option *const fetch_groups[] = {fetch_options, platform_options, NULL};
@@ -148,6 +168,7 @@ const struct verb command_verbs[] = {
      "  x=[1,2,3]  A=[1,2;3,4]          vectors and matrices, rows between semicolons\n"
      "  A=@file.mtx                     a matrix from a file (Matrix Market, NumPy, CSV, ...)\n"
      "  text=words  text=@file          a string, or one from a file\n"
+     "  A=data:ID                       a datum that lives on a server ('espalier data put')\n"
      "Sizes that follow from the matrices, and what has a default, can be left out. Outputs are shown, or\n"
      "saved with -o: B=x.mtx (Matrix Market, and without an ending that says otherwise), x.npy, x.csv, "
      "x.hb,\n"
@@ -251,6 +272,28 @@ const struct verb command_verbs[] = {
     {"config check", "FILE...", "Check configuration files",
      "Every error is told with file and line, what was expected and what was found.", check_groups, 1, -1,
      verb_config_check},
+    {"data put", "FILE", "Put a matrix file on a server, where calls use it",
+     "The identity that the datum gets is printed: 'espalier call PROBLEM A=data:ID' passes it, and whoever\n"
+     "knows it may use it. A persistent datum is on the server's disk when the identity is printed.",
+     data_put_groups, 1, 1, verb_data_put},
+    {"data get", "ID FILE", "Save a datum as a matrix file ('-': standard output)",
+     "It is read from a server that has it; another one is asked when the transfer breaks.", data_get_groups,
+     2, 2, verb_data_get},
+    {"data ls", "", "List the data of the platform",
+     "Those that you may use, on all servers, with their sizes.", data_ls_groups, 0, 0, verb_data_ls},
+    {"data info", "ID", "Show what a datum is, and where",
+     "One paragraph for each server that has it, with its statistics there.", data_groups, 1, 1,
+     verb_data_info},
+    {"data rm", "ID...", "Delete data, with their replicas",
+     "Who reads one at this moment reads on to the end. There is no way back.", data_groups, 1, -1,
+     verb_data_rm},
+    {"data cp", "ID SERVER", "Have a server fetch a replica of a datum",
+     "It comes straight from a server that has it. A replica may be dropped when memory is short.",
+     data_groups, 2, 2, verb_data_cp},
+    {"data mv", "ID SERVER", "Move a datum to another server",
+     "It is deleted where it was when the other server has all of it, durable if it was. Sticky data do not "
+     "move.",
+     data_groups, 2, 2, verb_data_mv},
     {"matrix info", "FILE", "Show what a matrix file holds",
      "Format, size, symmetry, norm, and whether it brings a right-hand side. Read are Matrix Market,\n"
      "Harwell-Boeing and Rutherford-Boeing (assembled), NumPy .npy, and CSV files, recognised by what is in\n"

@@ -257,7 +257,7 @@ static struct problem_set *parse(const char *text)
 
 void rig_open(struct rig *rig, const struct rig_options *options)
 {
-    static const char *const parents[] = {"parent"};
+    const char *const parents[] = {options->parent_name ? options->parent_name : "parent"};
     struct esp_error error;
     struct log_options log = {.node = "rig", .path = "/dev/null", .level = LOG_DEBUG_LEVEL};
     log_open(&log, NULL);
@@ -278,7 +278,7 @@ void rig_open(struct rig *rig, const struct rig_options *options)
         .name = name,
         .incarnation = 77,
         .parents = parents,
-        .n_parents = options->parent ? 1 : 0,
+        .n_parents = options->parent || options->parent_name ? 1 : 0,
         .slots = options->slots ? options->slots : 1,
         .threads = 1,
         .memory_bytes = options->memory_bytes ? options->memory_bytes : 100u << 20,

@@ -72,10 +72,11 @@ struct rig_options {
     double (*cpu_quota)(void);
     bool confined;
     bool parent;
-    const char *problems;  /* description text; NULL: "copy" and "task" */
-    uint64_t store_memory; /* data live there; 0: none do */
-    const char *name;      /* NULL: "sed" */
-    struct rig *beside;    /* in the network of that one, which is closed last */
+    const char *problems;    /* description text; NULL: "copy" and "task" */
+    uint64_t store_memory;   /* data live there; 0: none do */
+    const char *name;        /* NULL: "sed" */
+    const char *parent_name; /* an agent of the test's; NULL: as `parent` says */
+    struct rig *beside;      /* in the network of that one, which is closed last */
 };
 
 /* Zero members: 1 slot, queue 1000, 100 MiB, 64 KiB inline, 10 minutes, 1 Gflop/s.

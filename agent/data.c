@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where the data below are: through which child each is reached. Who looks for one asks here and is sent on:
+ * to the servers that have it, to the agents below that know where it is, or to the agent above.
+ */
+#include "agent/agent_internal.h"
+
+#include <stdlib.h>
+
+#define MOST_NAMED 16 /* children of one answer */
+
+/* A child, by its number in the table. */
+struct reach {
+    struct child *child;
+    uint32_t number;
+    uint32_t stand_in; /* while it tells all it has */
+    bool replacing;
+    UT_hash_handle hh; /* by child */
+};
+
+static struct reach *find(const struct agent *agent, const struct child *child)
+{
+    struct reach *reach;
+    HASH_FIND_PTR(agent->reaches, &child, reach);
+    return reach;
+}
+
+static struct child *child_of(const struct agent *agent, uint32_t number)
+{
+    for (struct reach *reach = agent->reaches; reach; reach = reach->hh.next)
+        if (reach->number == number || (reach->replacing && reach->stand_in == number))
+            return reach->child;
+    return NULL;
+}
+
+enum esp_status data_create(struct agent *agent, uint64_t seed, struct esp_error *error)
+{
+    const struct location_options options = {.seed = seed, .track = !agent->is_master};
+    return location_create(&options, &agent->location, error);
+}
+
+void data_clear(struct agent *agent)
+{
+    struct reach *reach, *next;
+    HASH_ITER(hh, agent->reaches, reach, next)
+    {
+        HASH_DEL(agent->reaches, reach);
+        free(reach);
+    }
+    location_destroy(agent->location);
+}
+
+bool data_joined(struct agent *agent, struct child *child)
+{
+    struct reach *reach = calloc(1, sizeof *reach);
+    if (!reach)
+        return false;
+    reach->child = child;
+    if (location_child(agent->location, &reach->number, NULL) != ESP_OK) {
+        free(reach);
+        return false;
+    }
+    HASH_ADD_PTR(agent->reaches, child, reach);
+    if (reach->hh.tbl)
+        return true;
+    location_child_remove(agent->location, reach->number);
+    free(reach);
+    return false;
+}
+
+static void end_replacing(struct agent *agent, struct reach *reach)
+{
+    if (reach->replacing)
+        location_replace_end(agent->location, reach->number, reach->stand_in);
+    reach->replacing = false;
+}
+
+void data_lost(struct agent *agent, struct child *child)
+{
+    struct reach *reach = find(agent, child);
+    if (!reach)
+        return;
+    end_replacing(agent, reach);
+    location_child_remove(agent->location, reach->number);
+    HASH_DEL(agent->reaches, reach);
+    free(reach);
+}
+
+bool data_on_report(struct agent *agent, struct child *child, const struct report *report)
+{
+    struct reach *reach = find(agent, child);
+    if (!reach)
+        return false;
+    if (child->part == REPORT_COMPLETE || child->part == REPORT_BEGINS) {
+        end_replacing(agent, reach);
+        reach->replacing = location_replace_begin(agent->location, &reach->stand_in, NULL) == ESP_OK;
+    }
+    location_hear(agent->location, reach->replacing ? reach->stand_in : reach->number, report);
+    if (child->part == REPORT_COMPLETE || child->part == REPORT_ENDS)
+        end_replacing(agent, reach);
+    return location_has_changes(agent->location);
+}
+
+/* ---- asked ---- */
+
+static bool add_above(const struct agent *agent, struct message *reply)
+{
+    const char *address = !agent->is_master && agent->membership && membership_joined(agent->membership)
+                              ? membership_parent_address(agent->membership)
+                              : NULL;
+    if (!address)
+        return true;
+    struct extension *extension = arena_alloc(&reply->arena, sizeof *extension);
+    const char *copy = arena_strdup(&reply->arena, address);
+    if (!extension || !copy)
+        return false;
+    *extension = (struct extension){EXTENSION_ABOVE, (const uint8_t *)copy, (uint32_t)strlen(copy)};
+    reply->data_reply.extensions = (struct extensions){extension, 1};
+    return true;
+}
+
+/* The one child by its name and address; whether it is an agent tells `server` being empty. */
+static bool add_child(const struct child *child, const char *datum, uint64_t bytes, struct message *reply)
+{
+    struct datum_info *info = &reply->data_reply.items[reply->data_reply.n++];
+    *info = (struct datum_info){.bytes = bytes, .complete = child->role == ROLE_SERVER};
+    info->datum = arena_strdup(&reply->arena, datum);
+    info->server = arena_strdup(&reply->arena, child->role == ROLE_SERVER ? child->name : "");
+    info->address = arena_strdup(&reply->arena, child->address);
+    return info->datum && info->server && info->address;
+}
+
+struct message *data_where(struct agent *agent, const struct data *asked)
+{
+    struct datum_id id;
+    struct esp_error error;
+    uint32_t numbers[MOST_NAMED];
+    uint64_t bytes = 0;
+    if (!asked->datum[0])
+        return message_failure(MESSAGE_DATA_REPLY, ESP_INVALID,
+                               "\"%s\" is an agent: expected the identity of a datum, found none",
+                               agent->name);
+    if (datum_id_parse(asked->datum, &id, &error) != ESP_OK)
+        return message_failure(MESSAGE_DATA_REPLY, error.status, "%s", error.text);
+    uint32_t n = location_find(agent->location, id.key, &bytes, numbers, MOST_NAMED);
+    struct message *reply = message_create(MESSAGE_DATA_REPLY);
+    if (!reply)
+        return NULL;
+    reply->data_reply.items = arena_alloc(&reply->arena, MOST_NAMED * sizeof *reply->data_reply.items);
+    bool whole = reply->data_reply.items && add_above(agent, reply);
+    for (uint32_t i = 0; whole && i < n && i < MOST_NAMED; i++) {
+        const struct child *child = child_of(agent, numbers[i]);
+        whole = !child || add_child(child, asked->datum, bytes, reply);
+    }
+    if (whole)
+        return reply;
+    message_destroy(reply);
+    return NULL;
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data as programs put, read, copy and delete them.
+ */
+#include "client/data.h"
+#include "client/library.h"
+#include "services/data/transfer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MOST_RESUMED 5     /* times that a transfer goes on with a new ticket */
+#define PULL_MS      10000 /* of one look at a copy under way */
+
+_Static_assert((int)ESP_DATA_STICKY_RETURN == (int)DATUM_STICKY_RETURN, "modes are numbered alike");
+
+struct progress {
+    esp_data_progress *tell;
+    void *arg;
+    uint64_t bytes, moved;
+};
+
+static void moved(void *arg, uint64_t bytes)
+{
+    struct progress *progress = arg;
+    progress->moved += bytes;
+    if (progress->tell && progress->bytes > 0)
+        progress->tell(progress->arg, (double)progress->moved / (double)progress->bytes);
+}
+
+static struct library *enter(void)
+{
+    return library_enter(library_error());
+}
+
+static enum esp_status leave(enum esp_status status)
+{
+    library_leave();
+    return status;
+}
+
+/* ---- put ---- */
+
+struct putting {
+    struct engine *engine;
+    char address[CAP_ADDRESS + 1];
+    const char *id;
+    struct datum_key key;
+    struct datum_info datum;
+    const void *data;
+    struct progress progress;
+};
+
+/* What the server has not got yet counts as missing; the rest as done. */
+static enum esp_status take_gaps(const struct offer_reply *offer, uint64_t bytes, struct ranges *done,
+                                 struct esp_error *error)
+{
+    uint64_t at = 0;
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; status == ESP_OK && i <= offer->n_gaps; i++) {
+        uint64_t to = i < offer->n_gaps ? offer->gaps[i].from : bytes;
+        if (to > bytes || to < at)
+            return error_set(error, ESP_PROTOCOL, "the server tells of gaps that are none");
+        if (to > at)
+            status = ranges_add(done, at, to, error);
+        at = i < offer->n_gaps ? offer->gaps[i].to : bytes;
+    }
+    return status;
+}
+
+static enum esp_status finish(struct engine *engine, const char *address, const char *id, uint64_t ticket,
+                              struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_FINISH, .finish = {.datum = id, .ticket = ticket}}, reply = {0};
+    enum esp_status status = data_ask(engine, address, &request, &reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+static enum esp_status send_all(struct putting *putting, const struct offer_reply *offer,
+                                struct esp_error *error)
+{
+    struct ranges done = {0};
+    struct engine *engine = putting->engine;
+    const struct transfer_options options = {.transport = engine->transport,
+                                             .address = putting->address,
+                                             .key = putting->key,
+                                             .ticket = offer->ticket,
+                                             .put = true,
+                                             .bytes = putting->datum.bytes,
+                                             .timeout_ms = engine->call_timeout_ms,
+                                             .memory = (uint8_t *)(uintptr_t)putting->data,
+                                             .moved = moved,
+                                             .arg = &putting->progress,
+                                             .helpers = engine->runners};
+    enum esp_status status = take_gaps(offer, putting->datum.bytes, &done, error);
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < done.n; i++)
+        before += done.items[i].to - done.items[i].from;
+    putting->progress.moved = before;
+    if (status == ESP_OK)
+        status = transfer_run(&options, &done, error);
+    ranges_clear(&done);
+    if (status == ESP_OK)
+        status = finish(engine, putting->address, putting->id, offer->ticket, error);
+    return status;
+}
+
+static enum esp_status put_once(struct putting *putting, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_OFFER}, reply = {0};
+    request.offer.datum = putting->datum;
+    enum esp_status status = data_ask(putting->engine, putting->address, &request, &reply, error);
+    if (status == ESP_OK && reply.offer_reply.ticket != 0) /* 0: it is there already */
+        status = send_all(putting, &reply.offer_reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+static enum esp_status put(struct putting *putting, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (unsigned i = 0; i < MOST_RESUMED; i++) {
+        status = put_once(putting, error);
+        if (!transfer_may_go_on(status))
+            break;
+        engine_pause(&putting->engine->closing, INT64_C(100) << i);
+    }
+    return status;
+}
+
+static enum esp_status describe(const struct esp_argument *array, enum esp_data_mode mode,
+                                struct datum_info *datum, struct esp_error *error)
+{
+    struct datum_shape shape = {.type = (enum base_type)(array->type - 1), .n_dims = array->n_dims};
+    if (array->type == ESP_TYPE_ANY || array->type > ESP_TYPE_DOUBLE_COMPLEX)
+        return error_set(error, ESP_INVALID,
+                         "expected an array of numbers or characters, found one of type %s",
+                         esp_type_name(array->type));
+    if (array->n_dims > ESP_MAX_DIMS)
+        return error_set(error, ESP_INVALID, "expected at most %d dimensions, found %u", ESP_MAX_DIMS,
+                         array->n_dims);
+    memcpy(shape.dims, array->dims, array->n_dims * sizeof *shape.dims);
+    enum esp_status status = datum_shape_complete(&shape, error);
+    if (status == ESP_OK && !array->data && shape.bytes > 0)
+        status = error_set(error, ESP_INVALID, "expected an array, found a null pointer");
+    *datum = (struct datum_info){.type = shape.type,
+                                 .dims = (int64_t *)(uintptr_t)array->dims,
+                                 .n_dims = array->n_dims,
+                                 .bytes = shape.bytes,
+                                 .mode = mode,
+                                 .created_s = (int64_t)time(NULL)};
+    return status;
+}
+
+static enum esp_status put_on(struct library *library, const char *server, struct putting *putting, char **id,
+                              struct esp_error *error)
+{
+    struct datum_id drawn;
+    char text[DATUM_TEXT];
+    enum esp_status status = datum_id_draw(server, &drawn, error);
+    putting->engine = library->engine;
+    if (status == ESP_OK)
+        status = engine_resolve(library->engine, server, putting->address, error);
+    if (status != ESP_OK)
+        return status;
+    putting->id = putting->datum.datum = datum_id_text(&drawn, text);
+    putting->key = drawn.key;
+    char *copy = strdup(text);
+    if (!copy)
+        return error_no_memory(error, "the identity of a datum");
+    status = put(putting, error);
+    if (status != ESP_OK)
+        free(copy);
+    else
+        *id = copy;
+    return status;
+}
+
+enum esp_status esp_data_put(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
+                             esp_data_progress *progress, void *arg, char **id)
+{
+    struct esp_error *error = library_error();
+    struct putting putting = {.progress = {.tell = progress, .arg = arg}};
+    if (!server || !array || !id)
+        return error_set(error, ESP_INVALID,
+                         "expected a server, an array and a place for the identity, found NULL");
+    enum esp_status status = describe(array, mode, &putting.datum, error);
+    putting.data = array->data;
+    putting.progress.bytes = putting.datum.bytes;
+    struct library *library = status == ESP_OK ? enter() : NULL;
+    if (!library)
+        return error->status;
+    return leave(put_on(library, server, &putting, id, error));
+}
+
+/* ---- get ---- */
+
+static enum esp_status get_once(struct engine *engine, const char *address, const char *id, void *memory,
+                                uint64_t bytes, struct progress *progress, struct ranges *done,
+                                struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_OPEN, .open = {.datum = id}}, reply = {0};
+    struct datum_id parsed;
+    enum esp_status status = datum_id_parse(id, &parsed, error);
+    if (status == ESP_OK)
+        status = data_ask(engine, address, &request, &reply, error);
+    if (status == ESP_OK && reply.open_reply.datum.bytes != bytes)
+        status = error_set(error, ESP_INVALID, "expected memory of %llu bytes for a datum, found %llu",
+                           (unsigned long long)reply.open_reply.datum.bytes, (unsigned long long)bytes);
+    if (status == ESP_OK) {
+        const struct transfer_options options = {.transport = engine->transport,
+                                                 .address = address,
+                                                 .key = parsed.key,
+                                                 .ticket = reply.open_reply.ticket,
+                                                 .bytes = bytes,
+                                                 .timeout_ms = engine->call_timeout_ms,
+                                                 .memory = memory,
+                                                 .moved = moved,
+                                                 .arg = progress,
+                                                 .helpers = engine->runners};
+        status = transfer_run(&options, done, error);
+        finish(engine, address, id, reply.open_reply.ticket, NULL);
+    }
+    message_clear(&reply);
+    return status;
+}
+
+/* From one holder after the other; what has come from one need not come from the next, for they are the same.
+ */
+static enum esp_status get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
+                           struct progress *progress, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    struct ranges done = {0};
+    size_t n = 0;
+    enum esp_status status = ESP_OK;
+    for (unsigned i = 0; i < MOST_RESUMED; i++) {
+        status = data_find(engine, id, i > 0, holders, &n, error);
+        for (size_t h = 0; status == ESP_OK && h < n; h++) {
+            status = get_once(engine, holders[h].address, id, memory, bytes, progress, &done, error);
+            if (transfer_may_go_on(status) && h + 1 < n)
+                status = ESP_OK; /* the next one */
+            else
+                break;
+        }
+        if (!transfer_may_go_on(status) || n == 0)
+            break;
+        engine_pause(&engine->closing, INT64_C(100) << i);
+    }
+    ranges_clear(&done);
+    return status;
+}
+
+enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_data_progress *progress,
+                             void *arg)
+{
+    struct esp_error *error = library_error();
+    struct progress told = {.tell = progress, .arg = arg, .bytes = bytes};
+    if (!id || (!memory && bytes > 0))
+        return error_set(error, ESP_INVALID, "expected an identity and memory, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    return leave(get(library->engine, id, memory, bytes, &told, error));
+}
+
+/* ---- drop, copy ---- */
+
+static enum esp_status drop_at(struct engine *engine, const char *id, const struct data_holder *holder,
+                               struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_DROP, .drop = {.datum = id}}, reply = {0};
+    enum esp_status status = data_ask(engine, holder->address, &request, &reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+enum esp_status esp_data_drop(const char *id)
+{
+    struct esp_error *error = library_error();
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    size_t n = 0;
+    struct library *library = id ? enter() : NULL;
+    if (!library)
+        return id ? error->status : error_set(error, ESP_INVALID, "expected an identity, found NULL");
+    enum esp_status status = data_find(library->engine, id, true, holders, &n, error);
+    for (size_t i = 0; status == ESP_OK && i < n; i++)
+        status = drop_at(library->engine, id, &holders[i], error);
+    return leave(status);
+}
+
+static enum esp_status pull(struct engine *engine, const char *id, const char *address,
+                            const struct data_holder *holders, size_t n, bool move, uint32_t mode,
+                            struct progress *progress, struct esp_error *error)
+{
+    const char *sources[DATA_MOST_HOLDERS];
+    struct message request = {.kind = MESSAGE_PULL}, reply = {0};
+    for (size_t i = 0; i < n; i++)
+        sources[i] = holders[i].address;
+    request.pull = (struct pull_request){.datum = id,
+                                         .sources = sources,
+                                         .n_sources = (uint32_t)n,
+                                         .mode = mode,
+                                         .flags = move ? 0 : DATUM_REPLICA,
+                                         .patience_ms = progress->tell ? 500 : PULL_MS};
+    for (;;) {
+        enum esp_status status = data_ask(engine, address, &request, &reply, error);
+        bool complete = reply.pull_reply.complete;
+        progress->bytes = reply.pull_reply.bytes;
+        progress->moved = 0;
+        if (status == ESP_OK)
+            moved(progress, complete ? progress->bytes : reply.pull_reply.arrived);
+        message_clear(&reply);
+        if (status != ESP_OK || complete || atomic_load(&engine->closing))
+            return status;
+    }
+}
+
+/* As it is kept where it is: a move takes that along. */
+static enum esp_status mode_at(struct engine *engine, const char *id, const struct data_holder *holder,
+                               uint32_t *mode, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_DATA, .data = {.datum = id, .after = ""}}, reply = {0};
+    enum esp_status status = data_ask(engine, holder->address, &request, &reply, error);
+    *mode = status == ESP_OK && reply.data_reply.n > 0 ? reply.data_reply.items[0].mode : 0;
+    message_clear(&reply);
+    return status;
+}
+
+static enum esp_status copy(struct library *library, const char *id, const char *server, bool move,
+                            struct progress *progress, struct esp_error *error)
+{
+    struct engine *engine = library->engine;
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    char address[CAP_ADDRESS + 1];
+    size_t n = 0;
+    uint32_t mode = 0;
+    enum esp_status status = engine_resolve(engine, server, address, error);
+    if (status == ESP_OK)
+        status = data_find(engine, id, true, holders, &n, error);
+    if (status == ESP_OK && move)
+        status = mode_at(engine, id, &holders[0], &mode, error);
+    if (status == ESP_OK)
+        status = pull(engine, id, address, holders, n, move, mode, progress, error);
+    for (size_t i = 0; status == ESP_OK && move && i < n; i++)
+        if (strcmp(holders[i].server, server) != 0)
+            status = drop_at(engine, id, &holders[i], error);
+    return status;
+}
+
+enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress,
+                              void *arg)
+{
+    struct esp_error *error = library_error();
+    struct progress told = {.tell = progress, .arg = arg};
+    if (!id || !server)
+        return error_set(error, ESP_INVALID, "expected an identity and a server, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    return leave(copy(library, id, server, move != 0, &told, error));
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/invocation_data.h"
+#include "client/data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum esp_status invocation_take_data(struct value *value, const struct argument *argument,
+                                     const struct esp_argument *given, struct esp_error *error)
+{
+    struct datum_id id;
+    if (!given->datum && !given->kept)
+        return ESP_OK;
+    if (argument->n_dims == 0 || value->form != VALUE_MEMORY)
+        return error_set(error, ESP_INVALID,
+                         "argument \"%s\": only whole arrays of numbers and characters can be data",
+                         argument->name);
+    if (given->datum && !argument_is_input(argument))
+        return error_set(error, ESP_INVALID, "argument \"%s\": it is an output, and no datum goes in",
+                         argument->name);
+    if (given->kept && !argument_is_output(argument))
+        return error_set(error, ESP_INVALID, "argument \"%s\": it is an input, and cannot stay as a result",
+                         argument->name);
+    if (given->kept && (unsigned)given->kept_mode >= DATUM_N_MODES)
+        return error_set(error, ESP_INVALID, "argument \"%s\": expected a mode of data, found %d",
+                         argument->name, (int)given->kept_mode);
+    value->is_kept = given->kept != NULL;
+    value->kept = given->kept;
+    value->kept_mode = (uint32_t)given->kept_mode;
+    if (!given->datum)
+        return ESP_OK;
+    if (datum_id_parse(given->datum, &id, error) != ESP_OK)
+        return error_prefix(error, "argument \"%s\"", argument->name);
+    value->in = NULL; /* nothing is sent */
+    value->datum = strdup(given->datum);
+    return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
+}
+
+static enum esp_status find(struct engine *engine, struct value *value, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    size_t n = 0, size = strlen(value->datum) + 1 + DATA_MOST_HOLDERS * (CAP_ADDRESS + 1);
+    enum esp_status status = data_find(engine, value->datum, false, holders, &n, error);
+    char *text = status == ESP_OK ? malloc(size) : NULL;
+    if (status != ESP_OK)
+        return status;
+    if (!text)
+        return error_no_memory(error, "the identity of a datum");
+    int at = snprintf(text, size, "%s", value->datum);
+    for (size_t i = 0; i < n; i++)
+        at += snprintf(text + at, size - (size_t)at, " %s", holders[i].address);
+    free(value->datum);
+    value->datum = text;
+    return ESP_OK;
+}
+
+enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
+                                     struct esp_error *error)
+{
+    const struct problem *problem = invocation->function->problem;
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        if (value->datum && find(engine, value, error) != ESP_OK)
+            return error_prefix(error, "%s: argument \"%s\"", problem->name,
+                                problem->arguments[value->index].name);
+    }
+    return ESP_OK;
+}
+
+static void put_little(uint8_t *bytes, uint32_t number)
+{
+    for (unsigned i = 0; i < 4; i++)
+        bytes[i] = (uint8_t)(number >> (8 * i));
+}
+
+enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
+                                    struct esp_error *error)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        n += invocation->values[i].is_kept;
+    if (n == 0)
+        return ESP_OK;
+    struct extensions *extensions = &call->call.extensions;
+    struct extension *items = arena_alloc(&call->arena, (extensions->n + 1) * sizeof *items);
+    uint8_t *bytes = arena_alloc(&call->arena, n * KEPT_BYTES), *at = bytes;
+    if (!items || !bytes)
+        return error_no_memory(error, "a call");
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        if (!invocation->values[i].is_kept)
+            continue;
+        put_little(at, invocation->values[i].index);
+        put_little(at + 4, invocation->values[i].kept_mode);
+        put_little(at + 8, 0);
+        at += KEPT_BYTES;
+    }
+    if (extensions->n > 0)
+        memcpy(items, extensions->items, extensions->n * sizeof *items);
+    items[extensions->n] = (struct extension){EXTENSION_KEPT, bytes, n * KEPT_BYTES};
+    extensions->items = items;
+    extensions->n++;
+    return ESP_OK;
+}
+
+enum esp_status invocation_take_identity(struct value *value, const struct argument *argument,
+                                         const struct call_result *result, struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    struct datum_id id;
+    bool fits = result->kind == KIND_DATUM && result->length < sizeof text;
+    if (fits) {
+        memcpy(text, result->data, result->length);
+        text[result->length] = 0;
+    }
+    if (!fits || datum_id_parse(text, &id, NULL) != ESP_OK)
+        return error_set(error, ESP_PROTOCOL,
+                         "result \"%s\": expected the identity of a datum, found kind %u", argument->name,
+                         result->kind);
+    *value->kept = strdup(text);
+    return *value->kept ? ESP_OK : error_no_memory(error, "the identity of a datum");
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of an invocation that live on servers, and results that stay there.
+ */
+#ifndef CLIENT_INVOCATION_DATA_H
+#define CLIENT_INVOCATION_DATA_H
+
+#include "client/engine.h"
+#include "client/invocation.h"
+
+/* Takes `datum` and `kept` of a vector's argument. ESP_INVALID: only whole arrays can be data. */
+enum esp_status invocation_take_data(struct value *value, const struct argument *argument,
+                                     const struct esp_argument *given, struct esp_error *error);
+/* Finds out who has the data: servers that do not are told where to fetch them. ESP_NOT_FOUND. */
+enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
+                                     struct esp_error *error);
+/* Says in the call which results stay. */
+enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
+                                    struct esp_error *error);
+/* The identity of a result that stayed. ESP_PROTOCOL. */
+enum esp_status invocation_take_identity(struct value *value, const struct argument *argument,
+                                         const struct call_result *result, struct esp_error *error);
+
+#endif

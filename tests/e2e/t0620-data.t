@@ -1,0 +1,137 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Data that live on servers, through real daemons: put, used, left, fetched from another server, got back; a
+# server that is killed and started again; data that are not there.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+
+cat >agent.conf <<EOF2
+name = "MA"
+listen = "127.0.0.1:0"
+address_file = "$work/agent.address"
+EOF2
+start agent espalier-agent --foreground agent.conf
+agent=$(address_of agent.address)
+for name in A B; do
+    cat >"$name.conf" <<EOF2
+name = "$name"
+parent = "$agent"
+listen = "127.0.0.1:0"
+address_file = "$work/$name.address"
+log_file = "$work/$name.log"
+state_dir = "$work/state-$name"
+slots = 1
+store_memory = "64 MiB"
+problems = { "$top_srcdir/problems/lapack/linear-systems", "$top_srcdir/problems/blas" }
+EOF2
+    start "$name" espalier-sed --foreground "$name.conf"
+    address_of "$name.address" >"$name.at"
+done
+cat >client.conf <<EOF2
+agents = { "$agent" }
+EOF2
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+
+servers() { # servers N: so many solve systems
+    espalier problems | grep -Eq "^dgesv .* $1 "
+}
+check "two servers are there" wait_until servers 2
+
+printf '%%%%MatrixMarket matrix array real general\n2 2\n4\n2\n1\n3\n' >a.mtx
+printf '%%%%MatrixMarket matrix array real general\n2 1\n6\n8\n' >b.mtx
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n1100 1100"
+             for (i = 0; i < 1100 * 1100; i++) print (i * 7919) % 1000003 }' >large.mtx
+espalier matrix convert large.mtx large.npy
+
+put() { # put FILE SERVER MODE: the identity goes into the file FILE.id
+    espalier data put "$1" -s "$2" -m "$3" >"$1.id"
+}
+got_back() { # got_back IDENTITY FILE: the datum is what that file holds
+    espalier data get "$1" back.npy && cmp back.npy "$2"
+}
+
+check "a large matrix is put on a server" put large.mtx A persistent
+large=$(cat large.mtx.id)
+check "and comes back byte by byte" got_back "$large" large.npy
+check "small ones too" put a.mtx A persistent
+a=$(cat a.mtx.id)
+check "in any mode" put b.mtx B volatile
+b=$(cat b.mtx.id)
+check "all are listed" espalier data ls
+check_says "with their sizes, modes and places" "$large .*double\[1100, 1100\] .*9\.68 MB .*persistent .*A .*memory, disk" \
+    "$b .*double\[2, 1\] .*16 B.*volatile .*B .*memory"
+check "one is shown" espalier data info "$a"
+check_says "with its statistics" "on +A" "mode +persistent" "used"
+check "programs get JSON" espalier data info --json "$a"
+check_says "of it" '"bytes": ?32' '"mode": ?"persistent"'
+
+# Both arguments are data: one is here, the other comes from B.
+check "a call takes data" espalier call dgesv "A=data:$a" "B=data:$b" -s A -o B=x.csv
+check "and solves with them" grep -Eqx '1(\.0+)?' x.csv
+check_fails any "the routine overwrote a copy" cmp -s a.mtx x.csv
+espalier matrix convert a.mtx a.npy
+check "the datum is as it was" got_back "$a" a.npy
+has() { # has DATUM PATTERN...: what is shown of it (agents hear of changes a little later)
+    espalier data info "$1" >shown && grep -Eq "$2" shown
+}
+check "the other server's datum has a replica now" wait_until has "$b" 'on +A .*replica'
+check "both are shown" espalier data info "$b"
+check_says "beside the one it came from" "on +A .*replica" "on +B"
+
+leave() { # leave MODE: the solution stays on A; its identity goes into x.id
+    espalier call dgesv "A=data:$a" "B=data:$b" -s A -o "B=data:$1" >left && sed -n 's/^B = data://p' left >x.id &&
+        test -s x.id
+}
+check "a result stays" leave persistent
+x=$(cat x.id)
+check "and is used again on another server, which fetches it" \
+    espalier call dgesv "A=data:$a" "B=data:$x" -s B -o B=y.csv
+check "and is got" espalier data get "$x" x2.csv
+check "with the right values" cmp x.csv x2.csv
+
+# ---- moving ----
+check "a server is told to fetch one" espalier data cp "$large" B
+check "two have it" wait_until has "$large" replica
+check "both are shown" espalier data info "$large"
+check_says "one is a replica" "on +B .*replica"
+check "one moves" espalier data mv "$x" B
+check "to there" wait_until has "$x" 'on +B .*disk'
+check "and has one place" sh -c "espalier data info $x | grep -c ' on  ' | grep -qx 1"
+check "the new one" espalier data info "$x"
+check_says "durable there" "on +B \(.*disk"
+
+# ---- a server dies ----
+stop A KILL
+rm -f A.address
+start A espalier-sed --foreground A.conf
+address_of A.address >A.at
+is_back() { # to those who ask the agents, at its new address
+    espalier tree --json | grep -q "$(cat A.at)" && espalier data ls -s A | grep -q "$a"
+}
+check "it comes back" wait_until is_back
+check "what was persistent is there, byte by byte" got_back "$a" a.npy
+check "the large one too" got_back "$large" large.npy
+
+# ---- wrong ----
+check "one is deleted" espalier data rm "$a"
+check_fails any "and is gone" espalier data get "$a" gone.npy
+check_says "which is told" "deleted"
+check_fails any "calls are told too" espalier call dgesv "A=data:$a" "B=@b.mtx"
+check_says "with the argument" "A: .*deleted"
+check_fails any "nobody has heard of another" espalier data info A:0123456789abcdef0123456789abcdef
+check_says "and says so" "A:01234567"
+check_fails any "an identity has its form" espalier data info nonsense
+check_says "which is told" "expected"
+check_fails any "a datum of the wrong shape is refused" espalier call dgesv "A=data:$b" B=@b.mtx
+check_fails any "a server that is not there" espalier data put a.mtx -s C
+check_says "is named" "\"C\""
+check_fails any "what can never fit is refused" espalier data cp "$large" C
+check_fails 2 "a mode that is none" espalier data put a.mtx -s A -m sometimes
+check "what is deleted stays deleted" espalier data ls
+check "the rest goes" espalier data rm "$b" "$x" "$large"
+check "and nothing is left" sh -c "test \"\$(espalier data ls --json)\" = '[]'"
+
+stop A
+check "the server stops in order" test "$stopped" -eq 0
+finish
