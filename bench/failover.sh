@@ -10,7 +10,7 @@
 rounds=${1:-3}
 
 node() { # node NAME KIND LINES...
-    name=$1 kind=$2
+    name=$1 program=$2
     shift 2
     {
         printf 'name = "%s"\nlisten = "127.0.0.1:0"\n' "$name"
@@ -18,7 +18,7 @@ node() { # node NAME KIND LINES...
         printf '%s\n' "$@"
     } >"$name.conf"
     rm -f "$name.address"
-    start "$name" "espalier-$kind" --foreground "$name.conf"
+    start "$name" "espalier-$program" --foreground "$name.conf"
     eval "$name=\$(address_of $name.address)"
 }
 problems="problems = { \"$top_srcdir/problems/lapack\", \"$top_srcdir/problems/blas\" }"
@@ -36,7 +36,9 @@ begin() {
             node SeD$m$l sed "parent = \"$leader\"" 'slots = 1' 'memory = "64 MiB"' "$problems"
         done
     done
-    printf 'redirector = "%s"\n' "$redirector" >client.conf
+    # Both masters by name, so that it is known which one is asked first.
+    # shellcheck disable=SC2154
+    printf 'agents = { "%s", "%s" }\n' "$MA1" "$MA2" >client.conf
 }
 ESPALIER_CONFIG=$work/client.conf
 export ESPALIER_CONFIG
@@ -58,14 +60,13 @@ from=$(now_ms)
 call
 echo "a call without a fault: $(($(now_ms) - from)) ms"
 for signal in KILL STOP; do
-    for kind in SeD LA MA redirector; do
+    for kind in SeD LA MA; do
         worst=0
         left=$rounds
         while [ "$left" -gt 0 ]; do
             left=$((left - 1))
             digits=$(chosen)
             case $kind in
-            redirector) name=redirector ;;
             MA) name=MA$(echo "$digits" | cut -c1) ;;
             *) name=$kind$digits ;;
             esac
