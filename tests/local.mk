@@ -254,7 +254,7 @@ e2e_tests += tests/e2e/t0200-server.t
 e2e_tests += tests/e2e/t0310-jobs.t
 e2e_tests += tests/e2e/t0501-states.t
 e2e_tests += tests/e2e/t0503-commands.t
-e2e_tests += tests/e2e/t0620-data.t
+e2e_tests += tests/e2e/t0680-data.t
 e2e_tests += tests/e2e/t9000-install.t
 
 check_PROGRAMS += tests/fuzz/fuzz_message
