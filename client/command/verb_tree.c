@@ -22,6 +22,9 @@ struct shown {
 
 #define NOBODY SIZE_MAX
 
+/* What is older than two heartbeats and a half, as they are without configuration, is not how it is now. */
+#define OLD_S 5.0
+
 static size_t parent_of(const struct esp_node *nodes, size_t i)
 {
     /* Parents come before their children, so nothing leads in a circle whatever the names say. */
@@ -109,7 +112,9 @@ static enum exit_code print_tree(const struct esp_node *nodes, size_t n)
         const struct esp_node *node = &nodes[order[i].node];
         table_cell(&table, "%*s%s", (int)(2 * order[i].depth), "", node->name);
         table_cell(&table, "%s", esp_role_name(node->role));
-        if (!node->unreachable)
+        if (!node->unreachable && node->age_s >= OLD_S)
+            table_cell(&table, "%s: as it was %.0f s ago", node->address, node->age_s);
+        else if (!node->unreachable)
             table_cell(&table, "%s", node->address);
         else if (node->age_s > 0)
             table_cell(&table, "%s: unreachable since %.0f s", node->address, node->age_s);

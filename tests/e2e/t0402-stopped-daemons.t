@@ -28,7 +28,7 @@ ESPALIER_CONFIG=$work/client.conf
 export ESPALIER_CONFIG
 at_exit() { # whoever is stopped cannot be asked to end
     # shellcheck disable=SC2154,SC2086
-    kill -CONT "$pid_redirector" "$pid_MA" "$pid_LA" "$pid_SeD" ${pid_one:-} ${pid_two:-} 2>/dev/null
+    kill -CONT "$pid_redirector" "$pid_MA" "$pid_LA" "$pid_SeD" ${pid_one:-} ${pid_two:-} ${pid_middle:-} 2>/dev/null
 }
 
 # The deadline is 3 s; a minute is generous for a machine that does much else.
@@ -86,10 +86,14 @@ check "the tree as JSON is the same twice" cmp first second
 # An agent that answers from memory for long, so that it goes on offering the stopped one of two servers. A
 # client that gave it the call and waited for an answer would need four times the call_timeout.
 node lasting agent "redirector = \"$redirector\"" 'freshness = "10 min"' 'heartbeat = "10 s"' 'lease = "10 min"'
-for server in one two; do
-    # shellcheck disable=SC2154
-    node $server sed "parent = \"$lasting\"" 'slots = 1' "problems = { \"$top_srcdir/problems/lapack\" }"
-done
+# shellcheck disable=SC2154
+node middle agent "parent = \"$lasting\"" 'heartbeat = "500 ms"' 'lease = "10 min"'
+server() {
+    node "$1" sed "parent = \"$2\"" 'slots = 1' "problems = { \"$top_srcdir/problems/lapack\" }"
+}
+server one "$lasting"
+# shellcheck disable=SC2154
+server two "$middle"
 # shellcheck disable=SC2154
 printf 'agents = { "%s" }\ncall_timeout = "1 h"\nanswer_patience = "1 s"\n' "$lasting" >client.conf
 solves() {
@@ -108,4 +112,14 @@ kill -CONT "$pid_one"
 kill -STOP "$pid_two"
 check "and the other way round" solves one
 kill -CONT "$pid_two"
+
+is_old() {
+    espalier tree | grep -Eq "^ *$1 .*: as it was [0-9]+ s ago"
+}
+# shellcheck disable=SC2154
+kill -STOP "$pid_middle"
+check "below a stopped leader the tree says how old that is" wait_until is_old two
+kill -CONT "$pid_middle"
+is_young() { ! is_old two; }
+check "and no more when it goes on" wait_until is_young
 finish
