@@ -160,8 +160,11 @@ static enum esp_status check_present(const struct argument *argument, const stru
         return ESP_OK;
     if (is_array_or_number(value) && (value->bytes == 0 || argument->initial))
         return ESP_OK;
-    return error_set(error, ESP_INVALID, "argument \"%s\": expected %s, found a null pointer", argument->name,
-                     value->form == VALUE_FUNCTION ? "the address of a function" : "a pointer to its value");
+    return error_set(
+        error, ESP_INVALID, "argument \"%s\": expected %s, found a null pointer%s", argument->name,
+        value->form == VALUE_FUNCTION ? "the address of a function" : "a pointer to its value",
+        argument->mode == MODE_INOUT ? ", which stands for an unwanted result: this one is an input too"
+                                     : "");
 }
 
 /* An array that was left out: every element has the default. */

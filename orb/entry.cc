@@ -6,6 +6,7 @@
 
 #include <omniORB4/internal/giopServer.h>
 #include <omniORB4/omniInterceptors.h>
+#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -211,6 +212,46 @@ static void listen_locally(const std::string &address, Endpoint &endpoint)
         endpoint.local_path = path;
 }
 
+/* Tries what the ORB could not do, for the cause that it does not tell. */
+static enum esp_status explain_listen(const std::string &host, unsigned port, const char *listen,
+                                      struct esp_error *error)
+{
+    struct addrinfo hints = {}, *found = nullptr;
+    hints.ai_socktype = SOCK_STREAM;
+    hints.ai_flags = AI_PASSIVE;
+    const bool bracketed = host.size() > 2 && host.front() == '[';
+    const std::string plain = bracketed ? host.substr(1, host.size() - 2) : host;
+    const int failure =
+        getaddrinfo(plain.empty() ? nullptr : plain.c_str(), std::to_string(port).c_str(), &hints, &found);
+    if (failure != 0)
+        return error_set(error, ESP_SYSTEM, "cannot listen on %s: the host cannot be resolved: %s", listen,
+                         gai_strerror(failure));
+    const int yes = 1, s = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    errno = 0;
+    if (s >= 0 && setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+        bind(s, found->ai_addr, found->ai_addrlen) == 0)
+        ::listen(s, 1);
+    const int cause = errno;
+    if (s >= 0)
+        close(s);
+    freeaddrinfo(found);
+    if (cause == EADDRINUSE)
+        return error_set(
+            error, ESP_SYSTEM,
+            "cannot listen on %s: the port is in use: another program listens there (see \"ss -ltnp\"); "
+            "choose another port, or 0 for any free one",
+            listen);
+    if (cause == EADDRNOTAVAIL)
+        return error_set(error, ESP_SYSTEM,
+                         "cannot listen on %s: the address is not this host's (see \"ip address\")", listen);
+    if (cause == EACCES)
+        return error_set(error, ESP_SYSTEM,
+                         "cannot listen on %s: this user may not use that port; choose one above 1023",
+                         listen);
+    return error_set(error, ESP_SYSTEM, "cannot listen on %s%s%s", listen, cause ? ": " : "",
+                     cause ? strerror(cause) : "");
+}
+
 enum esp_status entry_listen(OrbTransport &transport, const char *listen, Endpoint &endpoint,
                              struct esp_error *error)
 {
@@ -231,8 +272,7 @@ enum esp_status entry_listen(OrbTransport &transport, const char *listen, Endpoi
         }
     }
     remove_server(server);
-    return error_set(error, ESP_SYSTEM,
-                     "cannot listen on %s: the port is in use, or the address is not this host's", listen);
+    return explain_listen(host, wanted, listen, error);
 }
 
 void entry_start(Endpoint &endpoint)

@@ -28,6 +28,7 @@ struct daemon {
     pthread_mutex_t lock;    /* of `node`, which the HTTP port's thread looks at too */
     struct daemon_node node; /* all NULL: not there (yet, or any more) */
     struct http *http;
+    bool was_ready;
     int64_t watchdog_ns; /* 0: nobody wants signs of life */
 };
 
@@ -317,6 +318,7 @@ enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct 
             return status;
         }
     }
+    daemon->was_ready = true;
     log_notice("ready address=%s pid=%ld", address, (long)getpid());
     daemon->watchdog_ns = notify_watchdog_ns();
     notify_systemd("READY=1");
@@ -445,7 +447,8 @@ void daemon_stop(struct daemon *daemon)
         unlink(path);
     if (daemon->settings->address_file)
         unlink(daemon->settings->address_file);
-    log_notice("stopped");
+    if (daemon->was_ready) /* else it never ran: the log's last line is why */
+        log_notice("stopped");
     log_close();
     pthread_mutex_destroy(&daemon->lock);
     free(daemon);

@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -41,6 +43,26 @@ static bool is_loopback(const char *address)
     uint16_t port;
     return config_read_address(address, SETTINGS_PORT, host, sizeof host, &port, NULL) == ESP_OK &&
            (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0);
+}
+
+/* A misspelt host is not one beyond loopback: of certificates is no talk yet. */
+static enum esp_status check_host(const char *listen, struct esp_error *error)
+{
+    char host[256];
+    uint16_t port;
+    struct addrinfo *found = NULL;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    enum esp_status status = config_read_address(listen, SETTINGS_PORT, host, sizeof host, &port, error);
+    if (status != ESP_OK || !*host)
+        return status;
+    int failure = getaddrinfo(host, NULL, &hints, &found);
+    if (failure != 0)
+        return error_set(error, ESP_CONFIG,
+                         "listen = \"%s\": expected an address of this host, found \"%s\", which cannot be "
+                         "resolved: %s",
+                         listen, host, gai_strerror(failure));
+    freeaddrinfo(found);
+    return ESP_OK;
 }
 
 static enum esp_status check_tls(const struct settings_tls *tls, struct esp_error *error)
@@ -81,6 +103,9 @@ static enum esp_status check_node(const struct settings_node *node, struct esp_e
                          "http = \"%s\": expected an address of loopback like \"127.0.0.1:" SETTINGS_HTTP_PORT
                          "\", as these pages are for this machine only",
                          node->http);
+    if (!node->tls.ca && !node->insecure && !is_loopback(node->listen) &&
+        check_host(node->listen, error) != ESP_OK)
+        return ESP_CONFIG;
     if (!node->tls.ca && !node->insecure && !is_loopback(node->listen))
         return error_set(error, ESP_CONFIG,
                          "listen = \"%s\" is beyond loopback: expected tls_ca, tls_certificate and tls_key, "

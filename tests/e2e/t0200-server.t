@@ -166,6 +166,21 @@ check "and can be called" espalier call fresh n=1
 sed "s/^listen.*/listen = \"$sed\"/; s/\"S\"/\"T\"/; s/sed\\.log/other.log/; s/sed\\.address/other.address/" sed.conf >other.conf
 check_fails any "a port in use is an error" espalier-sed --foreground other.conf
 check_says "with the address" "$port"
+listening_at() { # what is said of a server that is to listen there
+    sed "s/^listen.*/listen = \"$1\"\ninsecure = ${2:-yes}/" other.conf >there.conf
+    : >other.log
+    check_fails any "$1 is no place to listen at" espalier-sed --foreground there.conf
+    cat other.log >>"$log"
+}
+listening_at "$sed"
+check_says "and what it is" 'cannot listen on .*: the port is in use: another program'
+check "what never ran has not stopped" sh -c '! grep -q " stopped" other.log'
+listening_at 192.0.2.1:4321
+check_says "and what it is" "the address is not this host's"
+listening_at no-such-host.invalid:4321
+check_says "and what it is" 'no-such-host.invalid.*cannot be resolved'
+listening_at no-such-host.invalid:4321 no
+check_says "without advice about certificates" 'no-such-host.invalid.*cannot be resolved'
 sed "s/127.0.0.1:0/127.0.0.1:0/; s/\"S\"/\"T\"/; s/sed\\.log/other.log/; s/sed\\.address/other.address/; s,$work/problems\",$work/nothing\"," sed.conf >other.conf
 check_fails any "a folder that is not there is an error" espalier-sed --foreground other.conf
 check_says "by name" 'nothing'

@@ -271,6 +271,8 @@ static void wrong_arguments_are_named(void **state)
     double x[2] = {1, 2};
     assert_int_equal(grpc_call(&scale, 2, 2.0, NULL), GRPC_SESSION_FAILED);
     assert_told("\"x\"");
+    assert_told("found a null pointer");
+    assert_told("this one is an input too");
     assert_int_equal(grpc_call(&scale, -1, 2.0, x), GRPC_SESSION_FAILED);
     assert_told("n >= 0");
     assert_int_equal(grpc_call_async(&scale, &id, -1, 2.0, x), GRPC_SESSION_FAILED);
