@@ -34,6 +34,7 @@ extern "C" {
 #include <poll.h>
 #include <string.h>
 #include <string>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unordered_map>
@@ -337,6 +338,26 @@ static void watch_newcomer(omni::giopStrand &strand)
 }
 
 /* ---- life ---- */
+
+unsigned limits_places(unsigned connections)
+{
+    const rlim_t most_reserve = 200; /* for all that is no connection coming in */
+    const rlim_t wanted = connections + most_reserve;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return connections;
+    const struct rlimit before = limit;
+    limit.rlim_cur = std::min(wanted, limit.rlim_max);
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        limit = before;
+    const unsigned places =
+        std::min<rlim_t>(connections, limit.rlim_cur - std::min(limit.rlim_cur / 2, most_reserve));
+    if (places < connections)
+        log_warning("%u connections at most, and not %u: this process may have only %lu descriptors (raise "
+                    "\"ulimit -n\", in a unit of systemd LimitNOFILE)",
+                    places, connections, (unsigned long)limit.rlim_cur);
+    return places > 0 ? places : 1;
+}
 
 void limits_start(const struct limits &limits)
 {

@@ -25,6 +25,11 @@ struct limits {
     int64_t stalled_ms;
 };
 
+/* How many of so many connections can be: with no descriptor left, the thread that accepts them would turn in
+ * vain, and no worker, file or question to others could be opened. Raises the process's own limit as far as
+ * it needs and may; where that is not enough the log says so. */
+unsigned limits_places(unsigned connections);
+
 /* From now on. Call it once the ORB is there, and limits_stop() before it goes. What is closed or refused is
  * logged, a few lines in each second. */
 void limits_start(const struct limits &limits);

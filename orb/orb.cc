@@ -242,6 +242,8 @@ static void start(OrbTransport &self, const struct orb_options *options, std::ve
     self.posts = std::make_unique<Peers>(self.orb, &self.watchdog, self.tls, self.local, true, guard);
     struct limits limits;
     limits.connections = options->connections ? options->connections : 1000;
+    if (!options->client_only)
+        limits.connections = limits_places(limits.connections);
     limits.per_peer = options->connections_per_peer ? options->connections_per_peer : 200;
     limits.first_message_ms = options->first_message_ms > 0 ? options->first_message_ms : 10000;
     limits.stalled_ms = stalled_ms(options);

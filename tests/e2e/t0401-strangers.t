@@ -58,5 +58,22 @@ done
 check "the agent's log says whose connections were closed" grep -Eq 'connections from one host: that of 127.0.0.1:[0-9]+ is closed' agent.log
 check "the server's too" grep -Eq 'connections from one host: that of 127.0.0.1:[0-9]+ is closed' sed.log
 check "and that the last ones sent nothing in time" wait_until grep -q 'no complete message came within 2 s' agent.log
+# One that may have few descriptors keeps some for its work: nobody's connections use them up.
+sed 's/"S"/"F"/; s/sed\.log/few.log/; s/sed\.address/few.address/; /connections_per_peer/d' sed.conf >few.conf
+# shellcheck disable=SC2016
+start few sh -c 'ulimit -n 128 && exec espalier-sed --foreground few.conf'
+few=$(address_of few.address)
+works_there() {
+    espalier call -s F dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+}
+check "a server with 128 descriptors computes" wait_until works_there
+check "and says what it can have" grep -q '64 connections at most, and not [0-9]*: .* only 128 descriptors' few.log
+start hold_few bash ./hold "$few"
+check "a bad process holds what it can get of it" wait_until grep -q held hold_few.out
+for i in 1 2 3; do
+    check "calls work there all the same ($i)" works_there
+done
+check "its log says whose connections were closed" grep -Eq 'connections.*: that of 127.0.0.1:[0-9]+ is closed' few.log
+
 check "the tree is whole" sh -c "espalier tree --json | grep -q '\"name\": \"S\"'"
 finish
