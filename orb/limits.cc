@@ -76,10 +76,12 @@ struct Holder : omni::SocketHolder {
 /* For ever: a process may exit while its thread runs. */
 static State &state = *new State;
 
-/* The host's part of "giop:tcp:host:port". */
+/* The host's part of "giop:tcp:host:port". Who comes by a Unix socket could have come by a port. */
 static std::string host_of(const omni::giopStrand &strand)
 {
     const char *address = strand.connection->peeraddress(), *colon = strrchr(address, ':');
+    if (!strncmp(address, "giop:unix:", 10))
+        return "giop:tcp:127.0.0.1";
     return std::string(address, colon ? (size_t)(colon - address) : strlen(address));
 }
 
