@@ -134,6 +134,11 @@ static void print_usage(const struct esp_problem *problem)
         puts("\nIt calls functions of its caller: call it from a program.");
     else
         printf("\nCall it with files:\n  %s\n", text);
+    int kept = problem_state_index(set->problems[0]);
+    if (kept >= 0 && argument_is_input(&set->problems[0]->arguments[kept]))
+        printf("\nIts state '%s' comes from a call of a problem that leaves one: give what that call has "
+               "shown.\n",
+               set->problems[0]->arguments[kept].name);
     size_t length = problem_trial(set->problems[0], text, sizeof text);
     if (length > 0 && length < sizeof text)
         printf("\nTry it:\n  %s\n", text);

@@ -28,13 +28,17 @@ every_example_runs() {
     espalier problems --json >list.json && names_of list.json >names && [ -s names ] || return 1
     wrong=0
     while read -r name; do
-        example=$(espalier problems "$name" | sed -n '/^Try it:/{n;s/^  //;p;}')
+        espalier problems "$name" >page
+        ! grep -q "^Its state '.*' comes from a call" page || continue
+        example=$(sed -n '/^Try it:/{n;s/^  //;p;}' page)
         [ -n "$example" ] || { echo "$name has no example"; wrong=1; continue; }
         sh -c "$example" >example.out 2>&1 </dev/null || { echo "$example"; cat example.out; wrong=1; }
     done <names
     [ $wrong -eq 0 ]
 }
 check "every problem's example runs" every_example_runs
+check "a problem that takes a state" espalier problems dumfpack_solve
+check_says "says where it comes from" "^Its state 'F' comes from a call of a problem that leaves one"
 check "dgesv's page" espalier problems dgesv
 check_says "has one with files and one with numbers" 'espalier call dgesv A=@A.mtx B=@B.mtx' \
     "espalier call dgesv A='\[4,1;1,5\]' B="
