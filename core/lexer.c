@@ -53,19 +53,22 @@ static size_t utf8_length(const unsigned char *text, size_t n)
     return 0;
 }
 
-/* Lines and columns are counted only when an error needs them. Columns are characters, from 1. */
-static void locate(const char *text, size_t length, uint32_t offset, unsigned *line, unsigned *column)
+/* In characters, from 1; looks at no more than the line. */
+static unsigned column_at(const char *text, size_t length, size_t offset)
 {
-    *line = 1;
-    *column = 1;
-    for (uint32_t i = 0; i < offset && i < length; i++) {
-        if (text[i] == '\n') {
-            ++*line;
-            *column = 1;
-        } else if (((unsigned char)text[i] & 0xc0) != 0x80) {
-            ++*column;
-        }
-    }
+    unsigned column = 1;
+    for (size_t i = offset < length ? offset : length; i > 0 && text[i - 1] != '\n'; i--)
+        column += ((unsigned char)text[i - 1] & 0xc0) != 0x80;
+    return column;
+}
+
+/* Lines are counted only when an error needs them: that takes a look at all of the text before. */
+static unsigned line_at(const char *text, size_t length, size_t offset)
+{
+    unsigned line = 1;
+    for (size_t i = 0; i < offset && i < length; i++)
+        line += text[i] == '\n';
+    return line;
 }
 
 static uint32_t source_offset(const struct lexer_origin *origin, uint32_t offset)
@@ -86,14 +89,31 @@ static const struct lexer *outermost(const struct lexer *lexer, uint32_t *offset
     return lexer;
 }
 
+/* The text of the file that the token at *offset of `lexer` is in, and its offset there. */
+static const char *file_text(const struct lexer *lexer, uint32_t *offset, size_t *length)
+{
+    lexer = outermost(lexer, offset);
+    const struct lexer_origin *origin = lexer->origin;
+    *length = origin ? origin->length : lexer->length;
+    if (!origin)
+        return lexer->text;
+    *offset = source_offset(origin, *offset);
+    return origin->source;
+}
+
+unsigned lexer_column(const struct lexer *lexer, uint32_t offset)
+{
+    size_t length;
+    const char *text = file_text(lexer, &offset, &length);
+    return column_at(text, length, offset);
+}
+
 void lexer_place(const struct lexer *lexer, uint32_t offset, unsigned *line, unsigned *column)
 {
-    lexer = outermost(lexer, &offset);
-    const struct lexer_origin *origin = lexer->origin;
-    if (origin)
-        locate(origin->source, origin->length, source_offset(origin, offset), line, column);
-    else
-        locate(lexer->text, lexer->length, offset, line, column);
+    size_t length;
+    const char *text = file_text(lexer, &offset, &length);
+    *line = line_at(text, length, offset);
+    *column = column_at(text, length, offset);
 }
 
 bool lexer_fail(const struct lexer *lexer, uint32_t offset, const char *format, ...)

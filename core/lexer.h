@@ -99,8 +99,10 @@ bool lexer_take_symbol(struct lexer *lexer, int symbol, const char *what);
  * Of TOKEN_STRING: without quotes, escapes replaced. */
 char *lexer_token_text(struct lexer *lexer, struct arena *arena);
 
-/* Where the token at `offset` is in its file. */
+/* Where the token at `offset` is in its file. Reads the file up to there: for errors, not for each token. */
 void lexer_place(const struct lexer *lexer, uint32_t offset, unsigned *line, unsigned *column);
+/* Its column alone, which takes no more than a look at its line. */
+unsigned lexer_column(const struct lexer *lexer, uint32_t offset);
 
 /* Both always return false. The text ends up as "file:line:column: ..." of the token at `offset`; for a
  * member of a family "file:line:column: in the member 'd': ...". */

@@ -36,8 +36,7 @@ static bool read_problem_name(struct parser *parser)
 {
     static const char hint[] = "a family names its members: problem ?gesv for s, d, c, z";
     struct lexer *lexer = &parser->lexer;
-    unsigned line;
-    lexer_place(lexer, lexer->token.offset, &line, &parser->problem->column);
+    parser->problem->column = lexer_column(lexer, lexer->token.offset);
     if (is_family_without_members(lexer))
         return lexer_expected(lexer, "the name of the problem", hint);
     if (!parser_name(parser, "the name of the problem", &parser->problem->name))

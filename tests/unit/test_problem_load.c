@@ -86,6 +86,25 @@ static void a_name_described_twice_names_both_places(void **state)
     assert_string_equal(loaded(folder), message);
 }
 
+/* The column is that of the file's own line, in characters, whatever stands in the lines before. */
+static void the_column_of_a_problem_is_told(void **state)
+{
+    (void)state;
+    static const unsigned lines[] = {1, 3, 5, 5}, columns[] = {9, 11, 12, 12};
+    struct problem_set *set;
+    struct esp_error error;
+    write_file("a.esp",
+               "problem a \"Gr\u00f6\u00dfe\"\n# caf\u00e9\n  problem b \"t\"\n\n   problem ?fam for s, d "
+               "\"t\"\n");
+    assert_int_equal(problem_load(folder, &set, &error), ESP_OK);
+    assert_int_equal(set->n_problems, 4);
+    for (size_t i = 0; i < set->n_problems; i++) {
+        assert_int_equal(set->problems[i]->line, lines[i]);
+        assert_int_equal(set->problems[i]->column, columns[i]);
+    }
+    problem_set_destroy(set);
+}
+
 static void several_paths_are_one_set(void **state)
 {
     (void)state;
@@ -204,6 +223,7 @@ static void every_mistake_of_a_file_is_told(void **state)
 static const struct CMUnitTest tests[] = {
     IN_FOLDER(a_folder_gives_its_descriptions_sorted),
     IN_FOLDER(a_name_described_twice_names_both_places),
+    IN_FOLDER(the_column_of_a_problem_is_told),
     IN_FOLDER(several_paths_are_one_set),
     IN_FOLDER(what_cannot_be_read_is_told),
     IN_FOLDER(every_mistake_of_a_file_is_told),
