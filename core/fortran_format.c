@@ -73,6 +73,15 @@ enum esp_status fortran_format_parse(const struct lines *lines, struct span fiel
                           want_integer ? "(16I5)" : "(5E16.8)");
 }
 
+/* Whether the text ends within the field, not even with a line end: what is missing may be digits, and a
+ * shorter number would be believed. A line that ends early was written without its blanks. */
+static bool is_cut(const struct field_reader *reader, unsigned place)
+{
+    const struct lines *lines = reader->lines;
+    bool is_last = lines->at == lines->end && reader->line.text + reader->line.length == lines->end;
+    return is_last && reader->line.length < ((size_t)place + 1) * reader->format->width;
+}
+
 static enum esp_status next_field(struct field_reader *reader, struct span *field, struct esp_error *error)
 {
     unsigned place = (unsigned)(reader->taken % reader->format->repeat);
@@ -88,6 +97,14 @@ static enum esp_status next_field(struct field_reader *reader, struct span *fiel
                            reader->what, (long long)reader->taken + 1, (long long)reader->total,
                            place * reader->format->width + 1, (place + 1) * reader->format->width,
                            reader->format->text);
+    if (is_cut(reader, place))
+        return lines_error(
+            reader->lines, error,
+            "expected %s number %lld of %lld in columns %u to %u (format %s), found the end of "
+            "the file in column %zu: it seems to be cut",
+            reader->what, (long long)reader->taken + 1, (long long)reader->total,
+            place * reader->format->width + 1, (place + 1) * reader->format->width, reader->format->text,
+            reader->line.length);
     reader->taken++;
     return ESP_OK;
 }
