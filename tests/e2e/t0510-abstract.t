@@ -104,6 +104,14 @@ check "is the matrix" check_product definite.mtx r.mtx rt.mtx
 check "LU" espalier call lu A='[4,1;2,3]' -o L=l.mtx -o U=u.mtx
 check "the product" espalier call mul A=@l.mtx B=@u.mtx
 check_says "is the matrix" '^ *4  1$' '^ *2  3$'
+check "LU of a matrix of zeros" espalier call lu A='[0,0;0,0]' -o L=l.mtx -o U=u.mtx
+check "has factors" espalier call mul A=@l.mtx B=@u.mtx
+check_says "that are right" '^ *0  0$'
+check "LU of a singular matrix" espalier call lu A='[2,4;1,2]' -o L=l.mtx -o U=u.mtx
+check "has factors too" espalier call mul A=@l.mtx B=@u.mtx
+check_says "that are right" '^ *2  4$' '^ *1  2$'
+check_fails 1 "the inverse of a singular matrix" espalier call inv A='[1,2;2,4]'
+check_says "is none" 'dgetri.*singular'
 check "singular values" espalier call svd A='[3,0;4,5]' -o s=s.mtx
 check "are right" awk 'NR == 3 && ($1 < 6.7082039 || $1 > 6.708204) { exit 1 }' s.mtx
 check "eigenvalues" espalier call spec A='[2,1;1,2]'
@@ -139,6 +147,10 @@ check_fails 2 "of a complex matrix" espalier call transpose A='[1i]'
 check_says "is another's" 'transpose takes real matrices, found a complex one: call ztranspose'
 check "the condition" espalier call rcond A='[2,0;0,1]'
 check_says "is right" 'rcond = 0.5'
+check "of a singular matrix" espalier call rcond A='[1,2;2,4]'
+check_says "is zero" 'rcond = 0$'
+check "of a triangular one" espalier call rcond A='[1,2;0,0]'
+check_says "is zero" 'rcond = 0$'
 
 check "a program" "$top_builddir/tests/e2e/abstract_steps"
 check_says "starts some at once and hears what became of them" 'ended of inv on S took its time' \
