@@ -46,6 +46,7 @@ struct pair {
     const char *inner, *outer; /* outer NULL: `value` */
     double value;              /* of a character: its code */
     bool is_character;
+    unsigned line, column; /* of `inner` */
 };
 
 struct step {
@@ -54,6 +55,7 @@ struct step {
     uint32_t n_renamed;
     struct pair *results; /* `giving` outer = inner: what outputs of the problem are called behind the step */
     uint32_t n_results;
+    unsigned line, column; /* of the name */
 };
 
 /* What must hold of one input. */
@@ -80,6 +82,12 @@ struct abstract {
  * not looked at); *rule becomes its number. ESP_INVALID tells what was given and that no rule fits. */
 enum esp_status abstract_resolve(const struct problem *problem, const struct given *given, uint32_t *rule,
                                  struct esp_error *error);
+
+/* Tells `wrong` of each step in the set that names a problem of the set which is abstract (so the problem
+ * itself), or an argument which that problem does not have. Steps whose problems are not in the
+ * set are not looked at: other servers may have them. */
+void abstract_check(const struct problem_set *set, void (*wrong)(void *arg, const struct esp_error *error),
+                    void *arg);
 
 /* A rule as a line of the canonical form. */
 void abstract_write_rule(const struct problem *problem, const struct rule *rule, struct text *text);

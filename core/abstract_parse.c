@@ -30,6 +30,13 @@ static bool take_name(struct reading *reading, const char *what, const char **na
     return parser_name(reading->parser, what, name);
 }
 
+/* Where the lexer stands. */
+static void place(const struct reading *reading, unsigned *line, unsigned *column)
+{
+    *line = reading->lexer->token.line;
+    *column = lexer_column(reading->lexer, reading->lexer->token.offset);
+}
+
 /* An input of the signature, by its name. */
 static bool find_input(struct reading *reading, uint32_t *index)
 {
@@ -84,9 +91,16 @@ static bool read_pairs(struct reading *reading, const char *left, const char *ri
         if (*n == ABSTRACT_MAX_PAIRS)
             return lexer_fail(lexer, lexer->token.offset, "at most %d names can be replaced",
                               ABSTRACT_MAX_PAIRS);
-        if (!lexer_advance(lexer) || !take_name(reading, left, &first) ||
-            !lexer_take_symbol(lexer, '=', "'='") || (inner_first && !read_value(reading, pair, &is_value)) ||
-            (!is_value && !take_name(reading, right, &second)))
+        if (!lexer_advance(lexer))
+            return false;
+        if (inner_first)
+            place(reading, &pair->line, &pair->column);
+        if (!take_name(reading, left, &first) || !lexer_take_symbol(lexer, '=', "'='") ||
+            (inner_first && !read_value(reading, pair, &is_value)))
+            return false;
+        if (!inner_first)
+            place(reading, &pair->line, &pair->column);
+        if (!is_value && !take_name(reading, right, &second))
             return false;
         pair->inner = inner_first ? first : second;
         pair->outer = inner_first ? second : first;
@@ -136,6 +150,7 @@ static bool check_results(struct reading *reading, const struct step *step, uint
 static bool read_step(struct reading *reading, struct step *step)
 {
     *step = (struct step){0};
+    place(reading, &step->line, &step->column);
     if (!read_problem_name(reading, &step->problem))
         return false;
     if (lexer_at_symbol(reading->lexer, '(') &&

@@ -8,6 +8,7 @@ core_libcore_la_SOURCES = \
 	core/namesakes.h \
 	core/abstract.c \
 	core/abstract.h \
+	core/abstract_check.c \
 	core/abstract_parse.c \
 	core/aggregate.c \
 	core/aggregate.h \

@@ -114,6 +114,7 @@ enum exit_code verb_problems_check(const struct command_line *command)
         json_decref(findings.list);
         return command_fail(command, &error);
     }
+    abstract_check(set, on_wrong, &findings);
     if (command_option_value(command, "libraries")) {
         command_progress(command, "Looking up the symbols of %zu problem%s.", set->n_problems,
                          set->n_problems == 1 ? "" : "s");

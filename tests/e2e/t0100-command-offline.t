@@ -114,6 +114,13 @@ check_says "is told, and a library" "b.esp:2: problem more: liblapack.so.3 has n
 printf 'abstract it "Do it"\n in int n\n in double A[n, n]\n out double X[n, n]\n try dposv giving X = B when A symmetric\n take dgesv giving X = B\n' >esp/c.esp
 check "abstract problems are shown too" espalier problems check esp
 check_says "with what they pick" '^it +Do it +picks dposv, dgesv$' '^4 problems$'
+mkdir rules
+printf 'problem dfoo "it"\n in int n\n in double a[n]\n out double x[n]\nabstract it "Do it"\n in int n\n in double A[n]\n out double X[n]\n take dfoo(b = A) giving X = y\n take dfoo(a = A) giving X = a\n take it giving X = X\n take ?foo(c = A) giving X = x\n take elsewhere(q = A) giving X = z\n take dfoo(a = A) giving X = x\n' >rules/a.esp
+check_fails 4 "rules that do not fit what they name" espalier problems check rules
+check_says "are told where they are" "rules/a.esp:9:12: it: expected an argument of dfoo .*a.esp:1., found 'b'" \
+    "rules/a.esp:9:30: it: expected an output of dfoo .*, found 'y'" \
+    'rules/a.esp:11:7: it: .*found it itself' "rules/a.esp:12:12: it: .*found 'c'"
+check "and no others" test "$(grep -c 'a.esp:[0-9]*:[0-9]*: it:' "$log")" = 4
 check "without --libraries nobody looks" espalier problems check esp
 
 # Their certificates are made by whoever installs them.
