@@ -25,7 +25,6 @@
 #define SPIN_NS    10000
 #define SPIN_LOOKS 50                /* between two looks at the clock */
 #define RETRY_NS   (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
-#define TOLD_NS    (5 * NS_PER_MS)   /* calls that are shorter have no followers */
 
 /* ---- starting a job ---- */
 
@@ -222,8 +221,8 @@ static bool read_answer(struct pool *pool, struct worker *worker, struct job_end
     bool command = worker->handoff.job.implementation->command != NULL; /* its output comes before its end */
     if (command || (kind != ANSWER_RETURNED && kind != ANSWER_ILLEGAL))
         monitor_last_words(pool, worker, words);
-    if (!command && pool_now_ns() - worker->started_ns > TOLD_NS)
-        monitor_last_words(pool, worker, words); /* who follows it sees what it printed before its end */
+    else
+        monitor_finish_output(pool, worker); /* afterwards nobody knows whose it is */
     bool usable = handoff_read(worker->ring, &worker->handoff, pool_now_ns() - worker->started_ns, words, end,
                                wait_for_death);
     enum esp_status status = end->error.status;

@@ -20,9 +20,10 @@ struct processes_options {
     int nice;                           /* added to workers' niceness */
     const struct spawner_limit *limits; /* further resource limits of workers (no core files in any case) */
     uint32_t n_limits;
-    /* A line that a routine has printed, without its end; `job_id` is 0 outside of a job. A job's
-     * output beyond 64 KB in a quarter of a second waits in the pipe, and is lost when that is full. On a
-     * thread of the pool, without locks; or NULL. */
+    /* A line that a routine has printed, with its '\n' (or a piece of a long one, or the last one, which have
+     * none); `job_id` is 0 outside of a job. All of a job's come before its end is reported. A job that
+     * prints more than 4 MiB in a quarter of a second waits at its next write. On a thread of the pool or one
+     * that helps, without its lock; or NULL. */
     void (*output)(void *arg, uint64_t job_id, const char *line);
     void *output_arg;
 };

@@ -14,11 +14,15 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 /* While there is work, all workers are looked at this often: a routine that wrote over the ring may have kept
  * the bell from ringing. */
 #define SWEEP_NS (250 * NS_PER_MS)
+
+/* Read in a row of one worker: others want to be looked at, too. More than the largest pipe has (1 MiB). */
+#define MOST_PIECES 257
 
 void monitor_wake(struct pool *pool)
 {
@@ -47,9 +51,12 @@ static void finish_line(struct pool *pool, struct output *printed)
 {
     if (printed->length == 0)
         return;
+    size_t words = printed->length - (printed->line[printed->length - 1] == '\n');
     printed->line[printed->length] = 0;
     printed->length = 0;
-    snprintf(printed->last, sizeof printed->last, "%.*s", LAST_WORDS - 1, printed->line);
+    if (words > 0)
+        snprintf(printed->last, sizeof printed->last, "%.*s",
+                 (int)(words < LAST_WORDS ? words : LAST_WORDS - 1), printed->line);
     if (pool->options.output)
         pool->options.output(pool->options.output_arg, printed->job_seen, printed->line);
 }
@@ -57,10 +64,10 @@ static void finish_line(struct pool *pool, struct output *printed)
 static void take_output(struct pool *pool, struct output *printed, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        if (text[i] == '\n' || printed->length == sizeof printed->line - 1)
+        bool end = text[i] == '\n';
+        printed->line[printed->length++] = (char)(iscntrl((unsigned char)text[i]) && !end ? ' ' : text[i]);
+        if (end || printed->length == sizeof printed->line - 1)
             finish_line(pool, printed);
-        if (text[i] != '\n' && printed->length < sizeof printed->line - 1)
-            printed->line[printed->length++] = (char)(iscntrl((unsigned char)text[i]) ? ' ' : text[i]);
     }
 }
 
@@ -95,15 +102,30 @@ static void renew_budget(struct pool *pool, struct worker *worker, bool at_once)
         listen_to_output(pool, worker, true);
 }
 
-static void drain(struct pool *pool, struct worker *worker)
+/* One read; false when there was nothing. A job whose pipe is empty and for which nobody has begun to read
+ * ends without the lock: so the mark is set in front of the reading, and should the next job have begun
+ * meanwhile, it is the next one's text. */
+static bool take_piece(struct pool *pool, struct worker *worker)
 {
     char text[4096];
-    ssize_t n;
+    atomic_store(&worker->printed.read_for, worker->printed.job_seen);
+    ssize_t n = read(worker->output, text, sizeof text);
+    turn_to_job(worker);
+    if (n <= 0)
+        return false;
+    atomic_store(&worker->printed.read_for, worker->printed.job_seen);
+    take_output(pool, &worker->printed, text, (size_t)n);
+    worker->printed.bytes += (uint64_t)n;
+    return true;
+}
+
+static void drain(struct pool *pool, struct worker *worker)
+{
     turn_to_job(worker);
     renew_budget(pool, worker, false);
-    while (!atomic_load(&worker->printed.muted) && (n = read(worker->output, text, sizeof text)) > 0) {
-        take_output(pool, &worker->printed, text, (size_t)n);
-        worker->printed.bytes += (uint64_t)n;
+    for (int piece = 0; piece < MOST_PIECES; piece++) {
+        if (atomic_load(&worker->printed.muted) || !take_piece(pool, worker))
+            break;
         if (worker->printed.bytes >= OUTPUT_BYTES) {
             atomic_store(&worker->printed.muted, true);
             listen_to_output(pool, worker, false);
@@ -115,11 +137,23 @@ void monitor_last_words(struct pool *pool, struct worker *worker, char *words)
 {
     pthread_mutex_lock(&pool->output_lock);
     turn_to_job(worker);
-    renew_budget(pool, worker, true); /* it ends: what the pipe has is little */
-    drain(pool, worker);
+    renew_budget(pool, worker, true);
+    /* It ends, so that the pipe comes to an end, unless something that it left running prints. */
+    for (int piece = 0; piece < MOST_PIECES && take_piece(pool, worker); piece++)
+        ;
     finish_line(pool, &worker->printed);
     memcpy(words, worker->printed.last, LAST_WORDS);
     pthread_mutex_unlock(&pool->output_lock);
+}
+
+void monitor_finish_output(struct pool *pool, struct worker *worker)
+{
+    char words[LAST_WORDS];
+    int waiting = 0;
+    /* In this order: a reader sets its mark first and empties the pipe then. */
+    if ((ioctl(worker->output, FIONREAD, &waiting) == 0 && waiting > 0) ||
+        atomic_load(&worker->printed.read_for) == worker->job_id)
+        monitor_last_words(pool, worker, words);
 }
 
 void monitor_expect_output(struct pool *pool, struct worker *worker, uint64_t job_id)

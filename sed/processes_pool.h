@@ -22,7 +22,7 @@
 
 #define POOL_RETRY_NS (500 * NS_PER_MS) /* after a worker could not be made, or died at birth */
 #define LAST_WORDS    160
-#define OUTPUT_BYTES  (64 * 1024) /* that one job may print in OUTPUT_NS; then nobody listens for a while */
+#define OUTPUT_BYTES  (4u << 20) /* that one job may print in OUTPUT_NS; then its writes wait for a while */
 #define OUTPUT_NS     (250 * NS_PER_MS)
 
 /* What the monitor's epoll tells apart. */
@@ -33,7 +33,7 @@
 
 enum worker_state { WORKER_IDLE, WORKER_BUSY, WORKER_DOOMED, WORKER_PARKED };
 
-/* What a worker prints, cut into lines. Under the pool's output_lock. */
+/* What a worker prints, handed on by lines. Under the pool's output_lock. */
 struct output {
     char line[512];
     size_t length;
@@ -42,8 +42,9 @@ struct output {
     int64_t since_ns;
     uint64_t job_seen;
     /* without the lock */
-    _Atomic bool muted; /* beyond OUTPUT_BYTES: nobody reads the pipe, and a routine's writes fail */
+    _Atomic bool muted; /* beyond OUTPUT_BYTES: nobody reads the pipe, and a routine's writes wait */
     _Atomic uint64_t job_id;
+    _Atomic uint64_t read_for; /* the job in which the pipe was last read, or is about to be */
 };
 
 struct worker {
@@ -152,6 +153,9 @@ void monitor_wake(struct pool *pool);
 /* Reads what a worker has printed and hands on its lines; copies the job's last one (LAST_WORDS bytes).
  * Without the lock; the caller is a user of the worker. */
 void monitor_last_words(struct pool *pool, struct worker *worker, char *words);
+/* Hands on the rest of what the worker's job has printed, so that its end comes behind it. Cheap when it has
+ * printed nothing. Without the lock; the caller is a user of the worker. */
+void monitor_finish_output(struct pool *pool, struct worker *worker);
 enum esp_status monitor_watch_output(struct pool *pool, struct worker *worker, struct esp_error *error);
 /* A new job on the worker: its output counts anew. With the lock. */
 void monitor_expect_output(struct pool *pool, struct worker *worker, uint64_t job_id);

@@ -58,11 +58,14 @@ static enum esp_status open_worker(struct pool *pool, struct worker *worker, int
         return error_errno(error, "cannot make a worker's socket");
     worker->socket = ends[0];
     given[0] = ends[1];
-    /* Not blocking at either end: a routine's output must hold up neither it nor the daemon. */
-    if (pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0)
+    /* A routine that prints faster than the daemon reads waits, so that nothing is lost; the daemon does not.
+     */
+    if (pipe2(pipe_ends, O_CLOEXEC) != 0)
         return error_errno(error, "cannot make a pipe for a worker's output");
     worker->output = pipe_ends[0];
     given[3] = pipe_ends[1];
+    if (fcntl(pipe_ends[0], F_SETFL, O_NONBLOCK) != 0)
+        return error_errno(error, "cannot make a pipe for a worker's output");
     return monitor_watch_output(pool, worker, error);
 }
 

@@ -334,9 +334,9 @@ void server_log_output(struct server *server, uint64_t job_id, const char *line)
     if (session)
         server_printed(server, session, line);
     uint64_t before = session && session->printed ? session->printed->total : 0;
-    if (before < MOST_LOGGED || !session)
+    if (line[0] != '\n' && (before < MOST_LOGGED || !session))
         log_write(LOG_NOTICE_LEVEL, session ? session_id_text(&session->id, text) : NULL,
-                  "a worker printed: %s", line);
+                  "a worker printed: %.*s", (int)strcspn(line, "\n"), line);
     endpoint_leave(server->endpoint);
 }
 

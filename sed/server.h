@@ -100,7 +100,8 @@ void server_drain(struct server *server);
  * Takes the endpoint's lock. */
 void server_leave(struct server *server);
 
-/* A line that a routine has printed, for the log with its session. Takes the endpoint's lock. */
+/* A line that a routine has printed, with its '\n' if it had one, for the log and its session. Takes the
+ * endpoint's lock. */
 void server_log_output(struct server *server, uint64_t job_id, const char *line);
 
 /* For tests, logs and draining: what there is now. Takes the endpoint's lock. */

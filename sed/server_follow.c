@@ -198,7 +198,6 @@ void server_printed(struct server *server, struct session *session, const char *
     if (before == 0 && server->printed_bytes > MOST_PRINTED)
         return;
     printed_add(&session->printed, line, (uint32_t)strlen(line));
-    printed_add(&session->printed, "\n", 1);
     server->printed_bytes += (session->printed ? session->printed->size : 0) - before;
     struct waiter *waiter, *next;
     DL_FOREACH_SAFE(session->waiters, waiter, next)

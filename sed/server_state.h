@@ -300,7 +300,7 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
 void server_job_asked(void *arg, uint64_t job_id);
 /* What a waiter that follows is told now. */
 struct message *server_follow_answer(struct server *server, const struct waiter *waiter);
-/* Its session has printed a line. */
+/* Its session has printed a line (with its '\n'), or a piece of one. */
 void server_printed(struct server *server, struct session *session, const char *line);
 
 /* ---- server_kept.c: states ---- */

@@ -15,6 +15,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -178,7 +179,7 @@ static void output(void *arg, uint64_t job_id, const char *line)
     if (server)
         server_log_output(server, job_id, line);
     else
-        log_notice("a worker printed: %s", line);
+        log_notice("a worker printed: %.*s", (int)strcspn(line, "\n"), line);
 }
 
 enum esp_status service_prepare(const struct settings_sed *settings, struct service **result,

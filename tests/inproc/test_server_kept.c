@@ -86,12 +86,12 @@ static void a_line_comes_while_the_session_runs(void **state)
     rig_run(&rig, 1);
     assert_false(first.done);
     uint64_t job = rig.pool.jobs[0].job.id;
-    server_log_output(rig.server, job, "hello");
+    server_log_output(rig.server, job, "hello\n");
     rig_run(&rig, 0.01);
     assert_true(first.done);
     assert_string_equal(first.printed, "hello\n");
     assert_int_equal(first.state, SESSION_RUNNING);
-    server_log_output(rig.server, job, "there");
+    server_log_output(rig.server, job, "there\n");
     rig_follow(&rig, rig_session(1, 1), 6, -1, 60000, &second);
     rig_run(&rig, 0.01);
     assert_string_equal(second.printed, "there\n");
@@ -106,9 +106,9 @@ static void what_was_lost_is_told_by_the_position(void **state)
 {
     (void)state;
     struct answered called, follow;
-    char line[1001];
+    char line[1002];
     memset(line, 'x', 1000);
-    line[1000] = 0;
+    strcpy(line + 1000, "\n");
     call("task", 1, 10e9, NULL, 0, &called);
     rig_run(&rig, 0.1);
     for (int i = 0; i < 100; i++)

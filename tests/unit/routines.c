@@ -277,6 +277,12 @@ ROUTINE void print_much(int lines)
         printf("line %d of what nobody wanted to read, padded so that it is a long one\n", i);
 }
 
+ROUTINE void print_bytes(int n)
+{
+    for (int i = 0; i < n; i++)
+        putchar('x');
+}
+
 ROUTINE void print_line(int n)
 {
     printf("the answer is %d\n", n);

@@ -47,8 +47,10 @@ static const char description[] = PROBLEM(
                     PROBLEM("find_a_mess", N "    out int found\n", "found = find_a_mess(n)") PROBLEM(
                         "close_all",
                         N, "close_all(n)") PROBLEM("scribble_before", N "    out double x[n]\n",
-                                                   "scribble_before(100000, x)")
-                        PROBLEM("print_much", "    in int lines\n", "print_much(lines)")
+                                                   "scribble_before(100000, x)") PROBLEM("print_much",
+                                                                                         "    in int lines\n",
+                                                                                         "print_much(lines)")
+                        PROBLEM("print_bytes", "    in int n\n", "print_bytes(n)")
                             PROBLEM("print_line", N, "print_line(n)") PROBLEM(
                                 "open_descriptors",
                                 N "    out int open\n",
@@ -508,20 +510,31 @@ static void workers_have_few_descriptors(void **state)
     assert_int_equal(open, 6);
 }
 
-static void output_comes_line_by_line_and_cannot_block(void **state)
+static void all_that_is_printed_comes_before_the_end(void **state)
 {
     (void)state;
+    uint64_t lines = atomic_load(&rig.lines);
     assert_error(call_with("print_much", 20000), ESP_OK, "");
-    bool seen = false;
-    for (int i = 0; i < 2000 && !seen; i++) { /* the first may meet a pipe that is still full */
-        assert_error(call_with("print_line", 42), ESP_OK, "");
-        usleep(10000);
+    assert_int_equal(atomic_load(&rig.lines) - lines, 20000);
+    for (int i = 0; i < 500; i++) {
+        assert_error(call_with("print_line", i), ESP_OK, "");
+        char expected[64];
+        snprintf(expected, sizeof expected, "the answer is %d", i);
         pthread_mutex_lock(&rig.lock);
-        seen = strcmp(rig.last_line, "the answer is 42") == 0;
+        assert_string_equal(rig.last_line, expected);
         pthread_mutex_unlock(&rig.lock);
     }
-    assert_true(seen);
-    assert_true(atomic_load(&rig.lines) < 20000);
+}
+
+static void what_is_printed_gets_no_line_ends(void **state)
+{
+    (void)state;
+    for (int n = 3 << 10; n <= 1 << 20; n <<= 4) {
+        uint64_t lines = atomic_load(&rig.lines), printed = atomic_load(&rig.printed);
+        assert_error(call_with("print_bytes", n), ESP_OK, "");
+        assert_int_equal(atomic_load(&rig.printed) - printed, n);
+        assert_int_equal(atomic_load(&rig.lines), lines);
+    }
 }
 
 static void a_string_ends_where_it_ends(void **state)
@@ -729,7 +742,8 @@ int main(void)
         cmocka_unit_test(a_routine_that_closes_all_descriptors_harms_nobody),
         cmocka_unit_test(nobody_waiting_learns_of_a_worker_that_lost_its_bell),
         cmocka_unit_test(workers_have_few_descriptors),
-        cmocka_unit_test(output_comes_line_by_line_and_cannot_block),
+        cmocka_unit_test(all_that_is_printed_comes_before_the_end),
+        cmocka_unit_test(what_is_printed_gets_no_line_ends),
         cmocka_unit_test(a_string_ends_where_it_ends),
         cmocka_unit_test(a_thousand_crashes_leave_nothing_behind),
         cmocka_unit_test(two_pools_work_side_by_side),

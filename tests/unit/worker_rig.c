@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,10 +30,11 @@ static void on_output(void *arg, uint64_t job_id, const char *line)
     struct rig *rig = arg;
     (void)job_id;
     pthread_mutex_lock(&rig->lock);
-    snprintf(rig->last_line, sizeof rig->last_line, "%s", line);
+    snprintf(rig->last_line, sizeof rig->last_line, "%.*s", (int)strcspn(line, "\n"), line);
     pthread_cond_broadcast(&rig->changed);
     pthread_mutex_unlock(&rig->lock);
-    atomic_fetch_add(&rig->lines, 1);
+    atomic_fetch_add(&rig->lines, strchr(line, '\n') != NULL);
+    atomic_fetch_add(&rig->printed, strlen(line));
 }
 
 void rig_open(struct rig *rig, const char *text, uint32_t slots, uint32_t spares, uint32_t threads)

@@ -33,7 +33,8 @@ struct rig {
     struct rig_job jobs[RIG_JOBS];
     uint64_t next_id;
     char last_line[512];
-    _Atomic uint64_t lines;
+    _Atomic uint64_t lines;   /* that have ended */
+    _Atomic uint64_t printed; /* bytes */
 };
 
 /* A pool with the problems of `text`, which names its library libroutines.so. */
