@@ -169,8 +169,8 @@ void esp_problem_list_free(struct esp_problem_entry *entries);
 
 /* ---- data that live on servers ----
  *
- * A datum is an array with an identity, "SERVER:32 hexadecimal digits", which names the server that made it and
- * which nobody can guess. It never changes; a result that overwrites it is another one. */
+ * A datum is an array with an identity, "SERVER:32 hexadecimal digits", which names the server that made it
+ * and which nobody can guess. It never changes; a result that overwrites it is another one. */
 
 enum esp_data_mode {
     ESP_DATA_VOLATILE,          /* may be dropped when memory is short */
@@ -192,11 +192,11 @@ struct esp_data_info {
     enum esp_data_mode mode;
     int replica; /* the original is elsewhere */
     int in_memory, on_disk;
-    unsigned users;                      /* who have it open now */
-    uint64_t gets;                       /* times it was opened */
-    uint64_t bytes_in, bytes_out;        /* since it came, or since the server's start */
-    double created_s;                    /* seconds since 1970 */
-    double idle_s;                       /* since its last use */
+    unsigned users;               /* who have it open now */
+    uint64_t gets;                /* times it was opened */
+    uint64_t bytes_in, bytes_out; /* since it came, or since the server's start */
+    double created_s;             /* seconds since 1970 */
+    double idle_s;                /* since its last use */
 };
 
 struct esp_argument;
@@ -204,16 +204,18 @@ struct esp_argument;
 /* Told how much has moved, from 0 to 1, by any thread; must not call the library. */
 typedef void esp_data_progress(void *arg, double fraction);
 
-/* Puts a column-major array (type, n_dims, dims and data of `array`) on that server. *id is for free(). What a
- * broken connection interrupted goes on where it was. ESP_NOT_FOUND: no such server; ESP_NO_MEMORY: it can never
- * fit there; ESP_LIMIT: the server's disk is full; ESP_REFUSED: the server keeps no data, or none of that mode.
- * `progress` may be NULL. */
+/* Puts a column-major array (type, n_dims, dims and data of `array`) on that server. *id is for free(). What
+ * a broken connection interrupted goes on where it was. ESP_NOT_FOUND: no such server; ESP_NO_MEMORY: it can
+ * never fit there; ESP_LIMIT: the server's disk is full; ESP_REFUSED: the server keeps no data, or none of
+ * that mode. `progress` may be NULL. */
 enum esp_status esp_data_put(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
                              esp_data_progress *progress, void *arg, char **id);
-/* Reads all of a datum into memory of `bytes` (exactly as many as it has: ESP_INVALID), from a server that has
- * it. ESP_NOT_FOUND: none has; ESP_REFUSED: it belongs to somebody else. */
-enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_data_progress *progress, void *arg);
-/* Where a datum is, and what: one entry for each server that has it, its maker's first. ESP_NOT_FOUND: none. */
+/* Reads all of a datum into memory of `bytes` (exactly as many as it has: ESP_INVALID), from a server that
+ * has it. ESP_NOT_FOUND: none has; ESP_REFUSED: it belongs to somebody else. */
+enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_data_progress *progress,
+                             void *arg);
+/* Where a datum is, and what: one entry for each server that has it, its maker's first. ESP_NOT_FOUND: none.
+ */
 enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size_t *n);
 /* All data of a server (NULL: of all servers) that the caller may use. */
 enum esp_status esp_data_list(const char *server, struct esp_data_info **infos, size_t *n);
@@ -222,7 +224,8 @@ void esp_data_free(struct esp_data_info *infos);
 enum esp_status esp_data_drop(const char *id);
 /* Has the server fetch it from another one: a replica, or (`move`) in place of the others. Blocks until it is
  * there. ESP_REFUSED: it is sticky, or unique. */
-enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress, void *arg);
+enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress,
+                              void *arg);
 
 /* ---- calls by argument vector ---- */
 

@@ -43,7 +43,7 @@ struct settings_node {
     char *state_dir;
     struct settings_tls tls;
     struct config_strings administrators; /* names in the certificates of those who may administer it */
-    bool insecure; /* may listen beyond loopback without TLS */
+    bool insecure;                        /* may listen beyond loopback without TLS */
     int64_t connections, connections_per_peer;
     uint64_t message_bytes;
     int64_t connect_timeout_ns, call_timeout_ns;

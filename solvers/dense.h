@@ -57,7 +57,7 @@ static int least_squares(int m, int n, int nrhs, SCALAR *a, SCALAR *b, int ldb, 
     room = room && reals;
     if (room)
         LAPACK(gelsd)
-        (&m, &n, &nrhs, a, &lda, b, &ldb, s, &tolerance, rank, work, &lwork, reals, integers, &info);
+    (&m, &n, &nrhs, a, &lda, b, &ldb, s, &tolerance, rank, work, &lwork, reals, integers, &info);
     free(reals);
 #else
     if (room)

@@ -10,7 +10,7 @@ exported() {
 }
 declared() {
     cat "$top_srcdir/include/grpc.h" "$top_srcdir/include/espalier.h" "$top_srcdir/include/fast.h" | sed 's,/\*.*\*/,,' |
-        grep -Ev '^ ?\*|^/\*' | grep -oE '\b(grpc|esp|fast)_[a-z_]+\(' | tr -d '(' | sort -u
+        grep -Ev '^ ?\*|^/\*|^typedef' | grep -oE '\b(grpc|esp|fast)_[a-z_]+\(' | tr -d '(' | sort -u
 }
 same_names() {
     exported >exported

@@ -55,7 +55,7 @@ static void say(const char *path)
 static int values(const char *path)
 {
     (void)path;
-    grpc_function_handle_t add = handle("add"), twice = handle("twice");
+    grpc_function_handle_t add = handle("plus"), twice = handle("twice");
     double c = 0;
     EXPECT(grpc_call(&add, 1.5, 2.5, &c) == GRPC_NO_ERROR && c == 4);
     EXPECT(grpc_call(&add, 1.5, 2.5, NULL) == GRPC_NO_ERROR);
@@ -83,7 +83,7 @@ static int farm(const char *path)
 {
     enum { N = 120 };
     (void)path;
-    grpc_function_handle_t nap = handle("nap"), add = handle("add");
+    grpc_function_handle_t nap = handle("nap"), add = handle("plus");
     grpc_sessionid_t ids[N], found;
     double c[N];
     int ms[N];
@@ -132,7 +132,7 @@ static int many_threads(const char *path)
 {
     (void)path;
     pthread_t ids[8];
-    grpc_function_handle_t add = handle("add");
+    grpc_function_handle_t add = handle("plus");
     void *result;
     for (int i = 0; i < 8; i++)
         pthread_create(&ids[i], NULL, call_many, &add);
@@ -147,7 +147,7 @@ static int guest(const char *path)
     (void)path;
     struct sigaction pipe, terminate;
     unsigned before = threads();
-    grpc_function_handle_t add = handle("add");
+    grpc_function_handle_t add = handle("plus");
     double c;
     EXPECT(grpc_call(&add, 1.0, 2.0, &c) == GRPC_NO_ERROR);
     unsigned after = threads();
@@ -160,7 +160,7 @@ static int guest(const char *path)
         EXPECT(grpc_call(&add, 1.0, 2.0, &c) == GRPC_NOT_INITIALIZED);
         EXPECT(grpc_initialize(NULL) == GRPC_NO_ERROR);
         EXPECT(grpc_call(&add, 1.0, 2.0, &c) == GRPC_INVALID_FUNCTION_HANDLE);
-        add = handle("add");
+        add = handle("plus");
         EXPECT(grpc_call(&add, 1.0, 2.0, &c) == GRPC_NO_ERROR && c == 3);
     }
     return 0;
@@ -170,7 +170,7 @@ static int guest(const char *path)
 static int long_and_short(const char *path)
 {
     (void)path;
-    grpc_function_handle_t add = handle("add"), nap = handle("nap");
+    grpc_function_handle_t add = handle("plus"), nap = handle("nap");
     grpc_sessionid_t id;
     int slept;
     EXPECT(grpc_call_async(&nap, &id, 600000, &slept) == GRPC_NO_ERROR);
@@ -238,7 +238,7 @@ static int killed(const char *path)
 /* The test stops agent or redirector once FILE is there, and removes it. */
 static int gone(const char *path)
 {
-    grpc_function_handle_t add = handle("add");
+    grpc_function_handle_t add = handle("plus");
     struct stat info;
     double c;
     EXPECT(grpc_call(&add, 1.0, 2.0, &c) == GRPC_NO_ERROR);

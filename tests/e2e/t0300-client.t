@@ -9,7 +9,7 @@ steps=$top_builddir/tests/e2e/client_steps
 library=$top_builddir/tests/e2e/.libs/libclientroutines.so
 mkdir problems
 {
-    printf 'problem add "a + b"\n    in double a, b\n    out double c\n'
+    printf 'problem plus "a + b"\n    in double a, b\n    out double c\n'
     printf 'implementation c\n    c add(a, b, c) in %s\n' "$library"
     printf 'problem twice "x := 2 x, y := x, sum of x"\n    in int n\n    inout double x[n]\n    out double y[n]\n'
     printf '    out double sum\n    work 3*n\nimplementation c\n    c twice(n, x, y, sum) in %s\n' "$library"
@@ -113,7 +113,7 @@ check "the redirector may go" wait "$runner"
 daemon ma2 espalier-agent 'freshness = "200 ms"'
 daemon s4 espalier-sed "parent = \"$(address ma2)\"" "problems = { \"$work/problems\" }"
 printf 'agents = { "%s", "%s" }\n' "$(address ma1)" "$(address ma2)" >client.conf
-wait_until espalier call --server s4 add a=1 b=2
+wait_until espalier call --server s4 plus a=1 b=2
 "$steps" gone here >gone.out 2>&1 &
 runner=$!
 wait_until test -e here

@@ -24,10 +24,10 @@ has_all() {
 exports_the_headers() {
     library=$(find "$root" -name libespalier.so)
     nm -D --defined-only "$library" | awk '$2 ~ /[TDBR]/ { sub(/@.*/, "", $3); print $3 }' | sort -u >exported
-    grep -vE '^(grpc|esp)_' exported && return 1
-    for header in grpc espalier; do
-        find "$root" -path "*/include/$header.h" -exec sed -e '/^ \*/d' -e 's|/\*.*\*/||' {} + |
-            grep -oE '\<(grpc|esp)_[a-z_]+\(' | tr -d '('
+    grep -vE '^(grpc|esp|fast)_' exported && return 1
+    for header in grpc espalier fast; do
+        find "$root" -path "*/include/$header.h" -exec sed -e '/^ \*/d' -e '/^typedef/d' -e 's|/\*.*\*/||' {} + |
+            grep -oE '\<(grpc|esp|fast)_[a-z_]+\(' | tr -d '('
     done | sort -u >declared
     [ -s declared ] && [ -z "$(comm -13 exported declared | tee /dev/stderr)" ]
 }

@@ -124,7 +124,7 @@ static void *be_client(void *arg)
         }
         pthread_mutex_lock(&server->lock);
         if (what < 2)
-            delete(server, item);
+            delete (server, item);
         else
             get(server, item, false);
         pthread_mutex_unlock(&server->lock);
