@@ -170,6 +170,50 @@ address_of() {
     wait_until test -s "$1" && cat "$1"
 }
 
+# agent_for_clients LINE...: an agent "MA" with these further lines in its file (agent.conf, agent.address). $agent is
+# its address; the clients of the test ask it (client.conf).
+agent_for_clients() {
+    {
+        printf 'name = "MA"\nlisten = "127.0.0.1:0"\naddress_file = "%s/agent.address"\n' "$work"
+        [ $# -eq 0 ] || printf '%s\n' "$@"
+    } >agent.conf
+    start agent espalier-agent --foreground agent.conf
+    agent=$(address_of agent.address)
+    printf 'agents = { "%s" }\n' "$agent" >client.conf
+    ESPALIER_CONFIG=$work/client.conf
+    export ESPALIER_CONFIG
+}
+
+# server_below_agent FILE NAME LINE...: a server of that name below $agent, with these further lines in FILE.conf; it logs
+# to FILE.log and is there when FILE.address is.
+server_below_agent() {
+    tap_file=$1
+    printf 'name = "%s"\nparent = "%s"\nlisten = "127.0.0.1:0"\naddress_file = "%s/%s.address"\nlog_file = "%s/%s.log"\n' \
+        "$2" "$agent" "$work" "$tap_file" "$work" "$tap_file" >"$tap_file.conf"
+    shift 2
+    printf '%s\n' "$@" >>"$tap_file.conf"
+    start_server "$tap_file"
+}
+# start_server FILE: starts it again, as its file is now.
+start_server() {
+    rm -f "$1.address"
+    start "$1" espalier-sed --foreground "$1.conf"
+    address_of "$1.address" >/dev/null
+}
+
+# platform_of_all_problems: 'espalier up' of an agent and a server "S" with every shipped problem, until the test ends.
+platform_of_all_problems() {
+    XDG_RUNTIME_DIR=$work
+    export XDG_RUNTIME_DIR
+    printf 'problems = { "%s" }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 }\n' "$top_srcdir/problems" >small.conf
+    at_exit() {
+        espalier down small >down.out 2>&1
+    }
+    check "a platform with every shipped problem" espalier up small.conf
+    ESPALIER_CONFIG=$work/espalier/small/client.conf
+    export ESPALIER_CONFIG
+}
+
 # skip_all REASON: this machine cannot run the test at all.
 skip_all() {
     echo "1..0 # SKIP $1"

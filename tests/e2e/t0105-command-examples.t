@@ -4,21 +4,7 @@
 # by words and classes.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed
-XDG_RUNTIME_DIR=$work
-export XDG_RUNTIME_DIR
-
-at_exit() {
-    espalier down small >down.out 2>&1
-}
-
-cat >small.conf <<EOF
-problems = { "$top_srcdir/problems" }
-master "MA" { }
-server "S" { parent = "MA" slots = 1 }
-EOF
-check "a platform with every shipped problem" espalier up small.conf
-ESPALIER_CONFIG=$work/espalier/small/client.conf
-export ESPALIER_CONFIG
+platform_of_all_problems
 
 names_of() {
     grep -o '"name": "[^"]*"' "$1" | sed 's/.*: "\(.*\)"/\1/'

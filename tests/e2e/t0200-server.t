@@ -24,32 +24,13 @@ routine() { # routine NAME ARGUMENTS...: a problem that calls the routine of tha
     printf 'problem nowhere "in no library"\n    in int n\nimplementation c\n    c nowhere(n) in libno-such.so\n'
 } >problems/test.esp
 
-cat >agent.conf <<EOF2
-name = "MA"
-listen = "127.0.0.1:0"
-address_file = "$work/agent.address"
-EOF2
-start agent espalier-agent --foreground agent.conf
-agent=$(address_of agent.address)
-cat >sed.conf <<EOF2
-name = "S"
-parent = "$agent"
-listen = "127.0.0.1:0"
-address_file = "$work/sed.address"
-log_file = "$work/sed.log"
-slots = 1
-orphan_lease = "1 s"
-problems = { "$work/problems", "$top_srcdir/problems/lapack" }
-EOF2
-start sed espalier-sed --foreground sed.conf
-sed=$(address_of sed.address)
+agent_for_clients
+server_below_agent sed S 'slots = 1' \
+    'orphan_lease = "1 s"' \
+    "problems = { \"$work/problems\", \"$top_srcdir/problems/lapack\" }"
+sed=$(cat sed.address)
 # shellcheck disable=SC2154
 sed_pid=$pid_sed
-cat >client.conf <<EOF2
-agents = { "$agent" }
-EOF2
-ESPALIER_CONFIG=$work/client.conf
-export ESPALIER_CONFIG
 
 tree_has() {
     espalier tree --json | tr -d '\n' | grep -Eq "$1"

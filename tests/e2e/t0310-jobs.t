@@ -28,35 +28,11 @@ implementation awk
     command awk "-f" "$work/power.awk" "{a}" "{n}"
     stdout  result
 EOF2
-cat >agent.conf <<EOF2
-name = "MA"
-listen = "127.0.0.1:0"
-address_file = "$work/agent.address"
-EOF2
-start agent espalier-agent --foreground agent.conf
-agent=$(address_of agent.address)
-cat >sed.conf <<EOF2
-name = "S"
-parent = "$agent"
-listen = "127.0.0.1:0"
-address_file = "$work/sed.address"
-log_file = "$work/sed.log"
-slots = 2
-memory = "64 MiB"
-orphan_lease = "2 s"
-problems = "$work/problems"
-EOF2
-start_server() {
-    rm -f sed.address
-    start sed espalier-sed --foreground sed.conf
-    address_of sed.address >sed.at
-}
-start_server
-cat >client.conf <<EOF2
-agents = { "$agent" }
-EOF2
-ESPALIER_CONFIG=$work/client.conf
-export ESPALIER_CONFIG
+agent_for_clients
+server_below_agent sed S 'slots = 2' \
+    'memory = "64 MiB"' \
+    'orphan_lease = "2 s"' \
+    "problems = \"$work/problems\""
 
 # submit NAME WORDS...: the id goes to the file NAME.
 submit() {
@@ -154,7 +130,7 @@ check_says "again" '^no jobs$'
 # A server that was restarted has lost its jobs.
 check "a job is submitted" submit lost script text='sleep 1000'
 stop sed KILL
-start_server
+start_server sed
 check "the new server is known" wait_until espalier call power n=2 a=3
 check_fails 1 "fetching the job fails" espalier fetch "$(cat lost)"
 check_says "and tells why" 'is lost: server S was restarted'

@@ -28,32 +28,10 @@ problem counter_close "The end of a counter"
 implementation c
     c       counter_close(counter) in $library
 EOF2
-cat >agent.conf <<EOF2
-name = "MA"
-listen = "127.0.0.1:0"
-address_file = "$work/agent.address"
-EOF2
-start agent espalier-agent --foreground agent.conf
-agent=$(address_of agent.address)
+agent_for_clients
 for name in A B; do
-    cat >"$name.conf" <<EOF2
-name = "$name"
-parent = "$agent"
-listen = "127.0.0.1:0"
-address_file = "$work/$name.address"
-log_file = "$work/$name.log"
-slots = 1
-state_lease = "3 s"
-problems = "$work/problems"
-EOF2
-    start "$name" espalier-sed --foreground "$name.conf"
-    address_of "$name.address" >"$name.at"
+    server_below_agent "$name" "$name" 'slots = 1' 'state_lease = "3 s"' "problems = \"$work/problems\""
 done
-cat >client.conf <<EOF2
-agents = { "$agent" }
-EOF2
-ESPALIER_CONFIG=$work/client.conf
-export ESPALIER_CONFIG
 
 both() {
     espalier problems | grep -Eq '^counter_open .* 2 '

@@ -9,30 +9,8 @@ steps=$top_builddir/tests/e2e/callback_steps
 mkdir problems
 cp "$top_srcdir/examples/callback/calc.esp" problems
 cc -shared -fPIC -o problems/libcalc.so "$top_srcdir/examples/callback/calc.c" || skip_all "the compiler fails"
-cat >agent.conf <<EOF2
-name = "MA"
-listen = "127.0.0.1:0"
-address_file = "$work/agent.address"
-EOF2
-start agent espalier-agent --foreground agent.conf
-agent=$(address_of agent.address)
-cat >S.conf <<EOF2
-name = "S"
-parent = "$agent"
-listen = "127.0.0.1:0"
-address_file = "$work/S.address"
-log_file = "$work/S.log"
-slots = 1
-orphan_lease = "2 s"
-problems = "$work/problems"
-EOF2
-start S espalier-sed --foreground S.conf
-address_of S.address >/dev/null
-cat >client.conf <<EOF2
-agents = { "$agent" }
-EOF2
-ESPALIER_CONFIG=$work/client.conf
-export ESPALIER_CONFIG
+agent_for_clients
+server_below_agent S S 'slots = 1' 'orphan_lease = "2 s"' "problems = \"$work/problems\""
 
 there() {
     espalier problems | grep -q '^quad '

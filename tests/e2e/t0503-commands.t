@@ -61,29 +61,8 @@ problem steps "A routine that tells how far it is"
 implementation c
     c       steps(n) in $library
 EOF2
-cat >agent.conf <<EOF2
-name = "MA"
-listen = "127.0.0.1:0"
-address_file = "$work/agent.address"
-EOF2
-start agent espalier-agent --foreground agent.conf
-agent=$(address_of agent.address)
-cat >sed.conf <<EOF2
-name = "S"
-parent = "$agent"
-listen = "127.0.0.1:0"
-address_file = "$work/sed.address"
-log_file = "$work/sed.log"
-slots = 2
-problems = "$work/problems"
-EOF2
-start sed espalier-sed --foreground sed.conf
-address_of sed.address >sed.at
-cat >client.conf <<EOF2
-agents = { "$agent" }
-EOF2
-ESPALIER_CONFIG=$work/client.conf
-export ESPALIER_CONFIG
+agent_for_clients
+server_below_agent sed S 'slots = 2' "problems = \"$work/problems\""
 
 is_gone() {
     ! alive "$1"

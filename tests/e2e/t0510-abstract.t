@@ -3,21 +3,7 @@
 # Abstract problems: solve, chol, svd, ... pick the routine by what is given, and their results are right.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed
-XDG_RUNTIME_DIR=$work
-export XDG_RUNTIME_DIR
-
-at_exit() {
-    espalier down small >down.out 2>&1
-}
-
-cat >small.conf <<CONF
-problems = { "$top_srcdir/problems" }
-master "MA" { }
-server "S" { parent = "MA" slots = 1 }
-CONF
-check "a platform with every shipped problem" espalier up small.conf
-ESPALIER_CONFIG=$work/espalier/small/client.conf
-export ESPALIER_CONFIG
+platform_of_all_problems
 matrices=$top_srcdir/examples/matrices
 
 ones() {

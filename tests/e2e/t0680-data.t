@@ -5,33 +5,13 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed
 
-cat >agent.conf <<EOF2
-name = "MA"
-listen = "127.0.0.1:0"
-address_file = "$work/agent.address"
-EOF2
-start agent espalier-agent --foreground agent.conf
-agent=$(address_of agent.address)
+agent_for_clients
 for name in A B; do
-    cat >"$name.conf" <<EOF2
-name = "$name"
-parent = "$agent"
-listen = "127.0.0.1:0"
-address_file = "$work/$name.address"
-log_file = "$work/$name.log"
-state_dir = "$work/state-$name"
-slots = 1
-store_memory = "64 MiB"
-problems = { "$top_srcdir/problems/lapack/linear-systems", "$top_srcdir/problems/blas" }
-EOF2
-    start "$name" espalier-sed --foreground "$name.conf"
-    address_of "$name.address" >"$name.at"
+    server_below_agent "$name" "$name" "state_dir = \"$work/state-$name\"" \
+        'slots = 1' \
+        'store_memory = "64 MiB"' \
+        "problems = { \"$top_srcdir/problems/lapack/linear-systems\", \"$top_srcdir/problems/blas\" }"
 done
-cat >client.conf <<EOF2
-agents = { "$agent" }
-EOF2
-ESPALIER_CONFIG=$work/client.conf
-export ESPALIER_CONFIG
 
 servers() { # servers N: so many solve systems
     espalier problems | grep -Eq "^dgesv .* $1 "
@@ -103,11 +83,9 @@ check_says "durable there" "on +B \(.*disk"
 
 # ---- a server dies ----
 stop A KILL
-rm -f A.address
-start A espalier-sed --foreground A.conf
-address_of A.address >A.at
+start_server A
 is_back() { # to those who ask the agents, at its new address
-    espalier tree --json | grep -q "$(cat A.at)" && espalier data ls -s A | grep -q "$a"
+    espalier tree --json | grep -q "$(cat A.address)" && espalier data ls -s A | grep -q "$a"
 }
 check "it comes back" wait_until is_back
 check "what was persistent is there, byte by byte" got_back "$a" a.npy
