@@ -25,6 +25,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/platform_process.c \
 	client/command/platform_state.c \
 	client/command/platform_state.h \
+	client/command/problem_verb.c \
+	client/command/problem_verb.h \
 	client/command/quota.c \
 	client/command/quota.h \
 	client/command/report.c \

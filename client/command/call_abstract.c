@@ -7,6 +7,7 @@
 
 #include "client/abstract.h"
 #include "client/command/call_abstract.h"
+#include "client/command/problem_verb.h"
 #include "client/command/session.h"
 #include "client/command/values.h"
 #include "client/signature.h"
@@ -169,17 +170,6 @@ static enum exit_code show(const struct command_line *command, const struct abst
     return command_flush();
 }
 
-static enum exit_code fail(const struct command_line *command, const struct esp_problem *problem,
-                           const struct esp_error *error)
-{
-    enum exit_code code = command_fail(command, error);
-    if (error->status == ESP_INVALID) {
-        fputs("The problem is ", stderr);
-        signature_print(problem, stderr);
-    }
-    return code;
-}
-
 static enum exit_code show_job(const struct command_line *command, const struct abstract_run *run,
                                const struct esp_job *job)
 {
@@ -261,7 +251,7 @@ static enum exit_code go(const struct command_line *command, const struct esp_pr
     if (status == ESP_OK)
         status = run_it(command, &arguments, &too_real, submit ? &job : NULL, &error);
     enum exit_code code = too_real           ? EXIT_DONE
-                          : status != ESP_OK ? fail(command, problem, &error)
+                          : status != ESP_OK ? problem_fail(command, problem, &error)
                           : job              ? show_job(command, &arguments.run, job)
                                              : show(command, &arguments);
     esp_job_free(job);

@@ -5,25 +5,12 @@
 #include "config.h"
 
 #include "client/command/call_abstract.h"
+#include "client/command/problem_verb.h"
 #include "client/command/session.h"
-#include "client/signature.h"
-#include "client/command/values.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Errors of the arguments come with what the problem wants. */
-static enum exit_code fail_with_signature(const struct command_line *command,
-                                          const struct esp_problem *problem, const struct esp_error *error)
-{
-    enum exit_code code = command_fail(command, error);
-    if (error->status == ESP_INVALID) {
-        fputs("The problem is ", stderr);
-        signature_print(problem, stderr);
-    }
-    return code;
-}
 
 /* What cannot be written should not be computed first. */
 static enum esp_status save_to(struct values *values, const char *word, struct esp_error *error)
@@ -119,7 +106,7 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     if (session_timeout(command, &options.deadline_s, &error) != ESP_OK)
         return command_fail(command, &error);
     if (read_arguments(command, values, &error) != ESP_OK)
-        return fail_with_signature(command, problem, &error);
+        return problem_fail(command, problem, &error);
     enum exit_code code = session_handle(command, problem->name, &handle);
     if (code != EXIT_DONE)
         return code;
@@ -137,7 +124,7 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     clear_bar(&watching);
     if (status != ESP_OK) {
         error = *esp_last_error();
-        code = fail_with_signature(command, problem, &error);
+        code = problem_fail(command, problem, &error);
     } else if (values_cut(values, &error) != ESP_OK) {
         code = command_fail(command, &error);
     } else {
@@ -150,24 +137,5 @@ static enum exit_code call(const struct command_line *command, const struct esp_
 
 enum exit_code verb_call(const struct command_line *command)
 {
-    session_catch_signals();
-    enum exit_code code = session_open(command);
-    if (code != EXIT_DONE)
-        return code;
-    struct esp_problem *problem = NULL;
-    struct values values = {0};
-    struct esp_error error = {0};
-    if (esp_problem_describe(command->operands[0], &problem) != ESP_OK)
-        code = session_fail(command);
-    else if (values_init(&values, problem, &error) != ESP_OK)
-        code = command_fail(command, &error);
-    else if (values.described->problems[0]->abstract)
-        code = call_abstract(command, problem);
-    else
-        code = call(command, problem, &values);
-    values_clear(&values);
-    esp_problem_free(problem);
-    grpc_finalize();
-    session_end_by_signal();
-    return code;
+    return problem_verb(command, call, call_abstract);
 }

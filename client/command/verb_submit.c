@@ -7,24 +7,12 @@
 #include "client/command/bar.h"
 #include "client/command/call_abstract.h"
 #include "client/command/jobs.h"
+#include "client/command/problem_verb.h"
 #include "client/command/session.h"
-#include "client/signature.h"
-#include "client/command/values.h"
 
 static void on_sent(void *arg, double fraction)
 {
     bar_draw(arg, fraction, "arguments sent");
-}
-
-static enum exit_code fail(const struct command_line *command, const struct esp_problem *problem,
-                           const struct esp_error *error)
-{
-    enum exit_code code = command_fail(command, error);
-    if (error->status == ESP_INVALID) {
-        fputs("The problem is ", stderr);
-        signature_print(problem, stderr);
-    }
-    return code;
 }
 
 static enum exit_code submit(const struct command_line *command, const struct esp_problem *problem,
@@ -39,7 +27,7 @@ static enum exit_code submit(const struct command_line *command, const struct es
     if (status == ESP_OK)
         status = values_prepare(values, &error);
     if (status != ESP_OK)
-        return fail(command, problem, &error);
+        return problem_fail(command, problem, &error);
     grpc_function_handle_t handle;
     enum exit_code code = session_handle(command, problem->name, &handle);
     if (code != EXIT_DONE)
@@ -52,7 +40,7 @@ static enum exit_code submit(const struct command_line *command, const struct es
     bar_clear(&bar);
     grpc_function_handle_destruct(&handle);
     if (status != ESP_OK)
-        return fail(command, problem, &error);
+        return problem_fail(command, problem, &error);
     if (command->json) {
         code = command_json(json_pack("{s:s, s:s, s:s, s:s}", "id", job->id, "problem", job->problem->name,
                                       "server", job->server, "address", job->address));
@@ -66,24 +54,5 @@ static enum exit_code submit(const struct command_line *command, const struct es
 
 enum exit_code verb_submit(const struct command_line *command)
 {
-    session_catch_signals();
-    enum exit_code code = session_open(command);
-    if (code != EXIT_DONE)
-        return code;
-    struct esp_problem *problem = NULL;
-    struct values values = {0};
-    struct esp_error error = {0};
-    if (esp_problem_describe(command->operands[0], &problem) != ESP_OK)
-        code = session_fail(command);
-    else if (values_init(&values, problem, &error) != ESP_OK)
-        code = command_fail(command, &error);
-    else if (values.described->problems[0]->abstract)
-        code = submit_abstract(command, problem);
-    else
-        code = submit(command, problem, &values);
-    values_clear(&values);
-    esp_problem_free(problem);
-    grpc_finalize();
-    session_end_by_signal();
-    return code;
+    return problem_verb(command, submit, submit_abstract);
 }
