@@ -224,6 +224,9 @@ bool data_joined(struct agent *agent, struct child *child);
 void data_lost(struct agent *agent, struct child *child);
 /* Whether those above have something to hear. */
 bool data_on_report(struct agent *agent, struct child *child, const struct report *report);
+/* Through which children the datum is reached: at most `capacity` of them into `children`; returns how many.
+ * 0 also for what is no identity. */
+size_t data_children(const struct agent *agent, const char *datum, struct child **children, size_t capacity);
 struct message *data_where(struct agent *agent, const struct data *asked);
 
 /* queries.c */

@@ -71,6 +71,20 @@ static bool add_asked(struct question *question, struct branch *branch)
     return true;
 }
 
+/* Who can tell how far the datum is from the servers, besides those who are asked anyway. */
+static void choose_holders(struct agent *agent, struct question *question,
+                           const struct argument_attribute *argument)
+{
+    struct child *children[DATA_REPLICAS_MOST];
+    const struct knowledge_node *holder = knowledge_find(agent->knowledge, argument->holder);
+    if (holder)
+        add_asked(question, holder->branch);
+    size_t n = data_children(agent, argument->datum, children, DATA_REPLICAS_MOST);
+    for (size_t i = 0; i < n; i++)
+        if (children[i]->data)
+            add_asked(question, children[i]->data);
+}
+
 static void choose_children(struct agent *agent, struct question *question, const struct variant *variant)
 {
     const struct request *request = &question->ask->ask.request;
@@ -80,13 +94,9 @@ static void choose_children(struct agent *agent, struct question *question, cons
     for (branch = knowledge_branches(agent->knowledge); variant && branch; branch = branch->next)
         if (branch_can_solve(branch, variant) && (!*request->server || (only && only->branch == branch)))
             add_asked(question, branch);
-    for (uint32_t i = 0; i < request->n_arguments; i++) {
-        const struct argument_attribute *argument = &request->arguments[i];
-        const struct knowledge_node *holder =
-            argument_is_datum(argument) ? knowledge_find(agent->knowledge, argument->holder) : NULL;
-        if (holder)
-            add_asked(question, holder->branch);
-    }
+    for (uint32_t i = 0; i < request->n_arguments; i++)
+        if (argument_is_datum(&request->arguments[i]))
+            choose_holders(agent, question, &request->arguments[i]);
 }
 
 static void on_time_over(struct timer *timer, int64_t now_ns, void *context);

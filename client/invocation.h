@@ -34,10 +34,11 @@ struct value {
     uint64_t n_texts;        /* of VALUE_TEXTS: elements */
     void *received;          /* owned: text or contents on their way to the caller */
     uint64_t n_received;
-    char *datum;        /* owned: it lives on servers: its identity, then addresses of who has it */
-    bool is_kept;       /* the result stays on the server: */
-    char **kept;        /* where its identity goes */
-    uint32_t kept_mode; /* enum datum_mode */
+    char *datum;               /* owned: it lives on servers: its identity, then addresses of who has it */
+    char holder[CAP_NAME + 1]; /* one of them, by name */
+    bool is_kept;              /* the result stays on the server: */
+    char **kept;               /* where its identity goes */
+    uint32_t kept_mode;        /* enum datum_mode */
     union {
         int64_t integer;
         double real;

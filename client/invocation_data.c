@@ -50,6 +50,7 @@ static enum esp_status find(struct engine *engine, struct value *value, struct e
     int at = snprintf(text, size, "%s", value->datum);
     for (size_t i = 0; i < n; i++)
         at += snprintf(text + at, size - (size_t)at, " %s", holders[i].address);
+    snprintf(value->holder, sizeof value->holder, "%s", n > 0 ? holders[0].server : "");
     free(value->datum);
     value->datum = text;
     return ESP_OK;

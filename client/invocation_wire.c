@@ -5,8 +5,10 @@
 #include "client/invocation.h"
 #include "client/contents.h"
 #include "client/invocation_data.h"
+#include "core/datum.h"
 #include "core/texts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +37,16 @@ static bool scalar_value(const struct argument *argument, const struct value *va
     return number.kind != NUMBER_UNKNOWN;
 }
 
+/* Without the addresses that calls carry; "": the value comes from here. */
+static const char *identity_of(const struct value *value, struct arena *arena)
+{
+    char text[DATUM_TEXT];
+    if (!value->datum)
+        return "";
+    snprintf(text, sizeof text, "%.*s", (int)strcspn(value->datum, " "), value->datum);
+    return arena_strdup(arena, text);
+}
+
 enum esp_status invocation_request(const struct invocation *invocation, struct message *submit,
                                    struct esp_error *error)
 {
@@ -51,12 +63,14 @@ enum esp_status invocation_request(const struct invocation *invocation, struct m
     for (uint32_t i = 0; i < n; i++) {
         const struct value *value = &invocation->values[i];
         const struct argument *argument = argument_of(invocation, value);
-        request->arguments[i] = (struct argument_attribute){
-            .index = value->index,
-            .mode = argument->mode,
-            .bytes = value->datum ? 0 : value->bytes, /* servers fetch it from each other */
-            .holder = "",
-            .datum = ""};
+        bool stays = value->is_kept && !argument_is_input(argument);
+        request->arguments[i] = (struct argument_attribute){.index = value->index,
+                                                            .mode = argument->mode,
+                                                            .bytes = stays ? 0 : value->bytes,
+                                                            .holder = value->holder,
+                                                            .datum = identity_of(value, &submit->arena)};
+        if (!request->arguments[i].datum)
+            return error_no_memory(error, "a request");
         if (scalar_value(argument, value, &request->scalars[request->n_scalars]))
             request->n_scalars++;
     }

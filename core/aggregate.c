@@ -41,7 +41,7 @@ static bool is_better(const struct path *a, const struct path *b, uint64_t bytes
 {
     if (a->known != b->known)
         return a->known;
-    return a->known && path_seconds(a, bytes) < path_seconds(b, bytes);
+    return a->known && path_datum_seconds(a, bytes) < path_datum_seconds(b, bytes);
 }
 
 /* At least as good in both: whatever is joined to them, and however much is moved, b is never better. */
@@ -237,7 +237,7 @@ double aggregate_transfer_s(const struct request *request, const struct response
         if (!argument_is_datum(argument))
             continue;
         struct path way = closed_path(response, estimate, argument->index);
-        seconds += path_seconds(&way, argument->bytes);
+        seconds += path_datum_seconds(&way, argument->bytes);
     }
     return seconds;
 }

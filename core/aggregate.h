@@ -38,7 +38,9 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
                                 const struct aggregate_input *inputs, size_t n_inputs, struct arena *arena,
                                 struct response *merged, struct esp_error *error);
 
-/* tComm in seconds: all that must be brought to the server before it can start, and back. */
+/* tComm in seconds: all that must be brought to the server before it can start, and back. Of what comes from
+ * the client a way that is not known counts as nothing, as all servers need it; of data see
+ * path_datum_seconds(). */
 double aggregate_transfer_s(const struct request *request, const struct response *response,
                             const struct server_estimate *estimate);
 

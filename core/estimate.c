@@ -293,6 +293,16 @@ double path_seconds(const struct path *path, uint64_t bytes)
     return seconds;
 }
 
+double path_datum_seconds(const struct path *path, uint64_t bytes)
+{
+    struct path taken = *path;
+    if (!taken.known)
+        taken = (struct path){true, ESTIMATE_LINK_LATENCY_S, ESTIMATE_LINK_BPS};
+    else if (taken.bandwidth_bps <= 0 && taken.latency_s > 0)
+        taken.bandwidth_bps = ESTIMATE_LINK_BPS;
+    return path_seconds(&taken, bytes);
+}
+
 /* A bandwidth of 0 is one that nobody has measured: the other one decides. */
 static double lesser_bandwidth(double a, double b)
 {

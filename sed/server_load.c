@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "core/aggregate.h"
 #include "sed/server_state.h"
 
 #include <stdlib.h>
@@ -362,6 +363,22 @@ static bool estimate(const struct server *server, const struct request *request,
     return whole;
 }
 
+/* Which of the request's data are here, as core/aggregate.h has it. */
+static void tell_data(const struct server *server, const struct request *request, struct message *answer)
+{
+    struct response *response = &answer->answer.response;
+    if (!server->data.store || !request_has_data(request))
+        return;
+    response->data = arena_alloc(&answer->arena, request->n_arguments * sizeof *response->data);
+    for (uint32_t i = 0; response->data && i < request->n_arguments; i++) {
+        struct datum_id id;
+        const struct argument_attribute *argument = &request->arguments[i];
+        if (datum_id_parse(argument->datum, &id, NULL) == ESP_OK && store_has(server->data.store, id.key))
+            response->data[response->n_data++] =
+                (struct data_location){argument->index, server->name, {.known = true}};
+    }
+}
+
 void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask)
 {
     const char *parent = membership_parent_name(server->membership);
@@ -378,6 +395,7 @@ void server_on_ask(struct server *server, const struct envelope *envelope, const
         message.answer.response.servers = &own;
         message.answer.response.n_servers = message.answer.response.capable = 1;
     }
+    tell_data(server, &ask->request, &message);
     endpoint_post(server->endpoint, membership_parent_address(server->membership),
                   membership_parent_incarnation(server->membership), &message, NULL);
     arena_clear(&message.arena);

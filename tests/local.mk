@@ -222,6 +222,8 @@ tests_inproc_test_server_jobs_LDADD = $(SERVER_LIBS)
 unit_tests += tests/inproc/test_server_orphans
 tests_inproc_test_server_orphans_SOURCES = tests/inproc/test_server_orphans.c tests/inproc/server_rig.c tests/inproc/server_rig.h
 tests_inproc_test_server_orphans_LDADD = $(SERVER_LIBS)
+unit_tests += tests/inproc/test_data_estimates
+tests_inproc_test_data_estimates_LDADD = tests/inproc/libplatform.la
 unit_tests += tests/inproc/test_ties
 tests_inproc_test_ties_LDADD = tests/inproc/libplatform.la redirector/libredirector.la
 e2e_tests += tests/check-symbols.t
@@ -255,6 +257,7 @@ e2e_tests += tests/e2e/t0310-jobs.t
 e2e_tests += tests/e2e/t0501-states.t
 e2e_tests += tests/e2e/t0503-commands.t
 e2e_tests += tests/e2e/t0680-data.t
+e2e_tests += tests/e2e/t0681-data-scheduling.t
 e2e_tests += tests/e2e/t9000-install.t
 
 check_PROGRAMS += tests/fuzz/fuzz_message

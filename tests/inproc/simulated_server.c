@@ -3,6 +3,7 @@
 
 #include "core/aggregate.h"
 #include "core/estimate.h"
+#include "core/location_report.h"
 #include "core/membership.h"
 #include "core/problem.h"
 #include "util/random.h"
@@ -40,6 +41,8 @@ struct simulated_server {
     struct transport *transport;
     struct endpoint *endpoint;
     struct membership *membership;
+    struct location *location; /* of what it holds, as far as that has identities */
+    uint32_t here;
     char why[256];    /* it is not below a parent */
     struct load work; /* calls that have arrived, by their forecasts */
     struct job *jobs;
@@ -142,7 +145,6 @@ static void report(void *self, bool complete, struct message *message)
 {
     struct simulated_server *s = self;
     struct load load;
-    (void)complete;
     promised_load(s, &load);
     struct node_record *record = arena_alloc(&message->arena, sizeof *record);
     double *free_in_s = arena_alloc(&message->arena, load.slots * sizeof *free_in_s);
@@ -174,6 +176,7 @@ static void report(void *self, bool complete, struct message *message)
     };
     message->report.records = record;
     message->report.n_records = 1;
+    location_tell(s->location, complete, message);
 }
 
 static void touch(struct simulated_server *s)
@@ -408,6 +411,20 @@ static char **copy_texts(const char *const *texts, size_t n)
     return copies;
 }
 
+static enum esp_status locate(struct simulated_server *s, struct esp_error *error)
+{
+    const struct location_options options = {.seed = s->options.seed, .track = true};
+    enum esp_status status = location_create(&options, &s->location, error);
+    if (status == ESP_OK)
+        status = location_child(s->location, &s->here, error);
+    for (size_t i = 0; status == ESP_OK && i < s->options.n_holds; i++) {
+        struct datum_id id;
+        if (datum_id_parse(s->holds[i], &id, NULL) == ESP_OK)
+            status = location_add(s->location, s->here, id.key, 1, error);
+    }
+    return status;
+}
+
 static void free_texts(char **texts)
 {
     for (char **text = texts; *text; text++)
@@ -436,7 +453,9 @@ enum esp_status simulated_create(const struct simulated_options *options, struct
         .seed = options->seed + 1,
         .clock = transport_clock(transport),
     };
-    enum esp_status status = membership_create(&membership, &membership_ops, s, &s->membership, error);
+    enum esp_status status = locate(s, error);
+    if (status == ESP_OK)
+        status = membership_create(&membership, &membership_ops, s, &s->membership, error);
     struct endpoint_options endpoint = {
         .name = s->name,
         .role = ROLE_SERVER,
@@ -466,6 +485,7 @@ void simulated_drop(struct simulated_server *s)
     DL_FOREACH_SAFE(s->jobs, job, next)
     free(job);
     membership_destroy(s->membership);
+    location_destroy(s->location);
     load_release(&s->work);
     free_texts(s->problems);
     free_texts(s->holds);

@@ -147,6 +147,19 @@ static void what_is_not_known_decides_nothing(void **state)
     assert_float_equal(path_seconds(&latency_only, 1 << 30), 0.01, 1e-12);
 }
 
+static void a_datum_that_comes_by_an_unknown_way_takes_time(void **state)
+{
+    (void)state;
+    struct path unknown = {0}, itself = {.known = true};
+    struct path latency_only = {.known = true, .latency_s = 0.01};
+    struct path slow = {.known = true, .latency_s = 0.01, .bandwidth_bps = 1e6};
+    assert_true(path_datum_seconds(&itself, 1 << 30) == 0);
+    assert_float_equal(path_datum_seconds(&unknown, 100000000),
+                       ESTIMATE_LINK_LATENCY_S + 1e8 / ESTIMATE_LINK_BPS, 1e-12);
+    assert_float_equal(path_datum_seconds(&latency_only, 100000000), 0.01 + 1e8 / ESTIMATE_LINK_BPS, 1e-12);
+    assert_float_equal(path_datum_seconds(&slow, 100000000), 100.01, 1e-9);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +172,7 @@ int main(void)
         cmocka_unit_test(an_estimate_tells_waits_and_standing),
         cmocka_unit_test(a_path_is_the_sum_of_latencies_and_the_least_bandwidth),
         cmocka_unit_test(what_is_not_known_decides_nothing),
+        cmocka_unit_test(a_datum_that_comes_by_an_unknown_way_takes_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
