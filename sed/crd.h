@@ -8,6 +8,7 @@
 
 #include "sed/invoke.h"
 #include "sed/ring.h"
+#include "sed/spawner.h"
 
 /* ---- libraries and symbols (crd_library.c) ---- */
 
@@ -18,8 +19,18 @@ enum esp_status library_symbol(const char *folder, const char *library, const ch
 /* Loads it, for good. */
 enum esp_status library_load(const char *folder, const char *library, struct esp_error *error);
 bool library_is_loaded(const char *folder, const char *library);
+/* The file that a loaded library came from. False: the loader does not tell. */
+bool library_file(const char *folder, const char *library, char *path, size_t size);
 /* Gives every BLAS that is loaded, and will be, this many threads. Never in a process that forks later. */
 void library_set_threads(unsigned threads);
+
+/* ---- whether what is loaded is still what is on disk (crd_watch.c) ---- */
+
+/* From now on this file, or those of all that is loaded, are watched: as they are now. */
+void watch_file(const char *path);
+void watch_loaded(void);
+/* A watched file that is not as it was; NULL: none. */
+const char *watch_changed(void);
 
 /* ---- a session's segment (crd_areas.c) ---- */
 
@@ -80,6 +91,20 @@ bool texts_end(struct ring *ring, const struct areas *areas, int socket, void *c
 /* Hands over a file with a result whose length the daemon does not know. */
 bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd);
 
+/* ---- memory of a worker's own (crd_memory.c) ---- */
+
+/* From now on the process may have so many bytes more than it has (0: any amount), arguments not counted.
+ * False: the system refuses (errno). */
+bool memory_bound(uint64_t bytes);
+/* Bytes that it has more than then; looks closer when these seem more than `most`. Takes 10 us. */
+uint64_t memory_kept(uint64_t most);
+void memory_begin_call(void);
+/* Whether anything of a megabyte or more was asked for in this call. */
+bool memory_was_large(void);
+/* The size of the allocation that was refused last, in this call; 0: none was. *most: the bound. Any thread;
+ * async-signal-safe. */
+uint64_t memory_refused(uint64_t *most);
+
 /* ---- functions of the caller (crd_callback.c) ---- */
 
 void callback_install(struct ring *ring, int bell);
@@ -117,7 +142,10 @@ struct worker_descriptors {
 };
 
 /* Serves calls until it is killed. The descriptors are renumbered; all others are closed. */
-_Noreturn void worker_run(const struct worker_descriptors *descriptors, unsigned threads);
+_Noreturn void worker_run(const struct worker_descriptors *descriptors, const struct spawner_setup *setup);
+/* Ends the process before its first call; the reason (errno), which is printed, reaches the server's log and
+ * the call that waits for a worker. */
+_Noreturn void worker_cannot_begin(int output, const char *what);
 
 /* ---- the spawner (spawner.c) ---- */
 

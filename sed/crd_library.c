@@ -7,6 +7,7 @@
 #include "util/own_library.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +97,15 @@ enum esp_status library_load(const char *folder, const char *library, struct esp
     if (blas_threads > 0)
         limit_threads(made.handle);
     return ESP_OK;
+}
+
+bool library_file(const char *folder, const char *library, char *path, size_t size)
+{
+    struct link_map *map = NULL;
+    struct library *found = find_library(folder, library);
+    if (!found || dlinfo(found->handle, RTLD_DI_LINKMAP, (void *)&map) != 0 || !map)
+        return false;
+    return snprintf(path, size, "%s", map->l_name) < (int)size;
 }
 
 enum esp_status library_symbol(const char *folder, const char *library, const char *symbol,

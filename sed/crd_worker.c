@@ -29,6 +29,7 @@
 #define SHY_JOBS      200    /* that many jobs without spinning after it was in somebody's way */
 #define ASIDE_NS      10000000 /* at least, between two moves to another processor */
 #define REMEMBERED    64       /* prepared calls, by key */
+#define LOOK_EVERY    64       /* calls that allocate nothing large may keep little each */
 #define FD_SOCKET     3
 #define FD_BELL       4
 #define FD_FOLDER     5
@@ -45,7 +46,9 @@ struct worker {
     void *sections[PROBLEM_MAX_ARGUMENTS], *texts[PROBLEM_MAX_ARGUMENTS]; /* memory of those of the job */
     struct stat descriptors[FD_FIRST_FREE]; /* as they were, to see that they still are */
     struct timespec folder_changed;
-    void *state; /* that a routine has left behind for later calls; NULL: none */
+    uint64_t may_keep;      /* bytes after a call; 0: any number */
+    unsigned not_looked_at; /* calls since the last look at what is kept */
+    void *state;            /* that a routine has left behind for later calls; NULL: none */
     unsigned turn;
     bool in_stream;   /* the last job came soon after the one before */
     unsigned shy;     /* jobs to go without spinning */
@@ -63,6 +66,7 @@ static int64_t now_ns(void)
 void worker_reply(struct ring *ring, int bell)
 {
     static const uint64_t one = 1;
+    ring->answer.refused_bytes = memory_refused(&ring->answer.memory_bytes);
     uint32_t before = atomic_exchange(&ring->reply, RING_DONE);
     if (before & RING_WAITERS)
         ring_wake(&ring->reply);
@@ -300,6 +304,7 @@ static void serve(struct worker *worker)
     struct esp_error error;
     void *operands[SIGNATURE_MAX_PARAMETERS];
     struct invocation *invocation = NULL;
+    memory_begin_call();
     /* The segment first: its descriptor is on the way in any case and must not meet the next job. */
     bool mapped = map_segment(worker, &error) == ESP_OK;
     if (mapped && worker->ring->job.command.n_words > 0) {
@@ -363,6 +368,21 @@ static bool has_children(void)
     return pid == 0;
 }
 
+/* What a routine has allocated and kept would be lost to the machine for as long as the worker lives: a fresh
+ * one takes its place. Memory of a state is kept on purpose. */
+static void give_up_memory(struct worker *worker)
+{
+    if (worker->may_keep == 0 || worker->state ||
+        (!memory_was_large() && ++worker->not_looked_at < LOOK_EVERY))
+        return;
+    worker->not_looked_at = 0;
+    uint64_t kept = memory_kept(worker->may_keep);
+    if (kept <= worker->may_keep)
+        return;
+    atomic_store(&worker->ring->kept, kept);
+    _exit(WORKER_KEPT_TOO_MUCH);
+}
+
 /* About 1 us, in the time between an answer and the next call. */
 static void tidy_up(struct worker *worker)
 {
@@ -380,35 +400,47 @@ static void tidy_up(struct worker *worker)
 
 /* ---- starting up ---- */
 
+_Noreturn void worker_cannot_begin(int output, const char *what)
+{
+    dprintf(output, "cannot get %s: %s\n", what, strerror(errno));
+    _exit(1);
+}
+
 static void keep_descriptor(int from, int to)
 {
     if (from == to)
         fcntl(to, F_SETFD, FD_CLOEXEC);
     else if (dup3(from, to, O_CLOEXEC) < 0)
-        _exit(1);
+        worker_cannot_begin(STDERR_FILENO, "its descriptors");
+}
+
+static int out_of_the_way(int fd)
+{
+    return fcntl(fd, F_DUPFD_CLOEXEC, FD_FIRST_FREE);
 }
 
 /* First out of the way of the numbers that are wanted, then to them. */
 static void renumber(const struct worker_descriptors *descriptors)
 {
-    int high[4] = {
-        fcntl(descriptors->socket, F_DUPFD_CLOEXEC, 64), fcntl(descriptors->bell, F_DUPFD_CLOEXEC, 64),
-        fcntl(descriptors->folder, F_DUPFD_CLOEXEC, 64), fcntl(descriptors->output, F_DUPFD_CLOEXEC, 64)};
+    int high[4] = {out_of_the_way(descriptors->socket), out_of_the_way(descriptors->bell),
+                   out_of_the_way(descriptors->folder), out_of_the_way(descriptors->output)};
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(high[3], 1) < 0 || dup2(high[3], 2) < 0)
-        _exit(1);
+    if (null < 0 || high[3] < 0)
+        worker_cannot_begin(descriptors->output, "file descriptors (ulimit -n)");
+    if (dup2(null, 0) < 0 || dup2(high[3], 1) < 0 || dup2(high[3], 2) < 0)
+        worker_cannot_begin(high[3], "its standard descriptors");
     keep_descriptor(high[0], FD_SOCKET);
     keep_descriptor(high[1], FD_BELL);
     keep_descriptor(high[2], FD_FOLDER);
     close_range(FD_FIRST_FREE, ~0U, 0);
 }
 
-_Noreturn void worker_run(const struct worker_descriptors *descriptors, unsigned threads)
+_Noreturn void worker_run(const struct worker_descriptors *descriptors, const struct spawner_setup *setup)
 {
     static struct worker worker;
     worker.ring = ring_map_guarded(descriptors->ring);
     if (!worker.ring)
-        _exit(1);
+        worker_cannot_begin(descriptors->output, "the memory that it shares with the server");
     renumber(descriptors);
     for (int fd = 0; fd < FD_FIRST_FREE; fd++)
         fstat(fd, &worker.descriptors[fd]);
@@ -417,7 +449,10 @@ _Noreturn void worker_run(const struct worker_descriptors *descriptors, unsigned
     faults_install(worker.ring, &worker.areas, FD_BELL);
     service_install(worker.ring);
     callback_install(worker.ring, FD_BELL);
-    library_set_threads(threads);
+    if (!memory_bound(setup->memory))
+        worker_cannot_begin(STDERR_FILENO, "its limit of memory");
+    worker.may_keep = setup->keep;
+    library_set_threads(setup->threads);
     tidy_up(&worker);
     atomic_store(&worker.ring->ready, 1);
     for (uint32_t last = 0;;) {
@@ -426,5 +461,6 @@ _Noreturn void worker_run(const struct worker_descriptors *descriptors, unsigned
         atomic_store_explicit(&worker.ring->taken, last, memory_order_release);
         serve(&worker);
         tidy_up(&worker);
+        give_up_memory(&worker);
     }
 }

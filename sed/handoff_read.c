@@ -350,57 +350,67 @@ static bool must_wait(const struct ring_answer *answer, const struct handoff *ha
            (answer->kind == ANSWER_SIGNALLED || answer->kind == ANSWER_EXITED);
 }
 
-bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_t elapsed_ns,
-                  const char *last_words, struct job_end *end, bool *wait_for_death)
+/* Why it failed, in all likelihood: few routines tell that an allocation failed. */
+static void append_refusal(const struct ring_answer *answer, struct job_end *end)
+{
+    size_t length = strlen(end->error.text);
+    if (answer->refused_bytes == 0)
+        return;
+    snprintf(end->error.text + length, sizeof end->error.text - length,
+             "; it was refused %.1f MiB of memory (a worker of this server may have %.1f MiB beside its "
+             "arguments: worker_memory)",
+             (double)answer->refused_bytes / (1 << 20), (double)answer->memory_bytes / (1 << 20));
+}
+
+static bool read_answer(const struct ring *ring, const struct ring_answer *answer,
+                        const struct handoff *handoff, int64_t elapsed_ns, const char *last_words,
+                        struct job_end *end, bool *wait_for_death)
 {
     const char *symbol = handoff->job.implementation->symbol;
-    struct ring_answer answer;
-    memcpy(&answer, &ring->answer, sizeof answer);
-    answer.text[sizeof answer.text - 1] = 0;
-    answer.trouble[sizeof answer.trouble - 1] = 0;
     end->error = (struct esp_error){.status = ESP_OK};
     end->keeps_state = false;
     end->compute_s =
-        (double)(answer.compute_ns <= (uint64_t)elapsed_ns ? answer.compute_ns : (uint64_t)elapsed_ns) / 1e9;
-    end->cpu_s = handoff->job.timed ? (double)answer.cpu_ns / 1e9 : 0;
-    *wait_for_death = must_wait(&answer, handoff);
-    if (handoff->job.implementation->command && answer.kind != ANSWER_UNABLE) {
-        read_command(ring, &answer, handoff, end);
+        (double)(answer->compute_ns <= (uint64_t)elapsed_ns ? answer->compute_ns : (uint64_t)elapsed_ns) /
+        1e9;
+    end->cpu_s = handoff->job.timed ? (double)answer->cpu_ns / 1e9 : 0;
+    *wait_for_death = must_wait(answer, handoff);
+    if (handoff->job.implementation->command && answer->kind != ANSWER_UNABLE) {
+        read_command(ring, answer, handoff, end);
         return true;
     }
-    switch (answer.kind) {
+    switch (answer->kind) {
     case ANSWER_RETURNED:
         read_returned(ring, handoff, end);
         return end->error.status != ESP_CRASHED;
     case ANSWER_NO_TEXT:
         describe_overrun(ring, handoff, end);
         if (end->error.status == ESP_OK)
-            describe_no_text(&answer, handoff, end);
+            describe_no_text(answer, handoff, end);
         return end->error.status != ESP_CRASHED;
     case ANSWER_ILLEGAL:
         describe_overrun(ring, handoff, end);
         if (end->error.status == ESP_OK)
-            describe_illegal(&answer, handoff, end);
+            describe_illegal(answer, handoff, end);
         return end->error.status != ESP_CRASHED;
     case ANSWER_UNABLE:
         end->error.status = ESP_SYSTEM;
-        take_text(end->error.text, sizeof end->error.text, answer.text);
+        take_text(end->error.text, sizeof end->error.text, answer->text);
         return true;
     case ANSWER_SIGNALLED:
-        describe_signal(&answer, handoff, end);
-        if (answer.place == FAULT_ARENA)
+        describe_signal(answer, handoff, end);
+        if (answer->place == FAULT_ARENA)
             describe_overrun(ring, handoff, end);
         break;
     case ANSWER_CALLBACK:
         end->error.status = ESP_FAILED;
-        take_text(end->error.text, sizeof end->error.text, answer.text);
+        take_text(end->error.text, sizeof end->error.text, answer->text);
         *wait_for_death = handoff->n_descriptors > 0;
         return false;
     case ANSWER_STRAYED:
-        describe_stray(&answer, handoff, end);
+        describe_stray(answer, handoff, end);
         return false;
     case ANSWER_EXITED:
-        error_set(&end->error, ESP_CRASHED, "%s called exit(%d)", symbol, answer.code);
+        error_set(&end->error, ESP_CRASHED, "%s called exit(%d)", symbol, answer->code);
         break;
     default:
         error_set(&end->error, ESP_CRASHED, "%s left no valid answer: it wrote over the worker's memory",
@@ -409,6 +419,19 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
     }
     append_last_words(end, last_words);
     return false;
+}
+
+bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_t elapsed_ns,
+                  const char *last_words, struct job_end *end, bool *wait_for_death)
+{
+    struct ring_answer answer;
+    memcpy(&answer, &ring->answer, sizeof answer);
+    answer.text[sizeof answer.text - 1] = 0;
+    answer.trouble[sizeof answer.trouble - 1] = 0;
+    bool usable = read_answer(ring, &answer, handoff, elapsed_ns, last_words, end, wait_for_death);
+    if (end->error.status != ESP_OK)
+        append_refusal(&answer, end);
+    return usable;
 }
 
 void handoff_lost(const struct ring *ring, const struct handoff *handoff, int wait_status,

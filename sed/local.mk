@@ -39,12 +39,14 @@ sed_espalier_crd_SOURCES = \
 	sed/crd_command_process.c \
 	sed/crd_faults.c \
 	sed/crd_library.c \
+	sed/crd_memory.c \
 	sed/crd_query.c \
 	sed/crd_section.c \
 	sed/crd_service.c \
 	sed/crd_texts.c \
 	sed/crd_values.c \
 	sed/crd_values.h \
+	sed/crd_watch.c \
 	sed/crd_worker.c \
 	sed/crd_xerbla.c \
 	sed/spawner.c
@@ -63,6 +65,8 @@ sed_libserver_la_SOURCES = \
 	sed/errands.h \
 	sed/cpu_quota.c \
 	sed/cpu_quota.h \
+	sed/machine_memory.c \
+	sed/machine_memory.h \
 	sed/memory_share.c \
 	sed/memory_share.h \
 	sed/printed.c \

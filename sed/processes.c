@@ -5,6 +5,7 @@
 #include "sed/processes_pool.h"
 
 #include "util/clock.h"
+#include "util/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -249,12 +250,14 @@ void pool_collect(struct pool *pool, struct worker *worker)
         end_job(pool, worker);
         if (end.keeps_state)
             park(pool, worker);
-        else
+        else if (pool_is_current(pool, worker))
             go_idle(pool, worker);
+        else
+            pool_doom(pool, worker);
     } else if (wait_for_death && !worker->dead) {
         worker->end = end;
         worker->wait_for_death = true;
-        link_kill(pool, worker->id);
+        link_kill(pool, worker);
         reported = false;
     } else {
         end_job(pool, worker);
@@ -288,6 +291,15 @@ static bool try_another(struct pool *pool, struct worker *worker, struct job_end
     return assign(pool, &job, worker->tries + 1, &end->error) == ESP_OK;
 }
 
+static void describe_unbegun(const struct worker *worker, const char *last_words, struct job_end *end)
+{
+    bool signalled = WIFSIGNALED(worker->wait_status);
+    error_set(&end->error, ESP_SYSTEM, "workers die before they begin a call (the last with %s %d%s%s)",
+              signalled ? "signal" : "exit code",
+              signalled ? WTERMSIG(worker->wait_status) : WEXITSTATUS(worker->wait_status),
+              last_words[0] ? ": " : "", last_words);
+}
+
 /* A busy worker is dead and nobody reads its answer. Fills *end; false when another worker has the job now.
  */
 static bool bury_busy(struct pool *pool, struct worker *worker, const char *why, const char *last_words,
@@ -315,11 +327,22 @@ static bool bury_busy(struct pool *pool, struct worker *worker, const char *why,
     else if (begun)
         handoff_lost(worker->ring, &worker->handoff, worker->wait_status, last_words, end);
     else
-        error_set(&end->error, ESP_SYSTEM, "workers die before they begin a call (the last with %s %d)",
-                  WIFSIGNALED(worker->wait_status) ? "signal" : "exit code",
-                  WIFSIGNALED(worker->wait_status) ? WTERMSIG(worker->wait_status)
-                                                   : WEXITSTATUS(worker->wait_status));
+        describe_unbegun(worker, last_words, end);
     return true;
+}
+
+/* With the lock. */
+static void note_growth(struct pool *pool, const struct worker *worker)
+{
+    if (!WIFEXITED(worker->wait_status) || WEXITSTATUS(worker->wait_status) != WORKER_KEPT_TOO_MUCH ||
+        atomic_load(&worker->ring->kept) == 0)
+        return;
+    pool->grown++;
+    if (!log_quota_take(&pool->grown_lines, pool_now_ns()))
+        return;
+    log_notice("a worker that kept %llu MiB of memory after calls is replaced (worker_keeps is %llu)",
+               (unsigned long long)atomic_load(&worker->ring->kept) >> 20,
+               (unsigned long long)pool->options.keep >> 20);
 }
 
 void pool_buried(struct pool *pool, struct worker *worker, int wait_status, const char *why,
@@ -331,6 +354,7 @@ void pool_buried(struct pool *pool, struct worker *worker, int wait_status, cons
     worker->dead = true;
     worker->wait_status = wait_status;
     pool->died += worker->pid != 0;
+    note_growth(pool, worker);
     if (worker->state == WORKER_IDLE && !atomic_load(&worker->ring->ready)) /* at birth: not at once again */
         pool->retry_ns = pool_now_ns() + POOL_RETRY_NS;
     uint64_t job_id = worker->job_id, lost = 0;
@@ -371,7 +395,7 @@ static void pool_cancel(struct workers *workers, uint64_t job_id)
     struct worker *worker = pool_find_job(pool, job_id);
     if (worker && !worker->claimed && worker->verdict == ESP_OK) {
         worker->verdict = ESP_CANCELLED;
-        link_kill(pool, worker->id);
+        link_kill(pool, worker);
     }
     pthread_mutex_unlock(&pool->lock);
 }

@@ -17,6 +17,8 @@ struct processes_options {
     const struct problem_set *problems; /* whose libraries are loaded before workers are forked; or NULL */
     const char *program;                /* espalier-crd; NULL: beside this program, or as installed */
     const char *folder;                 /* where workers' private folders are made; NULL: $TMPDIR or /tmp */
+    uint64_t memory;                    /* that each worker may allocate beside arguments; 0: any amount */
+    uint64_t keep;                      /* of it, after a call; who keeps more is replaced; 0: any amount */
     int nice;                           /* added to workers' niceness */
     const struct spawner_limit *limits; /* further resource limits of workers (no core files in any case) */
     uint32_t n_limits;
@@ -31,7 +33,8 @@ struct processes_options {
 /* Starts the spawner and the workers. Best called before other threads exist, but safe at any time. Does not
  * wait for the workers: the first jobs may. The caller sets workers->ended before it starts a job, and ends
  * with workers->ops->destroy(), which kills what still runs (without reporting it) and leaves no process and
- * no file behind. ESP_INVALID, ESP_NOT_FOUND (the program), ESP_SYSTEM. */
+ * no file behind. ESP_INVALID, ESP_LIMIT (descriptors: what is needed, found, to be done), ESP_NOT_FOUND (the
+ * program), ESP_SYSTEM. */
 enum esp_status processes_create(const struct processes_options *options, struct workers **workers,
                                  struct esp_error *error);
 
@@ -41,12 +44,19 @@ enum esp_status processes_create(const struct processes_options *options, struct
 enum esp_status processes_check(struct workers *workers, const struct problem *problem,
                                 const struct implementation *implementation, struct esp_error *error);
 
+/* Looks whether files of loaded libraries are others than they were when they were loaded. If so all workers
+ * are replaced, and `problems`' libraries loaded anew; calls that run, and states, end with the workers that
+ * they have. ESP_TIMEOUT, ESP_SYSTEM: the workers stay as they were. Waits as processes_check(). */
+enum esp_status processes_renew(struct workers *workers, const struct problem_set *problems,
+                                struct esp_error *error);
+
 /* What the pool has and did, for tests and metrics. */
 struct processes_counts {
     uint32_t alive;  /* workers, busy, idle and being born */
     uint32_t ready;  /* idle ones that have started up */
     uint64_t born;   /* since the beginning */
     uint64_t died;   /* of these, and not on destroy */
+    uint64_t grown;  /* of these, since they kept too much memory after a call */
     int32_t spawner; /* process id */
 };
 void processes_count(struct workers *workers, struct processes_counts *counts);

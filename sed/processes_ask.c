@@ -4,26 +4,21 @@
  */
 #include "sed/processes_pool.h"
 
+#include "util/log.h"
+
 #include <errno.h>
 #include <string.h>
 #include <time.h>
 #include <utlist.h>
 
-enum esp_status processes_check(struct workers *workers, const struct problem *problem,
-                                const struct implementation *implementation, struct esp_error *error)
+/* Asks the spawner and waits for what it says: of a library, or (NULL) of files that have changed.
+ * ESP_TIMEOUT, ESP_SYSTEM, and whatever it says. Without the lock. */
+static enum esp_status ask_spawner(struct pool *pool, const struct spawner_check *check,
+                                   struct esp_error *error)
 {
     static uint32_t last_id;
-    struct pool *pool = (struct pool *)workers;
-    struct call_signature signature;
-    struct spawner_check check;
-    char program[SIGNATURE_MAX_PATH];
-    if (implementation->command)
-        return handoff_find_program(problem, implementation, program, error);
-    enum esp_status status = signature_build(problem, implementation, &signature, error);
-    if (status != ESP_OK)
-        return status;
-    check = link_wanted(&signature);
     struct timespec until;
+    int late = 0;
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += 30;
     pthread_mutex_lock(&pool->lock);
@@ -33,17 +28,56 @@ enum esp_status processes_check(struct workers *workers, const struct problem *p
         last_id = 1;
     pool->checking = true;
     pool->check = (struct check){.id = last_id};
-    status = link_check(pool, last_id, &check, error);
-    int late = 0;
+    enum esp_status status = link_check(pool, last_id, check, error);
     while (status == ESP_OK && !pool->check.done && late == 0)
         late = pthread_cond_timedwait(&pool->checked, &pool->lock, &until);
     if (status == ESP_OK && !pool->check.done)
         status = error_set(error, ESP_TIMEOUT, "the spawner of workers did not answer within 30 s");
     else if (status == ESP_OK && pool->check.error.status != ESP_OK)
-        status = error_set(error, pool->check.error.status, "problem %s, implementation %s: %s",
-                           problem->name, implementation->name, pool->check.error.text);
+        status = error_set(error, pool->check.error.status, "%s", pool->check.error.text);
     pool->checking = false;
     pthread_cond_broadcast(&pool->checked);
+    pthread_mutex_unlock(&pool->lock);
+    return status;
+}
+
+enum esp_status processes_check(struct workers *workers, const struct problem *problem,
+                                const struct implementation *implementation, struct esp_error *error)
+{
+    struct call_signature signature;
+    char program[SIGNATURE_MAX_PATH];
+    struct esp_error said;
+    if (implementation->command)
+        return handoff_find_program(problem, implementation, program, error);
+    enum esp_status status = signature_build(problem, implementation, &signature, error);
+    if (status != ESP_OK)
+        return status;
+    const struct spawner_check check = link_wanted(&signature);
+    status = ask_spawner((struct pool *)workers, &check, &said);
+    if (status != ESP_OK)
+        return error_set(error, status, "problem %s, implementation %s: %s", problem->name,
+                         implementation->name, said.text);
+    return ESP_OK;
+}
+
+enum esp_status processes_renew(struct workers *workers, const struct problem_set *problems,
+                                struct esp_error *error)
+{
+    struct pool *pool = (struct pool *)workers;
+    struct esp_error said;
+    enum esp_status status = ask_spawner(pool, NULL, &said);
+    if (status == ESP_OK)
+        return ESP_OK;
+    if (status != ESP_STALE)
+        return error_set(error, status, "%s", said.text);
+    log_notice("%s is another file now: workers are replaced, calls that run end with the old one",
+               said.text);
+    pthread_mutex_lock(&pool->lock);
+    pool->options.problems = problems;
+    status = link_start(pool, error);
+    pool->options.problems = NULL;
+    if (status == ESP_OK)
+        pool_retire(pool);
     pthread_mutex_unlock(&pool->lock);
     return status;
 }
@@ -53,8 +87,11 @@ void processes_count(struct workers *workers, struct processes_counts *counts)
     struct pool *pool = (struct pool *)workers;
     struct worker *worker;
     pthread_mutex_lock(&pool->lock);
-    *counts = (struct processes_counts){
-        .alive = pool->alive, .born = pool->born, .died = pool->died, .spawner = pool->spawner_pid};
+    *counts = (struct processes_counts){.alive = pool->alive,
+                                        .born = pool->born,
+                                        .died = pool->died,
+                                        .grown = pool->grown,
+                                        .spawner = pool->link ? pool->link->pid : 0};
     DL_FOREACH(pool->idle, worker)
     {
         counts->ready += atomic_load(&worker->ring->ready) != 0;

@@ -13,10 +13,16 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_WORKERS 8192
+
+/* Descriptors: of each worker its socket and its output, one more while it is made; for the server's other
+ * needs (its log, the spawner, memory of calls, some connections) a few. */
+#define WORKER_DESCRIPTORS 2
+#define OTHER_DESCRIPTORS  48
 
 /* The program lies beside the server's own when both run from the build tree, else where it was installed. */
 static char *find_program(void)
@@ -48,6 +54,21 @@ static enum esp_status check_options(const struct processes_options *options, st
         return error_set(error, ESP_INVALID, "limits: at most %d, found %u", SPAWNER_MAX_LIMITS,
                          options->n_limits);
     return ESP_OK;
+}
+
+/* With too few, workers would be lacking one by one, and calls fail later for no reason that they tell. */
+static enum esp_status check_descriptors(const struct processes_options *options, struct esp_error *error)
+{
+    struct rlimit limit;
+    uint32_t workers = options->slots + options->spares;
+    uint32_t needed = OTHER_DESCRIPTORS + WORKER_DESCRIPTORS * workers;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed)
+        return ESP_OK;
+    return error_set(
+        error, ESP_LIMIT,
+        "too few file descriptors for %u workers (slots and spares): expected at least %u, found "
+        "%lu; raise \"ulimit -n\" (in a unit of systemd LimitNOFILE) or set fewer slots",
+        workers, needed, (unsigned long)limit.rlim_cur);
 }
 
 static enum esp_status make_folder(struct pool *pool, struct esp_error *error)
@@ -137,14 +158,17 @@ enum esp_status processes_create(const struct processes_options *options, struct
                                  struct esp_error *error)
 {
     enum esp_status status = check_options(options, error);
+    if (status == ESP_OK)
+        status = check_descriptors(options, error);
     if (status != ESP_OK)
         return status;
     struct pool *pool = calloc(1, sizeof *pool);
     if (!pool)
         return error_no_memory(error, "the pool of workers");
     pool->workers.ops = &pool_ops;
-    pool->spawner = pool->epoll = pool->bell = pool->wake = -1;
+    pool->epoll = pool->bell = pool->wake = -1;
     init_locks(pool);
+    pool->grown_lines = (struct log_quota){.most = 2, .what = "workers that kept too much memory replaced"};
     status = take_options(pool, options, error);
     if (status == ESP_OK)
         status = start_all(pool, error);
@@ -172,8 +196,9 @@ void pool_destroy(struct workers *workers)
         monitor_wake(pool);
         pthread_join(pool->monitor, NULL);
     }
-    link_stop(pool);
+    link_stop_all(pool);
     pool_free_workers(pool);
+    link_free_all(pool);
     if (pool->folder[0])
         folder_remove(pool->folder);
     close_if_open(pool->epoll);

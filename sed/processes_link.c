@@ -16,9 +16,11 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <utlist.h>
 
 extern char **environ;
 
@@ -60,7 +62,8 @@ static char **merge_environment(char **replacements)
     return merged;
 }
 
-static enum esp_status run_program(struct pool *pool, int socket, char **environment, struct esp_error *error)
+static enum esp_status run_program(struct pool *pool, struct link *link, int socket, char **environment,
+                                   struct esp_error *error)
 {
     char *arguments[] = {(char *)"espalier-crd", (char *)"--spawner", NULL};
     posix_spawn_file_actions_t files;
@@ -78,7 +81,7 @@ static enum esp_status run_program(struct pool *pool, int socket, char **environ
     posix_spawnattr_setsigdefault(&attributes, &all); /* the ORB ignores SIGPIPE: routines do not */
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    int why = posix_spawn(&pool->spawner_pid, pool->program, &files, &attributes, arguments, environment);
+    int why = posix_spawn(&link->pid, pool->program, &files, &attributes, arguments, environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&files);
     if (why == 0)
@@ -86,7 +89,7 @@ static enum esp_status run_program(struct pool *pool, int socket, char **environ
     return error_set(error, ESP_SYSTEM, "cannot start %s: %s", pool->program, strerror(why));
 }
 
-static enum esp_status run_spawner(struct pool *pool, int socket, struct esp_error *error)
+static enum esp_status run_spawner(struct pool *pool, struct link *link, int socket, struct esp_error *error)
 {
     char omp[32], mkl[32], blis[32], libraries[4096];
     unsigned threads = pool->options.threads;
@@ -109,14 +112,14 @@ static enum esp_status run_spawner(struct pool *pool, int socket, struct esp_err
     char **environment = merge_environment(replacements);
     if (!environment)
         return error_no_memory(error, "the environment of workers");
-    enum esp_status status = run_program(pool, socket, environment, error);
+    enum esp_status status = run_program(pool, link, socket, environment, error);
     free(environment);
     return status;
 }
 
 /* ---- messages ---- */
 
-static enum esp_status send_with(struct pool *pool, const struct spawner_message *message,
+static enum esp_status send_with(struct link *link, const struct spawner_message *message,
                                  const int *descriptors, size_t n_descriptors, int flags,
                                  struct esp_error *error)
 {
@@ -138,90 +141,110 @@ static enum esp_status send_with(struct pool *pool, const struct spawner_message
     }
     ssize_t n;
     do
-        n = sendmsg(pool->spawner, &envelope, MSG_NOSIGNAL | flags);
+        n = sendmsg(link->socket, &envelope, MSG_NOSIGNAL | flags);
     while (n < 0 && errno == EINTR);
     return n == sizeof *message ? ESP_OK : error_errno(error, "cannot reach the spawner of workers");
 }
 
-static enum esp_status send_message(struct pool *pool, const struct spawner_message *message,
+static enum esp_status send_message(struct link *link, const struct spawner_message *message,
                                     struct esp_error *error)
 {
-    return send_with(pool, message, NULL, 0, 0, error);
+    return send_with(link, message, NULL, 0, 0, error);
 }
 
 /* What the daemon cannot wait for, with its lock held: sent at once, and an answer is owed from then on. A
  * spawner that has let its socket fill up is stopped or hangs. */
-static enum esp_status send_command(struct pool *pool, const struct spawner_message *message,
-                                    const int *descriptors, size_t n_descriptors, struct esp_error *error)
+static enum esp_status send_command(struct pool *pool, struct link *link,
+                                    const struct spawner_message *message, const int *descriptors,
+                                    size_t n_descriptors, struct esp_error *error)
 {
     const struct spawner_message ping = {.kind = SPAWNER_PING};
-    enum esp_status status = send_with(pool, message, descriptors, n_descriptors, MSG_DONTWAIT, error);
+    enum esp_status status = send_with(link, message, descriptors, n_descriptors, MSG_DONTWAIT, error);
     if (status == ESP_OK)
-        status = send_with(pool, &ping, NULL, 0, MSG_DONTWAIT, error);
+        status = send_with(link, &ping, NULL, 0, MSG_DONTWAIT, error);
     if (status != ESP_OK) {
-        kill(pool->spawner_pid, SIGKILL);
+        kill(link->pid, SIGKILL);
         return status;
     }
-    if (pool->pings++ == 0) {
-        pool->silent_looks = 0;
-        pool->looked_ns = pool_now_ns();
+    if (link->pings++ == 0) {
+        link->silent_looks = 0;
+        link->looked_ns = pool_now_ns();
         monitor_wake(pool);
     }
     return ESP_OK;
 }
 
-int64_t link_look(struct pool *pool)
+static int64_t look_at(struct link *link)
 {
     int64_t now_ns = pool_now_ns();
-    if (pool->pings == 0 || pool->spawner < 0)
+    if (link->pings == 0 || link->socket < 0)
         return CLOCK_NEVER;
-    if (now_ns - pool->looked_ns >= LOOK_NS) {
-        pool->looked_ns = now_ns;
-        pool->silent_looks++;
+    if (now_ns - link->looked_ns >= LOOK_NS) {
+        link->looked_ns = now_ns;
+        link->silent_looks++;
     }
-    if (pool->silent_looks >= (pool->checks > 0 ? CHECK_LOOKS : MOST_LOOKS)) {
-        kill(pool->spawner_pid, SIGKILL); /* its socket closes, and the pool starts another */
-        pool->silent_looks = 0;
+    if (link->silent_looks >= (link->checks > 0 ? CHECK_LOOKS : MOST_LOOKS)) {
+        kill(link->pid, SIGKILL); /* its socket closes, and the pool starts another */
+        link->silent_looks = 0;
     }
-    return pool->looked_ns + LOOK_NS;
+    return link->looked_ns + LOOK_NS;
 }
 
-bool link_receive(struct pool *pool, struct spawner_message *message, bool *lost)
+int64_t link_look(struct pool *pool)
+{
+    int64_t next = CLOCK_NEVER;
+    for (struct link *link = pool->links; link; link = link->next) {
+        int64_t look = look_at(link);
+        next = look < next ? look : next;
+    }
+    return next;
+}
+
+struct link *link_find(struct pool *pool, uint32_t number)
+{
+    struct link *link;
+    LL_SEARCH_SCALAR(pool->links, link, number, number);
+    return link && link->socket >= 0 ? link : NULL;
+}
+
+bool link_receive(struct link *link, struct spawner_message *message, bool *lost)
 {
     ssize_t n;
     do
-        n = recv(pool->spawner, message, sizeof *message, MSG_DONTWAIT);
+        n = recv(link->socket, message, sizeof *message, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     *lost = n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
     if (n != sizeof *message)
         return false;
-    pool->silent_looks = 0;
-    pool->pings -= message->kind == SPAWNER_PING && pool->pings > 0;
-    pool->checks -= message->kind == SPAWNER_CHECKED && pool->checks > 0;
+    link->silent_looks = 0;
+    link->pings -= message->kind == SPAWNER_PING && link->pings > 0;
+    link->checks -= message->kind == SPAWNER_CHECKED && link->checks > 0;
     return true;
 }
 
 enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[4], struct esp_error *error)
 {
     struct spawner_message message = {.kind = SPAWNER_SPAWN, .id = id};
-    return send_command(pool, &message, descriptors, 4, error);
+    return send_command(pool, pool->link, &message, descriptors, 4, error);
 }
 
-void link_kill(struct pool *pool, uint32_t id)
+void link_kill(struct pool *pool, const struct worker *worker)
 {
-    struct spawner_message message = {.kind = SPAWNER_KILL, .id = id};
-    if (pool->spawner >= 0)
-        send_command(pool, &message, NULL, 0, NULL);
+    struct spawner_message message = {.kind = SPAWNER_KILL, .id = worker->id};
+    if (worker->link->socket >= 0)
+        send_command(pool, worker->link, &message, NULL, 0, NULL);
 }
 
 enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_check *check,
                            struct esp_error *error)
 {
-    struct spawner_message message = {.kind = SPAWNER_CHECK, .id = id, .check = *check};
-    if (pool->spawner < 0)
+    struct spawner_message message = {.kind = check ? SPAWNER_CHECK : SPAWNER_COMPARE, .id = id};
+    if (!pool->link)
         return error_set(error, ESP_SYSTEM, "the spawner of workers is not running");
-    enum esp_status status = send_message(pool, &message, error);
-    pool->checks += status == ESP_OK;
+    if (check)
+        message.check = *check;
+    enum esp_status status = send_message(pool->link, &message, error);
+    pool->link->checks += status == ESP_OK;
     return status;
 }
 
@@ -236,22 +259,25 @@ struct spawner_check link_wanted(const struct call_signature *signature)
 
 /* ---- its life ---- */
 
-static enum esp_status introduce(struct pool *pool, struct esp_error *error)
+static enum esp_status introduce(struct pool *pool, struct link *link, struct esp_error *error)
 {
     const struct processes_options *options = &pool->options;
-    struct spawner_message message = {
-        .kind = SPAWNER_SETUP,
-        .setup = {.threads = options->threads, .nice = options->nice, .n_limits = options->n_limits}};
-    memcpy(message.setup.folder, pool->folder, sizeof message.setup.folder);
+    struct spawner_message message = {.kind = SPAWNER_SETUP,
+                                      .setup = {.memory = options->memory,
+                                                .keep = options->keep,
+                                                .threads = options->threads,
+                                                .nice = options->nice,
+                                                .n_limits = options->n_limits}};
+    memcpy(message.setup.folder, link->folder, sizeof message.setup.folder);
     for (uint32_t i = 0; i < options->n_limits; i++)
         message.setup.limits[i] = options->limits[i];
-    return send_message(pool, &message, error);
+    return send_message(link, &message, error);
 }
 
-static enum esp_status watch(struct pool *pool, struct esp_error *error)
+static enum esp_status watch(struct pool *pool, const struct link *link, struct esp_error *error)
 {
-    struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_SPAWNER};
-    if (epoll_ctl(pool->epoll, EPOLL_CTL_ADD, pool->spawner, &event) != 0)
+    struct epoll_event event = {.events = EPOLLIN, .data.u64 = EVENT_SPAWNER | link->number};
+    if (epoll_ctl(pool->epoll, EPOLL_CTL_ADD, link->socket, &event) != 0)
         return error_errno(error, "cannot watch the spawner of workers");
     return ESP_OK;
 }
@@ -297,41 +323,98 @@ static enum esp_status preload(struct pool *pool, struct esp_error *error)
     return status;
 }
 
-enum esp_status link_start(struct pool *pool, struct esp_error *error)
+/* Each has a folder of its own, which it removes at its end. */
+static enum esp_status make_folder(const struct pool *pool, struct link *link, struct esp_error *error)
+{
+    if (snprintf(link->folder, sizeof link->folder, "%s/%u", pool->folder, link->number) >=
+        (int)sizeof link->folder)
+        return error_set(error, ESP_INVALID, "the folder for workers' files has too long a name");
+    if (mkdir(link->folder, 0700) != 0)
+        return error_errno(error, "cannot make a folder for workers' files (%s)", link->folder);
+    return ESP_OK;
+}
+
+static enum esp_status connect_spawner(struct pool *pool, struct link *link, struct esp_error *error)
 {
     int ends[2];
+    enum esp_status status = make_folder(pool, link, error);
+    if (status != ESP_OK)
+        return status;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
         return error_errno(error, "cannot make a socket to the spawner of workers");
-    enum esp_status status = run_spawner(pool, ends[1], error);
+    status = run_spawner(pool, link, ends[1], error);
     close(ends[1]);
-    if (status != ESP_OK) {
+    if (status == ESP_OK)
+        link->socket = ends[0];
+    else
         close(ends[0]);
-        return status;
-    }
-    pool->spawner = ends[0];
-    pool->pings = pool->checks = 0;
-    status = introduce(pool, error);
-    if (status == ESP_OK)
-        status = watch(pool, error);
-    if (status == ESP_OK)
-        status = preload(pool, error);
-    if (status != ESP_OK)
-        link_stop(pool);
     return status;
 }
 
-void link_stop(struct pool *pool)
+enum esp_status link_start(struct pool *pool, struct esp_error *error)
 {
-    if (pool->spawner < 0)
+    struct link *link = calloc(1, sizeof *link), *before = pool->link;
+    if (!link)
+        return error_no_memory(error, "a spawner of workers");
+    link->socket = -1;
+    link->number = ++pool->last_link;
+    enum esp_status status = connect_spawner(pool, link, error);
+    if (status == ESP_OK)
+        status = introduce(pool, link, error);
+    if (status == ESP_OK)
+        status = watch(pool, link, error);
+    LL_PREPEND(pool->links, link);
+    pool->link = link;
+    if (status == ESP_OK)
+        status = preload(pool, error);
+    if (status != ESP_OK) {
+        pool->link = before;
+        link_release(pool, link);
+    } else if (before) {
+        link_release(pool, before);
+    }
+    return status;
+}
+
+void link_stop(struct pool *pool, struct link *link)
+{
+    if (pool->link == link)
+        pool->link = NULL;
+    if (link->socket < 0)
         return;
-    epoll_ctl(pool->epoll, EPOLL_CTL_DEL, pool->spawner, NULL);
-    close(pool->spawner);
-    pool->spawner = -1;
+    epoll_ctl(pool->epoll, EPOLL_CTL_DEL, link->socket, NULL);
+    close(link->socket);
+    link->socket = -1;
     /* It kills its workers and removes their folders. One that hangs itself is killed, and they with it. */
-    for (int waited_ms = 0; waitpid(pool->spawner_pid, NULL, WNOHANG) == 0; waited_ms++) {
+    for (int waited_ms = 0; waitpid(link->pid, NULL, WNOHANG) == 0; waited_ms++) {
         if (waited_ms == STOP_MS)
-            kill(pool->spawner_pid, SIGKILL);
+            kill(link->pid, SIGKILL);
         nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
     }
-    pool->spawner_pid = 0;
+    folder_remove(link->folder);
+}
+
+void link_release(struct pool *pool, struct link *link)
+{
+    if (link->workers > 0 || link == pool->link)
+        return;
+    link_stop(pool, link);
+    LL_DELETE(pool->links, link);
+    free(link);
+}
+
+void link_stop_all(struct pool *pool)
+{
+    for (struct link *link = pool->links; link; link = link->next)
+        link_stop(pool, link);
+}
+
+void link_free_all(struct pool *pool)
+{
+    struct link *link, *next;
+    LL_FOREACH_SAFE(pool->links, link, next)
+    {
+        free(link);
+    }
+    pool->links = NULL;
 }

@@ -220,12 +220,12 @@ static void on_checked(struct pool *pool, const struct spawner_message *message)
     pthread_mutex_unlock(&pool->lock);
 }
 
-static uint32_t any_worker(struct pool *pool)
+static uint32_t any_worker_of(struct pool *pool, const struct link *link)
 {
     uint32_t id = 0;
     pthread_mutex_lock(&pool->lock);
     for (struct worker *worker = pool->by_id; worker; worker = worker->by_id.next)
-        if (!worker->dead) {
+        if (worker->link == link && !worker->dead) {
             id = worker->id;
             break;
         }
@@ -234,40 +234,49 @@ static uint32_t any_worker(struct pool *pool)
 }
 
 /* They are killed when it ends, but that takes a moment, in which they could still write to memory. */
-static void await_end_of_workers(struct pool *pool)
+static void await_end_of_workers(struct pool *pool, const struct link *link)
 {
     int64_t until = pool_now_ns() + NS_PER_S;
     pthread_mutex_lock(&pool->lock);
     for (struct worker *worker = pool->by_id; worker; worker = worker->by_id.next)
-        while (worker->pid > 0 && !worker->dead && kill(worker->pid, 0) == 0 && pool_now_ns() < until)
+        while (worker->link == link && worker->pid > 0 && !worker->dead && kill(worker->pid, 0) == 0 &&
+               pool_now_ns() < until)
             usleep(1000);
     pthread_mutex_unlock(&pool->lock);
 }
 
 /* Its workers died with it. The pool starts another when it makes workers. */
-static void on_spawner_lost(struct pool *pool)
+static void on_spawner_lost(struct pool *pool, struct link *link)
 {
     pthread_mutex_lock(&pool->lock);
-    link_stop(pool);
+    link_stop(pool, link);
+    link->workers++; /* it stays while it is looked at here */
     pthread_mutex_unlock(&pool->lock);
-    await_end_of_workers(pool);
-    for (uint32_t id = any_worker(pool); id != 0; id = any_worker(pool))
+    await_end_of_workers(pool, link);
+    for (uint32_t id = any_worker_of(pool, link); id != 0; id = any_worker_of(pool, link))
         on_death(pool, id, 0, "the process that starts workers has ended");
+    pthread_mutex_lock(&pool->lock);
+    link->workers--;
+    link_release(pool, link);
+    pthread_mutex_unlock(&pool->lock);
 }
 
-static bool receive(struct pool *pool, struct spawner_message *message, bool *lost)
+/* The link, when it has said something; NULL otherwise. */
+static struct link *receive(struct pool *pool, uint32_t number, struct spawner_message *message, bool *lost)
 {
     pthread_mutex_lock(&pool->lock);
-    bool received = pool->spawner >= 0 && link_receive(pool, message, lost);
+    struct link *link = link_find(pool, number);
+    bool received = link && link_receive(link, message, lost);
     pthread_mutex_unlock(&pool->lock);
-    return received;
+    return received || *lost ? link : NULL;
 }
 
-static void on_spawner(struct pool *pool)
+static void on_spawner(struct pool *pool, uint32_t number)
 {
     struct spawner_message message;
+    struct link *link;
     bool lost = false;
-    while (receive(pool, &message, &lost)) {
+    while ((link = receive(pool, number, &message, &lost)) && !lost) {
         if (message.kind == SPAWNER_BORN)
             pool_born(pool, message.id, message.pid);
         else if (message.kind == SPAWNER_DIED)
@@ -278,7 +287,7 @@ static void on_spawner(struct pool *pool)
             on_checked(pool, &message);
     }
     if (lost)
-        on_spawner_lost(pool);
+        on_spawner_lost(pool, link);
 }
 
 /* ---- answers and limits ---- */
@@ -345,7 +354,7 @@ static int64_t enforce_limits(struct pool *pool)
             continue;
         if (worker->due_ns <= now) {
             worker->verdict = ESP_TIMEOUT;
-            link_kill(pool, worker->id);
+            link_kill(pool, worker);
             continue;
         }
         next = worker->due_ns < next ? worker->due_ns : next;
@@ -380,8 +389,9 @@ static void clear(int eventfd)
 
 static void handle(struct pool *pool, const struct epoll_event *event)
 {
-    if (event->data.u64 == EVENT_SPAWNER)
-        on_spawner(pool);
+    const uint64_t kind = event->data.u64 & ~UINT64_C(0xffffffff);
+    if (kind == EVENT_SPAWNER)
+        on_spawner(pool, (uint32_t)event->data.u64);
     else if (event->data.u64 == EVENT_WAKE)
         clear(pool->wake);
     else if (event->data.u64 == EVENT_BELL)

@@ -15,6 +15,7 @@
 #include "sed/handoff.h"
 #include "sed/processes.h"
 #include "util/clock.h"
+#include "util/log.h"
 
 #include <sched.h>
 #include <pthread.h>
@@ -26,10 +27,10 @@
 #define OUTPUT_NS     (250 * NS_PER_MS)
 
 /* What the monitor's epoll tells apart. */
-#define EVENT_SPAWNER 1
 #define EVENT_BELL    2
 #define EVENT_WAKE    3
 #define EVENT_OUTPUT  (UINT64_C(1) << 32) /* and the worker's id */
+#define EVENT_SPAWNER (UINT64_C(2) << 32) /* and the link's number */
 
 enum worker_state { WORKER_IDLE, WORKER_BUSY, WORKER_DOOMED, WORKER_PARKED };
 
@@ -47,9 +48,24 @@ struct output {
     _Atomic uint64_t read_for; /* the job in which the pipe was last read, or is about to be */
 };
 
+/* A spawner, and the daemon's end of the socket to it. There is more than one while calls go on in workers of
+ * one whose libraries were built anew. */
+struct link {
+    int socket; /* -1: lost, or stopped */
+    pid_t pid;
+    uint32_t number;
+    uint32_t workers;       /* it has made that are not freed yet */
+    uint32_t pings, checks; /* that it has not answered */
+    uint32_t silent_looks;  /* at it since it said something, while it owed an answer */
+    int64_t looked_ns;
+    char folder[SIGNATURE_MAX_PATH]; /* with those of its workers */
+    struct link *next;
+};
+
 struct worker {
     uint32_t id;
-    int32_t pid; /* 0: not born yet */
+    struct link *link; /* of the spawner that has made it */
+    int32_t pid;       /* 0: not born yet */
     enum worker_state state;
     bool dead;       /* the spawner said so, or that it was never born */
     int wait_status; /* of a dead one */
@@ -93,14 +109,13 @@ struct pool {
     struct worker *by_id, *by_job, *idle, *parked; /* parked: with a state, by prev and next */
     uint32_t alive;                                /* not doomed */
     uint32_t next_id;
-    uint64_t n_started, born, died;
+    uint64_t n_started, born, died, grown;
+    struct log_quota grown_lines;
     struct check check;
     bool checking;
-    int spawner; /* socket; -1: lost */
-    pid_t spawner_pid;
-    uint32_t pings, checks; /* that the spawner has not answered */
-    uint32_t silent_looks;  /* at it since it said something, while it owed an answer */
-    int64_t looked_ns;
+    struct link *link;  /* that makes workers; NULL: lost */
+    struct link *links; /* all of them */
+    uint32_t last_link;
     int64_t retry_ns; /* when to try again to make what is missing */
     /* the monitor */
     pthread_t monitor;
@@ -139,6 +154,14 @@ void pool_release(struct pool *pool, struct worker *worker);
 /* No job any more: its death is awaited, another takes its place. The caller has taken it off the lists of
  * its state. With the lock. */
 void pool_doom(struct pool *pool, struct worker *worker);
+/* The spawner that makes workers is another now: idle workers of those before it go, others when their calls
+ * end. With the lock. */
+void pool_retire(struct pool *pool);
+/* Whether it may have another job. */
+static inline bool pool_is_current(const struct pool *pool, const struct worker *worker)
+{
+    return worker->link == pool->link;
+}
 /* All of them, when no thread uses them any more. */
 void pool_free_workers(struct pool *pool);
 
@@ -162,20 +185,29 @@ void monitor_expect_output(struct pool *pool, struct worker *worker, uint64_t jo
 
 /* ---- processes_link.c: the spawner ---- */
 
+/* Makes it the one that makes workers; one before it stays for as long as it has some. With the lock, where
+ * there are threads. */
 enum esp_status link_start(struct pool *pool, struct esp_error *error);
 /* The question whether what the signature names is there. */
 struct spawner_check link_wanted(const struct call_signature *signature);
 /* Asks for a worker with these descriptors. */
 enum esp_status link_spawn(struct pool *pool, uint32_t id, const int descriptors[4], struct esp_error *error);
-void link_kill(struct pool *pool, uint32_t id);
+void link_kill(struct pool *pool, const struct worker *worker);
+/* Asks the spawner that makes workers; `check` NULL: whether files have changed. */
 enum esp_status link_check(struct pool *pool, uint32_t id, const struct spawner_check *check,
                            struct esp_error *error);
 /* Looks whether a spawner that owes answers is still at work; one that says nothing for long (it was stopped,
  * or hangs) is killed, which ends its workers. Returns when to look again. With the lock. */
 int64_t link_look(struct pool *pool);
 /* One message from the spawner; false when there is none (*lost: and never will be). */
-bool link_receive(struct pool *pool, struct spawner_message *message, bool *lost);
+bool link_receive(struct link *link, struct spawner_message *message, bool *lost);
+struct link *link_find(struct pool *pool, uint32_t number);
 /* Closes the socket and waits for the spawner's end, which is the end of all its workers. */
-void link_stop(struct pool *pool);
+void link_stop(struct pool *pool, struct link *link);
+/* It has no worker any more: it ends, unless it makes workers. */
+void link_release(struct pool *pool, struct link *link);
+/* All of them. */
+void link_stop_all(struct pool *pool);
+void link_free_all(struct pool *pool); /* stopped before */
 
 #endif

@@ -33,9 +33,12 @@ void pool_release(struct pool *pool, struct worker *worker)
 {
     if (--worker->users > 0 || !worker->dead || worker->state != WORKER_DOOMED)
         return;
+    struct link *link = worker->link;
     HASH_DELETE(by_id, pool->by_id, worker);
     epoll_ctl(pool->epoll, EPOLL_CTL_DEL, worker->output, NULL);
     free_worker(worker);
+    link->workers--;
+    link_release(pool, link);
 }
 
 static void close_all(const int *descriptors, size_t n)
@@ -87,6 +90,8 @@ static enum esp_status make_worker(struct pool *pool, struct esp_error *error)
         free_worker(worker);
         return status;
     }
+    worker->link = pool->link;
+    worker->link->workers++;
     HASH_ADD(by_id, pool->by_id, id, sizeof worker->id, worker);
     DL_APPEND(pool->idle, worker);
     pool->alive++;
@@ -97,7 +102,7 @@ void pool_refill(struct pool *pool, bool urgent)
 {
     if (atomic_load(&pool->stopping) || (pool_now_ns() < pool->retry_ns && !urgent))
         return;
-    bool fine = pool->spawner >= 0 || link_start(pool, NULL) == ESP_OK;
+    bool fine = pool->link || link_start(pool, NULL) == ESP_OK;
     while (fine && pool->alive < pool->options.slots + pool->options.spares)
         fine = make_worker(pool, NULL) == ESP_OK;
     if (!fine)
@@ -109,8 +114,20 @@ void pool_doom(struct pool *pool, struct worker *worker)
     worker->state = WORKER_DOOMED;
     pool->alive -= worker->kept == 0;
     if (!worker->dead)
-        link_kill(pool, worker->id);
+        link_kill(pool, worker);
     pool_refill(pool, false);
+}
+
+void pool_retire(struct pool *pool)
+{
+    struct worker *worker, *next;
+    DL_FOREACH_SAFE(pool->idle, worker, next)
+    {
+        if (pool_is_current(pool, worker))
+            continue;
+        DL_DELETE(pool->idle, worker);
+        pool_doom(pool, worker); /* puts new ones behind */
+    }
 }
 
 void pool_born(struct pool *pool, uint32_t id, int32_t pid)

@@ -177,6 +177,7 @@ struct ring_answer {
     uint32_t access;   /* 1: a read, 2: a write, 0: not known */
     uint32_t alone;    /* the crashed process had no other thread that could still write */
     uint64_t compute_ns, cpu_ns;
+    uint64_t refused_bytes, memory_bytes; /* that it could not allocate (0: none), that it may in all */
     char text[RING_ANSWER_TEXT]; /* ANSWER_UNABLE, ANSWER_CALLBACK: the reason; ANSWER_ILLEGAL: the routine's
                                   * name; of a command: the end of its standard error */
     char trouble[256];           /* what is wrong with what a command has written; "": nothing */
@@ -208,6 +209,7 @@ struct ring {
     _Alignas(64) _Atomic uint32_t ready;   /* the worker has started up */
     _Atomic uint32_t taken;                /* the request that it has begun */
     _Atomic double progress;               /* that the routine has told; below 0: none */
+    _Atomic uint64_t kept; /* bytes that the worker kept after its last call, when it ends for that */
     struct ring_answer answer;
     struct ring_job job;
     struct ring_question question;

@@ -5,7 +5,7 @@
 #include "sed/accuracy.h"
 #include "sed/cpu_quota.h"
 #include "sed/errands.h"
-#include "sed/memory_share.h"
+#include "sed/machine_memory.h"
 #include "sed/processes.h"
 #include "sed/server.h"
 #include "util/log.h"
@@ -27,14 +27,11 @@
 /* Threads that move data and write files: two transfers of two streams each, and as many files. */
 #define ERRAND_THREADS 8
 
-#define GIB (1024.0 * 1024 * 1024)
-/* Of the machine's memory: what a server promises even if nothing is left. */
-#define LEAST_PART 16
-
 struct service {
     struct errands *errands;
     struct node_place place; /* what administrators have changed, as last read */
     struct memory_share *share;
+    uint64_t memory_bytes; /* that are promised to calls */
     const struct settings_sed *settings;
     struct problem_set *problems; /* until the server has them */
     struct workers *workers;
@@ -160,6 +157,8 @@ void service_reload(struct service *service)
     struct problem_set *problems = NULL;
     enum esp_status status = load(service, &problems, &error);
     if (status == ESP_OK)
+        status = processes_renew(service->workers, problems, &error);
+    if (status == ESP_OK)
         status = keep_callable(service->workers, problems, &error);
     if (status != ESP_OK) {
         problem_set_destroy(problems);
@@ -182,6 +181,24 @@ static void output(void *arg, uint64_t job_id, const char *line)
         log_notice("a worker printed: %.*s", (int)strcspn(line, "\n"), line);
 }
 
+static enum esp_status create_workers(struct service *service, struct esp_error *error)
+{
+    const struct settings_sed *settings = service->settings;
+    const uint64_t memory =
+        settings->worker_memory_bytes ? settings->worker_memory_bytes : service->memory_bytes;
+    const uint64_t keep = settings->worker_keeps_bytes;
+    const struct processes_options options = {.slots = (uint32_t)settings->slots,
+                                              .spares = (uint32_t)settings->spares,
+                                              .threads = (uint32_t)settings->threads,
+                                              .memory = memory,
+                                              /* the next call is to have something, too */
+                                              .keep = keep < memory / 2 ? keep : memory / 2,
+                                              .problems = service->problems,
+                                              .output = output,
+                                              .output_arg = service};
+    return processes_create(&options, &service->workers, error);
+}
+
 enum esp_status service_prepare(const struct settings_sed *settings, struct service **result,
                                 struct esp_error *error)
 {
@@ -189,16 +206,10 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
     if (!service)
         return error_no_memory(error, "a server");
     service->settings = settings;
+    service->memory_bytes = machine_memory_take(settings->memory_bytes, &service->share);
     enum esp_status status = load(service, &service->problems, error);
-    if (status == ESP_OK) {
-        struct processes_options options = {.slots = (uint32_t)settings->slots,
-                                            .spares = (uint32_t)settings->spares,
-                                            .threads = (uint32_t)settings->threads,
-                                            .problems = service->problems,
-                                            .output = output,
-                                            .output_arg = service};
-        status = processes_create(&options, &service->workers, error);
-    }
+    if (status == ESP_OK)
+        status = create_workers(service, error);
     if (status == ESP_OK)
         status = keep_callable(service->workers, service->problems, error);
     if (status != ESP_OK) {
@@ -218,51 +229,6 @@ static bool is_confined(void)
 {
     cpu_set_t mine;
     return sched_getaffinity(0, sizeof mine, &mine) == 0 && CPU_COUNT(&mine) < sysconf(_SC_NPROCESSORS_ONLN);
-}
-
-static uint64_t bytes_of_pages(int name)
-{
-    return (uint64_t)sysconf(name) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-/* What the system could give without swapping. */
-static uint64_t available_bytes(void)
-{
-    unsigned long long kib = 0;
-    char line[128];
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file && kib == 0 && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu", &kib) != 1)
-            kib = 0;
-    if (file)
-        fclose(file);
-    return kib ? kib * 1024 : bytes_of_pages(_SC_AVPHYS_PAGES);
-}
-
-/* Says to the other servers here how much memory this one promises, and returns it. */
-static uint64_t take_memory(struct service *service)
-{
-    struct esp_error error;
-    uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), half = available_bytes() / 2, got = 0;
-    uint64_t wanted = service->settings->memory_bytes;
-    enum esp_status status =
-        memory_share_take(MEMORY_SHARE_FILE, machine, wanted, &service->share, &got, &error);
-    if (status == ESP_OK && !wanted && got > half) { /* programs that are no servers have some too */
-        memory_share_give(service->share);
-        status = memory_share_take(MEMORY_SHARE_FILE, machine, half, &service->share, &got, &error);
-    }
-    if (status != ESP_OK) {
-        log_warning("other servers here may promise the same memory: %s", error.text);
-        got = wanted ? wanted : half;
-    }
-    uint64_t least = wanted ? wanted : machine / LEAST_PART;
-    if (got < least)
-        log_warning(
-            "%.1f GiB of memory are promised to calls (memory = %s), but other servers here left %.1f GiB "
-            "of this machine's %.1f",
-            (double)least / GIB, wanted ? "in the file" : "a sixteenth of the machine's at least",
-            (double)got / GIB, (double)machine / GIB);
-    return got < least ? least : got;
 }
 
 /* Where data are kept that must not be lost; *files NULL: nowhere. */
@@ -313,7 +279,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .n_parents = n_parents,
         .slots = (uint32_t)settings->slots,
         .threads = (uint32_t)settings->threads,
-        .memory_bytes = take_memory(service),
+        .memory_bytes = service->memory_bytes,
         .queue = (uint32_t)settings->queue,
         .sessions_per_client = (uint32_t)settings->sessions_per_client,
         .result_lease_ns = settings->result_lease_ns,

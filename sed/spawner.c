@@ -90,19 +90,19 @@ static void worker_folder(const struct spawner *spawner, uint32_t id, char *path
     snprintf(path, size, "%s/%u", spawner->setup.folder, id);
 }
 
-static void set_limits(const struct spawner_setup *setup)
+static void set_limits(const struct spawner_setup *setup, int output)
 {
     struct rlimit none = {0, 0};
     setrlimit(RLIMIT_CORE, &none);
     for (uint32_t i = 0; i < setup->n_limits && i < SPAWNER_MAX_LIMITS; i++) {
         struct rlimit limit = {setup->limits[i].value, setup->limits[i].value};
         if (setrlimit((__rlimit_resource_t)setup->limits[i].resource, &limit) != 0)
-            _exit(1);
+            worker_cannot_begin(output, "its limits of resources");
     }
     if (setup->nice != 0) {
         errno = 0;
         if (nice(setup->nice) == -1 && errno != 0)
-            _exit(1);
+            worker_cannot_begin(output, "its priority");
     }
 }
 
@@ -116,7 +116,7 @@ static void become_worker(const struct spawner *spawner, uint32_t id, const int 
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* it sees what a routine detached, and ends after such a call */
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     prctl(PR_SET_NAME, "espalier-worker");
-    set_limits(&spawner->setup);
+    set_limits(&spawner->setup, descriptors[3]);
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
@@ -124,13 +124,13 @@ static void become_worker(const struct spawner *spawner, uint32_t id, const int 
     worker_folder(spawner, id, path, sizeof path);
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0 || fchdir(folder) != 0)
-        _exit(1);
+        worker_cannot_begin(descriptors[3], "into its private folder");
     worker_run(&(struct worker_descriptors){.socket = descriptors[0],
                                             .ring = descriptors[1],
                                             .bell = descriptors[2],
                                             .output = descriptors[3],
                                             .folder = folder},
-               spawner->setup.threads);
+               &spawner->setup);
 }
 
 static int fork_worker(struct spawner *spawner, uint32_t id, const int *descriptors)
@@ -238,6 +238,7 @@ struct probe_result {
     int32_t status; /* enum esp_status */
     int32_t threads;
     char text[512];
+    char file[SIGNATURE_MAX_PATH]; /* it was loaded from */
 };
 
 /* In a child of its own: what a library does when it is loaded must not happen to the spawner. */
@@ -255,6 +256,8 @@ static void probe(const struct spawner_check *check, int pipe_end)
                         : (int)library_load(check->folder, check->library, &error);
     if (result.status != ESP_OK)
         memcpy(result.text, error.text, sizeof result.text);
+    if (result.status == ESP_OK)
+        library_file(check->folder, check->library, result.file, sizeof result.file);
     struct stat tasks;
     result.threads = stat("/proc/self/task", &tasks) == 0 ? (int)tasks.st_nlink - 2 : 1;
     ssize_t n = write(pipe_end, &result, sizeof result);
@@ -301,8 +304,10 @@ static void check(struct spawner *spawner, const struct spawner_message *message
     if (!loaded)
         run_probe(wanted, &result);
     /* A library that starts threads by itself is loaded by workers only: the spawner must be able to fork. */
-    if (!loaded && result.status == ESP_OK && result.threads == 1)
-        library_load(wanted->folder, wanted->library, &error);
+    if (!loaded && result.status == ESP_OK && result.threads == 1 &&
+        library_load(wanted->folder, wanted->library, &error) == ESP_OK)
+        watch_loaded();
+    watch_file(result.file);
     if (loaded && wanted->symbol[0]) {
         result.status =
             (int)library_symbol(wanted->folder, wanted->library, wanted->symbol, &routine, &error);
@@ -312,6 +317,15 @@ static void check(struct spawner *spawner, const struct spawner_message *message
     struct spawner_message answer = {.kind = SPAWNER_CHECKED, .id = message->id, .status = result.status};
     memcpy(answer.text, result.text, sizeof answer.text);
     answer.text[sizeof answer.text - 1] = 0;
+    say(spawner, &answer);
+}
+
+static void compare(struct spawner *spawner, const struct spawner_message *message)
+{
+    const char *changed = watch_changed();
+    struct spawner_message answer = {
+        .kind = SPAWNER_CHECKED, .id = message->id, .status = changed ? (int)ESP_STALE : (int)ESP_OK};
+    snprintf(answer.text, sizeof answer.text, "%s", changed ? changed : "");
     say(spawner, &answer);
 }
 
@@ -338,6 +352,9 @@ static void obey(struct spawner *spawner, const struct spawner_message *message,
         break;
     case SPAWNER_CHECK:
         check(spawner, message);
+        break;
+    case SPAWNER_COMPARE:
+        compare(spawner, message);
         break;
     case SPAWNER_PING:
         say_status(spawner, SPAWNER_PING, 0, 0, 0);

@@ -13,6 +13,8 @@
 
 #define SPAWNER_SOCKET     3 /* the descriptor that the spawner finds its end at */
 #define SPAWNER_MAX_LIMITS 8
+/* Exit code of a worker that kept more than it may (ring->kept). */
+#define WORKER_KEPT_TOO_MUCH 9
 
 enum spawner_kind {
     /* daemon to spawner */
@@ -20,11 +22,13 @@ enum spawner_kind {
     SPAWNER_SPAWN,     /* with four descriptors: socket, ring, bell, output */
     SPAWNER_KILL,      /* the worker's process group */
     SPAWNER_CHECK,     /* load the library; and look the symbol up, unless it is "" */
+    SPAWNER_COMPARE,   /* what was loaded with what is on disk now */
     /* spawner to daemon */
     SPAWNER_BORN,    /* pid */
     SPAWNER_UNBORN,  /* status: errno */
     SPAWNER_DIED,    /* pid, status as from waitpid() */
-    SPAWNER_CHECKED, /* status: enum esp_status, and a text */
+    SPAWNER_CHECKED, /* status: enum esp_status, and a text; after SPAWNER_COMPARE, ESP_STALE's is the path of
+                      * a file that is another now */
     /* daemon to spawner, and back when all before it is done */
     SPAWNER_PING
 };
@@ -35,6 +39,8 @@ struct spawner_limit {
 };
 
 struct spawner_setup {
+    uint64_t memory; /* that a worker may allocate beside its arguments; 0: any amount */
+    uint64_t keep;   /* of it, that a worker may keep after a call, else it ends; 0: any amount */
     uint32_t threads;
     int32_t nice;
     uint32_t n_limits;

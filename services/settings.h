@@ -88,6 +88,8 @@ struct settings_sed {
     int64_t slots;                  /* calls at a time; never 0 after loading */
     int64_t spares;                 /* warm workers beyond the slots */
     uint64_t memory_bytes;          /* for arguments and results of all calls; 0: a share of the machine's */
+    uint64_t worker_memory_bytes;   /* that a worker may allocate beside arguments; 0: as memory_bytes */
+    uint64_t worker_keeps_bytes;    /* of it, after a call; never 0 after loading */
     int64_t queue;                  /* waiting calls, at most */
     int64_t sessions_per_client;
     int64_t state_lease_ns;         /* how long a state is kept that nobody uses */

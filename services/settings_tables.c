@@ -264,6 +264,17 @@ static const struct config_key sed_keys[] = {
      .least = "1 MiB",
      .text =
          "memory for the arguments and results of all calls (else: half of what other servers here left)"},
+    {.name = "worker_memory",
+     .type = CONFIG_SIZE,
+     AT(settings_sed, worker_memory_bytes),
+     .least = "16 MiB",
+     .text = "memory that the routine of one call may allocate for itself (else: as much as `memory` is)"},
+    {.name = "worker_keeps",
+     .type = CONFIG_SIZE,
+     AT(settings_sed, worker_keeps_bytes),
+     .least = "16 MiB",
+     .text = "memory that a worker may keep after a call, or it is replaced (else: 256 MiB, and 64 for each "
+             "thread)"},
     {.name = "queue",
      .type = CONFIG_INTEGER,
      AT(settings_sed, queue),

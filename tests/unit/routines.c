@@ -94,7 +94,29 @@ ROUTINE int can_allocate(int megabytes)
     return there;
 }
 
+/* Takes and touches so much memory; 0 when there was none. */
+ROUTINE int hoard(int mib, int keep)
+{
+    size_t bytes = (size_t)mib << 20;
+    volatile char *memory = malloc(bytes);
+    if (!memory)
+        return 0;
+    for (size_t i = 0; i < bytes; i += 4096)
+        memory[i] = 1;
+    if (!keep)
+        free((void *)memory);
+    return 1;
+}
+
 /* ---- misbehaviour ---- */
+
+/* Never looks whether it got any. */
+ROUTINE void hoard_blindly(int mib)
+{
+    volatile char *memory = malloc((size_t)mib << 20);
+    memory[0] = 1;
+    free((void *)memory);
+}
 
 ROUTINE void null_write(int n)
 {

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What workers may have (memory, descriptors), and how they are replaced: when they keep too much, and when
+ * their library is another.
+ */
+#include "tests/unit/worker_rig.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Sanitizers allocate by other ways than the C library's, and much. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define MEMORY_TESTS 0
+#else
+#define MEMORY_TESTS 1
+#endif
+
+#define MIB (UINT64_C(1) << 20)
+#define PROBLEM(name, arguments, call, library)                                                              \
+    "problem " name " \"for a test\"\n" arguments "implementation test\n    c " call " in \"" library "\"\n"
+#define HOARD "    in int mib, keep\n    out int got\n"
+
+static const char description[] = PROBLEM("hoard", HOARD, "got = hoard(mib, keep)", "libroutines.so")
+    PROBLEM("hoard_blindly", "    in int mib\n", "hoard_blindly(mib)", "libroutines.so")
+        PROBLEM("status_of", "    in int n\n    out int status\n", "status = status_of(n)", "libroutines.so");
+
+static int hoard(struct rig *rig, int mib, int keep)
+{
+    int got = -1;
+    struct esp_error error = rig_call(rig, "hoard", (void *[]){&mib, &keep, &got}, false);
+    if (error.status != ESP_OK)
+        fail_msg("%s", error.text);
+    return got;
+}
+
+static struct processes_counts counts_of(struct rig *rig)
+{
+    struct processes_counts counts;
+    processes_count(rig->workers, &counts);
+    return counts;
+}
+
+/* Waits until so many workers were replaced for what they kept, and others are ready. */
+static void await_grown(struct rig *rig, uint64_t grown, uint32_t ready)
+{
+    for (int i = 0; i < 30000; i++, usleep(1000)) {
+        struct processes_counts counts = counts_of(rig);
+        if (counts.grown == grown && counts.ready == ready)
+            return;
+    }
+    fail_msg("%llu workers grew, %u ready", (unsigned long long)counts_of(rig).grown, counts_of(rig).ready);
+}
+
+/* ---- memory ---- */
+
+static void a_routine_gets_so_much_memory_and_not_more(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_open_with(&rig, description,
+                  &(struct processes_options){.slots = 1, .threads = 1, .memory = 100 * MIB});
+    assert_int_equal(hoard(&rig, 60, 0), 1);
+    assert_int_equal(hoard(&rig, 60, 0), 1); /* what was freed counts no more */
+    assert_int_equal(hoard(&rig, 200, 0), 0);
+    rig_close(&rig);
+}
+
+static void who_fails_for_want_of_memory_is_told_so(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_open_with(&rig, description,
+                  &(struct processes_options){.slots = 1, .threads = 1, .memory = 100 * MIB});
+    int mib = 200, n = 0, status = -1;
+    struct esp_error error = rig_call(&rig, "hoard_blindly", (void *[]){&mib}, false);
+    assert_int_equal(error.status, ESP_CRASHED);
+    if (!strstr(error.text, "it was refused 200.0 MiB") || !strstr(error.text, "worker_memory") ||
+        !strstr(error.text, "100.0 MiB"))
+        fail_msg("%s", error.text);
+    mib = 1; /* the one that took its place, and a crash for another reason */
+    assert_int_equal(rig_call(&rig, "hoard_blindly", (void *[]){&mib}, false).status, ESP_OK);
+    assert_int_equal(rig_call(&rig, "status_of", (void *[]){&n, &status}, false).status, ESP_OK);
+    rig_close(&rig);
+}
+
+static void a_worker_that_keeps_too_much_is_replaced(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_open_with(&rig, description,
+                  &(struct processes_options){
+                      .slots = 1, .spares = 1, .threads = 1, .memory = 200 * MIB, .keep = 50 * MIB});
+    assert_int_equal(hoard(&rig, 100, 0), 1); /* it keeps nothing */
+    assert_int_equal(hoard(&rig, 20, 1), 1);  /* little */
+    await_grown(&rig, 0, 2);
+    for (uint64_t grown = 1; grown <= 5; grown++) { /* and each of these 100 MiB of at most 200 */
+        assert_int_equal(hoard(&rig, 100, 1), 1);
+        await_grown(&rig, grown, 2);
+    }
+    assert_int_equal(hoard(&rig, 100, 0), 1);
+    rig_close(&rig);
+}
+
+static void many_small_calls_that_keep_a_little_are_noticed_too(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    rig_open_with(
+        &rig, description,
+        &(struct processes_options){.slots = 1, .threads = 1, .memory = 400 * MIB, .keep = 20 * MIB});
+    for (int i = 0; i < 200; i++)
+        assert_int_equal(hoard(&rig, 1, 1), 1);
+    assert_true(counts_of(&rig).grown >= 1);
+    rig_close(&rig);
+}
+
+/* ---- descriptors ---- */
+
+static void too_few_descriptors_are_named_before_anything_starts(void **state)
+{
+    (void)state;
+    struct rlimit before, few = {.rlim_cur = 60};
+    struct workers *workers;
+    struct esp_error error;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few.rlim_max = before.rlim_max;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    struct processes_options options = {.slots = 20, .spares = 1, .threads = 1};
+    assert_int_equal(processes_create(&options, &workers, &error), ESP_LIMIT);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (!strstr(error.text, "at least 90, found 60") || !strstr(error.text, "ulimit -n"))
+        fail_msg("%s", error.text);
+}
+
+/* As under `ulimit -n 64`, which is more than a worker needs. */
+static void workers_begin_with_few_descriptors(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct spawner_limit limit = {.resource = RLIMIT_NOFILE, .value = 32};
+    rig_open_with(&rig, description,
+                  &(struct processes_options){.slots = 1, .threads = 1, .limits = &limit, .n_limits = 1});
+    assert_int_equal(hoard(&rig, 1, 0), 1);
+    rig_close(&rig);
+}
+
+static void why_no_worker_begins_is_told(void **state)
+{
+    (void)state;
+    static struct rig rig;
+    struct spawner_limit limit = {.resource = RLIMIT_NOFILE, .value = 5};
+    rig_open_with(&rig, description,
+                  &(struct processes_options){.slots = 1, .threads = 1, .limits = &limit, .n_limits = 1});
+    int n = 0, status;
+    struct esp_error error = rig_call(&rig, "status_of", (void *[]){&n, &status}, false);
+    assert_int_equal(error.status, ESP_SYSTEM);
+    if (!strstr(error.text, "die before they begin a call") || !strstr(error.text, "Too many open files"))
+        fail_msg("%s", error.text);
+    rig_close(&rig);
+}
+
+/* ---- libraries that are built anew ---- */
+
+static char folder[] = "/tmp/espalier-test-XXXXXX";
+
+static void put_library(const char *name)
+{
+    const char *build = getenv("top_builddir");
+    char from[PATH_MAX], made[PATH_MAX], to[PATH_MAX];
+    struct stat is;
+    snprintf(from, sizeof from, "%s/tests/unit/.libs/libroutines.so", build ? build : ".");
+    snprintf(made, sizeof made, "%s/made", folder);
+    snprintf(to, sizeof to, "%s/%s", folder, name);
+    int in = open(from, O_RDONLY), out = open(made, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+    assert_true(in >= 0 && out >= 0);
+    assert_int_equal(fstat(in, &is), 0);
+    for (off_t left = is.st_size; left > 0;) {
+        ssize_t n = sendfile(out, in, NULL, (size_t)left);
+        assert_true(n > 0);
+        left -= n;
+    }
+    close(in);
+    close(out);
+    assert_int_equal(rename(made, to), 0);
+}
+
+static void a_library_that_was_built_anew_is_loaded_by_new_workers(void **state)
+{
+    (void)state;
+    static const char text[] = PROBLEM("spin", "    in int ms\n    out int done\n", "spin(ms, done)",
+                                       "libchanging.so")
+        PROBLEM("status_of", "    in int n\n    out int status\n", "status = status_of(n)", "libchanging.so");
+    static struct rig rig;
+    struct problem_set *problems;
+    struct esp_error error;
+    char file[PATH_MAX];
+    assert_non_null(mkdtemp(folder));
+    put_library("libchanging.so");
+    snprintf(file, sizeof file, "%s/changing.esp", folder);
+    assert_int_equal(problem_parse(text, strlen(text), file, &problems, &error), ESP_OK);
+    rig_open_set(&rig, problems, &(struct processes_options){.slots = 2, .spares = 1, .threads = 1});
+    int ms = 1500, done = 0, n = 7, status = -1;
+    struct rig_job *running = rig_prepare(&rig, "spin", (void *[]){&ms, &done}, false);
+    assert_int_equal(rig_call(&rig, "status_of", (void *[]){&n, &status}, false).status, ESP_OK);
+    rig_start(&rig, running);
+    const int32_t first = counts_of(&rig).spawner;
+
+    assert_int_equal(processes_renew(rig.workers, problems, &error), ESP_OK);
+    assert_int_equal(counts_of(&rig).spawner, first); /* nothing has changed */
+
+    put_library("libchanging.so");
+    assert_int_equal(processes_renew(rig.workers, problems, &error), ESP_OK);
+    const int32_t second = counts_of(&rig).spawner;
+    assert_int_not_equal(second, first);
+    status = -1;
+    assert_int_equal(rig_call(&rig, "status_of", (void *[]){&n, &status}, false).status, ESP_OK);
+    assert_int_equal(status, 7);
+    assert_int_equal(rig_wait(&rig, running, false)->error.status, ESP_OK); /* with the old one */
+    for (int i = 0; i < 30000 && kill(first, 0) == 0; i++)
+        usleep(1000);
+    assert_int_not_equal(kill(first, 0), 0); /* which nobody needs any more */
+    assert_int_equal(counts_of(&rig).spawner, second);
+    assert_int_equal(processes_renew(rig.workers, problems, &error), ESP_OK);
+    assert_int_equal(counts_of(&rig).spawner, second);
+    rig_close(&rig);
+    unlink(file);
+    snprintf(file, sizeof file, "%s/libchanging.so", folder);
+    unlink(file);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#if MEMORY_TESTS
+        cmocka_unit_test(a_routine_gets_so_much_memory_and_not_more),
+        cmocka_unit_test(who_fails_for_want_of_memory_is_told_so),
+        cmocka_unit_test(a_worker_that_keeps_too_much_is_replaced),
+        cmocka_unit_test(many_small_calls_that_keep_a_little_are_noticed_too),
+#endif
+        cmocka_unit_test(too_few_descriptors_are_named_before_anything_starts),
+        cmocka_unit_test(workers_begin_with_few_descriptors),
+        cmocka_unit_test(why_no_worker_begins_is_told),
+        cmocka_unit_test(a_library_that_was_built_anew_is_loaded_by_new_workers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
