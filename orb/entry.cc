@@ -207,7 +207,9 @@ static unsigned free_port(const std::string &host)
 static void listen_locally(const std::string &address, Endpoint &endpoint)
 {
     omni::orbServer::EndpointList bound;
+    const LocalTurn turn;
     const std::string path = local_listening_path(address);
+    turn.remove_stale();
     if (!path.empty() && endpoint.server->instantiate(("giop:unix:" + path).c_str(), true, bound))
         endpoint.local_path = path;
 }

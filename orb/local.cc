@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/local.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
+
+static const int TURN_MS = 1000;
 
 static std::string folder_of(uid_t user)
 {
@@ -32,12 +40,75 @@ static std::string path_in(const std::string &folder, const std::string &address
     return path.size() < sizeof(sockaddr_un::sun_path) ? path : "";
 }
 
-std::string local_listening_path(const std::string &address)
+/* This user's, made if it is not there; "": somebody else can put something into it. */
+static std::string own_folder()
 {
     const uid_t user = geteuid();
     const std::string folder = folder_of(user);
     mkdir(folder.c_str(), user == 0 ? 0755 : 0700);
-    return is_kept_by(folder, user) ? path_in(folder, address) : "";
+    return is_kept_by(folder, user) ? folder : "";
+}
+
+LocalTurn::LocalTurn()
+{
+    const std::string folder = own_folder();
+    if (folder.empty())
+        return;
+    lock = open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    for (int waited_ms = 0; lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) != 0; waited_ms++) {
+        if (errno != EWOULDBLOCK || waited_ms == TURN_MS) {
+            close(lock);
+            lock = -1;
+            return;
+        }
+        const struct timespec pause = {0, 1000000};
+        nanosleep(&pause, nullptr);
+    }
+}
+
+LocalTurn::~LocalTurn()
+{
+    if (lock >= 0)
+        close(lock);
+}
+
+/* A socket of this user that refuses: whoever listened there has ended. One that does not answer is there. */
+static bool is_stale(const std::string &path)
+{
+    struct stat is;
+    struct sockaddr_un at = {};
+    if (path.size() >= sizeof at.sun_path || lstat(path.c_str(), &is) != 0 || !S_ISSOCK(is.st_mode) ||
+        is.st_uid != geteuid())
+        return false;
+    const int s = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (s < 0)
+        return false;
+    at.sun_family = AF_UNIX;
+    memcpy(at.sun_path, path.c_str(), path.size());
+    const bool refused =
+        connect(s, reinterpret_cast<struct sockaddr *>(&at), sizeof at) != 0 && errno == ECONNREFUSED;
+    close(s);
+    return refused;
+}
+
+void LocalTurn::remove_stale() const
+{
+    const std::string folder = own_folder();
+    DIR *const entries = lock >= 0 && !folder.empty() ? opendir(folder.c_str()) : nullptr;
+    if (!entries)
+        return;
+    while (const struct dirent *entry = readdir(entries)) {
+        const std::string path = folder + "/" + entry->d_name;
+        if (strstr(entry->d_name, "-127.") && is_stale(path))
+            unlink(path.c_str());
+    }
+    closedir(entries);
+}
+
+std::string local_listening_path(const std::string &address)
+{
+    const std::string folder = own_folder();
+    return folder.empty() ? "" : path_in(folder, address);
 }
 
 std::string local_asking_path(const std::string &address)

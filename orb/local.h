@@ -14,6 +14,24 @@
  *
  * Network namespaces have loopback addresses of their own but share files: the path names the namespace. */
 
+/* While one is there, no other daemon of this user begins to listen on a Unix socket, so that none is taken
+ * for dead between its bind() and its listen(). A daemon that was stopped in its turn is not waited for. */
+class LocalTurn
+{
+  public:
+    LocalTurn();
+    ~LocalTurn();
+    LocalTurn(const LocalTurn &) = delete;
+    LocalTurn &operator=(const LocalTurn &) = delete;
+
+    /* Removes the sockets of this user's daemons that were killed: those that nobody listens at. Nothing
+     * without the turn. */
+    void remove_stale() const;
+
+  private:
+    int lock = -1; /* -1: did not get it */
+};
+
 /* Where an endpoint at "127.0.0.1:4711" is to listen besides; makes the folder. "": not on this address, or
  * not possible. */
 std::string local_listening_path(const std::string &address);

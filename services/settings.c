@@ -5,6 +5,7 @@
 #include "services/settings_tables.h"
 #include "util/certificates.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -443,18 +444,32 @@ enum esp_status settings_check(enum settings_kind kind, const char *path, struct
 
 /* ---- which file, and what kind ---- */
 
-enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, struct esp_error *error)
+/* As a word of its own: "based.conf" is no file of a server daemon. */
+static bool name_has_word(const char *path, const char *word)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const size_t length = strlen(word);
+    for (const char *at = strstr(base, word); at; at = strstr(at + 1, word))
+        if ((at == base || !isalpha((unsigned char)at[-1])) && !isalpha((unsigned char)at[length]))
+            return true;
+    return false;
+}
+
+enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, bool *named,
+                                    struct esp_error *error)
+{
     size_t best = 0;
     *kind = SETTINGS_CLIENT;
+    *named = false;
     for (int i = 0; i < SETTINGS_N_KINDS; i++) {
         size_t known, unknown;
         enum esp_status status = config_count(&settings_schemas[i], path, &known, &unknown, error);
         if (status != ESP_OK)
             return status;
-        if (strstr(base, kind_names[i]))
+        if (name_has_word(path, kind_names[i])) {
             known += CONFIG_MAX_BYTES; /* the name decides, among several names the contents */
+            *named = true;
+        }
         if (known > best) {
             best = known;
             *kind = (enum settings_kind)i;

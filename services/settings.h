@@ -170,9 +170,10 @@ enum esp_status settings_save(enum settings_kind kind, const void *settings, con
  * and problem descriptions that it names. */
 enum esp_status settings_check(enum settings_kind kind, const char *path, struct esp_error *error);
 
-/* Which kind of file this is: what its name says ("sed.conf", "espalier-agent.conf"), else the kind whose
- * keys it uses most of. Errors only when it cannot be read. */
-enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, struct esp_error *error);
+/* Which kind of file this is: what a word of its name says ("sed.conf", "espalier-agent.conf"; *named is set
+ * then), else the kind of whose keys it has most. Errors only when it cannot be read. */
+enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, bool *named,
+                                    struct esp_error *error);
 
 /* "server daemon", "platform". */
 const char *settings_kind_title(enum settings_kind kind);

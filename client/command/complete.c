@@ -180,7 +180,7 @@ static void offer_option_value(const struct completion *completion, const struct
         offer_formats(completion);
     else if (strcmp(option->name, "layout") == 0)
         offer_words(completion, "sparse dense");
-    else if (strcmp(option->name, "kind") == 0)
+    else if (strcmp(option->name, "as") == 0)
         offer_words(completion, "client redirector agent sed platform");
     else if (strcmp(option->name, "problem") == 0)
         offer_problems(completion);

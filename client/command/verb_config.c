@@ -12,7 +12,10 @@
 
 static enum esp_status kind_asked(const char *word, enum settings_kind *kind, struct esp_error *error)
 {
+    static const char program[] = "espalier-";
     char known[128] = "";
+    if (strncmp(word, program, strlen(program)) == 0)
+        word += strlen(program);
     for (int k = 0; k < SETTINGS_N_KINDS; k++) {
         const char *name = settings_kind_name((enum settings_kind)k);
         if (strcmp(word, name) == 0) {
@@ -21,15 +24,48 @@ static enum esp_status kind_asked(const char *word, enum settings_kind *kind, st
         }
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", k ? ", " : "", name);
     }
-    return error_set(error, ESP_INVALID, "--kind: expected one of %s, found '%s'", known, word);
+    return error_set(error, ESP_INVALID, "--as: expected one of %s, found '%s'", known, word);
 }
 
-static enum esp_status check(const struct command_line *command, const char *path, enum settings_kind *kind,
+/* How it is known which program a file is for. */
+struct reading {
+    enum settings_kind kind;
+    const char *by; /* NULL: the user says so */
+};
+
+static enum esp_status find_kind(const struct command_line *command, const char *path,
+                                 struct reading *reading, struct esp_error *error)
+{
+    const char *asked = command_option_value(command, "as");
+    bool named;
+    if (asked)
+        return kind_asked(asked, &reading->kind, error);
+    enum esp_status status = settings_guess_kind(path, &reading->kind, &named, error);
+    if (status == ESP_OK)
+        reading->by = named ? "by its name" : "guessed from its keys";
+    return status;
+}
+
+/* What is wrong may only be that it was taken for another program's. */
+static void tell_reading(const struct reading *reading, struct esp_error *error)
+{
+    size_t length = strlen(error->text);
+    if (reading->by)
+        snprintf(error->text + length, sizeof error->text - length,
+                 " (read as %s file, %s; --as tells another program)", settings_kind_title(reading->kind),
+                 reading->by);
+}
+
+static enum esp_status check(const struct command_line *command, const char *path, struct reading *reading,
                              struct esp_error *error)
 {
-    const char *asked = command_option_value(command, "kind");
-    enum esp_status status = asked ? kind_asked(asked, kind, error) : settings_guess_kind(path, kind, error);
-    return status == ESP_OK ? settings_check(*kind, path, error) : status;
+    enum esp_status status = find_kind(command, path, reading, error);
+    if (status != ESP_OK)
+        return status;
+    status = settings_check(reading->kind, path, error);
+    if (status != ESP_OK)
+        tell_reading(reading, error);
+    return status;
 }
 
 static json_t *bad_file_json(const char *path, const struct esp_error *error)
@@ -45,18 +81,20 @@ enum exit_code verb_config_check(const struct command_line *command)
     json_t *list = command->json ? json_array() : NULL;
     for (int i = 0; i < command->n_operands; i++) {
         const char *path = command->operands[i];
-        enum settings_kind kind = SETTINGS_CLIENT;
+        struct reading reading = {.kind = SETTINGS_CLIENT};
         struct esp_error error = {0};
-        enum esp_status status = check(command, path, &kind, &error);
+        enum esp_status status = check(command, path, &reading, &error);
         /* The answer to "is this file good" is what was asked for: one code for every way to be bad. */
         enum exit_code code = status == ESP_OK ? EXIT_DONE : status == ESP_INVALID ? EXIT_USAGE : EXIT_INPUT;
         worst = code > worst ? code : worst;
         if (list)
-            json_array_append_new(list, status == ESP_OK ? json_pack("{s:s, s:b, s:s}", "file", path, "good",
-                                                                     1, "kind", settings_kind_name(kind))
-                                                         : bad_file_json(path, &error));
+            json_array_append_new(list, status == ESP_OK
+                                            ? json_pack("{s:s, s:b, s:s}", "file", path, "good", 1, "kind",
+                                                        settings_kind_name(reading.kind))
+                                            : bad_file_json(path, &error));
         else if (status == ESP_OK)
-            printf("%s: a good %s file\n", path, settings_kind_title(kind));
+            printf("%s: a good %s file%s%s%s\n", path, settings_kind_title(reading.kind),
+                   reading.by ? " (" : "", reading.by ? reading.by : "", reading.by ? ")" : "");
         else
             fprintf(stderr, "espalier config check: %s\n", error.text);
     }

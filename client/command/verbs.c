@@ -48,22 +48,22 @@ static const struct command_option jobs_options[] = {
 };
 static const struct command_option fetch_options[] = {
     {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
-    {0, "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
+    {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
     {'w', "wait", NULL, "wait for its end first"},
     {'k', "keep", NULL, "leave the result on the server, so that it can be fetched again"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option wait_options[] = {
-    {0, "follow", NULL, "show on standard error what the routines print, while they run"},
+    {'F', "follow", NULL, "show on standard error what the routines print, while they run"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option output_options[] = {
-    {'f', "follow", NULL, "go on until the job has ended"},
+    {'F', "follow", NULL, "go on until the job has ended"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option sweep_options[] = {
     {'o', "output", "NAME=FILE", "save an output of each call; {n} in FILE is the value of n"},
-    {0, "format", "FORMAT", "of these files: mtx, npy, rb, hb, csv (else: by their endings)"},
+    {'f', "format", "FORMAT", "of these files: mtx, npy, rb, hb, csv (else: by their endings)"},
     {'s', "server", "NAME", "only on this server"},
     {'p', "parallel", "NUMBER", "calls at a time (8)"},
     {0, "csv", NULL, "a table for programs, in place of one for people"},
@@ -111,7 +111,7 @@ static const struct command_option stop_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option check_options[] = {
-    {'k', "kind", "KIND", "client, redirector, agent, sed or platform (else: by name and content)"},
+    {'a', "as", "PROGRAM", "client, redirector, agent, sed or platform (else: by name, or guessed by keys)"},
     {0, NULL, NULL, NULL},
 };
 

@@ -148,8 +148,16 @@ check_says "by name" "cannot read the authority's certificate /etc/espalier/ca.p
 check_fails 4 "a missing file" espalier config check none.conf
 check_fails 4 "as JSON" espalier config check --json none.conf samples/sed.conf
 check_says "with one answer for each file" '^\[\{.*"good": false.*"good": true.*\}\]$'
-check_fails 2 "a kind that is none" espalier config check --kind server sed.conf
+check_fails 2 "a kind that is none" espalier config check --as server sed.conf
 check_says "names those that are" 'client, redirector, agent, sed, platform'
+printf 'name = "here"\nlisten = "127.0.0.1:0"\nchildren = 4\n' >based.conf
+check "a word within a word of the name tells no program" espalier config check based.conf
+check_says "and it is said which was guessed" 'based.conf: a good agent file \(guessed from its keys\)'
+check_fails 4 "but the user may say which it is" espalier config check --as espalier-sed based.conf
+check_says "and is believed" 'based.conf.*unknown key "children"'
+printf 'name = "here"\nlisten = "127.0.0.1:0"\nslots = 4\nchildren = 4\nfreshness = "1 s"\n' >node.conf
+check_fails 4 "a file that is taken for another program's" espalier config check node.conf
+check_says "says so" 'unknown key "slots".*read as agent file, guessed from its keys; --as'
 
 check_fails 3 "no platform is known" espalier tree
 if [ -x "$top_builddir/agent/espalier-agent" ]; then

@@ -90,7 +90,7 @@ check_fails 2 "the same of a solution" espalier solve "$matrices/pores_1.mtx" -o
 check_says "before anything is sent" '-o: x.foo: expected an ending'
 check "nothing is shown of it" sh -c "! grep -q '^A  ' '$log'"
 printf 'name = "S\nlisten = "127.0.0.1:0"\n' >quote.conf
-check_fails 4 "a quote that is not closed" espalier config check --kind sed quote.conf
+check_fails 4 "a quote that is not closed" espalier config check --as sed quote.conf
 check_says "is told as such" 'quote.conf:1: expected a second quote'
 cat >open.conf <<EOF
 master "MA" { listen = "0.0.0.0:0" }

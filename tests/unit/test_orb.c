@@ -130,6 +130,44 @@ static void a_socket_without_a_listener_is_passed_over(void **state)
     transport_destroy(transport);
 }
 
+static void bind_to(int socket_fd, const char *neighbour, const char *name, struct sockaddr_un *at)
+{
+    *at = (struct sockaddr_un){.sun_family = AF_UNIX};
+    const char *slash = strrchr(neighbour, '/');
+    snprintf(at->sun_path, sizeof at->sun_path, "%.*s/%s", (int)(slash - neighbour), neighbour, name);
+    unlink(at->sun_path);
+    assert_int_equal(bind(socket_fd, (struct sockaddr *)at, sizeof *at), 0);
+}
+
+static void who_begins_to_listen_removes_what_killed_daemons_left(void **state)
+{
+    (void)state;
+    struct sockaddr_un at, dead, live, other;
+    struct transport *transport = open_with(&(struct orb_options){0});
+    struct endpoint *endpoint = serve(transport);
+    local_path(endpoint_address(endpoint), &at);
+    int sockets[3];
+    for (int i = 0; i < 3; i++)
+        sockets[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bind_to(sockets[0], at.sun_path, "1-127.0.0.1-1", &dead);
+    bind_to(sockets[1], at.sun_path, "1-127.0.0.1-2", &live);
+    bind_to(sockets[2], at.sun_path, "of-another-program", &other);
+    assert_int_equal(listen(sockets[1], 1), 0);
+    close(sockets[0]);
+    close(sockets[2]);
+    struct endpoint *second = serve(transport);
+    assert_int_equal(access(dead.sun_path, F_OK), -1);
+    assert_int_equal(access(live.sun_path, F_OK), 0);
+    assert_int_equal(access(other.sun_path, F_OK), 0);
+    assert_came_by(transport, endpoint, "giop:unix:"); /* the first one's is still there */
+    close(sockets[1]);
+    unlink(live.sun_path);
+    unlink(other.sun_path);
+    endpoint_close(second);
+    endpoint_close(endpoint);
+    transport_destroy(transport);
+}
+
 static void a_socket_of_somebody_else_is_not_trusted(void **state)
 {
     (void)state;
@@ -451,6 +489,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(it_opens_again_and_again),
         cmocka_unit_test(calls_on_one_host_need_no_port),
         cmocka_unit_test(a_socket_without_a_listener_is_passed_over),
+        cmocka_unit_test(who_begins_to_listen_removes_what_killed_daemons_left),
         cmocka_unit_test(a_socket_of_somebody_else_is_not_trusted),
         cmocka_unit_test(interrupting_ends_calls_under_way),
         cmocka_unit_test(beyond_loopback_it_wants_certificates),
