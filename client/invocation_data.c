@@ -1,15 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/invocation_data.h"
 #include "client/data.h"
+#include "core/datum_section.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+static void drop_blanks(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++)
+        if (*from != ' ')
+            *to++ = *from;
+    *to = 0;
+}
+
 enum esp_status invocation_take_data(struct value *value, const struct argument *argument,
                                      const struct esp_argument *given, struct esp_error *error)
 {
     struct datum_id id;
+    struct datum_section section;
     if (!given->datum && !given->kept)
         return ESP_OK;
     if (argument->n_dims == 0 || value->form != VALUE_MEMORY)
@@ -30,18 +41,26 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
     value->kept_mode = (uint32_t)given->kept_mode;
     if (!given->datum)
         return ESP_OK;
-    if (datum_id_parse(given->datum, &id, error) != ESP_OK)
+    if (datum_reference_parse(given->datum, &id, &section, error) != ESP_OK)
         return error_prefix(error, "argument \"%s\"", argument->name);
     value->in = NULL; /* nothing is sent */
     value->datum = strdup(given->datum);
-    return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
+    if (!value->datum)
+        return error_no_memory(error, "the identity of a datum");
+    drop_blanks(value->datum); /* they part it from addresses */
+    return ESP_OK;
 }
 
 static enum esp_status find(struct engine *engine, struct value *value, struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
+    struct datum_id id;
+    struct datum_section section;
+    char identity[DATUM_TEXT];
     size_t n = 0, size = strlen(value->datum) + 1 + DATA_MOST_HOLDERS * (CAP_ADDRESS + 1);
-    enum esp_status status = data_find(engine, value->datum, false, holders, &n, error);
+    enum esp_status status = datum_reference_parse(value->datum, &id, &section, error);
+    if (status == ESP_OK)
+        status = data_find(engine, datum_id_text(&id, identity), false, holders, &n, error);
     char *text = status == ESP_OK ? malloc(size) : NULL;
     if (status != ESP_OK)
         return status;

@@ -5,7 +5,7 @@
 #include "client/signature.h"
 #include "client/values_storage.h"
 
-#include "core/datum.h"
+#include "core/datum_section.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +23,34 @@ static enum esp_status check_formal(const struct esp_problem_argument *formal, s
                      formal->name, esp_type_name(formal->type));
 }
 
+/* The extents of what of the datum is meant. */
+static enum esp_status take_extents(const struct esp_data_info *info, const struct datum_section *section,
+                                    struct esp_argument *argument, struct esp_error *error)
+{
+    /* How it is stored, the server knows, and looks at again. */
+    struct datum_shape whole = {.type = (enum base_type)(info->type - 1), .n_dims = info->n_dims}, part;
+    memcpy(whole.dims, info->dims, info->n_dims * sizeof *info->dims);
+    enum esp_status status = datum_section_take(section, &whole, &part, NULL, error);
+    argument->type = info->type;
+    argument->n_dims = part.n_dims;
+    memcpy(argument->dims, part.dims, sizeof part.dims);
+    return status;
+}
+
+/* A vector is a matrix of one column, and the other way round; a row of a matrix is a vector too. */
+static void fit_extents(struct esp_argument *argument, unsigned n_dims, bool section)
+{
+    if (section) {
+        uint32_t n = argument->n_dims;
+        datum_shape_squeeze(&n, argument->dims, n_dims);
+        argument->n_dims = n;
+    }
+    while (argument->n_dims > n_dims && argument->dims[argument->n_dims - 1] == 1)
+        argument->n_dims--;
+    while (argument->n_dims > 0 && argument->n_dims < n_dims)
+        argument->dims[argument->n_dims++] = 1;
+}
+
 enum esp_status values_take_datum(struct values *values, size_t index, const char *word,
                                   struct esp_error *error)
 {
@@ -30,25 +58,26 @@ enum esp_status values_take_datum(struct values *values, size_t index, const cha
     struct esp_argument *argument = &values->arguments[index];
     struct value_slot *slot = &values->slots[index];
     struct esp_data_info *infos;
+    struct datum_id id;
+    struct datum_section section;
+    char identity[DATUM_TEXT];
     size_t n;
     enum esp_status status = check_formal(formal, error);
     if (status != ESP_OK)
         return status;
-    if (esp_data_look(word + strlen(VALUES_DATA), &infos, &n) != ESP_OK) {
+    if (datum_reference_parse(word + strlen(VALUES_DATA), &id, &section, error) != ESP_OK)
+        return error_prefix(error, "%s", formal->name);
+    if (esp_data_look(datum_id_text(&id, identity), &infos, &n) != ESP_OK) {
         *error = *esp_last_error();
         return error_prefix(error, "%s", formal->name);
     }
-    slot->datum = strdup(infos[0].id);
-    argument->datum = slot->datum;
-    argument->type = infos[0].type;
-    argument->n_dims = infos[0].n_dims;
-    memcpy(argument->dims, infos[0].dims, sizeof argument->dims);
-    /* A vector is a matrix of one column, and the other way round. */
-    while (argument->n_dims > formal->n_dims && argument->dims[argument->n_dims - 1] == 1)
-        argument->n_dims--;
-    while (argument->n_dims > 0 && argument->n_dims < formal->n_dims)
-        argument->dims[argument->n_dims++] = 1;
+    status = take_extents(&infos[0], &section, argument, error);
     esp_data_free(infos);
+    if (status != ESP_OK)
+        return error_prefix(error, "%s", formal->name);
+    fit_extents(argument, formal->n_dims, section.n_dims > 0);
+    slot->datum = strdup(word + strlen(VALUES_DATA));
+    argument->datum = slot->datum;
     return slot->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
 }
 

@@ -24,6 +24,8 @@ core_libcore_la_SOURCES = \
 	core/children.h \
 	core/datum.c \
 	core/datum.h \
+	core/datum_section.c \
+	core/datum_section.h \
 	core/cost_model.c \
 	core/cost_model.h \
 	core/cost_text.c \

@@ -493,10 +493,6 @@ static bool uses_index(const struct expr *expr, uint32_t index)
 bool parser_end_command(struct parser *parser)
 {
     struct command *command = &parser->command;
-    for (uint32_t i = 0; i < parser->problem->n_arguments; i++)
-        if (parser->arguments[i].is_section)
-            return lexer_fail(&parser->lexer, parser->command_offset,
-                              "'%s' has a section, which only routines can have", parser->arguments[i].name);
     if (!add_named_files(parser) || !name_files(parser) || !check_outputs(parser))
         return false;
     for (uint32_t i = 0; i < parser->implementation->n_errors; i++)

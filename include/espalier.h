@@ -247,8 +247,10 @@ struct esp_argument {
         double real;     /* of float and double */
     } value;
     /* Of whole arrays (no sections) of numbers or characters: */
-    const char *datum; /* an input that lives on servers (esp_data_put(), or left by a call): its identity.
-                        * Nothing is sent; `data` is only where the result of an inout argument goes */
+    const char *datum; /* an input that lives on servers (esp_data_put(), or left by a call): its identity,
+                        * or a section of it, which the server cuts out: "ID[1:1000,1:500]", indices from 1
+                        * (espalier(1)). Nothing is sent; `data` is only where the result of an inout argument
+                        * goes */
     char **kept;       /* the result stays on the server as a datum, and its identity comes here, for free().
                         * NULL: it comes to `data` */
     enum esp_data_mode kept_mode;

@@ -68,6 +68,14 @@ static enum esp_status check_kind(const struct problem *problem, const struct ar
                      kind_name(found->kind));
 }
 
+/* "node7:0123...[1:10,2] address": the bracket at the end of the first word. */
+static bool names_section(const struct call_argument *found)
+{
+    const uint8_t *blank = found->length > 0 ? memchr(found->data, ' ', found->length) : NULL;
+    size_t length = blank ? (size_t)(blank - found->data) : found->length;
+    return length > 0 && found->data[length - 1] == ']';
+}
+
 static enum esp_status take_argument(struct call_plan *plan, const struct call_argument *found,
                                      uint64_t *seen, struct esp_error *error)
 {
@@ -89,6 +97,7 @@ static enum esp_status take_argument(struct call_plan *plan, const struct call_a
     if (found->kind == KIND_DATUM) {
         planned->datum = found->data;
         planned->datum_length = found->length;
+        planned->cut = names_section(found);
         plan->data = true;
     }
     if (found->kind == KIND_INLINE)
@@ -258,9 +267,10 @@ static void place_data(struct call_plan *plan)
         struct planned_argument *planned = &plan->arguments[i];
         bool read_only = plan->problem->arguments[i].mode == MODE_IN;
         /* One that the routine writes over is copied by the worker: out of the datum, or out of the segment
-         * when the client sends it. */
-        bool sent = planned->kind == KIND_INLINE || planned->kind == KIND_BULK;
-        planned->in_store = (planned->kept && !sent) || (planned->kind == KIND_DATUM && read_only);
+         * when the client sends it or it is a section. */
+        bool in_segment = planned->kind == KIND_INLINE || planned->kind == KIND_BULK || planned->cut;
+        planned->in_store =
+            (planned->kept && !in_segment) || (planned->kind == KIND_DATUM && read_only && !planned->cut);
     }
 }
 

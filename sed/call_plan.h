@@ -16,12 +16,13 @@ struct planned_argument {
     uint32_t kind;   /* enum argument_kind, as the call has it (KIND_ABSENT when it is not mentioned) */
     bool in_segment; /* lies in the session's segment; else in its block, if it needs memory at all */
     bool in_store;   /* lies in the store: a datum that is read, or becomes one (in_segment is set too) */
+    bool cut;        /* KIND_DATUM: of the datum, a section is the argument: it is copied into the segment */
     bool kept;       /* the output becomes a datum, */
     uint32_t keep_mode, keep_flags; /* of that mode */
     uint64_t bytes;                 /* of its memory */
     uint64_t offset;                /* in the segment or in the block's data */
     const uint8_t *data;            /* KIND_INLINE: borrowed from the call */
-    const uint8_t *datum;           /* KIND_DATUM: its identity, which addresses may follow; borrowed too */
+    const uint8_t *datum; /* KIND_DATUM: its identity, which a section and addresses may follow; borrowed */
     uint32_t datum_length;
     struct datum_shape shape; /* KIND_DATUM, kept: what the description makes of it */
     uint8_t initial[16];      /* the default value of a scalar that was not given */

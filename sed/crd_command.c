@@ -27,6 +27,7 @@ struct run {
     const struct ring_command *command;
     char *words[RING_MAX_WORDS + 1];
     int input, captured; /* -1: none */
+    void *sections[PROBLEM_MAX_ARGUMENTS];
     struct esp_error error;
 };
 
@@ -38,6 +39,8 @@ static bool is_variable(const struct ring_file *file)
 static void *address_of(const struct run *run, const struct ring_file *file)
 {
     const struct ring_operand *operand = &file->operand;
+    if (operand->place == OPERAND_SECTION && operand->value < run->context->ring->job.n_sections)
+        return run->sections[operand->value];
     if (operand->place == OPERAND_AREA && operand->value < run->context->areas->n)
         return run->context->areas->items[operand->value].data;
     if (operand->place == OPERAND_ARENA && operand->value <= RING_ARENA_BYTES &&
@@ -350,6 +353,7 @@ static void tell_end(struct run *run, const struct command_process *process)
         answer->code = WEXITSTATUS(process->status);
         if (read_outputs(run) != ESP_OK)
             snprintf(answer->trouble, sizeof answer->trouble, "%.255s", run->error.text);
+        sections_end(run->context->ring, run->context->areas, run->sections);
         answer->kind = ANSWER_RETURNED;
     }
     if (process->left_behind > 0)
@@ -376,6 +380,8 @@ void command_run(const struct command_context *context)
     enum esp_status status =
         take_words(&run) ? ESP_OK
                          : error_set(&run.error, ESP_INTERNAL, "the worker was handed a malformed call");
+    if (status == ESP_OK)
+        status = sections_begin(context->ring, context->areas, run.sections, &run.error);
     if (status == ESP_OK)
         status = write_inputs(&run);
     struct command_process process = {.words = run.words,

@@ -10,7 +10,7 @@
 
 struct command_context {
     struct ring *ring;
-    const struct areas *areas; /* mapped */
+    struct areas *areas; /* mapped */
     int folder, socket;
 };
 

@@ -158,7 +158,7 @@ static enum esp_status section_of(const struct job *job, uint32_t index, struct 
     return problem_section(job->problem, index, job->scope, dims, section, error);
 }
 
-static enum esp_status put_section(struct writer *writer, uint32_t index, struct ring_operand *operand)
+enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struct ring_operand *operand)
 {
     const struct job *job = &writer->handoff->job;
     const struct argument *argument = &job->problem->arguments[index];
@@ -281,7 +281,7 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
     }
     if (parameter->kind == PARAMETER_ARGUMENT &&
         handoff->job.problem->arguments[parameter->argument].is_section)
-        return put_section(writer, parameter->argument, operand);
+        return handoff_put_section(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_ARGUMENT &&
         argument_is_texts(&handoff->job.problem->arguments[parameter->argument]))
         return put_texts(writer, parameter->argument, operand);

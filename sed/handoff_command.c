@@ -236,6 +236,17 @@ static enum esp_status check_lines(struct writer *writer, const struct command_f
     return status;
 }
 
+/* Of an array with a section the file has all elements: those that do not travel are 0. */
+static enum esp_status put_whole(struct writer *writer, uint32_t index, struct ring_file *to)
+{
+    enum esp_status status = handoff_put_section(writer, index, &to->operand);
+    if (status == ESP_OK) {
+        const struct section *section = &writer->ring->job.sections[to->operand.value].section;
+        to->bytes = section_whole(section) * section->element;
+    }
+    return status;
+}
+
 static enum esp_status put_file(struct writer *writer, const struct command_file *file)
 {
     const struct job *job = &writer->handoff->job;
@@ -263,6 +274,8 @@ static enum esp_status put_file(struct writer *writer, const struct command_file
     to->operand.place = OPERAND_NUMBER;
     if (has_variable_length(argument->type) && !file->goes_in)
         return ESP_OK;
+    if (argument->is_section)
+        return put_whole(writer, file->argument, to);
     if (argument_is_texts(argument))
         status = check_lines(writer, file);
     return status == ESP_OK ? handoff_put_argument(writer, file->argument, &to->operand) : status;

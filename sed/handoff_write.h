@@ -21,6 +21,9 @@ int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t byte
 /* Every argument that the call passes gets its memory, once. */
 enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, struct ring_operand *operand);
 
+/* The same of one with argument.is_section: it gets its elements, and the worker makes the whole array. */
+enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struct ring_operand *operand);
+
 /* Whether an array of strings or files is one (ESP_INVALID), and how many elements it has. */
 enum esp_status handoff_check_texts(const struct job *job, uint32_t index, uint64_t *n,
                                     struct esp_error *error);

@@ -82,6 +82,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_clients.c \
 	sed/server_administer.c \
 	sed/server_figures.c \
+	sed/server_cut.c \
 	sed/server_data.c \
 	sed/server_data.h \
 	sed/server_follow.c \

@@ -8,6 +8,7 @@
  * arrive, while they are in the cache, and the whole only when a piece was bad or could not be told by
  * itself.
  */
+#include "sed/server_operands.h"
 #include "sed/server_state.h"
 
 static bool is_compressed(const struct argument *argument)
@@ -42,11 +43,13 @@ static void gather(const struct session *session, const void **data)
     const struct problem *problem = session->problem;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
-        /* A datum that the routine writes over is copied by the worker: it is not in its place yet. */
         if (!is_looked_at(argument) || session->arguments[i].kind == KIND_ABSENT ||
-            was_told_by_pieces(session, i) || session->job.arguments[i].source)
+            was_told_by_pieces(session, i))
             continue;
-        data[i] = session_argument_data(session, i);
+        /* A datum that the routine writes over is copied by the worker: it is not in its place yet. */
+        data[i] = operands_source(session, i);
+        if (!data[i])
+            data[i] = session_argument_data(session, i);
         if (!is_compressed(argument))
             continue;
         data[argument->pointers] = session_argument_data(session, argument->pointers);

@@ -12,7 +12,7 @@
 
 /* ---- what the call says ---- */
 
-/* "node7:0123... 10.0.0.7:4781 10.0.0.8:4781" */
+/* "node7:0123...[1:10,2] 10.0.0.7:4781 10.0.0.8:4781" */
 static enum esp_status read_datum(struct operand *operand, const struct planned_argument *planned,
                                   const char *what, struct esp_error *error)
 {
@@ -20,7 +20,7 @@ static enum esp_status read_datum(struct operand *operand, const struct planned_
     if (!text)
         return error_no_memory(error, "the identity of a datum");
     const char *name = strsep(&rest, " ");
-    enum esp_status status = datum_id_parse(name, &operand->id, error);
+    enum esp_status status = datum_reference_parse(name, &operand->id, &operand->section, error);
     while (status == ESP_OK && rest && operand->n_sources < CAP_SOURCES) {
         const char *source = strsep(&rest, " ");
         if (*source && !(operand->sources[operand->n_sources++] = strdup(source)))
@@ -147,9 +147,49 @@ static void fail(struct operands *operands, const struct operand *operand, const
         server_end_session(operands->server, session, SESSION_FAILED, &error);
 }
 
+static void proceed(struct server *server, struct session *session)
+{
+    if (!session_has_ended(session) && session->state == SESSION_RECEIVING && session->run_asked)
+        server_make_ready(server, session, NULL);
+    else if (session->state == SESSION_RECEIVING)
+        server_operands_step(server, session);
+}
+
+static void was_cut(struct operand *operand)
+{
+    struct session *session = operand->of->session;
+    struct server *server = operand->of->server;
+    bool goes_on = !session_has_ended(session);
+    operand->state = OPERAND_HERE;
+    if (!goes_on)
+        let_go(server, operand);
+    leave_session(server, session);
+    if (goes_on)
+        proceed(server, session);
+}
+
+/* The section goes to the segment; the datum is let go of with the others. */
+static enum esp_status take_section(struct operand *operand, struct esp_error *error)
+{
+    struct server *server = operand->of->server;
+    operand->file.fd = -1;
+    operand->state = OPERAND_HERE;
+    operand->of->session->moving++;
+    enum esp_status status = server_operand_cut(server, operand, was_cut, error);
+    if (status == ESP_OK && operand->state == OPERAND_CUTTING)
+        return ESP_OK;
+    operand->of->session->moving--;
+    if (status != ESP_OK)
+        let_go(server, operand);
+    return status;
+}
+
 /* Its memory is there: the worker gets a descriptor with which it cannot write. */
 static enum esp_status take_input(struct operand *operand, struct esp_error *error)
 {
+    if (operand->section.n_dims > 0)
+        return take_section(operand, error);
+
     struct session *session = operand->of->session;
     struct job_argument *argument = &session->job.arguments[operand->index];
     const struct store_memory *memory = store_pin_memory(operand->pin);
@@ -175,14 +215,6 @@ static enum esp_status take_input(struct operand *operand, struct esp_error *err
         argument->data = memory->data;
     }
     return ESP_OK;
-}
-
-static void proceed(struct server *server, struct session *session)
-{
-    if (!session_has_ended(session) && session->state == SESSION_RECEIVING && session->run_asked)
-        server_make_ready(server, session, NULL);
-    else if (session->state == SESSION_RECEIVING)
-        server_operands_step(server, session);
 }
 
 static void was_read(struct chore *chore, enum esp_status status, const struct esp_error *error)
@@ -400,6 +432,17 @@ bool server_operands_store(struct server *server, struct session *session, struc
         if (operands->items[i].kept && operands->items[i].state == OPERAND_HERE)
             store_result(server, &operands->items[i], error);
     return operands && error->status == ESP_OK && is_storing(operands);
+}
+
+const void *operands_source(const struct session *session, uint32_t index)
+{
+    const struct operands *operands = session->operands;
+    for (uint32_t i = 0; operands && i < operands->n; i++) {
+        const struct operand *operand = &operands->items[i];
+        if (operand->index == index && operand->pin && session->job.arguments[index].source == &operand->file)
+            return store_pin_memory(operand->pin)->data;
+    }
+    return NULL;
 }
 
 const struct datum_id *operands_result(const struct session *session, uint32_t index)

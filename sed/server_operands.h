@@ -9,12 +9,14 @@
 #define SED_SERVER_OPERANDS_H
 
 #include "sed/server_data.h"
+#include "core/datum_section.h"
 #include "sed/session.h"
 
 enum operand_state {
     OPERAND_AWAY,     /* nothing has been done for it (yet, or any more) */
     OPERAND_FETCHING, /* comes from another server */
     OPERAND_READING,  /* comes from the disk */
+    OPERAND_CUTTING,  /* a section of it is being copied */
     OPERAND_HERE,     /* the memory is there */
     OPERAND_STORING,  /* a result on its way to the disk */
     OPERAND_STORED    /* a result that is a datum now */
@@ -25,9 +27,10 @@ struct operand {
     uint32_t index; /* of the argument */
     bool kept;      /* a result; else an input */
     enum operand_state state;
-    struct datum_id id; /* a result's is known from OPERAND_HERE on */
-    struct datum_shape shape;
-    char *sources[CAP_SOURCES]; /* of an input: addresses */
+    struct datum_id id;           /* a result's is known from OPERAND_HERE on */
+    struct datum_shape shape;     /* that the argument has */
+    struct datum_section section; /* of an input */
+    char *sources[CAP_SOURCES];   /* of an input: addresses */
     uint32_t n_sources;
     enum datum_mode mode; /* of a result */
     uint32_t flags;
@@ -63,6 +66,13 @@ void server_operands_release(struct server *server, struct session *session, boo
 void server_operands_free(struct session *session);
 /* Sessions that the store had no room for. */
 void server_operands_retry(struct server *server);
+/* Copies the section of a pinned input to its place in the segment (server_cut.c): at once when it is small,
+ * else by a thread, and `done` is told under the lock. ESP_INVALID: it is not the section of such a datum. */
+enum esp_status server_operand_cut(struct server *server, struct operand *operand,
+                                   void (*done)(struct operand *operand), struct esp_error *error);
+/* Where the values of an input lie that the worker is to copy before it writes over them; NULL: there is no
+ * such one. */
+const void *operands_source(const struct session *session, uint32_t index);
 /* The identity of the datum that the output has become; NULL: it is none. */
 const struct datum_id *operands_result(const struct session *session, uint32_t index);
 

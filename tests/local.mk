@@ -350,6 +350,8 @@ e2e_tests += tests/e2e/t0601-metrics.t
 e2e_tests += tests/e2e/t0610-administration.t
 # Data and the store of a server.
 unit_tests += tests/unit/test_datum
+unit_tests += tests/unit/test_datum_section
+tests_unit_test_datum_section_LDADD = $(UNIT_LIBS)
 tests_unit_test_datum_LDADD = $(UNIT_LIBS)
 check_LTLIBRARIES += tests/unit/libstorerig.la
 tests_unit_libstorerig_la_SOURCES = tests/unit/crashing_files.c tests/unit/crashing_files.h tests/unit/store_rig.c \

@@ -56,6 +56,22 @@ implementation sh
     command sh "-c" "printf '\\\\377\\\\376\\\\001'"
     stdout  bytes
 
+problem columns "Every second column, doubled"
+    in      int     n
+    inout   int     A[n, 5:1,3,2]
+implementation awk
+    command awk "{{ for (i = 1; i <= NF; i++) \$i = 2 * \$i + 1; print }}"
+    stdin   A
+    stdout  A
+
+problem picked "Some of many numbers"
+    in      int     n, skip
+    in      double  x[n:1,n - 1,skip]
+    out     double  y[4:0,3,3]
+implementation cat
+    command sh "-c" "cat x.txt; cat x.txt | head -n 4 >y.txt" "{x}"
+    file    y
+
 problem steps "A routine that tells how far it is"
     in      int     n
 implementation c
@@ -89,6 +105,11 @@ check_fails 1 "an expression of the description without a value fails the call" 
 check_says "with its place" 'problem divided: \{10/n\} in its command: '
 check_fails 1 "as does an error clause" espalier call judged n=0
 check_says "with its expression" '10/m'
+check "of an array with a section the command sees all, with 0 where nothing travels" \
+    espalier call columns n=2 'A=[1,2,3,4,5;6,7,8,9,10]'
+check_says "and the section comes back" '1 +5 +3 +9 +5' '6 +15 +8 +19 +10'
+check "the array may be read from one file and written to another" espalier call picked n=6 skip=2 'x=[1,2,3,4,5,6]' -F
+check_says "whole" '^0$' '^2$' '^4$' '^6$'
 check_fails 1 "an exit status is a failure" espalier call script text='echo no luck >&2; exit 7'
 check_says "with what it said" 'sh ended with exit status 7; it said "no luck'
 check_fails 3 "a command that takes too long is stopped" espalier call hasty text='sleep 100'

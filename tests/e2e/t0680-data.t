@@ -59,6 +59,38 @@ check "the other server's datum has a replica now" wait_until has "$b" 'on +A .*
 check "both are shown" espalier data info "$b"
 check_says "beside the one it came from" "on +A .*replica" "on +B"
 
+# ---- sections ----
+section_of() { # section_of FILE ROWS COLUMNS: those lines and columns of a CSV file, as Matrix Market
+    awk -F, -v rows="$2" -v cols="$3" 'BEGIN { split(rows, r, ":"); split(cols, c, ":") }
+        NR >= r[1] && NR <= r[2] && (NR - r[1]) % r[3] == 0 {
+            m++; for (k = c[1]; k <= c[2]; k++) x[m, k] = $k }
+        END { print "%%MatrixMarket matrix array real general"; print m, c[2] - c[1] + 1
+              for (k = c[1]; k <= c[2]; k++) for (i = 1; i <= m; i++) print x[i, k] }' "$1"
+}
+same_solution() { # same_solution RANGES FILE SERVER: both solve the same system
+    espalier call dgesv "A=data:$large$1" B=@ones.mtx -s "$3" -o B=cut.csv &&
+        espalier call dgesv "A=@$2" B=@ones.mtx -s "$3" -o B=sent.csv && cmp cut.csv sent.csv
+}
+espalier matrix convert large.npy large.csv
+section_of large.csv 5:103:2 11:60:1 >part.mtx
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n50 1"; for (i = 0; i < 50; i++) print 1 }' >ones.mtx
+check "a section of a datum is an argument" same_solution "[5:2:103, 11:60]" part.mtx A
+check "on a server that has to fetch the datum too" same_solution "[5:2:103,11:60]" part.mtx B
+section_of large.csv 201:600:1 301:700:1 >part.mtx
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n400 1"; for (i = 0; i < 400; i++) print 1 }' >ones.mtx
+check "a large one is cut by another thread" same_solution "[201:600,301:700]" part.mtx A
+check "inputs that are only read are cut too" espalier call ddot "x=data:${large}[7,1:4]" "y=data:${large}[1:4,1]"
+dot() { # dot: of row 7 and column 1, columns and rows 1 to 4
+    awk -F, 'NR == 7 { for (k = 1; k <= 4; k++) x[k] = $k } NR <= 4 { y[NR] = $1 }
+             END { printf "%.15g\n", x[1] * y[1] + x[2] * y[2] + x[3] * y[3] + x[4] * y[4] }' large.csv
+}
+check_says "a row as a vector, and a column" "$(dot)"
+check "a result can stay" espalier call dgesv "A=data:${a}[1:2,:]" "B=data:${b}[:,end]" -s A -o B=data:
+check_says "as a datum" "B = data:A:"
+check_fails any "what lies outside is refused before anything is sent" espalier call dgesv "A=data:${a}[1:3,1:3]" B=@b.mtx
+check_says "with the range" "A: expected a range within 1 to 2 in dimension 1 .*found 1:3"
+check_fails any "so is a section that has not the extents" espalier call dgesv "A=data:${a}[1,1]" "B=data:$b"
+
 leave() { # leave MODE: the solution stays on A; its identity goes into x.id
     espalier call dgesv "A=data:$a" "B=data:$b" -s A -o "B=data:$1" >left && sed -n 's/^B = data://p' left >x.id &&
         test -s x.id
