@@ -83,11 +83,12 @@ struct abstract {
 enum esp_status abstract_resolve(const struct problem *problem, const struct given *given, uint32_t *rule,
                                  struct esp_error *error);
 
-/* Tells `wrong` of each step in the set that names a problem of the set which is abstract (so the problem
- * itself), or an argument which that problem does not have. Steps whose problems are not in the
- * set are not looked at: other servers may have them. */
-void abstract_check(const struct problem_set *set, void (*wrong)(void *arg, const struct esp_error *error),
-                    void *arg);
+/* Tells `wrong` of each step in the set that names a problem of the set or of `known` which is abstract (so
+ * the problem itself), or an argument which that problem does not have; and `unknown` of each whose problem
+ * is in neither: other servers may have it. `known` may be NULL: then nothing is unknown. */
+void abstract_check(const struct problem_set *set, const struct problem_set *known,
+                    void (*wrong)(void *arg, const struct esp_error *error),
+                    void (*unknown)(void *arg, const char *text), void *arg);
 
 /* A rule as a line of the canonical form. */
 void abstract_write_rule(const struct problem *problem, const struct rule *rule, struct text *text);

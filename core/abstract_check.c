@@ -4,7 +4,10 @@
  */
 #include "core/abstract.h"
 
+#include "util/names.h"
+
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Where mistakes go, and what they are of. */
@@ -87,8 +90,38 @@ static const struct problem *find_named(const struct problem_set *set, const cha
     return found;
 }
 
-void abstract_check(const struct problem_set *set, void (*wrong)(void *arg, const struct esp_error *error),
-                    void *arg)
+/* The name that was probably meant, of either set; NULL: none is near. */
+static const char *nearest(const struct problem_set *set, const struct problem_set *known, const char *name)
+{
+    char spelt[PROBLEM_MAX_NAME + 1];
+    size_t n = set->n_problems + known->n_problems;
+    const char **names = malloc(n * sizeof *names), *found;
+    if (!names)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        names[i] = i < set->n_problems ? set->problems[i]->name : known->problems[i - set->n_problems]->name;
+    snprintf(spelt, sizeof spelt, "%s", name);
+    for (char *at = spelt; *at; at++)
+        *at = *at == '?' ? 'd' : *at;
+    found = names_closest(spelt, names, n);
+    free(names);
+    return found;
+}
+
+static void tell_unknown(const struct step *step, const struct problem *of, const char *near,
+                         void (*unknown)(void *arg, const char *text), void *arg)
+{
+    char text[sizeof(struct esp_error)];
+    snprintf(text, sizeof text,
+             "%s:%u:%u: %s: there is no problem '%s', neither here nor among those that are installed%s%s%s",
+             of->file, step->line, step->column, of->name, step->problem, near ? ": did you mean '" : "",
+             near ? near : "", near ? "'?" : "");
+    unknown(arg, text);
+}
+
+void abstract_check(const struct problem_set *set, const struct problem_set *known,
+                    void (*wrong)(void *arg, const struct esp_error *error),
+                    void (*unknown)(void *arg, const char *text), void *arg)
 {
     for (size_t p = 0; p < set->n_problems; p++) {
         struct check check = {set->problems[p], wrong, arg};
@@ -97,8 +130,12 @@ void abstract_check(const struct problem_set *set, void (*wrong)(void *arg, cons
             for (uint32_t s = 0; s < abstract->rules[r].n_steps; s++) {
                 const struct step *step = &abstract->rules[r].steps[s];
                 const struct problem *named = find_named(set, step->problem);
+                if (!named && known)
+                    named = find_named(known, step->problem);
                 if (named)
                     check_named(&check, step, named);
+                else if (known)
+                    tell_unknown(step, check.problem, nearest(set, known, step->problem), unknown, arg);
             }
     }
 }

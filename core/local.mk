@@ -113,6 +113,7 @@ core_libcore_la_SOURCES = \
 	core/problem_infer.c \
 	core/problem_layout.c \
 	core/problem_load.c \
+	core/problem_message.c \
 	core/problem_parse.c \
 	core/problem_parser.h \
 	core/problem_section.c \

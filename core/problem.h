@@ -111,9 +111,16 @@ struct argument {
     unsigned line;
 };
 
+/* What to tell the caller, with {expression} in braces: problem_failure_text() puts the values there. */
+struct failure_text {
+    const char *text; /* NULL: nothing is said */
+    struct expr **values;
+    uint32_t n_values;
+};
+
 struct precondition {
     struct expr *condition;
-    const char *message; /* or NULL: the expression's own text */
+    struct failure_text message; /* none: the expression's own text */
 };
 
 /* One parameter of the call that an implementation makes. */
@@ -141,9 +148,7 @@ static inline bool call_parameter_is_value_of(const struct call_parameter *param
 /* When a call has failed and what to say: `error info > 0 "U({info},{info}) is exactly zero"`. */
 struct error_clause {
     struct expr *condition;
-    const char *message; /* with {expression} in braces, expanded by problem_error_text() */
-    struct expr **embedded;
-    uint32_t n_embedded;
+    struct failure_text message;
 };
 
 enum convention {
@@ -318,10 +323,10 @@ enum esp_status problem_memory(const struct problem *problem, const struct numbe
 enum esp_status problem_call_failure(const struct implementation *implementation, const struct scope *scope,
                                      const struct error_clause **clause, struct esp_error *error);
 
-/* Expands an error clause whose condition holds into the reader's text. `scope` covers arguments
- * and results. */
-void problem_error_text(const struct error_clause *clause, const struct scope *scope, char *text,
-                        size_t size);
+/* The text with its values in their places, cut to fit; "" when there is none. `scope` covers arguments,
+ * of an error clause results too; NULL: the expressions are shown as they are written. */
+void problem_failure_text(const struct failure_text *failure, const struct scope *scope, char *text,
+                          size_t size);
 
 /* The index of the problem's argument of type state, or -1. It has at most one. */
 int problem_state_index(const struct problem *problem);

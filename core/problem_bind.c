@@ -75,11 +75,13 @@ static enum esp_status check_precondition(const struct problem *problem,
     }
     if (holds)
         return ESP_OK;
-    char values[200];
+    char values[200], told[sizeof error->text];
     expr_describe_values(precondition->condition, scope, values, sizeof values);
-    if (precondition->message)
-        return error_set(error, ESP_INVALID, "%s: %s (found %s)", problem->name, precondition->message,
-                         values);
+    problem_failure_text(&precondition->message, scope, told, sizeof told);
+    if (precondition->message.n_values > 0) /* it shows what it wants to be seen */
+        return error_set(error, ESP_INVALID, "%s: %s", problem->name, told);
+    if (precondition->message.text)
+        return error_set(error, ESP_INVALID, "%s: %s (found %s)", problem->name, told, values);
     return error_set(error, ESP_INVALID, "%s: expected %s, found %s", problem->name,
                      expr_text(precondition->condition), values);
 }
@@ -254,34 +256,4 @@ enum esp_status problem_call_failure(const struct implementation *implementation
         }
     }
     return ESP_OK;
-}
-
-static void write_value(struct text *text, const struct expr *expr, const struct scope *scope)
-{
-    struct number value;
-    if (expr_eval(expr, scope, &value, NULL) != ESP_OK)
-        text_put(text, "?");
-    else if (value.kind == NUMBER_REAL)
-        text_printf(text, "%g", value.real);
-    else if (expr->kind == EXPR_NAME && expr->names_character && value.integer > ' ' && value.integer < 0x7f)
-        text_printf(text, "%c", (int)value.integer);
-    else
-        text_printf(text, "%" PRId64, value.integer);
-}
-
-void problem_error_text(const struct error_clause *clause, const struct scope *scope, char *text, size_t size)
-{
-    struct text writer;
-    text_open(&writer, text, size);
-    uint32_t n = 0;
-    for (const char *at = clause->message; *at; at++) {
-        bool doubled = (*at == '{' || *at == '}') && at[1] == *at;
-        if (*at != '{' || doubled) {
-            text_put_bytes(&writer, at, 1);
-            at += doubled;
-            continue;
-        }
-        write_value(&writer, clause->embedded[n++], scope);
-        at = strchr(at, '}');
-    }
 }

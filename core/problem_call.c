@@ -345,52 +345,6 @@ bool parser_call(struct parser *parser, enum convention convention)
            check_outputs(parser, offset) && check_queries(parser, offset) && check_texts(parser, offset);
 }
 
-/* One {expression} of a message; *at stands behind the brace and moves behind the closing one. */
-static bool read_embedded(struct parser *parser, const char **at, uint32_t offset, struct expr **expr)
-{
-    const char *end = strchr(*at, '}');
-    if (!end)
-        return lexer_fail(&parser->lexer, offset, "'{' without '}' in a message (write {{ for a brace)");
-    struct lexer inner;
-    struct name_list names = {.last = &names.first};
-    if (!lexer_open_inner(&inner, *at, (size_t)(end - *at), &parser->lexer, offset) ||
-        !expr_read(&inner, parser->arena, &names, expr))
-        return false;
-    if (inner.token.kind != TOKEN_END)
-        return lexer_expected(&inner, "an operator or '}'", NULL);
-    *at = end + 1;
-    return parser_resolve(parser, &inner, names.first, USAGE_ERROR, 0);
-}
-
-static bool read_message(struct parser *parser, struct error_clause *clause)
-{
-    uint32_t offset = parser->lexer.token.offset;
-    struct expr *embedded[MAX_EMBEDDED];
-    uint32_t n = 0;
-    if (parser->lexer.token.length - 2 > MAX_MESSAGE)
-        return lexer_fail(&parser->lexer, offset, "a text here has at most %d bytes, this one has %u",
-                          MAX_MESSAGE, parser->lexer.token.length - 2);
-    if (!(clause->message = lexer_token_text(&parser->lexer, parser->arena)))
-        return false;
-    for (const char *at = clause->message; *at;) {
-        char c = *at++;
-        if ((c == '{' || c == '}') && *at == c) {
-            at++;
-        } else if (c == '}') {
-            return lexer_fail(&parser->lexer, offset, "'}' without '{' in a message (write }} for a brace)");
-        } else if (c == '{') {
-            if (n == MAX_EMBEDDED)
-                return lexer_fail(&parser->lexer, offset, "a message has at most %d expressions",
-                                  MAX_EMBEDDED);
-            if (!read_embedded(parser, &at, offset, &embedded[n++]))
-                return false;
-        }
-    }
-    clause->n_embedded = n;
-    clause->embedded = parser_keep(parser, embedded, n, sizeof *embedded);
-    return clause->embedded && lexer_advance(&parser->lexer);
-}
-
 bool parser_error_clause(struct parser *parser)
 {
     struct lexer *lexer = &parser->lexer;
@@ -408,5 +362,5 @@ bool parser_error_clause(struct parser *parser)
         return false;
     if (lexer->token.kind != TOKEN_STRING)
         return lexer_expected(lexer, "an operator or a message in quotes", NULL);
-    return read_message(parser, clause);
+    return parser_message(parser, USAGE_ERROR, &clause->message);
 }

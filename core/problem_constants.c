@@ -102,6 +102,26 @@ static bool check_triangle(struct parser *parser, const struct argument *argumen
                       "expected 'U' or 'L', the triangle that is packed, found %s", expr_text(triangle));
 }
 
+static bool check_diagonals(struct parser *parser, const struct argument *argument)
+{
+    static const char *const what[] = {"diagonals below the main one", "diagonals above the main one",
+                                       "rows in front"};
+    static const struct scope nothing = {NULL, 0};
+    for (unsigned i = 0; argument->storage == STORAGE_BANDED && i < 3; i++) {
+        const struct expr *number = argument->layout[i];
+        int64_t value;
+        if (!number)
+            continue;
+        if (!check_parts(parser, number))
+            return false;
+        if (is_constant(number) && expr_eval_size(number, &nothing, &value, NULL) != ESP_OK)
+            return lexer_fail(&parser->lexer, number->offset,
+                              "'%s' is banded: expected a number of %s from 0 on, found %s", argument->name,
+                              what[i], expr_text(number));
+    }
+    return true;
+}
+
 /* One dimension less the other, when the scalars have some values that depend on `seed`. */
 static bool difference(const struct parser *parser, const struct expr *dim, const struct expr *from,
                        int64_t seed, int64_t *result)
@@ -140,6 +160,7 @@ bool parser_check_constants(struct parser *parser)
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &parser->arguments[i];
         if (!check_dims(parser, argument) || !check_triangle(parser, argument) ||
+            !check_diagonals(parser, argument) ||
             (argument->n_dims == 2 && !check_square(parser, argument)) || !check_pointers(parser, argument))
             return false;
         if (argument->initial && !parser_check_value(parser, argument->initial, argument->type))

@@ -291,14 +291,18 @@ bool parser_declare(struct parser *parser, enum argument_mode mode)
 bool parser_expression(struct parser *parser, enum usage usage, struct expr **expr)
 {
     struct name_list names = {.last = &names.first};
-    if (!expr_read(&parser->lexer, parser->arena, &names, expr))
-        return false;
-    if (!names.first)
+    return expr_read(&parser->lexer, parser->arena, &names, expr) &&
+           parser_postpone(parser, names.first, usage);
+}
+
+bool parser_postpone(struct parser *parser, struct expr *names, enum usage usage)
+{
+    if (!names)
         return true;
     struct pending *pending = arena_alloc(parser->arena, sizeof *pending);
     if (!pending)
         return lexer_no_memory(&parser->lexer);
-    *pending = (struct pending){.names = names.first, .usage = usage, .owner = parser->problem->n_arguments};
+    *pending = (struct pending){.names = names, .usage = usage, .owner = parser->problem->n_arguments};
     *parser->last_pending = pending;
     parser->last_pending = &pending->next;
     return true;

@@ -237,7 +237,9 @@ static void write_preconditions(struct text *text, const struct problem *problem
     for (uint32_t i = 0; i < problem->n_preconditions; i++) {
         const struct precondition *precondition = &problem->preconditions[i];
         text_put(text, INDENT);
-        text_put(text, precondition->message ? precondition->message : expr_text(precondition->condition));
+        char told[1024];
+        problem_failure_text(&precondition->message, NULL, told, sizeof told);
+        text_put(text, told[0] ? told : expr_text(precondition->condition));
         text_put(text, "\n");
     }
 }

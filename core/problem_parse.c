@@ -214,7 +214,7 @@ static bool read_require(struct parser *parser)
             return lexer_fail(&parser->lexer, parser->lexer.token.offset,
                               "a problem has at most %d preconditions", MAX_PRECONDITIONS);
         struct precondition *precondition = &parser->preconditions[problem->n_preconditions++];
-        precondition->message = NULL;
+        precondition->message = (struct failure_text){0};
         if (!parser_expression(parser, USAGE_REQUIRE, &precondition->condition))
             return false;
         if (!lexer_at_symbol(&parser->lexer, ','))
@@ -224,9 +224,11 @@ static bool read_require(struct parser *parser)
     }
     if (lexer_at_line_end(&parser->lexer))
         return true;
-    const char *message;
-    if (!read_text(parser, MAX_MESSAGE, "an operator, ',', a message in quotes or the end of the line",
-                   &message))
+    struct failure_text message;
+    if (parser->lexer.token.kind != TOKEN_STRING)
+        return lexer_expected(&parser->lexer, "an operator, ',', a message in quotes or the end of the line",
+                              NULL);
+    if (!parser_message(parser, USAGE_REQUIRE, &message))
         return false;
     for (; first < problem->n_preconditions; first++)
         parser->preconditions[first].message = message;

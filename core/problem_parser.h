@@ -87,6 +87,8 @@ bool parser_name(struct parser *parser, const char *what, const char **name);
 
 /* Reads an expression of the signature; its names are resolved by parser_resolve_pending(). */
 bool parser_expression(struct parser *parser, enum usage usage, struct expr **expr);
+/* Names of the signature that are resolved when all arguments are declared. */
+bool parser_postpone(struct parser *parser, struct expr *names, enum usage usage);
 bool parser_resolve_pending(struct parser *parser);
 /* What is only known when all arguments are declared and all names have their meaning. */
 bool parser_check_arguments(struct parser *parser);
@@ -130,6 +132,8 @@ extern const char *const parser_storage_words[];
 bool parser_implementation(struct parser *parser);
 bool parser_call(struct parser *parser, enum convention convention);
 bool parser_error_clause(struct parser *parser);
+/* The text at the lexer's token, which is one in quotes, with its {expressions} (problem_message.c). */
+bool parser_message(struct parser *parser, enum usage usage, struct failure_text *message);
 /* command "PROGRAM" "word" ... / file, stdin, stdout ARGUMENT [format] / limit "10 s" (problem_command.c). */
 bool parser_command(struct parser *parser);
 bool parser_command_file(struct parser *parser, enum command_stream stream);

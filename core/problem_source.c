@@ -112,9 +112,9 @@ static void write_precondition(struct text *text, const struct precondition *pre
 {
     text_put(text, "require ");
     text_put(text, expr_text(precondition->condition));
-    if (precondition->message) {
+    if (precondition->message.text) {
         text_put(text, " ");
-        write_quoted(text, precondition->message);
+        write_quoted(text, precondition->message.text);
     }
     text_put(text, "\n");
 }

@@ -274,7 +274,7 @@ static void judge_results(const struct ring *ring, const struct handoff *handoff
     end->error.status = ESP_FAILED; /* also when a clause cannot be evaluated: the caller did nothing wrong */
     if (status != ESP_OK)
         return;
-    problem_error_text(clause, &scope, end->error.text, sizeof end->error.text);
+    problem_failure_text(&clause->message, &scope, end->error.text, sizeof end->error.text);
 }
 
 static void copy_outputs(const struct ring *ring, const struct handoff *handoff)

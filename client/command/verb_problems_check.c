@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define COMMAND_MAX_KNOWN 16 /* folders */
+
 struct findings {
     json_t *list; /* of texts, with --json; else NULL */
     unsigned n;
@@ -102,6 +104,33 @@ static json_t *set_json(const struct problem_set *set)
     return list;
 }
 
+static void on_wrong_elsewhere(void *arg, const struct esp_error *error)
+{
+    (void)arg, (void)error; /* in files that nobody asked about */
+}
+
+/* The steps of abstract problems against these files and the problems that are known besides: those of
+ * --known, else those that are installed. */
+static enum esp_status check_steps(const struct command_line *command, const struct problem_set *set,
+                                   struct findings *findings, struct esp_error *error)
+{
+    const char *paths[COMMAND_MAX_KNOWN] = {ESP_PROBLEMDIR};
+    size_t n = 0;
+    struct problem_set *known = NULL;
+    for (int i = 0; i < command->n_options && n < COMMAND_MAX_KNOWN; i++)
+        if (strcmp(command->options[i].name, "known") == 0)
+            paths[n++] = command->options[i].value;
+    bool asked = n > 0;
+    enum esp_status status = problem_load_good(paths, asked ? n : 1, asked ? on_wrong : on_wrong_elsewhere,
+                                               findings, &known, error);
+    if (status != ESP_OK)
+        return status;
+    /* Where nothing is installed, nothing is known. */
+    abstract_check(set, asked || known->n_problems > 0 ? known : NULL, on_wrong, on_missing, findings);
+    problem_set_destroy(known);
+    return ESP_OK;
+}
+
 enum exit_code verb_problems_check(const struct command_line *command)
 {
     struct findings findings = {.list = command->json ? json_array() : NULL};
@@ -114,7 +143,12 @@ enum exit_code verb_problems_check(const struct command_line *command)
         json_decref(findings.list);
         return command_fail(command, &error);
     }
-    abstract_check(set, on_wrong, &findings);
+    status = check_steps(command, set, &findings, &error);
+    if (status != ESP_OK) {
+        json_decref(findings.list);
+        problem_set_destroy(set);
+        return command_fail(command, &error);
+    }
     if (command_option_value(command, "libraries")) {
         command_progress(command, "Looking up the symbols of %zu problem%s.", set->n_problems,
                          set->n_problems == 1 ? "" : "s");

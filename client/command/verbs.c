@@ -92,6 +92,9 @@ static const struct command_option forecast_options[] = {
 };
 static const struct command_option problems_check_options[] = {
     {'l', "libraries", NULL, "also load the libraries and look their symbols up"},
+    {'k', "known", "PATH",
+     "what steps of abstract ones may name besides (default: the installed problems);\n"
+     "may be repeated"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option tree_options[] = {
@@ -169,6 +172,7 @@ const struct verb command_verbs[] = {
      "  A=@file.mtx                     a matrix from a file (Matrix Market, NumPy, CSV, ...)\n"
      "  text=words  text=@file          a string, or one from a file\n"
      "  A=data:ID                       a datum that lives on a server ('espalier data put')\n"
+     "  'A=data:ID[1:100,1:2:end]'      a section of it: FIRST:LAST, FIRST:SKIP:LAST, ':', from 1\n"
      "Sizes that follow from the matrices, and what has a default, can be left out. Outputs are shown, or\n"
      "saved with -o: B=x.mtx (Matrix Market, and without an ending that says otherwise), x.npy, x.csv, "
      "x.hb,\n"

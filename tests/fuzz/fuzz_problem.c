@@ -50,9 +50,13 @@ static void speak(const struct problem *problem)
     problem_usage(problem, text, sizeof text);
     for (uint32_t i = 0; i < problem->n_implementations; i++)
         for (uint32_t e = 0; e < problem->implementations[i].n_errors; e++)
-            problem_error_text(&problem->implementations[i].errors[e],
-                               &(struct scope){scope, PROBLEM_MAX_ARGUMENTS + PROBLEM_MAX_RESULTS}, text,
-                               sizeof text);
+            problem_failure_text(&problem->implementations[i].errors[e].message,
+                                 &(struct scope){scope, PROBLEM_MAX_ARGUMENTS + PROBLEM_MAX_RESULTS}, text,
+                                 sizeof text);
+    for (uint32_t i = 0; i < problem->n_preconditions; i++)
+        problem_failure_text(&problem->preconditions[i].message,
+                             &(struct scope){scope, PROBLEM_MAX_ARGUMENTS + PROBLEM_MAX_RESULTS}, text,
+                             sizeof text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

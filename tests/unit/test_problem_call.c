@@ -354,14 +354,14 @@ static void info_is_told_as_what_it_means(void **state)
     assert_null(clause);
     values[5].integer = 2;
     assert_int_equal(problem_call_failure(lapack, &scope, &clause, &error), ESP_OK);
-    problem_error_text(clause, &scope, text, sizeof text);
+    problem_failure_text(&clause->message, &scope, text, sizeof text);
     assert_string_equal(text,
                         "U(2,2) is exactly zero: the matrix is singular; the solution could not be computed");
-    problem_error_text(clause, &scope, text, 9);
+    problem_failure_text(&clause->message, &scope, text, 9);
     assert_string_equal(text, "U(2,2) i");
     values[5].integer = -4;
     assert_int_equal(problem_call_failure(lapack, &scope, &clause, &error), ESP_OK);
-    problem_error_text(clause, &scope, text, sizeof text);
+    problem_failure_text(&clause->message, &scope, text, sizeof text);
     assert_string_equal(text, "argument 4 of the LAPACK routine is illegal");
     values[5].kind = NUMBER_UNKNOWN;
     assert_int_equal(problem_call_failure(lapack, &scope, &clause, &error), ESP_INVALID);
@@ -375,9 +375,35 @@ static void messages_show_letters_reals_and_braces(void **state)
               "error 1 == 1 \"{{{c}}} {x/2} {n + 1} {n}%s\"\n");
     struct number values[3] = {{.kind = NUMBER_INTEGER, .integer = 'U'}, {.kind = NUMBER_REAL, .real = 5}};
     char text[100];
-    problem_error_text(&set->problems[0]->implementations[0].errors[0], &(struct scope){values, 3}, text,
-                       sizeof text);
+    problem_failure_text(&set->problems[0]->implementations[0].errors[0].message, &(struct scope){values, 3},
+                         text, sizeof text);
     assert_string_equal(text, "{U} 2.5 ? ?%s");
+    problem_set_destroy(set);
+}
+
+static void preconditions_tell_values_where_they_are_wanted(void **state)
+{
+    (void)state;
+    static const char source[] = "problem p \"t\"\n"
+                                 "require n > 3 \"{n} rows are {4 - n} too few {{4}}\"\n"
+                                 "in char c\nin int n\n"
+                                 "require is(c, 'U') \"c must be U\"\n";
+    struct problem_set *set = parse(source);
+    struct number scope[2];
+    struct shape shapes[2];
+    struct esp_error error;
+    const void *few[] = {"U", &(int){1}}, *letter[] = {"X", &(int){4}};
+    assert_int_equal(problem_bind(set->problems[0], few, scope, shapes, &error), ESP_INVALID);
+    assert_string_equal(error.text, "p: 1 rows are 3 too few {4}");
+    assert_int_equal(problem_bind(set->problems[0], letter, scope, shapes, &error), ESP_INVALID);
+    assert_string_equal(error.text, "p: c must be U (found c = 'X')");
+    char text[512];
+    problem_usage(set->problems[0], text, sizeof text);
+    assert_non_null(strstr(text, "\n    n rows are 4 - n too few {4}\n"));
+    /* Callers read the canonical form and see the same. */
+    struct problem_set *again = parse(set->problems[0]->source);
+    assert_string_equal(again->problems[0]->source, set->problems[0]->source);
+    problem_set_destroy(again);
     problem_set_destroy(set);
 }
 
@@ -469,6 +495,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(contradictions_are_told_in_the_user_s_words),
     cmocka_unit_test(info_is_told_as_what_it_means),
     cmocka_unit_test(messages_show_letters_reals_and_braces),
+    cmocka_unit_test(preconditions_tell_values_where_they_are_wanted),
     cmocka_unit_test(numbers_survive_every_type),
     cmocka_unit_test(help_shows_what_callers_need),
     cmocka_unit_test(examples_leave_out_what_follows),
