@@ -5,7 +5,7 @@
 #include "client/invocation.h"
 #include "client/contents.h"
 #include "client/invocation_data.h"
-#include "core/datum.h"
+#include "core/datum_section.h"
 #include "core/texts.h"
 
 #include <stdio.h>
@@ -37,14 +37,18 @@ static bool scalar_value(const struct argument *argument, const struct value *va
     return number.kind != NUMBER_UNKNOWN;
 }
 
-/* Without the addresses that calls carry; "": the value comes from here. */
+/* Without the section and the addresses that calls carry; "": the value comes from here. */
 static const char *identity_of(const struct value *value, struct arena *arena)
 {
-    char text[DATUM_TEXT];
+    char text[DATUM_TEXT], reference[DATUM_REFERENCE_TEXT];
+    struct datum_id id;
+    struct datum_section section;
     if (!value->datum)
         return "";
-    snprintf(text, sizeof text, "%.*s", (int)strcspn(value->datum, " "), value->datum);
-    return arena_strdup(arena, text);
+    snprintf(reference, sizeof reference, "%.*s", (int)strcspn(value->datum, " "), value->datum);
+    return datum_reference_parse(reference, &id, &section, NULL) == ESP_OK
+               ? arena_strdup(arena, datum_id_text(&id, text))
+               : "";
 }
 
 enum esp_status invocation_request(const struct invocation *invocation, struct message *submit,
