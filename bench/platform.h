@@ -33,7 +33,8 @@ struct reference {
 
 /* Plain two-way calls of the ORB. */
 void reference_start(struct reference *reference);
-/* The hops of a call that is asked down, by processes that only pass it on; only reference_latency(). */
+/* The hops of calls, by processes that only pass them on: latency of one that is asked down, rate of those
+ * that are scheduled from memory. */
 void reference_chain_start(struct reference *reference);
 /* The median of n calls in microseconds, and calls per second of `threads` threads with n calls each. */
 double reference_latency(struct reference *reference, size_t n);

@@ -1,36 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the ORB alone needs for the way of a call that is asked down: client to master and back, one-way
- * messages from the master through the leader to the server and back meanwhile, then client to server and
- * back. The relays do nothing but pass the struct on. No hierarchy with these hops over this ORB can be
- * faster.
+ * What the ORB and the kernel alone need for the ways of a call. Asked down: client to master and back,
+ * one-way messages from the master through the leader to the server and back meanwhile, then client to server
+ * and back. Scheduled from memory: client to master and back, client to server and back, where another
+ * process does the work meanwhile. The relays do nothing but pass the struct on. No hierarchy with these hops
+ * over this ORB can be faster.
  *
- *   reference_chain     commands on standard input, answers on standard output:
- *       latency N       N calls; their median in microseconds
+ *   reference_chain          commands on standard input, answers on standard output:
+ *       latency N            N calls that are asked down; their median in microseconds
+ *       rate N THREADS       N calls scheduled from memory by each of that many threads; calls per second
  */
 #include "bench/reference_twoway.hh"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <linux/futex.h>
 #include <set>
-#include <string>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <signal.h>
+#include <string>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
 namespace
 {
 
+/* A process that adds, and the memory shared with it: asked and answered by a futex each. */
+struct Worker {
+    std::atomic<uint32_t> asked, answered;
+    double a, b, sum;
+};
+
+enum { WORKERS = 8 };
+
+void sleep_until_changed(std::atomic<uint32_t> &word, uint32_t from)
+{
+    while (word.load() == from)
+        syscall(SYS_futex, &word, FUTEX_WAIT, from, nullptr, nullptr, 0);
+}
+
+void change(std::atomic<uint32_t> &word)
+{
+    word++;
+    syscall(SYS_futex, &word, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
+/* The most recently used one first. */
+class Workers
+{
+  public:
+    Workers()
+    {
+        void *memory = mmap(nullptr, WORKERS * sizeof(Worker), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED)
+            abort();
+        for (int i = 0; i < WORKERS; i++) {
+            Worker *worker = new (static_cast<Worker *>(memory) + i) Worker();
+            idle.push_back(worker);
+            if (fork() == 0)
+                run(*worker);
+        }
+    }
+
+    double add(double a, double b)
+    {
+        std::unique_lock<std::mutex> lock(mutex);
+        returned.wait(lock, [&] { return !idle.empty(); });
+        Worker *worker = idle.back();
+        idle.pop_back();
+        lock.unlock();
+        worker->a = a;
+        worker->b = b;
+        uint32_t before = worker->answered.load();
+        change(worker->asked);
+        sleep_until_changed(worker->answered, before);
+        double sum = worker->sum;
+        lock.lock();
+        idle.push_back(worker);
+        returned.notify_one();
+        return sum;
+    }
+
+  private:
+    [[noreturn]] static void run(Worker &worker)
+    {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        for (uint32_t seen = 0;; seen++) {
+            sleep_until_changed(worker.asked, seen);
+            worker.sum = worker.a + worker.b;
+            change(worker.answered);
+        }
+    }
+
+    std::mutex mutex;
+    std::condition_variable returned;
+    std::vector<Worker *> idle;
+};
+
 class Relay : public POA_Reference::Relay
 {
   public:
-    explicit Relay(Reference::Relay_ptr above) : parent(Reference::Relay::_duplicate(above))
+    Relay(Reference::Relay_ptr above, Workers &those)
+        : parent(Reference::Relay::_duplicate(above)), workers(those)
     {
     }
 
@@ -45,6 +126,11 @@ class Relay : public POA_Reference::Relay
         std::unique_lock<std::mutex> lock(mutex);
         changed.wait(lock, [&] { return answered.erase(numbers.tag) > 0; });
         return numbers.a;
+    }
+
+    CORBA::Double compute(const Reference::Small &numbers) override
+    {
+        return workers.add(numbers.a, numbers.b);
     }
 
     void ask(const Reference::Small &numbers) override
@@ -73,6 +159,7 @@ class Relay : public POA_Reference::Relay
 
   private:
     Reference::Relay_var parent, child;
+    Workers &workers;
     std::mutex mutex;
     std::condition_variable changed;
     std::set<CORBA::Long> answered;
@@ -81,7 +168,8 @@ class Relay : public POA_Reference::Relay
 CORBA::ORB_ptr make_orb()
 {
     int argc = 0;
-    const char *options[][2] = {{"endPoint", "giop:tcp:127.0.0.1:0"}, {nullptr, nullptr}};
+    const char *options[][2] = {
+        {"endPoint", "giop:tcp:127.0.0.1:0"}, {"maxGIOPConnectionPerServer", "64"}, {nullptr, nullptr}};
     return CORBA::ORB_init(argc, nullptr, "omniORB4", options);
 }
 
@@ -96,12 +184,13 @@ Reference::Relay_ptr relay_at(CORBA::ORB_ptr orb, const std::string &reference)
 /* The life of a relay: writes its reference, serves until it is killed. */
 [[noreturn]] void serve(const std::string &parent, int out)
 {
+    Workers workers; /* before there are threads */
     CORBA::ORB_var orb = make_orb();
     CORBA::Object_var object = orb->resolve_initial_references("omniINSPOA");
     PortableServer::POA_var poa = PortableServer::POA::_narrow(object);
     PortableServer::ObjectId_var id = PortableServer::string_to_ObjectId("relay");
     Reference::Relay_var above = relay_at(orb, parent);
-    Relay relay(above);
+    Relay relay(above, workers);
     poa->activate_object_with_id(id, &relay);
     PortableServer::POAManager_var manager = poa->the_POAManager();
     manager->activate();
@@ -159,6 +248,23 @@ double latency(Reference::Relay_ptr master, Reference::Relay_ptr server, size_t 
     return samples[n / 2];
 }
 
+double rate(Reference::Relay_ptr master, Reference::Relay_ptr server, size_t n, unsigned n_threads)
+{
+    std::vector<std::thread> threads;
+    double before = now_us();
+    for (unsigned t = 0; t < n_threads; t++)
+        threads.emplace_back([master, server, n] {
+            for (size_t i = 0; i < n; i++) {
+                Reference::Small numbers = {1.0, (double)i, (CORBA::Long)i};
+                if (master->add(numbers) != 1.0 + (double)i || server->compute(numbers) != 1.0 + (double)i)
+                    abort();
+            }
+        });
+    for (auto &thread : threads)
+        thread.join();
+    return (double)(n * n_threads) * 1e6 / (now_us() - before);
+}
+
 } // namespace
 
 int main()
@@ -171,8 +277,11 @@ int main()
     char line[128];
     while (fgets(line, sizeof line, stdin)) {
         size_t n;
+        unsigned threads;
         if (sscanf(line, "latency %zu", &n) == 1)
             printf("%.9g\n", latency(master, server, n));
+        else if (sscanf(line, "rate %zu %u", &n, &threads) == 2)
+            printf("%.9g\n", rate(master, server, n, threads));
         fflush(stdout);
     }
     for (pid_t child : children) {
