@@ -363,12 +363,18 @@ static bool may_run_twice(const struct session *session)
     return session->invocation.function->problem->idempotent && !session->invocation.consumed;
 }
 
-/* It was given the call and said nothing: whether another one may be given it too, and this one is silent to
- * the simplest question as well. (A call with much inside may only be slow on its way.) */
-static bool is_to_be_left(const struct session *session, struct link *link, enum esp_status status)
+/* It was given the call and said nothing: whether it is silent to the simplest question as well, so that to
+ * repeat the call would only be waiting. (One with much inside may only be slow on its way.) *error says so.
+ */
+static bool is_silent(const struct session *session, struct link *link, enum esp_status status,
+                      int64_t waited_ms, struct esp_error *error)
 {
-    return status == ESP_TIMEOUT && has_others(session) && may_run_twice(session) &&
-           link_greet(link, NULL) != ESP_OK;
+    struct esp_error silence;
+    if (status != ESP_TIMEOUT || link_probe(link, session_left_ms(session), &silence) == ESP_OK)
+        return false;
+    error_set(error, status, "it was given the call and said nothing for %.3g s; %s", (double)waited_ms / 1e3,
+              silence.text);
+    return true;
 }
 
 static int64_t acceptance_ms(const struct session *session, const struct message *request, unsigned attempt)
@@ -383,7 +389,8 @@ static int64_t acceptance_ms(const struct session *session, const struct message
     return timeout_ms < most_ms ? timeout_ms : most_ms;
 }
 
-/* Calls the server, again as long as it may have the session but did not say so. */
+/* Calls the server, again as long as it may have the session but did not say so. One that has stopped is left
+ * after call_timeout and answer_patience. */
 static enum esp_status call_server(struct session *session, struct link *link, struct message *request,
                                    struct message *reply, bool *uncertain, struct esp_error *error)
 {
@@ -396,7 +403,7 @@ static enum esp_status call_server(struct session *session, struct link *link, s
         *uncertain |= is_uncertain(status);
         bool again = is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
         if (!again || session_is_cancelled(session) || session_left_ms(session) <= 1 ||
-            is_to_be_left(session, link, status))
+            is_silent(session, link, status, timeout_ms, error))
             break;
         message_clear(reply);
         request->call.time_left_ms = (uint64_t)session_left_ms(session);

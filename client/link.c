@@ -313,22 +313,19 @@ void link_heard(struct link *link)
     atomic_store(&link->mute_ns, 0);
 }
 
-static enum esp_status is_mute(const struct link *link, struct esp_error *error)
+static enum esp_status is_mute(int64_t patience_ms, struct esp_error *error)
 {
     return error_set(error, ESP_UNREACHABLE,
                      "no answer to a greeting within %g s: it is stopped, overloaded or cut off",
-                     (double)link->engine->answer_patience_ms / 1e3);
+                     (double)patience_ms / 1e3);
 }
 
-enum esp_status link_greet(struct link *link, struct esp_error *error)
+/* ESP_UNREACHABLE also when it surely is not there. */
+static enum esp_status greet(struct link *link, int64_t patience_ms, struct esp_error *error)
 {
     struct engine *engine = link->engine;
-    const int64_t start_ns = clock_now_ns(engine->clock), heard_ns = atomic_load(&link->heard_ns);
-    if (engine->answer_patience_ms <= 0 || (heard_ns && start_ns - heard_ns < AWAKE_MS * NS_PER_MS))
-        return ESP_OK;
-    if (start_ns < atomic_load(&link->mute_ns))
-        return is_mute(link, error);
-    int64_t left_ms = engine->answer_patience_ms;
+    const int64_t start_ns = clock_now_ns(engine->clock);
+    int64_t left_ms = patience_ms;
     while (left_ms > 0 && !atomic_load(&engine->closing)) {
         enum esp_status status = acknowledge(link, left_ms, error);
         if (status == ESP_UNREACHABLE)
@@ -338,10 +335,29 @@ enum esp_status link_greet(struct link *link, struct esp_error *error)
             return ESP_OK;
         }
         engine_pause(&engine->closing, GREET_PAUSE_MS);
-        left_ms = engine->answer_patience_ms - (clock_now_ns(engine->clock) - start_ns) / NS_PER_MS;
+        left_ms = patience_ms - (clock_now_ns(engine->clock) - start_ns) / NS_PER_MS;
     }
     atomic_store(&link->mute_ns, clock_now_ns(engine->clock) + MUTE_MS * NS_PER_MS);
-    return is_mute(link, error);
+    return is_mute(patience_ms, error);
+}
+
+enum esp_status link_greet(struct link *link, struct esp_error *error)
+{
+    struct engine *engine = link->engine;
+    const int64_t now_ns = clock_now_ns(engine->clock), heard_ns = atomic_load(&link->heard_ns);
+    if (engine->answer_patience_ms <= 0 || (heard_ns && now_ns - heard_ns < AWAKE_MS * NS_PER_MS))
+        return ESP_OK;
+    if (now_ns < atomic_load(&link->mute_ns))
+        return is_mute(engine->answer_patience_ms, error);
+    return greet(link, engine->answer_patience_ms, error);
+}
+
+enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error *error)
+{
+    const struct engine *engine = link->engine;
+    int64_t patience_ms =
+        engine->answer_patience_ms > 0 ? engine->answer_patience_ms : engine->call_timeout_ms;
+    return greet(link, patience_ms < most_ms ? patience_ms : most_ms, error);
 }
 
 void links_destroy(struct engine *engine)

@@ -65,6 +65,11 @@ void link_heard(struct link *link);
  * given nothing. Any thread. */
 enum esp_status link_greet(struct link *link, struct esp_error *error);
 
+/* Asks a server that did not answer something greater, at once and whatever it has said before, whether it is
+ * there at all: for answer_patience (call_timeout, where that is 0), and `most_ms` at most. ESP_UNREACHABLE:
+ * it is silent. Any thread. */
+enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error *error);
+
 /* Acknowledges what has ended, now (otherwise the next call to that server does). */
 void link_acknowledge(struct link *link);
 

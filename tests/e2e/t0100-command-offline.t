@@ -137,6 +137,15 @@ check_fails 4 "known problems are looked for" espalier problems check -k nowhere
 check_says "by name" 'nowhere'
 check "without --libraries nobody looks" espalier problems check esp
 
+letters_agree() { # letters_agree LETTER NAME: wherever one of them is an option, it is the other
+    for verb in $(espalier --help | awk '/^  [a-z]/ { print $1 }' | sort -u); do
+        espalier "$verb" --help 2>/dev/null | sed 's/^/ /' | grep -E -e "^ +(-$1, --|.*--$2 )" | grep -v -e "-$1, --$2\\b" && return 1
+    done
+    return 0
+}
+check "-f is --format with every verb that has either" letters_agree f format
+check "-F is --follow with every verb that has either" letters_agree F follow
+
 # Their certificates are made by whoever installs them.
 mkdir samples
 for file in "$top_srcdir"/etc/*.conf; do

@@ -73,7 +73,7 @@ check "after SIGCONT calls go on" wait_until call
 # shellcheck disable=SC2154
 freeze "$pid_SeD"
 check_fails any "with the server stopped a call fails" call
-check_says "and says so" "deadline|no answer in time|no connection in time|did not answer|no server|known before"
+check_says "and says so" "deadline|server SeD at .* said nothing for .* stopped|no answer in time|no connection in time|did not answer|no server|known before"
 kill -CONT "$pid_SeD"
 check "after SIGCONT calls go on" wait_until call
 names() {

@@ -571,9 +571,12 @@ static enum esp_status fake_call(struct transport *transport, const char *addres
     (void)timeout_ms;
     memset(reply, 0, sizeof *reply);
     reply->kind = message_reply_kind(request->kind);
+    bool stopped = at >= 0 && fake->faults[at].stopped;
+    fake->counters.unanswered += stopped && request->kind == MESSAGE_CALL;
     enum esp_status status = at < 0 || fake->faults[at].dead
                                  ? fail(error, ESP_UNREACHABLE, "connection refused")
-                                 : dispatch(fake, at, request, reply, error);
+                             : stopped ? fail(error, ESP_TIMEOUT, "no answer in time")
+                                       : dispatch(fake, at, request, reply, error);
     leave(fake);
     return status;
 }

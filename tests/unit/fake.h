@@ -27,12 +27,14 @@ struct fake_faults {
     bool dies_in_call;      /* the next call is answered with ESP_MAYBE, then it is dead */
     unsigned lost;          /* a master: so many submits find nobody below; a redirector: so many locates */
     bool silent;            /* takes calls, never reports an end */
+    bool stopped;           /* nobody answers: ESP_TIMEOUT, at once and not when the time is over */
 };
 
 struct fake_counters {
     unsigned locates, submits, describes, calls, executions, awaits, polls_at_once, acknowledgements, cancels;
     unsigned puts, gets, sessions; /* sessions: that the servers hold now */
     unsigned threads;              /* most threads in the transport at a time */
+    unsigned unanswered;           /* calls to servers that are stopped */
 };
 
 struct transport *fake_create(void);

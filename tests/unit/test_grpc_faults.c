@@ -290,6 +290,46 @@ static void a_server_that_dies_in_a_call_is_replaced_if_that_is_harmless(void **
     assert_int_equal(fake_counters(fake).executions, before + 1);
 }
 
+static void initialize_with_patience(void)
+{
+    assert_int_equal(grpc_initialize(write_config("redirector = \"red:1\"\nanswer_patience = \"200 ms\"\n"
+                                                  "agent_patience = \"100 ms\"\n")),
+                     GRPC_NO_ERROR);
+}
+
+/* As the server said something a moment ago it is not greeted first. */
+static void a_stopped_server_is_waited_for_once(void **state)
+{
+    (void)state;
+    initialize_with_patience();
+    grpc_function_handle_t sleep = make_handle("sleep"), once = make_handle("once");
+    int waited = 0;
+    assert_int_equal(grpc_call(&once, 1, &waited), GRPC_NO_ERROR);
+    set("s1:1", (struct fake_faults){.stopped = true});
+    assert_int_equal(grpc_call(&once, 1, &waited), GRPC_COMMUNICATION_FAILED);
+    assert_told("idempotent");
+    assert_told("server s1");
+    assert_told("said nothing");
+    assert_int_equal(fake_counters(fake).unanswered, 1);
+    assert_int_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR); /* which another may have */
+    assert_string_equal(last_server(), "s2");
+}
+
+static void a_stopped_server_that_is_the_only_one_is_waited_for_once(void **state)
+{
+    (void)state;
+    initialize_with_patience();
+    grpc_function_handle_t sleep = make_handle("sleep");
+    int waited = 0;
+    set("s1:1", (struct fake_faults){.dead = true});
+    set("s2:1", (struct fake_faults){.dead = true});
+    set("s3:1", (struct fake_faults){.stopped = true});
+    assert_int_not_equal(grpc_call(&sleep, 1, &waited), GRPC_NO_ERROR);
+    assert_told("server s3");
+    assert_told("stopped");
+    assert_int_equal(fake_counters(fake).unanswered, 1);
+}
+
 static void a_server_that_dies_while_it_computes(void **state)
 {
     (void)state;
@@ -506,6 +546,8 @@ int main(void)
         in_library(closing_the_library_ends_a_wait),
         in_library(a_lost_reply_is_asked_for_and_nothing_runs_twice),
         in_library(a_server_that_dies_in_a_call_is_replaced_if_that_is_harmless),
+        in_library(a_stopped_server_is_waited_for_once),
+        in_library(a_stopped_server_that_is_the_only_one_is_waited_for_once),
         in_library(a_server_that_dies_while_it_computes),
         in_library(a_server_that_forgot_is_taken_for_dead),
         in_library(a_deadline_ends_the_session_and_the_computation),
