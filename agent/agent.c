@@ -179,16 +179,26 @@ static void set_defaults(struct agent_options *options)
         options->candidates = CAP_CANDIDATES;
 }
 
+/* A name of the registry, or the path of a library. */
+static enum esp_status choose_scheduler(struct agent *agent, const char *name, struct esp_error *error)
+{
+    if (name && strchr(name, '/'))
+        return scheduler_library_open(name, &agent->library, &agent->scheduler, error);
+    agent->scheduler = scheduler_find(name);
+    if (agent->scheduler)
+        return ESP_OK;
+    return error_set(error, ESP_CONFIG, "no scheduler is named \"%s\"", name);
+}
+
 static enum esp_status build(struct agent *agent, const struct agent_options *options,
                              struct esp_error *error)
 {
-    agent->scheduler = scheduler_find(options->scheduler);
-    if (!agent->scheduler)
-        return error_set(error, ESP_CONFIG, "no scheduler is named \"%s\"", options->scheduler);
     agent->name = strdup(options->name);
     if (!agent->name)
         return error_no_memory(error, "an agent");
-    enum esp_status status = catalog_store_create(&agent->catalogs, error);
+    enum esp_status status = choose_scheduler(agent, options->scheduler, error);
+    if (status == ESP_OK)
+        status = catalog_store_create(&agent->catalogs, error);
     if (status != ESP_OK)
         return status;
     struct knowledge_options knowledge = {
@@ -223,6 +233,7 @@ static void agent_free(struct agent *agent)
     knowledge_destroy(agent->knowledge);
     catalog_store_destroy(agent->catalogs);
     index_search_release(&agent->search);
+    scheduler_library_close(agent->library);
     free(agent->name);
     free(agent);
 }

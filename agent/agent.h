@@ -24,7 +24,7 @@ struct agent_options {
     size_t n_parents;
     const char *const *redirectors;
     size_t n_redirectors;
-    const char *scheduler;      /* a name of core/scheduler.h */
+    const char *scheduler;      /* a name of core/scheduler.h, or the path of a library (with a /) */
     uint32_t breadth;           /* candidates that an answer carries up (8) */
     uint32_t candidates;        /* that a client gets when it does not say (3) */
     uint32_t children;          /* at most (10,000) */

@@ -7,6 +7,7 @@
  *     down.c       towards the children: membership, reports from them, catalogues
  *     submit.c     a client's request, answered from memory; placements
  *     question.c   what is asked down: requests of clients, and asks from above
+ *     explain.c    why no server takes a request
  *     decide.c     servers chosen from the children's answers
  *     queries.c    what people ask: greet, describe, list, tree
  *     administer.c what administrators want of it and of nodes below it
@@ -17,6 +18,7 @@
 #define AGENT_AGENT_INTERNAL_H
 
 #include "agent/agent.h"
+#include "agent/scheduler_library.h"
 #include "core/absent.h"
 #include "core/aggregate.h"
 #include "core/catalog.h"
@@ -48,7 +50,8 @@ struct agent {
     struct agent_options options; /* numbers only: pointers are copied below */
     char *name;
     bool is_master;
-    const struct scheduler *scheduler;
+    const struct esp_scheduler *scheduler;
+    void *library; /* that it is from; NULL: the registry's */
     struct transport *transport;
     const struct clock *clock;
     struct endpoint *endpoint; /* NULL until it is open */
@@ -135,9 +138,11 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
 size_t submit_select(struct agent *agent, const struct variant *variant, const struct request *request,
                      struct index_entry **found, size_t most, struct index_query *query);
 uint32_t submit_capable(const struct variant *variant, const struct request *request);
-/* Why no server can take a request of a known problem. */
-void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
-                    struct esp_error *error);
+/* What a request wants that the server has not, as far as it does not change with its load. */
+enum misfit { FITS, LACKS_PROPERTY, TAKES_TOO_MUCH };
+enum misfit submit_misfit(const struct knowledge_node *node, const struct request *request);
+/* What a session would wait there beyond its transfers: the rest to the end. */
+double submit_queue_s(const struct esp_server_view *view);
 /* Counts the request's session on the server from now on; returns the placement's number, 0 when it cannot
  * be. */
 uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct request *request,
@@ -158,6 +163,11 @@ void submit_log(struct agent *agent, const struct request *request, const struct
 void submit_announce(struct agent *agent);
 /* Placements from above. */
 void submit_on_place(struct agent *agent, const struct place *place);
+
+/* explain.c: why no server can take a request of a known problem, and of an unknown one. */
+void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
+                    struct esp_error *error);
+void submit_explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error);
 
 /* question.c */
 struct member { /* a client's request that waits */
@@ -204,6 +214,8 @@ void question_child_lost(struct agent *agent, const struct branch *branch);
 void question_clear(struct agent *agent);
 
 /* decide.c */
+/* What is remembered of a server, for its view; `agent` is a struct agent. */
+void decide_remember(const char *server, void *agent, struct remembered *remembered);
 /* An answer to an ask from above, out of memory. */
 void decide_from_memory(struct agent *agent, const struct variant *variant, const struct request *request,
                         uint32_t breadth, struct arena *arena, struct response *response);

@@ -77,7 +77,8 @@ static bool branch_from_memory(struct agent *agent, const struct branch *branch,
         return false;
     response->name = branch->name;
     for (const struct knowledge_node *node = branch->nodes; node; node = node->branch_next) {
-        if (!solves(node, variant) || node->memory_total < request->memory_bytes)
+        if (!solves(node, variant) || node->memory_total < request->memory_bytes ||
+            submit_misfit(node, request) != FITS)
             continue;
         if (!add_server(agent, node, (struct path){0}, request, arena, response))
             return false;
@@ -146,6 +147,18 @@ bool decide_merge(struct question *question, struct arena *arena, struct respons
     return true;
 }
 
+void decide_remember(const char *server, void *context, struct remembered *remembered)
+{
+    struct agent *agent = context;
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, server);
+    if (!node)
+        return;
+    const int64_t wait_ns = node->link_free_ns - agent_now(agent);
+    remembered->turn = node->entry.self.turn;
+    remembered->price = node->terms.price;
+    remembered->link_wait_s = wait_ns > 0 ? (double)wait_ns / 1e9 : 0;
+}
+
 /* ---- choosing for clients ---- */
 
 struct option {
@@ -153,7 +166,9 @@ struct option {
     struct knowledge_node *node; /* NULL: not in memory; it can be chosen but not counted */
     struct load load;
     struct standing standing;
-    double transfer_s, score;
+    struct transfer_times transfer;
+    struct esp_server_view view;
+    double score;
 };
 
 struct decision {
@@ -192,10 +207,12 @@ struct decision *decide_begin(struct question *question, const struct response *
     for (uint32_t i = 0; decision->options && i < merged->n_servers; i++) {
         struct option *option = &decision->options[decision->n];
         option->estimate = &merged->servers[i];
-        if (estimate_load(option->estimate, agent_now(agent), &option->load) != ESP_OK)
-            continue;
         option->node = knowledge_find(agent->knowledge, option->estimate->server);
-        option->transfer_s = aggregate_transfer_s(request, merged, option->estimate);
+        /* Servers heed what a request wants; older ones do not know of it. */
+        if ((option->node && submit_misfit(option->node, request) != FITS) ||
+            estimate_load(option->estimate, agent_now(agent), &option->load) != ESP_OK)
+            continue;
+        option->transfer = aggregate_transfer(request, merged, option->estimate);
         count_placements(question, option->node, &option->load);
         option->standing = estimate_standing(option->estimate);
         count_standing(question, option);
@@ -221,26 +238,41 @@ static double start_s(const struct option *option, const struct request *request
     return load_start_s(&option->load, option->standing.memory_free >= cost.memory_bytes, now_ns);
 }
 
+static bool is_too_late(const struct option *option)
+{
+    return option->view.complete_s > option->view.deadline_s;
+}
+
+/* One that ends too late comes behind all others. */
 static void score(struct decision *decision, const struct request *request)
 {
     struct agent *agent = decision->question->agent;
+    const struct esp_scheduler *scheduler = agent->scheduler;
     for (uint32_t i = 0; i < decision->n; i++) {
         struct option *option = &decision->options[i];
-        struct scheduler_view view = {
-            .wait_s = start_s(option, request, agent_now(agent)),
-            .compute_s = option->estimate->compute_s,
-            .transfer_s = option->transfer_s,
-            .turn = option->node ? option->node->entry.self.turn : 0,
-        };
-        option->score =
-            agent->scheduler->random ? random_real(&agent->random) : agent->scheduler->score(&view);
-        if (isnan(option->score))
+        struct remembered remembered = {0};
+        decide_remember(option->estimate->server, agent, &remembered);
+        option->view = aggregate_view(request, option->estimate, start_s(option, request, agent_now(agent)),
+                                      &option->transfer, &remembered);
+        option->score = scheduler->flags & ESP_SCHEDULER_RANDOM ? random_real(&agent->random)
+                                                                : scheduler_score(scheduler, &option->view);
+        if (is_too_late(option))
             option->score = HUGE_VAL;
     }
 }
 
+static uint32_t count_in_time(const struct decision *decision)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < decision->n; i++)
+        n += !is_too_late(&decision->options[i]);
+    return n;
+}
+
 static bool is_better(const struct option *a, const struct option *b)
 {
+    if (is_too_late(a) != is_too_late(b))
+        return is_too_late(b);
     return a->score != b->score ? a->score < b->score : a->standing.line < b->standing.line;
 }
 
@@ -282,8 +314,8 @@ static struct message *make_reply(struct decision *decision, const struct reques
             .address = arena_strdup(&message->arena, option->estimate->address),
             .incarnation = option->estimate->incarnation,
             .compute_s = option->estimate->compute_s,
-            .queue_s = start_s(option, request, agent_now(agent)),
-            .transfer_s = option->transfer_s,
+            .queue_s = submit_queue_s(&option->view),
+            .transfer_s = option->view.transfer_s,
             .error_s = option->estimate->error_s,
         };
         reply->n_candidates++;
@@ -322,15 +354,16 @@ void decide_member(struct decision *decision, struct member *member)
     struct agent *agent = decision->question->agent;
     const struct request *request = &member->submit->request;
     uint32_t most = request->candidates ? request->candidates : agent->options.candidates;
-    if (most > decision->n)
-        most = decision->n;
+    score(decision, request);
+    const uint32_t in_time = count_in_time(decision);
+    if (most > in_time)
+        most = in_time;
     if (most == 0) {
         struct esp_error error;
         explain_none(decision, request, &error);
         agent_refuse(agent, member->call, request, &error);
         return;
     }
-    score(decision, request);
     best_first(decision, most);
     struct message *reply = make_reply(decision, request, most);
     if (reply)

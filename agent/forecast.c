@@ -34,6 +34,22 @@ static bool solves(const struct knowledge_node *node, const struct variant *vari
     return false;
 }
 
+static bool exclude_by_constraints(const struct knowledge_node *node, const struct request *request,
+                                   const struct request_cost *cost, char *why, size_t size)
+{
+    struct constraints constraints;
+    constraints_get(&request->extensions, &constraints);
+    const char *missing = property_missing(&constraints.wanted, &node->terms.properties);
+    if (missing)
+        snprintf(why, size, "it has not the property \"%s\"", missing);
+    else if (cost->memory_bytes > constraints.most_memory_bytes)
+        snprintf(why, size, "takes %.4g MB of memory, at most %.4g MB are wanted",
+                 (double)cost->memory_bytes / 1e6, (double)constraints.most_memory_bytes / 1e6);
+    else
+        return false;
+    return true;
+}
+
 /* Why the server is not asked; false: it is. */
 static bool is_excluded(const struct knowledge_node *node, const struct variant *variant,
                         const struct request *request, char *why, size_t size)
@@ -48,6 +64,8 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
         snprintf(why, size, "needs %.4g MB of memory%s, it has %.4g MB", (double)cost.memory_bytes / 1e6,
                  cost.memory_bytes > request->memory_bytes ? " (the routine's own counted)" : "",
                  (double)node->memory_total / 1e6);
+    else if (exclude_by_constraints(node, request, &cost, why, size))
+        return true;
     else if (!node->entry.in)
         snprintf(why, size, "it takes no sessions now");
     else

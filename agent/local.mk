@@ -9,10 +9,13 @@ agent_libagent_la_SOURCES = \
 	agent/data.c \
 	agent/decide.c \
 	agent/down.c \
+	agent/explain.c \
 	agent/forecast.c \
 	agent/figures.c \
 	agent/queries.c \
 	agent/question.c \
+	agent/scheduler_library.c \
+	agent/scheduler_library.h \
 	agent/submit.c \
 	agent/up.c
 agent_libagent_la_LIBADD = services/libduty.la services/libservices.la

@@ -150,7 +150,7 @@ static void answer_parent(struct agent *agent, struct question *question)
         answer->outcome = (struct outcome){ESP_NO_MEMORY, "out of memory"};
     else
         aggregate_cut(&question->ask->ask.request, &answer->response, question->breadth, agent->scheduler,
-                      NULL, NULL, &agent->random);
+                      decide_remember, agent, &agent->random);
     trace_note(&agent->duty.trace, &question->ask->ask.request.session, TRACE_ASKED, question->sent_ns,
                agent_now(agent), "below");
     agent_post(agent, question->parent_address, question->parent_incarnation, &message);

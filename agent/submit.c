@@ -11,14 +11,33 @@
 
 /* ---- selection from memory ---- */
 
+static bool is_named(const char *const *names, uint32_t n, const char *name)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
 static bool is_wanted(const struct index_entry *entry, void *arg)
 {
     const struct request *request = arg;
     const struct knowledge_node *node = entry->owner;
-    for (uint32_t i = 0; i < request->n_excluded; i++)
-        if (strcmp(request->excluded[i], node->name) == 0)
-            return false;
-    return true;
+    return !is_named((const char *const *)request->excluded, request->n_excluded, node->name) &&
+           submit_misfit(node, request) == FITS;
+}
+
+enum misfit submit_misfit(const struct knowledge_node *node, const struct request *request)
+{
+    struct constraints constraints;
+    struct request_cost cost;
+    constraints_get(&request->extensions, &constraints);
+    if (property_missing(&constraints.wanted, &node->terms.properties))
+        return LACKS_PROPERTY;
+    if (constraints.most_memory_bytes == UINT64_MAX)
+        return FITS;
+    estimate_cost(request, node->speed_flops, node->models, &cost);
+    return cost.memory_bytes > constraints.most_memory_bytes ? TAKES_TOO_MUCH : FITS;
 }
 
 static bool takes(const struct knowledge_node *node, const struct variant *variant,
@@ -46,14 +65,19 @@ static void cost_there(const struct index_entry *entry, void *arg, double *compu
 
 struct index_query submit_query(struct agent *agent, const struct request *request)
 {
+    const struct request_bytes bytes = request_client_bytes(request);
+    struct constraints constraints;
+    constraints_get(&request->extensions, &constraints);
     return (struct index_query){
         .scheduler = agent->scheduler,
         .work_flop = request->work_flop > 0 ? request->work_flop : 0,
         .call_s = ESTIMATE_CALL_S,
-        .bytes = request_client_bytes(request),
+        .bytes_in = bytes.in,
+        .bytes_out = bytes.out,
+        .finish_s = constraints.finish_s,
         .now_ns = agent_now(agent),
         .memory_bytes = request->memory_bytes,
-        .wanted = request->n_excluded ? is_wanted : NULL,
+        .wanted = request->n_excluded || request->extensions.n ? is_wanted : NULL,
         .arg = (void *)request,
         .cost = cost_there,
         .random = &agent->random,
@@ -66,7 +90,8 @@ size_t submit_select(struct agent *agent, const struct variant *variant, const s
     *query = submit_query(agent, request);
     if (*request->server) {
         struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
-        if (!node || !takes(node, variant, request))
+        if (!node || !takes(node, variant, request) ||
+            index_view(&node->entry, query).complete_s > query->finish_s)
             return 0;
         found[0] = &node->entry;
         return 1;
@@ -90,90 +115,6 @@ uint32_t submit_capable(const struct variant *variant, const struct request *req
     return capable;
 }
 
-/* ---- why not ---- */
-
-static void explain_server(struct agent *agent, const struct variant *variant, const struct request *request,
-                           struct esp_error *error)
-{
-    const struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
-    if (!node || node->role != ROLE_SERVER)
-        error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"", request->server, agent->name);
-    else if (node->draining)
-        error_set(error, ESP_NO_SERVER, "server \"%s\" is draining: it takes no new sessions",
-                  request->server);
-    else if (node->entry.in && node->memory_total < request->memory_bytes)
-        error_set(error, ESP_NO_SERVER, "%s needs %" PRIu64 " bytes of memory, server \"%s\" has %" PRIu64,
-                  request->problem, request->memory_bytes, request->server, node->memory_total);
-    else
-        error_set(error, ESP_NO_SERVER, "server \"%s\" does not solve %s as the client knows it",
-                  request->server, variant->problem);
-}
-
-/* There are servers that could: they were tried, or were asked below a leader and did not answer it. */
-static void explain_silent(const struct agent *agent, const struct variant *variant,
-                           const struct request *request, struct esp_error *error)
-{
-    const uint32_t capable = submit_capable(variant, request);
-    uint32_t tried = 0;
-    for (uint32_t i = 0; i < request->n_excluded; i++)
-        tried += knowledge_find(agent->knowledge, request->excluded[i]) != NULL;
-    if (tried >= capable)
-        error_set(error, ESP_NO_SERVER,
-                  "all %u servers that could take %s have been tried already, and the request excludes them",
-                  capable, request->problem);
-    else
-        error_set(error, ESP_NO_SERVER,
-                  "%u of the %u servers that could take %s did not answer their agent in time (do they hang?)"
-                  "%s",
-                  capable - tried, capable, request->problem,
-                  tried ? ", the others have been tried already" : "");
-}
-
-void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
-                    struct esp_error *error)
-{
-    if (*request->server) {
-        explain_server(agent, variant, request, error);
-        return;
-    }
-    uint32_t servers = variant_servers(variant), taking = 0;
-    uint64_t most_memory = 0;
-    for (uint32_t i = 0; i < variant->n_catalogs; i++) {
-        taking += index_count(&variant->catalogs[i]->index);
-        uint64_t memory = index_most_memory(&variant->catalogs[i]->index);
-        most_memory = memory > most_memory ? memory : most_memory;
-    }
-    if (servers == 0)
-        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s", agent->name,
-                  request->problem);
-    else if (taking == 0)
-        error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", servers,
-                  request->problem);
-    else if (most_memory < request->memory_bytes)
-        error_set(error, ESP_NO_SERVER,
-                  "%s needs %" PRIu64 " bytes of memory, the biggest of %u servers has %" PRIu64,
-                  request->problem, request->memory_bytes, taking, most_memory);
-    else
-        explain_silent(agent, variant, request, error);
-}
-
-static void explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error)
-{
-    const struct variant *other = catalog_choose(agent->catalogs, request->problem, 0);
-    const char *closest = catalog_closest(agent->catalogs, request->problem);
-    if (other)
-        error_set(error, ESP_UNKNOWN_PROBLEM,
-                  "%s is known with another signature (%016" PRIx64 ", the client has %016" PRIx64
-                  "): ask for its description again",
-                  request->problem, other->digest, request->digest);
-    else if (closest)
-        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s; did you mean %s?",
-                  agent->name, request->problem, closest);
-    else
-        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s", agent->name,
-                  request->problem);
-}
-
 /* ---- placements ---- */
 
 uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct request *request,
@@ -183,6 +124,7 @@ uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const st
         .server = node->name,
         .session = request->session,
         .memory_bytes = request->memory_bytes,
+        .bytes_in = request_client_bytes(request).in,
         .master = agent->options.incarnation,
         .number = agent->placements + 1,
         .seconds = seconds,
@@ -301,18 +243,24 @@ void submit_on_place(struct agent *agent, const struct place *place)
 
 /* ---- the request ---- */
 
+double submit_queue_s(const struct esp_server_view *view)
+{
+    const double queue_s = view->complete_s - view->compute_s - view->transfer_s;
+    return queue_s > 0 ? queue_s : 0;
+}
+
 bool submit_candidate(const struct request *request, const struct index_entry *entry,
                       const struct index_query *query, struct arena *arena, struct candidate *candidate,
                       uint8_t *told)
 {
     const struct knowledge_node *node = entry->owner;
-    struct scheduler_view view = index_view(entry, query);
+    const struct esp_server_view view = index_view(entry, query);
     struct request_cost cost;
     *candidate = (struct candidate){
         .server = arena_strdup(arena, node->name),
         .address = arena_strdup(arena, node->address),
         .incarnation = node->incarnation,
-        .queue_s = view.wait_s,
+        .queue_s = submit_queue_s(&view),
         .transfer_s = view.transfer_s,
     };
     estimate_cost(request, node->speed_flops, node->models, &cost);
@@ -390,7 +338,7 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
     }
     struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
     if (!variant) {
-        explain_unknown(agent, request, &error);
+        submit_explain_unknown(agent, request, &error);
         agent_refuse(agent, call, request, &error);
         return;
     }

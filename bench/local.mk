@@ -26,6 +26,10 @@ bench_programs += bench/bench_hierarchy
 bench_bench_hierarchy_SOURCES = bench/bench_hierarchy.c
 bench_bench_hierarchy_LDADD = bench/libbench.la tests/inproc/libplatform.la
 
+bench_programs += bench/bench_makespan
+bench_bench_makespan_SOURCES = bench/bench_makespan.c
+bench_bench_makespan_LDADD = bench/libbench.la tests/inproc/libplatform.la -lm
+
 bench_programs += bench/bench_problems
 bench_bench_problems_SOURCES = bench/bench_problems.c
 bench_bench_problems_LDADD = bench/libbench.la core/libcore.la util/libutil.la $(JANSSON_LIBS) -lm

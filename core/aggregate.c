@@ -2,6 +2,7 @@
 #include "core/aggregate.h"
 
 #include "core/problem.h"
+#include "core/terms.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,16 +24,17 @@ bool request_has_data(const struct request *request)
     return false;
 }
 
-uint64_t request_client_bytes(const struct request *request)
+struct request_bytes request_client_bytes(const struct request *request)
 {
-    uint64_t bytes = 0;
+    struct request_bytes bytes = {0};
     for (uint32_t i = 0; i < request->n_arguments; i++) {
         const struct argument_attribute *argument = &request->arguments[i];
         if (argument_is_datum(argument) || argument->mode == MODE_WORK)
             continue;
-        bytes += argument->bytes;
-        if (argument->mode == MODE_INOUT)
-            bytes += argument->bytes;
+        if (argument->mode != MODE_OUT)
+            bytes.in += argument->bytes;
+        if (argument->mode != MODE_IN)
+            bytes.out += argument->bytes;
     }
     return bytes;
 }
@@ -227,19 +229,20 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
 
 /* ---- use ---- */
 
-double aggregate_transfer_s(const struct request *request, const struct response *response,
-                            const struct server_estimate *estimate)
+struct transfer_times aggregate_transfer(const struct request *request, const struct response *response,
+                                         const struct server_estimate *estimate)
 {
     struct path access = access_path(response, estimate);
-    double seconds = path_seconds(&access, request_client_bytes(request));
+    const struct request_bytes bytes = request_client_bytes(request);
+    struct transfer_times times = {path_seconds(&access, bytes.in), path_seconds(&access, bytes.out)};
     for (uint32_t i = 0; i < request->n_arguments; i++) {
         const struct argument_attribute *argument = &request->arguments[i];
         if (!argument_is_datum(argument))
             continue;
         struct path way = closed_path(response, estimate, argument->index);
-        seconds += path_datum_seconds(&way, argument->bytes);
+        times.in_s += path_datum_seconds(&way, argument->bytes);
     }
-    return seconds;
+    return times;
 }
 
 struct ranked {
@@ -258,9 +261,30 @@ static int by_score(const void *a, const void *b)
     return x->order < y->order ? -1 : 1;
 }
 
+struct esp_server_view aggregate_view(const struct request *request, const struct server_estimate *estimate,
+                                      double wait_s, const struct transfer_times *transfer,
+                                      const struct remembered *remembered)
+{
+    struct constraints constraints;
+    constraints_get(&request->extensions, &constraints);
+    struct esp_server_view view = {
+        .price = remembered->price * estimate->compute_s / 3600,
+        .deadline_s = constraints.finish_s,
+        .line = estimate_standing(estimate).line,
+        .turn = remembered->turn,
+    };
+    scheduler_view_times(&view, &(struct schedule_times){.wait_s = wait_s,
+                                                         .link_wait_s = remembered->link_wait_s,
+                                                         .compute_s = estimate->compute_s,
+                                                         .in_s = transfer->in_s,
+                                                         .out_s = transfer->out_s});
+    return view;
+}
+
 void aggregate_cut(const struct request *request, struct response *response, uint32_t breadth,
-                   const struct scheduler *scheduler, uint64_t (*turn)(const char *server, void *arg),
-                   void *arg, struct random *random)
+                   const struct esp_scheduler *scheduler,
+                   void (*remember)(const char *server, void *arg, struct remembered *remembered), void *arg,
+                   struct random *random)
 {
     uint32_t n = response->n_servers;
     struct ranked *ranked = malloc((n ? n : 1) * sizeof *ranked);
@@ -270,16 +294,17 @@ void aggregate_cut(const struct request *request, struct response *response, uin
     }
     for (uint32_t i = 0; i < n; i++) {
         const struct server_estimate *estimate = &response->servers[i];
-        struct scheduler_view view = {
-            .wait_s = estimate_start_s(estimate, request->memory_bytes),
-            .compute_s = estimate->compute_s,
-            .transfer_s = aggregate_transfer_s(request, response, estimate),
-            .turn = turn ? turn(estimate->server, arg) : 0,
-        };
-        double score = scheduler->random && random ? random_real(random) : scheduler->score(&view);
-        /* Nonsense from below comes last instead of breaking the order. */
-        ranked[i] =
-            (struct ranked){*estimate, isnan(score) ? HUGE_VAL : score, estimate_standing(estimate).line, i};
+        const struct transfer_times transfer = aggregate_transfer(request, response, estimate);
+        struct remembered remembered = {0};
+        if (remember)
+            remember(estimate->server, arg, &remembered);
+        const struct esp_server_view view = aggregate_view(
+            request, estimate, estimate_start_s(estimate, request->memory_bytes), &transfer, &remembered);
+        const bool drawn = random && (scheduler->flags & ESP_SCHEDULER_RANDOM);
+        double score = drawn ? random_real(random) : scheduler_score(scheduler, &view);
+        if (view.complete_s > view.deadline_s)
+            score = HUGE_VAL; /* it is told only where none ends in time */
+        ranked[i] = (struct ranked){*estimate, score, view.line, i};
     }
     qsort(ranked, n, sizeof *ranked, by_score);
     response->n_servers = n < breadth ? n : breadth;

@@ -38,23 +38,42 @@ enum esp_status aggregate_merge(const char *name, const struct request *request,
                                 const struct aggregate_input *inputs, size_t n_inputs, struct arena *arena,
                                 struct response *merged, struct esp_error *error);
 
-/* tComm in seconds: all that must be brought to the server before it can start, and back. Of what comes from
+/* tComm in seconds: to bring all that the server needs before it can start, and to bring the results back. Of what comes from
  * the client a way that is not known counts as nothing, as all servers need it; of data see
  * path_datum_seconds(). */
-double aggregate_transfer_s(const struct request *request, const struct response *response,
-                            const struct server_estimate *estimate);
+struct transfer_times {
+    double in_s, out_s;
+};
+struct transfer_times aggregate_transfer(const struct request *request, const struct response *response,
+                                         const struct server_estimate *estimate);
 
-/* Bytes of the arguments that travel between the client and the server (inout ones count twice). */
-uint64_t request_client_bytes(const struct request *request);
+/* Bytes of the arguments that travel from the client to the server, and of those that come back. */
+struct request_bytes {
+    uint64_t in, out;
+};
+struct request_bytes request_client_bytes(const struct request *request);
 /* Whether an argument lives on servers. */
 bool request_has_data(const struct request *request);
 /* An argument that lives on servers. */
 bool argument_is_datum(const struct argument_attribute *argument);
 
-/* Puts the best `breadth` first, best to worst, and cuts the rest. `turn` tells when a server was last chosen
- * (may be NULL). */
+/* What an agent remembers of a server that its estimate does not tell. */
+struct remembered {
+    uint64_t turn;      /* when it was last chosen */
+    double link_wait_s; /* until what was sent there before is through */
+    double price;       /* of an hour */
+};
+
+/* The view of a server for schedulers. `wait_s`: until it can start. */
+struct esp_server_view aggregate_view(const struct request *request, const struct server_estimate *estimate,
+                                      double wait_s, const struct transfer_times *transfer,
+                                      const struct remembered *remembered);
+
+/* Puts the best `breadth` first, best to worst, and cuts the rest. `remember` fills what is known of a server
+ * into an all-zero struct (may be NULL). */
 void aggregate_cut(const struct request *request, struct response *response, uint32_t breadth,
-                   const struct scheduler *scheduler, uint64_t (*turn)(const char *server, void *arg),
-                   void *arg, struct random *random);
+                   const struct esp_scheduler *scheduler,
+                   void (*remember)(const char *server, void *arg, struct remembered *remembered), void *arg,
+                   struct random *random);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "core/cost_model.h"
 #include "core/message.h"
+#include "core/path.h"
 #include "util/clock.h"
 
 /* When each slot of a server will be free, on the local clock, as a heap: the earliest first. */
@@ -96,17 +97,5 @@ struct standing estimate_standing(const struct server_estimate *estimate);
 double estimate_start_s(const struct server_estimate *estimate, uint64_t memory_bytes);
 /* The load behind an estimate, as far as it tells: *load is the caller's to release. */
 enum esp_status estimate_load(const struct server_estimate *estimate, int64_t now_ns, struct load *load);
-
-/* Seconds to move `bytes` along a path: latency + bytes / bandwidth (0 when nothing is known of it: an
- * unknown link decides nothing). */
-double path_seconds(const struct path *path, uint64_t bytes);
-/* Seconds to bring a datum along a path between servers. What is not known of the path is taken as
- * ESTIMATE_LINK_LATENCY_S and ESTIMATE_LINK_BPS: were it nothing, who holds the datum would never be better
- * than who does not. A known path without latency and bandwidth is the one from a node to itself: 0. */
-#define ESTIMATE_LINK_LATENCY_S 0.2e-3
-#define ESTIMATE_LINK_BPS       100e6 /* bytes per second: a gigabit link */
-double path_datum_seconds(const struct path *path, uint64_t bytes);
-/* Path a, then path b: the sum of latencies, the lesser bandwidth; unknown if one is. */
-struct path path_join(struct path a, struct path b);
 
 #endif

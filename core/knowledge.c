@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/knowledge_internal.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,6 +284,14 @@ static void set_bounds(struct knowledge_node *node)
     self->latency_s = node->access.known && node->access.latency_s > 0 ? node->access.latency_s : 0;
     self->inverse_bandwidth =
         node->access.known && node->access.bandwidth_bps > 0 ? 1 / node->access.bandwidth_bps : 0;
+    self->price = node->terms.price;
+}
+
+/* Bytes on their way arrive at the rate of the link from when they were told. */
+static void set_incoming(struct knowledge_node *node, int64_t now_ns)
+{
+    const double seconds = (double)node->terms.incoming_bytes * node->entry.self.inverse_bandwidth;
+    node->link_base_ns = now_ns + (int64_t)(fmin(seconds, 1e7) * 1e9);
 }
 
 /* The link to an agent changed or became known: all ways through it are new. */
@@ -317,6 +326,7 @@ static bool take_extensions(struct knowledge_node *node, const struct extensions
 {
     arena_clear(&node->arena);
     node->extensions = (struct extensions){0};
+    node->terms = (struct server_terms){0};
     if (extensions->n == 0)
         return true;
     struct extension *items = arena_memdup(&node->arena, extensions->items, extensions->n * sizeof *items);
@@ -333,6 +343,7 @@ static bool take_extensions(struct knowledge_node *node, const struct extensions
             return false;
     }
     node->extensions = (struct extensions){items, n};
+    server_terms_get(&node->extensions, &node->terms);
     return true;
 }
 
@@ -475,6 +486,7 @@ enum knowledge_change knowledge_update(struct knowledge *k, struct branch *branc
     if (new_links || node->role == ROLE_SERVER)
         node->access = access_path(k, node);
     set_bounds(node);
+    set_incoming(node, now_ns);
     while (restarted && node->pending)
         node_drop_pending(k, node->pending);
     node_drop_contained(k, node);

@@ -16,6 +16,7 @@
 #include "core/estimate.h"
 #include "core/message.h"
 #include "core/server_index.h"
+#include "core/terms.h"
 #include "util/clock.h"
 #include "util/hash.h"
 
@@ -42,8 +43,11 @@ struct knowledge_node {
     uint8_t *models_told;         /* as they were told, for those above */
     uint32_t models_length;
     bool models_passed_on;
-    struct load base; /* as the record says */
-    struct load load; /* with the pending placements on top */
+    struct server_terms terms; /* its texts lie in `extensions` */
+    int64_t link_base_ns;      /* when what was on its way there will be through, as the record says */
+    int64_t link_free_ns;      /* with the pending placements behind it */
+    struct load base;          /* as the record says */
+    struct load load;          /* with the pending placements on top */
     struct pending *pending;
     uint32_t n_pending;
     uint64_t pending_bytes; /* of memory, as far as told */
@@ -66,6 +70,7 @@ struct pending {
     struct session_id session;
     double seconds;
     uint64_t memory_bytes; /* 0: not told */
+    uint64_t bytes_in;     /* of arguments that the client sends; 0: not told */
     int64_t placed_ns, expires_ns;
     bool announced;                      /* the owner's: it has been told down the path */
     struct pending *prev, *next;         /* of the node, by number within a master */

@@ -9,6 +9,8 @@
 
 /* A lease beyond this is a mistake: it would keep a server looking busy for ever. */
 #define LEASE_MOST_MS (24 * 3600 * 1000)
+/* No message makes a link look busy for longer: sums of nanoseconds stay far from overflow. */
+#define FARTHEST_S 1e7
 
 struct standing knowledge_standing(const struct knowledge_node *node)
 {
@@ -18,12 +20,22 @@ struct standing knowledge_standing(const struct knowledge_node *node)
                              .memory_free = node->memory_free - promised};
 }
 
+/* What a placement sends follows what is on its way there already. */
+static void link_place(struct knowledge_node *node, uint64_t bytes_in, int64_t placed_ns)
+{
+    const double seconds = (double)bytes_in * node->entry.self.inverse_bandwidth;
+    if (node->link_free_ns < placed_ns)
+        node->link_free_ns = placed_ns;
+    node->link_free_ns += (int64_t)(seconds < FARTHEST_S ? seconds * 1e9 : FARTHEST_S * 1e9);
+}
+
 static void tell_index(struct knowledge_node *node)
 {
     struct standing standing = knowledge_standing(node);
     node->entry.self.line = standing.line;
     node->entry.self.memory_free = standing.memory_free;
     node->entry.self.drained_ns = node->load.drained_ns;
+    node->entry.self.link_free_ns = node->link_free_ns;
     node->entry.self.free_ns = node->load.slots ? node->load.free_at_ns[0] : INT64_MAX;
     index_update(&node->entry);
 }
@@ -34,8 +46,11 @@ void node_reload(struct knowledge_node *node)
         memcpy(node->load.free_at_ns, node->base.free_at_ns,
                node->load.slots * sizeof *node->load.free_at_ns);
     node->load.drained_ns = node->base.drained_ns;
-    for (const struct pending *pending = node->pending; pending; pending = pending->next)
+    node->link_free_ns = node->link_base_ns;
+    for (const struct pending *pending = node->pending; pending; pending = pending->next) {
         load_place(&node->load, pending->seconds, pending->placed_ns);
+        link_place(node, pending->bytes_in, pending->placed_ns);
+    }
     tell_index(node);
 }
 
@@ -108,6 +123,7 @@ bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const str
         .session = placement->session,
         .seconds = placement->seconds,
         .memory_bytes = placement->memory_bytes,
+        .bytes_in = placement->bytes_in,
         .placed_ns = now_ns,
         .expires_ns = now_ns + (int64_t)lease_ms * NS_PER_MS,
     };
@@ -121,6 +137,7 @@ bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const str
     node->last_placed_ns = now_ns;
     node->entry.self.turn = ++k->turn;
     load_place(&node->load, pending->seconds, now_ns);
+    link_place(node, pending->bytes_in, now_ns);
     tell_index(node);
     return true;
 }

@@ -93,6 +93,8 @@ core_libcore_la_SOURCES = \
 	core/parallel_model.c \
 	core/parallel_model.h \
 	core/parallel_trsm.c \
+	core/path.c \
+	core/path.h \
 	core/predictor.c \
 	core/predictor.h \
 	core/problem.c \
@@ -137,6 +139,8 @@ core_libcore_la_SOURCES = \
 	core/server_index.h \
 	core/svg.c \
 	core/svg.h \
+	core/terms.c \
+	core/terms.h \
 	core/text.c \
 	core/text.h \
 	core/texts.c \

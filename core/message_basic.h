@@ -76,7 +76,7 @@ struct outcome {
 /* A path through the tree or the network: what is carried is the sum of latencies and the least bandwidth. */
 struct path {
     bool known;
-    double latency_s;
+    double latency_s;     /* one way: half of a round trip */
     double bandwidth_bps; /* bytes per second; 0: not known */
 };
 

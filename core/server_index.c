@@ -3,6 +3,7 @@
 
 #include "core/estimate.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- the treap ---- */
@@ -24,6 +25,9 @@ static void take_best(struct index_entry *entry, const struct index_entry *child
     if (other->drained_ns < best->drained_ns)
         best->drained_ns = other->drained_ns;
     best->line = least(best->line, other->line);
+    best->price = least(best->price, other->price);
+    if (other->link_free_ns < best->link_free_ns)
+        best->link_free_ns = other->link_free_ns;
     if (other->turn < best->turn)
         best->turn = other->turn;
     if (other->memory > best->memory)
@@ -193,21 +197,34 @@ void index_search_release(struct index_search *search)
     *search = (struct index_search){0};
 }
 
-static struct scheduler_view view_of(const struct index_bounds *bounds, const struct index_query *query,
-                                     double compute_s, uint64_t memory_bytes)
+static double seconds_until(int64_t then_ns, int64_t now_ns)
+{
+    return then_ns > now_ns ? (double)(then_ns - now_ns) / 1e9 : 0;
+}
+
+static struct esp_server_view view_of(const struct index_bounds *bounds, const struct index_query *query,
+                                      double compute_s, uint64_t memory_bytes)
 {
     /* As load_start_s() has it. Of a subtree: where even the greatest free memory does not suffice, all wait.
      */
     bool fits = bounds->memory_free >= memory_bytes;
     int64_t start_ns = fits || bounds->drained_ns < bounds->free_ns ? bounds->free_ns : bounds->drained_ns;
-    double wait_s = start_ns > query->now_ns ? (double)(start_ns - query->now_ns) / 1e9 : 0;
-    return (struct scheduler_view){
+    double wait_s = seconds_until(start_ns, query->now_ns);
+    const struct schedule_times times = {
         .wait_s = fits || wait_s > ESTIMATE_MEMORY_S ? wait_s : ESTIMATE_MEMORY_S,
-        .line = bounds->line,
+        .link_wait_s = seconds_until(bounds->link_free_ns, query->now_ns),
         .compute_s = compute_s,
-        .transfer_s = bounds->latency_s + (double)query->bytes * bounds->inverse_bandwidth,
+        .in_s = path_time_s(bounds->latency_s, bounds->inverse_bandwidth, (double)query->bytes_in),
+        .out_s = path_time_s(bounds->latency_s, bounds->inverse_bandwidth, (double)query->bytes_out),
+    };
+    struct esp_server_view view = {
+        .line = bounds->line,
+        .price = bounds->price * compute_s / 3600,
+        .deadline_s = query->finish_s,
         .turn = bounds->turn,
     };
+    scheduler_view_times(&view, &times);
+    return view;
 }
 
 static double least_compute_s(const struct index_bounds *bounds, const struct index_query *query)
@@ -224,7 +241,7 @@ static void cost_of(const struct index_entry *entry, const struct index_query *q
         query->cost(entry, query->arg, compute_s, memory_bytes);
 }
 
-struct scheduler_view index_view(const struct index_entry *entry, const struct index_query *query)
+struct esp_server_view index_view(const struct index_entry *entry, const struct index_query *query)
 {
     double compute_s;
     uint64_t memory_bytes;
@@ -235,14 +252,17 @@ struct scheduler_view index_view(const struct index_entry *entry, const struct i
 /* No server of the subtree has a lower one. */
 static double least_score(const struct index_bounds *bounds, const struct index_query *query)
 {
-    struct scheduler_view view = view_of(bounds, query, least_compute_s(bounds, query), query->memory_bytes);
-    return query->scheduler->score(&view);
+    const struct esp_server_view view =
+        view_of(bounds, query, least_compute_s(bounds, query), query->memory_bytes);
+    if (query->scheduler->flags & ESP_SCHEDULER_EVERY)
+        return -HUGE_VAL;
+    return scheduler_score(query->scheduler, &view);
 }
 
 static double own_score(const struct index_entry *entry, const struct index_query *query)
 {
-    struct scheduler_view view = index_view(entry, query);
-    return query->scheduler->score(&view);
+    const struct esp_server_view view = index_view(entry, query);
+    return scheduler_score(query->scheduler, &view);
 }
 
 /* Among equals the shorter line decides, and single servers come out first: then the search ends without
@@ -307,7 +327,9 @@ static bool is_wanted(const struct index_entry *entry, const struct index_query 
     if (entry->self.memory < query->memory_bytes || (query->wanted && !query->wanted(entry, query->arg)))
         return false;
     cost_of(entry, query, &compute_s, &memory_bytes);
-    return entry->self.memory >= memory_bytes;
+    if (entry->self.memory < memory_bytes)
+        return false;
+    return view_of(&entry->self, query, compute_s, memory_bytes).complete_s <= query->finish_s;
 }
 
 /* Opens a subtree: its root alone, and what is left and right of it. */
@@ -395,7 +417,7 @@ static size_t select_random(struct index_search *search, struct server_index *co
 size_t index_select(struct index_search *search, struct server_index *const *indexes, size_t n_indexes,
                     const struct index_query *query, struct index_entry **found, size_t most)
 {
-    if (query->scheduler->random)
+    if (query->scheduler->flags & ESP_SCHEDULER_RANDOM)
         return select_random(search, indexes, n_indexes, query, found, most);
     return select_best(search, indexes, n_indexes, query, found, most);
 }

@@ -18,6 +18,8 @@ struct index_bounds {
     double line;        /* sessions there, by slot */
     double latency_s;
     double inverse_bandwidth; /* seconds per byte */
+    int64_t link_free_ns;     /* when what was sent there before is through */
+    double price;             /* of an hour of a slot */
     uint64_t turn;
     uint64_t memory;      /* most bytes that a call may take; in a subtree: the greatest */
     uint64_t memory_free; /* now; in a subtree: the greatest */
@@ -51,10 +53,11 @@ void index_update(struct index_entry *entry);
 uint32_t index_count(const struct server_index *index);
 
 struct index_query {
-    const struct scheduler *scheduler;
+    const struct esp_scheduler *scheduler;
     double work_flop;
-    double call_s;  /* of every call, whatever its work */
-    uint64_t bytes; /* that travel between the client and the server */
+    double call_s;                /* of every call, whatever its work */
+    uint64_t bytes_in, bytes_out; /* that travel from the client to the server, and back */
+    double finish_s;              /* servers that end later do not count; HUGE_VAL: all do */
     int64_t now_ns;
     uint64_t memory_bytes; /* servers with less do not count */
     /* Servers that are not wanted; NULL: all are. */
@@ -84,6 +87,6 @@ uint32_t index_capable(const struct server_index *index, uint64_t memory_bytes);
 uint64_t index_most_memory(const struct server_index *index);
 
 /* The view of one server for the query. */
-struct scheduler_view index_view(const struct index_entry *entry, const struct index_query *query);
+struct esp_server_view index_view(const struct index_entry *entry, const struct index_query *query);
 
 #endif

@@ -97,6 +97,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_pull.c \
 	sed/server_run.c \
 	sed/server_state.h \
+	sed/server_terms.c \
 	sed/session.c \
 	sed/session.h \
 	sed/speed.c \

@@ -14,6 +14,7 @@
  *   sed/server_chunk.c     pieces of large arguments and results
  *   sed/server_kept.c      states that routines leave for later calls
  *   sed/server_load.c      forecasts, placements, records, answers to agents
+ *   sed/server_terms.c     price, properties, what is on its way here
  *   sed/server_problems.c  descriptions: catalogue, describe, list, reading them again
  *   sed/server_administer.c  what administrators want of it; what it remembers of sessions
  *   sed/server_figures.c   what is counted: metrics, health
@@ -53,9 +54,12 @@ struct server_options {
     int64_t state_lease_ns;         /* how long a state is kept that nobody uses; 0: 10 min */
     uint64_t inline_bytes;          /* results up to here travel inside a reply */
     double speed_flops;             /* of one slot; 0: measure it */
-    double (*cpu_quota)(void);      /* processors that control groups leave us; NULL: all */
-    bool confined;                  /* to some of the machine's processors */
-    bool background;                /* segments are cleaned by a thread */
+    double price;                   /* of an hour of a slot, in the site's unit */
+    const char *const *properties;  /* words that requests may ask for; borrowed */
+    size_t n_properties;
+    double (*cpu_quota)(void); /* processors that control groups leave us; NULL: all */
+    bool confined;             /* to some of the machine's processors */
+    bool background;           /* segments are cleaned by a thread */
     uint64_t seed;
     const char *state_dir; /* and these three: for administrators, as struct duty_options has them */
     const struct config_strings *administrators;

@@ -287,7 +287,7 @@ static struct node_record *make_record(const struct server *server, struct arena
     };
     if (!record->marks)
         record->n_marks = 0;
-    return fill_free_in(server, arena, record) ? record : NULL;
+    return fill_free_in(server, arena, record) && server_tell_terms(server, arena, record) ? record : NULL;
 }
 
 void server_fill_report(void *self, bool complete, struct message *message)
@@ -356,7 +356,7 @@ static bool estimate(const struct server *server, const struct request *request,
                                          .incarnation = server->incarnation};
     struct request_cost cost;
     estimate_cost(request, server->speed.flops, &server->models, &cost);
-    bool whole = cost.memory_bytes <= server->admission.total &&
+    bool whole = cost.memory_bytes <= server->admission.total && server_accepts(server, request, &cost) &&
                  estimate_fill(estimate, request, server->speed.flops, &server->models, &load, &standing,
                                now_ns, arena);
     load_release(&load);

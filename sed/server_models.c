@@ -85,13 +85,16 @@ bool server_tell_models(struct server *server, bool complete, struct arena *aren
     bool never = server->models.n == 0 && server->models_told_ns == 0;
     if (never || (!complete && (server->models_told || wait)))
         return true;
-    struct extension *extension = arena_alloc(arena, sizeof *extension);
+    const uint32_t n = record->extensions.n;
+    struct extension *items = arena_alloc(arena, (n + 1) * sizeof *items);
     uint32_t length;
     uint8_t *data = cost_encode(&server->models, arena, &length);
-    if (!extension || !data)
+    if (!items || !data)
         return false;
-    *extension = (struct extension){EXTENSION_COST_MODELS, data, length};
-    record->extensions = (struct extensions){extension, 1};
+    if (n)
+        memcpy(items, record->extensions.items, n * sizeof *items);
+    items[n] = (struct extension){EXTENSION_COST_MODELS, data, length};
+    record->extensions = (struct extensions){items, n + 1};
     server->models_told = true;
     server->models_told_ns = now_ns;
     return true;

@@ -362,6 +362,14 @@ bool server_tell_models(struct server *server, bool complete, struct arena *aren
                         struct node_record *record);
 void server_models_release(struct server *server);
 
+/* ---- server_terms.c ---- */
+
+/* Adds price, properties, and what is on its way here to the record. False without memory. */
+bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record);
+/* Whether the server has what the request wants, and the call takes no more than it may. */
+bool server_accepts(const struct server *server, const struct request *request,
+                    const struct request_cost *cost);
+
 /* ---- server_measure.c ---- */
 void server_measure_begin(struct server *server);
 /* Goes on with it when a slot is free and nobody waits for one. */

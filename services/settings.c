@@ -2,6 +2,7 @@
 #include "services/settings.h"
 #include "core/problem.h"
 #include "core/scheduler.h"
+#include "core/terms.h"
 #include "services/settings_tables.h"
 #include "util/certificates.h"
 
@@ -138,16 +139,18 @@ static enum esp_status check_scheduler(const char *name, struct esp_error *error
 {
     char known[200] = "";
     size_t n, used = 0;
-    const struct scheduler *table = scheduler_table(&n);
-    if (scheduler_find(name))
-        return ESP_OK;
+    const struct esp_scheduler *table = scheduler_table(&n);
+    if (scheduler_find(name) || strchr(name, '/'))
+        return ESP_OK; /* a path is a library, which only the agent itself loads */
     for (size_t i = 0; i < n && used < sizeof known; i++)
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s",
                                  i == 0      ? ""
                                  : i + 1 < n ? ", "
                                              : " or ",
                                  table[i].name);
-    return error_set(error, ESP_CONFIG, "scheduler: expected %s, found \"%s\"", known, name);
+    return error_set(error, ESP_CONFIG,
+                     "scheduler: expected %s, or the path of a library (with a /), found \"%s\"", known,
+                     name);
 }
 
 static enum esp_status finish_agent(void *settings, struct arena *arena, struct esp_error *error)
@@ -168,8 +171,24 @@ static int64_t n_processors(void)
     return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
+static enum esp_status check_properties(const struct config_strings *properties, struct esp_error *error)
+{
+    if (properties->n > CAP_PROPERTIES)
+        return error_set(error, ESP_CONFIG, "properties: expected at most %d words, found %zu",
+                         CAP_PROPERTIES, properties->n);
+    for (size_t i = 0; i < properties->n; i++) {
+        const char *fault = property_fault(properties->items[i]);
+        if (fault)
+            return error_set(error, ESP_CONFIG, "properties: expected words without blanks, found \"%s\": %s",
+                             properties->items[i], fault);
+    }
+    return ESP_OK;
+}
+
 static enum esp_status finish_server(struct settings_sed *sed, struct arena *arena, struct esp_error *error)
 {
+    if (check_properties(&sed->properties, error) != ESP_OK)
+        return error->status;
     if (sed->slots == 0)
         sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
     if (sed->worker_keeps_bytes == 0) /* each thread of BLAS keeps a buffer and has a stack */

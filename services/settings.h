@@ -69,7 +69,7 @@ struct settings_agent {
     int64_t freshness_ns;          /* how long knowledge may answer from memory; 0: never */
     int64_t answer_timeout_ns;     /* how long to wait for children */
     int64_t placement_lease_ns;    /* how long a placement counts before the call arrives */
-    char *scheduler;
+    char *scheduler;               /* a name, or the path of a library */
 };
 
 /* A master agent is one without a parent. */
@@ -90,7 +90,9 @@ struct settings_sed {
     uint64_t memory_bytes;          /* for arguments and results of all calls; 0: a share of the machine's */
     uint64_t worker_memory_bytes;   /* that a worker may allocate beside arguments; 0: as memory_bytes */
     uint64_t worker_keeps_bytes;    /* of it, after a call; never 0 after loading */
-    int64_t queue;                  /* waiting calls, at most */
+    int64_t price;                  /* of an hour of a slot */
+    struct config_strings properties; /* words that requests may ask for */
+    int64_t queue;                    /* waiting calls, at most */
     int64_t sessions_per_client;
     int64_t state_lease_ns;         /* how long a state is kept that nobody uses */
     int64_t result_lease_ns;        /* how long a result waits for its client */

@@ -225,7 +225,8 @@ static const struct config_key agent_keys[] = {
      .type = CONFIG_STRING,
      AT(settings_agent, scheduler),
      .initial = "mct",
-     .text = "how servers are ranked; mct: the earliest end"},
+     .text = "how servers are ranked: mct, cheapest, round-robin, random, least-loaded, or the path of a "
+             "library"},
     {0},
 };
 
@@ -275,6 +276,17 @@ static const struct config_key sed_keys[] = {
      .least = "16 MiB",
      .text = "memory that a worker may keep after a call, or it is replaced (else: 256 MiB, and 64 for each "
              "thread)"},
+    {.name = "price",
+     .type = CONFIG_INTEGER,
+     AT(settings_sed, price),
+     .initial = "0",
+     .least = "0",
+     .most = "1000000000",
+     .text = "what an hour of a slot costs, in a unit of the site's own, for the scheduler cheapest"},
+    {.name = "properties",
+     .type = CONFIG_STRINGS,
+     AT(settings_sed, properties),
+     .text = "words that requests may ask for, such as gpu or site=lyon"},
     {.name = "queue",
      .type = CONFIG_INTEGER,
      AT(settings_sed, queue),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/inproc/platform.h"
 
+#include "core/problem.h"
 #include "util/clock.h"
 #include "util/log.h"
 
@@ -44,6 +45,7 @@ struct burst;
 struct burst_job {
     struct burst *burst;
     uint64_t sequence;
+    const struct platform_job *job; /* NULL: without arguments */
 };
 struct burst {
     struct platform *platform;
@@ -204,6 +206,11 @@ static void on_candidates(void *arg, enum esp_status status, const struct messag
         return;
     }
     const struct candidate *first = &reply->submit_reply.candidates[0];
+    struct call_argument arguments[2] = {{.index = 0, .kind = KIND_BULK}, {.index = 1, .kind = KIND_WANTED}};
+    if (job->job) {
+        arguments[0].bytes = job->job->bytes_in;
+        arguments[1].bytes = job->job->bytes_out;
+    }
     struct message call = {
         .kind = MESSAGE_CALL,
         .call =
@@ -216,6 +223,8 @@ static void on_candidates(void *arg, enum esp_status status, const struct messag
                 .master = reply->submit_reply.master,
                 .placement = reply->submit_reply.placement,
                 .forecast_s = first->compute_s,
+                .arguments = arguments,
+                .n_arguments = job->job ? 2 : 0,
             },
     };
     must(inproc_call_async(burst->platform->transport, first->address, &call, 24 * 3600 * 1000, on_result,
@@ -228,7 +237,8 @@ static void burst_submit(struct burst *burst, size_t i)
     struct message message = {.kind = MESSAGE_SUBMIT,
                               .submit = {.time_left_ms = 60000, .request = *burst->request}};
     struct esp_error error;
-    burst->jobs[i] = (struct burst_job){burst, i + 1};
+    burst->jobs[i].burst = burst;
+    burst->jobs[i].sequence = i + 1;
     message.submit.request.session.sequence = i + 1;
     must(inproc_call_async(burst->platform->transport, "ma", &message, 60000, on_candidates, &burst->jobs[i],
                            &error),
@@ -242,6 +252,37 @@ double platform_burst(struct platform *p, const struct request *request, size_t 
     burst.jobs = calloc(n, sizeof *burst.jobs);
     for (size_t i = 0; i < n; i++)
         burst_submit(&burst, i);
+    for (int hour = 0; burst.n_open > 0 && hour < 4 * 3600; hour++)
+        platform_run_ms(p, 1000);
+    free(burst.jobs);
+    return burst.failed || burst.n_open > 0 ? -1 : (double)(burst.last_ns - start_ns) / 1e9;
+}
+
+static void submit_job(struct burst *burst, size_t i, const struct platform_job *job)
+{
+    struct argument_attribute arguments[] = {
+        {.index = 0, .mode = MODE_IN, .bytes = job->bytes_in, .holder = "", .datum = ""},
+        {.index = 1, .mode = MODE_OUT, .bytes = job->bytes_out, .holder = "", .datum = ""}};
+    struct request request = platform_request("job", job->work_flop);
+    request.arguments = arguments;
+    request.n_arguments = 2;
+    request.memory_bytes = job->bytes_in + job->bytes_out;
+    burst->request = &request;
+    burst->jobs[i].job = job;
+    burst_submit(burst, i);
+}
+
+double platform_workload(struct platform *p, const struct platform_job *jobs, size_t n)
+{
+    const struct request names = platform_request("job", 0);
+    struct burst burst = {.platform = p, .n_open = n};
+    int64_t start_ns = inproc_now_ns(p->transport);
+    burst.jobs = calloc(n, sizeof *burst.jobs);
+    for (size_t i = 0; i < n; i++) {
+        inproc_run(p->transport, start_ns + (int64_t)(jobs[i].at_s * 1e9));
+        submit_job(&burst, i, &jobs[i]);
+        burst.request = &names; /* all that its calls need of it */
+    }
     for (int hour = 0; burst.n_open > 0 && hour < 4 * 3600; hour++)
         platform_run_ms(p, 1000);
     free(burst.jobs);

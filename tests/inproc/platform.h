@@ -62,6 +62,15 @@ struct request platform_request(const char *problem, double work_flop);
 /* `n` equal requests at once, each called at its first candidate as soon as it is answered. Returns the
  * virtual seconds until the last result, negative when one failed. */
 double platform_burst(struct platform *platform, const struct request *request, size_t n);
+/* A call of its own kind in a workload. */
+struct platform_job {
+    double at_s; /* when it is submitted, from the beginning */
+    double work_flop;
+    uint64_t bytes_in, bytes_out;
+};
+/* Submits and calls them all, each at its time. Returns the virtual seconds until the last result is back,
+ * negative when one failed. */
+double platform_workload(struct platform *platform, const struct platform_job *jobs, size_t n);
 /* The same of calls that do not end, so many virtual milliseconds between them, run for so many more. Returns
  * how many were neither refused nor ended. Once per platform. */
 size_t platform_burst_apart(struct platform *platform, const struct request *request, size_t n,

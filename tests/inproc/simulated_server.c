@@ -6,6 +6,7 @@
 #include "core/location_report.h"
 #include "core/membership.h"
 #include "core/problem.h"
+#include "core/terms.h"
 #include "util/random.h"
 #include "util/timer.h"
 
@@ -14,10 +15,14 @@
 #include <string.h>
 #include <utlist.h>
 
+enum stage { ARRIVING, QUEUED, RUNNING, LEAVING };
+
 struct job {
     struct simulated_server *server;
     struct call *call;
-    uint64_t sequence;
+    uint64_t sequence, bytes_in, bytes_out;
+    enum stage stage;
+    double takes_s;
     int64_t start_ns, end_ns;
     struct timer timer;
     struct job *prev, *next;
@@ -44,8 +49,9 @@ struct simulated_server {
     struct location *location; /* of what it holds, as far as that has identities */
     uint32_t here;
     char why[256];    /* it is not below a parent */
-    struct load work; /* calls that have arrived, by their forecasts */
-    struct job *jobs;
+    struct job *jobs; /* as they came */
+    uint32_t running;
+    int64_t in_free_ns, out_free_ns; /* its link, each way: one transfer after the other */
     uint32_t n_jobs;
     struct promise *promises;
     struct placement_mark marks[16];
@@ -104,13 +110,41 @@ static void drop_promise(struct simulated_server *s, struct promise *promise)
 /* The queue as others should see it: what has arrived, and what has been promised. */
 static void promised_load(struct simulated_server *s, struct load *load)
 {
+    double *free_in_s = calloc(s->options.slots + 1, sizeof *free_in_s);
+    const struct job *job;
+    uint32_t n = 0;
+    DL_FOREACH(s->jobs, job)
+    if (job->stage == RUNNING)
+        free_in_s[n++] = (double)(job->end_ns - now(s)) / 1e9;
     load_init(load, s->options.slots, now(s));
-    if (s->options.slots)
-        memcpy(load->free_at_ns, s->work.free_at_ns, s->options.slots * sizeof *load->free_at_ns);
-    if (s->work.drained_ns > load->drained_ns)
-        load->drained_ns = s->work.drained_ns;
+    load_set(load, free_in_s, s->options.slots, now(s));
+    free(free_in_s);
+    DL_FOREACH(s->jobs, job)
+    if (job->stage < RUNNING)
+        load_place(load, job->takes_s, now(s));
     for (const struct promise *promise = s->promises; promise; promise = promise->next)
         load_place(load, promise->seconds, now(s));
+}
+
+/* As a real server counts what has not arrived of its sessions' arguments. */
+static uint64_t incoming_bytes(const struct simulated_server *s)
+{
+    const struct path *link = &s->options.link;
+    const int64_t left_ns = s->in_free_ns - now(s);
+    return left_ns > 0 && link->bandwidth_bps > 0 ? (uint64_t)((double)left_ns / 1e9 * link->bandwidth_bps)
+                                                  : 0;
+}
+
+static void tell_terms(struct simulated_server *s, struct arena *arena, struct node_record *record)
+{
+    const uint64_t incoming = incoming_bytes(s);
+    if (incoming)
+        terms_add_integer(&record->extensions, EXTENSION_INCOMING, incoming, arena);
+    if (s->options.price > 0)
+        terms_add_real(&record->extensions, EXTENSION_PRICE, s->options.price, arena);
+    if (s->options.n_properties)
+        terms_add_texts(&record->extensions, EXTENSION_PROPERTIES, s->options.properties,
+                        s->options.n_properties, arena);
 }
 
 static void mark(struct simulated_server *s, uint64_t master, uint64_t number)
@@ -166,14 +200,15 @@ static void report(void *self, bool complete, struct message *message)
         .threads = 1,
         .free_in_s = free_in_s,
         .n_free_in = s->options.slots,
-        .running = s->n_jobs < s->options.slots ? s->n_jobs : s->options.slots,
-        .queued = s->n_jobs < s->options.slots ? 0 : s->n_jobs - s->options.slots,
+        .running = s->running,
+        .queued = s->n_jobs - s->running,
         .memory_total = s->options.memory,
         .memory_free = s->options.memory - s->options.memory_taken,
         .completed = s->completed,
         .marks = s->marks,
         .n_marks = s->n_marks,
     };
+    tell_terms(s, &message->arena, record);
     message->report.records = record;
     message->report.n_records = 1;
     location_tell(s->location, complete, message);
@@ -303,12 +338,11 @@ static void on_undelivered(void *self, const char *address, enum esp_status stat
 
 /* ---- calls ---- */
 
-static void on_end(struct timer *timer, int64_t now_ns, void *context)
+static void begin_next(struct simulated_server *s);
+
+static void reply_to(struct job *job)
 {
-    struct job *job = context;
     struct simulated_server *s = job->server;
-    (void)timer;
-    (void)now_ns;
     DL_DELETE(s->jobs, job);
     s->n_jobs--;
     s->completed++;
@@ -322,6 +356,74 @@ static void on_end(struct timer *timer, int64_t now_ns, void *context)
     }
     free(job);
     touch(s);
+}
+
+/* When bytes that begin now are over the link; the ones after them begin then. */
+static int64_t cross(struct simulated_server *s, int64_t *free_ns, uint64_t bytes)
+{
+    const struct path *link = &s->options.link;
+    int64_t begin_ns = *free_ns > now(s) ? *free_ns : now(s);
+    if (bytes == 0 || !link->known)
+        return now(s);
+    *free_ns =
+        begin_ns + (link->bandwidth_bps > 0 ? (int64_t)((double)bytes / link->bandwidth_bps * 1e9) : 0);
+    return begin_ns + (int64_t)(path_seconds(link, bytes) * 1e9);
+}
+
+static void on_stage_over(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct job *job = context;
+    struct simulated_server *s = job->server;
+    (void)timer;
+    (void)now_ns;
+    if (job->stage == ARRIVING) {
+        job->stage = QUEUED;
+        begin_next(s);
+        return;
+    }
+    if (job->stage == LEAVING) {
+        reply_to(job);
+        return;
+    }
+    job->stage = LEAVING;
+    s->running--;
+    const int64_t there_ns = cross(s, &s->out_free_ns, job->bytes_out);
+    if (there_ns > now(s))
+        timers_set(&s->timers, &job->timer, there_ns, NULL);
+    else
+        reply_to(job);
+    touch(s);
+    begin_next(s);
+}
+
+/* Those that wait get the slots that are free, in the order in which they are whole. */
+static void begin_next(struct simulated_server *s)
+{
+    while (s->running < s->options.slots) {
+        struct job *job, *next = NULL;
+        DL_FOREACH(s->jobs, job)
+        if (job->stage == QUEUED && (!next || job->start_ns < next->start_ns))
+            next = job;
+        if (!next)
+            return;
+        next->stage = RUNNING;
+        next->start_ns = now(s);
+        next->end_ns = now(s) + (int64_t)(next->takes_s * 1e9);
+        s->running++;
+        timers_set(&s->timers, &next->timer, next->end_ns, NULL);
+        touch(s);
+    }
+}
+
+static void count_bytes(struct job *job, const struct call_request *request)
+{
+    for (uint32_t i = 0; i < request->n_arguments; i++) {
+        const struct call_argument *argument = &request->arguments[i];
+        if (argument->kind == KIND_BULK)
+            job->bytes_in += argument->bytes;
+        else if (argument->kind == KIND_WANTED)
+            job->bytes_out += argument->bytes;
+    }
 }
 
 static void keep_promise(struct simulated_server *s, const struct call_request *request)
@@ -347,19 +449,20 @@ static void on_call(void *self, struct call *call, const struct message *message
     struct job *job = calloc(1, sizeof *job);
     double actual_s = request->forecast_s * (1 + s->options.noise * (2 * random_real(&s->random) - 1));
     keep_promise(s, request);
-    int64_t free_ns = s->work.free_at_ns[0];
     job->server = s;
     job->call = call;
     job->sequence = request->session.sequence;
-    job->start_ns = free_ns > now(s) ? free_ns : now(s);
-    double takes_s = actual_s > s->options.least_s ? actual_s : s->options.least_s;
-    job->end_ns = job->start_ns + (int64_t)(takes_s * 1e9);
-    job->timer = (struct timer){.fire = on_end, .context = job};
-    load_place(&s->work, actual_s, now(s));
+    job->takes_s = actual_s > s->options.least_s ? actual_s : s->options.least_s;
+    job->timer = (struct timer){.fire = on_stage_over, .context = job};
+    count_bytes(job, request);
     DL_APPEND(s->jobs, job);
     s->n_jobs++;
-    timers_set(&s->timers, &job->timer, job->end_ns, NULL);
+    job->start_ns = cross(s, &s->in_free_ns, job->bytes_in); /* until it runs: when it is whole */
+    job->stage = job->start_ns > now(s) ? ARRIVING : QUEUED;
+    if (job->stage == ARRIVING)
+        timers_set(&s->timers, &job->timer, job->start_ns, NULL);
     call_set_data(call, job);
+    begin_next(s);
     touch(s);
 }
 
@@ -443,7 +546,6 @@ enum esp_status simulated_create(const struct simulated_options *options, struct
     s->holds = copy_texts(options->holds, options->n_holds);
     s->signature = options->signature ? strdup(options->signature) : NULL;
     random_seed(&s->random, options->seed);
-    load_init(&s->work, options->slots, now(s));
     set_catalog(s);
     struct membership_options membership = {
         .parents = options->parents,
@@ -486,7 +588,6 @@ void simulated_drop(struct simulated_server *s)
     free(job);
     membership_destroy(s->membership);
     location_destroy(s->location);
-    load_release(&s->work);
     free_texts(s->problems);
     free_texts(s->holds);
     free(s->signature);

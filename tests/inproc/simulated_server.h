@@ -22,8 +22,11 @@ struct simulated_options {
     double speed_flops;
     uint32_t slots;
     uint64_t memory;
-    uint64_t memory_taken;    /* of it, by others all the time */
-    struct path link;         /* from its parent */
+    uint64_t memory_taken; /* of it, by others all the time */
+    struct path link;      /* from its parent: large arguments and results take their time on it */
+    double price;          /* of an hour of a slot */
+    const char *const *properties;
+    size_t n_properties;
     const char *const *holds; /* identities of the data that live here */
     size_t n_holds;
     double noise;             /* actual computation times differ from forecasts by up to this fraction */

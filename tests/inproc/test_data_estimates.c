@@ -124,10 +124,12 @@ static double bring_s(const struct site *site, const struct one_server *to, int 
         if (!from->holds[d] || from->leader != to->leader || !from->link.known || !to->link.known)
             continue;
         double bps = fmin(from->link.bandwidth_bps, to->link.bandwidth_bps);
-        best = fmin(best, from->link.latency_s + to->link.latency_s + (double)site->arguments[d].bytes / bps);
+        best = fmin(best, path_time_s(from->link.latency_s + to->link.latency_s, 1 / bps,
+                                      (double)site->arguments[d].bytes));
     }
-    return isfinite(best) ? best
-                          : ESTIMATE_LINK_LATENCY_S + (double)site->arguments[d].bytes / ESTIMATE_LINK_BPS;
+    return isfinite(best)
+               ? best
+               : path_time_s(PATH_LINK_LATENCY_S, 1 / PATH_LINK_BPS, (double)site->arguments[d].bytes);
 }
 
 static double forecast_s(const struct site *site, const struct one_server *server)

@@ -3,6 +3,9 @@
  * Requests through a whole hierarchy, in process and in virtual time.
  */
 #include "core/absent.h"
+#include "core/path.h"
+#include "core/problem.h"
+#include "core/terms.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 #include "util/clock.h"
@@ -148,7 +151,8 @@ static void holders_of_data_are_asked_too(void **state)
     assert_int_equal(simulated_asks(a), 1);
     assert_int_equal(simulated_asks(b), 1);
     assert_string_equal(reply.submit_reply.candidates[0].server, "a");
-    assert_float_equal(reply.submit_reply.candidates[0].transfer_s, 2.002, 1e-6);
+    const struct path way = {true, 0.002, 1e8}; /* from b up and down to a */
+    assert_float_equal(reply.submit_reply.candidates[0].transfer_s, path_seconds(&way, 200000000), 1e-6);
     message_clear(&reply);
 }
 
@@ -358,8 +362,8 @@ static void what_a_leader_lost_is_in_the_masters_tree(void **state)
 static void every_scheduler_places_sessions_in_both_modes(void **state)
 {
     (void)state;
-    static const char *const names[] = {"mct", "round-robin", "random", "least-loaded"};
-    for (size_t i = 0; i < 8; i++) {
+    static const char *const names[] = {"mct", "cheapest", "round-robin", "random", "least-loaded"};
+    for (size_t i = 0; i < 10; i++) {
         teardown(NULL);
         setup(NULL);
         platform.agent_options.scheduler = names[i / 2];
@@ -371,6 +375,148 @@ static void every_scheduler_places_sessions_in_both_modes(void **state)
         if (strcmp(names[i / 2], "random") != 0)
             assert_true(makespan_s < 2.5); /* two on each */
     }
+}
+
+/* ---- constraints, in both modes ---- */
+
+static struct arena wants_arena;
+
+static void two_unequal_servers(int asked)
+{
+    static const char *const gpu[] = {"gpu", "site=lyon"};
+    teardown(NULL);
+    setup(NULL);
+    platform.agent_options.freshness_ms = asked ? -1 : 0;
+    platform_agent(&platform, "ma", "");
+    platform.server_options.speed_flops = 4e9;
+    platform.server_options.price = 40;
+    platform_server(&platform, "quick", "ma");
+    platform.server_options.speed_flops = 1e9;
+    platform.server_options.price = 1;
+    platform.server_options.properties = gpu;
+    platform.server_options.n_properties = 2;
+    platform_server(&platform, "slow", "ma");
+    assert_true(platform_settle(&platform, 0, 2, 5000));
+    arena_clear(&wants_arena);
+}
+
+static enum esp_status chosen(const struct request *request, char *server, struct esp_error *error)
+{
+    struct message reply = {0};
+    enum esp_status status = platform_submit(&platform, "ma", request, &reply, error);
+    if (status == ESP_OK)
+        strcpy(server, reply.submit_reply.candidates[0].server);
+    message_clear(&reply);
+    return status;
+}
+
+static void a_wanted_property_decides(void **state)
+{
+    (void)state;
+    static const char *const both[] = {"site=lyon", "gpu"}, *const none[] = {"gpu", "tape"};
+    for (int asked = 0; asked < 2; asked++) {
+        char server[PLATFORM_NAME];
+        struct esp_error error;
+        two_unequal_servers(asked);
+        struct request request = platform_request("job", 4e9);
+        assert_int_equal(chosen(&request, server, &error), ESP_OK);
+        assert_string_equal(server, "quick");
+        terms_add_texts(&request.extensions, EXTENSION_WANTED, both, 2, &wants_arena);
+        assert_int_equal(chosen(&request, server, &error), ESP_OK);
+        assert_string_equal(server, "slow");
+        request.extensions = (struct extensions){0};
+        terms_add_texts(&request.extensions, EXTENSION_WANTED, none, 2, &wants_arena);
+        assert_int_equal(chosen(&request, server, &error), ESP_NO_SERVER);
+        assert_non_null(strstr(error.text, "a server with \"gpu\" and \"tape\""));
+    }
+    arena_clear(&wants_arena);
+}
+
+static void a_deadline_that_nobody_keeps_is_told_at_once(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        char server[PLATFORM_NAME];
+        struct esp_error error;
+        two_unequal_servers(asked);
+        struct request request = platform_request("job", 4e9); /* 1 s, and 4 s */
+        terms_add_real(&request.extensions, EXTENSION_FINISH, 0.5, &wants_arena);
+        assert_int_equal(chosen(&request, server, &error), ESP_NO_SERVER);
+        assert_non_null(strstr(error.text, "within 0.5 s"));
+        assert_non_null(strstr(error.text, "on server \"quick\""));
+        request.extensions = (struct extensions){0};
+        terms_add_real(&request.extensions, EXTENSION_FINISH, 2, &wants_arena);
+        request.candidates = 5;
+        struct message reply = {0};
+        assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+        assert_int_equal(reply.submit_reply.n_candidates, 1); /* the slow one is none */
+        message_clear(&reply);
+    }
+    arena_clear(&wants_arena);
+}
+
+static void a_call_may_take_so_much_memory(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        char server[PLATFORM_NAME];
+        struct esp_error error;
+        two_unequal_servers(asked);
+        struct request request = platform_request("job", 4e9);
+        request.memory_bytes = 5000000;
+        terms_add_integer(&request.extensions, EXTENSION_MOST_MEMORY, 4000000, &wants_arena);
+        assert_int_equal(chosen(&request, server, &error), ESP_NO_SERVER);
+        assert_non_null(strstr(error.text, "takes 5 MB of memory where at most 4 MB are wanted"));
+        request.extensions = (struct extensions){0};
+        terms_add_integer(&request.extensions, EXTENSION_MOST_MEMORY, 6000000, &wants_arena);
+        assert_int_equal(chosen(&request, server, &error), ESP_OK);
+    }
+    arena_clear(&wants_arena);
+}
+
+static void the_cheapest_server_that_keeps_the_deadline_is_chosen(void **state)
+{
+    (void)state;
+    for (int asked = 0; asked < 2; asked++) {
+        char server[PLATFORM_NAME];
+        struct esp_error error;
+        two_unequal_servers(asked);
+        struct request request = platform_request("job", 4e9);
+        platform_agent_kill(&platform, 0);
+        platform.agent_options.scheduler = "cheapest";
+        platform_agent_start(&platform, 0);
+        assert_true(platform_settle(&platform, 0, 2, 30000));
+        assert_int_equal(chosen(&request, server, &error), ESP_OK);
+        assert_string_equal(server, "slow");
+        terms_add_real(&request.extensions, EXTENSION_FINISH, 2, &wants_arena);
+        assert_int_equal(chosen(&request, server, &error), ESP_OK);
+        assert_string_equal(server, "quick");
+    }
+    arena_clear(&wants_arena);
+}
+
+/* What was sent to a server first is in the way of what comes next. */
+static void a_busy_link_is_avoided(void **state)
+{
+    (void)state;
+    platform_agent(&platform, "ma", "");
+    platform.server_options.link = (struct path){true, 0.001, 1e7};
+    platform.server_options.slots = 4;
+    platform_server(&platform, "near", "ma");
+    platform.server_options.link.bandwidth_bps = 8e6;
+    platform_server(&platform, "next", "ma");
+    assert_true(platform_settle(&platform, 0, 2, 5000));
+    struct argument_attribute argument = {.mode = MODE_IN, .bytes = 10000000, .holder = "", .datum = ""};
+    struct request request = platform_request("job", 1e9);
+    request.arguments = &argument;
+    request.n_arguments = 1;
+    char server[PLATFORM_NAME];
+    struct esp_error error;
+    assert_int_equal(chosen(&request, server, &error), ESP_OK);
+    assert_string_equal(server, "near");
+    request.session.sequence++;
+    assert_int_equal(chosen(&request, server, &error), ESP_OK);
+    assert_string_equal(server, "next"); /* slots are free in both */
 }
 
 static void a_burst_spreads_in_both_modes(void **state)
@@ -554,6 +700,11 @@ int main(void)
         TEST(the_tree_is_told_parents_first),
         TEST(what_a_leader_lost_is_in_the_masters_tree),
         TEST(every_scheduler_places_sessions_in_both_modes),
+        TEST(a_wanted_property_decides),
+        TEST(a_deadline_that_nobody_keeps_is_told_at_once),
+        TEST(a_call_may_take_so_much_memory),
+        TEST(the_cheapest_server_that_keeps_the_deadline_is_chosen),
+        TEST(a_busy_link_is_avoided),
         TEST(a_burst_spreads_in_both_modes),
         cmocka_unit_test(endless_calls_without_a_forecast_spread),
         cmocka_unit_test(what_does_not_fit_now_goes_where_it_does),

@@ -112,11 +112,22 @@ static struct path way(const struct site *site, int a, int b)
     return path;
 }
 
+static double both_ways(const struct path *path, const struct request *request)
+{
+    const struct request_bytes bytes = request_client_bytes(request);
+    return path_seconds(path, bytes.in) + path_seconds(path, bytes.out);
+}
+
+static double sum(struct transfer_times times)
+{
+    return times.in_s + times.out_s;
+}
+
 /* The call itself comes through the root, however little it carries. */
 static double brute_force(const struct site *site, int server)
 {
     struct path call = way(site, 0, server);
-    double seconds = path_seconds(&call, request_client_bytes(&site->request));
+    double seconds = both_ways(&call, &site->request);
     for (uint32_t d = 0; d < site->request.n_arguments; d++) {
         double best = HUGE_VAL;
         for (int holder = 0; holder < site->n; holder++) {
@@ -140,7 +151,7 @@ static void check_site(struct site *site)
     assert_int_equal(merged->capable, capable);
     for (uint32_t i = 0; i < merged->n_servers; i++) {
         int server = atoi(merged->servers[i].server + 1);
-        double seconds = aggregate_transfer_s(&site->request, merged, &merged->servers[i]);
+        double seconds = sum(aggregate_transfer(&site->request, merged, &merged->servers[i]));
         assert_float_equal(seconds, brute_force(site, server), 1e-9);
     }
     arena_clear(&site->arena);
@@ -180,8 +191,8 @@ static void what_the_client_has_comes_through_every_agent(void **state)
         struct response *merged = answer(&site, 0);
         for (uint32_t i = 0; i < merged->n_servers; i++) {
             struct path path = way(&site, 0, atoi(merged->servers[i].server + 1));
-            double seconds = aggregate_transfer_s(&site.request, merged, &merged->servers[i]);
-            assert_float_equal(seconds, path_seconds(&path, request_client_bytes(&site.request)), 1e-9);
+            double seconds = sum(aggregate_transfer(&site.request, merged, &merged->servers[i]));
+            assert_float_equal(seconds, both_ways(&path, &site.request), 1e-9);
         }
         arena_clear(&site.arena);
     }
@@ -198,7 +209,8 @@ static void bytes_of_the_client_count_both_ways(void **state)
         {.mode = MODE_IN, .bytes = 100000, .holder = "s", .datum = "d"},
     };
     struct request request = {.arguments = arguments, .n_arguments = 5};
-    assert_int_equal(request_client_bytes(&request), 1210);
+    assert_int_equal(request_client_bytes(&request).in, 110);
+    assert_int_equal(request_client_bytes(&request).out, 1100);
     assert_true(request_has_data(&request));
     request.n_arguments = 4;
     assert_false(request_has_data(&request));
@@ -216,8 +228,8 @@ static void a_link_that_nobody_measured_decides_nothing(void **state)
     struct response merged;
     struct esp_error error;
     assert_int_equal(aggregate_merge("me", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
-    assert_true(aggregate_transfer_s(&request, &merged, &merged.servers[0]) == 0);
-    assert_float_equal(aggregate_transfer_s(&request, &merged, &merged.servers[1]), 0.1, 1e-12);
+    assert_true(sum(aggregate_transfer(&request, &merged, &merged.servers[0])) == 0);
+    assert_float_equal(sum(aggregate_transfer(&request, &merged, &merged.servers[1])), 0.2, 1e-12);
     aggregate_cut(&request, &merged, 1, scheduler_find("mct"), NULL, NULL, NULL);
     assert_int_equal(merged.n_servers, 1);
     assert_int_equal(merged.capable, 2);

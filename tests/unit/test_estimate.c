@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 #include "core/estimate.h"
+#include "util/random.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -131,7 +132,37 @@ static void a_path_is_the_sum_of_latencies_and_the_least_bandwidth(void **state)
     assert_true(both.known);
     assert_float_equal(both.latency_s, 0.03, 1e-12);
     assert_float_equal(both.bandwidth_bps, 1e6, 1e-3);
-    assert_float_equal(path_seconds(&both, 2000000), 2.03, 1e-9);
+    assert_float_equal(path_seconds(&both, 0), 0.03, 1e-12);
+}
+
+static void a_path_shorter_than_its_round_trip_is_never_filled(void **state)
+{
+    (void)state;
+    struct path lan = {.known = true, .latency_s = 50e-6, .bandwidth_bps = 1e8};
+    struct path far = {.known = true, .latency_s = 0.05, .bandwidth_bps = 1e8};
+    /* The first window covers the way: the rate alone counts. */
+    assert_float_equal(path_seconds(&lan, 100000000), 1.00005, 1e-9);
+    /* Three windows, 10 + 20 + 40 segments, are enough for a megabit; no more than latency and two rounds. */
+    assert_float_equal(path_seconds(&far, 100000), 0.05 + 2 * 0.1 + (100000 - 3 * 14480) / 1e8, 1e-9);
+    /* Ten doublings fill the path: behind them it runs at its rate, 10 rounds late less what they carried. */
+    double long_s = path_seconds(&far, 1000000000);
+    assert_true(long_s > 10 && long_s < 10.05 + 10 * 0.1);
+}
+
+static void a_transfer_takes_no_less_when_anything_grows(void **state)
+{
+    (void)state;
+    struct random random;
+    random_seed(&random, 6);
+    for (int i = 0; i < 20000; i++) {
+        double latency_s = 0.2 * random_real(&random), slowness = 1e-6 * random_real(&random);
+        double bytes = exp(25 * random_real(&random));
+        double seconds = path_time_s(latency_s, slowness, bytes);
+        assert_true(path_time_s(latency_s * 1.1, slowness, bytes) >= seconds);
+        assert_true(path_time_s(latency_s, slowness * 1.1, bytes) >= seconds);
+        assert_true(path_time_s(latency_s, slowness, bytes + 1) >= seconds * (1 - 1e-12));
+        assert_true(path_time_s(latency_s, 0, bytes) <= seconds);
+    }
 }
 
 static void what_is_not_known_decides_nothing(void **state)
@@ -155,9 +186,11 @@ static void a_datum_that_comes_by_an_unknown_way_takes_time(void **state)
     struct path slow = {.known = true, .latency_s = 0.01, .bandwidth_bps = 1e6};
     assert_true(path_datum_seconds(&itself, 1 << 30) == 0);
     assert_float_equal(path_datum_seconds(&unknown, 100000000),
-                       ESTIMATE_LINK_LATENCY_S + 1e8 / ESTIMATE_LINK_BPS, 1e-12);
-    assert_float_equal(path_datum_seconds(&latency_only, 100000000), 0.01 + 1e8 / ESTIMATE_LINK_BPS, 1e-12);
-    assert_float_equal(path_datum_seconds(&slow, 100000000), 100.01, 1e-9);
+                       path_time_s(PATH_LINK_LATENCY_S, 1 / PATH_LINK_BPS, 1e8), 1e-12);
+    assert_float_equal(path_datum_seconds(&latency_only, 100000000),
+                       path_time_s(0.01, 1 / PATH_LINK_BPS, 1e8), 1e-12);
+    assert_float_equal(path_datum_seconds(&slow, 100000000), path_seconds(&slow, 100000000), 1e-9);
+    assert_true(path_datum_seconds(&slow, 100000000) > 100);
 }
 
 int main(void)
@@ -171,6 +204,8 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_starts_when_all_has_ended),
         cmocka_unit_test(an_estimate_tells_waits_and_standing),
         cmocka_unit_test(a_path_is_the_sum_of_latencies_and_the_least_bandwidth),
+        cmocka_unit_test(a_path_shorter_than_its_round_trip_is_never_filled),
+        cmocka_unit_test(a_transfer_takes_no_less_when_anything_grows),
         cmocka_unit_test(what_is_not_known_decides_nothing),
         cmocka_unit_test(a_datum_that_comes_by_an_unknown_way_takes_time),
     };

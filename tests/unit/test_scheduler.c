@@ -6,14 +6,15 @@
 #include "core/server_index.h"
 #include "util/random.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 static void the_registry_knows_its_rows_by_name(void **state)
 {
     (void)state;
-    static const char *const names[] = {"mct", "round-robin", "random", "least-loaded"};
+    static const char *const names[] = {"mct", "cheapest", "round-robin", "random", "least-loaded"};
     size_t n;
-    const struct scheduler *table = scheduler_table(&n);
+    const struct esp_scheduler *table = scheduler_table(&n);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         assert_non_null(scheduler_find(names[i]));
         assert_string_equal(scheduler_find(names[i])->name, names[i]);
@@ -24,6 +25,14 @@ static void the_registry_knows_its_rows_by_name(void **state)
     assert_null(scheduler_find("best"));
 }
 
+static struct esp_server_view view_of(const struct schedule_times *times, double price, uint64_t turn,
+                                      double deadline_s)
+{
+    struct esp_server_view view = {.price = price, .turn = turn, .deadline_s = deadline_s};
+    scheduler_view_times(&view, times);
+    return view;
+}
+
 /* What the index's pruning rests on. */
 static void no_score_falls_when_anything_grows(void **state)
 {
@@ -31,36 +40,61 @@ static void no_score_falls_when_anything_grows(void **state)
     struct random random;
     size_t n;
     random_seed(&random, 1);
-    for (int round = 0; round < 2000; round++) {
-        struct scheduler_view low = {random_real(&random), random_real(&random), random_real(&random), 0,
-                                     random_below(&random, 100)};
-        struct scheduler_view high = low;
-        switch (random_below(&random, 4)) {
-        case 0:
-            high.wait_s += random_real(&random);
-            break;
-        case 1:
-            high.compute_s += random_real(&random);
-            break;
-        case 2:
-            high.transfer_s += random_real(&random);
-            break;
-        default:
-            high.turn += random_below(&random, 9);
-        }
-        const struct scheduler *table = scheduler_table(&n);
+    for (int round = 0; round < 4000; round++) {
+        double members[7], more[7];
+        for (int i = 0; i < 7; i++)
+            members[i] = more[i] = random_real(&random);
+        more[random_below(&random, 7)] += random_real(&random);
+        const double deadline_s = random_below(&random, 2) ? HUGE_VAL : 3 * random_real(&random);
+        struct esp_server_view low =
+            view_of(&(struct schedule_times){members[0], members[1], members[2], members[3], members[4]},
+                    members[5], (uint64_t)(100 * members[6]), deadline_s);
+        struct esp_server_view high =
+            view_of(&(struct schedule_times){more[0], more[1], more[2], more[3], more[4]}, more[5],
+                    (uint64_t)(100 * more[6]), deadline_s);
+        const struct esp_scheduler *table = scheduler_table(&n);
         for (size_t i = 0; i < n; i++)
-            assert_true(table[i].score(&high) >= table[i].score(&low));
+            assert_true(scheduler_score(&table[i], &high) >= scheduler_score(&table[i], &low));
     }
+}
+
+static void arguments_travel_while_others_compute(void **state)
+{
+    (void)state;
+    struct schedule_times times = {.wait_s = 5, .compute_s = 2, .in_s = 3, .out_s = 1};
+    assert_float_equal(view_of(&times, 0, 0, HUGE_VAL).complete_s, 8, 1e-12);
+    times.link_wait_s = 4; /* what was sent there before is through by then */
+    assert_float_equal(view_of(&times, 0, 0, HUGE_VAL).complete_s, 10, 1e-12);
+    assert_float_equal(view_of(&times, 0, 0, HUGE_VAL).transfer_s, 4, 1e-12);
+    assert_float_equal(view_of(&times, 0, 0, HUGE_VAL).wait_s, 5, 1e-12);
+}
+
+static void the_cheapest_in_time_comes_first_and_else_the_soonest(void **state)
+{
+    (void)state;
+    const struct esp_scheduler *cheapest = scheduler_find("cheapest");
+    const struct schedule_times quick = {.compute_s = 1}, slow = {.compute_s = 10};
+    struct esp_server_view dear = view_of(&quick, 100, 0, 20), cheap = view_of(&slow, 1, 0, 20);
+    assert_true(scheduler_score(cheapest, &cheap) < scheduler_score(cheapest, &dear));
+    dear.deadline_s = cheap.deadline_s = 5;
+    assert_true(scheduler_score(cheapest, &dear) < scheduler_score(cheapest, &cheap));
+    dear.deadline_s = cheap.deadline_s = 0.5; /* both too late: the price counts no more */
+    assert_true(scheduler_score(cheapest, &dear) < scheduler_score(cheapest, &cheap));
+    struct esp_server_view also_cheap = view_of(&quick, 1, 0, 20);
+    cheap.deadline_s = 20;
+    assert_true(scheduler_score(cheapest, &also_cheap) < scheduler_score(cheapest, &cheap));
 }
 
 static void mct_waits_for_a_faster_server_when_that_is_sooner(void **state)
 {
     (void)state;
-    const struct scheduler *mct = scheduler_find("mct");
-    struct scheduler_view busy_fast = {.wait_s = 2, .compute_s = 1}, idle_slow = {.compute_s = 4};
+    const struct esp_scheduler *mct = scheduler_find("mct");
+    const struct esp_server_view busy_fast = view_of(&(struct schedule_times){.wait_s = 2, .compute_s = 1}, 0,
+                                                     0, HUGE_VAL),
+                                 idle_slow =
+                                     view_of(&(struct schedule_times){.compute_s = 4}, 0, 0, HUGE_VAL);
     assert_true(mct->score(&busy_fast) < mct->score(&idle_slow));
-    const struct scheduler *least = scheduler_find("least-loaded");
+    const struct esp_scheduler *least = scheduler_find("least-loaded");
     assert_true(least->score(&idle_slow) < least->score(&busy_fast));
 }
 
@@ -87,6 +121,8 @@ static void draw_bounds(struct pool *pool, struct index_entry *entry)
         .latency_s = 0.01 * (double)random_below(random, 3),
         .inverse_bandwidth = 1e-9 * (double)random_below(random, 3),
         .turn = random_below(random, 50),
+        .price = (double)random_below(random, 5) * 1000,
+        .link_free_ns = (int64_t)random_below(random, 20) * 100000000,
         .memory = random_below(random, 10) * 1000,
         .memory_free = random_below(random, 10) * 1000,
     };
@@ -160,7 +196,9 @@ static size_t brute_force(const struct pool *pool, size_t n_indexes, const struc
         if (pool->where[i] >= n_indexes || !has_memory(entry, query) ||
             (query->wanted && !query->wanted(entry, query->arg)))
             continue;
-        struct scheduler_view view = index_view(entry, query);
+        struct esp_server_view view = index_view(entry, query);
+        if (view.complete_s > query->finish_s)
+            continue;
         ranks[n++] = (struct rank){query->scheduler->score(&view), view.line};
     }
     qsort(ranks, n, sizeof *ranks, ascending);
@@ -180,8 +218,8 @@ static void check_query(struct pool *pool, struct index_search *search, const st
     size_t n = index_select(search, indexes, n_indexes, query, found, most);
     assert_int_equal(n, all < most ? all : most);
     for (size_t i = 0; i < n; i++) {
-        struct scheduler_view view = index_view(found[i], query);
-        if (!query->scheduler->random) {
+        struct esp_server_view view = index_view(found[i], query);
+        if (!query->scheduler->flags & ESP_SCHEDULER_RANDOM) {
             assert_true(query->scheduler->score(&view) == ranks[i].score);
             assert_true(view.line == ranks[i].line);
         }
@@ -192,13 +230,22 @@ static void check_query(struct pool *pool, struct index_search *search, const st
     }
 }
 
+/* A site's own idea: nothing can be pruned by it. */
+static double longest_computation(const struct esp_server_view *view)
+{
+    return -view->compute_s;
+}
+
+static const struct esp_scheduler slowest_first = {ESP_SCHEDULER_VERSION, ESP_SCHEDULER_EVERY,
+                                                   "slowest-first", "for tests", longest_computation};
+
 static void the_index_finds_exactly_the_best(void **state)
 {
     (void)state;
     static struct pool pool;
     struct index_search search = {0};
     size_t n_schedulers;
-    const struct scheduler *table = scheduler_table(&n_schedulers);
+    const struct esp_scheduler *table = scheduler_table(&n_schedulers);
     random_seed(&pool.random, 77);
     for (size_t i = 0; i < SERVERS; i++) {
         pool.entries[i].id = i + 1;
@@ -207,10 +254,13 @@ static void the_index_finds_exactly_the_best(void **state)
     for (int round = 0; round < 4000; round++) {
         change(&pool);
         struct index_query query = {
-            .scheduler = &table[random_below(&pool.random, n_schedulers)],
+            .scheduler = random_below(&pool.random, 8) ? &table[random_below(&pool.random, n_schedulers)]
+                                                       : &slowest_first,
             .work_flop = 1e9 * random_real(&pool.random),
             .call_s = 1e-5,
-            .bytes = random_below(&pool.random, 1000000000),
+            .bytes_in = random_below(&pool.random, 1000000000),
+            .bytes_out = random_below(&pool.random, 1000000000),
+            .finish_s = random_below(&pool.random, 3) ? HUGE_VAL : 3 * random_real(&pool.random),
             .now_ns = (int64_t)random_below(&pool.random, 30) * 100000000,
             .memory_bytes = random_below(&pool.random, 3) * 3000,
             .wanted = random_below(&pool.random, 3) ? NULL : odd_ones_only,
@@ -264,7 +314,7 @@ static void a_search_among_many_looks_at_few(void **state)
                                                 .free_ns = (int64_t)random_below(&random, 4000000000)};
         index_insert(&index, &entries[i]);
     }
-    struct index_query query = {.scheduler = scheduler_find("mct"), .work_flop = 1e9};
+    struct index_query query = {.scheduler = scheduler_find("mct"), .work_flop = 1e9, .finish_s = HUGE_VAL};
     struct index_entry *found[3];
     for (int i = 0; i < 100; i++) {
         assert_int_equal(index_select(&search, indexes, 1, &query, found, 3), 3);
@@ -281,6 +331,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_registry_knows_its_rows_by_name),
         cmocka_unit_test(no_score_falls_when_anything_grows),
+        cmocka_unit_test(arguments_travel_while_others_compute),
+        cmocka_unit_test(the_cheapest_in_time_comes_first_and_else_the_soonest),
         cmocka_unit_test(mct_waits_for_a_faster_server_when_that_is_sooner),
         cmocka_unit_test(the_index_finds_exactly_the_best),
         cmocka_unit_test(the_index_counts_who_has_the_memory),

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Why no server takes a request, for its client.
+ */
+#include "agent/agent_internal.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- constraints ---- */
+
+/* How far the servers that take sessions of the problem get through what the request wants. */
+struct sieve {
+    uint32_t taking, with_properties, small_enough, big_enough;
+    uint64_t least_memory; /* that the call takes on one of those with the properties */
+    const struct knowledge_node *soonest;
+    double soonest_s;
+};
+
+static bool solves(const struct knowledge_node *node, const struct variant *variant)
+{
+    for (uint32_t i = 0; i < variant->n_catalogs; i++)
+        if (variant->catalogs[i] == node->catalog)
+            return node->entry.in != NULL;
+    return false;
+}
+
+static void sift(struct sieve *sieve, const struct knowledge_node *node, const struct request *request,
+                 const struct index_query *query)
+{
+    struct request_cost cost;
+    const enum misfit misfit = submit_misfit(node, request);
+    sieve->taking++;
+    if (misfit == LACKS_PROPERTY)
+        return;
+    sieve->with_properties++;
+    estimate_cost(request, node->speed_flops, node->models, &cost);
+    if (cost.memory_bytes < sieve->least_memory)
+        sieve->least_memory = cost.memory_bytes;
+    if (misfit == TAKES_TOO_MUCH)
+        return;
+    sieve->small_enough++;
+    if (node->memory_total < cost.memory_bytes)
+        return;
+    sieve->big_enough++;
+    const double end_s = index_view(&node->entry, query).complete_s;
+    if (end_s < sieve->soonest_s) {
+        sieve->soonest_s = end_s;
+        sieve->soonest = node;
+    }
+}
+
+static void sift_all(struct agent *agent, const struct variant *variant, const struct request *request,
+                     struct sieve *sieve)
+{
+    const struct index_query query = submit_query(agent, request);
+    *sieve = (struct sieve){.least_memory = UINT64_MAX, .soonest_s = HUGE_VAL};
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        if (solves(node, variant) && (!*request->server || strcmp(request->server, node->name) == 0))
+            sift(sieve, node, request, &query);
+}
+
+static void name_properties(const struct property_set *set, char *text, size_t size)
+{
+    size_t used = 0;
+    *text = 0;
+    for (const char *word = property_next(set, NULL); word && used < size; word = property_next(set, word))
+        used += (size_t)snprintf(text + used, size - used, "%s\"%s\"", used ? " and " : "", word);
+}
+
+/* True when a constraint of the request is the reason. */
+static bool explain_constraints(struct agent *agent, const struct variant *variant,
+                                const struct request *request, struct esp_error *error)
+{
+    struct constraints constraints;
+    struct sieve sieve;
+    char words[200];
+    constraints_get(&request->extensions, &constraints);
+    sift_all(agent, variant, request, &sieve);
+    if (sieve.taking == 0)
+        return false;
+    if (sieve.with_properties == 0) {
+        name_properties(&constraints.wanted, words, sizeof words);
+        error_set(error, ESP_NO_SERVER, "%s is wanted on a server with %s: none of the %u that solve it is",
+                  request->problem, words, sieve.taking);
+    } else if (sieve.small_enough == 0) {
+        error_set(error, ESP_NO_SERVER, "%s takes %.4g MB of memory where at most %.4g MB are wanted",
+                  request->problem, (double)sieve.least_memory / 1e6,
+                  (double)constraints.most_memory_bytes / 1e6);
+    } else if (sieve.big_enough && sieve.soonest_s > constraints.finish_s) {
+        error_set(error, ESP_NO_SERVER,
+                  "%s is wanted within %.4g s: the soonest end is expected in %.4g s, on server \"%s\"",
+                  request->problem, constraints.finish_s, sieve.soonest_s, sieve.soonest->name);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* ---- the rest ---- */
+
+static void explain_server(struct agent *agent, const struct variant *variant, const struct request *request,
+                           struct esp_error *error)
+{
+    const struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
+    if (!node || node->role != ROLE_SERVER)
+        error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"", request->server, agent->name);
+    else if (node->draining)
+        error_set(error, ESP_NO_SERVER, "server \"%s\" is draining: it takes no new sessions",
+                  request->server);
+    else if (node->entry.in && node->memory_total < request->memory_bytes)
+        error_set(error, ESP_NO_SERVER, "%s needs %" PRIu64 " bytes of memory, server \"%s\" has %" PRIu64,
+                  request->problem, request->memory_bytes, request->server, node->memory_total);
+    else
+        error_set(error, ESP_NO_SERVER, "server \"%s\" does not solve %s as the client knows it",
+                  request->server, variant->problem);
+}
+
+/* There are servers that could: they were tried, or were asked below a leader and did not answer it. */
+static void explain_silent(const struct agent *agent, const struct variant *variant,
+                           const struct request *request, struct esp_error *error)
+{
+    const uint32_t capable = submit_capable(variant, request);
+    uint32_t tried = 0;
+    for (uint32_t i = 0; i < request->n_excluded; i++)
+        tried += knowledge_find(agent->knowledge, request->excluded[i]) != NULL;
+    if (tried >= capable)
+        error_set(error, ESP_NO_SERVER,
+                  "all %u servers that could take %s have been tried already, and the request excludes them",
+                  capable, request->problem);
+    else
+        error_set(error, ESP_NO_SERVER,
+                  "%u of the %u servers that could take %s did not answer their agent in time (do they hang?)"
+                  "%s",
+                  capable - tried, capable, request->problem,
+                  tried ? ", the others have been tried already" : "");
+}
+
+void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
+                    struct esp_error *error)
+{
+    if (explain_constraints(agent, variant, request, error))
+        return;
+    if (*request->server) {
+        explain_server(agent, variant, request, error);
+        return;
+    }
+    uint32_t servers = variant_servers(variant), taking = 0;
+    uint64_t most_memory = 0;
+    for (uint32_t i = 0; i < variant->n_catalogs; i++) {
+        taking += index_count(&variant->catalogs[i]->index);
+        uint64_t memory = index_most_memory(&variant->catalogs[i]->index);
+        most_memory = memory > most_memory ? memory : most_memory;
+    }
+    if (servers == 0)
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s", agent->name,
+                  request->problem);
+    else if (taking == 0)
+        error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", servers,
+                  request->problem);
+    else if (most_memory < request->memory_bytes)
+        error_set(error, ESP_NO_SERVER,
+                  "%s needs %" PRIu64 " bytes of memory, the biggest of %u servers has %" PRIu64,
+                  request->problem, request->memory_bytes, taking, most_memory);
+    else
+        explain_silent(agent, variant, request, error);
+}
+
+void submit_explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error)
+{
+    const struct variant *other = catalog_choose(agent->catalogs, request->problem, 0);
+    const char *closest = catalog_closest(agent->catalogs, request->problem);
+    if (other)
+        error_set(error, ESP_UNKNOWN_PROBLEM,
+                  "%s is known with another signature (%016" PRIx64 ", the client has %016" PRIx64
+                  "): ask for its description again",
+                  request->problem, other->digest, request->digest);
+    else if (closest)
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s; did you mean %s?",
+                  agent->name, request->problem, closest);
+    else
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s", agent->name,
+                  request->problem);
+}

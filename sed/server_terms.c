@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a server tells of itself for the choice, beside its load, and which requests it refuses by that.
+ */
+#include "core/terms.h"
+#include "sed/server_state.h"
+
+#include <utlist.h>
+
+/* Of large arguments, which are the only ones that take their time. */
+static uint64_t bytes_to_come(const struct session *session)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
+        const struct session_argument *argument = &session->arguments[i];
+        if (argument->kind != KIND_BULK)
+            continue;
+        bytes += session->job.arguments[i].bytes;
+        for (uint32_t j = 0; j < argument->arrived.n; j++)
+            bytes -= argument->arrived.items[j].to - argument->arrived.items[j].from;
+    }
+    return bytes;
+}
+
+static uint64_t incoming_bytes(const struct server *server)
+{
+    const struct session *session;
+    uint64_t bytes = 0;
+    DL_FOREACH2(server->active, session, next_active)
+    if (session->state == SESSION_WAITING || session->state == SESSION_RECEIVING)
+        bytes += bytes_to_come(session);
+    return bytes;
+}
+
+bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record)
+{
+    const uint64_t incoming = incoming_bytes(server);
+    struct extensions *extensions = &record->extensions;
+    if (incoming && !terms_add_integer(extensions, EXTENSION_INCOMING, incoming, arena))
+        return false;
+    if (server->options.price > 0 &&
+        !terms_add_real(extensions, EXTENSION_PRICE, server->options.price, arena))
+        return false;
+    return server->options.n_properties == 0 ||
+           terms_add_texts(extensions, EXTENSION_PROPERTIES, server->options.properties,
+                           server->options.n_properties, arena);
+}
+
+bool server_accepts(const struct server *server, const struct request *request,
+                    const struct request_cost *cost)
+{
+    struct constraints constraints;
+    constraints_get(&request->extensions, &constraints);
+    if (cost->memory_bytes > constraints.most_memory_bytes)
+        return false;
+    const char *word = property_next(&constraints.wanted, NULL);
+    for (; word; word = property_next(&constraints.wanted, word)) {
+        size_t i = 0;
+        while (i < server->options.n_properties && strcmp(server->options.properties[i], word) != 0)
+            i++;
+        if (i == server->options.n_properties)
+            return false;
+    }
+    return true;
+}
