@@ -358,16 +358,15 @@ static enum esp_status make_handle(const struct abstract_run *run, const char *p
                                                                                   : last_error(error);
 }
 
-/* What is left of the time for all steps. */
-static double time_left_s(struct abstract_run *run, const struct engine *engine)
+/* What is left of a time for all steps, which begins with the first; 0: there is no such time. */
+static double time_left_s(double seconds, int64_t *until_ns, const struct engine *engine)
 {
     int64_t now_ns = clock_now_ns(engine->clock);
-    double deadline_s = run->options->deadline_s;
-    if (deadline_s <= 0)
+    if (seconds <= 0)
         return 0;
-    if (run->until_ns == 0)
-        run->until_ns = now_ns + (int64_t)(fmin(deadline_s, 1e9) * NS_PER_S);
-    return fmax((double)(run->until_ns - now_ns) / NS_PER_S, 1e-3);
+    if (*until_ns == 0)
+        *until_ns = now_ns + (int64_t)(fmin(seconds, 1e9) * NS_PER_S);
+    return fmax((double)(*until_ns - now_ns) / NS_PER_S, 1e-3);
 }
 
 static enum esp_status call_inside(struct abstract_run *run, struct library *library, struct handle *handle,
@@ -377,7 +376,8 @@ static enum esp_status call_inside(struct abstract_run *run, struct library *lib
     struct session *session = NULL;
     struct esp_error why = {0}, unimportant;
     struct esp_call_options options = *run->options;
-    options.deadline_s = time_left_s(run, library->engine);
+    options.deadline_s = time_left_s(options.deadline_s, &run->until_ns, library->engine);
+    options.finish_s = time_left_s(options.finish_s, &run->finish_ns, library->engine);
     enum esp_status status = invocation_from_vector(&invocation, handle->function, values->arguments,
                                                     values->problem->n_arguments, &why);
     if (status == ESP_OK)

@@ -134,6 +134,9 @@ static enum esp_status submit_once(struct session *session, struct esp_error *er
                                               .excluded = (const char **)session->excluded,
                                               .n_excluded = session->n_excluded};
     enum esp_status status = invocation_request(&session->invocation, &request, error);
+    const double passed_s = (double)(clock_now_ns(engine->clock) - session->started_ns) / NS_PER_S;
+    if (status == ESP_OK)
+        status = wishes_tell(&session->wishes, passed_s, &request, error);
     if (timeout_ms > engine->call_timeout_ms)
         timeout_ms = engine->call_timeout_ms;
     if (status == ESP_OK)

@@ -5,6 +5,7 @@
 #include "fast.h"
 
 #include "client/library.h"
+#include "core/path.h"
 
 #include <math.h>
 #include <string.h>
@@ -73,7 +74,7 @@ enum esp_status fast_comm_time(const char *source, const char *destination, uint
     if (status == ESP_OK)
         status = find_way(nodes, n, source, destination, &latency_s, &bandwidth_bps, error);
     if (status == ESP_OK && seconds)
-        *seconds = latency_s + (double)bytes / bandwidth_bps;
+        *seconds = path_time_s(latency_s, 1 / bandwidth_bps, (double)bytes);
     esp_tree_free(nodes);
     return status;
 }

@@ -195,7 +195,7 @@ static enum esp_status submit(struct library *library, struct handle *handle,
     struct invocation invocation;
     struct session *session = NULL;
     struct job_record record = {0};
-    const struct target target = {handle->server, handle->address, true};
+    const struct target target = {handle->server, handle->address, true, options};
     double deadline_s = options ? options->deadline_s : 0;
     if (deadline_s <= 0)
         deadline_s = atomic_load(&handle->deadline_s);

@@ -30,6 +30,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/quota.c \
 	client/command/quota.h \
 	client/command/report.c \
+	client/command/constraints.c \
+	client/command/constraints.h \
 	client/command/session.c \
 	client/command/session.h \
 	client/command/sweep.c \
@@ -143,7 +145,9 @@ client_libclient_la_SOURCES = \
 	client/values_storage.c \
 	client/values_storage.h \
 	client/values_texts.c \
-	client/values_texts.h
+	client/values_texts.h \
+	client/wishes.c \
+	client/wishes.h
 client_libclient_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS) $(FFI_LIBS)
 

@@ -26,6 +26,17 @@ static int64_t deadline(const struct engine *engine, double deadline_s, int64_t 
     return now_ns + (int64_t)(deadline_s * NS_PER_S);
 }
 
+static enum esp_status take_wishes(struct session *session, const struct esp_call_options *options,
+                                   struct esp_error *error)
+{
+    enum esp_status status = wishes_take(&session->wishes, options, error);
+    if (status != ESP_OK || !session->bound || !wishes_any(&session->wishes))
+        return status;
+    return error_set(error, ESP_INVALID,
+                     "the handle is bound to server \"%s\": there is nothing left to choose by constraints",
+                     session->server);
+}
+
 enum esp_status session_begin(struct engine *engine, struct invocation *invocation,
                               const struct target *target, double deadline_s, struct session **result,
                               struct esp_error *error)
@@ -53,6 +64,8 @@ enum esp_status session_begin(struct engine *engine, struct invocation *invocati
             status = error_no_memory(error, "a session");
     }
     if (status == ESP_OK)
+        status = take_wishes(session, target->options, error);
+    if (status == ESP_OK)
         status = engine_draw(engine, session, error);
     if (status == ESP_OK) {
         session->log_id = session->id;
@@ -65,6 +78,7 @@ enum esp_status session_begin(struct engine *engine, struct invocation *invocati
 
 void session_compact(struct session *session)
 {
+    wishes_release(&session->wishes);
     invocation_release(&session->invocation);
     for (uint32_t i = 0; i < session->n_excluded; i++)
         free(session->excluded[i]);

@@ -7,12 +7,14 @@
 #define CLIENT_SESSION_H
 
 #include "client/engine.h"
+#include "client/wishes.h"
 
 /* The handle of a call as the engine sees it. */
 struct target {
-    const char *server;  /* name: bound to it; NULL: let the agents choose */
-    const char *address; /* of that server */
-    bool job;            /* the session is to become a job: see client/job.h */
+    const char *server;                     /* name: bound to it; NULL: let the agents choose */
+    const char *address;                    /* of that server */
+    bool job;                               /* the session is to become a job: see client/job.h */
+    const struct esp_call_options *options; /* constraints on the choice; NULL: none */
 };
 
 enum session_phase {
@@ -58,6 +60,7 @@ struct session {
     struct session_id log_id; /* stays */
     char problem[PROBLEM_MAX_NAME + 1];
     bool bound;
+    struct wishes wishes; /* which servers may take it */
 
     /* Since when, until when (CLOCK_NEVER), and how it went, on the transport's clock. */
     int64_t started_ns, deadline_ns, submitted_ns, ended_ns;
@@ -117,7 +120,8 @@ struct session {
     void *arg;
 };
 
-/* A session for an invocation, which it takes over (also when this fails). `deadline_s` 0: the engine's. */
+/* A session for an invocation, which it takes over (also when this fails). `deadline_s` 0: the engine's.
+ * ESP_INVALID: a constraint cannot be, or the target leaves nothing to choose. */
 enum esp_status session_begin(struct engine *engine, struct invocation *invocation,
                               const struct target *target, double deadline_s, struct session **session,
                               struct esp_error *error);

@@ -10,25 +10,27 @@ static enum esp_status create(struct library *library, struct handle *handle, st
                               const struct esp_call_options *options, struct session **session,
                               struct esp_error *error)
 {
-    const struct target target = {handle->server, handle->address, false};
+    const struct target target = {handle->server, handle->address, false, options};
     double deadline_s = options ? options->deadline_s : 0;
     if (deadline_s <= 0)
         deadline_s = atomic_load(&handle->deadline_s);
     bool asks = problem_has_callbacks(invocation->function->problem);
     enum esp_status status = session_begin(library->engine, invocation, &target, deadline_s, session, error);
-    if (status == ESP_OK && options) {
+    if (status != ESP_OK)
+        return status;
+    if (options) {
         (*session)->following.sent = options->sent;
         (*session)->following.arg = options->arg;
     }
-    if (status == ESP_OK && options && options->follow) {
+    if (options && options->follow) {
         (*session)->follow = true;
         (*session)->following.output = options->output;
         (*session)->following.progress = options->progress;
         (*session)->following.arg = options->arg;
     }
-    if (status == ESP_OK && asks)
+    if (asks)
         (*session)->follow = true; /* whatever the caller wants to see of it */
-    return status;
+    return ESP_OK;
 }
 
 /* What cancels the whole finds its step here. */

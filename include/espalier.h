@@ -276,6 +276,14 @@ struct esp_call_options {
     /* Called in the same way while large arguments travel to the server, also when `follow` is not set, by
      * any thread of the library. NULL: not called. */
     void (*sent)(void *arg, double fraction);
+    /* Constraints: which servers may take the session. When none fits it fails at once with ESP_NO_SERVER and
+     * says why. A handle that is bound to a server takes none (ESP_INVALID). */
+    const char *server;            /* this one only; NULL: any */
+    const char *const *properties; /* those only that have all of these words as `properties` in their file */
+    size_t n_properties;
+    double finish_s;       /* those only where the results are expected within so many seconds; 0: whenever.
+                            * Unlike deadline_s it ends no session that takes longer than forecast */
+    uint64_t memory_bytes; /* those only where the call takes at most so much memory; 0: never mind */
 };
 
 /* How a session stands or went. Times are in seconds; those not known (yet) are 0. */

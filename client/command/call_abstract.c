@@ -7,6 +7,7 @@
 
 #include "client/abstract.h"
 #include "client/command/call_abstract.h"
+#include "client/command/constraints.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
 #include "client/command/values.h"
@@ -187,9 +188,12 @@ static enum esp_status run_it(const struct command_line *command, struct abstrac
                               bool *too_real, struct esp_job **job, struct esp_error *error)
 {
     struct esp_call_options options = {0};
-    arguments->run.server = command_option_value(command, "server");
+    struct constraint_words words;
+    arguments->run.server = constraints_bound(command);
     arguments->run.options = &options;
     enum esp_status status = session_timeout(command, &options.deadline_s, error);
+    if (status == ESP_OK)
+        status = constraints_read(command, &words, &options, error);
     if (status == ESP_OK)
         status = prepare(command, arguments, too_real, error);
     if (status != ESP_OK || *too_real)

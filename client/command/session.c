@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include "client/command/session.h"
+
+#include "client/command/constraints.h"
 #include "client/command/platform_state.h"
 #include "client/command/table.h"
 #include "services/settings.h"
@@ -112,7 +114,7 @@ enum esp_status session_timeout(const struct command_line *command, double *seco
 enum exit_code session_handle(const struct command_line *command, const char *problem,
                               grpc_function_handle_t *handle)
 {
-    const char *server = command_option_value(command, "server");
+    const char *server = constraints_bound(command);
     grpc_error_t code = server ? grpc_function_handle_init(handle, (char *)server, (char *)problem)
                                : grpc_function_handle_default(handle, (char *)problem);
     return code == GRPC_NO_ERROR ? EXIT_DONE : session_fail(command);

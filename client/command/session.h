@@ -31,7 +31,7 @@ enum exit_code session_fail(const struct command_line *command);
 /* --timeout in seconds, 0 when it is not given. */
 enum esp_status session_timeout(const struct command_line *command, double *seconds, struct esp_error *error);
 
-/* A handle for the problem, bound when --server is given. */
+/* A handle for the problem, bound when --server is given and no other constraint. */
 enum exit_code session_handle(const struct command_line *command, const char *problem,
                               grpc_function_handle_t *handle);
 

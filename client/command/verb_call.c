@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "client/command/call_abstract.h"
+#include "client/command/constraints.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
 
@@ -103,7 +104,9 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     struct esp_error error = {0};
     struct esp_call_options options = {0};
     grpc_function_handle_t handle;
-    if (session_timeout(command, &options.deadline_s, &error) != ESP_OK)
+    struct constraint_words words;
+    if (session_timeout(command, &options.deadline_s, &error) != ESP_OK ||
+        constraints_read(command, &words, &options, &error) != ESP_OK)
         return command_fail(command, &error);
     if (read_arguments(command, values, &error) != ESP_OK)
         return problem_fail(command, problem, &error);

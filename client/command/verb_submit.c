@@ -6,6 +6,7 @@
 
 #include "client/command/bar.h"
 #include "client/command/call_abstract.h"
+#include "client/command/constraints.h"
 #include "client/command/jobs.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
@@ -21,7 +22,10 @@ static enum exit_code submit(const struct command_line *command, const struct es
     struct bar bar;
     struct esp_error error = {0};
     struct esp_call_options options = {.sent = on_sent, .arg = &bar};
+    struct constraint_words words;
     enum esp_status status = session_timeout(command, &options.deadline_s, &error);
+    if (status == ESP_OK)
+        status = constraints_read(command, &words, &options, &error);
     for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
         status = values_assign(values, command->operands[i], &error);
     if (status == ESP_OK)

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "client/command/bar.h"
+#include "client/command/constraints.h"
 #include "client/command/session.h"
 #include "client/signature.h"
 #include "client/command/sweep.h"
@@ -43,7 +44,8 @@ struct sweeping {
     struct lane *lanes;
     size_t n_lanes, n_busy, n_over, n_failed;
     grpc_function_handle_t handle;
-    double timeout_s;
+    struct esp_call_options options;
+    struct constraint_words words; /* of the options */
     const struct matrix_format *format;
     struct bar bar;
 };
@@ -121,12 +123,12 @@ static enum esp_status prepare(struct sweeping *sweeping, struct lane *lane, str
 static void begin(struct sweeping *sweeping, struct lane *lane, size_t point)
 {
     struct esp_error error = {0};
-    const struct esp_call_options options = {.deadline_s = sweeping->timeout_s};
+    const struct esp_call_options *options = &sweeping->options;
     *lane = (struct lane){.point = point};
     enum esp_status status = prepare(sweeping, lane, &error);
     if (status == ESP_OK &&
         (status = esp_call_async(&sweeping->handle, lane->values.arguments, sweeping->problem->n_arguments,
-                                 &options, &lane->session)) != ESP_OK)
+                                 options, &lane->session)) != ESP_OK)
         error = *esp_last_error();
     if (status == ESP_OK) {
         lane->busy = true;
@@ -371,7 +373,9 @@ static enum esp_status read_options(struct sweeping *sweeping, struct esp_error 
         return error_set(error, ESP_INVALID, "--parallel: expected a number from 1 to %d, found '%.40s'",
                          MOST_PARALLEL, parallel);
     sweeping->n_lanes = (size_t)n;
-    enum esp_status status = session_timeout(command, &sweeping->timeout_s, error);
+    enum esp_status status = session_timeout(command, &sweeping->options.deadline_s, error);
+    if (status == ESP_OK)
+        status = constraints_read(command, &sweeping->words, &sweeping->options, error);
     if (status == ESP_OK)
         status = values_format(command, &sweeping->format, error);
     if (status == ESP_OK)

@@ -14,12 +14,20 @@ static const struct command_option down_options[] = {
     {'k', "keep", NULL, "keep the platform's folder with its logs"},
     {0, NULL, NULL, NULL},
 };
+/* Which servers a call may go to. */
+static const struct command_option constraint_options[] = {
+    {'s', "server", "NAME", "only on this server"},
+    {0, "property", "WORD", "only on servers that have this word among their properties; may be repeated"},
+    {0, "deadline", "TIME",
+     "only where the results are expected within this time; fails at once where none is"},
+    {0, "memory", "SIZE", "only where the call takes at most so much memory"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option call_options[] = {
     {'o', "output", "NAME=FILE",
      "save an output to a file ('-': standard output), or leave it on the server (data:, data:MODE); may be "
      "repeated"},
     {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
-    {'s', "server", "NAME", "only on this server"},
     {'F', "follow", NULL, "show on standard error what the routine prints, while it runs"},
     {'v', "verbose", NULL, "also show the candidates, the server, and where the time went"},
     {0, NULL, NULL, NULL},
@@ -36,10 +44,6 @@ static const struct command_option data_get_options[] = {
 };
 static const struct command_option data_ls_options[] = {
     {'s', "server", "NAME", "only of this server"},
-    {0, NULL, NULL, NULL},
-};
-static const struct command_option submit_options[] = {
-    {'s', "server", "NAME", "only on this server"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option jobs_options[] = {
@@ -64,7 +68,6 @@ static const struct command_option output_options[] = {
 static const struct command_option sweep_options[] = {
     {'o', "output", "NAME=FILE", "save an output of each call; {n} in FILE is the value of n"},
     {'f', "format", "FORMAT", "of these files: mtx, npy, rb, hb, csv (else: by their endings)"},
-    {'s', "server", "NAME", "only on this server"},
     {'p', "parallel", "NUMBER", "calls at a time (8)"},
     {0, "csv", NULL, "a table for programs, in place of one for people"},
     {0, NULL, NULL, NULL},
@@ -133,17 +136,19 @@ static const struct command_option *const problems_groups[] = {problems_options,
 static const struct command_option *const convert_groups[] = {convert_options, NULL};
 static const struct command_option *const up_groups[] = {up_options, NULL};
 static const struct command_option *const down_groups[] = {down_options, NULL};
-static const struct command_option *const call_groups[] = {call_options, platform_options, NULL};
+static const struct command_option *const call_groups[] = {call_options, constraint_options, platform_options,
+                                                           NULL};
 static const struct command_option *const data_put_groups[] = {data_put_options, platform_options, NULL};
 static const struct command_option *const data_get_groups[] = {data_get_options, platform_options, NULL};
 static const struct command_option *const data_ls_groups[] = {data_ls_options, platform_options, NULL};
 static const struct command_option *const data_groups[] = {platform_options, NULL};
-static const struct command_option *const submit_groups[] = {submit_options, platform_options, NULL};
+static const struct command_option *const submit_groups[] = {constraint_options, platform_options, NULL};
 static const struct command_option *const jobs_groups[] = {jobs_options, platform_options, NULL};
 static const struct command_option *const fetch_groups[] = {fetch_options, platform_options, NULL};
 static const struct command_option *const wait_groups[] = {wait_options, platform_options, NULL};
 static const struct command_option *const output_groups[] = {output_options, platform_options, NULL};
-static const struct command_option *const sweep_groups[] = {sweep_options, platform_options, NULL};
+static const struct command_option *const sweep_groups[] = {sweep_options, constraint_options,
+                                                            platform_options, NULL};
 static const struct command_option *const solve_groups[] = {solve_options, platform_options, NULL};
 static const struct command_option *const platform_groups[] = {platform_options, NULL};
 static const struct command_option *const problems_check_groups[] = {problems_check_options, NULL};

@@ -155,6 +155,31 @@ static void vectors_start_sessions_too(void **state)
     assert_int_equal(esp_call(&sleep, arguments, 2, &soon, NULL), ESP_TIMEOUT);
 }
 
+static void constraints_that_cannot_be_are_named(void **state)
+{
+    (void)state;
+    grpc_function_handle_t add = make_handle("add"), bound;
+    double a = 1.5, b = 2.5, c = 0;
+    static const char *const words[] = {"gpu", "two words"};
+    struct esp_argument arguments[3] = {{.data = &a}, {.data = &b}, {.data = &c}};
+    struct esp_call_options options = {.properties = words, .n_properties = 2};
+    assert_int_equal(esp_call(&add, arguments, 3, &options, NULL), ESP_INVALID);
+    assert_told("found \"two words\": it has a blank");
+    options = (struct esp_call_options){.n_properties = 2};
+    assert_int_equal(esp_call(&add, arguments, 3, &options, NULL), ESP_INVALID);
+    options = (struct esp_call_options){.finish_s = -1};
+    assert_int_equal(esp_call(&add, arguments, 3, &options, NULL), ESP_INVALID);
+    assert_told("finish_s: expected seconds >= 0");
+    options = (struct esp_call_options){.finish_s = 1e-12};
+    assert_int_equal(esp_call(&add, arguments, 3, &options, NULL), ESP_TIMEOUT);
+    options = (struct esp_call_options){.properties = words, .n_properties = 1, .memory_bytes = 1 << 20};
+    assert_int_equal(esp_call(&add, arguments, 3, &options, NULL), ESP_OK);
+    assert_int_equal(grpc_function_handle_init(&bound, "s2", "add"), GRPC_NO_ERROR);
+    assert_int_equal(esp_call(&bound, arguments, 3, &options, NULL), ESP_INVALID);
+    assert_told("bound to server \"s2\"");
+    grpc_function_handle_destruct(&bound);
+}
+
 static void a_description_tells_all_that_callers_pass(void **state)
 {
     (void)state;
@@ -266,6 +291,7 @@ int main(void)
         in_library(extents_of_outputs_are_worked_out),
         in_library(wrong_shapes_and_types_are_named),
         in_library(vectors_start_sessions_too),
+        in_library(constraints_that_cannot_be_are_named),
         in_library(a_description_tells_all_that_callers_pass),
         in_library(the_list_of_problems_is_complete),
         in_library(the_tree_begins_with_the_redirector),

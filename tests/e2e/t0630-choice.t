@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Which server takes a call: constraints of the caller, prices, and a scheduler that the site brings.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed espalier-crd
+
+agent() { # NAME SCHEDULER
+    cat >"$1.conf" <<END
+name = "$1"
+listen = "127.0.0.1:0"
+address_file = "$work/$1.address"
+scheduler = "$2"
+END
+}
+server() { # NAME LINE...
+    name=$1
+    shift
+    {
+        echo "name = \"$name\""
+        echo "parent = \"$(cat master.address)\""
+        echo 'listen = "127.0.0.1:0"'
+        echo 'slots = 1'
+        echo 'memory = "64 MiB"'
+        echo "problems = { \"$top_srcdir/problems/blas\" }"
+        printf '%s\n' "$@"
+    } >"$name.conf"
+    start "$name" espalier-sed --foreground "$work/$name.conf"
+}
+fails() { # CODE TEXT COMMAND...
+    code=$1
+    text=$2
+    shift 2
+    "$@" >out 2>&1
+    found=$?
+    cat out
+    echo "exit code $found"
+    [ "$found" -eq "$code" ] && grep -qF -- "$text" out
+}
+goes_to() { # SERVER OPTION...
+    wanted=$1
+    shift
+    espalier call --json ddot x=[1,2] y=[3,4] "$@" >out 2>&1
+    cat out
+    grep -qF "\"problem\": \"ddot\", \"server\": \"$wanted\"" out && grep -qF '"dot": 11' out
+}
+both_serve() {
+    espalier forecast ddot n=2 >out 2>&1 && grep -q '^dear' out && grep -q '^cheap' out
+}
+
+agent master cheapest
+start master espalier-agent --foreground "$work/master.conf"
+wait_until test -s master.address
+server dear 'price = 100' 'properties = { "gpu", "site=lyon" }'
+server cheap 'price = 1' 'properties = { "site=lyon" }'
+echo "agents = { \"$(cat master.address)\" }" >client.conf
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+check "two servers with prices and properties join" wait_until both_serve
+
+awk 'BEGIN { for (i = 0; i < 500; i++) { printf "%d", i; for (j = 1; j < 500; j++) printf ",%d", i + j; print "" } }' >big.csv
+
+check "the cheapest server is chosen" goes_to cheap
+check "unless a property is wanted that it has not" goes_to dear --property gpu
+check "several are wanted together" goes_to dear --property site=lyon --property gpu
+check "a server may be named beside them" goes_to dear --server dear --property site=lyon
+check "what no server has is told" fails 3 'with "tape": none of the 2' \
+    espalier call ddot x=[1] y=[1] --property tape
+check "a named server that lacks it is not taken" fails 3 'is wanted on a server with "gpu"' \
+    espalier call ddot x=[1] y=[1] --server cheap --property gpu
+check "a deadline that can be kept changes nothing" goes_to cheap --deadline 20s
+check "one that cannot is told before anything is sent" fails 3 'is wanted within' \
+    espalier call dgemm m=500 n=500 k=500 alpha=1 beta=0 A=@big.csv B=@big.csv --deadline 5ms
+check "memory is limited by the caller" fails 3 'of memory where at most' \
+    espalier call dgemm m=500 n=500 k=500 alpha=1 beta=0 A=@big.csv B=@big.csv --memory 1MB
+check "words and sizes are checked" fails 2 "--property: expected a word, found 'two words'" \
+    espalier call ddot x=[1] y=[1] --property 'two words'
+check "a deadline is a time" fails 2 "--deadline: expected a time such as '30 s', found 'soon'" \
+    espalier call ddot x=[1] y=[1] --deadline soon
+check "memory is a size" fails 2 "--memory: expected a size such as '2 GiB', found 'little'" \
+    espalier call ddot x=[1] y=[1] --memory little
+check "a sweep heeds them" sh -c 'espalier sweep ddot x=[1,2] x=[3,4] y=[1,1] --property gpu | grep -c dear | grep -qx 2'
+check "a job does" sh -c 'espalier submit --json ddot x=[1,2] y=[3,4] --property gpu | grep -q "\"server\": \"dear\""'
+
+# ---- configuration ----
+check "a property is a word" fails 4 'properties: expected words without blanks' sh -c \
+    'sed "s/site=lyon/in lyon/" dear.conf >wrong.conf; espalier config check --kind sed wrong.conf'
+check "a scheduler that is none is told with those there are" fails 4 \
+    'expected mct, cheapest, round-robin, random or least-loaded, or the path of a library' sh -c \
+    'sed "s/cheapest/best/" master.conf >wrong.conf; espalier config check --kind agent wrong.conf'
+
+# ---- a scheduler of the site's own ----
+build() { # NAME SOURCE
+    "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I "$top_srcdir/include" -o "$1.so" "$2"
+}
+refuses() { # SCHEDULER TEXT
+    agent refused "$1"
+    fails 2 "$2" espalier-agent --foreground "$work/refused.conf"
+}
+cat >dearest.c <<'END'
+#include <espalier_scheduler.h>
+static double score(const struct esp_server_view *view) { return -view->price; }
+static const struct esp_scheduler scheduler = {ESP_SCHEDULER_VERSION, ESP_SCHEDULER_EVERY, "dearest", "", score};
+const struct esp_scheduler *espalier_scheduler(void) { return &scheduler; }
+END
+sed 's/ESP_SCHEDULER_VERSION,/99,/' dearest.c >other.c
+sed 's/return &scheduler;/(void)\&scheduler; return 0;/' dearest.c >nothing.c
+echo 'int unrelated;' >unrelated.c
+check "the example of a scheduler builds" build largest "$top_srcdir/examples/scheduler/largest_idle.c"
+check "schedulers build without a library of Espalier" sh -c \
+    'for f in dearest other nothing unrelated; do cc -shared -fPIC -I "$top_srcdir/include" -o $f.so $f.c || exit 1; done'
+check "a library that is not there is told" refuses "$work/none.so" 'expected the path of a shared library'
+check "one without the function too" refuses "$work/unrelated.so" 'with the function espalier_scheduler()'
+check "one of another version too" refuses "$work/other.so" 'expected version 1 of struct esp_scheduler, found 99'
+check "one that cannot serve too" refuses "$work/nothing.so" 'gave NULL'
+for daemon in dear cheap master; do stop $daemon; done
+rm -f master.address
+agent master "$work/dearest.so"
+start master espalier-agent --foreground "$work/master.conf"
+wait_until test -s master.address
+server dear 'price = 100'
+server cheap 'price = 1'
+echo "agents = { \"$(cat master.address)\" }" >client.conf
+check "an agent starts with it" wait_until both_serve
+check "and it decides" goes_to dear
+finish
