@@ -83,10 +83,10 @@ check "a job does" sh -c 'espalier submit --json ddot x=[1,2] y=[3,4] --property
 
 # ---- configuration ----
 check "a property is a word" fails 4 'properties: expected words without blanks' sh -c \
-    'sed "s/site=lyon/in lyon/" dear.conf >wrong.conf; espalier config check --kind sed wrong.conf'
+    'sed "s/site=lyon/in lyon/" dear.conf >wrong.conf; espalier config check --as sed wrong.conf'
 check "a scheduler that is none is told with those there are" fails 4 \
     'expected mct, cheapest, round-robin, random or least-loaded, or the path of a library' sh -c \
-    'sed "s/cheapest/best/" master.conf >wrong.conf; espalier config check --kind agent wrong.conf'
+    'sed "s/cheapest/best/" master.conf >wrong.conf; espalier config check --as agent wrong.conf'
 
 # ---- a scheduler of the site's own ----
 build() { # NAME SOURCE
