@@ -345,11 +345,12 @@ static enum esp_status build_call(struct session *session, const struct session_
     if (!session->is_job) {
         tell_open(session, link, request);
     } else {
-        struct extension *extension = arena_alloc(&request->arena, sizeof *extension);
-        if (!extension)
+        struct extension *extensions = arena_alloc(&request->arena, 2 * sizeof *extensions);
+        if (!extensions)
             return error_no_memory(error, "a call");
-        *extension = (struct extension){EXTENSION_JOB, (const uint8_t *)"", 0};
-        request->call.extensions = (struct extensions){extension, 1};
+        extensions[0] = (struct extension){EXTENSION_JOB, (const uint8_t *)"", 0};
+        extensions[1] = (struct extension){EXTENSION_OWNER, session->owner, OWNER_BYTES};
+        request->call.extensions = (struct extensions){extensions, session->has_owner ? 2 : 1};
     }
     return invocation_arguments(&session->invocation, request, error);
 }

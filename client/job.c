@@ -61,6 +61,7 @@ static enum esp_status fill_record(struct session *session, struct job_record *r
 
 enum esp_status job_hand_over(struct session *session, struct job_record *record, struct esp_error *error)
 {
+    session->has_owner = job_store_owner(session->owner);
     while (session_advance(session) == STEP_WAIT && !job_is_handed_over(session))
         session_follow(session);
     if (atomic_load(&session->phase) == PHASE_ENDED) {

@@ -37,6 +37,9 @@ enum esp_status job_token_read(const char *token, struct job_record *record, str
 enum esp_status job_store_write(const char *id, const char *token, struct esp_error *error);
 /* The token of the job whose id begins so, malloc'ed. ESP_NOT_FOUND, ESP_INVALID: several, ESP_SYSTEM. */
 enum esp_status job_store_read(const char *id, char **token, struct esp_error *error);
+/* The number that says whose the jobs of this list are: drawn when it is first asked for. False: there is no
+ * list, and can be none. */
+bool job_store_owner(uint8_t owner[OWNER_BYTES]);
 enum esp_status job_store_list(const char *const **ids, size_t *n, struct esp_error *error);
 /* One that is not there is left alone. */
 enum esp_status job_store_remove(const char *id, struct esp_error *error);

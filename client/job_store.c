@@ -6,6 +6,7 @@
 #include "client/contents.h"
 #include "client/job.h"
 #include "client/package.h"
+#include "util/random.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -84,6 +85,45 @@ enum esp_status job_store_write(const char *id, const char *token, struct esp_er
     status = error_errno(error, "cannot write %s", path);
     unlink(fresh);
     return status;
+}
+
+/* ---- whose list it is ---- */
+
+static bool read_owner(const char *path, uint8_t owner[OWNER_BYTES])
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return false;
+    bool whole = read(fd, owner, OWNER_BYTES) == OWNER_BYTES;
+    close(fd);
+    return whole;
+}
+
+/* Whoever of several programs is first has drawn it for all. */
+static bool draw_owner(const char *path)
+{
+    char fresh[PATH_MAX + 64];
+    uint8_t owner[OWNER_BYTES];
+    if (random_bytes(owner, sizeof owner, NULL) != ESP_OK)
+        return false;
+    snprintf(fresh, sizeof fresh, "%s.XXXXXX", path);
+    int fd = mkstemp(fresh); /* 0600 */
+    if (fd < 0)
+        return false;
+    bool there = write(fd, owner, sizeof owner) == (ssize_t)sizeof owner &&
+                 (link(fresh, path) == 0 || errno == EEXIST);
+    close(fd);
+    unlink(fresh);
+    return there;
+}
+
+bool job_store_owner(uint8_t owner[OWNER_BYTES])
+{
+    char folder[PATH_MAX], path[PATH_MAX + 16];
+    if (folder_path(folder, sizeof folder, NULL) != ESP_OK || make_folder(folder, NULL) != ESP_OK)
+        return false;
+    snprintf(path, sizeof path, "%s/.owner", folder);
+    return read_owner(path, owner) || (draw_owner(path) && read_owner(path, owner));
 }
 
 /* ---- the folder ---- */

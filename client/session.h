@@ -112,6 +112,8 @@ struct session {
     struct session *whole;                 /* of a step: what it is a step of */
     struct session *step;                  /* that is under way */
 
+    uint8_t owner[OWNER_BYTES]; /* whose job it is */
+    bool has_owner;
     bool is_job;   /* it outlives this process, under a client id of its own (client/job.h) */
     bool attached; /* a job that another process may have submitted: it is waited for, no more */
 

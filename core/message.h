@@ -377,6 +377,10 @@ struct open_sessions {
  * server's limits for jobs hold from the beginning. Until then it ends as any other when its client is gone.
  */
 #define EXTENSION_JOB 25
+/* Tag in a call_request of a job, OWNER_BYTES: whose it is, as a number that a user's programs have drawn
+ * once. In the queue the jobs of one owner take turns with others as those of one client. */
+#define EXTENSION_OWNER 8
+#define OWNER_BYTES     16
 /* Tag in a follow, without a value: the client has noted it. From now on it goes on without its client, and
  * its result is kept for the server's lease of jobs. */
 #define EXTENSION_KEEP 26

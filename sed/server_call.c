@@ -200,6 +200,16 @@ static int64_t deadline(int64_t now_ns, uint64_t time_left_ms)
     return now_ns + (int64_t)time_left_ms * NS_PER_MS;
 }
 
+static void share_turn(struct server *server, struct session *session, const struct extensions *extensions)
+{
+    uint64_t owner[2];
+    const struct extension *extension = extension_find(extensions, EXTENSION_OWNER);
+    if (!extension || extension->length != sizeof owner)
+        return;
+    memcpy(owner, extension->value, sizeof owner);
+    session_share_turn(&server->sessions, session, owner);
+}
+
 static enum esp_status open_session(struct server *server, struct client *client, struct call *from,
                                     const struct call_request *call, const struct problem *problem,
                                     struct session **result, struct esp_error *error)
@@ -238,8 +248,10 @@ static enum esp_status open_session(struct server *server, struct client *client
     DL_APPEND2(server->active, session, prev_active, next_active);
     server->stashed_bytes += session->stash_bytes;
     session->memory.bytes = plan.reserve_bytes;
-    if (job)
+    if (job) {
         server_job_begins(server, session);
+        share_turn(server, session, &call->extensions);
+    }
     log_accepted(server, session);
     server_load_changed(server, session->forecast_s);
     if (admission_request(&server->admission, &session->memory, plan.reserve_bytes) == ADMISSION_GRANTED) {
@@ -320,7 +332,7 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     server->receiving--;
     session->state = SESSION_QUEUED;
     session->ready_ns = server_now(server);
-    queue_push(&server->queue, &session->client->turn, &session->queued);
+    queue_push(&server->queue, session_turn(session), &session->queued);
     server_dispatch(server);
     if (session->state == SESSION_QUEUED)
         server_set_timer(server, session);

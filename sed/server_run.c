@@ -88,7 +88,7 @@ void server_dispatch(struct server *server)
         server_kept_not_started(server, session);
         server_free_slot(server, slot);
         if (status == ESP_LIMIT) { /* a worker that died is being replaced */
-            queue_push_front(&server->queue, &session->client->turn, &session->queued);
+            queue_push_front(&server->queue, session_turn(session), &session->queued);
             server->retry_ns = server_now(server) + RETRY_NS;
         } else {
             server_end_session(server, session, SESSION_FAILED, &error);

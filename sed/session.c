@@ -260,6 +260,34 @@ enum esp_status session_create(struct sessions *sessions, struct client *client,
     return ESP_OK;
 }
 
+void session_share_turn(struct sessions *sessions, struct session *session, const uint64_t owner[2])
+{
+    struct turn *turn;
+    HASH_FIND(hh, sessions->turns, owner, sizeof turn->key, turn);
+    if (!turn) {
+        if (!(turn = calloc(1, sizeof *turn)))
+            return;
+        memcpy(turn->key, owner, sizeof turn->key);
+        HASH_ADD(hh, sessions->turns, key, sizeof turn->key, turn);
+        if (!turn->hh.tbl) {
+            free(turn);
+            return;
+        }
+    }
+    turn->n_sessions++;
+    session->turn = turn;
+}
+
+static void leave_turn(struct sessions *sessions, struct session *session)
+{
+    struct turn *turn = session->turn;
+    session->turn = NULL;
+    if (!turn || --turn->n_sessions > 0)
+        return;
+    HASH_DELETE(hh, sessions->turns, turn);
+    free(turn);
+}
+
 void session_attach_segment(struct session *session, struct segment *segment)
 {
     const uint8_t *from = session->stash;
@@ -302,6 +330,7 @@ void session_free(struct sessions *sessions, struct session *session)
     free(session->stash);
     printed_free(session->printed);
     session->printed = NULL;
+    leave_turn(sessions, session);
     if (sessions->n_free >= MOST_FREE || session->block_size > MOST_FREE_BLOCK) {
         free(session->block);
         free(session);

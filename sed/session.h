@@ -46,6 +46,14 @@ struct client {
     UT_hash_handle hh;
 };
 
+/* Several clients that share a turn in the queue: jobs of one owner. As long as it has sessions. */
+struct turn {
+    uint64_t key[2];
+    struct queue_owner owner;
+    uint32_t n_sessions;
+    UT_hash_handle hh;
+};
+
 struct session_argument {
     uint32_t kind; /* enum argument_kind, from the call */
     bool in_store; /* it is, or becomes, a datum: its memory is the store's */
@@ -73,6 +81,7 @@ struct session {
     struct admission_entry memory; /* in line; afterwards memory.bytes are reserved */
     bool reserved;
     struct queue_entry queued;
+    struct turn *turn; /* NULL: its client's */
 
     uint32_t moving;          /* chunks on their way in or out: the memory must stay */
     bool bulk;                /* some inputs come as chunks */
@@ -111,6 +120,7 @@ static inline bool session_has_ended(const struct session *session)
 struct sessions {
     struct session *by_id;
     struct client *clients;
+    struct turn *turns;
     struct client *resting;
     uint32_t n_sessions, n_clients, n_resting;
     struct session *free;
@@ -138,6 +148,15 @@ struct session *session_find(struct sessions *sessions, const struct session_id 
 enum esp_status session_create(struct sessions *sessions, struct client *client, const struct session_id *id,
                                const struct call_plan *plan, struct session **session,
                                struct esp_error *error);
+
+/* It takes turns with the other sessions of that owner, instead of with its client's (and without memory with
+ * those still). */
+void session_share_turn(struct sessions *sessions, struct session *session, const uint64_t owner[2]);
+/* Where it queues. */
+static inline struct queue_owner *session_turn(const struct session *session)
+{
+    return session->turn ? &session->turn->owner : &session->client->turn;
+}
 
 /* The segment is there: inline values move into it. */
 void session_attach_segment(struct session *session, struct segment *segment);

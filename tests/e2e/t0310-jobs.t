@@ -67,12 +67,16 @@ follower=$!
 check "its end is waited for" espalier wait "$job"
 check "its output can be followed to the end" wait "$follower"
 check "all of it" sh -c 'printf "first\nlast\n" | cmp - followed'
+owner=$HOME/.local/state/espalier/jobs/.owner
+check "whose jobs these are was drawn" test "$(wc -c <"$owner")" -eq 16
+cp "$owner" owner
 check "it is done" state_is "$job" "done"
 check "it is fetched" espalier fetch "$job"
 check_fails 1 "once" espalier fetch "$job"
 
 seq 300000 >long
 check "a job with a long file is submitted" submit long.id reverse text=@long
+check "by the same owner" cmp "$owner" owner
 job=$(cat long.id)
 check "fetched" espalier fetch --wait --keep "$job" -o reversed=back
 check "with all its bytes" sh -c 'tac long | cmp - back'

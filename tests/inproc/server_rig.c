@@ -450,7 +450,7 @@ void rig_call(struct rig *rig, const struct rig_call *call, struct answered *ans
         .arguments = is_task ? task : copy,
         .n_arguments = is_task ? 2 : 3,
     };
-    struct extension extensions[3];
+    struct extension extensions[4];
     uint8_t open[OPEN_BYTES];
     request.call.extensions = (struct extensions){extensions, 0};
     if (call->detached)
@@ -461,6 +461,9 @@ void rig_call(struct rig *rig, const struct rig_call *call, struct answered *ans
             (struct extension){EXTENSION_OPEN, open, open_put(call->open, open)};
     if (call->job)
         extensions[request.call.extensions.n++] = (struct extension){EXTENSION_JOB, (const uint8_t *)"", 0};
+    if (call->owner)
+        extensions[request.call.extensions.n++] =
+            (struct extension){EXTENSION_OWNER, (const uint8_t *)call->owner, OWNER_BYTES};
     rig_send(rig, &request, call->timeout_s, answered);
 }
 

@@ -126,6 +126,7 @@ struct rig_call {
     bool detached;
     const struct open_sessions *open; /* NULL: not told */
     bool job;                         /* to be kept when rig_keep() says so */
+    const char *owner;                /* of the job, OWNER_BYTES; NULL: not told */
 };
 
 /* Sends it; what comes back is written into *answered while the rig runs. */

@@ -74,6 +74,26 @@ static void a_job_that_is_kept_goes_on_without_its_client(void **state)
     assert_true(answer.lease_ms > 490000 && answer.lease_ms < 510000);
 }
 
+/* Each job is a client of its own, but they take turns as their owner's. */
+static void jobs_of_one_owner_take_turns_as_one_client(void **state)
+{
+    (void)state;
+    open_with(&(struct rig_options){0});
+    struct answered answers[7] = {0};
+    static const double names[2] = {'a', 'b'};
+    for (uint64_t i = 0; i < 7; i++) {
+        const bool of_b = i >= 5;
+        struct rig_call call = {.session = of_b ? rig_session(100, i) : rig_session(i + 1, 1),
+                                .n = 1,
+                                .x = &names[of_b],
+                                .job = !of_b,
+                                .owner = of_b ? NULL : "owner of these 5"};
+        rig_call(&rig, &call, &answers[i]);
+    }
+    rig_run(&rig, 0.1);
+    assert_string_equal(rig.pool.first, "aababaa");
+}
+
 static void a_job_that_is_never_kept_ends_with_its_client(void **state)
 {
     (void)state;
@@ -208,6 +228,7 @@ int main(void)
 #define CLOSED(test) cmocka_unit_test_teardown(test, close_rig)
     const struct CMUnitTest tests[] = {
         CLOSED(a_job_that_is_kept_goes_on_without_its_client),
+        CLOSED(jobs_of_one_owner_take_turns_as_one_client),
         CLOSED(a_job_that_is_never_kept_ends_with_its_client),
         CLOSED(who_waits_for_it_is_there),
         CLOSED(the_lease_of_jobs_ends),
