@@ -3,6 +3,7 @@
  * Which rule, and its steps.
  */
 #include "client/abstract.h"
+#include "client/abstract_steps.h"
 #include "client/signature.h"
 #include "client/start.h"
 #include "client/values_storage.h"
@@ -62,7 +63,7 @@ static const struct variable *find_variable(const struct abstract_run *run, cons
     return NULL;
 }
 
-static const struct matrix *find(const struct abstract_run *run, const char *name)
+const struct matrix *abstract_find(const struct abstract_run *run, const char *name)
 {
     const struct variable *variable = find_variable(run, name);
     return variable && !variable->text ? &variable->matrix : NULL;
@@ -152,7 +153,7 @@ static enum esp_status look(const struct abstract_run *run, struct given *given,
     bool found = false;
     for (uint32_t i = 0; i < run->problem->n_arguments; i++) {
         const struct argument *argument = &run->problem->arguments[i];
-        const struct matrix *matrix = find(run, argument->name);
+        const struct matrix *matrix = abstract_find(run, argument->name);
         given[i] = (struct given){.type = argument->type, .rows = 1, .cols = 1};
         if (argument->mode != MODE_IN || argument->n_dims == 0)
             continue;
@@ -179,7 +180,7 @@ static int64_t wanted_extent(const struct abstract_run *run, const struct values
     int64_t extent;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct matrix *known =
-            problem->arguments[i].n_dims == 0 ? find(run, problem->arguments[i].name) : NULL;
+            problem->arguments[i].n_dims == 0 ? abstract_find(run, problem->arguments[i].name) : NULL;
         if (known && problem->arguments[i].type <= TYPE_INT64)
             numbers[i] = (struct number){.kind = NUMBER_INTEGER, .integer = (int64_t)known->values[0]};
     }
@@ -250,6 +251,8 @@ static enum esp_status give_state(const struct abstract_run *run, struct values 
 {
     char word[PROBLEM_MAX_NAME + 300];
     const char *state = find_state(run, outer);
+    if (!state && run->is_weighing)
+        state = "to come"; /* the sizes do not depend on it */
     if (!state)
         return error_set(error, ESP_INVALID, "%s: no state goes by the name %s", values->problem->name,
                          outer);
@@ -258,7 +261,7 @@ static enum esp_status give_state(const struct abstract_run *run, struct values 
 }
 
 /* What the argument of the step's problem goes by here. */
-static const struct pair *renamed(const struct step *step, const char *inner)
+const struct pair *abstract_renamed(const struct step *step, const char *inner)
 {
     for (uint32_t i = 0; i < step->n_renamed; i++)
         if (strcmp(step->renamed[i].inner, inner) == 0)
@@ -276,10 +279,10 @@ static enum esp_status give_inputs(const struct abstract_run *run, const struct 
                              step->renamed[i].inner);
     for (size_t i = 0; i < problem->n_arguments; i++) {
         const struct esp_problem_argument *formal = &problem->arguments[i];
-        const struct pair *pair = renamed(step, formal->name);
+        const struct pair *pair = abstract_renamed(step, formal->name);
         if (!argument_in(formal) || values->slots[i].given)
             continue;
-        const struct matrix *matrix = find(run, pair && pair->outer ? pair->outer : formal->name);
+        const struct matrix *matrix = abstract_find(run, pair && pair->outer ? pair->outer : formal->name);
         enum esp_status status = ESP_OK;
         if (formal->type == ESP_TYPE_STATE)
             status = give_state(run, values, formal->name, pair && pair->outer ? pair->outer : formal->name,
@@ -308,7 +311,7 @@ static enum esp_status take_outputs(struct abstract_run *run, const struct step 
                              step->results[i].inner);
     for (size_t i = 0; i < problem->n_arguments; i++) {
         const struct esp_problem_argument *formal = &problem->arguments[i];
-        const struct pair *pair = renamed(step, formal->name);
+        const struct pair *pair = abstract_renamed(step, formal->name);
         struct matrix matrix;
         uint32_t names = 0;
         enum esp_status status = ESP_OK;
@@ -378,6 +381,12 @@ static enum esp_status call_inside(struct abstract_run *run, struct library *lib
     struct esp_call_options options = *run->options;
     options.deadline_s = time_left_s(options.deadline_s, &run->until_ns, library->engine);
     options.finish_s = time_left_s(options.finish_s, &run->finish_ns, library->engine);
+    if (handle->address && !run->server) { /* at the server of the step before, which was chosen by them */
+        options.server = NULL;
+        options.n_properties = 0;
+        options.finish_s = 0;
+        options.memory_bytes = 0;
+    }
     enum esp_status status = invocation_from_vector(&invocation, handle->function, values->arguments,
                                                     values->problem->n_arguments, &why);
     if (status == ESP_OK)
@@ -417,9 +426,9 @@ static enum esp_status call_step(struct abstract_run *run, const struct values *
 }
 
 /* A step's problem and all that it is given; *problem and *values are to be freed also when this fails. */
-static enum esp_status prepare_step(const struct abstract_run *run, const struct step *step, const char *name,
-                                    struct esp_problem **problem, struct values *values,
-                                    struct esp_error *error)
+enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct step *step,
+                                      const char *name, struct esp_problem **problem, struct values *values,
+                                      struct esp_error *error)
 {
     if (esp_problem_describe(name, problem) != ESP_OK)
         return last_error(error);
@@ -436,7 +445,7 @@ static enum esp_status do_step(struct abstract_run *run, const struct step *step
 {
     struct esp_problem *problem = NULL;
     struct values values = {0};
-    enum esp_status status = prepare_step(run, step, name, &problem, &values, error);
+    enum esp_status status = abstract_prepare_step(run, step, name, &problem, &values, error);
     if (status == ESP_OK)
         status = call_step(run, &values, error);
     if (status == ESP_OK)
@@ -463,7 +472,7 @@ static bool only_ends_states(const struct abstract_run *run, const struct step *
     uint32_t n = 0;
     for (size_t i = 0; i < problem->n_arguments; i++) {
         const struct esp_problem_argument *formal = &problem->arguments[i];
-        const struct pair *pair = renamed(step, formal->name);
+        const struct pair *pair = abstract_renamed(step, formal->name);
         if (formal->type != ESP_TYPE_STATE ||
             !find_state(run, pair && pair->outer ? pair->outer : formal->name))
             return false;
@@ -520,27 +529,44 @@ static void add_history(const struct abstract_run *run, struct esp_error *error)
         snprintf(error->text + used, sizeof error->text - used, "; before: %s", run->passed_over);
 }
 
-enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error)
+/* The rivals one after the other, the one first that is expected to end first. ESP_PENDING: all of them have
+ * given way. */
+static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uint32_t n,
+                                 const struct given *first, struct esp_error *error)
 {
-    struct given given[PROBLEM_MAX_ARGUMENTS];
-    const struct abstract *abstract = run->problem->abstract;
-    uint32_t first;
-    enum esp_status status = look(run, given, &first, error);
-    for (uint32_t i = 0; status == ESP_OK; i++) {
-        status = abstract_resolve(run->problem, given, &i, error);
-        if (status != ESP_OK)
-            break;
+    const struct rule *rules = run->problem->abstract->rules;
+    if (n > 1)
+        abstract_order(run, rivals, n, first);
+    for (uint32_t i = 0; i < n; i++) {
         struct esp_error why = {0};
-        status = do_rule(run, &abstract->rules[i], &given[first], &why);
+        enum esp_status status = do_rule(run, &rules[rivals[i]], first, &why);
         if (status == ESP_OK)
             return ESP_OK;
-        if (!goes_on(&abstract->rules[i], status)) {
+        if (!goes_on(&rules[rivals[i]], status)) {
             *error = why;
-            break;
+            return status;
         }
         append(run->passed_over, sizeof run->passed_over, "; ", why.text);
         forget_after(run, run->n_given);
-        status = ESP_OK;
+    }
+    return ESP_PENDING;
+}
+
+enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error)
+{
+    struct given given[PROBLEM_MAX_ARGUMENTS];
+    uint32_t rivals[ABSTRACT_MAX_RULES], first;
+    enum esp_status status = look(run, given, &first, error);
+    for (uint32_t i = 0; status == ESP_OK;) {
+        status = abstract_resolve(run->problem, given, &i, error);
+        if (status != ESP_OK)
+            break;
+        uint32_t n = abstract_rivals(run->problem, given, &i, rivals);
+        status = do_rivals(run, rivals, n, &given[first], error);
+        if (status == ESP_OK)
+            return ESP_OK;
+        if (status == ESP_PENDING)
+            status = ESP_OK;
     }
     add_history(run, error);
     return status;
@@ -555,7 +581,7 @@ static enum esp_status submit_step(struct abstract_run *run, const struct step *
     struct esp_problem *problem = NULL;
     struct values values = {0};
     grpc_function_handle_t handle;
-    enum esp_status status = prepare_step(run, step, name, &problem, &values, error);
+    enum esp_status status = abstract_prepare_step(run, step, name, &problem, &values, error);
     if (status == ESP_OK)
         status = make_handle(run, name, &handle, error);
     if (status == ESP_OK) {
@@ -651,7 +677,7 @@ static void shape_result(const struct matrix *from, uint32_t properties, struct 
 enum esp_status abstract_result(const struct abstract_run *run, const struct argument *argument, int64_t rows,
                                 int64_t cols, struct matrix *result, struct esp_error *error)
 {
-    const struct matrix *from = find(run, argument->name);
+    const struct matrix *from = abstract_find(run, argument->name);
     if (!from)
         return error_set(error, ESP_INVALID, "%s: its rule for %s does not give %s", run->problem->name,
                          run->taken, argument->name);

@@ -34,6 +34,8 @@ struct abstract_run {
     struct variable *variables; /* of one name the last one counts */
     uint32_t n_variables, n_given;
     char taken[300];               /* the problems of the rule that was taken: "dgetrf, dgetri" */
+    bool is_weighing;              /* steps are looked at, not done: states need not be there */
+    char weighed[300];             /* what rivals among the rules were expected to take; or "" */
     char passed_over[700];         /* rules that were tried before it and why they did not do; or "" */
     char at[CAP_NAME + 1];         /* the server of the newest step */
     struct esp_session_info *info; /* of the newest step, or NULL */

@@ -53,6 +53,9 @@ static enum esp_status make_request(const struct function *function, const struc
     if (problem->abstract)
         return error_set(error, ESP_INVALID, "%s is abstract: ask for the problems that it leads to",
                          problem->name);
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (problem->arguments[i].type == TYPE_STATE)
+            inputs[i] = raw[i]; /* no size depends on which one it is */
     for (size_t i = 0; status == ESP_OK && i < call->n_values; i++)
         status = store_value(problem, &call->values[i], raw, inputs, error);
     if (status == ESP_OK)

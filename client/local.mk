@@ -80,6 +80,8 @@ client_libclient_la_SOURCES = \
 	client/abstract.c \
 	client/abstract.h \
 	client/abstract_call.c \
+	client/abstract_rivals.c \
+	client/abstract_steps.h \
 	client/argument_stack.c \
 	client/attempt.c \
 	client/attempt.h \

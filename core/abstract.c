@@ -61,6 +61,19 @@ enum esp_status abstract_resolve(const struct problem *problem, const struct giv
                      shown);
 }
 
+uint32_t abstract_rivals(const struct problem *problem, const struct given *given, uint32_t *rule,
+                         uint32_t *rivals)
+{
+    const struct abstract *abstract = problem->abstract;
+    uint32_t n = 0;
+    do {
+        if (fits(&abstract->rules[*rule], given))
+            rivals[n++] = *rule;
+        ++*rule;
+    } while (*rule < abstract->n_rules && abstract->rules[*rule].rivals);
+    return n;
+}
+
 void abstract_step_name(const struct step *step, const struct given *first, char *name, size_t size)
 {
     uint32_t traits = traits_of(first);
@@ -118,6 +131,7 @@ static void write_words(struct text *text, uint32_t set, const char *(*name)(uns
 
 void abstract_write_rule(const struct problem *problem, const struct rule *rule, struct text *text)
 {
+    text_put(text, rule->rivals ? "or " : "");
     text_put(text, rule->may_fail ? "try " : "take ");
     for (uint32_t i = 0; i < rule->n_steps; i++) {
         text_put(text, i ? " then " : "");

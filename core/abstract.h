@@ -65,6 +65,7 @@ struct wish {
 };
 
 struct rule {
+    bool rivals;   /* `or`: it competes with the one before, the forecast decides */
     bool may_fail; /* `try`: when the computation fails, the next rule that fits is taken */
     struct step *steps;
     uint32_t n_steps; /* more than one: each takes what the ones before it gave, by name */
@@ -82,6 +83,13 @@ struct abstract {
  * not looked at); *rule becomes its number. ESP_INVALID tells what was given and that no rule fits. */
 enum esp_status abstract_resolve(const struct problem *problem, const struct given *given, uint32_t *rule,
                                  struct esp_error *error);
+
+/* Rules that compete: the one with number *rule, which fits, and those of its group behind it that fit, in
+ * their order, into `rivals` (ABSTRACT_MAX_RULES). *rule becomes the number behind the group. Returns how
+ * many.
+ */
+uint32_t abstract_rivals(const struct problem *problem, const struct given *given, uint32_t *rule,
+                         uint32_t *rivals);
 
 /* Tells `wrong` of each step in the set that names a problem of the set or of `known` which is abstract (so
  * the problem itself), or an argument which that problem does not have; and `unknown` of each whose problem

@@ -255,6 +255,21 @@ bool parser_rule(struct parser *parser, bool may_fail)
     return !lexer_at_name(&parser->lexer, "when") || read_wishes(&reading, rule);
 }
 
+bool parser_rival(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    const struct abstract *abstract = parser->abstract;
+    const bool may_fail = lexer_at_name(lexer, "try");
+    if (abstract && abstract->n_rules == 0)
+        return lexer_fail(lexer, lexer->token.offset, "or: expected a rule before it that it competes with");
+    if (!may_fail && !lexer_at_name(lexer, "take"))
+        return lexer_expected(lexer, "take or try behind or", NULL);
+    if (!lexer_advance(lexer) || !parser_rule(parser, may_fail))
+        return false;
+    parser->abstract->rules[parser->abstract->n_rules - 1].rivals = true;
+    return true;
+}
+
 bool parser_begin_abstract(struct parser *parser)
 {
     struct abstract *abstract = arena_alloc(parser->arena, sizeof *abstract);

@@ -99,6 +99,11 @@ static bool read_try(struct parser *parser)
     return parser_rule(parser, true);
 }
 
+static bool read_or(struct parser *parser)
+{
+    return parser_rival(parser);
+}
+
 /* Several text clauses are lines of one text, collected in the scratch buffer. */
 static bool read_description(struct parser *parser)
 {
@@ -265,6 +270,7 @@ static const struct clause clauses[] = {
     {"abstract", PART_PROBLEM, false, read_abstract},
     {"take", PART_SIGNATURE, false, read_take},
     {"try", PART_SIGNATURE, false, read_try},
+    {"or", PART_SIGNATURE, false, read_or},
     {"text", PART_SIGNATURE, false, read_description},
     {"gams", PART_SIGNATURE, true, read_gams},
     {"in", PART_SIGNATURE, false, read_in},

@@ -108,6 +108,8 @@ bool parser_declare(struct parser *parser, enum argument_mode mode);
 bool parser_begin_abstract(struct parser *parser);
 /* STEP {then STEP} [when ...], behind `take` or `try`. */
 bool parser_rule(struct parser *parser, bool may_fail);
+/* Behind `or`: take or try, and the rule. */
+bool parser_rival(struct parser *parser);
 /* When its signature is complete. */
 bool parser_check_abstract(struct parser *parser);
 

@@ -157,14 +157,17 @@ static enum exit_code show(const struct command_line *command, const struct abst
     struct esp_error error = {0};
     if (!command->json && *run->passed_over)
         fprintf(stderr, "%s\n", run->passed_over);
+    if (!command->json && *run->weighed && command_option_value(command, "verbose"))
+        fprintf(stderr, "%s: weighed: %s\n", run->problem->name, run->weighed);
     if (!command->json)
         fprintf(stderr, "%s: done by %s on %s\n", run->problem->name, run->taken, run->at);
     if (values_write(&arguments->values, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
-        return command_json(json_pack("{s:o, s:s, s:s, s:s, s:o}", "outputs", values_json(&arguments->values),
-                                      "problem", run->problem->name, "taken", run->taken, "passed_over",
-                                      run->passed_over, "session", info ? session_json(info) : json_null()));
+        return command_json(json_pack("{s:o, s:s, s:s, s:s, s:s, s:o}", "outputs",
+                                      values_json(&arguments->values), "problem", run->problem->name, "taken",
+                                      run->taken, "weighed", run->weighed, "passed_over", run->passed_over,
+                                      "session", info ? session_json(info) : json_null()));
     if (info && command_option_value(command, "verbose"))
         session_print(info, stdout);
     values_print(&arguments->values);

@@ -131,6 +131,36 @@ static void a_rule_that_failed_has_a_next_one(void **state)
     problem_set_destroy(set);
 }
 
+static void rivals_are_those_of_a_group_that_fit(void **state)
+{
+    (void)state;
+    struct problem_set *set = parse("abstract it \"Do it\"\n"
+                                    "    in  int n\n"
+                                    "    in  double A[n, n]\n"
+                                    "    out double X[n, n]\n"
+                                    "    take one when A upper\n"
+                                    "    try  two when A symmetric\n"
+                                    "    or take three when A sparse\n"
+                                    "    or try four then five when A square\n"
+                                    "    take six\n");
+    const struct problem *problem = problem_find(set, "it");
+    const struct given given[3] = {[1] = {TYPE_DOUBLE, 3, 3, PROPERTY_SYMMETRIC, false, false}};
+    uint32_t rule = 0, rivals[ABSTRACT_MAX_RULES];
+    assert_int_equal(abstract_resolve(problem, given, &rule, NULL), ESP_OK);
+    assert_int_equal(rule, 1);
+    assert_int_equal(abstract_rivals(problem, given, &rule, rivals), 2);
+    assert_int_equal(rivals[0], 1);
+    assert_int_equal(rivals[1], 3);
+    assert_int_equal(rule, 4);
+    assert_int_equal(abstract_rivals(problem, given, &rule, rivals), 1);
+    assert_int_equal(rivals[0], 4);
+    assert_int_equal(rule, 5);
+    char text[100];
+    abstract_rule_text(problem, 3, text, sizeof text);
+    assert_string_equal(text, "or try four then five when A square");
+    problem_set_destroy(set);
+}
+
 /* One text for each member, and the canonical form is read as itself. */
 static void families_and_canonical_forms(void **state)
 {
@@ -188,6 +218,8 @@ static void wrong_rules_say_what_is_wrong(void **state)
         {A "take x giving Y = b\n", "4:6: 'Y' is no output of a"},
         {A "take x giving X b\n", "4:17: expected '=', found 'b'"},
         {A "take x then\n", "4:12: expected the name of a problem, found the end of the line"},
+        {A "or take x\n", "4:4: or: expected a rule before it that it competes with"},
+        {A "take x\nor x\n", "5:4: expected take or try behind or, found 'x'"},
         {A "take x y\n", "4:8: expected the end of the line, found 'y'"},
         {A "inout double y\ntake x\n", "6:1: 'y' of the abstract problem 'a': expected numbers that go in or "
                                        "out, stored in full by columns"},
@@ -210,8 +242,11 @@ static void wrong_rules_say_what_is_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rules_are_read_in_their_order),     cmocka_unit_test(what_is_given_picks_the_rule),
-        cmocka_unit_test(a_rule_that_failed_has_a_next_one), cmocka_unit_test(families_and_canonical_forms),
+        cmocka_unit_test(rules_are_read_in_their_order),
+        cmocka_unit_test(what_is_given_picks_the_rule),
+        cmocka_unit_test(a_rule_that_failed_has_a_next_one),
+        cmocka_unit_test(families_and_canonical_forms),
+        cmocka_unit_test(rivals_are_those_of_a_group_that_fit),
         cmocka_unit_test(wrong_rules_say_what_is_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Rules of abstract problems that compete: the forecast decides, of chains by the sum of their steps.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+
+mkdir own
+copy() { # NAME WORK LIBRARY
+    cat <<END
+problem $1 "A copy that is said to take its time"
+    in      int     n
+    in      double  x[n, n]
+    out     double  y[n, n]
+    work    $2*n^2
+implementation blas
+    fortran dcopy_(n*n, x, 1, y, 1) in libblas.so.3
+END
+}
+rules() { # NAME RULE...
+    printf 'abstract %s "A copy"\n    in int n\n    in double A[n, n]\n    out double X[n, n]\n' "$1"
+    shift
+    printf '    %s\n' "$@"
+}
+{
+    copy dear 1e6
+    copy middle 150000
+    copy cheap 1e5
+    rules shorter 'take dear(x = A) giving X = y' 'or take cheap(x = A) giving F = y then cheap(x = F) giving X = y'
+    rules sum 'take cheap(x = A) giving F = y then cheap(x = F) giving X = y' 'or take middle(x = A) giving X = y'
+    rules absent 'take nowhere(x = A) giving X = y' 'or take dear(x = A) giving X = y'
+    rules equal 'take cheap(x = A) giving X = y' 'or take cheap(x = A) giving F = y then cheap(x = F) giving X = y'
+} >own/own.esp
+XDG_RUNTIME_DIR=$work
+export XDG_RUNTIME_DIR
+printf 'problems = { "%s", "%s" }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 properties = { "gpu" } }\n' \
+    "$top_srcdir/problems" "$work/own" >small.conf
+at_exit() {
+    espalier down small >down.out 2>&1
+}
+check "a platform" espalier up small.conf
+ESPALIER_CONFIG=$work/espalier/small/client.conf
+export ESPALIER_CONFIG
+
+matrix() { # N DIAGONAL
+    awk -v n="$1" -v d="$2" 'BEGIN { for (i = 1; i <= n; i++) { for (j = 1; j <= n; j++)
+        printf "%s%g", (j > 1 ? "," : ""), (i == j ? d : 1 / (i + j)); print "" } }'
+}
+awk 'BEGIN { for (i = 1; i <= 100; i++) { printf "%d", i; for (j = 2; j <= 100; j++) printf ",%d", i * j; print "" } }' >a.csv
+matrix 150 -300 >indefinite.csv
+matrix 150 300 >definite.csv
+awk 'BEGIN { for (i = 1; i <= 150; i++) print 1 }' >b.csv
+awk 'BEGIN { n = 400; print "%%MatrixMarket matrix coordinate real general\n" n, n, 2*n
+    for (i = 1; i <= n; i++) { print i, i, 4; print (i + 99) % n + 1, i, -1 } }' >sparse.mtx
+awk 'BEGIN { for (i = 1; i <= 400; i++) print 1 }' >ones.csv
+
+check "a chain that is quicker than one step" espalier call -v shorter A=@a.csv -o X=x.csv
+check_says "is taken" 'shorter: weighed: dear [0-9.e+-]+ s, cheap [0-9.e+-]+ s' 'shorter: done by cheap, cheap on S'
+check "gives what the other would" cmp a.csv x.csv
+check "all steps of a chain count" espalier call sum A=@a.csv -o X=x.csv
+check_says "so one step is taken" 'sum: done by middle on S'
+check "a rival that no server has" espalier call -v absent A=@a.csv -o X=x.csv
+check_says "comes last" 'weighed: nowhere not known, dear ' 'absent: done by dear on S'
+check "a small matrix" espalier call -v shorter A='[1,2;3,4]'
+check_says "goes by the order of the description" 'shorter: done by dear on S'
+check "what is not quicker" espalier call equal A=@a.csv -o X=x.csv
+check_says "goes by it too" 'equal: done by cheap on S'
+check "programs hear what was weighed" espalier call --json shorter A=@a.csv
+check_says "in JSON" '"weighed": "dear [0-9.e+-]+ s, cheap '
+
+check "an indefinite matrix" espalier call -v solve A=@indefinite.csv B=@b.csv -o X=x.csv
+check_says "may be solved in two ways" 'solve: weighed: dsysv [0-9.e+-]+ s, dgesv [0-9.e+-]+ s'
+check "a definite one" espalier call -v solve A=@definite.csv B=@b.csv -o X=x.csv
+check_says "in three" 'solve: weighed: dposv [0-9.e+-]+ s, dsysv [0-9.e+-]+ s, dgesv [0-9.e+-]+ s'
+check "a sparse one" espalier call -v linsolve A=@sparse.mtx B=@ones.csv -o X=x.csv
+check_says "by factors, or a preconditioner and iterations" 'weighed: dumfpack [0-9.e+-]+ s, dilu_open [0-9.e+-]+ s'
+
+awk 'BEGIN { n = 400; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, n+n-150
+    for (i = 1; i <= n; i++) { print i, i, 4; if (i + 150 <= n) print i + 150, i, -1 } }' >spd.mtx
+check "a sparse definite one" espalier call -v linsolve A=@spd.mtx B=@ones.csv -o X=x.csv
+check_says "too, all steps of the chain counted" 'weighed: dcholmod [0-9.e+-]+ s, dic_open [0-9.e+-]+ s'
+
+check "constraints hold for all steps" espalier call shorter A=@a.csv --property gpu -o X=x.csv
+check_says "of a chain" 'shorter: done by cheap, cheap on S'
+check_fails 3 "what no server has" espalier call shorter A=@a.csv --property tape -o X=x.csv
+check_says "is told" 'is wanted on a server with "tape"'
+finish
