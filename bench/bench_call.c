@@ -36,7 +36,7 @@ static void run(struct reference *reference, const char *name, enum bench_bound 
     struct platform platform;
     grpc_function_handle_t handle;
     const struct bench_case which = {"call", name, "us", kind, bound};
-    platform_start(&platform, freshness);
+    platform_start(&platform, &(struct platform_options){.freshness = freshness});
     grpc_error_t code = grpc_initialize(platform.client_conf);
     if (code == GRPC_NO_ERROR)
         code = server ? grpc_function_handle_init(&handle, (char *)server, "bench_add")

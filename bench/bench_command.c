@@ -65,7 +65,7 @@ static void start_with_problems(struct platform *platform, int n)
                             " out double norm\nimplementation blas\n fortran norm = dnrm2_(n, x, 1) in "
                             "libblas.so.3\n",
                             i, i);
-    platform_start_with(platform, NULL, text);
+    platform_start(platform, &(struct platform_options){.descriptions = text});
     free(text);
 }
 

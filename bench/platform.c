@@ -119,8 +119,9 @@ static pid_t start_daemon(const struct platform *platform, const char *program, 
     snprintf(conf, sizeof conf, "%s.conf", name);
     snprintf(address_file, sizeof address_file, "%s.address", name);
     write_file(platform->folder, conf,
-               "name = \"%s\"\nlisten = \"127.0.0.1:0\"\naddress_file = \"%s/%s\"\nstate_dir = \"%s/%s\"\n%s",
-               name, platform->folder, address_file, platform->folder, name, more);
+               "name = \"%s\"\nlisten = \"%s:0\"\naddress_file = \"%s/%s\"\nstate_dir = \"%s/%s\"\n%s%s",
+               name, platform->host, platform->folder, address_file, platform->folder, name,
+               strncmp(platform->host, "127.", 4) ? "insecure = yes\n" : "", more);
     snprintf(path, sizeof path, "%s/%s", build_folder(), program);
     snprintf(file, sizeof file, "%s/%s", platform->folder, conf);
     const char *arguments[] = {path, "--foreground", file, NULL};
@@ -145,15 +146,13 @@ static int call_once(const struct platform *platform)
     return status;
 }
 
-void platform_start(struct platform *platform, const char *freshness)
+void platform_start(struct platform *platform, const struct platform_options *options)
 {
-    platform_start_with(platform, freshness, "");
-}
-
-void platform_start_with(struct platform *platform, const char *freshness, const char *descriptions)
-{
+    static const struct platform_options plain;
+    options = options ? options : &plain;
     char more[2048], fresh[128] = "", problems[512], *redirector, *master, *leader, *server, here[512];
     memset(platform, 0, sizeof *platform);
+    platform->host = options->host ? options->host : "127.0.0.1";
     make_folder(platform->folder, sizeof platform->folder);
     if (!realpath(build_folder(), here))
         bench_fail("no build folder %s", build_folder());
@@ -174,11 +173,16 @@ void platform_start_with(struct platform *platform, const char *freshness, const
         "    in state F\n    in int n, nrhs\n    inout double B[n, nrhs]\n    work 2*n^2*nrhs\n"
         "implementation kept\n    c info = kept_lu_solve(F, n, nrhs, B) in %s/bench/.libs/libkept.so\n"
         "problem lu_close \"Let go of the factors\"\n    inout state F\n"
-        "implementation kept\n    c kept_lu_close(F) in %s/bench/.libs/libkept.so\n",
-        here, here, here, here);
-    write_file(platform->folder, "more.esp", "problem bench_nothing \"A signature only\"\n%s", descriptions);
-    if (freshness)
-        snprintf(fresh, sizeof fresh, "freshness = \"%s\"\n", freshness);
+        "implementation kept\n    c kept_lu_close(F) in %s/bench/.libs/libkept.so\n"
+        "problem bench_take \"Take an array\"\n    in int n\n    in double a[n]\n"
+        "implementation tiny\n    c bench_take(a) in %s/bench/.libs/libtiny.so\n"
+        "problem bench_give \"Give an array\"\n    in int n\n    out double a[n]\n"
+        "implementation tiny\n    c bench_take(a) in %s/bench/.libs/libtiny.so\n",
+        here, here, here, here, here, here);
+    write_file(platform->folder, "more.esp", "problem bench_nothing \"A signature only\"\n%s",
+               options->descriptions ? options->descriptions : "");
+    if (options->freshness)
+        snprintf(fresh, sizeof fresh, "freshness = \"%s\"\n", options->freshness);
     platform->redirector =
         start_daemon(platform, "redirector/espalier-redirector", "redirector", "", &redirector);
     snprintf(more, sizeof more, "redirector = \"%s\"\n%s", redirector, fresh);
@@ -187,7 +191,8 @@ void platform_start_with(struct platform *platform, const char *freshness, const
     platform->leader = start_daemon(platform, "agent/espalier-agent", "leader", more, &leader);
     snprintf(problems, sizeof problems, "\"%s/bench.esp\", \"%s/more.esp\"", platform->folder,
              platform->folder);
-    snprintf(more, sizeof more, "parent = \"%s\"\nslots = 8\nproblems = { %s }\n", leader, problems);
+    snprintf(more, sizeof more, "parent = \"%s\"\nslots = 8\nproblems = { %s }\n%s", leader, problems,
+             options->server ? options->server : "");
     platform->server = start_daemon(platform, "sed/espalier-sed", "server", more, &server);
     snprintf(platform->client_conf, sizeof platform->client_conf, "%s/client.conf", platform->folder);
     write_file(platform->folder, "client.conf", "redirector = \"%s\"\n", redirector);

@@ -10,17 +10,23 @@
 #include <sys/types.h>
 
 struct platform {
+    const char *host;
     char folder[64];
     char client_conf[96]; /* for grpc_initialize() */
     char program[512];    /* the espalier command */
     pid_t redirector, master, leader, server;
 };
 
-/* Redirector, one MA, one LA, one SeD "server". `freshness`: of the agents' knowledge, as their file has it;
- * NULL: as it comes. Returns when the problem can be called. Ends the program with a message on failure. */
-void platform_start(struct platform *platform, const char *freshness);
-/* The same; the server has these problem descriptions too. */
-void platform_start_with(struct platform *platform, const char *freshness, const char *descriptions);
+struct platform_options {
+    const char *freshness;    /* of the agents' knowledge, as their file has it; NULL: as it comes */
+    const char *descriptions; /* that the server has besides; NULL: none */
+    const char *host;         /* NULL: 127.0.0.1, beside whose ports daemons have Unix sockets */
+    const char *server;       /* more lines of the server's file; NULL: none */
+};
+
+/* Redirector, one MA, one LA, one SeD "server"; NULL: all as it comes. Returns when the problem can be
+ * called. Ends the program with a message on failure. */
+void platform_start(struct platform *platform, const struct platform_options *options);
 void platform_stop(struct platform *platform);
 
 struct reference {

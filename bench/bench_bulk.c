@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Large arguments and results of calls, against plain sockets with chunks of the same size.
+ *
+ * "over TCP" goes over an address of this machine that is not loopback, where chunks carry checksums, as they
+ * do between hosts; "one host" over 127.0.0.1, where processes of one user find shorter ways.
+ *
+ *   bench_bulk [TEXT [ROUNDS]]    only the cases whose name holds the text
+ */
+#include "bench/bench.h"
+#include "bench/platform.h"
+#include "bench/raw_tcp.h"
+#include "espalier.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MB ((uint64_t)1000000)
+
+struct moving {
+    grpc_function_handle_t take, give;
+    struct raw_tcp raw;
+    bool in, fresh;
+    double *data;
+    uint64_t bytes;
+};
+
+/* Megabytes a second. */
+static double ours(void *context, size_t n)
+{
+    struct moving *moving = context;
+    grpc_function_handle_t *handle = moving->in ? &moving->take : &moving->give;
+    double start = bench_now();
+    for (size_t i = 0; i < n; i++)
+        if (grpc_call(handle, (int)(moving->bytes / 8), moving->data) != GRPC_NO_ERROR)
+            bench_fail("a call failed: %s", esp_last_error()->text);
+    return (double)(n * moving->bytes) / 1e6 / (bench_now() - start);
+}
+
+static double theirs(void *context, size_t n)
+{
+    struct moving *moving = context;
+    double seconds = 0;
+    for (size_t i = 0; i < n; i++)
+        seconds += moving->in ? raw_tcp_put(&moving->raw, (char *)moving->data, moving->bytes, moving->fresh)
+                              : raw_tcp_get(&moving->raw, (char *)moving->data, moving->bytes, moving->fresh);
+    return (double)(n * moving->bytes) / 1e6 / seconds;
+}
+
+/* An address of this machine that others reach it by; 127.0.0.1 when it has none. */
+static const char *own_address(void)
+{
+    static char text[INET_ADDRSTRLEN] = "127.0.0.1";
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0)
+        return text;
+    for (const struct ifaddrs *one = all; one; one = one->ifa_next)
+        if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET && !(one->ifa_flags & IFF_LOOPBACK)) {
+            inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr, text,
+                      sizeof text);
+            break;
+        }
+    freeifaddrs(all);
+    return text;
+}
+
+struct way {
+    const char *name;
+    bool one_host;
+    bool fresh;
+    int connections; /* of the reference */
+    double bound;
+};
+
+/* "recycled": the server has the memory from the call before; "fresh": it may keep none. */
+static const struct way ways[] = {
+    {"over TCP, recycled", false, false, 2, 0.9},
+    {"over TCP, fresh", false, true, 2, 1.0},
+    {"one host, recycled", true, false, 1, 1.3},
+};
+
+static const struct {
+    const char *name;
+    uint64_t bytes;
+    size_t rounds;
+} sizes[] = {{"64 MB", 64 * MB, 7}, {"256 MB", 256 * MB, 5}, {"1 GB", 1000 * MB, 3}};
+
+/* The server may keep a quarter of its memory in unused segments: for fresh ones that must be too little. */
+static const char *memory_line(bool fresh, uint64_t bytes)
+{
+    static char line[64];
+    snprintf(line, sizeof line, "memory = \"%llu MB\"\n",
+             (unsigned long long)((fresh ? 2 * bytes : 8 * bytes) / MB));
+    return line;
+}
+
+static void run(const struct way *way, size_t size, bool in, size_t rounds)
+{
+    char name[96];
+    struct platform platform;
+    struct moving moving = {.in = in, .fresh = way->fresh, .bytes = sizes[size].bytes};
+    const char *host = way->one_host ? "127.0.0.1" : own_address();
+    snprintf(name, sizeof name, "%s %s, %s", in ? "argument in" : "result out", way->name, sizes[size].name);
+    moving.data = malloc(moving.bytes);
+    if (!moving.data)
+        bench_fail("no memory for %s", sizes[size].name);
+    memset(moving.data, 1, moving.bytes);
+    raw_tcp_start(&moving.raw, host, way->connections, moving.bytes);
+    platform_start(&platform,
+                   &(struct platform_options){.host = host, .server = memory_line(way->fresh, moving.bytes)});
+    if (grpc_initialize(platform.client_conf) != GRPC_NO_ERROR ||
+        grpc_function_handle_default(&moving.take, "bench_take") != GRPC_NO_ERROR ||
+        grpc_function_handle_default(&moving.give, "bench_give") != GRPC_NO_ERROR)
+        bench_fail("%s", esp_last_error()->text);
+    ours(&moving, 1);
+    theirs(&moving, 1);
+    const struct bench_case which = {"bulk", name, "MB/s", BENCH_AT_LEAST, way->bound};
+    bench_compare(&which, ours, &moving, theirs, &moving, 1, rounds ? rounds : sizes[size].rounds);
+    grpc_finalize();
+    platform_stop(&platform);
+    raw_tcp_stop(&moving.raw);
+    free(moving.data);
+}
+
+int main(int argc, char **argv)
+{
+    size_t rounds = argc > 2 ? (size_t)atoi(argv[2]) : 0;
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
+        for (int out = 0; out < 2; out++)
+            for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++) {
+                char name[96];
+                snprintf(name, sizeof name, "%s %s, %s", out ? "result out" : "argument in", ways[way].name,
+                         sizes[size].name);
+                if (argc < 2 || strstr(name, argv[1]))
+                    run(&ways[way], size, !out, rounds);
+            }
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The reference of the bulk benchmarks: plain sockets between this process and a child of it, chunks of 4 MB
+ * in turns over one connection or two, straight from and into memory.
+ */
+#ifndef BENCH_RAW_TCP_H
+#define BENCH_RAW_TCP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { RAW_MOST_CONNECTIONS = 2 };
+
+struct raw_tcp {
+    pid_t child;
+    int n, sockets[RAW_MOST_CONNECTIONS];
+    int commands, answers; /* pipes to and from the child */
+};
+
+/* Connects over that host's address. The child has memory of its own for `most` bytes, touched. Ends the
+ * program with a message on failure. */
+void raw_tcp_start(struct raw_tcp *raw, const char *host, int connections, uint64_t most);
+
+/* Seconds until the child has all of it, in its touched memory or in a fresh memory file. */
+double raw_tcp_put(struct raw_tcp *raw, const char *data, uint64_t bytes, bool fresh);
+
+/* Seconds until all of the child's is here, from its touched memory or from a fresh memory file. */
+double raw_tcp_get(struct raw_tcp *raw, char *data, uint64_t bytes, bool fresh);
+
+void raw_tcp_stop(struct raw_tcp *raw);
+
+#endif
