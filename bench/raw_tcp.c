@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHUNK ((uint64_t)4 << 20)
+#define CHUNK ((uint64_t)1 << 20)
 
 struct command {
     bool gives, fresh;

@@ -2,6 +2,7 @@
 #include "client/bulk.h"
 #include "client/attempt.h"
 #include "client/link.h"
+#include "core/chunk.h"
 #include "util/clock.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ static uint64_t total(const struct transfer *transfer)
     return bytes;
 }
 
-static bool next_piece(struct transfer *transfer, struct piece *piece)
+static bool next_piece(struct transfer *transfer, uint64_t most, struct piece *piece)
 {
     struct invocation *invocation = &transfer->session->invocation;
     bool found = false;
@@ -57,7 +58,7 @@ static bool next_piece(struct transfer *transfer, struct piece *piece)
             transfer->offset = 0;
             continue;
         }
-        *piece = (struct piece){value, transfer->offset, left < BULK_CHUNK ? left : BULK_CHUNK};
+        *piece = (struct piece){value, transfer->offset, left < most ? left : most};
         transfer->offset += piece->length;
         found = true;
     }
@@ -131,10 +132,13 @@ static void tell_moved(struct transfer *transfer, uint64_t length)
 static void stream(struct transfer *transfer)
 {
     struct piece piece;
-    while (next_piece(transfer, &piece)) {
+    uint64_t most = chunk_length(0, 0);
+    while (next_piece(transfer, most, &piece)) {
         struct esp_error error = {0};
         uint64_t length = piece.length;
+        int64_t begun = clock_now_ns(transfer->session->engine->clock);
         enum esp_status status = move(transfer, &piece, &error);
+        most = chunk_length(length, clock_now_ns(transfer->session->engine->clock) - begun);
         if (status == ESP_OK) {
             tell_moved(transfer, length);
             continue;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Large arguments and results: chunks straight from and into the caller's memory, two in flight.
+ * Large arguments and results: chunks (core/chunk.h) straight from and into the caller's memory, two in flight.
  */
 #ifndef CLIENT_BULK_H
 #define CLIENT_BULK_H
 
 #include "client/session.h"
 
-#define BULK_CHUNK  ((uint64_t)4 << 20)
 #define BULK_SINGLE ((uint64_t)8 << 20) /* below, one stream does it, and no thread is needed */
 
 /* The server has reserved memory: sends all bulk arguments, then lets it run. On failure the session is lost,

@@ -21,7 +21,7 @@ core_libcore_la_SOURCES = \
 	core/catalog.c \
 	core/catalog.h \
 	core/children.c \
-	core/children.h \
+	core/children.h core/chunk.h \
 	core/datum.c \
 	core/datum.h \
 	core/datum_section.c \

@@ -303,8 +303,8 @@ void ChunkUpcall::unmarshalArguments(cdrStream &stream)
     check_area();
     if (!area_open)
         stream.skipInput(bytes);
-    else if (bytes)
-        stream.get_octet_array(static_cast<CORBA::Octet *>(area.data), (int)bytes);
+    else
+        found_crc = stream_get_bytes(stream, area.data, bytes, header.chunk.flags & CHUNK_HAS_CRC);
 }
 
 static struct message *chunk_reply(uint64_t length)
@@ -332,13 +332,12 @@ void ChunkUpcall::run()
     }
     if (!area_open)
         return;
-    uint32_t found = chunk.flags & CHUNK_HAS_CRC ? crc32c(0, area.data, area.length) : chunk.crc32c;
-    bool whole = !(chunk.flags & CHUNK_HAS_CRC) || found == chunk.crc32c;
+    bool whole = !(chunk.flags & CHUNK_HAS_CRC) || found_crc == chunk.crc32c;
     close_area(whole);
     reply = whole ? chunk_reply(chunk.length)
                   : message_failure(MESSAGE_CHUNK_REPLY, ESP_PROTOCOL,
                                     "chunk damaged on the way: CRC32C %08x expected, %08x found",
-                                    chunk.crc32c, found);
+                                    chunk.crc32c, found_crc);
 }
 
 void ChunkUpcall::marshalReturnedValues(cdrStream &stream)

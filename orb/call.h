@@ -76,6 +76,7 @@ class ChunkUpcall : public Upcall
     struct message header = {};
     struct chunk_area area = {};
     bool area_open = false;
+    uint32_t found_crc = 0; /* of what came, when the header has one */
     struct message *reply = nullptr;
 };
 

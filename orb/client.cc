@@ -115,9 +115,10 @@ class Getting : public Asking
         }
         if (!stream.checkInputOverrun(1, bytes))
             throw CORBA::MARSHAL(MINOR_MESSAGE, CORBA::COMPLETED_YES);
-        if (bytes)
-            stream.get_octet_array(static_cast<CORBA::Octet *>(data), (int)bytes);
+        found_crc = stream_get_bytes(stream, data, bytes, reply->chunk_reply.flags & CHUNK_HAS_CRC);
     }
+
+    uint32_t found_crc = 0; /* of what came, when the reply has one */
 
   private:
     void *data;
@@ -233,12 +234,11 @@ enum esp_status orb_put(struct transport *transport, const char *address, const 
     return status;
 }
 
-static enum esp_status check_moved(const struct message *reply, const void *data, struct esp_error *error)
+static enum esp_status check_moved(const struct message *reply, uint32_t found, struct esp_error *error)
 {
     enum esp_status status = message_outcome(reply, error);
     if (status != ESP_OK || !(reply->chunk_reply.flags & CHUNK_HAS_CRC))
         return status;
-    uint32_t found = crc32c(0, data, reply->chunk_reply.length);
     if (found == reply->chunk_reply.crc32c)
         return ESP_OK;
     return error_set(error, ESP_PROTOCOL, "chunk damaged on the way: CRC32C %08x expected, %08x found",
@@ -267,7 +267,7 @@ enum esp_status orb_get(struct transport *transport, const char *address, const 
     Getting getting(body, deadline_from(timeout_ms), &reply, data, request.chunk.length);
     status = perform(self, address, getting, &reply, error);
     if (status == ESP_OK)
-        status = check_moved(&reply, data, error);
+        status = check_moved(&reply, getting.found_crc, error);
     if (status == ESP_OK)
         *moved = reply.chunk_reply.length;
     message_clear(&reply);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/stream.h"
 
+extern "C" {
+#include "util/crc32c.h"
+}
+
 #include <byteswap.h>
 #include <omniORB4/internal/giopStream.h>
 #include <omniORB4/internal/giopStreamImpl.h>
@@ -106,4 +110,20 @@ bool stream_put_body(cdrStream &stream, const struct memory_wire &body)
         return false;
     stream.put_octet_array(body.data, (int)body.size, omni::ALIGN_1);
     return true;
+}
+
+uint32_t stream_get_bytes(cdrStream &stream, void *data, size_t bytes, bool crc)
+{
+    const size_t piece = crc ? 128 * 1024 : bytes;
+    CORBA::Octet *at = static_cast<CORBA::Octet *>(data);
+    uint32_t sum = 0;
+    while (bytes > 0) {
+        const size_t n = bytes < piece ? bytes : piece;
+        stream.get_octet_array(at, (int)n);
+        if (crc)
+            sum = crc32c(sum, at, n);
+        at += n;
+        bytes -= n;
+    }
+    return sum;
 }

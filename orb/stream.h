@@ -68,4 +68,8 @@ void stream_decode(cdrStream &stream, struct arena *arena, struct esp_error *wro
  * always does), otherwise false and nothing is put. */
 bool stream_put_body(cdrStream &stream, const struct memory_wire &body);
 
+/* Takes so many bytes off the stream straight to where they belong. Returns their CRC32C when it is wanted,
+ * else 0: made piece by piece, while each is still in the processor's cache. */
+uint32_t stream_get_bytes(cdrStream &stream, void *data, size_t bytes, bool crc);
+
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/data/transfer.h"
+#include "core/chunk.h"
+#include "util/clock.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -59,7 +61,7 @@ static bool find_gap(const struct ranges *done, uint64_t from, uint64_t bytes, s
     return gap->from < bytes;
 }
 
-static bool take_piece(struct transfer *transfer, struct range *piece)
+static bool take_piece(struct transfer *transfer, uint64_t most, struct range *piece)
 {
     const struct transfer_options *options = transfer->options;
     struct esp_error error;
@@ -72,7 +74,7 @@ static bool take_piece(struct transfer *transfer, struct range *piece)
         transfer->status == ESP_OK && find_gap(transfer->done, transfer->next, options->bytes, piece);
     if (found) {
         /* Chunks end at multiples of their size, so that pieces of a resumed transfer join. */
-        uint64_t end = (piece->from / TRANSFER_CHUNK + 1) * TRANSFER_CHUNK;
+        uint64_t end = (piece->from / most + 1) * most;
         if (piece->to > end)
             piece->to = end;
         transfer->next = piece->to;
@@ -141,9 +143,12 @@ static void stream(struct transfer *transfer)
 {
     const struct transfer_options *options = transfer->options;
     struct range piece;
-    while (take_piece(transfer, &piece)) {
+    uint64_t most = chunk_length(0, 0);
+    while (take_piece(transfer, most, &piece)) {
         struct esp_error error = {0};
+        int64_t begun = clock_now_ns(&clock_system);
         enum esp_status status = move_piece(options, &piece, &error);
+        most = chunk_length(piece.to - piece.from, clock_now_ns(&clock_system) - begun);
         pthread_mutex_lock(&transfer->lock);
         if (status == ESP_OK)
             status = ranges_add(transfer->done, piece.from, piece.to, &error);
@@ -172,7 +177,7 @@ enum esp_status transfer_run(const struct transfer_options *options, struct rang
     struct thread_job job = {.run = help, .arg = &transfer};
     pthread_mutex_init(&transfer.lock, NULL);
     pthread_cond_init(&transfer.left, NULL);
-    transfer.helping = options->helpers && options->bytes > 2 * TRANSFER_CHUNK;
+    transfer.helping = options->helpers && options->bytes > 2 * CHUNK_LONG;
     if (transfer.helping && !thread_pool_submit(options->helpers, &job))
         transfer.helping = false;
     bool submitted = transfer.helping;

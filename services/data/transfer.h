@@ -15,8 +15,7 @@
 #include "util/thread_pool.h"
 #include "util/ranges.h"
 
-#define TRANSFER_CHUNK ((uint64_t)4 << 20)
-#define TRANSFER_TRIES 4 /* of one chunk */
+#define TRANSFER_TRIES 4 /* of one chunk (core/chunk.h) */
 
 struct transfer_options {
     struct transport *transport;
