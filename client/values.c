@@ -221,12 +221,17 @@ static enum esp_status wrong_scalar(const struct esp_problem_argument *formal, c
                                     struct esp_error *error)
 {
     char shape[256];
+    const bool is_number = text[0] && strspn(text, "+-0123456789") == strlen(text);
     if (formal->n_dims)
         return error_set(error, ESP_INVALID, "%s: expected %s as [1, 2; 3, 4] or @FILE, found '%.80s'",
                          formal->name, signature_shape(formal, shape, sizeof shape), text);
-    return error_set(error, ESP_INVALID, "%s: expected %s %s, found '%.80s'", formal->name,
+    const char *range = !is_number                       ? ""
+                        : formal->type == ESP_TYPE_INT   ? " (-2147483648 to 2147483647)"
+                        : formal->type == ESP_TYPE_SHORT ? " (-32768 to 32767)"
+                                                         : "";
+    return error_set(error, ESP_INVALID, "%s: expected %s %s%s, found '%.80s'", formal->name,
                      formal->type == ESP_TYPE_INT || formal->type == ESP_TYPE_INT64 ? "an" : "a",
-                     esp_type_name(formal->type), text);
+                     esp_type_name(formal->type), range, text);
 }
 
 static enum esp_status take_integer(struct values *values, size_t index, const char *text,

@@ -267,6 +267,8 @@ static enum esp_status read_all(int fd, const char *path, char **text, size_t *l
             continue;
         if (got < 0) {
             free(buffer);
+            if (errno == EISDIR)
+                return error_set(error, ESP_SYNTAX, "%s: expected a matrix file, found a folder", path);
             return error_errno(error, "cannot read %s", path);
         }
         if (got == 0) {

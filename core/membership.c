@@ -538,7 +538,7 @@ void membership_tick(struct membership *m)
     if (m->state == STATE_JOINED && time >= m->heard_ns + m->lease_ns)
         lose(m, silent);
     if (m->state == STATE_SEEKING && time >= m->hello_ns) {
-        if (m->tries == 2 * m->n_parents)
+        if (m->tries == 2 * m->n_parents && !m->said[m->current]) /* one that has refused did answer */
             say_absent(m, m->current, no_answer);
         send_hello(m);
     }

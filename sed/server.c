@@ -61,9 +61,30 @@ static void from_parent(struct server *server, const struct envelope *envelope, 
     }
 }
 
+/* Somebody has this server's address as that of his parent. */
+static void refuse_child(struct server *server, const struct envelope *envelope, const struct hello *hello)
+{
+    char why[CAP_NAME + 100];
+    const struct extension *ticket = extension_find(&hello->extensions, EXTENSION_TICKET);
+    if (!*hello->address)
+        return;
+    snprintf(why, sizeof why, "%s is a server and has nobody below it: expected the address of an agent",
+             server->name);
+    struct message welcome = {.kind = MESSAGE_WELCOME,
+                              .welcome = {.outcome = {ESP_REFUSED, why},
+                                          .minor = message_minor(hello->minor),
+                                          .role = ROLE_SERVER,
+                                          .extensions = {(struct extension *)ticket, ticket ? 1 : 0}}};
+    post_to(server, hello->address, envelope->from_incarnation, &welcome);
+}
+
 static void on_post(void *self, const struct envelope *envelope, const struct message *message)
 {
     struct server *server = self;
+    if (message->kind == MESSAGE_HELLO) {
+        refuse_child(server, envelope, &message->hello);
+        return;
+    }
     duty_post(&server->duty, envelope, message);
     if (membership_post(server->membership, envelope, message))
         return;

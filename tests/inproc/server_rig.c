@@ -218,6 +218,9 @@ static void parent_post(void *self, const struct envelope *envelope, const struc
     case MESSAGE_GOODBYE:
         rig->goodbyes++;
         break;
+    case MESSAGE_WELCOME: /* as if the server were a parent */
+        rig->welcomed = (enum esp_status)message->welcome.outcome.status;
+        break;
     case MESSAGE_ANSWER:
         rig->answers++;
         rig->n_servers = message->answer.response.n_servers;

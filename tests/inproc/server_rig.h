@@ -53,6 +53,7 @@ struct rig {
     /* The parent, played by the test. */
     struct endpoint *parent;
     unsigned reports, goodbyes;
+    enum esp_status welcomed;  /* what it said to a hello */
     struct node_record record; /* the newest, without its pointers */
     double first_free_s;
     uint64_t mark_master, mark_number;

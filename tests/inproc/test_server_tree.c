@@ -47,6 +47,17 @@ static void post(const struct message *message)
     rig_run(&rig, 0.001);
 }
 
+static void it_takes_no_children_and_says_so(void **state)
+{
+    (void)state;
+    struct message hello = {.kind = MESSAGE_HELLO, .hello = {.role = ROLE_SERVER, .address = "parent"}};
+    post(&hello);
+    rig_run(&rig, 0.1);
+    assert_int_equal(rig.welcomed, ESP_REFUSED);
+    hello.hello.address = "";
+    post(&hello); /* nobody to answer to */
+}
+
 static void ask(struct request request)
 {
     struct message message = {.kind = MESSAGE_ASK};
@@ -553,6 +564,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PLAIN(it_joins_and_tells_what_it_is),
+        PLAIN(it_takes_no_children_and_says_so),
         PLAIN(changes_of_load_are_told_at_once),
         PLAIN(with_a_model_its_forecast_is_the_model_s),
         PLAIN(calls_that_take_longer_correct_the_model),

@@ -274,6 +274,21 @@ static void a_refusal_is_told_once_and_tried_again_slowly(void **state)
     membership_destroy(child.membership);
 }
 
+/* With one parent, a refusal is as many tries as one that says nothing gets. */
+static void who_refuses_is_not_said_to_be_silent(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    refuse(&child, "a server takes nobody");
+    pass_ms(&child, 1000);
+    assert_true(child.hellos > 1);
+    assert_string_equal(child.why, "a server takes nobody");
+    assert_int_equal(child.changes, 1);
+    membership_destroy(child.membership);
+}
+
 static void a_loop_is_left_again(void **state)
 {
     (void)state;
@@ -364,6 +379,7 @@ int main(void)
         cmocka_unit_test(a_silent_parent_is_lost_and_found_again),
         cmocka_unit_test(a_restarted_parent_s_rejoin_brings_a_hello_at_once),
         cmocka_unit_test(a_refusal_is_told_once_and_tried_again_slowly),
+        cmocka_unit_test(who_refuses_is_not_said_to_be_silent),
         cmocka_unit_test(a_loop_is_left_again),
         cmocka_unit_test(new_ancestors_are_passed_on),
         cmocka_unit_test(tries_its_parents_in_turn_and_knows_whose_welcome_it_is),
