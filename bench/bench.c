@@ -61,6 +61,29 @@ double bench_resident_mb(long pid)
     return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1e6;
 }
 
+double bench_peak_mb(long pid)
+{
+    char path[64], line[128];
+    long kib = 0;
+    snprintf(path, sizeof path, "/proc/%ld/status", pid);
+    FILE *file = fopen(path, "r");
+    while (file && kib == 0 && fgets(line, sizeof line, file))
+        sscanf(line, "VmHWM: %ld", &kib);
+    if (kib == 0)
+        bench_fail("cannot read %s", path);
+    fclose(file);
+    return (double)kib * 1024 / 1e6;
+}
+
+void bench_peak_reset(long pid)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/clear_refs", pid);
+    FILE *file = fopen(path, "w");
+    if (!file || fputs("5", file) == EOF || fclose(file) != 0)
+        bench_fail("cannot write %s", path);
+}
+
 static void print_heading(void)
 {
     static bool printed;

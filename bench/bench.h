@@ -54,6 +54,10 @@ double bench_median(double *samples, size_t n);
 /* Resident memory of a process in megabytes (10^6 bytes), from /proc. */
 double bench_resident_mb(long pid);
 
+/* The most that it ever was, since the start or since bench_peak_reset(). */
+double bench_peak_mb(long pid);
+void bench_peak_reset(long pid);
+
 /* Prints the message and ends the program: a benchmark without figures is worth nothing. */
 _Noreturn void bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

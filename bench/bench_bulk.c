@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MB ((uint64_t)1000000)
 
@@ -74,13 +75,15 @@ struct way {
     bool fresh;
     int connections; /* of the reference */
     double bound;
+    bool tls;
 };
 
 /* "recycled": the server has the memory from the call before; "fresh": it may keep none. */
 static const struct way ways[] = {
-    {"over TCP, recycled", false, false, 2, 0.9},
-    {"over TCP, fresh", false, true, 2, 1.0},
-    {"one host, recycled", true, false, 1, 1.3},
+    {"over TCP, recycled", false, false, 2, 0.9, false},
+    {"over TCP, fresh", false, true, 2, 1.0, false},
+    {"over TLS, recycled", false, false, 1, 0.45, true},
+    {"one host, recycled", true, false, 1, 1.3, false},
 };
 
 static const struct {
@@ -96,6 +99,15 @@ static const char *memory_line(bool fresh, uint64_t bytes)
     snprintf(line, sizeof line, "memory = \"%llu MB\"\n",
              (unsigned long long)((fresh ? 2 * bytes : 8 * bytes) / MB));
     return line;
+}
+
+static void start(struct platform *platform, struct moving *moving, const struct platform_options *options)
+{
+    platform_start(platform, options);
+    if (grpc_initialize(platform->client_conf) != GRPC_NO_ERROR ||
+        grpc_function_handle_default(&moving->take, "bench_take") != GRPC_NO_ERROR ||
+        grpc_function_handle_default(&moving->give, "bench_give") != GRPC_NO_ERROR)
+        bench_fail("%s", esp_last_error()->text);
 }
 
 static void run(const struct way *way, size_t size, bool in, size_t rounds)
@@ -126,6 +138,37 @@ static void run(const struct way *way, size_t size, bool in, size_t rounds)
     free(moving.data);
 }
 
+/* What each side has at most beyond the caller's buffer and the server's copy of it. */
+static void run_memory(void)
+{
+    const struct bench_case at_client = {"bulk", "peak of the client beyond 1 GB", "MB", BENCH_GROWS_AT_MOST,
+                                         32};
+    const struct bench_case at_server = {"bulk", "peak of the server beyond 1 GB", "MB", BENCH_GROWS_AT_MOST,
+                                         32};
+    struct platform platform;
+    struct moving moving = {.in = true, .bytes = 1000 * MB};
+    moving.data = malloc(moving.bytes);
+    if (!moving.data)
+        bench_fail("no memory");
+    memset(moving.data, 1, moving.bytes);
+    start(&platform, &moving,
+          &(struct platform_options){.host = own_address(), .server = memory_line(false, moving.bytes)});
+    moving.bytes = 1 * MB;
+    ours(&moving, 20);
+    double client = bench_resident_mb(getpid()), server = bench_resident_mb(platform.server);
+    bench_peak_reset(getpid());
+    bench_peak_reset(platform.server);
+    moving.bytes = 1000 * MB;
+    ours(&moving, 3);
+    moving.in = false;
+    ours(&moving, 3);
+    bench_row(&at_client, bench_peak_mb(getpid()), client);
+    bench_row(&at_server, bench_peak_mb(platform.server) - 1000, server);
+    grpc_finalize();
+    platform_stop(&platform);
+    free(moving.data);
+}
+
 int main(int argc, char **argv)
 {
     size_t rounds = argc > 2 ? (size_t)atoi(argv[2]) : 0;
@@ -138,5 +181,7 @@ int main(int argc, char **argv)
                 if (argc < 2 || strstr(name, argv[1]))
                     run(&ways[way], size, !out, rounds);
             }
+    if (argc < 2 || strstr("peak memory", argv[1]))
+        run_memory();
     return 0;
 }

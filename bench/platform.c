@@ -112,6 +112,32 @@ static void stop(pid_t pid)
 
 /* ---- the platform ---- */
 
+/* An authority and a certificate by it. */
+static void make_certificate(struct platform *platform)
+{
+    char command[1024];
+    const char *key = "-newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes";
+    snprintf(command, sizeof command,
+             "cd %s && exec 2>openssl.log && openssl req -x509 %s -keyout ca.key -out ca.pem -days 2 -subj "
+             "/CN=ca && "
+             "openssl req %s -keyout node.key -out node.csr -subj /CN=node && "
+             "openssl x509 -req -in node.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out node.pem -days 2",
+             platform->folder, key, key);
+    if (system(command) != 0)
+        bench_fail("openssl makes no certificates, see %s/openssl.log", platform->folder);
+    snprintf(platform->identity, sizeof platform->identity,
+             "tls_ca = \"%s/ca.pem\"\ntls_certificate = \"%s/node.pem\"\ntls_key = \"%s/node.key\"\n",
+             platform->folder, platform->folder, platform->folder);
+}
+
+/* What daemons beyond loopback need, if only to say that they go without. */
+static const char *identity(const struct platform *platform)
+{
+    if (platform->identity[0])
+        return platform->identity;
+    return strncmp(platform->host, "127.", 4) ? "insecure = yes\n" : "";
+}
+
 static pid_t start_daemon(const struct platform *platform, const char *program, const char *name,
                           const char *more, char **address)
 {
@@ -121,7 +147,7 @@ static pid_t start_daemon(const struct platform *platform, const char *program, 
     write_file(platform->folder, conf,
                "name = \"%s\"\nlisten = \"%s:0\"\naddress_file = \"%s/%s\"\nstate_dir = \"%s/%s\"\n%s%s",
                name, platform->host, platform->folder, address_file, platform->folder, name,
-               strncmp(platform->host, "127.", 4) ? "insecure = yes\n" : "", more);
+               identity(platform), more);
     snprintf(path, sizeof path, "%s/%s", build_folder(), program);
     snprintf(file, sizeof file, "%s/%s", platform->folder, conf);
     const char *arguments[] = {path, "--foreground", file, NULL};
@@ -154,6 +180,8 @@ void platform_start(struct platform *platform, const struct platform_options *op
     memset(platform, 0, sizeof *platform);
     platform->host = options->host ? options->host : "127.0.0.1";
     make_folder(platform->folder, sizeof platform->folder);
+    if (options->tls)
+        make_certificate(platform);
     if (!realpath(build_folder(), here))
         bench_fail("no build folder %s", build_folder());
     write_file(
@@ -195,7 +223,7 @@ void platform_start(struct platform *platform, const struct platform_options *op
              options->server ? options->server : "");
     platform->server = start_daemon(platform, "sed/espalier-sed", "server", more, &server);
     snprintf(platform->client_conf, sizeof platform->client_conf, "%s/client.conf", platform->folder);
-    write_file(platform->folder, "client.conf", "redirector = \"%s\"\n", redirector);
+    write_file(platform->folder, "client.conf", "redirector = \"%s\"\n%s", redirector, platform->identity);
     snprintf(platform->program, sizeof platform->program, "%s/client/espalier", build_folder());
     double until = bench_now() + PATIENCE_S;
     while (call_once(platform) != 0) {

@@ -6,11 +6,13 @@
 #ifndef BENCH_PLATFORM_H
 #define BENCH_PLATFORM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
 struct platform {
     const char *host;
+    char identity[512]; /* lines of every file that name the certificate */
     char folder[64];
     char client_conf[96]; /* for grpc_initialize() */
     char program[512];    /* the espalier command */
@@ -22,6 +24,7 @@ struct platform_options {
     const char *descriptions; /* that the server has besides; NULL: none */
     const char *host;         /* NULL: 127.0.0.1, beside whose ports daemons have Unix sockets */
     const char *server;       /* more lines of the server's file; NULL: none */
+    bool tls;                 /* all with one certificate, which openssl makes */
 };
 
 /* Redirector, one MA, one LA, one SeD "server"; NULL: all as it comes. Returns when the problem can be
