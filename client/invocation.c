@@ -511,6 +511,14 @@ struct completion {
     struct shape shapes[PROBLEM_MAX_ARGUMENTS];
 };
 
+static bool has_open_extents(const struct esp_argument *given)
+{
+    bool open = given->n_dims == 0;
+    for (unsigned d = 0; d < given->n_dims && d < ESP_MAX_DIMS; d++)
+        open |= given->dims[d] == -1;
+    return open;
+}
+
 /* Evaluates the extents of the arrays that were given none. */
 static enum esp_status complete_extents(const struct problem *problem, struct completion *work,
                                         struct esp_argument *arguments, struct esp_error *error)
@@ -521,9 +529,11 @@ static enum esp_status complete_extents(const struct problem *problem, struct co
         if (!argument_is_passed(argument))
             continue;
         struct esp_argument *given = &arguments[k++];
-        if (given->n_dims > 0 || argument->n_dims == 0)
+        if (argument->n_dims == 0 || !has_open_extents(given))
             continue;
         for (uint32_t d = 0; d < argument->n_dims; d++) {
+            if (d < given->n_dims && given->dims[d] != -1)
+                continue;
             enum esp_status status = expr_eval_size(argument->dims[d], &scope, &given->dims[d], error);
             if (status != ESP_OK) {
                 error_prefix(error, "argument \"%s\"", argument->name);
@@ -557,7 +567,7 @@ enum esp_status invocation_complete(const struct problem *problem, struct esp_ar
                 work.known_dims[i] = given->dims;
                 work.n_known[i] = given->n_dims;
             }
-            extents |= given->n_dims == 0;
+            extents |= has_open_extents(given);
         }
     }
     if (status != ESP_OK)

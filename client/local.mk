@@ -143,6 +143,7 @@ client_libclient_la_SOURCES = \
 	client/table.h \
 	client/values.c \
 	client/values.h \
+	client/values_array.c \
 	client/values_data.c \
 	client/values_storage.c \
 	client/values_storage.h \

@@ -130,35 +130,10 @@ enum esp_status value_memory(struct values *values, size_t index, size_t bytes, 
     return ESP_OK;
 }
 
-static enum esp_status take_shape(struct values *values, size_t index, const struct matrix *matrix,
-                                  struct esp_error *error)
-{
-    const struct esp_problem_argument *formal = &values->problem->arguments[index];
-    struct esp_argument *argument = &values->arguments[index];
-    char shape[256];
-    bool is_vector = matrix->rows == 1 || matrix->cols == 1 || matrix->rows * matrix->cols == 0;
-    if (formal->n_dims == 0 && matrix->rows * matrix->cols != 1)
-        return error_set(error, ESP_INVALID, "%s: expected one %s, found a matrix of %lld x %lld elements",
-                         formal->name, esp_type_name(formal->type), (long long)matrix->rows,
-                         (long long)matrix->cols);
-    if ((formal->n_dims == 1 || formal->n_dims > 2) && !is_vector)
-        return error_set(error, ESP_INVALID,
-                         "%s: expected a vector for %s, found a matrix of %lld x %lld elements", formal->name,
-                         signature_shape(formal, shape, sizeof shape), (long long)matrix->rows,
-                         (long long)matrix->cols);
-    if (formal->n_dims > 2) {
-        values->slots[index].count = (uint64_t)(matrix->rows * matrix->cols);
-        return ESP_OK;
-    }
-    argument->n_dims = formal->n_dims;
-    argument->dims[0] = formal->n_dims == 1 ? matrix->rows * matrix->cols : matrix->rows;
-    argument->dims[1] = matrix->cols;
-    return ESP_OK;
-}
-
-static enum esp_status take_matrix(struct values *values, size_t index, const struct matrix *matrix,
+static enum esp_status take_matrix(struct values *values, size_t index, const struct given_array *given,
                                    struct esp_error *error)
 {
+    const struct matrix *matrix = given->matrix;
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     size_t size = esp_type_size(formal->type);
     if (size == 0)
@@ -167,18 +142,18 @@ static enum esp_status take_matrix(struct values *values, size_t index, const st
     enum storage storage = values_argument(values, index)->storage;
     if (storage == STORAGE_CSC || storage == STORAGE_CSR)
         return values_compress(values, index, matrix, error);
-    enum esp_status status = take_shape(values, index, matrix, error);
+    enum esp_status status = values_take_extents(values, index, given, error);
     if (status == ESP_OK)
         status = value_memory(values, index, (size_t)(matrix->rows * matrix->cols) * size, error);
     if (status != ESP_OK)
         return status;
     values->slots[index].is_full = true;
-    bool row_major =
-        formal->n_dims == 2 && (formal->properties & ESP_PROPERTY_ROW_MAJOR) && storage == STORAGE_FULL;
+    values->slots[index].is_nothing = values_is_nothing(matrix, formal);
     for (int64_t j = 0; j < matrix->cols; j++)
         for (int64_t i = 0; i < matrix->rows; i++) {
             size_t from = (size_t)(j * matrix->rows + i);
-            size_t to = row_major ? (size_t)(i * matrix->cols + j) : from;
+            size_t to =
+                storage == STORAGE_FULL ? values_place(formal, &values->arguments[index], from) : from;
             double re = matrix->values[matrix->is_complex ? 2 * from : from];
             double im = matrix->is_complex ? matrix->values[2 * from + 1] : 0;
             if (!value_store(formal->type, values->slots[index].memory, to, re, im))
@@ -198,10 +173,16 @@ static enum esp_status take_matrix_file(struct values *values, size_t index, con
     enum storage storage = values_argument(values, index)->storage;
     bool keeps_sparse = storage == STORAGE_CSC || storage == STORAGE_CSR;
     enum esp_status status =
-        keeps_sparse ? matrix_load(path, 0, &file, error) : matrix_load_dense(path, 0, &file, error);
+        keeps_sparse ? matrix_load(path, 0, &file, error) : matrix_load_array(path, 0, &file, error);
+    if (status == ESP_OK && !keeps_sparse && matrix_make_dense(&file.matrix, 0, error) != ESP_OK) {
+        matrix_file_clear(&file);
+        return error_prefix(error, "%s", path);
+    }
     if (status != ESP_OK)
         return status;
-    status = take_matrix(values, index, &file.matrix, error);
+    status = take_matrix(
+        values, index,
+        &(struct given_array){.matrix = &file.matrix, .n_dims = file.n_dims, .dims = file.dims}, error);
     matrix_file_clear(&file);
     return status;
 }
@@ -212,7 +193,7 @@ static enum esp_status take_inline(struct values *values, size_t index, const ch
     struct matrix matrix;
     if (matrix_parse_inline(text, &matrix, error) != ESP_OK)
         return error_prefix(error, "%s", values->problem->arguments[index].name);
-    enum esp_status status = take_matrix(values, index, &matrix, error);
+    enum esp_status status = take_matrix(values, index, &(struct given_array){.matrix = &matrix}, error);
     matrix_clear(&matrix);
     return status;
 }
@@ -436,7 +417,9 @@ enum esp_status values_assign_matrix(struct values *values, const char *name, co
     if (index < 0)
         return error_set(error, ESP_INVALID, "%s has no argument '%s'", values->problem->name, name);
     enum esp_status status = claim_input(values, (size_t)index, error);
-    return status == ESP_OK ? take_matrix(values, (size_t)index, matrix, error) : status;
+    return status == ESP_OK
+               ? take_matrix(values, (size_t)index, &(struct given_array){.matrix = matrix}, error)
+               : status;
 }
 
 enum esp_status values_save_to(struct values *values, const char *word, struct esp_error *error)
@@ -455,7 +438,8 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
         return error_set(error, ESP_INVALID, "-o %s is given twice", formal->name);
     if (values_is_data(path))
         return values_keep(values, index, path, error);
-    if (esp_type_size(formal->type) > 0 && !values->format && matrix_check_ending(path, error) != ESP_OK)
+    if (esp_type_size(formal->type) > 0 && formal->type != ESP_TYPE_CHAR && !values->format &&
+        matrix_check_ending(path, error) != ESP_OK)
         return error_prefix(error, "-o %s", formal->name);
     if (is_texts(formal) && formal->type == ESP_TYPE_FILE && strcmp(path, "-") == 0)
         return error_set(error, ESP_INVALID,
@@ -622,8 +606,7 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
     given = values_measure_bands(values, error);
     if (given != ESP_OK)
         return given;
-    if (esp_arguments_complete(problem, values->arguments, problem->n_arguments) != ESP_OK) {
-        *error = *esp_last_error();
+    if (values_complete(values, error) != ESP_OK) {
         hint_scalar(values, error);
         return error->status;
     }

@@ -22,6 +22,7 @@ struct values {
             spool; /* a file of ours where an output of type file stands in for "-"; values_clear() ends it */
         bool given;
         bool is_full;     /* a matrix as it is, whatever its description says of its storage */
+        bool is_nothing;  /* [], of which the other arguments may say what extents it has */
         size_t block;     /* bytes of `memory` when it holds pointers to texts */
         uint64_t n_texts; /* of those */
         uint64_t count;   /* elements given, when the extents are not (three dimensions and more) */

@@ -123,43 +123,77 @@ enum esp_status values_compress(struct values *values, size_t index, const struc
     return ESP_OK;
 }
 
-static enum esp_status decompress(const struct values *values, size_t index, struct matrix *matrix,
-                                  struct esp_error *error)
+static double number_at(const struct values *values, size_t index, size_t at)
 {
-    const struct argument *argument = values_argument(values, index);
+    double re, im;
+    value_load(values->problem->arguments[index].type, values->slots[index].memory, at, &re, &im);
+    return re;
+}
+
+/* One line of the storage, a column of `lines`. */
+static enum esp_status take_line(const struct values *values, size_t index, const struct companions *with,
+                                 struct matrix *lines, int64_t line, struct esp_error *error)
+{
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
-    bool by_columns = argument->storage == STORAGE_CSC;
-    int64_t lines = by_columns ? matrix->cols : matrix->rows,
-            across = by_columns ? matrix->rows : matrix->cols;
-    struct companions with;
-    enum esp_status status = find_companions(values, index, &with);
-    if (status != ESP_OK)
-        return status;
-    for (int64_t line = 0; line < lines; line++) {
-        double from, to, k, re, im;
-        value_load(values->problem->arguments[with.pointers].type, values->slots[with.pointers].memory,
-                   (size_t)line, &from, &im);
-        value_load(values->problem->arguments[with.pointers].type, values->slots[with.pointers].memory,
-                   (size_t)line + 1, &to, &im);
-        int64_t n = values->arguments[with.indices].dims[0];
-        for (int64_t at = (int64_t)from - argument->base; at < (int64_t)to - argument->base; at++) {
-            if (at < 0 || at >= n)
-                return error_set(error, ESP_FAILED, "%s: its pointers lead out of its elements",
-                                 formal->name);
-            value_load(values->problem->arguments[with.indices].type, values->slots[with.indices].memory,
-                       (size_t)at, &k, &im);
-            int64_t other = (int64_t)k - argument->base;
-            if (other < 0 || other >= across)
-                return error_set(error, ESP_FAILED, "%s: an element lies outside of the matrix",
-                                 formal->name);
-            value_load(formal->type, values->slots[index].memory, (size_t)at, &re, &im);
-            size_t place = (size_t)(by_columns ? line * matrix->rows + other : other * matrix->rows + line);
-            matrix->values[matrix->is_complex ? 2 * place : place] = re;
-            if (matrix->is_complex)
-                matrix->values[2 * place + 1] = im;
-        }
+    int64_t base = values_argument(values, index)->base, n = values->arguments[with->indices].dims[0];
+    int64_t from = (int64_t)number_at(values, with->pointers, (size_t)line) - base;
+    int64_t to = (int64_t)number_at(values, with->pointers, (size_t)line + 1) - base;
+    if (from != lines->starts[line] || to < from || to > n)
+        return error_set(error, ESP_FAILED, "%s: its pointers lead out of its elements", formal->name);
+    for (int64_t at = from; at < to; at++) {
+        double re, im;
+        int64_t other = (int64_t)number_at(values, with->indices, (size_t)at) - base;
+        if (other < 0 || other >= lines->rows)
+            return error_set(error, ESP_FAILED, "%s: an element lies outside of the matrix", formal->name);
+        value_load(formal->type, values->slots[index].memory, (size_t)at, &re, &im);
+        lines->indices[at] = other;
+        lines->values[lines->is_complex ? 2 * at : at] = re;
+        if (lines->is_complex)
+            lines->values[2 * at + 1] = im;
     }
+    lines->starts[line + 1] = to;
     return ESP_OK;
+}
+
+/* Transposing sorts: a place that comes twice comes twice in a row. */
+static enum esp_status check_places(const struct esp_problem_argument *formal, const struct matrix *matrix,
+                                    struct esp_error *error)
+{
+    for (int64_t j = 0; j < matrix->cols; j++)
+        for (int64_t k = matrix->starts[j] + 1; k < matrix->starts[j + 1]; k++)
+            if (matrix->indices[k] == matrix->indices[k - 1])
+                return error_set(error, ESP_FAILED, "%s: row %lld, column %lld comes twice", formal->name,
+                                 (long long)matrix->indices[k] + 1, (long long)j + 1);
+    return ESP_OK;
+}
+
+enum esp_status values_sparse(const struct values *values, size_t index, struct matrix *matrix,
+                              struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    const int64_t *dims = values->arguments[index].dims;
+    bool by_columns = values_argument(values, index)->storage == STORAGE_CSC;
+    bool is_complex = formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX;
+    struct companions with;
+    struct matrix lines = {0}, across = {0};
+    *matrix = (struct matrix){0};
+    enum esp_status status = find_companions(values, index, &with);
+    if (status == ESP_OK)
+        status = matrix_init_sparse(&lines, by_columns ? dims[0] : dims[1], by_columns ? dims[1] : dims[0],
+                                    values->arguments[with.indices].dims[0], is_complex, 0, error);
+    for (int64_t line = 0; status == ESP_OK && line < lines.cols; line++)
+        status = take_line(values, index, &with, &lines, line, error);
+    if (status == ESP_OK)
+        status = matrix_transpose_sparse(&lines, by_columns ? &across : matrix, error);
+    if (status == ESP_OK && by_columns)
+        status = matrix_transpose_sparse(&across, matrix, error);
+    if (status == ESP_OK)
+        status = check_places(formal, matrix, error);
+    if (status != ESP_OK)
+        matrix_clear(matrix);
+    matrix_clear(&lines);
+    matrix_clear(&across);
+    return status;
 }
 
 /* ---- packed and banded ---- */
@@ -316,9 +350,13 @@ enum esp_status values_unpack(const struct values *values, size_t index, struct 
     const int64_t *dims = values->arguments[index].dims;
     bool is_complex = formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX;
     struct layout layout;
+    if (argument->storage >= STORAGE_CSC) {
+        enum esp_status read = values_sparse(values, index, matrix, error);
+        if (read == ESP_OK && (read = matrix_make_dense(matrix, 0, error)) != ESP_OK)
+            matrix_clear(matrix);
+        return read;
+    }
     enum esp_status status = matrix_init(matrix, dims[0], dims[1], is_complex, 0, error);
-    if (status == ESP_OK && argument->storage >= STORAGE_CSC)
-        return decompress(values, index, matrix, error);
     if (status == ESP_OK)
         status = layout_of(values, index, &layout, error);
     for (int64_t j = 0; status == ESP_OK && j < dims[1]; j++)
@@ -399,7 +437,6 @@ enum esp_status values_matrix(const struct values *values, size_t index, struct 
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     int64_t rows, cols;
     bool is_complex = formal->type == ESP_TYPE_COMPLEX || formal->type == ESP_TYPE_DOUBLE_COMPLEX;
-    bool row_major = formal->n_dims == 2 && (formal->properties & ESP_PROPERTY_ROW_MAJOR);
     if (values_argument(values, index)->storage != STORAGE_FULL)
         return values_unpack(values, index, matrix, error);
     matrix_extents(&values->arguments[index], &rows, &cols);
@@ -408,7 +445,7 @@ enum esp_status values_matrix(const struct values *values, size_t index, struct 
         return status;
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++) {
-            size_t to = (size_t)(j * rows + i), from = row_major ? (size_t)(i * cols + j) : to;
+            size_t to = (size_t)(j * rows + i), from = values_place(formal, &values->arguments[index], to);
             double re, im;
             value_load(formal->type, values->slots[index].memory, from, &re, &im);
             if (element_is_wide(formal->type, values->slots[index].memory, from)) {

@@ -7,6 +7,28 @@
 
 #include "client/values.h"
 
+/* A matrix, or the array of three and more dimensions that it stands for. */
+struct given_array {
+    const struct matrix *matrix;
+    unsigned n_dims; /* 0: it is the matrix */
+    const int64_t *dims;
+};
+
+/* The extents of argument `index` are those of what is given. ESP_INVALID when it cannot be that argument. */
+enum esp_status values_take_extents(struct values *values, size_t index, const struct given_array *given,
+                                    struct esp_error *error);
+/* Where, in memory, the element is that comes as number k when the first dimension is fastest. */
+size_t values_place(const struct esp_problem_argument *formal, const struct esp_argument *extents, size_t k);
+/* Whether it is a [], which may stand for any empty array. */
+bool values_is_nothing(const struct matrix *matrix, const struct esp_problem_argument *formal);
+/* esp_arguments_complete(), with such ones taken for what the others ask for. */
+enum esp_status values_complete(struct values *values, struct esp_error *error);
+
+/* Whether the argument is an array of characters that are letters, one text or one in each column; and the
+ * length of such a text. */
+bool values_is_characters(const struct values *values, size_t index);
+size_t characters_length(const char *text, size_t size);
+
 /* The argument as core/problem.h describes it. */
 const struct argument *values_argument(const struct values *values, size_t index);
 
@@ -28,6 +50,11 @@ enum esp_status values_pack(struct values *values, struct esp_error *error);
 /* Elements that are stored of an array whose extents are known. ESP_INVALID when they overflow. */
 enum esp_status values_count(const struct values *values, size_t index, uint64_t *count,
                              struct esp_error *error);
+
+/* A csc or csr argument as a sparse matrix, its rows ascending. ESP_FAILED: the routine left pointers or
+ * numbers that make no matrix. matrix_clear() frees. */
+enum esp_status values_sparse(const struct values *values, size_t index, struct matrix *matrix,
+                              struct esp_error *error);
 
 /* The matrix again, zero where nothing is stored. matrix_clear() frees. */
 enum esp_status values_unpack(const struct values *values, size_t index, struct matrix *matrix,

@@ -296,6 +296,17 @@ static enum esp_status read_all(int fd, const char *path, char **text, size_t *l
 enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
                             struct esp_error *error)
 {
+    enum esp_status status = matrix_load_array(path, max_bytes, file, error);
+    if (status != ESP_OK || file->n_dims <= 2)
+        return status;
+    error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path, file->n_dims);
+    matrix_file_clear(file);
+    return ESP_INVALID;
+}
+
+enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct matrix_file *file,
+                                  struct esp_error *error)
+{
     bool standard_input = strcmp(path, "-") == 0;
     int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)

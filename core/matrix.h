@@ -18,6 +18,9 @@
 /* The memory that one matrix may take at most, unless the caller says otherwise. */
 #define MATRIX_DEFAULT_MAX_BYTES (UINT64_C(8) << 30)
 
+/* Dimensions that an array in a file has at most. */
+#define MATRIX_MAX_DIMS 7
+
 /* Dense (starts == NULL): rows * cols elements, column after column. Sparse: compressed columns (CSC), which
  * are the compressed rows (CSR) of the transpose; the rows of a column ascend, and no place comes twice. */
 struct matrix {
@@ -78,6 +81,8 @@ const struct matrix_format *matrix_format_of_path(const char *path);
 /* Whether matrix_save() without a format knows what to write there: a name without an ending is Matrix
  * Market. ESP_INVALID names the endings that there are. */
 enum esp_status matrix_check_ending(const char *path, struct esp_error *error);
+/* Whether such files have arrays of more than two dimensions. */
+bool matrix_format_has_arrays(const struct matrix_format *format);
 /* The formats one by one, from 0; NULL behind the last. */
 const struct matrix_format *matrix_format_at(unsigned index);
 
@@ -88,6 +93,8 @@ struct matrix_file {
     enum matrix_field field;       /* a pattern is read as ones where an entry is, integers as reals */
     enum matrix_symmetry symmetry; /* as declared; `matrix` holds both triangles */
     bool is_vector;                /* NumPy's: one dimension; `matrix` is its one column */
+    unsigned n_dims; /* NumPy's, with more than two: `matrix` has the first as rows, and all others */
+    int64_t dims[MATRIX_MAX_DIMS]; /* as columns, the second dimension fastest; else n_dims is 0 */
     bool is_short;                 /* NumPy's: numbers of 32 bits (float, int32) */
     int64_t entries;               /* written in the file */
     char title[73], key[9];        /* Harwell-Boeing's, without trailing blanks; else "" */
@@ -104,10 +111,14 @@ struct matrix_file {
  * failure nothing is held. */
 enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
                             struct esp_error *error);
+/* The same, also of arrays with three to MATRIX_MAX_DIMS dimensions, which matrix_load() refuses
+ * (ESP_INVALID). */
+enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct matrix_file *file,
+                                  struct esp_error *error);
 /* matrix_load(), then dense whatever the file is. */
 enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct matrix_file *file,
                                   struct esp_error *error);
-/* The same from memory; `name` stands for the file in messages. */
+/* matrix_load_array() from memory; `name` stands for the file in messages. */
 enum esp_status matrix_parse(const char *text, size_t length, const char *name, uint64_t max_bytes,
                              struct matrix_file *file, struct esp_error *error);
 void matrix_file_clear(struct matrix_file *file);

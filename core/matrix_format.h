@@ -25,6 +25,7 @@ struct matrix_format {
     /* Writes; `file->matrix` is dense when `layout` or file->is_sparse say so. Errors of the stream are the
      * caller's to find; ESP_INVALID: the format cannot hold it, then nothing was written. The locale is C. */
     enum esp_status (*write)(FILE *stream, const struct matrix_file *file, struct esp_error *error);
+    bool has_arrays; /* of more than two dimensions, too */
 };
 
 /* The rows, ending with one without a name. */

@@ -11,20 +11,25 @@
 
 const struct matrix_format matrix_formats[] = {
     {"Matrix Market", "mtx", "mm", LAYOUT_EITHER, matrix_market_probe, matrix_market_parse,
-     matrix_market_write},
-    {"NumPy", "npy", "", LAYOUT_DENSE, matrix_npy_probe, matrix_npy_parse, matrix_npy_write},
+     matrix_market_write, false},
+    {"NumPy", "npy", "", LAYOUT_DENSE, matrix_npy_probe, matrix_npy_parse, matrix_npy_write, true},
     {"Rutherford-Boeing", "rb", "", LAYOUT_SPARSE, rutherford_boeing_probe, harwell_boeing_parse,
-     rutherford_boeing_write},
+     rutherford_boeing_write, false},
     {"Harwell-Boeing", "hb", "rua rsa rza rra cua csa cha cza cra pua psa pra", LAYOUT_SPARSE,
-     harwell_boeing_probe, harwell_boeing_parse, harwell_boeing_write},
+     harwell_boeing_probe, harwell_boeing_parse, harwell_boeing_write, false},
     /* Last: what has numbers in its first lines may be another format. */
-    {"CSV", "csv", "tsv txt dat", LAYOUT_DENSE, matrix_csv_probe, matrix_csv_parse, matrix_csv_write},
+    {"CSV", "csv", "tsv txt dat", LAYOUT_DENSE, matrix_csv_probe, matrix_csv_parse, matrix_csv_write, false},
     {0},
 };
 
 const char *matrix_format_name(const struct matrix_format *format)
 {
     return format->name;
+}
+
+bool matrix_format_has_arrays(const struct matrix_format *format)
+{
+    return format->has_arrays;
 }
 
 const char *matrix_format_word(const struct matrix_format *format)

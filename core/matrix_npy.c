@@ -15,7 +15,6 @@
 #define MAGIC       "\x93NUMPY"
 #define MAGIC_BYTES 6
 #define MAX_HEADER  65536 /* bytes; real ones have some hundred */
-#define MAX_DIMS    8     /* more are told as too many anyway */
 
 struct npy {
     char kind; /* f, c, i, u, b */
@@ -23,7 +22,7 @@ struct npy {
     bool swapped; /* other than this machine's byte order */
     bool fortran_order;
     unsigned n_dims;
-    int64_t dims[MAX_DIMS];
+    int64_t dims[MATRIX_MAX_DIMS];
 };
 
 /* The header being read. */
@@ -140,7 +139,7 @@ static enum esp_status take_shape(struct cursor *cursor, struct npy *npy)
         if (!digits.length || !span_integer(digits, &extent))
             return fail_at(cursor, "an extent in the shape");
         take_word(cursor, "L"); /* Python 2 */
-        if (npy->n_dims < MAX_DIMS)
+        if (npy->n_dims < MATRIX_MAX_DIMS)
             npy->dims[npy->n_dims] = extent;
         npy->n_dims++;
         if (take_char(cursor, ','))
@@ -283,13 +282,32 @@ static enum esp_status check_size(const struct lines *lines, const struct npy *n
                      lines->name, (size_t)(data - lines->at), bytes, rows, cols, found);
 }
 
+/* Where the element of `matrix` in that row and column lies in the file. */
+static int64_t place_in_file(const struct npy *npy, const struct matrix *matrix, int64_t row, int64_t col)
+{
+    if (npy->fortran_order)
+        return col * matrix->rows + row;
+    if (npy->n_dims <= 2)
+        return row * matrix->cols + col;
+    /* The column counts through the other dimensions, the second one fastest; the file has the last fastest.
+     */
+    int64_t place = 0, step = 1, at[MATRIX_MAX_DIMS] = {row};
+    for (unsigned d = 1; d < npy->n_dims; d++) {
+        at[d] = col % npy->dims[d];
+        col /= npy->dims[d];
+    }
+    for (unsigned d = npy->n_dims; d-- > 0; step *= npy->dims[d])
+        place += at[d] * step;
+    return place;
+}
+
 static enum esp_status load_elements(const struct lines *lines, const struct npy *npy, const char *data,
                                      struct matrix *matrix, struct esp_error *error)
 {
     unsigned parts = npy->kind == 'c' ? 2 : 1, size = npy->size / parts;
     for (int64_t j = 0; j < matrix->cols; j++)
         for (int64_t i = 0; i < matrix->rows; i++) {
-            int64_t to = j * matrix->rows + i, from = npy->fortran_order ? to : i * matrix->cols + j;
+            int64_t to = j * matrix->rows + i, from = place_in_file(npy, matrix, i, j);
             const char *raw = data + (size_t)from * npy->size;
             for (unsigned part = 0; part < parts; part++)
                 if (!load_number(npy, raw + part * size, &matrix->values[(size_t)to * parts + part]))
@@ -297,6 +315,22 @@ static enum esp_status load_elements(const struct lines *lines, const struct npy
                                      "%s: byte %zu: the integer does not fit a double exactly", lines->name,
                                      (size_t)(raw - lines->at));
         }
+    return ESP_OK;
+}
+
+/* Rows are the first dimension, columns all others together. */
+static enum esp_status take_extents(const struct lines *lines, const struct npy *npy, int64_t *rows,
+                                    int64_t *cols, struct esp_error *error)
+{
+    if (npy->n_dims > MATRIX_MAX_DIMS)
+        return error_set(error, ESP_INVALID, "%s: expected at most %d dimensions, found %u", lines->name,
+                         MATRIX_MAX_DIMS, npy->n_dims);
+    *rows = npy->n_dims > 0 ? npy->dims[0] : 1;
+    *cols = 1;
+    for (unsigned d = 1; d < npy->n_dims; d++)
+        if (__builtin_mul_overflow(*cols, npy->dims[d], cols))
+            return error_set(error, ESP_SYNTAX, "%s: its dimensions are more elements than 63 bits count",
+                             lines->name);
     return ESP_OK;
 }
 
@@ -309,10 +343,12 @@ enum esp_status matrix_npy_parse(struct lines *lines, struct matrix_file *file, 
         status = take_header(&cursor, &npy);
     if (status != ESP_OK)
         return status;
-    if (npy.n_dims > 2)
-        return error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", lines->name,
-                         npy.n_dims);
-    int64_t rows = npy.n_dims > 0 ? npy.dims[0] : 1, cols = npy.n_dims > 1 ? npy.dims[1] : 1;
+    int64_t rows = 0, cols = 0;
+    status = take_extents(lines, &npy, &rows, &cols, error);
+    if (status != ESP_OK)
+        return status;
+    file->n_dims = npy.n_dims > 2 ? npy.n_dims : 0;
+    memcpy(file->dims, npy.dims, sizeof npy.dims);
     file->field = npy.kind == 'c' ? FIELD_COMPLEX : npy.kind == 'f' ? FIELD_REAL : FIELD_INTEGER;
     file->is_vector = npy.n_dims < 2;
     file->is_short = npy.size == (npy.kind == 'c' ? 8 : 4);
@@ -328,10 +364,21 @@ enum esp_status matrix_npy_parse(struct lines *lines, struct matrix_file *file, 
 
 /* ---- writing: version 1.0, this machine's byte order, columns one after the other ---- */
 
+/* (2, 3, 4) */
+static void write_shape(const struct matrix_file *file, char *shape, size_t size)
+{
+    size_t used = 0;
+    for (unsigned d = 0; d < file->n_dims; d++)
+        used += (size_t)snprintf(shape + used, size - used, "%s%" PRId64, d ? ", " : "(", file->dims[d]);
+    snprintf(shape + used, size - used, ")");
+}
+
 static void write_header(FILE *stream, const struct matrix_file *file, const char *type)
 {
-    char header[256], shape[64];
-    if (file->is_vector && file->matrix.cols == 1)
+    char header[512], shape[MATRIX_MAX_DIMS * 24];
+    if (file->n_dims > 2)
+        write_shape(file, shape, sizeof shape);
+    else if (file->is_vector && file->matrix.cols == 1)
         snprintf(shape, sizeof shape, "(%" PRId64 ",)", file->matrix.rows);
     else
         snprintf(shape, sizeof shape, "(%" PRId64 ", %" PRId64 ")", file->matrix.rows, file->matrix.cols);

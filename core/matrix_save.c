@@ -124,6 +124,10 @@ enum esp_status matrix_save(const char *path, const struct matrix_file *file,
     struct matrix dense = {0};
     if (!format && !(format = matrix_format_of_path(path)))
         format = &matrix_formats[0];
+    if (file->n_dims > 2 && !format->has_arrays)
+        return error_set(error, ESP_INVALID,
+                         "%s: %s has no arrays of %u dimensions: save it as NumPy's .npy (--format npy)",
+                         path, format->name, file->n_dims);
     if (format->layout != LAYOUT_EITHER)
         shown.is_sparse = format->layout == LAYOUT_SPARSE;
     if (!shown.is_sparse && matrix_is_sparse(&file->matrix)) {

@@ -302,9 +302,9 @@ enum esp_status problem_cut(const struct problem *problem, uint32_t index, const
                             struct shape *shape, struct esp_error *error);
 
 /* Works out integer scalar inputs that are not known from the dimensions of arrays that are:
- * known_dims[i] points to the dims of argument i as a file had them (NULL: not given), n_known its
- * rank; dimensions of 1 may be missing or too many at the end (a vector is a matrix of one column).
- * Solves dimensions that are linear in one unknown (n, n + 1, 2*n), fills unknown entries of
+ * known_dims[i] points to the dims of argument i as a file had them (NULL: not given; -1: that one is not),
+ * n_known its rank; dimensions of 1 may be missing or too many at the end (a vector is a matrix of one
+ * column). Solves dimensions that are linear in one unknown (n, n + 1, 2*n), fills unknown entries of
  * scope_values (n_arguments of them), then gives the defaults. A precondition that the scalars known violate
  * is told first; contradictions are ESP_INVALID ("B has 4 rows, but n = 3 from A"). Scalars that stay unknown
  * and have no default are ESP_INVALID. */

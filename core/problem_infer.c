@@ -32,6 +32,11 @@ static int64_t given_extent(const struct inference *inference, uint32_t index, u
     return d < inference->n_known[index] ? inference->known_dims[index][d] : 1;
 }
 
+static bool is_given(const struct inference *inference, uint32_t index, uint32_t d)
+{
+    return given_extent(inference, index, d) != -1;
+}
+
 /* "4 rows", "1 column", "7 elements", "5 as dimension 3". */
 static void describe_extent(const struct argument *argument, uint32_t d, int64_t extent, char *text,
                             size_t size)
@@ -138,7 +143,7 @@ static bool solve_all(struct inference *inference)
         solved = false;
         for (uint32_t i = 0; i < inference->problem->n_arguments; i++)
             for (uint32_t d = 0; inference->known_dims[i] && d < inference->problem->arguments[i].n_dims; d++)
-                if (!solve_dim(inference, i, d, &solved))
+                if (is_given(inference, i, d) && !solve_dim(inference, i, d, &solved))
                     return false;
     }
     return true;
@@ -206,7 +211,8 @@ static bool check_dims(const struct inference *inference)
     for (uint32_t i = 0; i < inference->problem->n_arguments; i++)
         for (uint32_t d = 0; inference->known_dims[i] && d < inference->problem->arguments[i].n_dims; d++) {
             struct number wanted;
-            if (expr_eval(inference->problem->arguments[i].dims[d], &scope, &wanted, NULL) == ESP_OK &&
+            if (is_given(inference, i, d) &&
+                expr_eval(inference->problem->arguments[i].dims[d], &scope, &wanted, NULL) == ESP_OK &&
                 wanted.kind == NUMBER_INTEGER && wanted.integer != given_extent(inference, i, d))
                 return contradict(inference, i, d, wanted.integer);
         }

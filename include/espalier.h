@@ -237,9 +237,9 @@ struct esp_argument {
      * path. NULL: left out (an input must then have a default or follow from the extents of arrays), or not
      * wanted. */
     void *data;
-    enum esp_type type; /* of `data`: checked; ESP_TYPE_ANY: taken on trust */
-    unsigned n_dims;    /* how many extents are given: checked; 0: taken on trust */
-    int64_t dims[ESP_MAX_DIMS];
+    enum esp_type type;         /* of `data`: checked; ESP_TYPE_ANY: taken on trust */
+    unsigned n_dims;            /* how many extents are given: checked; 0: taken on trust */
+    int64_t dims[ESP_MAX_DIMS]; /* for esp_arguments_complete(), -1: not known */
     /* Set by esp_arguments_complete(): a scalar input that was left out and what it is. */
     int completed;
     union {

@@ -225,7 +225,10 @@ static enum esp_status read_market(const char *at, const char *end, const char *
         matrix_parse(at, (size_t)(end - at), name, 16 * count_of(file) + (1 << 20), &market, error);
     if (status != ESP_OK)
         return status;
-    if (market.matrix.rows != rows || market.matrix.cols != columns)
+    if (market.n_dims > 2)
+        status = error_set(error, ESP_FAILED, "%s: expected a matrix, found an array of %u dimensions", name,
+                           market.n_dims);
+    else if (market.matrix.rows != rows || market.matrix.cols != columns)
         status = error_set(error, ESP_FAILED,
                            "%s: expected a matrix of %" PRId64 " x %" PRId64 ", found %" PRId64 " x %" PRId64,
                            name, rows, columns, market.matrix.rows, market.matrix.cols);

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "client/command/texts_out.h"
+#include "client/values_storage.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,74 @@ enum esp_status values_write_texts(const struct values *values, size_t index, st
     if (stream != stdout)
         good = fclose(stream) == 0 && good;
     return good ? ESP_OK : error_errno(error, "cannot write %s", slot->path);
+}
+
+/* ---- arrays of characters ---- */
+
+/* The columns of a matrix of characters; a vector is one. */
+static size_t n_columns(const struct values *values, size_t index)
+{
+    const struct esp_argument *argument = &values->arguments[index];
+    return argument->n_dims == 2 ? (size_t)argument->dims[1] : 1;
+}
+
+static const char *column(const struct values *values, size_t index, size_t k, int *length)
+{
+    size_t size = (size_t)values->arguments[index].dims[0];
+    const char *text = (const char *)values->slots[index].memory + k * size;
+    *length = (int)characters_length(text, size);
+    return text;
+}
+
+void values_print_characters(const struct values *values, size_t index)
+{
+    const char *name = values->problem->arguments[index].name;
+    int length;
+    size_t n = n_columns(values, index);
+    if (values->arguments[index].n_dims == 2)
+        printf("%s (%zu):\n", name, n);
+    else
+        printf("%s =", name);
+    for (size_t k = 0; k < n; k++) {
+        const char *text = column(values, index, k, &length);
+        printf("%s%.*s\n", values->arguments[index].n_dims == 2 ? "  " : " ", length, text);
+    }
+}
+
+json_t *values_json_characters(const struct values *values, size_t index)
+{
+    int length;
+    const char *text = column(values, index, 0, &length);
+    if (values->arguments[index].n_dims < 2)
+        return json_stringn(text, (size_t)length);
+    json_t *list = json_array();
+    for (size_t k = 0, n = n_columns(values, index); list && k < n; k++) {
+        text = column(values, index, k, &length);
+        json_t *item = json_stringn(text, (size_t)length);
+        if (!item || json_array_append_new(list, item) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    return list;
+}
+
+enum esp_status values_write_characters(const struct values *values, size_t index, struct esp_error *error)
+{
+    const char *path = values->slots[index].path;
+    FILE *stream = strcmp(path, "-") == 0 ? stdout : fopen(path, "we");
+    if (!stream)
+        return error_errno(error, "cannot write %s", path);
+    bool good = true;
+    int length;
+    for (size_t k = 0, n = n_columns(values, index); k < n; k++) {
+        const char *text = column(values, index, k, &length);
+        good = fprintf(stream, "%.*s\n", length, text) >= 0 && good;
+    }
+    good = fflush(stream) == 0 && good;
+    if (stream != stdout)
+        good = fclose(stream) == 0 && good;
+    return good ? ESP_OK : error_errno(error, "cannot write %s", path);
 }
 
 /* ---- files ---- */

@@ -35,6 +35,37 @@ static enum esp_status write_text(const char *path, const char *text, struct esp
     return good ? ESP_OK : error_errno(error, "cannot write %s", path);
 }
 
+/* A compressed matrix stays sparse. */
+static enum esp_status result_matrix(const struct values *values, size_t index, struct matrix *matrix,
+                                     struct esp_error *error)
+{
+    return values_argument(values, index)->storage >= STORAGE_CSC
+               ? values_sparse(values, index, matrix, error)
+               : values_matrix(values, index, matrix, error);
+}
+
+/* Letters go as lines of a text, unless a format for matrices is asked for. */
+static bool is_written_as_text(const struct values *values, size_t index)
+{
+    const struct value_slot *slot = &values->slots[index];
+    const struct matrix_format *format = values->format ? values->format : matrix_format_of_path(slot->path);
+    bool text = !format || (!values->format && strcmp(matrix_format_word(format), "csv") == 0);
+    return text && values_is_characters(values, index);
+}
+
+/* Extents beyond two, where the format has them; others get the elements one after the other. */
+static void tell_extents(const struct values *values, size_t index, struct matrix_file *file)
+{
+    const struct esp_argument *argument = &values->arguments[index];
+    const char *path = values->slots[index].path;
+    const struct matrix_format *format = values->format ? values->format : matrix_format_of_path(path);
+    file->is_vector = values->problem->arguments[index].n_dims == 1;
+    if (argument->n_dims <= 2 || !format || !matrix_format_has_arrays(format))
+        return;
+    file->n_dims = argument->n_dims;
+    memcpy(file->dims, argument->dims, argument->n_dims * sizeof *file->dims);
+}
+
 static enum esp_status write_one(const struct values *values, size_t index, struct esp_error *error)
 {
     const struct value_slot *slot = &values->slots[index];
@@ -45,15 +76,17 @@ static enum esp_status write_one(const struct values *values, size_t index, stru
         return values_write_texts(values, index, error);
     if (is_text(type))
         return write_text(slot->path, slot->text ? slot->text : "", error);
+    if (is_written_as_text(values, index))
+        return values_write_characters(values, index, error);
     struct matrix matrix;
-    enum esp_status status = values_matrix(values, index, &matrix, error);
+    enum esp_status status = result_matrix(values, index, &matrix, error);
     if (status != ESP_OK)
         return status;
     struct matrix_file file = matrix_as_file(&matrix);
     if (is_integer(type))
         file.field = FIELD_INTEGER;
     file.is_short = esp_type_size(type) <= 4 || type == ESP_TYPE_COMPLEX;
-    file.is_vector = values->problem->arguments[index].n_dims == 1;
+    tell_extents(values, index, &file);
     status = matrix_save(slot->path, &file, values->format, error);
     matrix_clear(&matrix);
     return status;
@@ -96,11 +129,12 @@ enum esp_status values_write(const struct values *values, struct esp_error *erro
 
 static const char *element_text(const struct matrix *matrix, int64_t row, int64_t col, char text[64])
 {
-    size_t element = (size_t)(col * matrix->rows + row);
+    double re, im;
+    matrix_element(matrix, row, col, &re, &im);
     if (matrix->is_complex)
-        snprintf(text, 64, "%.6g%+.6gi", matrix->values[2 * element], matrix->values[2 * element + 1]);
+        snprintf(text, 64, "%.6g%+.6gi", re, im);
     else
-        snprintf(text, 64, "%.7g", matrix->values[element]);
+        snprintf(text, 64, "%.7g", re);
     return text;
 }
 
@@ -168,6 +202,17 @@ static void print_scalar(const struct values *values, size_t index)
     }
 }
 
+/* "A (4 x 4, 7 elements stored):" */
+static void print_extents(const char *name, const struct esp_argument *extents, const struct matrix *matrix)
+{
+    printf("%s (", name);
+    for (unsigned d = 0; d < extents->n_dims; d++)
+        printf("%s%lld", d ? " x " : "", (long long)extents->dims[d]);
+    if (matrix_is_sparse(matrix))
+        printf(", %lld elements stored", (long long)matrix_stored(matrix));
+    puts("):");
+}
+
 void values_print(const struct values *values)
 {
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
@@ -186,13 +231,17 @@ void values_print(const struct values *values)
             values_print_texts(values, i);
             continue;
         }
-        struct matrix matrix;
-        if (values_matrix(values, i, &matrix, NULL) != ESP_OK)
+        if (values_is_characters(values, i)) {
+            values_print_characters(values, i);
             continue;
-        if (values->arguments[i].n_dims == 2)
-            printf("%s (%lld x %lld):\n", formal->name, (long long)matrix.rows, (long long)matrix.cols);
-        else
-            printf("%s (%lld):\n", formal->name, (long long)matrix.rows);
+        }
+        struct matrix matrix;
+        struct esp_error error = {0};
+        if (result_matrix(values, i, &matrix, &error) != ESP_OK) {
+            printf("%s: %s\n", formal->name, error.text);
+            continue;
+        }
+        print_extents(formal->name, &values->arguments[i], &matrix);
         matrix_print(&matrix);
         matrix_clear(&matrix);
     }
@@ -211,12 +260,9 @@ static json_t *element_json(double re, double im, bool is_complex)
 
 static json_t *matrix_element_json(const struct matrix *matrix, int64_t row, int64_t col, bool integers)
 {
-    size_t element = (size_t)(col * matrix->rows + row);
-    if (integers)
-        return json_integer((json_int_t)matrix->values[element]);
-    return matrix->is_complex
-               ? element_json(matrix->values[2 * element], matrix->values[2 * element + 1], true)
-               : real_json(matrix->values[element]);
+    double re, im;
+    matrix_element(matrix, row, col, &re, &im);
+    return integers ? json_integer((json_int_t)re) : element_json(re, im, matrix->is_complex);
 }
 
 json_t *matrix_json(const struct matrix *matrix, bool as_vector, bool integers)
@@ -254,8 +300,11 @@ static json_t *value_json(const struct values *values, size_t index)
         value_load(formal->type, slot->memory, 0, &re, &im);
         return element_json(re, im, formal->type >= ESP_TYPE_COMPLEX);
     }
+    json_t *texts = values_is_characters(values, index) ? values_json_characters(values, index) : NULL;
+    if (texts)
+        return texts;
     struct matrix matrix;
-    if (values_matrix(values, index, &matrix, NULL) != ESP_OK)
+    if (result_matrix(values, index, &matrix, NULL) != ESP_OK)
         return json_null();
     json_t *list = matrix_json(&matrix, values->arguments[index].n_dims != 2, is_integer(formal->type));
     matrix_clear(&matrix);

@@ -20,6 +20,8 @@ static enum esp_status take_options(const struct command_line *command, struct v
     enum esp_status status = values_format(command, &values->format, error);
     for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
         const char *word = command->options[i].value, *path = strchr(word, '=');
+        if (strcmp(command->options[i].name, "input") == 0)
+            status = values_assign(values, word, error);
         if (strcmp(command->options[i].name, "output") != 0)
             continue;
         status = values_save_to(values, word, error);

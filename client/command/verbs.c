@@ -54,6 +54,7 @@ static const struct command_option fetch_options[] = {
     {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
     {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
     {'w', "wait", NULL, "wait for its end first"},
+    {'i', "input", "NAME=@FILE", "a sparse input again, where the places of a sparse result are its own"},
     {'k', "keep", NULL, "leave the result on the server, so that it can be fetched again"},
     {0, NULL, NULL, NULL},
 };

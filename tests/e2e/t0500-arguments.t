@@ -44,6 +44,38 @@ problem tensor "Seven dimensions"
 implementation c
     c       sum = negate_all(int64 24*n, T) in LIBRARY
 
+problem layers "Three dimensions by rows"
+    inout   double T[2, 3, 2] row-major
+    out     double sum
+implementation c
+    c       sum = negate_all(int64 12, T) in LIBRARY
+
+problem csc_negated "- A, in compressed columns"
+    in      int m, n, nz
+    in      int pointers[n + 1], indices[nz]
+    inout   double A[m, n] csc(pointers, indices)
+    out     double sum
+implementation c
+    c       sum = negate_all(int64 nz, A) in LIBRARY
+
+problem labels "Letters"
+    out     char title[12], names[4, 2], marks[3]
+implementation sh
+    command sh "-c" "printf 'a title     ' >title; printf 'one two ' >names; printf '\\001\\002U' >marks"
+    file    title "title"
+    file    names "names"
+    file    marks "marks"
+
+problem ends "What lies in an array of no rows"
+    in      int m, n
+    in      double A[m, n]
+    in      double x[n]
+    out     double y[m]
+    require m == 0
+implementation sh
+    command sh "-c" ": >y.txt" "{A}" "{x}"
+    file    y
+
 problem dppsv_ "A packed system"
     in      char uplo = 'U'
     in      int n, nrhs
@@ -183,6 +215,29 @@ check "every type of scalar as words" espalier call every_scalar a=x b=-3 c=7 d=
 check_says "comes back" '^b2 = -2' '^e2 = 1152921504606846977' '^f2 = 2.5' '^h2 = 1-1i' '^i2 = 3\+5i' '^length = 4'
 check "seven dimensions as a row" espalier call tensor n=1 T='[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24]'
 check_says "are summed" '^sum = 300'
+check "they are saved" espalier call tensor T='[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24]' n=1 -o T=t.npy
+check "as an array of so many" grep -aq "'shape': (2, 3, 1, 2, 1, 2, 1)" t.npy
+check "which is read again, and tells n" espalier call tensor T=@t.npy -o T=u.npy
+check "with its elements in their places" espalier call tensor T=@u.npy -o T=v.npy
+check "and saved as it was" cmp t.npy v.npy
+check "three dimensions by rows" espalier call layers T='[1,2,3,4,5,6,7,8,9,10,11,12]' -o T=t.npy
+check "come back" espalier call layers T=@t.npy -o T=u.npy
+check "through a file" espalier call layers T=@u.npy -o T=v.npy
+check "as they went" cmp t.npy v.npy
+check_fails any "other formats have no such arrays" espalier matrix convert t.npy t.mtx
+check_says "and say so" 'expected at most two dimensions, found 3'
+check_fails 2 "nor fits one a matrix" espalier call csc_times A='[1,0]' x=@t.npy
+check_says "as is told" 'x: expected a vector for .*, found an array of 2 x 3 x 2 elements'
+check "letters are shown as a text" espalier call labels
+check_says "without what pads them" '^title = a title$' '^names \(2\):' '^  one$' '^  two$'
+check_says "but numbers as numbers" '^marks \(3\):' '^ +1$' '^ +85$'
+check "as texts in JSON" espalier call --json labels
+check_says "too" '"title": ?"a title"' '"two"'
+check "and in a file" espalier call labels -o names=names.txt
+check "a line for each" sh -c 'printf "one\ntwo\n" | cmp - names.txt'
+check "an empty [] has the columns that others want" espalier call ends A='[]' x='[1,2,3]'
+check "and may be 0 x 0" espalier call ends A='[]' x='[]'
+check_fails 2 "but only where one is empty" espalier call dppsv_ A='[]' B='[1;2]'
 check "a packed matrix is given in full" espalier call dppsv_ A='[4,1,0;1,5,1;0,1,6]' B='[6;14;20]'
 check_says "and comes back so" 'A \(3 x 3\)' 'B \(3 x 1\)' '^ +2 +0.5 +0$' '^ +3$'
 check "its lower triangle" espalier call dppsv_ uplo=L A='[4,9,9;1,5,9;0,1,6]' B='[6;14;20]' -o B=-
@@ -216,6 +271,19 @@ awk 'BEGIN { for (i = 0; i < 1000; i++) print 1 }' >ones.csv
 check "a sparse file stays sparse on its way" espalier call csc_times A=@large.mtx x=@ones.csv -o y=y.npy
 check "as a dense one it would not fit" espalier matrix info y.npy
 check_says "and has the right product" '3000000 x 1, 3000000 entries in the file, 2 nonzeros'
+printf '%%%%MatrixMarket matrix coordinate real general\n3000000 1000 2\n3000000 1000 -3\n1 1 -2\n' >negated.mtx
+check "a compressed result is saved" espalier call csc_negated A=@large.mtx -o A=back.mtx
+check "as a sparse matrix" espalier matrix info back.mtx
+check_says "of a size that would not fit in full" '3000000 x 1000, 2 entries in the file'
+check "and has the right elements" grep -qx '3000000 1000 -3' back.mtx
+check "it is shown" espalier call csc_negated A='[1,0;0,2;0,3]'
+check_says "with how many are stored" '^A \(3 x 2, 3 elements stored\):' '^ +-1 +0$' '^ +0 +-3$'
+job=$(espalier submit csc_negated A=@large.mtx)
+check_fails 2 "of a job it cannot be read by itself" espalier fetch --wait --keep "$job" -o A=fetched.mtx
+check_says "and how is told" 'give it again with --input A=@FILE'
+check_fails 2 "another matrix is refused" espalier fetch --keep "$job" --input A=@z.mtx -o A=fetched.mtx
+check "with its input it is" espalier fetch "$job" --input A=@large.mtx -o A=fetched.mtx
+check "as the call had it" cmp fetched.mtx back.mtx
 check_fails 2 "pointers beside the matrix" espalier call csr_times A=@z.mtx pointers='[0,1,2]' x='[1,1i]'
 check_says "are too much" 'pointers'
 check "every other element of a vector" espalier call strided x='[1,2,3,4,5,6,7]'

@@ -256,6 +256,26 @@ static void numpy_arrays_of_every_kind_are_read(void **state)
     matrix_file_clear(&file);
 }
 
+static void npy_arrays_have_up_to_seven_dimensions(void **state)
+{
+    (void)state;
+    char bytes[500];
+    const double by_rows[12] = {111, 112, 121, 122, 131, 132, 211, 212, 221, 222, 231, 232};
+    const double by_columns[12] = {111, 211, 121, 221, 131, 231, 112, 212, 122, 222, 132, 232};
+    for (int fortran = 0; fortran < 2; fortran++) {
+        struct matrix_file file;
+        size_t n = npy(bytes, 1,
+                       fortran ? "{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3, 2), }"
+                               : "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3, 2), }",
+                       fortran ? by_columns : by_rows, sizeof by_rows);
+        parse(bytes, n, &file);
+        assert_int_equal(file.n_dims, 3);
+        assert_true(file.dims[0] == 2 && file.dims[1] == 3 && file.dims[2] == 2);
+        assert_memory_equal(file.matrix.values, by_columns, sizeof by_columns);
+        matrix_file_clear(&file);
+    }
+}
+
 static void refuses_npy(int version, const char *header, const void *data, size_t size, const char *message)
 {
     char bytes[1000];
@@ -287,7 +307,11 @@ static void wrong_numpy_files_are_told_by_byte(void **state)
     refuses_npy(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (2,)}", odd, 16,
                 "m: byte 73: the integer does not fit a double exactly");
     refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,2,2)}", odd, 16,
-                "m: expected at most two dimensions, found 3");
+                "m: byte 68: expected 64 bytes for 2 x 4 elements, found 16");
+    refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,2)}", odd, 16,
+                "m: expected at most 7 dimensions, found 8");
+    refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1,4000000000000, 4000000000000)}", odd,
+                16, "m: its dimensions are more elements than 63 bits count");
     refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (4000000000000, 4000000000000)}", odd,
                 16, "m: 4000000000000 x 4000000000000 elements are too many");
 }
@@ -454,6 +478,7 @@ int main(void)
         cmocka_unit_test(every_cut_is_noticed),
         cmocka_unit_test(damage_of_a_compressed_file_is_noticed),
         cmocka_unit_test(numpy_arrays_of_every_kind_are_read),
+        cmocka_unit_test(npy_arrays_have_up_to_seven_dimensions),
         cmocka_unit_test(wrong_numpy_files_are_told_by_byte),
         cmocka_unit_test(tables_of_numbers_have_many_separators),
         cmocka_unit_test(wrong_tables_are_told_by_line),
