@@ -15,6 +15,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/call_abstract.h \
 	client/command/command.h \
 	client/command/complete.c \
+	client/command/complete.h \
+	client/command/complete_platform.c \
 	client/command/jobs.c \
 	client/command/jobs.h \
 	client/command/launch.c \

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_TEXT_FILE (64 << 20) /* bytes of a string's file */
@@ -166,20 +167,29 @@ static enum esp_status take_matrix(struct values *values, size_t index, const st
     return ESP_OK;
 }
 
+enum esp_status values_too_large(enum esp_status status, struct esp_error *error)
+{
+    size_t length = strlen(error->text);
+    if (status == ESP_LIMIT && length < sizeof error->text)
+        snprintf(error->text + length, sizeof error->text - length, " (--max-input sets the limit)");
+    return status;
+}
+
 static enum esp_status take_matrix_file(struct values *values, size_t index, const char *path,
                                         struct esp_error *error)
 {
     struct matrix_file file;
     enum storage storage = values_argument(values, index)->storage;
     bool keeps_sparse = storage == STORAGE_CSC || storage == STORAGE_CSR;
-    enum esp_status status =
-        keeps_sparse ? matrix_load(path, 0, &file, error) : matrix_load_array(path, 0, &file, error);
-    if (status == ESP_OK && !keeps_sparse && matrix_make_dense(&file.matrix, 0, error) != ESP_OK) {
+    enum esp_status status = keeps_sparse ? matrix_load(path, values->max_input, &file, error)
+                                          : matrix_load_array(path, values->max_input, &file, error);
+    if (status == ESP_OK && !keeps_sparse &&
+        (status = matrix_make_dense(&file.matrix, values->max_input, error)) != ESP_OK) {
+        error_prefix(error, "%s", path);
         matrix_file_clear(&file);
-        return error_prefix(error, "%s", path);
     }
     if (status != ESP_OK)
-        return status;
+        return values_too_large(status, error);
     status = take_matrix(
         values, index,
         &(struct given_array){.matrix = &file.matrix, .n_dims = file.n_dims, .dims = file.dims}, error);
@@ -309,6 +319,13 @@ static enum esp_status take_file(struct values *values, size_t index, const char
                                  struct esp_error *error)
 {
     const char *path = *text == '@' ? text + 1 : text;
+    uint64_t most = values->max_input ? values->max_input : MATRIX_DEFAULT_MAX_BYTES;
+    struct stat is;
+    if (stat(path, &is) == 0 && (uint64_t)is.st_size > most) {
+        error_set(error, ESP_LIMIT, "%s: %s: expected at most %.3g GB, found %.3g GB",
+                  values->problem->arguments[index].name, path, (double)most / 1e9, (double)is.st_size / 1e9);
+        return values_too_large(ESP_LIMIT, error);
+    }
     if (access(path, R_OK) != 0)
         return error_set(error, ESP_NOT_FOUND, "%s: %s: %s", values->problem->arguments[index].name, path,
                          strerror(errno));

@@ -30,6 +30,7 @@ struct values {
         bool is_kept;     /* the output stays on the server, */
         char *kept;       /* under this identity after the call */
     } * slots;
+    uint64_t max_input;                 /* bytes that a file or an array in it has at most; 0: the default */
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
     bool as_json;                       /* what goes to "-" is part of the JSON value */
     bool some_saved;                    /* then arrays without a path are not fetched */

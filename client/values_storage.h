@@ -19,6 +19,8 @@ enum esp_status values_take_extents(struct values *values, size_t index, const s
                                     struct esp_error *error);
 /* Where, in memory, the element is that comes as number k when the first dimension is fastest. */
 size_t values_place(const struct esp_problem_argument *formal, const struct esp_argument *extents, size_t k);
+/* Tells what the limit of a file that was too large (ESP_LIMIT) is set with; returns the status. */
+enum esp_status values_too_large(enum esp_status status, struct esp_error *error);
 /* Whether it is a [], which may stand for any empty array. */
 bool values_is_nothing(const struct matrix *matrix, const struct esp_problem_argument *formal);
 /* esp_arguments_complete(), with such ones taken for what the others ask for. */

@@ -14,6 +14,7 @@
 
 /* A text file's numbers take more room than a double; beyond this a text is the wrong form. */
 #define MAX_FILE_BYTES (UINT64_C(64) << 30)
+#define TEXT_PER_BYTE  4 /* characters of a number and its place, over its bytes in memory */
 
 enum esp_status matrix_init(struct matrix *matrix, int64_t rows, int64_t cols, bool is_complex,
                             uint64_t max_bytes, struct esp_error *error)
@@ -256,10 +257,18 @@ enum esp_status matrix_parse(const char *text, size_t length, const char *name, 
     return status;
 }
 
-static enum esp_status read_all(int fd, const char *path, char **text, size_t *length,
+/* As much text as so large a matrix may take, and no more: what comes from a pipe may have no end. */
+static uint64_t most_text(uint64_t max_bytes)
+{
+    uint64_t most = max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES;
+    return most < MAX_FILE_BYTES / TEXT_PER_BYTE ? most * TEXT_PER_BYTE + (1 << 16) : MAX_FILE_BYTES;
+}
+
+static enum esp_status read_all(int fd, const char *path, uint64_t max_bytes, char **text, size_t *length,
                                 struct esp_error *error)
 {
     size_t size = 1 << 16, used = 0;
+    uint64_t most = most_text(max_bytes);
     char *buffer = malloc(size);
     while (buffer) {
         ssize_t got = read(fd, buffer + used, size - used);
@@ -279,10 +288,10 @@ static enum esp_status read_all(int fd, const char *path, char **text, size_t *l
         used += (size_t)got;
         if (used < size)
             continue;
-        if (size >= MAX_FILE_BYTES) {
+        if (size >= most) {
             free(buffer);
-            return error_set(error, ESP_LIMIT, "%s: a matrix file has at most %.0f GB", path,
-                             (double)MAX_FILE_BYTES / 1e9);
+            return error_set(error, ESP_LIMIT, "%s: a file of a matrix has at most %.3g GB", path,
+                             (double)most / 1e9);
         }
         size *= 2;
         char *larger = realloc(buffer, size);
@@ -315,7 +324,7 @@ enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct m
         return error_errno(error, "cannot open %s", path);
     char *text = NULL;
     size_t length = 0;
-    enum esp_status status = read_all(fd, path, &text, &length, error);
+    enum esp_status status = read_all(fd, path, max_bytes, &text, &length, error);
     if (!standard_input)
         close(fd);
     if (status == ESP_OK)

@@ -22,8 +22,8 @@ struct abstract_arguments {
     struct abstract_run run; /* matrices */
 };
 
-static enum esp_status read_matrix(const char *name, const char *text, struct matrix *matrix,
-                                   struct esp_error *error)
+static enum esp_status read_matrix(const char *name, const char *text, uint64_t max_input,
+                                   struct matrix *matrix, struct esp_error *error)
 {
     struct matrix_file file;
     if (*text == '[')
@@ -31,9 +31,11 @@ static enum esp_status read_matrix(const char *name, const char *text, struct ma
     if (*text != '@')
         return error_set(error, ESP_INVALID, "%s: expected a matrix as [1, 2; 3, 4] or @FILE, found '%.80s'",
                          name, text);
-    enum esp_status status = matrix_load(text + 1, 0, &file, error);
+    session_reading(true);
+    enum esp_status status = matrix_load(text + 1, max_input, &file, error);
+    session_reading(false);
     if (status != ESP_OK)
-        return status;
+        return values_too_large(status, error);
     *matrix = file.matrix;
     file.matrix = (struct matrix){0};
     matrix_file_clear(&file);
@@ -55,7 +57,7 @@ static enum esp_status take_array(struct abstract_arguments *arguments, size_t i
     struct matrix matrix = {0};
     if (values->slots[index].given)
         return error_set(error, ESP_INVALID, "%s is given twice", formal->name);
-    enum esp_status status = read_matrix(formal->name, text, &matrix, error);
+    enum esp_status status = read_matrix(formal->name, text, values->max_input, &matrix, error);
     if (status != ESP_OK)
         return status;
     *too_real = *too_real || is_too_real(values->problem, index, &matrix);
@@ -250,6 +252,8 @@ static enum exit_code go(const struct command_line *command, const struct esp_pr
     struct esp_job *job = NULL;
     bool too_real = false;
     enum esp_status status = values_init(&arguments.values, problem, &error);
+    if (status == ESP_OK)
+        status = values_max_input(command, &arguments.values.max_input, &error);
     if (status == ESP_OK && !arguments.values.described->problems[0]->abstract)
         status = error_set(&error, ESP_INVALID, "%s takes real matrices, found a complex one: call %s",
                            problem->name + 1, problem->name); /* the complex namesake */

@@ -7,35 +7,19 @@
  */
 #include "config.h"
 
-#include "client/command/command.h"
-#include "client/command/session.h"
-#include "client/signature.h"
+#include "client/command/complete.h"
 #include "core/matrix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#define PATIENCE_S 3 /* somebody waits at a keyboard */
-
-struct completion {
-    char **words;
-    int n;               /* the last one is completed */
-    const char *current; /* the last one */
-    const struct verb *verb;
-    int verb_words;
-    const char *operands[64]; /* before the last word */
-    int n_operands;
-    struct command_line command; /* what the words say so far, for the platform's options */
-};
 
 static bool begins(const char *word, const char *beginning)
 {
     return strncmp(word, beginning, strlen(beginning)) == 0;
 }
 
-static void offer(const struct completion *completion, const char *candidate)
+void completion_offer(const struct completion *completion, const char *candidate)
 {
     if (begins(candidate, completion->current))
         puts(candidate);
@@ -47,13 +31,12 @@ static void offer_words(const struct completion *completion, const char *words)
     while (*words) {
         size_t n = strcspn(words, " ");
         snprintf(word, sizeof word, "%.*s", (int)n, words);
-        offer(completion, word);
+        completion_offer(completion, word);
         words += n + (words[n] == ' ');
     }
 }
 
-/* Names of files in place of the last word's part behind its first `prefix` bytes. */
-static void offer_files(const struct completion *completion, size_t prefix)
+void completion_offer_files(const struct completion *completion, size_t prefix)
 {
     printf("files:%.*s\n", (int)prefix, completion->current);
 }
@@ -79,7 +62,7 @@ static void offer_options(const struct completion *completion)
         for (const struct command_option *option = options; option->name; option++) {
             char word[64];
             snprintf(word, sizeof word, "--%s", option->name);
-            offer(completion, word);
+            completion_offer(completion, word);
         }
 }
 
@@ -92,86 +75,20 @@ static void offer_verbs(const struct completion *completion)
         if (completion->n == 1) {
             snprintf(word, sizeof word, "%.*s", (int)(space ? space - verb->name : 63), verb->name);
             if (!space || verb == command_verbs || !begins(verb[-1].name, word)) /* "matrix" once */
-                offer(completion, word);
+                completion_offer(completion, word);
         } else if (space && strlen(completion->words[0]) == (size_t)(space - verb->name) &&
                    begins(verb->name, completion->words[0])) {
-            offer(completion, space + 1);
+            completion_offer(completion, space + 1);
         }
     }
     if (completion->n == 1)
         offer_words(completion, "--help --version");
 }
 
-static bool open_platform(const struct completion *completion)
-{
-    alarm(PATIENCE_S);
-    return session_open(&completion->command) == EXIT_DONE;
-}
-
-static void offer_problems(const struct completion *completion)
-{
-    struct esp_problem_entry *entries = NULL;
-    size_t n = 0;
-    if (!open_platform(completion))
-        return;
-    if (esp_problem_list(&entries, &n) == ESP_OK)
-        for (size_t i = 0; i < n; i++)
-            offer(completion, entries[i].name);
-    esp_problem_list_free(entries);
-    grpc_finalize();
-}
-
-static void offer_servers(const struct completion *completion)
-{
-    struct esp_node *nodes = NULL;
-    size_t n = 0;
-    if (!open_platform(completion))
-        return;
-    if (esp_tree(NULL, &nodes, &n) == ESP_OK)
-        for (size_t i = 0; i < n; i++)
-            if (nodes[i].role == ESP_ROLE_SERVER)
-                offer(completion, nodes[i].name);
-    esp_tree_free(nodes);
-    grpc_finalize();
-}
-
-static bool is_given(const struct completion *completion, const char *name)
-{
-    size_t length = strlen(name);
-    for (int i = 1; i < completion->n_operands; i++)
-        if (begins(completion->operands[i], name) && completion->operands[i][length] == '=')
-            return true;
-    return false;
-}
-
-/* "NAME=" of the inputs that are not there yet, or of the outputs. */
-static void offer_arguments(const struct completion *completion, bool outputs)
-{
-    struct esp_problem *problem = NULL;
-    const char *equal = strchr(completion->current, '=');
-    if (equal && (outputs || equal[1] == '@')) {
-        offer_files(completion, (size_t)(equal - completion->current) + (outputs ? 1 : 2));
-        return;
-    }
-    if (equal || completion->n_operands == 0 || !open_platform(completion))
-        return;
-    if (esp_problem_describe(completion->operands[0], &problem) == ESP_OK)
-        for (size_t i = 0; i < problem->n_arguments; i++) {
-            const struct esp_problem_argument *argument = &problem->arguments[i];
-            char word[128];
-            snprintf(word, sizeof word, "%s=", argument->name);
-            if (outputs ? argument_out(argument)
-                        : argument_in(argument) && !is_given(completion, argument->name))
-                offer(completion, word);
-        }
-    esp_problem_free(problem);
-    grpc_finalize();
-}
-
 static void offer_formats(const struct completion *completion)
 {
     for (unsigned i = 0; matrix_format_at(i); i++)
-        offer(completion, matrix_format_word(matrix_format_at(i)));
+        completion_offer(completion, matrix_format_word(matrix_format_at(i)));
 }
 
 static void offer_option_value(const struct completion *completion, const struct command_option *option)
@@ -180,16 +97,34 @@ static void offer_option_value(const struct completion *completion, const struct
         offer_formats(completion);
     else if (strcmp(option->name, "layout") == 0)
         offer_words(completion, "sparse dense");
+    else if (strcmp(option->name, "mode") == 0)
+        offer_words(completion, "volatile persistent persistent-return sticky sticky-return");
     else if (strcmp(option->name, "as") == 0)
         offer_words(completion, "client redirector agent sed platform");
     else if (strcmp(option->name, "problem") == 0)
-        offer_problems(completion);
+        completion_offer_problems(completion);
+    else if (strcmp(option->name, "gams") == 0)
+        completion_offer_classes(completion);
     else if (strcmp(option->name, "server") == 0)
-        offer_servers(completion);
+        completion_offer_servers(completion);
+    else if (strcmp(option->name, "platform") == 0)
+        completion_offer_platforms(completion);
     else if (strcmp(option->name, "output") == 0 && strchr(option->argument, '='))
-        offer_arguments(completion, true);
+        completion_offer_arguments(completion, true);
     else if (strcmp(option->argument, "FILE") == 0 || strcmp(option->argument, "PATH") == 0)
-        offer_files(completion, 0);
+        completion_offer_files(completion, 0);
+}
+
+/* Of the verbs on data: identities first, then where to. */
+static void offer_data_operand(const struct completion *completion)
+{
+    const char *operands = completion->verb->operands;
+    if (completion->n_operands == 0 || completion->verb->most < 0)
+        completion_offer_data(completion, 0);
+    else if (strstr(operands, "SERVER"))
+        completion_offer_servers(completion);
+    else if (strstr(operands, "FILE"))
+        completion_offer_files(completion, 0);
 }
 
 static void offer_operand(const struct completion *completion)
@@ -197,11 +132,17 @@ static void offer_operand(const struct completion *completion)
     const char *operands = completion->verb->operands;
     if (begins(operands, "PROBLEM") || strcmp(completion->verb->name, "problems") == 0) {
         if (completion->n_operands == 0)
-            offer_problems(completion);
+            completion_offer_problems(completion);
         else if (strstr(operands, "NAME=VALUE"))
-            offer_arguments(completion, false);
+            completion_offer_arguments(completion, false);
+    } else if (begins(operands, "JOB") || begins(operands, "[JOB")) {
+        completion_offer_jobs(completion);
+    } else if (begins(operands, "ID")) {
+        offer_data_operand(completion);
+    } else if (strcmp(completion->verb->name, "down") == 0) {
+        completion_offer_platforms(completion);
     } else if (completion->verb->most != 0) {
-        offer_files(completion, 0);
+        completion_offer_files(completion, 0);
     }
 }
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Where the client file is, as far as the command itself decides: NULL leaves it to the library. */
@@ -120,7 +121,11 @@ enum exit_code session_handle(const struct command_line *command, const char *pr
     return code == GRPC_NO_ERROR ? EXIT_DONE : session_fail(command);
 }
 
+#define CLOSING_NS   5000000
+#define CLOSING_MOST 2000 /* times: ten seconds */
+
 static atomic_int caught;
+static atomic_bool is_reading, is_closed; /* closed: sessions have been cancelled */
 static sigset_t watched;
 
 void session_end_by_signal(void)
@@ -128,6 +133,8 @@ void session_end_by_signal(void)
     int number = atomic_load(&caught);
     if (!number)
         return;
+    for (unsigned i = 0; i < CLOSING_MOST && !atomic_load(&is_closed); i++)
+        nanosleep(&(struct timespec){.tv_nsec = CLOSING_NS}, NULL); /* servers are being told */
     signal(number, SIG_DFL);
     pthread_sigmask(SIG_UNBLOCK, &watched, NULL);
     raise(number);
@@ -142,9 +149,16 @@ static void *watch(void *nothing)
     if (sigwait(&watched, &number) != 0)
         return NULL;
     atomic_store(&caught, number);
-    if (grpc_finalize() != GRPC_NO_ERROR)
+    bool was_open = grpc_finalize() == GRPC_NO_ERROR;
+    atomic_store(&is_closed, true);
+    if (!was_open || atomic_load(&is_reading))
         session_end_by_signal();
     return NULL;
+}
+
+void session_reading(bool reading)
+{
+    atomic_store(&is_reading, reading);
 }
 
 void session_catch_signals(void)

@@ -21,6 +21,9 @@ enum esp_status session_check_network(struct esp_error *error);
  * for nobody; the library's calls then fail with ESP_CANCELLED. To be called before session_open(), by verbs
  * that compute. */
 void session_catch_signals(void);
+/* While the main thread reads files, which may be pipes that nobody writes to, such a signal ends the process
+ * as soon as what else is under way has been cancelled. */
+void session_reading(bool reading);
 /* Ends the process by the signal that was caught, if one was: as the shell expects of it. */
 void session_end_by_signal(void);
 

@@ -18,6 +18,9 @@ enum esp_status values_write(const struct values *values, struct esp_error *erro
 void values_print(const struct values *values);
 json_t *values_json(const struct values *values);
 
+/* What --max-input says, 0 without it. ESP_INVALID: it is no size. */
+enum esp_status values_max_input(const struct command_line *command, uint64_t *bytes,
+                                 struct esp_error *error);
 /* The format that --format names, NULL without it. ESP_INVALID with those that there are. */
 enum esp_status values_format(const struct command_line *command, const struct matrix_format **format,
                               struct esp_error *error);

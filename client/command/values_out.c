@@ -9,6 +9,7 @@
 #include "client/command/values.h"
 #include "client/signature.h"
 #include "client/values_storage.h"
+#include "util/config.h"
 
 #include <errno.h>
 #include <math.h>
@@ -106,6 +107,18 @@ enum esp_status values_format(const struct command_line *command, const struct m
                  matrix_format_word(matrix_format_at(i)));
     }
     return error_set(error, ESP_INVALID, "--format: expected one of %s, found '%.40s'", list, word);
+}
+
+enum esp_status values_max_input(const struct command_line *command, uint64_t *bytes, struct esp_error *error)
+{
+    const char *word = command_option_value(command, "max-input");
+    *bytes = 0;
+    if (!word)
+        return ESP_OK;
+    if (config_read_size(word, bytes, error) != ESP_OK || *bytes == 0)
+        return error_set(error, ESP_INVALID, "--max-input: expected a size such as '16 GiB', found '%.40s'",
+                         word);
+    return ESP_OK;
 }
 
 static bool goes_into_json(const struct values *values, size_t index)

@@ -27,8 +27,12 @@ static enum esp_status read_arguments(const struct command_line *command, struct
 {
     values->as_json = command->json;
     enum esp_status status = values_format(command, &values->format, error);
+    if (status == ESP_OK)
+        status = values_max_input(command, &values->max_input, error);
+    session_reading(true);
     for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
         status = values_assign(values, command->operands[i], error);
+    session_reading(false);
     for (int i = 0; i < command->n_options && status == ESP_OK; i++)
         if (strcmp(command->options[i].name, "output") == 0)
             status = save_to(values, command->options[i].value, error);

@@ -62,7 +62,9 @@ static enum esp_status check_finite(const char *path, const struct matrix *matri
 
 static enum esp_status load_a(const char *path, struct system *system, struct esp_error *error)
 {
+    session_reading(true);
     enum esp_status status = matrix_load_dense(path, 0, &system->file, error);
+    session_reading(false);
     if (status != ESP_OK)
         return status;
     const struct matrix *a = &system->file.matrix;
@@ -100,7 +102,9 @@ static enum esp_status load_b(const struct command_line *command, struct system 
         system->rhs = RHS_OWN;
     } else if (path) {
         struct matrix_file file;
+        session_reading(true);
         status = matrix_load_dense(path, 0, &file, error);
+        session_reading(false);
         if (status != ESP_OK)
             return status;
         system->b = file.matrix;

@@ -26,8 +26,12 @@ static enum exit_code submit(const struct command_line *command, const struct es
     enum esp_status status = session_timeout(command, &options.deadline_s, &error);
     if (status == ESP_OK)
         status = constraints_read(command, &words, &options, &error);
+    if (status == ESP_OK)
+        status = values_max_input(command, &values->max_input, &error);
+    session_reading(true);
     for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
         status = values_assign(values, command->operands[i], &error);
+    session_reading(false);
     if (status == ESP_OK)
         status = values_prepare(values, &error);
     if (status != ESP_OK)

@@ -47,6 +47,7 @@ struct sweeping {
     struct esp_call_options options;
     struct constraint_words words; /* of the options */
     const struct matrix_format *format;
+    uint64_t max_input;
     struct bar bar;
 };
 
@@ -111,8 +112,11 @@ static enum esp_status prepare(struct sweeping *sweeping, struct lane *lane, str
 {
     enum esp_status status = values_init(&lane->values, sweeping->problem, error);
     lane->values.format = sweeping->format;
+    lane->values.max_input = sweeping->max_input;
+    session_reading(true);
     if (status == ESP_OK)
         status = assign(sweeping, lane, error);
+    session_reading(false);
     if (status == ESP_OK)
         status = name_files(sweeping, lane, error);
     /* A table has no place for arrays: they are fetched only to be saved, or for JSON. */
@@ -378,6 +382,8 @@ static enum esp_status read_options(struct sweeping *sweeping, struct esp_error 
         status = constraints_read(command, &sweeping->words, &sweeping->options, error);
     if (status == ESP_OK)
         status = values_format(command, &sweeping->format, error);
+    if (status == ESP_OK)
+        status = values_max_input(command, &sweeping->max_input, error);
     if (status == ESP_OK)
         status = sweep_read(&sweeping->sweep, sweeping->problem, command->operands + 1,
                             (size_t)command->n_operands - 1, error);

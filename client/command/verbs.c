@@ -50,6 +50,10 @@ static const struct command_option jobs_options[] = {
     {0, "forget", NULL, "forget them (without JOB: those that failed or are lost), with their results"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option input_options[] = {
+    {0, "max-input", "SIZE", "what a file may have at most, or the array in it (default: 8 GiB)"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option fetch_options[] = {
     {'o', "output", "NAME=FILE", "save an output to a file ('-': standard output); may be repeated"},
     {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
@@ -137,18 +141,19 @@ static const struct command_option *const problems_groups[] = {problems_options,
 static const struct command_option *const convert_groups[] = {convert_options, NULL};
 static const struct command_option *const up_groups[] = {up_options, NULL};
 static const struct command_option *const down_groups[] = {down_options, NULL};
-static const struct command_option *const call_groups[] = {call_options, constraint_options, platform_options,
-                                                           NULL};
+static const struct command_option *const call_groups[] = {call_options, input_options, constraint_options,
+                                                           platform_options, NULL};
 static const struct command_option *const data_put_groups[] = {data_put_options, platform_options, NULL};
 static const struct command_option *const data_get_groups[] = {data_get_options, platform_options, NULL};
 static const struct command_option *const data_ls_groups[] = {data_ls_options, platform_options, NULL};
 static const struct command_option *const data_groups[] = {platform_options, NULL};
-static const struct command_option *const submit_groups[] = {constraint_options, platform_options, NULL};
+static const struct command_option *const submit_groups[] = {input_options, constraint_options,
+                                                             platform_options, NULL};
 static const struct command_option *const jobs_groups[] = {jobs_options, platform_options, NULL};
 static const struct command_option *const fetch_groups[] = {fetch_options, platform_options, NULL};
 static const struct command_option *const wait_groups[] = {wait_options, platform_options, NULL};
 static const struct command_option *const output_groups[] = {output_options, platform_options, NULL};
-static const struct command_option *const sweep_groups[] = {sweep_options, constraint_options,
+static const struct command_option *const sweep_groups[] = {sweep_options, input_options, constraint_options,
                                                             platform_options, NULL};
 static const struct command_option *const solve_groups[] = {solve_options, platform_options, NULL};
 static const struct command_option *const platform_groups[] = {platform_options, NULL};

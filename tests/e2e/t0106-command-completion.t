@@ -31,14 +31,17 @@ check "without a platform no problems" offers call solve ""
 for name in solve_one solve_two other; do
     cat <<EOF
 problem $name "Solve A X = B"
+    gams    D2a1
     in      int     n, nrhs
+    in      char    uplo = 'U'
+    require is(uplo, 'U', 'L') "uplo must be U or L"
     inout   double  A[n, n]
     out     int     ipiv[n]
     inout   double  B[n, nrhs]
 implementation lapack
     fortran dgesv_(n, nrhs, A, max(1,n), ipiv, B, max(1,n), out info) in liblapack.so.3
 EOF
-done >own.esp
+done | sed '/^problem other/,$s/D2a1/D2b1b/' >own.esp
 cat >small.conf <<EOF
 problems = { "$work/own.esp" }
 master "MA" { }
@@ -48,12 +51,26 @@ check "a platform" espalier up small.conf
 ESPALIER_CONFIG=$work/espalier/small/client.conf
 export ESPALIER_CONFIG
 check "problems are offered" offers "call" solve_ "solve_one solve_two"
-check "of a problem the inputs" offers "call solve_one" "" "A= B= n= nrhs="
-check "but not those that are given" offers "call solve_one A=[1] n=1" "" "B= nrhs="
+check "of a problem the inputs" offers "call solve_one" "" "A= B= n= nrhs= uplo="
+check "but not those that are given" offers "call solve_one A=[1] n=1" "" "B= nrhs= uplo="
 check "behind @ files" offers "call solve_one" A=@x "files:A=@"
 check "outputs behind -o" offers "call solve_one A=[1] -o" "" "A= B= ipiv="
 check "and their files" offers "call solve_one A=[1] -o" B= "files:B="
 check "servers" offers "call solve_one --server" "" "S1"
+check "and what is behind the sign" offers "call solve_one A=[1]" uplo= "uplo=L uplo=U"
+check "nothing where anything goes" offers "call solve_one A=[1]" n= ""
+check "GAMS classes" offers "problems --gams" "" "D2a1 D2b1b"
+check "platforms" offers "call --platform" s "small"
+check "and which may be ended" offers "down" s "small"
+check "modes of data" offers "data put --mode" per "persistent persistent-return"
+printf '1\n2\n' >b.csv
+id=$(espalier data put b.csv --server S1)
+check "data" offers "data info" S1: "$id"
+check "and servers for them" offers "data cp $id" "" "S1"
+check "data as arguments" offers "call solve_one A=[1]" B=data: "B=data:$id"
+job=$(espalier submit solve_one A='[2]' B='[4]')
+check "jobs" offers "fetch" "" "$job"
+check "of several too" offers "wait nothing" "" "$job"
 check "a platform by its option" offers "call --config $ESPALIER_CONFIG" ot "other"
 
 # In bash, by its own rules for words: bash_offers LINE.
@@ -73,6 +90,7 @@ if command -v bash >/dev/null; then
     check "arguments" bash_offers "espalier call solve_one A=@xa.mtx B" "B="
     check "files behind the sign where bash ends a word" bash_offers "espalier call solve_one A=@x" "xa.mtx xb.mtx"
     check "files of operands" bash_offers "espalier solve xa" "xa.mtx"
+    check "data behind their sign" bash_offers "espalier data info S1:" "${id#S1:}"
     check "problems" bash_offers "espalier problems solve" "solve_one solve_two"
 fi
 finish

@@ -141,6 +141,37 @@ check_says "step by step" '100 % done' 'step 10'
 check "a program follows its session" "$top_builddir/tests/e2e/follow_steps" 12
 check_says "and gets output and progress while it runs" '^step 1$' '^step 12$' '^told early$'
 
+# Who interrupts a sweep wants its calls to end, and who interrupts the reading of a file does not wait for it.
+slow="echo \$\$ >>$work/swept; exec sleep 100"
+espalier sweep script text="$slow" text="$slow " text=" $slow" >sweep.out 2>&1 &
+sweeper=$!
+ended_by_signal() {
+    wait "$1"
+    [ $? -eq 143 ]
+}
+two_run() {
+    [ "$(cat swept 2>/dev/null | wc -l)" = 2 ]
+}
+check "a sweep runs as much as there are slots" wait_until two_run
+kill -TERM $sweeper
+check "when it is interrupted it ends" ended_by_signal $sweeper
+for pid in $(cat swept); do
+    check "and its calls end" wait_until is_gone "$pid"
+done
+check "those that waited have never begun" test "$(wc -l <swept)" = 2
+mkfifo pipe
+espalier call picked n=6 skip=2 x=@pipe >pipe.out 2>&1 &
+reader=$!
+exec 9>pipe # opened by both: it waits for bytes
+kill -TERM $reader
+check "reading from a pipe ends at once" ended_by_signal $reader
+exec 9>&-
+check_fails any "input without an end" sh -c "yes 1.5 | espalier call picked n=6 skip=2 --max-input 1MB x=@-"
+check_says "has a limit" 'a file of a matrix has at most 0.00[0-9]+ GB .--max-input sets the limit'
+check_fails any "files too" espalier call count --max-input 1MB text=@long
+check_says "with both sizes" 'text: long: expected at most 0.001.* GB, found 0.003 GB .--max-input'
+check "which can be raised" espalier call count --max-input 4MB text=@long
+check_fails 2 "to what is a size" espalier call count --max-input much text=@long
 check "what is left behind is killed" espalier call --follow script \
     text="setsid sleep 1000 & echo \$! >$work/left; exit 0"
 check_says "and told" '1 process that sh left behind was killed'
