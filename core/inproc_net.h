@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the halves of the in-process transport share: inproc.c (the network and its endpoints) and
- * inproc_call.c (requests, replies and chunks).
+ * What the parts of the in-process transport share: inproc.c (the network and its endpoints), inproc_parcel.c
+ * (one-way messages) and inproc_call.c (requests, replies and chunks).
  */
 #ifndef CORE_INPROC_NET_H
 #define CORE_INPROC_NET_H
@@ -57,9 +57,20 @@ struct inproc {
     bool running; /* inside inproc_run() */
 };
 
+/* One post under way (or, after a failed delivery, the news of it on its way back). */
+struct parcel {
+    struct batch batch;
+    struct timer timer;
+    char *from, *to;
+    uint64_t from_id;
+    struct parcel *prev, *next; /* in the sender's outbox, then among those under way */
+    UT_hash_handle hh;          /* in the sender's outbox_by_address */
+};
+
 /* The name under which the asking side of calls appears in inproc_partition(). */
 #define INPROC_CLIENT "client"
 
+struct inproc *inproc_of(const struct inproc_endpoint *endpoint);
 struct inproc_endpoint *inproc_find(const struct inproc *net, const char *address);
 bool inproc_is_cut(const struct inproc *net, const char *a, const char *b);
 /* When something sent now arrives. */
@@ -72,6 +83,16 @@ bool inproc_step(struct inproc *net, int64_t until_ns);
 /* Around each call of an operation: end() sends what was posted and asks when the next tick is due. */
 void inproc_begin(struct inproc_endpoint *endpoint);
 void inproc_end(struct inproc_endpoint *endpoint);
+
+/* ---- inproc_parcel.c ---- */
+
+enum esp_status inproc_post(struct endpoint *base, const char *address, uint64_t to_incarnation,
+                            const struct message *message, struct esp_error *error);
+/* On its way, with all that can happen to it there; takes it over. */
+void parcel_send(struct inproc *net, struct parcel *parcel);
+/* One that is under way comes to nothing. */
+void parcel_end(struct inproc *net, struct parcel *parcel);
+void parcel_free(struct parcel *parcel);
 
 /* ---- inproc_call.c ---- */
 

@@ -35,4 +35,21 @@ void node_drop_contained(struct knowledge *knowledge, struct knowledge_node *nod
 void knowledge_touch(struct knowledge *knowledge, struct knowledge_node *node);
 void knowledge_untouch(struct knowledge *knowledge, struct knowledge_node *node);
 
+/* ---- core/knowledge.c ---- */
+
+void node_drop_models(struct knowledge_node *node);
+/* Out of and into the index of its catalogue, where it is found by what it costs. */
+void node_leave_index(struct knowledge *k, struct knowledge_node *node);
+void node_enter_index(struct knowledge *k, struct knowledge_node *node);
+void node_leave_branch(struct knowledge *k, struct knowledge_node *node);
+/* One that is in no branch. */
+void node_free(struct knowledge *k, struct knowledge_node *node);
+/* It is gone, and this will be told. */
+void node_forget(struct knowledge *k, struct knowledge_node *node);
+
+/* ---- core/knowledge_record.c ---- */
+
+/* When something was so that is so many seconds old now. */
+int64_t record_time(int64_t now_ns, double age_s);
+
 #endif

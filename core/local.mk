@@ -30,8 +30,11 @@ core_libcore_la_SOURCES = \
 	core/cost_model.h \
 	core/cost_text.c \
 	core/cost_wire.c \
+	core/edge_chain.c \
 	core/edge_colouring.c \
 	core/edge_colouring.h \
+	core/edge_painter.c \
+	core/edge_painter.h \
 	core/estimate.c \
 	core/estimate.h \
 	core/expr.c \
@@ -53,10 +56,12 @@ core_libcore_la_SOURCES = \
 	core/inproc.h \
 	core/inproc_call.c \
 	core/inproc_net.h \
+	core/inproc_parcel.c \
 	core/knowledge.c \
 	core/knowledge.h \
 	core/knowledge_internal.h \
 	core/knowledge_load.c \
+	core/knowledge_record.c \
 	core/knowledge_tell.c \
 	core/lexer.c \
 	core/lexer.h \
@@ -80,9 +85,15 @@ core_libcore_la_SOURCES = \
 	core/matrix_text.h \
 	core/membership.c \
 	core/membership.h \
+	core/membership_internal.h \
+	core/membership_parents.c \
+	core/membership_report.c \
+	core/membership_seek.c \
 	core/message.c \
 	core/message.h \
 	core/message_basic.h \
+	core/message_client.c \
+	core/message_tree.c \
 	core/message_data.c \
 	core/message_data.h \
 	core/message_extensions.c \
@@ -125,10 +136,13 @@ core_libcore_la_SOURCES = \
 	core/problem_trial.c \
 	core/redistribution.c \
 	core/redistribution.h \
+	core/redistribution_check.c \
 	core/redistribution_line.c \
 	core/redistribution_line.h \
 	core/redistribution_pattern.c \
 	core/redistribution_pattern.h \
+	core/redistribution_plan.c \
+	core/redistribution_plan.h \
 	core/redistribution_runs.c \
 	core/reply.c \
 	core/reply.h \

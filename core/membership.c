@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/membership.h"
+#include "core/membership_internal.h"
 
-#include "core/children.h"
-
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,72 +12,9 @@
 #define HEARTBEAT_LEAST_MS 10
 #define HEARTBEAT_MOST_MS  (60 * 1000)
 #define LEASE_MOST_MS      (600 * 1000)
-/* Of the owner, in one report, beside those that belong to the tie. */
-#define REPORT_EXTENSIONS 2
 
 /* Between the numbers of hellos of two ties of one node, so that a welcome is for one of them only. */
 #define HELLOS_APART (UINT32_C(1) << 20)
-
-enum state { STATE_OUT, STATE_SEEKING, STATE_JOINED };
-
-struct membership {
-    struct membership_ops ops;
-    void *self;
-    const struct clock *clock;
-    char **parents;
-    size_t n_parents;
-    enum node_role role;
-    char *name;
-    char *own_address;
-    uint64_t features;
-    int64_t retry_first_ms, retry_most_ms;
-    uint64_t random;
-
-    enum state state;
-    size_t current;                 /* parent being tried, or joined */
-    size_t tries;                   /* hellos since the tie was lost, for the backoff */
-    uint32_t hellos, hellos_before; /* ever, and before welcomes could count again */
-    int64_t hello_ns;
-    char **said; /* per parent: the last reason told to `changed` since it was joined, or NULL */
-
-    char *parent_name;
-    uint64_t parent_incarnation;
-    uint64_t agreed_features;
-    char **ancestors;
-    size_t n_ancestors;
-    int64_t lease_ns, heartbeat_ns;
-
-    uint64_t number;        /* of the last report sent, over the whole life of this node */
-    uint64_t confirmed;     /* the parent has all up to this one */
-    int64_t unconfirmed_ns; /* when the oldest unconfirmed report was sent */
-    bool complete_next;     /* the next report must tell all */
-    bool parts;             /* a complete report has begun and not ended */
-    bool more;              /* the last report left something over */
-    int64_t report_ns;      /* next report */
-    int64_t heard_ns;       /* last sign of life from the parent */
-};
-
-static void free_texts(char **texts, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        free(texts[i]);
-    free(texts);
-}
-
-static char **copy_texts(const char *const *texts, size_t n)
-{
-    char **copies = calloc(n ? n : 1, sizeof *copies);
-    if (!copies)
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
-        copies[i] = strdup(texts[i]);
-        if (!copies[i]) {
-            free_texts(copies, i);
-            return NULL;
-        }
-    }
-    return copies;
-}
 
 enum esp_status membership_create(const struct membership_options *options, const struct membership_ops *ops,
                                   void *self, struct membership **membership, struct esp_error *error)
@@ -101,7 +35,7 @@ enum esp_status membership_create(const struct membership_options *options, cons
         m->hellos = m->hellos_before = options->after->hellos + HELLOS_APART;
     }
     m->name = strdup(options->name);
-    m->parents = copy_texts(options->parents, options->n_parents);
+    m->parents = membership_copy_texts(options->parents, options->n_parents);
     if (!m->name || !m->parents) {
         membership_destroy(m);
         return error_no_memory(error, "the tie to a parent");
@@ -116,122 +50,21 @@ enum esp_status membership_create(const struct membership_options *options, cons
     return ESP_OK;
 }
 
-static void forget_parent(struct membership *m)
-{
-    free(m->parent_name);
-    m->parent_name = NULL;
-    free_texts(m->ancestors, m->n_ancestors);
-    m->ancestors = NULL;
-    m->n_ancestors = 0;
-    m->parent_incarnation = 0;
-    m->agreed_features = 0;
-}
-
 void membership_destroy(struct membership *m)
 {
     if (!m)
         return;
-    forget_parent(m);
-    free_texts(m->said, m->said ? m->n_parents : 0);
-    free_texts(m->parents, m->parents ? m->n_parents : 0);
+    membership_forget_parent(m);
+    membership_free_texts(m->said, m->said ? m->n_parents : 0);
+    membership_free_texts(m->parents, m->parents ? m->n_parents : 0);
     free(m->name);
     free(m->own_address);
     free(m);
 }
 
-static int64_t now(const struct membership *m)
+int64_t membership_now(const struct membership *m)
 {
     return clock_now_ns(m->clock);
-}
-
-/* A number in [0, 1) from xorshift64*: enough to spread the retries of many children. */
-static double draw(struct membership *m)
-{
-    m->random ^= m->random >> 12;
-    m->random ^= m->random << 25;
-    m->random ^= m->random >> 27;
-    return (double)((m->random * UINT64_C(2685821657736338717)) >> 11) / 9007199254740992.0;
-}
-
-/* Tells the owner why there is no tie to this parent, but the same thing only once. Broken, silent, not to be
- * reached: to whoever reads the log these are one and the same absence. */
-static void say(struct membership *m, size_t index, const char *parent, const char *why)
-{
-    char **said = &m->said[index];
-    if (*said && strcmp(*said, why) == 0)
-        return;
-    free(*said);
-    *said = strdup(why);
-    if (m->ops.changed)
-        m->ops.changed(m->self, false, parent, why);
-}
-
-static const char broken[] = "the connection broke", silent[] = "it fell silent";
-static const char unreachable[] = "cannot be reached", no_answer[] = "does not answer";
-
-static bool is_absence(const char *why)
-{
-    return strcmp(why, broken) == 0 || strcmp(why, silent) == 0 || strcmp(why, unreachable) == 0 ||
-           strcmp(why, no_answer) == 0;
-}
-
-static void say_absent(struct membership *m, size_t index, const char *why)
-{
-    if (!m->said[index] || !is_absence(m->said[index]))
-        say(m, index, m->parents[index], why);
-}
-
-static void forget_said(struct membership *m)
-{
-    for (size_t i = 0; i < m->n_parents; i++) {
-        free(m->said[i]);
-        m->said[i] = NULL;
-    }
-}
-
-/* When to say hello again: doubling up to the most, between half and all of it. Parents are tried in turn, so
- * the pause grows once per round. */
-static void schedule_hello(struct membership *m)
-{
-    size_t rounds = m->tries / (m->n_parents ? m->n_parents : 1);
-    int64_t pause_ms = m->retry_first_ms;
-    for (size_t i = 0; i < rounds && pause_ms < m->retry_most_ms; i++)
-        pause_ms *= 2;
-    if (pause_ms > m->retry_most_ms)
-        pause_ms = m->retry_most_ms;
-    double jittered = (double)(pause_ms * NS_PER_MS) * (0.5 + 0.5 * draw(m));
-    m->hello_ns = now(m) + (int64_t)jittered;
-}
-
-static void send_hello(struct membership *m)
-{
-    m->current = m->tries % m->n_parents;
-    struct hello_ticket ticket = {(uint32_t)m->current, ++m->hellos};
-    struct extension extension = {EXTENSION_TICKET, (const uint8_t *)&ticket, sizeof ticket};
-    struct message message = {
-        .kind = MESSAGE_HELLO,
-        .hello =
-            {
-                .minor = CONTRACT_MINOR,
-                .features = m->features,
-                .role = m->role,
-                .address = m->own_address,
-                .extensions = {.items = &extension, .n = 1},
-            },
-    };
-    m->tries++;
-    schedule_hello(m);
-    m->ops.post(m->self, m->parents[m->current], 0, &message);
-}
-
-/* Looks for a parent from now on, the preferred one first. */
-static void seek(struct membership *m)
-{
-    forget_parent(m);
-    m->state = STATE_SEEKING;
-    m->hellos_before = m->hellos;
-    m->tries = 0;
-    m->hello_ns = now(m);
 }
 
 void membership_start(struct membership *m, const char *own_address)
@@ -242,7 +75,7 @@ void membership_start(struct membership *m, const char *own_address)
     free(m->own_address);
     m->own_address = copy;
     if (m->n_parents > 0)
-        seek(m);
+        membership_seek(m);
 }
 
 static int64_t clamp(uint64_t value, int64_t least, int64_t most)
@@ -260,60 +93,6 @@ static void take_terms(struct membership *m, const struct welcome *welcome)
     m->agreed_features = welcome->features & m->features;
 }
 
-static bool is_ancestor(const struct membership *m, const struct envelope *envelope,
-                        const struct welcome *welcome)
-{
-    if (strcmp(envelope->from, m->name) == 0)
-        return true;
-    for (uint32_t i = 0; i < welcome->n_ancestors; i++)
-        if (strcmp(welcome->ancestors[i], m->name) == 0)
-            return true;
-    return false;
-}
-
-static bool same_ancestors(const struct membership *m, const struct welcome *welcome)
-{
-    if (m->n_ancestors != welcome->n_ancestors)
-        return false;
-    for (size_t i = 0; i < m->n_ancestors; i++)
-        if (strcmp(m->ancestors[i], welcome->ancestors[i]) != 0)
-            return false;
-    return true;
-}
-
-static bool take_ancestors(struct membership *m, const struct welcome *welcome)
-{
-    char **copies = copy_texts(welcome->ancestors, welcome->n_ancestors);
-    if (!copies)
-        return false;
-    free_texts(m->ancestors, m->n_ancestors);
-    m->ancestors = copies;
-    m->n_ancestors = welcome->n_ancestors;
-    return true;
-}
-
-/* Which of the parents has answered a hello that still counts; SIZE_MAX: none. */
-static size_t welcome_index(const struct membership *m, const struct welcome *welcome)
-{
-    const struct extension *extension = extension_find(&welcome->extensions, EXTENSION_TICKET);
-    struct hello_ticket ticket;
-    if (!extension || extension->length != sizeof ticket)
-        return SIZE_MAX;
-    memcpy(&ticket, extension->value, sizeof ticket);
-    if (ticket.parent >= m->n_parents || ticket.number <= m->hellos_before || ticket.number > m->hellos)
-        return SIZE_MAX;
-    return ticket.parent;
-}
-
-/* The tie cannot be: look on. An answer will not change within milliseconds, so back off faster. */
-static void refused(struct membership *m, size_t index, const char *parent, const char *why)
-{
-    say(m, index, parent, why);
-    m->hellos_before = m->hellos;
-    m->tries += m->n_parents;
-    schedule_hello(m);
-}
-
 static void post_goodbye(struct membership *m, const char *address, const char *reason)
 {
     struct message message = {.kind = MESSAGE_GOODBYE, .goodbye = {.reason = reason}};
@@ -324,7 +103,7 @@ static void join(struct membership *m, const struct envelope *envelope, const st
                  size_t index)
 {
     char *name = strdup(envelope->from);
-    if (!name || !take_ancestors(m, welcome)) {
+    if (!name || !membership_take_ancestors(m, welcome)) {
         free(name);
         return; /* the next hello is already due */
     }
@@ -335,11 +114,11 @@ static void join(struct membership *m, const struct envelope *envelope, const st
     take_terms(m, welcome);
     m->state = STATE_JOINED;
     m->tries = 0;
-    forget_said(m);
+    membership_forget_said(m);
     m->complete_next = true;
     m->more = m->parts = false;
     m->confirmed = m->number;
-    m->report_ns = m->heard_ns = now(m);
+    m->report_ns = m->heard_ns = membership_now(m);
     if (m->ops.changed)
         m->ops.changed(m->self, true, m->parent_name, "");
     if (m->ops.ancestors)
@@ -351,8 +130,8 @@ static void lose(struct membership *m, const char *why)
     char name[CAP_NAME + 1];
     snprintf(name, sizeof name, "%s", m->parent_name ? m->parent_name : m->parents[m->current]);
     size_t index = m->current;
-    seek(m);
-    say(m, index, name, why);
+    membership_seek(m);
+    membership_say(m, index, name, why);
     if (m->ops.ancestors)
         m->ops.ancestors(m->self);
 }
@@ -362,20 +141,20 @@ static const char loop_text[] = "it is below this node already: a loop";
 static void on_welcome_seeking(struct membership *m, const struct envelope *envelope,
                                const struct welcome *welcome)
 {
-    size_t index = welcome_index(m, welcome);
+    size_t index = membership_welcome_index(m, welcome);
     if (index == SIZE_MAX)
         return;
     if (welcome->outcome.status != ESP_OK) {
-        refused(m, index, envelope->from, welcome->outcome.text);
-    } else if (is_ancestor(m, envelope, welcome)) {
+        membership_refused(m, index, envelope->from, welcome->outcome.text);
+    } else if (membership_is_loop(m, envelope, welcome)) {
         post_goodbye(m, m->parents[index], loop_text);
-        refused(m, index, envelope->from, loop_text);
+        membership_refused(m, index, envelope->from, loop_text);
     } else {
         join(m, envelope, welcome, index);
     }
 }
 
-static bool from_parent(const struct membership *m, const struct envelope *envelope)
+bool membership_is_from_parent(const struct membership *m, const struct envelope *envelope)
 {
     return m->parent_incarnation == envelope->from_incarnation && strcmp(m->parent_name, envelope->from) == 0;
 }
@@ -383,38 +162,26 @@ static bool from_parent(const struct membership *m, const struct envelope *envel
 static void on_welcome_joined(struct membership *m, const struct envelope *envelope,
                               const struct welcome *welcome)
 {
-    if (!from_parent(m, envelope))
+    if (!membership_is_from_parent(m, envelope))
         return;
-    m->heard_ns = now(m);
+    m->heard_ns = membership_now(m);
     if (welcome->outcome.status != ESP_OK) {
         lose(m, welcome->outcome.text);
         m->tries = m->n_parents;
-        schedule_hello(m);
-    } else if (is_ancestor(m, envelope, welcome)) {
+        membership_schedule_hello(m);
+    } else if (membership_is_loop(m, envelope, welcome)) {
         post_goodbye(m, m->parents[m->current], loop_text);
         lose(m, loop_text);
         m->tries = m->n_parents;
-        schedule_hello(m); /* jittered, so that of two who leave each other one comes first */
+        membership_schedule_hello(m); /* jittered, so that of two who leave each other one comes first */
     } else {
         take_terms(m, welcome);
-        if (!same_ancestors(m, welcome) && take_ancestors(m, welcome) && m->ops.ancestors)
+        if (!membership_same_ancestors(m, welcome) && membership_take_ancestors(m, welcome) &&
+            m->ops.ancestors)
             m->ops.ancestors(m->self);
         struct namesake namesake;
         if (m->ops.namesake && namesake_read(&welcome->extensions, &namesake))
             m->ops.namesake(m->self, &namesake);
-    }
-}
-
-static void on_pulse(struct membership *m, const struct envelope *envelope, uint64_t number)
-{
-    if (m->state != STATE_JOINED || !from_parent(m, envelope))
-        return;
-    m->heard_ns = now(m);
-    if (number > m->confirmed && number <= m->number) {
-        m->confirmed = number;
-        m->unconfirmed_ns = m->heard_ns;
-        if (m->more && m->confirmed == m->number)
-            m->report_ns = m->heard_ns;
     }
 }
 
@@ -435,7 +202,7 @@ bool membership_post(struct membership *m, const struct envelope *envelope, cons
             on_welcome_joined(m, envelope, &message->welcome);
         return true;
     case MESSAGE_PULSE:
-        on_pulse(m, envelope, message->pulse.number);
+        membership_on_pulse(m, envelope, message->pulse.number);
         return true;
     case MESSAGE_REJOIN:
         on_rejoin(m, envelope, message->rejoin.reason);
@@ -450,40 +217,14 @@ void membership_undelivered(struct membership *m, const char *address)
     if (m->state == STATE_OUT || strcmp(m->parents[m->current], address) != 0)
         return;
     if (m->state == STATE_JOINED)
-        lose(m, broken);
+        lose(m, membership_broken);
     else
-        say_absent(m, m->current, unreachable);
-}
-
-void membership_touch(struct membership *m, int64_t within_ms)
-{
-    if (m->state != STATE_JOINED)
-        return; /* a complete report follows the welcome anyway */
-    int64_t due = now(m) + within_ms * NS_PER_MS;
-    if (due < m->report_ns)
-        m->report_ns = due;
-}
-
-/* A report should have been confirmed by now: half the lease leaves time for a complete one to arrive. */
-static int64_t resend_ns(const struct membership *m)
-{
-    if (m->confirmed == m->number || m->complete_next)
-        return CLOCK_NEVER;
-    int64_t patience = m->heartbeat_ns < m->lease_ns / 3 ? m->heartbeat_ns : m->lease_ns / 3;
-    return m->unconfirmed_ns + patience;
+        membership_say_absent(m, m->current, membership_unreachable);
 }
 
 static int64_t earlier(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-/* When the next report goes: parts wait for each other, so that however much there is to tell, one part at a
- * time is on its way. */
-static int64_t next_report_ns(const struct membership *m)
-{
-    bool waits = m->more && m->confirmed != m->number && !m->complete_next;
-    return waits ? CLOCK_NEVER : m->report_ns;
 }
 
 int64_t membership_due(const struct membership *m)
@@ -492,62 +233,29 @@ int64_t membership_due(const struct membership *m)
     case STATE_SEEKING:
         return m->hello_ns;
     case STATE_JOINED:
-        return earlier(earlier(next_report_ns(m), resend_ns(m)), m->heard_ns + m->lease_ns);
+        return earlier(earlier(membership_next_report_ns(m), membership_resend_ns(m)),
+                       m->heard_ns + m->lease_ns);
     default:
         return CLOCK_NEVER;
     }
 }
 
-static void send_report(struct membership *m)
-{
-    bool complete = m->complete_next;
-    struct message message = {.kind = MESSAGE_REPORT};
-    m->ops.report(m->self, complete, &message);
-    m->more = m->ops.more && m->ops.more(m->self);
-    message.report.complete = complete;
-    message.report.number = ++m->number;
-    struct extension address = {.tag = EXTENSION_CHILD_ADDRESS,
-                                .value = (const uint8_t *)m->own_address,
-                                .length = (uint32_t)strlen(m->own_address)};
-    const uint8_t follow = m->more;
-    bool part = complete ? m->more : m->parts;
-    m->parts = part && m->more;
-    const struct extensions own = message.report.extensions;
-    struct extension items[2 + REPORT_EXTENSIONS] = {address};
-    struct extensions all = {.items = items, .n = 1};
-    for (uint32_t i = 0; i < own.n && i < REPORT_EXTENSIONS; i++)
-        items[all.n++] = own.items[i];
-    if (part)
-        items[all.n++] = (struct extension){.tag = EXTENSION_PART, .value = &follow, .length = 1};
-    message.report.extensions = all;
-    if (complete || m->confirmed == m->number - 1)
-        m->unconfirmed_ns = now(m);
-    if (complete)
-        m->confirmed = m->number - 1; /* what came before no longer matters */
-    m->complete_next = false;
-    m->report_ns = now(m) + m->heartbeat_ns;
-    /* To any incarnation: a restarted parent answers with "rejoin" at once, where a message for its past self
-     * would vanish and cost a lease. */
-    m->ops.post(m->self, m->parents[m->current], 0, &message);
-    arena_clear(&message.arena);
-}
-
 void membership_tick(struct membership *m)
 {
-    int64_t time = now(m);
+    int64_t time = membership_now(m);
     if (m->state == STATE_JOINED && time >= m->heard_ns + m->lease_ns)
-        lose(m, silent);
+        lose(m, membership_silent);
     if (m->state == STATE_SEEKING && time >= m->hello_ns) {
         if (m->tries == 2 * m->n_parents && !m->said[m->current]) /* one that has refused did answer */
-            say_absent(m, m->current, no_answer);
-        send_hello(m);
+            membership_say_absent(m, m->current, membership_no_answer);
+        membership_send_hello(m);
     }
-    if (m->state == STATE_JOINED && time >= resend_ns(m)) {
+    if (m->state == STATE_JOINED && time >= membership_resend_ns(m)) {
         m->complete_next = true;
         m->report_ns = time;
     }
-    if (m->state == STATE_JOINED && time >= next_report_ns(m))
-        send_report(m);
+    if (m->state == STATE_JOINED && time >= membership_next_report_ns(m))
+        membership_send_report(m);
 }
 
 void membership_leave(struct membership *m, const char *reason)
@@ -555,43 +263,7 @@ void membership_leave(struct membership *m, const char *reason)
     if (m->state == STATE_JOINED)
         post_goodbye(m, m->parents[m->current], reason);
     m->state = STATE_OUT;
-    forget_parent(m);
-}
-
-bool membership_joined(const struct membership *m)
-{
-    return m->state == STATE_JOINED;
-}
-
-const char *membership_parent_name(const struct membership *m)
-{
-    return m->state == STATE_JOINED ? m->parent_name : NULL;
-}
-
-const char *membership_parent_address(const struct membership *m)
-{
-    return m->state == STATE_JOINED ? m->parents[m->current] : NULL;
-}
-
-uint64_t membership_parent_incarnation(const struct membership *m)
-{
-    return m->state == STATE_JOINED ? m->parent_incarnation : 0;
-}
-
-uint64_t membership_features(const struct membership *m)
-{
-    return m->state == STATE_JOINED ? m->agreed_features : 0;
-}
-
-const char *const *membership_ancestors(const struct membership *m, size_t *n)
-{
-    *n = m->state == STATE_JOINED ? m->n_ancestors : 0;
-    return (const char *const *)m->ancestors;
-}
-
-bool membership_settled(const struct membership *m)
-{
-    return m->state == STATE_JOINED && !m->complete_next && !m->more && m->confirmed == m->number;
+    membership_forget_parent(m);
 }
 
 const char *membership_why(const struct membership *m)
@@ -601,40 +273,5 @@ const char *membership_why(const struct membership *m)
 
 bool membership_is_refused(const struct membership *m)
 {
-    return m->said[0] && !is_absence(m->said[0]);
-}
-
-const char *const *membership_parents(const struct membership *m, size_t *n)
-{
-    *n = m->n_parents;
-    return (const char *const *)m->parents;
-}
-
-static bool add_parent(struct membership *m, const char *address)
-{
-    for (size_t i = 0; i < m->n_parents; i++)
-        if (strcmp(m->parents[i], address) == 0)
-            return true;
-    char **parents = realloc(m->parents, (m->n_parents + 1) * sizeof *parents);
-    if (!parents)
-        return false;
-    m->parents = parents;
-    char **said = realloc(m->said, (m->n_parents + 1) * sizeof *said);
-    if (!said)
-        return false;
-    m->said = said;
-    said[m->n_parents] = NULL;
-    parents[m->n_parents] = strdup(address);
-    if (!parents[m->n_parents])
-        return false;
-    m->n_parents++;
-    return true;
-}
-
-bool membership_add_parents(struct membership *m, const char *const *addresses, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!add_parent(m, addresses[i]))
-            return false;
-    return true;
+    return m->said[0] && !membership_is_absence(m->said[0]);
 }
