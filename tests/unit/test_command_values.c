@@ -124,7 +124,8 @@ static void scalars_have_the_type_of_the_description(void **state)
 static void numbers_out_of_the_type_s_range_are_refused(void **state)
 {
     (void)state;
-    refuses("n=2147483648", ESP_INVALID, "n: expected an int, found '2147483648'");
+    refuses("n=2147483648", ESP_INVALID,
+            "n: expected an int (-2147483648 to 2147483647), found '2147483648'");
     values_clear(&values);
     set_up(NULL);
     refuses("alpha=1e39", ESP_INVALID, "alpha: expected a float");
