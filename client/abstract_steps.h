@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Between the files that do abstract problems: names, steps, and what rivals would take.
+ * Between the files that do abstract problems: names, what is given, steps, and what rivals would take.
  */
 #ifndef CLIENT_ABSTRACT_STEPS_H
 #define CLIENT_ABSTRACT_STEPS_H
@@ -20,5 +20,34 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
 /* Puts rivals (abstract_rivals()) in the order of what they are expected to take, and notes that in
  * run->weighed. Those of which nothing can be said keep their place behind the others. */
 void abstract_order(struct abstract_run *run, uint32_t *rivals, uint32_t n, const struct given *first);
+
+/* ---- client/abstract_variables.c ---- */
+
+/* What came behind the first n is forgotten. */
+void abstract_forget_after(struct abstract_run *run, uint32_t n);
+/* Takes the matrix over, also when it fails. */
+enum esp_status abstract_set(struct abstract_run *run, const char *name, struct matrix *matrix,
+                             struct esp_error *error);
+/* The state that goes by that name; NULL: none does. */
+const char *abstract_find_state(const struct abstract_run *run, const char *name);
+enum esp_status abstract_set_state(struct abstract_run *run, const char *name, const char *text,
+                                   struct esp_error *error);
+
+/* ---- client/abstract_matrix.c ---- */
+
+/* Looks at all inputs: given[] has one for each argument, *first is that of the first array. */
+enum esp_status abstract_look(const struct abstract_run *run, struct given *given, uint32_t *first,
+                              struct esp_error *error);
+
+/* ---- client/abstract_step.c ---- */
+
+/* What the library told this thread last. */
+enum esp_status abstract_last_error(struct esp_error *error);
+/* At the server of the step before, if it has this problem too; else where the agents say. */
+enum esp_status abstract_make_handle(const struct abstract_run *run, const char *problem,
+                                     grpc_function_handle_t *handle, struct esp_error *error);
+/* Calls the problem `name` of the step, and takes over what it gives. */
+enum esp_status abstract_do_step(struct abstract_run *run, const struct step *step, const char *name,
+                                 struct esp_error *error);
 
 #endif

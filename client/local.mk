@@ -82,8 +82,11 @@ client_libclient_la_SOURCES = \
 	client/abstract.c \
 	client/abstract.h \
 	client/abstract_call.c \
+	client/abstract_matrix.c \
 	client/abstract_rivals.c \
+	client/abstract_step.c \
 	client/abstract_steps.h \
+	client/abstract_variables.c \
 	client/argument_stack.c \
 	client/attempt.c \
 	client/attempt.h \
@@ -149,6 +152,7 @@ client_libclient_la_SOURCES = \
 	client/values_data.c \
 	client/values_storage.c \
 	client/values_storage.h \
+	client/values_take.c \
 	client/values_texts.c \
 	client/values_texts.h \
 	client/wishes.c \

@@ -83,4 +83,12 @@ enum esp_status value_memory(struct values *values, size_t index, size_t bytes, 
 /* Room for an output whose extents are known, as -o says what is wanted. */
 enum esp_status values_prepare_output(struct values *values, size_t index, struct esp_error *error);
 
+/* ---- client/values_take.c ---- */
+
+/* The value of that argument, as somebody wrote it. ESP_INVALID and what reading its file gives. */
+enum esp_status value_take(struct values *values, size_t index, const char *text, struct esp_error *error);
+/* One that is an array already. */
+enum esp_status value_take_matrix(struct values *values, size_t index, const struct given_array *given,
+                                  struct esp_error *error);
+
 #endif

@@ -193,7 +193,8 @@ tests_inproc_conformance_ports_LDADD = orb/liborb.la $(UNIT_LIBS)
 endif
 # The client library over a fake hierarchy.
 check_LTLIBRARIES += tests/unit/libgrpcfixture.la
-tests_unit_libgrpcfixture_la_SOURCES = tests/unit/fake.c tests/unit/fake.h tests/unit/grpc_fixture.c tests/unit/grpc_fixture.h
+tests_unit_libgrpcfixture_la_SOURCES = tests/unit/fake.c tests/unit/fake.h \
+	tests/unit/fake_agents.c tests/unit/fake_internal.h tests/unit/fake_server.c tests/unit/grpc_fixture.c tests/unit/grpc_fixture.h
 tests_unit_libgrpcfixture_la_LIBADD = client/libclient.la $(UNIT_LIBS)
 unit_tests += tests/unit/test_grpc
 tests_unit_test_grpc_LDADD = tests/unit/libgrpcfixture.la

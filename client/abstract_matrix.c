@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The properties of what is given, and the shape of what is given back.
+ */
+#include "client/abstract_steps.h"
+
+#include <stdlib.h>
+
+/* Diagonals with elements that are not zero, below and above the main one. */
+static void measure(const struct matrix *matrix, int64_t *below, int64_t *above, bool *unit)
+{
+    *below = *above = 0;
+    *unit = true;
+    for (int64_t j = 0; j < matrix->cols; j++) {
+        bool sparse = matrix_is_sparse(matrix);
+        int64_t from = sparse ? matrix->starts[j] : j * matrix->rows;
+        int64_t to = sparse ? matrix->starts[j + 1] : from + matrix->rows;
+        for (int64_t k = from; k < to; k++) {
+            int64_t i = sparse ? matrix->indices[k] : k - from;
+            const double *value = &matrix->values[matrix->is_complex ? 2 * k : k];
+            bool is_zero = value[0] == 0 && (!matrix->is_complex || value[1] == 0);
+            if (is_zero)
+                continue;
+            *below = i - j > *below ? i - j : *below;
+            *above = j - i > *above ? j - i : *above;
+        }
+    }
+    for (int64_t i = 0; *unit && i < matrix->cols && i < matrix->rows; i++) {
+        double re, im;
+        matrix_element(matrix, i, i, &re, &im);
+        *unit = re == 1 && im == 0;
+    }
+}
+
+static void look_at(const struct matrix *matrix, const struct argument *argument, struct given *given)
+{
+    int64_t below, above;
+    bool unit;
+    *given = (struct given){.type = argument->type, .rows = matrix->rows, .cols = matrix->cols};
+    measure(matrix, &below, &above, &unit);
+    bool is_square = matrix->rows == matrix->cols;
+    given->properties |= below == 0 ? PROPERTY_UPPER : 0;
+    given->properties |= above == 0 ? PROPERTY_LOWER : 0;
+    given->properties |= unit && is_square ? PROPERTY_UNIT_DIAGONAL : 0;
+    if (matrix_is_symmetric(matrix, NULL, NULL)) {
+        given->properties |= PROPERTY_HERMITIAN | (matrix->is_complex ? 0 : PROPERTY_SYMMETRIC);
+        /* Presumed: only the factorization tells, and `try` goes on when it fails. */
+        given->properties |= matrix_has_positive_diagonal(matrix) ? PROPERTY_POSITIVE_DEFINITE : 0;
+    }
+    given->is_banded = is_square && 4 * (2 * below + above + 1) <= matrix->rows;
+    given->is_sparse = matrix_is_sparse(matrix) &&
+                       8.0 * (double)matrix_stored(matrix) <= (double)matrix->rows * (double)matrix->cols;
+}
+
+enum esp_status abstract_look(const struct abstract_run *run, struct given *given, uint32_t *first,
+                              struct esp_error *error)
+{
+    *first = 0;
+    bool found = false;
+    for (uint32_t i = 0; i < run->problem->n_arguments; i++) {
+        const struct argument *argument = &run->problem->arguments[i];
+        const struct matrix *matrix = abstract_find(run, argument->name);
+        given[i] = (struct given){.type = argument->type, .rows = 1, .cols = 1};
+        if (argument->mode != MODE_IN || argument->n_dims == 0)
+            continue;
+        if (!matrix)
+            return error_set(error, ESP_INVALID, "%s: the input %s is missing", run->problem->name,
+                             argument->name);
+        look_at(matrix, argument, &given[i]);
+        *first = found ? *first : i;
+        found = true;
+    }
+    return ESP_OK;
+}
+
+static void copy_element(const struct matrix *from, int64_t i, int64_t j, bool conjugate, struct matrix *to,
+                         int64_t row, int64_t col)
+{
+    double re, im;
+    matrix_element(from, i, j, &re, &im);
+    size_t at = (size_t)(col * to->rows + row);
+    to->values[to->is_complex ? 2 * at : at] = re;
+    if (to->is_complex)
+        to->values[2 * at + 1] = conjugate ? -im : im;
+}
+
+static void shape_result(const struct matrix *from, uint32_t properties, struct matrix *result)
+{
+    bool mirrored = (properties & (PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN)) != 0;
+    for (int64_t j = 0; j < result->cols; j++)
+        for (int64_t i = 0; i < result->rows; i++) {
+            if ((i > j && (properties & PROPERTY_UPPER)) || (i < j && (properties & PROPERTY_LOWER)))
+                continue;
+            if (i > j && mirrored)
+                copy_element(from, j, i, (properties & PROPERTY_HERMITIAN) != 0, result, i, j);
+            else
+                copy_element(from, i, j, false, result, i, j);
+        }
+    for (int64_t i = 0; (properties & PROPERTY_UNIT_DIAGONAL) && i < result->cols && i < result->rows; i++) {
+        size_t at = (size_t)(i * result->rows + i);
+        result->values[result->is_complex ? 2 * at : at] = 1;
+        if (result->is_complex)
+            result->values[2 * at + 1] = 0;
+    }
+}
+
+enum esp_status abstract_result(const struct abstract_run *run, const struct argument *argument, int64_t rows,
+                                int64_t cols, struct matrix *result, struct esp_error *error)
+{
+    const struct matrix *from = abstract_find(run, argument->name);
+    if (!from)
+        return error_set(error, ESP_INVALID, "%s: its rule for %s does not give %s", run->problem->name,
+                         run->taken, argument->name);
+    if (from->rows < rows || from->cols < cols)
+        return error_set(error, ESP_INVALID, "%s: expected %s of %lld x %lld, %s gave %lld x %lld",
+                         run->problem->name, argument->name, (long long)rows, (long long)cols, run->taken,
+                         (long long)from->rows, (long long)from->cols);
+    bool is_complex = argument->type == TYPE_COMPLEX || argument->type == TYPE_DOUBLE_COMPLEX;
+    enum esp_status status = matrix_init(result, rows, cols, is_complex, 0, error);
+    if (status == ESP_OK)
+        shape_result(from, argument->properties, result);
+    return status;
+}

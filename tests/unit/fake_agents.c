@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the fake agents and the fake redirector answer.
+ */
+#include "tests/unit/fake_internal.h"
+
+#include <string.h>
+
+enum esp_status fake_on_submit(struct fake *fake, const struct message *request, struct message *reply,
+                               struct esp_error *error)
+{
+    const struct request *asked = &request->submit.request;
+    struct submit_reply *to = &reply->submit_reply;
+    fake->counters.submits++;
+    to->candidates = arena_alloc(&reply->arena, SERVERS * sizeof *to->candidates);
+    for (int i = 0; i < SERVERS; i++) {
+        bool excluded = false;
+        for (uint32_t k = 0; k < asked->n_excluded; k++)
+            excluded |= strcmp(asked->excluded[k], fake_names[i]) == 0;
+        if (!excluded)
+            to->candidates[to->n_candidates++] = (struct candidate){.server = fake_names[i],
+                                                                    .address = fake_addresses[i],
+                                                                    .incarnation = (uint64_t)i + 1,
+                                                                    .compute_s = 0.5,
+                                                                    .transfer_s = 0.25,
+                                                                    .error_s = 0.1};
+    }
+    to->capable = SERVERS;
+    to->asked = true;
+    return to->n_candidates ? ESP_OK : fake_fail(error, ESP_NO_SERVER, "all are excluded");
+}
+
+enum esp_status fake_on_describe(struct fake *fake, const struct message *request, struct message *reply,
+                                 struct esp_error *error)
+{
+    const struct problem *problem = problem_find(fake->set, request->describe.problem);
+    fake->counters.describes++;
+    if (!problem)
+        return fake_fail(error, ESP_UNKNOWN_PROBLEM, "nobody can solve that");
+    reply->describe_reply.text = arena_strdup(&reply->arena, problem->source);
+    reply->describe_reply.digest = problem->digest;
+    reply->describe_reply.servers = SERVERS;
+    return ESP_OK;
+}
+
+void fake_on_list(struct fake *fake, const struct message *request, struct message *reply)
+{
+    struct list_reply *to = &reply->list_reply;
+    to->items = arena_alloc(&reply->arena, fake->set->n_problems * sizeof *to->items);
+    for (size_t i = 0; i < fake->set->n_problems; i++) {
+        const struct problem *problem = fake->set->problems[i];
+        if (strcmp(problem->name, request->list.after) <= 0)
+            continue;
+        if (to->n == 3) { /* small pages, so that there are several */
+            to->more = true;
+            break;
+        }
+        to->items[to->n++] = (struct listed){.problem = problem->name,
+                                             .title = problem->title,
+                                             .gams = "",
+                                             .digest = problem->digest,
+                                             .servers = SERVERS};
+    }
+}
+
+static struct node_record record(int i, const char *parent, enum node_role role)
+{
+    return (struct node_record){.name = fake_names[i],
+                                .parent = parent,
+                                .address = fake_addresses[i],
+                                .role = role,
+                                .incarnation = (uint64_t)i + 1,
+                                .slots = role == ROLE_SERVER};
+}
+
+void fake_on_tree(int at, const struct message *request, struct message *reply)
+{
+    struct tree_reply *to = &reply->tree_reply;
+    to->records = arena_alloc(&reply->arena, ADDRESSES * sizeof *to->records);
+    if (at == 3) {
+        to->records[to->n_records++] = record(3, "", ROLE_REDIRECTOR);
+        to->records[to->n_records++] = record(4, "red", ROLE_MASTER);
+        to->records[to->n_records++] = record(5, "red", ROLE_MASTER);
+        return;
+    }
+    to->records[to->n_records++] = record(at, "", at < SERVERS ? ROLE_SERVER : ROLE_MASTER);
+    for (int i = 0; at == 4 && i < SERVERS; i++)
+        to->records[to->n_records++] = record(i, "ma1", ROLE_SERVER);
+    if (!*request->tree.node)
+        return;
+    uint32_t n = to->n_records;
+    to->n_records = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (strcmp(to->records[i].name, request->tree.node) == 0)
+            to->records[to->n_records++] = to->records[i];
+}
+
+void fake_on_locate(struct fake *fake, struct message *reply)
+{
+    struct locate_reply *to = &reply->locate_reply;
+    fake->counters.locates++;
+    to->masters = arena_alloc(&reply->arena, 2 * sizeof *to->masters);
+    to->masters[0] = (struct master_entry){.name = "ma1", .address = "ma1:1", .servers = SERVERS};
+    to->masters[1] = (struct master_entry){.name = "ma2", .address = "ma2:1", .servers = SERVERS};
+    to->n_masters = 2;
+}
