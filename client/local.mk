@@ -29,6 +29,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/platform_state.h \
 	client/command/problem_verb.c \
 	client/command/problem_verb.h \
+	client/command/printing.c \
+	client/command/printing.h \
 	client/command/quota.c \
 	client/command/quota.h \
 	client/command/report.c \

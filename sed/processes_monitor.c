@@ -61,11 +61,17 @@ static void finish_line(struct pool *pool, struct output *printed)
         pool->options.output(pool->options.output_arg, printed->job_seen, printed->line);
 }
 
+/* What writes one line over the other, as programs do that show how far they are, has said each of them. */
 static void take_output(struct pool *pool, struct output *printed, const char *text, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
-        bool end = text[i] == '\n';
-        printed->line[printed->length++] = (char)(iscntrl((unsigned char)text[i]) && !end ? ' ' : text[i]);
+        bool returns = text[i] == '\r', end = text[i] == '\n' || (returns && printed->length > 0);
+        bool said = text[i] == '\n' && printed->returned;
+        printed->returned = returns && (end || printed->returned);
+        if (said || (returns && !end))
+            continue;
+        printed->line[printed->length++] =
+            (char)(end ? '\n' : iscntrl((unsigned char)text[i]) && text[i] != '\t' ? ' ' : text[i]);
         if (end || printed->length == sizeof printed->line - 1)
             finish_line(pool, printed);
     }
@@ -85,6 +91,7 @@ static void turn_to_job(struct worker *worker)
     atomic_store(&printed->muted, false);
     printed->job_seen = job_id;
     printed->bytes = 0;
+    printed->returned = false;
     printed->since_ns = pool_now_ns();
     printed->last[0] = 0;
 }

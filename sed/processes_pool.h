@@ -38,6 +38,7 @@ enum worker_state { WORKER_IDLE, WORKER_BUSY, WORKER_DOOMED, WORKER_PARKED };
 struct output {
     char line[512];
     size_t length;
+    bool returned; /* the last character was a carriage return */
     char last[LAST_WORDS];
     uint64_t bytes; /* since `since_ns` */
     int64_t since_ns;

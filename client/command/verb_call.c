@@ -6,6 +6,7 @@
 
 #include "client/command/call_abstract.h"
 #include "client/command/constraints.h"
+#include "client/command/printing.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
 
@@ -59,6 +60,7 @@ static enum exit_code show(const struct command_line *command, const struct valu
 struct watching {
     bool output, bar, drawn;
     int percent;
+    struct printing printing;
 };
 
 static void clear_bar(struct watching *watching)
@@ -71,7 +73,7 @@ static void clear_bar(struct watching *watching)
 static void draw_bar(struct watching *watching)
 {
     static const char full[] = "########################################";
-    if (!watching->bar || watching->percent < 0)
+    if (!watching->bar || watching->percent < 0 || watching->printing.within)
         return;
     int width = watching->percent * 40 / 100;
     fprintf(stderr, "\r[%.*s%*s] %3d %%", width, full, 40 - width, "", watching->percent);
@@ -85,7 +87,7 @@ static void on_output(void *arg, const char *text, size_t length)
     if (!watching->output)
         return;
     clear_bar(watching);
-    fwrite(text, 1, length, stderr);
+    printing_put(&watching->printing, text, length);
     draw_bar(watching);
 }
 
@@ -96,10 +98,12 @@ static void on_progress(void *arg, double fraction)
     if (percent == watching->percent)
         return;
     watching->percent = percent;
-    if (watching->bar)
+    if (watching->bar) {
         draw_bar(watching);
-    else if (watching->output)
+    } else if (watching->output) {
+        printing_end(&watching->printing);
         fprintf(stderr, "%d %% done\n", percent);
+    }
 }
 
 static enum exit_code call(const struct command_line *command, const struct esp_problem *problem,
@@ -129,6 +133,7 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     enum esp_status status =
         esp_call(&handle, values->arguments, problem->n_arguments, &options, wants_info ? &info : NULL);
     clear_bar(&watching);
+    printing_end(&watching.printing);
     if (status != ESP_OK) {
         error = *esp_last_error();
         code = problem_fail(command, problem, &error);

@@ -6,6 +6,7 @@
 
 #include "client/command/bar.h"
 #include "client/command/jobs.h"
+#include "client/command/printing.h"
 #include "client/command/session.h"
 
 #include <inttypes.h>
@@ -19,6 +20,7 @@ struct waited {
     struct esp_job_state state;
     uint64_t position; /* of its output */
     bool over, failed;
+    struct printing printing;
 };
 
 static double now_s(void)
@@ -40,14 +42,15 @@ static void show_output(struct bar *bar, struct waited *waited)
             bar_clear(bar);
         if (waited->position - before > length)
             fprintf(stderr, "[%" PRIu64 " bytes of output are lost]\n", waited->position - before - length);
-        fwrite(text, 1, length, stderr);
+        printing_put(&waited->printing, text, length);
     } while (length > 0);
 }
 
-static void tell_end(const struct command_line *command, struct bar *bar, const struct waited *waited,
+static void tell_end(const struct command_line *command, struct bar *bar, struct waited *waited,
                      enum exit_code *code)
 {
     bar_clear(bar);
+    printing_end(&waited->printing);
     if (waited->failed)
         fprintf(stderr, "espalier wait: %s %s: %s\n", waited->job->id, waited->state.state,
                 waited->state.error.text);

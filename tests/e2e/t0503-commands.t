@@ -135,6 +135,11 @@ gaps_are_told() { # behind a line that tells of one may stand the rest of a numb
 }
 cp "$log" flood
 check "and nothing is lost without a word" gaps_are_told
+check "ends of lines, tabs and other control characters" espalier call --follow script \
+    text="printf '10%%\r20%%\r\r\n\033[31mred\ttext\r\nno end'"
+printf '10%%\n20%%\n [31mred\ttext\nno end\n100 %% done\n' >wanted
+cp "$log" printed
+check "become lines that do no harm" diff wanted printed
 check "progress is told" espalier call --follow steps n=10
 check_says "step by step" '100 % done' 'step 10'
 
