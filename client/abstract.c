@@ -109,6 +109,37 @@ static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uin
     return ESP_PENDING;
 }
 
+/* Where a matrix is not what the last rule asks for: "; A(2,1) = 3, but A(1,2) = 4". */
+static void tell_asymmetry(const struct abstract_run *run, const struct given *given, struct esp_error *error)
+{
+    const struct abstract *abstract = run->problem->abstract;
+    const struct rule *rule = &abstract->rules[abstract->n_rules - 1];
+    for (uint32_t i = 0; i < rule->n_wishes; i++) {
+        const struct wish *wish = &rule->wishes[i];
+        uint32_t wanted =
+            PROPERTY_HERMITIAN | (given[wish->input].type < TYPE_COMPLEX ? PROPERTY_SYMMETRIC : 0);
+        const char *name = run->problem->arguments[wish->input].name;
+        const struct matrix *matrix = abstract_find(run, name);
+        size_t used = strlen(error->text);
+        int64_t row, col;
+        double re, im, other_re, other_im;
+        if (!(wish->properties & ~given[wish->input].properties & wanted) || matrix->rows != matrix->cols ||
+            matrix_is_symmetric(matrix, &row, &col))
+            continue;
+        matrix_element(matrix, row, col, &re, &im);
+        matrix_element(matrix, col, row, &other_re, &other_im);
+        if (matrix->is_complex)
+            snprintf(error->text + used, sizeof error->text - used,
+                     "; %s(%lld,%lld) = %.6g%+.6gi, but %s(%lld,%lld) = %.6g%+.6gi", name, (long long)row + 1,
+                     (long long)col + 1, re, im, name, (long long)col + 1, (long long)row + 1, other_re,
+                     other_im);
+        else
+            snprintf(error->text + used, sizeof error->text - used,
+                     "; %s(%lld,%lld) = %.6g, but %s(%lld,%lld) = %.6g", name, (long long)row + 1,
+                     (long long)col + 1, re, name, (long long)col + 1, (long long)row + 1, other_re);
+    }
+}
+
 enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error)
 {
     struct given given[PROBLEM_MAX_ARGUMENTS];
@@ -116,8 +147,10 @@ enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *err
     enum esp_status status = abstract_look(run, given, &first, error);
     for (uint32_t i = 0; status == ESP_OK;) {
         status = abstract_resolve(run->problem, given, &i, error);
-        if (status != ESP_OK)
+        if (status != ESP_OK) {
+            tell_asymmetry(run, given, error);
             break;
+        }
         uint32_t n = abstract_rivals(run->problem, given, &i, rivals);
         status = do_rivals(run, rivals, n, &given[first], error);
         if (status == ESP_OK)

@@ -34,6 +34,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/quota.c \
 	client/command/quota.h \
 	client/command/report.c \
+	client/command/condition.c \
+	client/command/condition.h \
 	client/command/constraints.c \
 	client/command/constraints.h \
 	client/command/session.c \

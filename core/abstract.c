@@ -46,6 +46,24 @@ static void describe(const struct problem *problem, const struct given *given, s
     }
 }
 
+static void write_words(struct text *text, uint32_t set, const char *(*name)(unsigned bit));
+
+/* " A hermitian, B square": what the rule wants and is not there. */
+static void describe_unmet(const struct problem *problem, const struct rule *rule, const struct given *given,
+                           struct text *text)
+{
+    for (uint32_t i = 0, n = 0; i < rule->n_wishes; i++) {
+        const struct wish *wish = &rule->wishes[i];
+        uint32_t properties = wish->properties & ~given[wish->input].properties;
+        uint32_t traits = wish->traits & ~traits_of(&given[wish->input]);
+        if (!properties && !traits)
+            continue;
+        text_printf(text, "%s %s", n++ ? "," : "", problem->arguments[wish->input].name);
+        write_words(text, properties, property_name);
+        write_words(text, traits, trait_name);
+    }
+}
+
 enum esp_status abstract_resolve(const struct problem *problem, const struct given *given, uint32_t *rule,
                                  struct esp_error *error)
 {
@@ -57,8 +75,13 @@ enum esp_status abstract_resolve(const struct problem *problem, const struct giv
     struct text text;
     text_open(&text, shown, sizeof shown);
     describe(problem, given, &text);
-    return error_set(error, ESP_INVALID, "%s: there is no problem for what is given (%s)", problem->name,
-                     shown);
+    char wanted[200];
+    struct text unmet;
+    text_open(&unmet, wanted, sizeof wanted);
+    if (abstract->n_rules > 0) /* the last one is the most general */
+        describe_unmet(problem, &abstract->rules[abstract->n_rules - 1], given, &unmet);
+    return error_set(error, ESP_INVALID, "%s: there is no problem for what is given (%s)%s%s", problem->name,
+                     shown, wanted[0] ? ": expected" : "", wanted);
 }
 
 uint32_t abstract_rivals(const struct problem *problem, const struct given *given, uint32_t *rule,

@@ -7,6 +7,7 @@
 
 #include "client/abstract.h"
 #include "client/command/call_abstract.h"
+#include "client/command/condition.h"
 #include "client/command/constraints.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
@@ -18,8 +19,9 @@
 #include <string.h>
 
 struct abstract_arguments {
-    struct values values;    /* scalars, and the outputs */
-    struct abstract_run run; /* matrices */
+    struct values values;         /* scalars, and the outputs */
+    struct abstract_run run;      /* matrices */
+    char warning[CONDITION_TEXT]; /* or "" */
 };
 
 static enum esp_status read_matrix(const char *name, const char *text, uint64_t max_input,
@@ -163,13 +165,15 @@ static enum exit_code show(const struct command_line *command, const struct abst
         fprintf(stderr, "%s: weighed: %s\n", run->problem->name, run->weighed);
     if (!command->json)
         fprintf(stderr, "%s: done by %s on %s\n", run->problem->name, run->taken, run->at);
+    if (!command->json && *arguments->warning)
+        fprintf(stderr, "%s: %s\n", run->problem->name, arguments->warning);
     if (values_write(&arguments->values, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
-        return command_json(json_pack("{s:o, s:s, s:s, s:s, s:s, s:o}", "outputs",
-                                      values_json(&arguments->values), "problem", run->problem->name, "taken",
-                                      run->taken, "weighed", run->weighed, "passed_over", run->passed_over,
-                                      "session", info ? session_json(info) : json_null()));
+        return command_json(json_pack(
+            "{s:o, s:s, s:s, s:s, s:s, s:s, s:o}", "outputs", values_json(&arguments->values), "problem",
+            run->problem->name, "taken", run->taken, "weighed", run->weighed, "passed_over", run->passed_over,
+            "warning", arguments->warning, "session", info ? session_json(info) : json_null()));
     if (info && command_option_value(command, "verbose"))
         session_print(info, stdout);
     values_print(&arguments->values);
@@ -189,6 +193,28 @@ static enum exit_code show_job(const struct command_line *command, const struct 
     return command_flush();
 }
 
+/* Whether it divides by A: solve, linsolve, inv, of any type. */
+static bool divides(const char *name)
+{
+    static const char *const names[] = {"solve", "linsolve", "inv"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0 || (name[0] && strcmp(name + 1, names[i]) == 0))
+            return true;
+    return false;
+}
+
+static void look_at_condition(struct abstract_arguments *arguments)
+{
+    const struct abstract_run *run = &arguments->run;
+    const struct problem *problem = run->problem;
+    int index = divides(problem->name) ? problem_argument_index(problem, "A") : -1;
+    enum base_type type = index < 0 ? TYPE_DOUBLE : problem->arguments[index].type;
+    for (uint32_t i = 0; index >= 0 && i < run->n_given; i++)
+        if (strcmp(run->variables[i].name, "A") == 0)
+            condition_look(run->server, &run->variables[i].matrix, type == TYPE_FLOAT || type == TYPE_COMPLEX,
+                           arguments->warning);
+}
+
 static enum esp_status run_it(const struct command_line *command, struct abstract_arguments *arguments,
                               bool *too_real, struct esp_job **job, struct esp_error *error)
 {
@@ -206,6 +232,8 @@ static enum esp_status run_it(const struct command_line *command, struct abstrac
     if (job)
         return abstract_submit(&arguments->run, true, job, error);
     status = abstract_execute(&arguments->run, error);
+    if (status == ESP_OK)
+        look_at_condition(arguments);
     return status == ESP_OK ? take_results(arguments, error) : status;
 }
 
@@ -217,12 +245,14 @@ static void clear(struct abstract_arguments *arguments)
     values_clear(&arguments->values);
 }
 
-static enum exit_code go(const struct command_line *command, const struct esp_problem *problem, bool submit);
+static enum exit_code go(const struct command_line *command, const struct esp_problem *problem, bool submit,
+                         problem_run *run_plain);
 
 static enum exit_code go_complex(const struct command_line *command, const struct esp_problem *real,
-                                 bool submit)
+                                 bool submit, problem_run *run_plain)
 {
     struct esp_problem *problem = NULL;
+    struct values values = {0};
     struct esp_error error = {0};
     char name[128];
     snprintf(name, sizeof name, "z%s", real->name);
@@ -235,17 +265,22 @@ static enum exit_code go_complex(const struct command_line *command, const struc
     for (size_t i = 0; i < problem->n_arguments; i++)
         is_complex |= problem->arguments[i].type == ESP_TYPE_DOUBLE_COMPLEX;
     enum exit_code code;
-    if (is_complex) {
-        code = go(command, problem, submit);
+    if (is_complex && values_init(&values, problem, &error) != ESP_OK) {
+        code = command_fail(command, &error);
+    } else if (is_complex) {
+        code = values.described->problems[0]->abstract ? go(command, problem, submit, run_plain)
+                                                       : run_plain(command, problem, &values);
     } else {
         error_set(&error, ESP_INVALID, "%s takes real matrices, found a complex one", real->name);
         code = command_fail(command, &error);
     }
+    values_clear(&values);
     esp_problem_free(problem);
     return code;
 }
 
-static enum exit_code go(const struct command_line *command, const struct esp_problem *problem, bool submit)
+static enum exit_code go(const struct command_line *command, const struct esp_problem *problem, bool submit,
+                         problem_run *run_plain)
 {
     struct abstract_arguments arguments = {0};
     struct esp_error error = {0};
@@ -254,9 +289,6 @@ static enum exit_code go(const struct command_line *command, const struct esp_pr
     enum esp_status status = values_init(&arguments.values, problem, &error);
     if (status == ESP_OK)
         status = values_max_input(command, &arguments.values.max_input, &error);
-    if (status == ESP_OK && !arguments.values.described->problems[0]->abstract)
-        status = error_set(&error, ESP_INVALID, "%s takes real matrices, found a complex one: call %s",
-                           problem->name + 1, problem->name); /* the complex namesake */
     if (status == ESP_OK)
         status = abstract_open(&arguments.run, arguments.values.described->problems[0], &error);
     if (status == ESP_OK)
@@ -267,15 +299,17 @@ static enum exit_code go(const struct command_line *command, const struct esp_pr
                                              : show(command, &arguments);
     esp_job_free(job);
     clear(&arguments);
-    return too_real ? go_complex(command, problem, submit) : code;
+    return too_real ? go_complex(command, problem, submit, run_plain) : code;
 }
 
-enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem)
+enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem,
+                             problem_run *run_plain)
 {
-    return go(command, problem, false);
+    return go(command, problem, false, run_plain);
 }
 
-enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem)
+enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem,
+                               problem_run *run_plain)
 {
-    return go(command, problem, true);
+    return go(command, problem, true, run_plain);
 }

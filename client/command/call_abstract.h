@@ -5,13 +5,16 @@
 #ifndef CLIENT_COMMAND_CALL_ABSTRACT_H
 #define CLIENT_COMMAND_CALL_ABSTRACT_H
 
-#include "client/command/command.h"
+#include "client/command/problem_verb.h"
 
 /* `problem` is abstract; when a matrix that is given is complex and it is not, its complex namesake with a z
- * before the name is taken. Says on standard error, or in its JSON, which problems did it. */
-enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem);
+ * before the name is taken, by `run_plain` if that is not abstract. Says on standard error, or in its JSON,
+ * which problems did it. */
+enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem,
+                             problem_run *run_plain);
 
 /* espalier submit: the job is of the problem that does it (client/abstract.h). */
-enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem);
+enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem,
+                               problem_run *run_plain);
 
 #endif

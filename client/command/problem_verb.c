@@ -22,7 +22,7 @@ enum exit_code problem_verb(const struct command_line *command, problem_run *run
     else if (values_init(&values, problem, &error) != ESP_OK)
         code = command_fail(command, &error);
     else if (values.described->problems[0]->abstract)
-        code = run_abstract(command, problem);
+        code = run_abstract(command, problem, run);
     else
         code = run(command, problem, &values);
     values_clear(&values);

@@ -11,9 +11,10 @@
 typedef enum exit_code problem_run(const struct command_line *command, const struct esp_problem *problem,
                                    struct values *values);
 typedef enum exit_code problem_run_abstract(const struct command_line *command,
-                                            const struct esp_problem *problem);
+                                            const struct esp_problem *problem, problem_run *run_plain);
 
-/* Opens the library, looks the problem up and runs one of the two, with empty values. Signals cancel what is
+/* Opens the library, looks the problem up and runs one of the two, with empty values (the second is
+ * told the first). Signals cancel what is
  * under way, and end the process afterwards. */
 enum exit_code problem_verb(const struct command_line *command, problem_run *run,
                             problem_run_abstract *run_abstract);

@@ -4,6 +4,8 @@
  */
 #include "config.h"
 
+#include "client/command/condition.h"
+#include "client/command/constraints.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
 #include "client/signature.h"
@@ -25,6 +27,7 @@ struct system {
     char title[256];
     struct esp_session_info *info;
     double backward_error;
+    char warning[CONDITION_TEXT]; /* or "" */
 };
 
 static void system_clear(struct system *system)
@@ -62,9 +65,7 @@ static enum esp_status check_finite(const char *path, const struct matrix *matri
 
 static enum esp_status load_a(const char *path, struct system *system, struct esp_error *error)
 {
-    session_reading(true);
     enum esp_status status = matrix_load_dense(path, 0, &system->file, error);
-    session_reading(false);
     if (status != ESP_OK)
         return status;
     const struct matrix *a = &system->file.matrix;
@@ -102,9 +103,7 @@ static enum esp_status load_b(const struct command_line *command, struct system 
         system->rhs = RHS_OWN;
     } else if (path) {
         struct matrix_file file;
-        session_reading(true);
         status = matrix_load_dense(path, 0, &file, error);
-        session_reading(false);
         if (status != ESP_OK)
             return status;
         system->b = file.matrix;
@@ -234,6 +233,8 @@ static void print_solution(const struct system *system, const char *output)
     fprintf(system->people, "Problem   %s: %s\n", system->problem, system->title);
     if (system->info)
         session_print(system->info, system->people);
+    if (*system->warning)
+        fprintf(stderr, "espalier solve: %s\n", system->warning);
     fprintf(system->people, "Backward error ||b - A x|| / (||A|| ||x|| + ||b||) = %.2e\n",
             system->backward_error);
     if (output) {
@@ -256,12 +257,13 @@ static json_t *solution_json(const struct command_line *command, const struct sy
                              const char *output)
 {
     json_t *value =
-        json_pack("{s:s, s:s, s:I, s:I, s:s, s:s?, s:o, s:o, s:o}", "A", command->operands[0], "B",
+        json_pack("{s:s, s:s, s:I, s:I, s:s, s:s?, s:o, s:o, s:o, s:s}", "A", command->operands[0], "B",
                   rhs_word(command, system), "n", (json_int_t)system->x.rows, "nrhs",
                   (json_int_t)system->x.cols, "problem", system->problem, "instead_of", system->instead,
                   "instead_why", system->instead ? status_json(system->instead_why) : json_null(), "session",
                   system->info ? session_json(system->info) : json_null(), "backward_error",
-                  isfinite(system->backward_error) ? json_real(system->backward_error) : json_null());
+                  isfinite(system->backward_error) ? json_real(system->backward_error) : json_null(),
+                  "warning", system->warning);
     if (value && output)
         json_object_set_new(value, "output", json_string(output));
     else if (value)
@@ -285,6 +287,7 @@ static enum exit_code report(const struct command_line *command, struct system *
     if (matrix_backward_error(&system->file.matrix, &system->x, &system->b, &system->backward_error,
                               &error) != ESP_OK)
         return command_fail(command, &error);
+    condition_look(constraints_bound(command), &system->file.matrix, false, system->warning);
     if (output && save_solution(command, system, output, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)

@@ -53,7 +53,22 @@ check_says "is told, with what was tried before" 'dsysv on S: .*singular.*before
 check_fails 2 "no B" espalier call solve A='[1]'
 check_says "is told" 'solve: the input B\[m, nrhs\] \(double\) is missing'
 check_fails 2 "what no rule fits" espalier call chol A='[1,2;3,1]'
-check_says "is told" 'chol: there is no problem for what is given \(A: double 2 x 2'
+check_says "is told, and why" 'chol: there is no problem for what is given \(A: double 2 x 2.*: expected A hermitian; A\(2,1\) = 3, but A\(1,2\) = 2'
+check_fails 2 "of a complex matrix, too" espalier call chol A='[4,1i;1i,3]'
+check_says "with its elements" 'expected A hermitian; A\(2,1\) = 0\+1i, but A\(1,2\) = 0\+1i'
+check "a matrix that is nearly singular" espalier call solve A='[1,1;1,1.0000000000000002]' B='[1;2]'
+check_says "is solved with a warning" 'solve: warning: A is close to singular or badly scaled \(rcond = 5.6e-17\)'
+check "inverted too" espalier call --json inv A='[1,2;2,4.000000000000001]'
+check_says "in JSON" '"warning": ?"warning: A is close to singular'
+check "one that is not" espalier call --json solve A='[1,2;3,4]' B='[1;1]'
+check_says "without" '"warning": ?""'
+printf '1,1\n1,1.0000000000000002\n' >near.csv
+check "'espalier solve' warns as well" espalier solve near.csv
+check_says "of it" 'espalier solve: warning: A is close to singular'
+for problem in inv det lu qr chol hess; do
+    check_fails 2 "$problem of what is no number" espalier call $problem A='[1,2;nan,4]'
+    check_says "is refused" 'is not a number .NaN.|expected A hermitian'
+done
 check "the page of solve" espalier problems solve
 check_says "shows its rules" 'try dposv giving X = B when A positive-definite hermitian' 'take dgelsy'
 check "and for programs" espalier problems --json solve
@@ -129,8 +144,10 @@ for name in sin cos exp log transpose; do
 done
 check "size" espalier call size A='[1,2,3;4,5,6]'
 check_says "is right" 'rows = 2' 'columns = 3'
-check_fails 2 "of a complex matrix" espalier call transpose A='[1i]'
-check_says "is another's" 'transpose takes real matrices, found a complex one: call ztranspose'
+check "of a complex matrix" espalier call cos A='[1+2i]'
+check_says "too" '2.03272-3.0519i'
+check "the size" espalier call size A='[1i,2,3]'
+check_says "of a complex one" 'zsize: done by zextents' 'columns = 3'
 check "the condition" espalier call rcond A='[2,0;0,1]'
 check_says "is right" 'rcond = 0.5'
 check "of a singular matrix" espalier call rcond A='[1,2;2,4]'
