@@ -103,7 +103,7 @@ static void what_is_given_picks_the_rule(void **state)
         if (status != ESP_OK) {
             assert_string_equal(error.text,
                                 "solve: there is no problem for what is given (A: double 4 x 3, B: "
-                                "double 4 x 1)");
+                                "double 4 x 1): expected A square, B single");
             continue;
         }
         assert_int_equal(rule, rows[i].rule);
