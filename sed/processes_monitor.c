@@ -71,7 +71,9 @@ static void take_output(struct pool *pool, struct output *printed, const char *t
         if (said || (returns && !end))
             continue;
         printed->line[printed->length++] =
-            (char)(end ? '\n' : iscntrl((unsigned char)text[i]) && text[i] != '\t' ? ' ' : text[i]);
+            (char)(end                                                  ? '\n'
+                   : iscntrl((unsigned char)text[i]) && text[i] != '\t' ? ' '
+                                                                        : text[i]);
         if (end || printed->length == sizeof printed->line - 1)
             finish_line(pool, printed);
     }
