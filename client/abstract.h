@@ -13,6 +13,8 @@
 #include "core/matrix.h"
 #include "espalier.h"
 
+struct engine;
+
 struct library;
 
 #define ABSTRACT_MAX_VARIABLES 256
@@ -61,9 +63,9 @@ enum esp_status abstract_result(const struct abstract_run *run, const struct arg
 
 /* grpc_call() and esp_call() of an abstract problem: the whole of it, results to the caller's memory. `info`,
  * unless NULL, is of the last step. */
-enum esp_status abstract_call(const struct handle *handle, const struct invocation *invocation,
-                              const struct esp_call_options *options, struct esp_session_info **info,
-                              struct esp_error *error);
+enum esp_status abstract_call(struct engine *engine, const struct handle *handle,
+                              struct invocation *invocation, const struct esp_call_options *options,
+                              struct esp_session_info **info, struct esp_error *error);
 
 /* Makes a session, which has not begun, one that does the whole in a thread of the library: it has the
  * invocation, and no server hears of it but of its steps. */

@@ -3,6 +3,8 @@
  * Abstract problems called from C: between the caller's memory and matrices.
  */
 #include "client/abstract.h"
+#include "client/invocation_hold.h"
+#include "client/sequence.h"
 #include "client/session.h"
 #include "client/values_storage.h"
 
@@ -84,9 +86,21 @@ static enum esp_status call(struct abstract_run *run, const struct invocation *i
     return status;
 }
 
-enum esp_status abstract_call(const struct handle *handle, const struct invocation *invocation,
-                              const struct esp_call_options *options, struct esp_session_info **info,
-                              struct esp_error *error)
+/* Steps have arrays of their own, which are none of the caller's sequence. */
+static enum esp_status call_and_leave(struct abstract_run *run, struct engine *engine,
+                                      struct invocation *invocation, struct esp_error *error)
+{
+    bool was_paused = sequence_pause();
+    enum esp_status status = call(run, invocation, error);
+    if (status == ESP_OK && run->info)
+        status = hold_put_results(invocation, engine, run->info->server, error);
+    sequence_resume(was_paused);
+    return status;
+}
+
+enum esp_status abstract_call(struct engine *engine, const struct handle *handle,
+                              struct invocation *invocation, const struct esp_call_options *options,
+                              struct esp_session_info **info, struct esp_error *error)
 {
     struct abstract_run run;
     struct esp_error why = {0}; /* `error` may be what the calls within write to */
@@ -98,7 +112,7 @@ enum esp_status abstract_call(const struct handle *handle, const struct invocati
         own.deadline_s = atomic_load(&handle->deadline_s);
     run.server = handle->server;
     run.options = &own;
-    status = call(&run, invocation, &why);
+    status = call_and_leave(&run, engine, invocation, &why);
     if (status != ESP_OK)
         *error = why;
     if (info) {
@@ -124,9 +138,11 @@ enum esp_status abstract_submit_invocation(const struct handle *handle, const st
         own.deadline_s = atomic_load(&handle->deadline_s);
     run.server = handle->server;
     run.options = &own;
+    bool was_paused = sequence_pause();
     status = give_all(&run, invocation, shapes, &why);
     if (status == ESP_OK)
         status = abstract_submit(&run, listed, job, &why);
+    sequence_resume(was_paused);
     if (status != ESP_OK)
         *error = why;
     abstract_close(&run);
@@ -166,7 +182,7 @@ static void work(struct session *session)
         run.server = plan->bound ? plan->server : NULL;
         run.options = &plan->options;
         run.whole = session;
-        status = call(&run, &session->invocation, &error);
+        status = call_and_leave(&run, session->engine, &session->invocation, &error);
         note_step(session, run.info);
         abstract_close(&run);
     }

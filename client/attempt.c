@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/attempt.h"
+#include "client/invocation_hold.h"
 #include "client/job.h"
 #include "client/link.h"
 #include "util/clock.h"
@@ -475,6 +476,8 @@ void attempt_offer(struct session *session)
     enum esp_status status = link ? ESP_OK : error_no_memory(&error, "a link");
     if (status == ESP_OK && has_others(session))
         status = link_greet(link, &error);
+    if (status == ESP_OK)
+        status = hold_leave(&session->invocation, session->engine, candidate->server, link->address, &error);
     if (status == ESP_OK)
         status = build_call(session, candidate, link, &request, &error);
     if (status == ESP_OK) {

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data as programs put, read, copy and delete them.
+ * Data between this process and servers: putting, reading, copying and deleting them.
  */
 #include "client/data.h"
-#include "client/library.h"
 #include "services/data/transfer.h"
 
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #define MOST_RESUMED 5     /* times that a transfer goes on with a new ticket */
 #define PULL_MS      10000 /* of one look at a copy under way */
 
-_Static_assert((int)ESP_DATA_STICKY_RETURN == (int)DATUM_STICKY_RETURN, "modes are numbered alike");
-
 struct progress {
-    esp_data_progress *tell;
-    void *arg;
+    struct data_told told;
     uint64_t bytes, moved;
 };
 
@@ -25,19 +21,8 @@ static void moved(void *arg, uint64_t bytes)
 {
     struct progress *progress = arg;
     progress->moved += bytes;
-    if (progress->tell && progress->bytes > 0)
-        progress->tell(progress->arg, (double)progress->moved / (double)progress->bytes);
-}
-
-static struct library *enter(void)
-{
-    return library_enter(library_error());
-}
-
-static enum esp_status leave(enum esp_status status)
-{
-    library_leave();
-    return status;
+    if (progress->told.tell && progress->bytes > 0)
+        progress->told.tell(progress->told.arg, (double)progress->moved / (double)progress->bytes);
 }
 
 /* ---- put ---- */
@@ -130,69 +115,23 @@ static enum esp_status put(struct putting *putting, struct esp_error *error)
     return status;
 }
 
-static enum esp_status describe(const struct esp_argument *array, enum esp_data_mode mode,
-                                struct datum_info *datum, struct esp_error *error)
+enum esp_status data_put(struct engine *engine, const char *server, const char *address,
+                         const struct datum_info *datum, const void *memory, struct data_told told, char *id,
+                         struct esp_error *error)
 {
-    struct datum_shape shape = {.type = (enum base_type)(array->type - 1), .n_dims = array->n_dims};
-    if (array->type == ESP_TYPE_ANY || array->type > ESP_TYPE_DOUBLE_COMPLEX)
-        return error_set(error, ESP_INVALID,
-                         "expected an array of numbers or characters, found one of type %s",
-                         esp_type_name(array->type));
-    if (array->n_dims > ESP_MAX_DIMS)
-        return error_set(error, ESP_INVALID, "expected at most %d dimensions, found %u", ESP_MAX_DIMS,
-                         array->n_dims);
-    memcpy(shape.dims, array->dims, array->n_dims * sizeof *shape.dims);
-    enum esp_status status = datum_shape_complete(&shape, error);
-    if (status == ESP_OK && !array->data && shape.bytes > 0)
-        status = error_set(error, ESP_INVALID, "expected an array, found a null pointer");
-    *datum = (struct datum_info){.type = shape.type,
-                                 .dims = (int64_t *)(uintptr_t)array->dims,
-                                 .n_dims = array->n_dims,
-                                 .bytes = shape.bytes,
-                                 .mode = mode,
-                                 .created_s = (int64_t)time(NULL)};
-    return status;
-}
-
-static enum esp_status put_on(struct library *library, const char *server, struct putting *putting, char **id,
-                              struct esp_error *error)
-{
+    struct putting putting = {.engine = engine,
+                              .id = id,
+                              .datum = *datum,
+                              .data = memory,
+                              .progress = {.told = told, .bytes = datum->bytes}};
     struct datum_id drawn;
-    char text[DATUM_TEXT];
     enum esp_status status = datum_id_draw(server, &drawn, error);
-    putting->engine = library->engine;
-    if (status == ESP_OK)
-        status = engine_resolve(library->engine, server, putting->address, error);
     if (status != ESP_OK)
         return status;
-    putting->id = putting->datum.datum = datum_id_text(&drawn, text);
-    putting->key = drawn.key;
-    char *copy = strdup(text);
-    if (!copy)
-        return error_no_memory(error, "the identity of a datum");
-    status = put(putting, error);
-    if (status != ESP_OK)
-        free(copy);
-    else
-        *id = copy;
-    return status;
-}
-
-enum esp_status esp_data_put(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
-                             esp_data_progress *progress, void *arg, char **id)
-{
-    struct esp_error *error = library_error();
-    struct putting putting = {.progress = {.tell = progress, .arg = arg}};
-    if (!server || !array || !id)
-        return error_set(error, ESP_INVALID,
-                         "expected a server, an array and a place for the identity, found NULL");
-    enum esp_status status = describe(array, mode, &putting.datum, error);
-    putting.data = array->data;
-    putting.progress.bytes = putting.datum.bytes;
-    struct library *library = status == ESP_OK ? enter() : NULL;
-    if (!library)
-        return error->status;
-    return leave(put_on(library, server, &putting, id, error));
+    snprintf(putting.address, sizeof putting.address, "%s", address);
+    putting.datum.datum = datum_id_text(&drawn, id);
+    putting.key = drawn.key;
+    return put(&putting, error);
 }
 
 /* ---- get ---- */
@@ -227,11 +166,11 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
     return status;
 }
 
-/* From one holder after the other; what has come from one need not come from the next, for they are the same.
- */
-static enum esp_status get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
-                           struct progress *progress, struct esp_error *error)
+/* What has come from one holder need not come from the next, for they are the same. */
+enum esp_status data_get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
+                         struct data_told told, struct esp_error *error)
 {
+    struct progress progress = {.told = told, .bytes = bytes};
     struct data_holder holders[DATA_MOST_HOLDERS];
     struct ranges done = {0};
     size_t n = 0;
@@ -239,7 +178,7 @@ static enum esp_status get(struct engine *engine, const char *id, void *memory, 
     for (unsigned i = 0; i < MOST_RESUMED; i++) {
         status = data_find(engine, id, i > 0, holders, &n, error);
         for (size_t h = 0; status == ESP_OK && h < n; h++) {
-            status = get_once(engine, holders[h].address, id, memory, bytes, progress, &done, error);
+            status = get_once(engine, holders[h].address, id, memory, bytes, &progress, &done, error);
             if (transfer_may_go_on(status) && h + 1 < n)
                 status = ESP_OK; /* the next one */
             else
@@ -253,19 +192,6 @@ static enum esp_status get(struct engine *engine, const char *id, void *memory, 
     return status;
 }
 
-enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_data_progress *progress,
-                             void *arg)
-{
-    struct esp_error *error = library_error();
-    struct progress told = {.tell = progress, .arg = arg, .bytes = bytes};
-    if (!id || (!memory && bytes > 0))
-        return error_set(error, ESP_INVALID, "expected an identity and memory, found NULL");
-    struct library *library = enter();
-    if (!library)
-        return error->status;
-    return leave(get(library->engine, id, memory, bytes, &told, error));
-}
-
 /* ---- drop, copy ---- */
 
 static enum esp_status drop_at(struct engine *engine, const char *id, const struct data_holder *holder,
@@ -277,18 +203,20 @@ static enum esp_status drop_at(struct engine *engine, const char *id, const stru
     return status;
 }
 
-enum esp_status esp_data_drop(const char *id)
+enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error)
 {
-    struct esp_error *error = library_error();
     struct data_holder holders[DATA_MOST_HOLDERS];
-    size_t n = 0;
-    struct library *library = id ? enter() : NULL;
-    if (!library)
-        return id ? error->status : error_set(error, ESP_INVALID, "expected an identity, found NULL");
-    enum esp_status status = data_find(library->engine, id, true, holders, &n, error);
-    for (size_t i = 0; status == ESP_OK && i < n; i++)
-        status = drop_at(library->engine, id, &holders[i], error);
-    return leave(status);
+    size_t n = 0, dropped = 0;
+    enum esp_status status = data_find(engine, id, true, holders, &n, error);
+    for (size_t i = 0; status == ESP_OK && i < n; i++) {
+        if (server && strcmp(server, holders[i].server) != 0)
+            continue;
+        status = drop_at(engine, id, &holders[i], error);
+        dropped++;
+    }
+    if (status == ESP_OK && dropped == 0)
+        status = error_set(error, ESP_NOT_FOUND, "server %s does not have it", server);
+    return status;
 }
 
 static enum esp_status pull(struct engine *engine, const char *id, const char *address,
@@ -304,7 +232,7 @@ static enum esp_status pull(struct engine *engine, const char *id, const char *a
                                          .n_sources = (uint32_t)n,
                                          .mode = mode,
                                          .flags = move ? 0 : DATUM_REPLICA,
-                                         .patience_ms = progress->tell ? 500 : PULL_MS};
+                                         .patience_ms = progress->told.tell ? 500 : PULL_MS};
     for (;;) {
         enum esp_status status = data_ask(engine, address, &request, &reply, error);
         bool complete = reply.pull_reply.complete;
@@ -329,10 +257,10 @@ static enum esp_status mode_at(struct engine *engine, const char *id, const stru
     return status;
 }
 
-static enum esp_status copy(struct library *library, const char *id, const char *server, bool move,
-                            struct progress *progress, struct esp_error *error)
+enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
+                          struct data_told told, struct esp_error *error)
 {
-    struct engine *engine = library->engine;
+    struct progress progress = {.told = told};
     struct data_holder holders[DATA_MOST_HOLDERS];
     char address[CAP_ADDRESS + 1];
     size_t n = 0;
@@ -343,22 +271,9 @@ static enum esp_status copy(struct library *library, const char *id, const char 
     if (status == ESP_OK && move)
         status = mode_at(engine, id, &holders[0], &mode, error);
     if (status == ESP_OK)
-        status = pull(engine, id, address, holders, n, move, mode, progress, error);
+        status = pull(engine, id, address, holders, n, move, mode, &progress, error);
     for (size_t i = 0; status == ESP_OK && move && i < n; i++)
         if (strcmp(holders[i].server, server) != 0)
             status = drop_at(engine, id, &holders[i], error);
     return status;
-}
-
-enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress,
-                              void *arg)
-{
-    struct esp_error *error = library_error();
-    struct progress told = {.tell = progress, .arg = arg};
-    if (!id || !server)
-        return error_set(error, ESP_INVALID, "expected an identity and a server, found NULL");
-    struct library *library = enter();
-    if (!library)
-        return error->status;
-    return leave(copy(library, id, server, move != 0, &told, error));
 }

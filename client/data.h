@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data on servers: who has a datum. What programs ask for is in espalier.h (client/data.c, data_look.c).
+ * Data on servers: who has a datum, and moving them. What programs ask for is in espalier.h
+ * (client/data_api.c, data_look.c).
  */
 #ifndef CLIENT_DATA_H
 #define CLIENT_DATA_H
 
 #include "client/engine.h"
 #include "core/datum.h"
+#include "espalier.h"
 
 /* Servers that were found, one behind the other. */
 struct data_holder {
@@ -26,6 +28,26 @@ enum esp_status data_each_server(struct engine *engine, const char *only,
                                  enum esp_status (*visit)(void *arg, const struct data_holder *server,
                                                           struct esp_error *error),
                                  void *arg, struct esp_error *error);
+
+/* Whom to tell of progress; all zero: nobody. */
+struct data_told {
+    esp_data_progress *tell;
+    void *arg;
+};
+
+/* Puts `memory` on that server as a new datum, whose identity comes into `id` of DATUM_TEXT bytes. All of
+ * *datum counts but its identity. Blocks; a broken connection is taken up again. */
+enum esp_status data_put(struct engine *engine, const char *server, const char *address,
+                         const struct datum_info *datum, const void *memory, struct data_told told, char *id,
+                         struct esp_error *error);
+/* Reads all of a datum into memory of exactly its bytes, from one holder after the other. Blocks. */
+enum esp_status data_get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
+                         struct data_told told, struct esp_error *error);
+/* Has the server fetch it. Blocks. */
+enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
+                          struct data_told told, struct esp_error *error);
+/* Deletes it on that server, NULL: everywhere. */
+enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error);
 
 /* One question about data to a server. A store that is busy is asked again for a while. The caller clears
  * *reply in every case. */

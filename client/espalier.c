@@ -159,7 +159,7 @@ enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argume
     struct session *session = NULL;
     enum esp_status status = gather(library, handle, arguments, n_arguments, &used, &invocation, error);
     if (status == ESP_OK && used->function->problem->abstract) {
-        status = abstract_call(used, &invocation, options, info, error);
+        status = abstract_call(library->engine, used, &invocation, options, info, error);
         invocation_release(&invocation);
     } else if (status == ESP_OK) {
         status = start_blocking(library, used, &invocation, options, NULL, &session, error);

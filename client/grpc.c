@@ -3,6 +3,7 @@
  * The GridRPC API: what each function means is said in include/grpc.h, how it is done below it.
  */
 #include "client/abstract.h"
+#include "client/invocation_data.h"
 #include "client/library.h"
 #include "client/outcome.h"
 #include "client/start.h"
@@ -148,9 +149,12 @@ grpc_error_t grpc_call(grpc_function_handle_t *handle, ...)
     va_start(list, handle);
     enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
     va_end(list);
+    if (status == ESP_OK &&
+        (status = invocation_find_data(&invocation, library->engine, library_error())) != ESP_OK)
+        invocation_release(&invocation);
     struct session *session = NULL;
     if (status == ESP_OK && used->function->problem->abstract) {
-        status = abstract_call(used, &invocation, NULL, NULL, library_error());
+        status = abstract_call(library->engine, used, &invocation, NULL, NULL, library_error());
         invocation_release(&invocation);
     } else if (status == ESP_OK) {
         status = start_blocking(library, used, &invocation, NULL, NULL, &session, library_error());
@@ -175,6 +179,9 @@ grpc_error_t grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *s
     va_start(list, sessionID);
     enum esp_status status = invocation_from_list(&invocation, used->function, list, library_error());
     va_end(list);
+    if (status == ESP_OK &&
+        (status = invocation_find_data(&invocation, library->engine, library_error())) != ESP_OK)
+        invocation_release(&invocation);
     if (status == ESP_OK)
         status = start_asynchronous(library, used, handle, &invocation, NULL, sessionID, library_error());
     handle_release(used);

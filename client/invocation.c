@@ -2,6 +2,8 @@
 #include "client/invocation.h"
 #include "client/contents.h"
 #include "client/invocation_data.h"
+#include "client/invocation_hold.h"
+#include "client/sequence.h"
 #include "core/texts.h"
 
 #include <stdio.h>
@@ -58,6 +60,7 @@ void invocation_release(struct invocation *invocation)
         free(invocation->values[i].received);
         free(invocation->values[i].section);
         free(invocation->values[i].datum);
+        hold_release(&invocation->values[i]);
     }
     free(invocation->values);
     function_release(invocation->function);
@@ -118,6 +121,10 @@ static void take_scalar(struct value *value, enum base_type type, va_list *list)
 static enum esp_status place(struct value *value, const struct argument *argument, void *data,
                              struct esp_error *error)
 {
+    bool is_data;
+    enum esp_status status = hold_take_data(value, argument, data, &is_data, error);
+    if (status != ESP_OK || is_data)
+        return status;
     if (argument_is_output(argument))
         value->out = data;
     if (!argument_is_input(argument) || !data)
@@ -156,7 +163,7 @@ static bool is_array_or_number(const struct value *value)
 static enum esp_status check_present(const struct argument *argument, const struct value *value,
                                      struct esp_error *error)
 {
-    if (!argument_is_input(argument) || value->in || value->datum)
+    if (!argument_is_input(argument) || value->in || value->datum || value->grid)
         return ESP_OK;
     if (is_array_or_number(value) && (value->bytes == 0 || argument->initial))
         return ESP_OK;
@@ -173,7 +180,7 @@ static enum esp_status fill_default(const struct problem *problem, struct value 
 {
     const struct argument *argument = &problem->arguments[value->index];
     if (argument->n_dims == 0 || !argument_is_input(argument) || !argument->initial || value->in ||
-        value->datum || !is_array_or_number(value) || value->bytes == 0)
+        value->datum || value->grid || !is_array_or_number(value) || value->bytes == 0)
         return ESP_OK;
     unsigned char raw[16];
     size_t size = base_type_size(argument->type);
@@ -287,6 +294,9 @@ static enum esp_status bind(struct invocation *invocation, struct binding *bindi
         struct value *value = &invocation->values[i];
         if (is_array_or_number(value))
             value->bytes = binding->shapes[value->index].bytes;
+        status = hold_check(value, problem, binding->scope, &binding->shapes[value->index], error);
+        if (status != ESP_OK)
+            break;
         status = value->form == VALUE_TEXTS ? take_texts(problem, value, binding, error)
                                             : check_present(argument_of(invocation, value), value, error);
         if (status == ESP_OK)
@@ -479,7 +489,15 @@ enum esp_status invocation_for_results(struct invocation *invocation, struct fun
         const struct argument *argument = argument_of(invocation, value);
         if (value->form == VALUE_MEMORY)
             value->bytes = binding.shapes[value->index].bytes;
+        if (argument_is_output(argument) && arguments[i].kept) {
+            value->is_kept = true;
+            value->kept = arguments[i].kept;
+        }
         if (!argument_is_output(argument) || !arguments[i].data)
+            continue;
+        bool is_data;
+        status = hold_take_data(value, argument, arguments[i].data, &is_data, error);
+        if (is_data || status != ESP_OK)
             continue;
         value->out = arguments[i].data;
         status = check_type(argument, &arguments[i], error);

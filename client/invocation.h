@@ -7,6 +7,7 @@
 #define CLIENT_INVOCATION_H
 
 #include "client/function.h"
+#include "core/datum.h"
 #include "core/message.h"
 #include "core/section.h"
 #include <stdarg.h>
@@ -36,8 +37,15 @@ struct value {
     uint64_t n_received;
     char *datum;               /* owned: it lives on servers: its identity, then addresses of who has it */
     char holder[CAP_NAME + 1]; /* one of them, by name */
+    /* Arrays that also live on servers (client/invocation_hold.h); used: */
+    struct grid_data *grid;    /* what was passed in place of the array */
+    struct holding *held;      /* what goes in is this one's value, and is to stay where it goes */
+    struct holding *result;    /* what comes out is its next value */
+    struct datum_shape *shape; /* owned: of the argument, when it is any of these */
     bool is_kept;              /* the result stays on the server: */
     char **kept;               /* where its identity goes */
+    uint32_t kept_flags;       /* of enum datum_flag */
+    char *stayed;              /* owned: the identity of the result that stayed */
     uint32_t kept_mode;        /* enum datum_mode */
     union {
         int64_t integer;

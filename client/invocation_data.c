@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/invocation_data.h"
 #include "client/data.h"
+#include "client/holding.h"
+#include "client/invocation_hold.h"
 #include "core/datum_section.h"
 
 #include <stdio.h>
@@ -51,7 +53,7 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
     return ESP_OK;
 }
 
-static enum esp_status find(struct engine *engine, struct value *value, struct esp_error *error)
+enum esp_status invocation_find_datum(struct engine *engine, struct value *value, struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     struct datum_id id;
@@ -75,17 +77,31 @@ static enum esp_status find(struct engine *engine, struct value *value, struct e
     return ESP_OK;
 }
 
+/* The program still has what servers have lost: it is sent again. */
+static bool may_send(struct value *value, enum esp_status status)
+{
+    if (status != ESP_NOT_FOUND || !value->held || !value->in)
+        return false;
+    holding_unset(value->held, value->datum);
+    free(value->datum);
+    value->datum = NULL;
+    return true;
+}
+
 enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
                                      struct esp_error *error)
 {
     const struct problem *problem = invocation->function->problem;
-    for (uint32_t i = 0; i < invocation->n_values; i++) {
+    enum esp_status status = hold_prepare(invocation, engine, error);
+    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
-        if (value->datum && find(engine, value, error) != ESP_OK)
-            return error_prefix(error, "%s: argument \"%s\"", problem->name,
-                                problem->arguments[value->index].name);
+        status = value->datum ? invocation_find_datum(engine, value, error) : ESP_OK;
+        if (status != ESP_OK && may_send(value, status))
+            status = ESP_OK;
+        if (status != ESP_OK)
+            error_prefix(error, "%s: argument \"%s\"", problem->name, problem->arguments[value->index].name);
     }
-    return ESP_OK;
+    return status;
 }
 
 static void put_little(uint8_t *bytes, uint32_t number)
@@ -112,7 +128,7 @@ enum esp_status invocation_say_kept(const struct invocation *invocation, struct 
             continue;
         put_little(at, invocation->values[i].index);
         put_little(at + 4, invocation->values[i].kept_mode);
-        put_little(at + 8, 0);
+        put_little(at + 8, invocation->values[i].kept_flags);
         at += KEPT_BYTES;
     }
     if (extensions->n > 0)
@@ -137,6 +153,7 @@ enum esp_status invocation_take_identity(struct value *value, const struct argum
         return error_set(error, ESP_PROTOCOL,
                          "result \"%s\": expected the identity of a datum, found kind %u", argument->name,
                          result->kind);
-    *value->kept = strdup(text);
-    return *value->kept ? ESP_OK : error_no_memory(error, "the identity of a datum");
+    free(value->stayed);
+    value->stayed = strdup(text);
+    return value->stayed ? ESP_OK : error_no_memory(error, "the identity of a datum");
 }

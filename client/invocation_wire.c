@@ -171,7 +171,7 @@ static enum esp_status take_result(struct invocation *invocation, const struct c
     if (!value || !argument_is_output(argument))
         return error_set(error, ESP_PROTOCOL, "result %u is no output of %s", result->index,
                          invocation->function->problem->name);
-    if (value->is_kept)
+    if (value->is_kept || result->kind == KIND_DATUM)
         return invocation_take_identity(value, argument, result, error);
     if (!value->out)
         return ESP_OK; /* nobody wants it */

@@ -4,9 +4,12 @@
  */
 #include "client/abstract.h"
 #include "client/describe.h"
+#include "client/invocation_data.h"
+#include "client/invocation_hold.h"
 #include "client/job.h"
 #include "client/library.h"
 #include "client/package.h"
+#include "client/sequence.h"
 #include "core/problem_callback.h"
 
 #include <math.h>
@@ -199,10 +202,19 @@ static enum esp_status submit(struct library *library, struct handle *handle,
     double deadline_s = options ? options->deadline_s : 0;
     if (deadline_s <= 0)
         deadline_s = atomic_load(&handle->deadline_s);
+    bool was_paused = sequence_pause(); /* it goes on when the sequence is over */
     enum esp_status status =
         invocation_from_vector(&invocation, handle->function, arguments, n_arguments, error);
+    sequence_resume(was_paused);
     if (status != ESP_OK)
         return status;
+    status = hold_for_job(&invocation, error);
+    if (status == ESP_OK)
+        status = invocation_find_data(&invocation, library->engine, error);
+    if (status != ESP_OK) {
+        invocation_release(&invocation);
+        return status;
+    }
     if (handle->function->problem->abstract) {
         status = abstract_submit_invocation(handle, &invocation, options, listed, job, error);
         invocation_release(&invocation);

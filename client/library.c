@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/grid_transfer.h"
 #include "client/library.h"
 #include "client/callback.h"
 #include "util/clock.h"
@@ -96,6 +97,8 @@ void library_leave(void)
 
 static void tear_down(void)
 {
+    grid_transfers_end();
+    grid_clear();
     engine_destroy(library.engine);
     table_destroy(library.table);
     handles_destroy(library.handles);

@@ -102,6 +102,7 @@ client_libclient_la_SOURCES = \
 	client/contents.c \
 	client/contents.h \
 	client/data.c \
+	client/data_api.c \
 	client/data.h \
 	client/data_find.c \
 	client/data_look.c \
@@ -116,14 +117,28 @@ client_libclient_la_SOURCES = \
 	client/function.c \
 	client/function.h \
 	client/grpc.c \
+	client/grid_api.c \
+	client/grid_data.c \
+	client/grid_data.h \
+	client/grid_move.c \
+	client/grid_file.c \
+	client/grid_file.h \
+	client/grid_transfer.c \
+	client/grid_transfer.h \
+	client/grid_uri.c \
+	client/grid_uri.h \
 	client/handle.c \
 	client/handle.h \
 	client/administer.c \
 	client/hierarchy.c \
+	client/holding.c \
+	client/holding.h \
 	client/invocation.c \
 	client/invocation.h \
 	client/invocation_data.c \
 	client/invocation_data.h \
+	client/invocation_hold.c \
+	client/invocation_hold.h \
 	client/invocation_wire.c \
 	client/job.c \
 	client/job.h \
@@ -142,6 +157,8 @@ client_libclient_la_SOURCES = \
 	client/past.h \
 	client/route.c \
 	client/route.h \
+	client/sequence.c \
+	client/sequence.h \
 	client/session.c \
 	client/session.h \
 	client/signature.c \

@@ -2,6 +2,7 @@
  *
  * A session's life: made, driven from phase to phase, ended.
  */
+#include "client/invocation_hold.h"
 #include "client/session.h"
 #include "client/attempt.h"
 #include "client/bulk.h"
@@ -190,11 +191,17 @@ void session_absorb(struct session *session, const struct session_report *report
     atomic_store(&session->remote, state);
 }
 
+static enum esp_status finish_results(struct session *session)
+{
+    enum esp_status status = invocation_finish(&session->invocation, &session->error);
+    return status == ESP_OK ? hold_results(&session->invocation, session->engine, &session->error) : status;
+}
+
 static void finish(struct session *session)
 {
     enum esp_status status = bulk_receive(session);
     if (status == ESP_OK)
-        status = invocation_finish(&session->invocation, &session->error);
+        status = finish_results(session);
     else if (session->lost)
         return;
     session_end(session, status);

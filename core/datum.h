@@ -73,6 +73,12 @@ enum esp_status datum_shape_complete(struct datum_shape *shape, struct esp_error
  * ESP_INVALID tells what does not fit. */
 enum esp_status datum_shape_check(const struct datum_shape *shape, struct esp_error *error);
 
+/* What the datum is that is, or becomes, argument `index` of a call of the problem: whole arrays of numbers
+ * and characters. `shape` and `scope` as problem_bind() gives them. ESP_INVALID: as problem_layout(). */
+enum esp_status datum_shape_of_argument(const struct problem *problem, uint32_t index,
+                                        const struct number *scope, const struct shape *shape,
+                                        struct datum_shape *datum, struct esp_error *error);
+
 /* Whether a datum of shape `found` can be the argument that `expected` describes: type, storage, order, and
  * dimensions (trailing ones of extent 1 do not count). ESP_INVALID: "A: expected double[100, 100], the datum
  * is int[5]", with `what` in front. */

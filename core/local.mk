@@ -26,6 +26,7 @@ core_libcore_la_SOURCES = \
 	core/datum.h \
 	core/datum_section.c \
 	core/datum_section.h \
+	core/datum_argument.c \
 	core/cost_model.c \
 	core/cost_model.h \
 	core/cost_text.c \

@@ -227,6 +227,25 @@ enum esp_status esp_data_drop(const char *id);
 enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress,
                               void *arg);
 
+/* ---- sequences of calls ----
+ *
+ * Between the two, the calls of this thread (blocking or not, of any function but those of jobs) send no
+ * array twice, and results that go on into other calls stay where they are; the program between is the same
+ * as without. Arrays are known by their address: one that the program has written to is sent anew, one that
+ * it hands over unchanged is not. A result is in its memory when esp_sequence_end() has returned, and until
+ * then its memory must be there and is not to be looked at, with one exception: arrays of less than 32 KiB,
+ * sections, texts and files come and go with each call. */
+
+/* ESP_INVALID: this thread is in a sequence. */
+enum esp_status esp_sequence_begin(void);
+/* The result that belongs to this memory is not looked at by the program itself: it need not come at the end,
+ * and the memory may go. ESP_NOT_FOUND: no such result is on a server. */
+enum esp_status esp_sequence_passed_on(const void *memory);
+/* Brings all results that are still on servers, but those passed on, to where they belong, and deletes what
+ * the sequence has left on servers (a copy that one has just fetched from another may stay until its memory
+ * is wanted). ESP_OK, or why one of them cannot come (the others have come). */
+enum esp_status esp_sequence_end(void);
+
 /* ---- calls by argument vector ---- */
 
 /* One argument of a call; a vector has one for each esp_problem_argument, in their order. An all-zero struct

@@ -143,38 +143,6 @@ static enum esp_status keep_outputs(struct call_plan *plan, const struct extensi
     return status;
 }
 
-/* What the datum has to be, or will be. */
-static enum esp_status shape_datum(struct call_plan *plan, uint32_t index, const struct shape *shape,
-                                   struct esp_error *error)
-{
-    const struct argument *argument = &plan->problem->arguments[index];
-    struct datum_shape *to = &plan->arguments[index].shape;
-    struct layout layout;
-    *to = (struct datum_shape){.type = argument->type,
-                               .n_dims = shape->n_dims,
-                               .row_major = (argument->properties & PROPERTY_ROW_MAJOR) != 0,
-                               .bytes = shape->bytes};
-    memcpy(to->dims, shape->dims, shape->n_dims * sizeof *to->dims);
-    if (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR) {
-        to->n_dims = 1;
-        to->dims[0] = (int64_t)shape->count;
-    }
-    if (argument->storage != STORAGE_PACKED && argument->storage != STORAGE_BANDED)
-        return ESP_OK;
-    enum esp_status status = problem_layout(plan->problem, index, plan->scope, shape->dims, &layout, error);
-    if (status != ESP_OK)
-        return status;
-    to->storage = argument->storage;
-    if (argument->storage == STORAGE_PACKED) {
-        to->layout[0] = layout.upper ? 'U' : 'L';
-    } else {
-        to->layout[0] = layout.below;
-        to->layout[1] = layout.above;
-        to->layout[2] = layout.front;
-    }
-    return ESP_OK;
-}
-
 /* ---- values ---- */
 
 static enum esp_status check_scalars(const struct call_plan *plan, const void **values,
@@ -340,7 +308,8 @@ enum esp_status call_plan_make(const struct problem *problem, const struct call_
         if (status == ESP_OK)
             status = take_default(plan, i, error);
         if (status == ESP_OK && (plan->arguments[i].kept || plan->arguments[i].kind == KIND_DATUM))
-            status = shape_datum(plan, i, &shapes[i], error);
+            status = datum_shape_of_argument(problem, i, plan->scope, &shapes[i], &plan->arguments[i].shape,
+                                             error);
     }
     if (status == ESP_OK)
         status = lay_out(plan, error);

@@ -9,7 +9,8 @@ exported() {
     nm -D --defined-only "$library" | awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort
 }
 declared() {
-    cat "$top_srcdir/include/grpc.h" "$top_srcdir/include/espalier.h" "$top_srcdir/include/fast.h" | sed 's,/\*.*\*/,,' |
+    cat "$top_srcdir/include/grpc.h" "$top_srcdir/include/espalier.h" "$top_srcdir/include/fast.h" \
+        "$top_srcdir/include/grpc_data.h" | sed 's,/\*.*\*/,,' |
         grep -Ev '^ ?\*|^/\*|^typedef' | grep -oE '\b(grpc|esp|fast)_[a-z_]+\(' | tr -d '(' | sort -u
 }
 same_names() {

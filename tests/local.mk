@@ -21,6 +21,8 @@ unit_tests += tests/unit/test_names
 tests_unit_test_names_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_random
 tests_unit_test_random_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_fingerprint
+tests_unit_test_fingerprint_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_timer
 tests_unit_test_timer_LDADD = $(UNIT_LIBS)
 
@@ -263,6 +265,12 @@ e2e_tests += tests/e2e/t0501-states.t
 e2e_tests += tests/e2e/t0503-commands.t
 e2e_tests += tests/e2e/t0680-data.t
 e2e_tests += tests/e2e/t0681-data-scheduling.t
+e2e_tests += tests/e2e/t0682-data-programs.t
+if WITH_OMNIORB
+check_PROGRAMS += tests/e2e/data_steps
+tests_e2e_data_steps_SOURCES = tests/e2e/data_steps.c
+tests_e2e_data_steps_LDADD = client/libespalier.la -lm
+endif
 e2e_tests += tests/e2e/t9000-install.t
 
 check_PROGRAMS += tests/fuzz/fuzz_message

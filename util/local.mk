@@ -17,6 +17,8 @@ util_libutil_la_SOURCES = \
 	util/crc32c.h \
 	util/error.c \
 	util/error.h \
+	util/fingerprint.c \
+	util/fingerprint.h \
 	util/hash.h \
 	util/log.c \
 	util/log.h \

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * data_steps: data in programs: grpc_data.h, and sequences of calls.
+ *
+ *     data_steps grid     data of grpc_data.h in calls of all kinds
+ *     data_steps sequence the same program with and without a sequence
+ *     data_steps save FILE / data_steps load FILE
+ */
+#include "espalier.h"
+#include "grpc_data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N 120 /* 115,200 bytes: more than travels inside a call of a sequence */
+
+static int told(const char *what)
+{
+    fprintf(stderr, "%s: %s\n", what, esp_last_error()->text);
+    return 1;
+}
+#define MUST(call)                                                                                           \
+    if ((call) != 0)                                                                                         \
+    return told(#call)
+#define HOLDS(condition)                                                                                     \
+    if (!(condition))                                                                                        \
+    return fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #condition, esp_last_error()->text), 1
+
+static double a[N * N], b[N * N], c[N * N], d[N * N], expected[N * N];
+
+static void fill(double *x, double seed)
+{
+    for (int i = 0; i < N * N; i++)
+        x[i] = sin(seed + i);
+}
+
+static void multiply(const double *x, const double *y, double *z)
+{
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < N; i++) {
+            double sum = 0;
+            for (int k = 0; k < N; k++)
+                sum += x[k * N + i] * y[j * N + k];
+            z[j * N + i] = sum;
+        }
+}
+
+static int near(const double *x, const double *y)
+{
+    for (int i = 0; i < N * N; i++)
+        if (!(fabs(x[i] - y[i]) < 1e-9))
+            return 0;
+    return 1;
+}
+
+static const size_t dims[] = {N, N, 0};
+
+static grpc_error_t array(grpc_data_t *data, const char *input, const char *output, grpc_data_mode_t mode)
+{
+    const char *inputs[] = {input, NULL}, *outputs[] = {output, NULL};
+    const grpc_data_mode_t modes[] = {mode, GRPC_END_LIST};
+    return grpc_data_init(data, inputs, outputs, GRPC_DOUBLE, dims, modes);
+}
+
+static int says(const grpc_data_t *data, grpc_data_info_type_t tag, const char *expected_text)
+{
+    char *text = NULL;
+    int same = grpc_data_getinfo(data, tag, NULL, &text) == GRPC_NO_ERROR && strcmp(text, expected_text) == 0;
+    if (!same)
+        fprintf(stderr, "expected \"%s\", found \"%s\"\n", expected_text, text ? text : "");
+    free(text);
+    return same;
+}
+
+/* Bytes of all data that servers have got: from clients and from their own workers, not from each other. */
+static unsigned long long received(void)
+{
+    struct esp_data_info *infos;
+    size_t n;
+    unsigned long long bytes = 0;
+    if (esp_data_list(NULL, &infos, &n) != ESP_OK)
+        return ~0ull;
+    for (size_t i = 0; i < n; i++)
+        bytes += infos[i].replica ? 0 : infos[i].bytes_in;
+    esp_data_free(infos);
+    return bytes;
+}
+
+/* ---- grpc_data.h ---- */
+
+static int blocking(grpc_function_handle_t *mul, grpc_data_t *da, grpc_data_t *db, grpc_data_t *dc)
+{
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(grpc_data_memory_mapping_set("b", b));
+    MUST(grpc_data_memory_mapping_set("c", c));
+    MUST(array(da, "memory:a", NULL, GRPC_PERSISTENT));
+    MUST(array(db, "memory://localhost/b", NULL, GRPC_VOLATILE));
+    MUST(array(dc, NULL, NULL, GRPC_PERSISTENT));
+    HOLDS(says(da, GRPC_INFO_STATUS, "empty") && says(dc, GRPC_INFO_DIMENSIONS, "120 120"));
+    MUST(grpc_call(mul, N, da, db, dc));
+    HOLDS(says(dc, GRPC_INFO_STATUS, "ready") && says(dc, GRPC_INFO_MODE, "GRPC_PERSISTENT"));
+    char *identity;
+    MUST(grpc_data_getinfo(da, GRPC_INFO_IDENTITY, NULL, &identity));
+    HOLDS(strchr(identity, ':')); /* what is persistent stayed where it was sent */
+    unsigned long long before = received();
+    HOLDS(before == 2 * sizeof a); /* and so did the result */
+    multiply(a, b, expected);
+    /* The result goes into the next call where it is; a is not sent again. */
+    grpc_data_t de;
+    MUST(array(&de, NULL, "memory:c", GRPC_VOLATILE));
+    MUST(grpc_call(mul, N, da, dc, &de));
+    HOLDS(received() == before);
+    multiply(a, expected, d);
+    HOLDS(near(c, d));
+    free(identity);
+    MUST(grpc_data_unbind(&de));
+    HOLDS(grpc_call(mul, N, &de, dc, NULL) == GRPC_NO_ERROR || 1); /* an array at that address now */
+    return 0;
+}
+
+static int asynchronous(grpc_function_handle_t *mul, grpc_data_t *da, grpc_data_t *db)
+{
+    grpc_data_t results[3], *first = NULL;
+    grpc_sessionid_t ids[3];
+    const grpc_data_t *list[] = {&results[0], &results[1], &results[2], NULL};
+    for (int i = 0; i < 3; i++) {
+        MUST(array(&results[i], NULL, "file:result", GRPC_VOLATILE));
+        MUST(grpc_call_async(mul, &ids[i], N, da, db, &results[i]));
+    }
+    MUST(grpc_data_wait(list, GRPC_WAIT_ANY, &first));
+    HOLDS(first >= results && first < results + 3);
+    MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
+    MUST(grpc_wait_all());
+    FILE *file = fopen("result", "rb");
+    HOLDS(file && fread(c, 1, sizeof c, file) == sizeof c && fgetc(file) == EOF);
+    fclose(file);
+    multiply(a, b, expected);
+    HOLDS(near(c, expected));
+    for (int i = 0; i < 3; i++)
+        MUST(grpc_data_free(&results[i], NULL));
+    return 0;
+}
+
+static int stacks_and_jobs(grpc_function_handle_t *mul, grpc_data_t *da, grpc_data_t *db)
+{
+    int n = N;
+    grpc_data_t out;
+    struct esp_job *job;
+    grpc_sessionid_t id;
+    grpc_arg_stack_t *stack = grpc_arg_stack_new(4);
+    memset(c, 0, sizeof c);
+    multiply(a, b, expected);
+    MUST(array(&out, NULL, "memory:c", GRPC_VOLATILE));
+    MUST(grpc_arg_stack_push_arg(stack, &n));
+    MUST(grpc_arg_stack_push_arg(stack, da));
+    MUST(grpc_arg_stack_push_arg(stack, db));
+    MUST(grpc_arg_stack_push_arg(stack, &out));
+    MUST(grpc_call_arg_stack(mul, stack));
+    HOLDS(near(c, expected));
+    grpc_arg_stack_destruct(stack);
+
+    grpc_data_t kept;
+    MUST(array(&kept, NULL, NULL, GRPC_PERSISTENT));
+    const struct esp_argument arguments[] = {{.data = &n}, {.data = da}, {.data = db}, {.data = &kept}};
+    memset(c, 0, sizeof c);
+    MUST(esp_job_submit(mul, arguments, 4, NULL, 0, &job));
+    const struct esp_argument results[] = {{0}, {0}, {0}, {.data = &kept}};
+    MUST(esp_job_attach(job, results, 4, NULL, &id));
+    MUST(grpc_wait(id));
+    MUST(esp_job_forget(job));
+    esp_job_free(job);
+    const char *to_memory[] = {"memory:c", NULL};
+    MUST(grpc_data_transfer(&kept, NULL, to_memory, NULL));
+    const grpc_data_t *list[] = {&kept, NULL};
+    MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
+    HOLDS(near(c, expected));
+    MUST(grpc_data_free(&kept, NULL));
+    return 0;
+}
+
+static int returned_too(grpc_function_handle_t *mul, const char *on)
+{
+    int n = N;
+    char *identity = NULL, *id_b = NULL;
+    const struct esp_argument given = {.data = b, .type = ESP_TYPE_DOUBLE, .n_dims = 2, .dims = {N, N}};
+    MUST(esp_data_put(on, &given, ESP_DATA_VOLATILE, NULL, NULL, &id_b));
+    const struct esp_argument arguments[] = {
+        {.data = &n},
+        {.data = a},
+        {.datum = id_b},
+        {.data = c, .kept = &identity, .kept_mode = ESP_DATA_PERSISTENT_RETURN}};
+    memset(c, 0, sizeof c);
+    multiply(a, b, expected);
+    MUST(esp_call(mul, arguments, 4, NULL, NULL));
+    HOLDS(identity && near(c, expected)); /* it stayed, and a copy came */
+    memset(d, 0, sizeof d);
+    MUST(esp_data_get(identity, d, sizeof d, NULL, NULL));
+    HOLDS(memcmp(c, d, sizeof c) == 0);
+    MUST(esp_data_drop(identity));
+    MUST(esp_data_drop(id_b));
+    free(identity);
+    free(id_b);
+    return 0;
+}
+
+static int abstract(void)
+{
+    grpc_function_handle_t solve;
+    grpc_data_t da, dx;
+    static double identity[N * N];
+    for (int i = 0; i < N; i++)
+        identity[i * N + i] = 1;
+    MUST(grpc_data_memory_mapping_set("identity", identity));
+    MUST(array(&da, "memory:identity", "server:A", GRPC_PERSISTENT));
+    MUST(array(&dx, NULL, NULL, GRPC_PERSISTENT));
+    MUST(grpc_data_transfer(&da, NULL, NULL, NULL));
+    const grpc_data_t *list[] = {&da, NULL};
+    MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
+    HOLDS(says(&da, GRPC_INFO_PLACES, "A"));
+    MUST(grpc_function_handle_default(&solve, (char *)"solve"));
+    MUST(grpc_call(&solve, N, N, N, &da, b, &dx));
+    HOLDS(says(&dx, GRPC_INFO_STATUS, "ready"));
+    const char *to_memory[] = {"memory:c", NULL};
+    MUST(grpc_data_transfer(&dx, NULL, to_memory, NULL));
+    const grpc_data_t *solution[] = {&dx, NULL};
+    MUST(grpc_data_wait(solution, GRPC_WAIT_ALL, NULL));
+    HOLDS(near(c, b));
+    MUST(grpc_data_free(&da, NULL));
+    MUST(grpc_data_free(&dx, NULL));
+    return 0;
+}
+
+static int containers(grpc_data_t *da, grpc_data_t *db)
+{
+    grpc_data_t container, found;
+    const size_t two[] = {2, 0};
+    MUST(grpc_data_init(&container, NULL, NULL, GRPC_CONTAINER_OF_GRPC_DATA, two, NULL));
+    MUST(grpc_data_container_set(&container, 0, da));
+    HOLDS(grpc_data_container_get(&container, 1, &found) == GRPC_OTHER_ERROR_CODE);
+    MUST(grpc_data_container_set(&container, 1, db));
+    MUST(grpc_data_container_get(&container, 1, &found));
+    HOLDS(says(&found, GRPC_INFO_INPUTS, "memory:b"));
+    HOLDS(grpc_data_container_set(&container, 2, da) == GRPC_OTHER_ERROR_CODE);
+    MUST(grpc_data_unbind(&container));
+    return 0;
+}
+
+static int wrong_uses(grpc_function_handle_t *mul, grpc_data_t *da, grpc_data_t *db)
+{
+    grpc_data_t none = {0}, small, unset;
+    const size_t small_dims[] = {3, 0};
+    const char *inputs[] = {"memory:nothing", NULL}, *nonsense[] = {"ftp://x/y", NULL};
+    HOLDS(grpc_data_unbind(&none) == GRPC_INVALID_DATA);
+    HOLDS(grpc_data_init(&small, nonsense, NULL, GRPC_DOUBLE, small_dims, NULL) == GRPC_OTHER_ERROR_CODE);
+    HOLDS(strstr(esp_last_error()->text, "expected memory:KEY"));
+    MUST(grpc_data_init(&small, NULL, NULL, GRPC_DOUBLE, small_dims, NULL));
+    HOLDS(grpc_call(mul, N, &small, db, NULL) == GRPC_SESSION_FAILED);
+    HOLDS(strstr(esp_last_error()->text, "expected an array of 115200 bytes, found data of double[3]"));
+    MUST(grpc_data_unbind(&small));
+    MUST(grpc_data_init(&small, NULL, NULL, GRPC_INT, dims, NULL));
+    HOLDS(grpc_call(mul, N, da, &small, NULL) == GRPC_SESSION_FAILED);
+    HOLDS(strstr(esp_last_error()->text, "expected data of double, found int"));
+    MUST(grpc_data_init(&unset, inputs, NULL, GRPC_DOUBLE, dims, NULL));
+    HOLDS(grpc_call(mul, N, da, &unset, NULL) == GRPC_SESSION_FAILED);
+    HOLDS(strstr(esp_last_error()->text, "memory:nothing"));
+    HOLDS(grpc_data_save(&unset, "file:there") == GRPC_OTHER_ERROR_CODE);
+    return 0;
+}
+
+static int grid(const char *on)
+{
+    grpc_function_handle_t mul;
+    grpc_data_t da, db, dc;
+    fill(a, 1);
+    fill(b, 2);
+    MUST(grpc_function_handle_init(&mul, (char *)on, (char *)"product"));
+    if (blocking(&mul, &da, &db, &dc) || asynchronous(&mul, &da, &db) || stacks_and_jobs(&mul, &da, &db) ||
+        returned_too(&mul, on) || abstract() || containers(&da, &db) || wrong_uses(&mul, &da, &db))
+        return 1;
+    MUST(grpc_data_free(&da, NULL));
+    HOLDS(grpc_data_unbind(&da) == GRPC_INVALID_DATA);
+    MUST(grpc_data_free(&dc, NULL));
+    return 0;
+}
+
+/* ---- in two programs ---- */
+
+static int save(const char *uri)
+{
+    grpc_data_t da;
+    const grpc_data_t *list[] = {&da, NULL};
+    fill(a, 5);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", "server:A", GRPC_STICKY));
+    MUST(grpc_data_transfer(&da, NULL, NULL, NULL));
+    MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
+    MUST(grpc_data_save(&da, uri));
+    return 0;
+}
+
+static int load(const char *uri)
+{
+    grpc_data_t da;
+    const char *to_memory[] = {"memory:c", NULL};
+    const grpc_data_t *list[] = {&da, NULL};
+    fill(a, 5);
+    MUST(grpc_data_memory_mapping_set("c", c));
+    MUST(grpc_data_load(&da, uri));
+    MUST(grpc_data_transfer(&da, NULL, to_memory, NULL));
+    MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
+    HOLDS(memcmp(a, c, sizeof a) == 0);
+    MUST(grpc_data_free(&da, NULL));
+    return 0;
+}
+
+/* ---- sequences ---- */
+
+static double lu[N * N], x[N * N], t[N * N];
+static int32_t pivots[N];
+
+/* A program that knows nothing of sequences: powers, a factorisation, two solves with it. */
+static int program(void)
+{
+    grpc_function_handle_t mul, getrf, getrs;
+    MUST(grpc_function_handle_default(&mul, (char *)"product"));
+    MUST(grpc_function_handle_default(&getrf, (char *)"dgetrf"));
+    MUST(grpc_function_handle_default(&getrs, (char *)"dgetrs"));
+    MUST(grpc_call(&mul, N, a, b, c));
+    MUST(grpc_call(&mul, N, a, c, d));
+    memcpy(lu, a, sizeof lu);
+    MUST(grpc_call(&getrf, N, N, lu, pivots));
+    memcpy(x, b, sizeof x);
+    MUST(grpc_call(&getrs, 'N', N, N, lu, pivots, x));
+    MUST(grpc_call(&mul, N, a, x, t)); /* b again */
+    return 0;
+}
+
+static int sequence(void)
+{
+    static double kept[4][N * N];
+    fill(a, 1);
+    for (int i = 0; i < N; i++)
+        a[i * N + i] += 20;
+    fill(b, 2);
+    if (program())
+        return 1;
+    HOLDS(near(t, b));
+    memcpy(kept[0], c, sizeof c);
+    memcpy(kept[1], d, sizeof c);
+    memcpy(kept[2], x, sizeof c);
+    memcpy(kept[3], lu, sizeof c);
+    memset(c, 0, sizeof c);
+    memset(d, 0, sizeof c);
+    memset(x, 0, sizeof c);
+    memset(t, 0, sizeof c);
+    HOLDS(esp_sequence_end() == ESP_INVALID);
+    MUST(esp_sequence_begin());
+    HOLDS(esp_sequence_begin() == ESP_INVALID);
+    if (program())
+        return 1;
+    /* a, b and the copies of them that were written over, each once; five results. */
+    HOLDS(received() == 9 * sizeof a);
+    HOLDS(c[0] == 0); /* it is still where it was made */
+    MUST(esp_sequence_passed_on(c));
+    HOLDS(esp_sequence_passed_on(a) == ESP_NOT_FOUND);
+    MUST(esp_sequence_end());
+    HOLDS(c[0] == 0);
+    HOLDS(near(d, kept[1]) && near(x, kept[2]) && near(lu, kept[3]) && near(t, b));
+    HOLDS(received() == 0); /* nothing is left on servers */
+
+    /* What the program writes is noticed. */
+    grpc_function_handle_t mul;
+    MUST(grpc_function_handle_default(&mul, (char *)"product"));
+    MUST(esp_sequence_begin());
+    MUST(grpc_call(&mul, N, a, b, c));
+    a[7] += 1;
+    MUST(grpc_call(&mul, N, a, b, d));
+    memset(c, 0, sizeof c);
+    c[0] = 1; /* the result that belongs there is not wanted after all */
+    MUST(grpc_call(&mul, N, c, b, x));
+    MUST(esp_sequence_end());
+    multiply(a, b, expected);
+    HOLDS(near(d, expected) && c[0] == 1 && c[1] == 0);
+    multiply(c, b, expected);
+    HOLDS(near(x, expected));
+
+    /* Asynchronous calls, and jobs beside them. */
+    grpc_sessionid_t ids[2];
+    MUST(esp_sequence_begin());
+    MUST(grpc_call_async(&mul, &ids[0], N, a, b, c));
+    MUST(grpc_call_async(&mul, &ids[1], N, b, a, d));
+    MUST(grpc_wait_all());
+    MUST(grpc_call(&mul, N, c, d, x));
+    HOLDS(received() == 5 * sizeof a); /* two sent, three made */
+    MUST(esp_sequence_end());
+    multiply(a, b, c);
+    multiply(b, a, d);
+    multiply(c, d, expected);
+    HOLDS(near(x, expected));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "", *with = argc > 2 ? argv[2] : "";
+    if (grpc_initialize(NULL) != GRPC_NO_ERROR)
+        return told("grpc_initialize");
+    int failed = strcmp(what, "grid") == 0       ? grid(with)
+                 : strcmp(what, "sequence") == 0 ? sequence()
+                 : strcmp(what, "save") == 0     ? save(with)
+                 : strcmp(what, "load") == 0     ? load(with)
+                                                 : 2;
+    grpc_finalize();
+    return failed;
+}

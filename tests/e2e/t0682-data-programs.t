@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Programs that use data on servers: grpc_data.h, and sequences of calls.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+steps=$top_builddir/tests/e2e/data_steps
+[ -x "$steps" ] || skip_all "built without the ORB"
+
+cat >product.esp <<'EOF'
+problem product "C := A B for square matrices"
+    gams    D1b6
+    in      int     n "their order"
+    in      double  A[n, n]
+    in      double  B[n, n]
+    out     double  C[n, n]
+    require n >= 0
+    work    2*n^3
+    memory  0
+implementation blas
+    fortran dgemm_('N', 'N', n, n, n, double 1.0, A, max(1,n), B, max(1,n), double 0.0, C, max(1,n)) in libblas.so.3
+EOF
+agent_for_clients
+for name in A B; do
+    server_below_agent "$name" "$name" "state_dir = \"$work/state-$name\"" \
+        'slots = 1' \
+        'store_memory = "64 MiB"' \
+        "problems = { \"$work/product.esp\", \"$top_srcdir/problems/lapack/linear-systems\", \"$top_srcdir/problems/abstract\" }"
+done
+servers() { # servers N: so many multiply matrices
+    espalier problems | grep -Eq "^product .* $1 "
+}
+check "two servers are there" wait_until servers 2
+check "data go into calls of all kinds, come out, and stay" "$steps" grid A
+check "a program saves what another one needs" "$steps" save file:saved
+check "as a text" cat saved
+check_says "with identity and shape" "^identity A:[0-9a-f]{32}$" "^type double$" "^dimensions 120 120$" "^mode GRPC_STICKY$"
+check "which uses it, and deletes it" "$steps" load "file://$work/saved"
+check_fails any "it is there once only" "$steps" load file:saved
+check_says "which is told" "deleted"
+sed 's/^type double/type quaternion/' saved >wrong
+check_fails any "a damaged file is refused" "$steps" load file:wrong
+check_says "with its line" "wrong:3: expected a type"
+check "a sequence sends nothing twice, and gives what the program gives without" "$steps" sequence
+nothing_left() { # but copies that agents had not heard of
+    espalier data ls >left && ! grep ':' left | grep -qv replica
+}
+check "nothing is left on the servers" nothing_left
+finish
