@@ -26,7 +26,8 @@ static bool add_server(struct agent *agent, const struct knowledge_node *node, s
                        const struct request *request, struct arena *arena, struct response *response)
 {
     struct server_estimate *estimate = &response->servers[response->n_servers];
-    struct standing standing = knowledge_standing(node);
+    const struct standing standing = knowledge_standing(node);
+    const struct computer computer = knowledge_computer(node);
     *estimate = (struct server_estimate){
         .server = node->name,
         .address = node->address,
@@ -34,8 +35,8 @@ static bool add_server(struct agent *agent, const struct knowledge_node *node, s
         .transfer = arena_memdup(arena, &access, sizeof access),
         .n_transfer = 1,
     };
-    if (!estimate->transfer || !estimate_fill(estimate, request, node->speed_flops, node->models, &node->load,
-                                              &standing, agent_now(agent), arena))
+    if (!estimate->transfer ||
+        !estimate_fill(estimate, request, &computer, &node->load, &standing, agent_now(agent), arena))
         return false;
     response->n_servers++;
     return true;

@@ -34,7 +34,8 @@ static void sift(struct sieve *sieve, const struct knowledge_node *node, const s
     if (misfit == LACKS_PROPERTY)
         return;
     sieve->with_properties++;
-    estimate_cost(request, node->speed_flops, node->models, &cost);
+    const struct computer computer = knowledge_computer(node);
+    estimate_cost(request, &computer, &cost);
     if (cost.memory_bytes < sieve->least_memory)
         sieve->least_memory = cost.memory_bytes;
     if (misfit == TAKES_TOO_MUCH)

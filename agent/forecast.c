@@ -55,7 +55,8 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
                         const struct request *request, char *why, size_t size)
 {
     struct request_cost cost;
-    estimate_cost(request, node->speed_flops, node->models, &cost);
+    const struct computer computer = knowledge_computer(node);
+    estimate_cost(request, &computer, &cost);
     if (!solves(node, variant))
         snprintf(why, size, "it does not solve %s", request->problem);
     else if (node->draining)

@@ -155,15 +155,32 @@ static struct message *list(struct agent *agent, const struct list *asked)
 
 /* ---- tree ---- */
 
-/* Copies what a record points to: the reply outlives this operation. */
-static bool own_record(struct arena *arena, struct node_record *record)
+/* Beyond so many nodes a tree is told without the weather of its servers: it takes a third of a record. */
+#define MOST_WITH_WEATHER 5000
+
+static bool keep_weather(struct arena *arena, const struct extensions *all, struct extensions *kept)
 {
+    const struct extension *weather = extension_find(all, EXTENSION_WEATHER);
+    *kept = (struct extensions){0};
+    if (!weather)
+        return true;
+    struct extension *copy = arena_memdup(arena, weather, sizeof *weather);
+    if (!copy || !(copy->value = arena_memdup(arena, weather->value, weather->length)))
+        return false;
+    *kept = (struct extensions){copy, 1};
+    return true;
+}
+
+/* Copies what a record points to: the reply outlives this operation. */
+static bool own_record(struct arena *arena, struct node_record *record, bool with_weather)
+{
+    const struct extensions none = {0}, all = record->extensions;
     record->name = arena_strdup(arena, record->name);
     record->parent = arena_strdup(arena, record->parent);
     record->address = arena_strdup(arena, record->address);
     record->marks = arena_memdup(arena, record->marks, record->n_marks * sizeof *record->marks);
-    record->extensions = (struct extensions){0};
-    return record->name && record->parent && record->address && record->marks;
+    return record->name && record->parent && record->address && record->marks &&
+           keep_weather(arena, with_weather ? &all : &none, &record->extensions);
 }
 
 /* The children that an agent below has lost, as its record tells. */
@@ -197,7 +214,7 @@ static bool add_lost_below(const struct agent *agent, struct message *message)
                 continue; /* it is back, perhaps elsewhere */
             record.parent = node->name;
             record.age_s += later_s;
-            if (!own_record(&message->arena, &record))
+            if (!own_record(&message->arena, &record, false))
                 return false;
             record.extensions = absent_mark();
             reply->records[reply->n_records++] = record;
@@ -272,7 +289,7 @@ static struct message *tree(struct agent *agent, const struct tree *asked)
         reply->n_records = 1;
     }
     for (uint32_t i = 0; whole && i < reply->n_records; i++)
-        whole = own_record(&message->arena, &reply->records[i]);
+        whole = own_record(&message->arena, &reply->records[i], reply->n_records <= MOST_WITH_WEATHER);
     if (whole && (*asked->node || (add_absent(agent, message) && cut(message))))
         return message;
     message_destroy(message);

@@ -36,7 +36,8 @@ enum misfit submit_misfit(const struct knowledge_node *node, const struct reques
         return LACKS_PROPERTY;
     if (constraints.most_memory_bytes == UINT64_MAX)
         return FITS;
-    estimate_cost(request, node->speed_flops, node->models, &cost);
+    const struct computer computer = knowledge_computer(node);
+    estimate_cost(request, &computer, &cost);
     return cost.memory_bytes > constraints.most_memory_bytes ? TAKES_TOO_MUCH : FITS;
 }
 
@@ -57,7 +58,8 @@ static void cost_there(const struct index_entry *entry, void *arg, double *compu
     const struct request *request = arg;
     const struct knowledge_node *node = entry->owner;
     struct request_cost cost;
-    estimate_cost(request, node->speed_flops, node->models, &cost);
+    const struct computer computer = knowledge_computer(node);
+    estimate_cost(request, &computer, &cost);
     if (cost.compute_s > *compute_s)
         *compute_s = cost.compute_s;
     *memory_bytes = cost.memory_bytes;
@@ -263,7 +265,8 @@ bool submit_candidate(const struct request *request, const struct index_entry *e
         .queue_s = submit_queue_s(&view),
         .transfer_s = view.transfer_s,
     };
-    estimate_cost(request, node->speed_flops, node->models, &cost);
+    const struct computer computer = knowledge_computer(node);
+    estimate_cost(request, &computer, &cost);
     candidate->compute_s = cost.compute_s;
     candidate->error_s = cost.error_s;
     cost_put(&cost, told);

@@ -91,7 +91,7 @@ static bool draw(const struct design *design, const struct cost_set *models, con
         if (!design_at(design, 0, sizes, point))
             continue;
         make_call(design->problem, point, scalars, request);
-        estimate_cost(request, 1e10, models, &cost);
+        estimate_cost(request, &(struct computer){.speed_flops = 1e10, .models = models}, &cost);
         if (cost.compute_s >= 0.010 && cost.compute_s <= setting->longest_s)
             return true;
     }
@@ -119,7 +119,7 @@ static void measure(struct calibration *calibration, const struct problem *probl
             break;
         if (calibration_call(calibration, problem, &point, CALLS, seconds, cpu_s, &error) != ESP_OK)
             bench_fail("%s", error.text);
-        estimate_cost(&request, 1e10, models, &cost);
+        estimate_cost(&request, &(struct computer){.speed_flops = 1e10, .models = models}, &cost);
         for (int k = 0; k < CALLS; k++)
             (k % 2 ? odd : even)[k / 2] = cpu_s[k];
         double halves = fabs(bench_median(odd, CALLS / 2) / bench_median(even, CALLS - CALLS / 2) - 1);
@@ -151,7 +151,8 @@ static void estimate(void *context)
     struct server_estimate estimate = {0};
     struct arena arena = {0};
     const struct standing standing = {.memory_free = UINT64_MAX};
-    if (!estimate_fill(&estimate, &e->request, 1e10, e->models, &e->load, &standing, 0, &arena))
+    if (!estimate_fill(&estimate, &e->request, &(struct computer){.speed_flops = 1e10, .models = e->models},
+                       &e->load, &standing, 0, &arena))
         bench_fail("no memory");
     e->sum += estimate.compute_s;
     arena_clear(&arena);

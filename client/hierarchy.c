@@ -5,6 +5,7 @@
 #include "client/library.h"
 #include "client/package.h"
 #include "core/absent.h"
+#include "core/terms.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@
 
 _Static_assert((int)ESP_ROLE_CLIENT == (int)ROLE_CLIENT && (int)ESP_ROLE_SERVER == (int)ROLE_SERVER,
                "roles are numbered alike");
+
+_Static_assert(ESP_WEATHER_HISTORY == WEATHER_HISTORY, "histories are of one length");
 
 const char *esp_role_name(enum esp_role role)
 {
@@ -91,6 +94,22 @@ struct forest {
     size_t n, capacity;
 };
 
+static void add_weather(struct esp_node *node, const struct extensions *extensions)
+{
+    struct weather weather;
+    if (!weather_get(extensions, &weather))
+        return;
+    node->cpu_available = weather.available;
+    node->cpu_forecast = weather.forecast;
+    node->cpu_error = weather.error;
+    node->machine_memory_free = weather.memory_free < 1e18 ? (uint64_t)weather.memory_free : 0;
+    node->machine_disk_free = weather.disk_free < 1e18 ? (uint64_t)weather.disk_free : 0;
+    node->cpu_step_s = weather.step_ms / 1e3;
+    node->n_cpu_history = weather.n;
+    for (uint32_t i = 0; i < weather.n; i++)
+        node->cpu_history[i] = weather.shares[i] / 250.0;
+}
+
 static enum esp_status add_node(struct forest *forest, const struct node_record *from, const char *parent,
                                 struct esp_error *error)
 {
@@ -122,6 +141,7 @@ static enum esp_status add_node(struct forest *forest, const struct node_record 
                             .memory_free = from->memory_free,
                             .completed = from->completed,
                             .failed = from->failed};
+    add_weather(&node, &from->extensions);
     const struct extension *left_out = extension_find(&from->extensions, EXTENSION_LEFT_OUT);
     if (left_out && left_out->length == sizeof node.left_out)
         memcpy(&node.left_out, left_out->value, sizeof node.left_out);

@@ -75,6 +75,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_tree.c \
 	client/command/verb_up.c \
 	client/command/verb_wait.c \
+	client/command/verb_weather.c \
 	client/command/verbs.c
 nodist_client_command_libcommand_la_SOURCES = client/command/default_platform.c
 client_command_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'

@@ -130,8 +130,21 @@ double estimate_compute_s(double work_flop, double speed_flops, double *error_s)
     return ESTIMATE_CALL_S + work_s;
 }
 
-void estimate_cost(const struct request *request, double speed_flops, const struct cost_set *models,
-                   struct request_cost *cost)
+/* Others take their part of the processor: all lasts longer, and how long is less certain. */
+static void beside_others(const struct computer *computer, struct request_cost *cost)
+{
+    const double available = computer->available;
+    if (!(available > 0) || available >= 1)
+        return;
+    const double seconds = cost->compute_s;
+    cost->compute_s = seconds / available;
+    cost->error_s = cost->error_s / available;
+    if (computer->available_error > 0)
+        cost->error_s += cost->compute_s * fmin(computer->available_error / available, 1);
+}
+
+static void cost_alone(const struct request *request, const struct computer *computer,
+                       struct request_cost *cost)
 {
     const struct cost_call call = {.scalars = request->scalars,
                                    .n_scalars = request->n_scalars,
@@ -139,8 +152,8 @@ void estimate_cost(const struct request *request, double speed_flops, const stru
                                    .bytes = (double)request->memory_bytes};
     struct cost_forecast forecast;
     *cost = (struct request_cost){.memory_bytes = request->memory_bytes};
-    if (!models || !cost_set_evaluate(models, request->digest, &call, &forecast)) {
-        cost->compute_s = estimate_compute_s(request->work_flop, speed_flops, &cost->error_s);
+    if (!computer->models || !cost_set_evaluate(computer->models, request->digest, &call, &forecast)) {
+        cost->compute_s = estimate_compute_s(request->work_flop, computer->speed_flops, &cost->error_s);
         return;
     }
     cost->compute_s = ESTIMATE_CALL_S + forecast.seconds;
@@ -148,6 +161,12 @@ void estimate_cost(const struct request *request, double speed_flops, const stru
     cost->ground = forecast.ground;
     if (__builtin_add_overflow(cost->memory_bytes, (uint64_t)forecast.memory_bytes, &cost->memory_bytes))
         cost->memory_bytes = UINT64_MAX;
+}
+
+void estimate_cost(const struct request *request, const struct computer *computer, struct request_cost *cost)
+{
+    cost_alone(request, computer, cost);
+    beside_others(computer, cost);
 }
 
 void cost_put(const struct request_cost *cost, uint8_t bytes[COST_BYTES_TOLD])
@@ -215,14 +234,14 @@ static bool add_waits(const struct load *load, int64_t now_ns, struct arena *are
     return true;
 }
 
-bool estimate_fill(struct server_estimate *estimate, const struct request *request, double speed_flops,
-                   const struct cost_set *models, const struct load *load, const struct standing *standing,
+bool estimate_fill(struct server_estimate *estimate, const struct request *request,
+                   const struct computer *computer, const struct load *load, const struct standing *standing,
                    int64_t now_ns, struct arena *arena)
 {
     struct extension *extensions = arena_alloc(arena, 3 * sizeof *extensions);
     struct request_cost cost;
     uint32_t n = 0;
-    estimate_cost(request, speed_flops, models, &cost);
+    estimate_cost(request, computer, &cost);
     estimate->compute_s = cost.compute_s;
     estimate->error_s = cost.error_s;
     estimate->queue_s = load_wait_s(load, now_ns);

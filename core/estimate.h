@@ -52,9 +52,16 @@ struct request_cost {
     enum cost_ground ground;
 };
 
-/* By the server's cost model of the problem, else by work over speed. `models` may be NULL. */
-void estimate_cost(const struct request *request, double speed_flops, const struct cost_set *models,
-                   struct request_cost *cost);
+/* A server as what computes. */
+struct computer {
+    double speed_flops;            /* of a slot; <= 0: not measured yet */
+    const struct cost_set *models; /* NULL: none */
+    double available; /* share of a processor that a session will get beside others' load; 0: not told */
+    double available_error; /* its expected error */
+};
+
+/* By the server's cost model of the problem, else by work over speed; beside the load of others. */
+void estimate_cost(const struct request *request, const struct computer *computer, struct request_cost *cost);
 
 /* Tag of an extension of a server_estimate: what the server knows of the cost beyond its time, little-endian:
  * the memory of all (8 bytes), enum cost_ground (4 bytes). */
@@ -85,10 +92,10 @@ void cost_get(const uint8_t bytes[COST_BYTES_TOLD], struct request_cost *cost);
  * double), the free memory (an integer). */
 #define EXTENSION_STANDING 5
 
-/* What a server of that speed, models (or NULL), load and standing says to a request: compute_s, queue_s (for
+/* What such a server of that load and standing says to a request: compute_s, queue_s (for
  * a slot), error_s and the extensions. Memory comes from `arena`; false when there is none. */
-bool estimate_fill(struct server_estimate *estimate, const struct request *request, double speed_flops,
-                   const struct cost_set *models, const struct load *load, const struct standing *standing,
+bool estimate_fill(struct server_estimate *estimate, const struct request *request,
+                   const struct computer *computer, const struct load *load, const struct standing *standing,
                    int64_t now_ns, struct arena *arena);
 /* As the estimate tells it; of one that does not: no line, and all the memory one could wish. */
 struct standing estimate_standing(const struct server_estimate *estimate);

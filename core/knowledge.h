@@ -151,6 +151,8 @@ bool branch_can_solve(const struct branch *branch, const struct variant *variant
  * ignored. False without memory. */
 bool knowledge_place(struct knowledge *knowledge, struct knowledge_node *node,
                      const struct placement *placement);
+/* The server as what computes. */
+struct computer knowledge_computer(const struct knowledge_node *node);
 /* How the server stands, the pending placements counted in. */
 struct standing knowledge_standing(const struct knowledge_node *node);
 /* The first lease that ends, CLOCK_NEVER when none is pending; and ending those that are over. */

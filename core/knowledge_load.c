@@ -12,6 +12,14 @@
 /* No message makes a link look busy for longer: sums of nanoseconds stay far from overflow. */
 #define FARTHEST_S 1e7
 
+struct computer knowledge_computer(const struct knowledge_node *node)
+{
+    return (struct computer){.speed_flops = node->speed_flops,
+                             .models = node->models,
+                             .available = node->terms.weather.forecast,
+                             .available_error = node->terms.weather.error};
+}
+
 struct standing knowledge_standing(const struct knowledge_node *node)
 {
     double sessions = (double)node->queued + node->running + node->n_pending;

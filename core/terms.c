@@ -34,6 +34,63 @@ static struct property_set get_texts(const struct extensions *extensions, uint32
     return (struct property_set){(const char *)extension->value, extension->length};
 }
 
+uint32_t weather_put(const struct weather *weather, uint8_t bytes[WEATHER_BYTES])
+{
+    const double numbers[] = {weather->available, weather->forecast, weather->error, weather->memory_free,
+                              weather->disk_free};
+    const uint32_t counts[] = {htole32(weather->step_ms), htole32(weather->n)};
+    uint8_t *at = bytes;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++, at += 8) {
+        uint64_t word;
+        memcpy(&word, &numbers[i], sizeof word);
+        word = htole64(word);
+        memcpy(at, &word, sizeof word);
+    }
+    memcpy(at, counts, sizeof counts);
+    memcpy(at + sizeof counts, weather->shares, weather->n);
+    return (uint32_t)(at - bytes + sizeof counts) + weather->n;
+}
+
+static bool is_share(double value)
+{
+    return value > 0 && value <= 1;
+}
+
+static double not_negative(double value)
+{
+    return value > 0 && isfinite(value) ? value : 0;
+}
+
+bool weather_get(const struct extensions *extensions, struct weather *weather)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_WEATHER);
+    double numbers[5];
+    uint32_t counts[2];
+    *weather = (struct weather){0};
+    if (!extension || extension->length < sizeof numbers + sizeof counts)
+        return false;
+    for (size_t i = 0; i < 5; i++) {
+        uint64_t word;
+        memcpy(&word, extension->value + 8 * i, sizeof word);
+        word = le64toh(word);
+        memcpy(&numbers[i], &word, sizeof word);
+    }
+    memcpy(counts, extension->value + sizeof numbers, sizeof counts);
+    const uint32_t n = le32toh(counts[1]);
+    if (!is_share(numbers[0]) || !is_share(numbers[1]) || n > WEATHER_HISTORY ||
+        extension->length < sizeof numbers + sizeof counts + n)
+        return false;
+    *weather = (struct weather){.available = numbers[0],
+                                .forecast = numbers[1],
+                                .error = not_negative(numbers[2]),
+                                .memory_free = not_negative(numbers[3]),
+                                .disk_free = not_negative(numbers[4]),
+                                .step_ms = le32toh(counts[0]),
+                                .n = n};
+    memcpy(weather->shares, extension->value + sizeof numbers + sizeof counts, n);
+    return true;
+}
+
 void server_terms_get(const struct extensions *extensions, struct server_terms *terms)
 {
     *terms = (struct server_terms){.properties = get_texts(extensions, EXTENSION_PROPERTIES)};
@@ -42,6 +99,7 @@ void server_terms_get(const struct extensions *extensions, struct server_terms *
         terms->price = 0;
     if (!get_word(extensions, EXTENSION_INCOMING, &terms->incoming_bytes))
         terms->incoming_bytes = 0;
+    weather_get(extensions, &terms->weather);
 }
 
 void constraints_get(const struct extensions *extensions, struct constraints *constraints)
@@ -119,6 +177,13 @@ bool terms_add_real(struct extensions *extensions, uint32_t tag, double value, s
     uint64_t word;
     memcpy(&word, &value, sizeof word);
     return terms_add_integer(extensions, tag, word, arena);
+}
+
+bool terms_add_weather(struct extensions *extensions, const struct weather *weather, struct arena *arena)
+{
+    uint8_t bytes[WEATHER_BYTES];
+    const uint32_t length = weather_put(weather, bytes);
+    return add(extensions, EXTENSION_WEATHER, bytes, length, arena);
 }
 
 bool terms_add_texts(struct extensions *extensions, uint32_t tag, const char *const *texts, size_t n,

@@ -489,6 +489,7 @@ enum esp_role { ESP_ROLE_CLIENT, ESP_ROLE_REDIRECTOR, ESP_ROLE_MASTER, ESP_ROLE_
 /* "redirector", "master agent", "leader agent", "server"; never NULL. */
 const char *esp_role_name(enum esp_role role);
 
+#define ESP_WEATHER_HISTORY 48
 struct esp_node {
     const char *name;
     const char *parent; /* "" for a root */
@@ -507,6 +508,13 @@ struct esp_node {
     unsigned queued, running;
     uint64_t memory_total, memory_free; /* bytes for sessions */
     uint64_t completed, failed;         /* sessions since its start */
+    double cpu_available;           /* share of a processor that a session would get now beside the load of
+                                     * others, from 0 to 1; 0: the server has no sensor */
+    double cpu_forecast, cpu_error; /* of that, for the next seconds, with its expected error */
+    uint64_t machine_memory_free, machine_disk_free; /* bytes, of the whole machine; 0: not told */
+    double cpu_step_s;                               /* between the values of the history */
+    unsigned n_cpu_history;
+    double cpu_history[ESP_WEATHER_HISTORY]; /* of cpu_available, the oldest first */
     /* agents: */
     uint64_t left_out; /* nodes below it that the answer had no room for */
 };

@@ -117,8 +117,12 @@ sed_espalier_calibrate_SOURCES = sed/calibrate_main.c
 sed_espalier_calibrate_LDADD = sed/libcalibrate.la services/libservices.la core/libcore.la util/libutil.la
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LTLIBRARIES += sed/libservice.la
-sed_libservice_la_SOURCES = sed/service.c sed/service.h
-sed_libservice_la_LIBADD = sed/libserver.la sed/libworkers.la services/libservices.la
+sed_libservice_la_SOURCES = \
+	sed/sensors.c \
+	sed/sensors.h \
+	sed/service.c \
+	sed/service.h
+sed_libservice_la_LIBADD = sed/libserver.la sed/libworkers.la services/libnws.la services/libservices.la
 if WITH_OMNIORB
 sbin_PROGRAMS += sed/espalier-sed
 sed_espalier_sed_SOURCES = sed/main.c

@@ -448,6 +448,7 @@ void server_destroy(struct server *server)
     if (server->segments)
         server_measure_release(server);
     server_models_release(server);
+    server_weather_release(server);
     free_waiters(server);
     server_data_release(server);
     duty_release(&server->duty);

@@ -108,6 +108,13 @@ void server_leave(struct server *server);
  * endpoint's lock. */
 void server_log_output(struct server *server, uint64_t job_id, const char *line);
 
+/* What the sensor of the processor has read: from now on forecasts count with it. Takes the endpoint's lock.
+ * Memory and disk in bytes, 0: not known. What is no share of a processor is passed over. */
+void server_sense(struct server *server, double available, double memory_free, double disk_free);
+/* What sessions with a processor of their own really got of it since this was last asked: the mean, 0 when
+ * none has ended. Takes the endpoint's lock. */
+double server_processor_got(struct server *server);
+
 /* For tests, logs and draining: what there is now. Takes the endpoint's lock. */
 struct server_counts {
     uint32_t waiting, receiving, queued, running, ended; /* sessions; running: the measurement too */

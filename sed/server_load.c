@@ -355,10 +355,10 @@ static bool estimate(const struct server *server, const struct request *request,
                                          .address = endpoint_address(server->endpoint),
                                          .incarnation = server->incarnation};
     struct request_cost cost;
-    estimate_cost(request, server->speed.flops, &server->models, &cost);
+    const struct computer computer = server_computer(server);
+    estimate_cost(request, &computer, &cost);
     bool whole = cost.memory_bytes <= server->admission.total && server_accepts(server, request, &cost) &&
-                 estimate_fill(estimate, request, server->speed.flops, &server->models, &load, &standing,
-                               now_ns, arena);
+                 estimate_fill(estimate, request, &computer, &load, &standing, now_ns, arena);
     load_release(&load);
     return whole;
 }

@@ -178,6 +178,8 @@ void server_measure_step(struct server *server)
 static double left_by_others(struct server *server, double quota)
 {
     struct measurement *measurement = &server->measurement;
+    if (server->weather.available > 0)
+        return 1; /* the sensor tells, and forecasts count with that */
     double left = fmin(measurement->cpu_s / (measurement->seconds * quota), 1), most = 0;
     measurement->left[measurement->windows % MEASURE_WINDOWS] = left;
     if (server->options.confined)

@@ -38,12 +38,14 @@ void server_cost(const struct server *server, const struct problem *problem, con
                                     .memory_bytes = bytes,
                                     .scalars = scalars,
                                     .n_scalars = known_scalars(problem, scope, scalars)};
-    estimate_cost(&request, server->speed.flops, &server->models, cost);
+    const struct computer computer = server_computer(server);
+    estimate_cost(&request, &computer, cost);
 }
 
 /* ---- learning ---- */
 
-static void correct(struct server *server, const struct session *session, const struct cost_call *call)
+static void correct(struct server *server, const struct session *session, double taken_s,
+                    const struct cost_call *call)
 {
     bool other;
     struct cost_forecast forecast;
@@ -51,7 +53,7 @@ static void correct(struct server *server, const struct session *session, const 
     if (!model || other || !cost_evaluate(model, call, &forecast) || forecast.ground != COST_MEASURED)
         return;
     struct cost_correction *correction = &server->corrections[model - server->models.models];
-    double factor = cost_correct(correction, session->compute_s, forecast.seconds / model->factor);
+    double factor = cost_correct(correction, taken_s, forecast.seconds / model->factor);
     if (fabs(factor / model->factor - 1) < WORTH_TELLING)
         return;
     log_notice("%s takes %.3g times what was measured", session->problem->name, factor);
@@ -61,7 +63,15 @@ static void correct(struct server *server, const struct session *session, const 
     server_load_changed(server, 0);
 }
 
-void server_learn(struct server *server, const struct session *session)
+double server_taken_alone_s(const struct server *server, const struct session *session, double cpu_s)
+{
+    if (cpu_s > 0 && server->options.threads == 1)
+        return cpu_s / server_cpu_quota(server);
+    const double available = server->weather.forecast;
+    return available > 0 ? session->compute_s * available : session->compute_s;
+}
+
+void server_learn(struct server *server, const struct session *session, double cpu_s)
 {
     struct scalar_value scalars[PROBLEM_MAX_ARGUMENTS];
     const struct cost_call call = {
@@ -73,7 +83,7 @@ void server_learn(struct server *server, const struct session *session)
     if (server->accuracy)
         accuracy_note(server->accuracy, session->problem->name, session->forecast_s, session->compute_s);
     if (server->models.n > 0)
-        correct(server, session, &call);
+        correct(server, session, server_taken_alone_s(server, session, cpu_s), &call);
 }
 
 /* ---- telling ---- */

@@ -41,6 +41,7 @@ static enum esp_status start(struct server *server, struct session *session, str
     session->job.id = job_id;
     session->job.implementation = &problem->implementations[0];
     session->job.forecast_s = session->forecast_s;
+    session->job.timed = session->forecast_s >= WORTH_TIMING_S && server->options.threads == 1;
     session->job.time_limit_ms = session->job.implementation->time_limit_ms;
     session->job.attended = server->brought && session_id_equal(server->brought, &session->id);
     /* Before it starts: the worker may well run on this processor before this thread does again. */
@@ -320,9 +321,11 @@ static void job_ended(struct server *server, struct session *session, const stru
     session->compute_s = end->compute_s;
     enum esp_status kept = server_kept_after(server, session, end, &error);
     if (end->error.status == ESP_OK)
-        server_learn(server, session);
+        server_learn(server, session, end->cpu_s);
+    server_note_processor(server, session, end->cpu_s);
     if (end->error.status == ESP_OK &&
-        speed_observe(&server->speed, session->work_flop, session->memory.bytes, end->compute_s))
+        speed_observe(&server->speed, session->work_flop, session->memory.bytes,
+                      server_taken_alone_s(server, session, end->cpu_s)))
         server_load_changed(server, 1);
     if (session->stopping != ESP_OK)
         end_stopped(server, session, session->stopping);

@@ -9,6 +9,7 @@
 #include "core/cost_model.h"
 #include "core/estimate.h"
 #include "core/membership.h"
+#include "core/terms.h"
 #include "sed/admission.h"
 #include "sed/queue.h"
 #include "sed/server.h"
@@ -173,6 +174,13 @@ struct server {
     struct measurement measurement;
     uint64_t completed, failed;
     struct server_totals totals;
+    struct history {
+        double sum;
+        unsigned n;
+    } history, got;              /* readings since the last value of the history; what sessions got */
+    struct weather weather;      /* as told to it last; all zero: by nobody */
+    struct predictor *available; /* NULL: nobody has told it anything */
+    double told_available;       /* the forecast that agents have */
     struct duty duty;            /* on orders of administrators */
     struct log_quota done_lines; /* about small sessions, which come by the ten thousand */
     bool draining;
@@ -355,14 +363,25 @@ const struct problem *server_find_problem(const struct server *server, const cha
 /* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */
 void server_cost(const struct server *server, const struct problem *problem, const struct number *scope,
                  double work_flop, uint64_t bytes, struct request_cost *cost);
+/* How long the computation would have taken without others on the processor: what models and speeds are of.
+ * `cpu_s`: processor time that it took, 0: not known. */
+double server_taken_alone_s(const struct server *server, const struct session *session, double cpu_s);
 /* A session has computed for session->compute_s: corrects the model, and notes how good the forecast was. */
-void server_learn(struct server *server, const struct session *session);
+void server_learn(struct server *server, const struct session *session, double cpu_s);
 /* Adds the models to the record when the parent is to hear of them. */
 bool server_tell_models(struct server *server, bool complete, struct arena *arena,
                         struct node_record *record);
 void server_models_release(struct server *server);
 
 /* ---- server_terms.c ---- */
+
+/* As it computes, for forecasts. */
+struct computer server_computer(const struct server *server);
+void server_weather_release(struct server *server);
+/* Calls that are forecast to take so long are timed by the processor's clock. */
+#define WORTH_TIMING_S 0.01
+/* A session that had a slot of one thread to itself has ended. */
+void server_note_processor(struct server *server, const struct session *session, double cpu_s);
 
 /* Adds price, properties, and what is on its way here to the record. False without memory. */
 bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record);

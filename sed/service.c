@@ -7,6 +7,7 @@
 #include "sed/errands.h"
 #include "sed/machine_memory.h"
 #include "sed/processes.h"
+#include "sed/sensors.h"
 #include "sed/server.h"
 #include "util/log.h"
 
@@ -38,6 +39,7 @@ struct service {
     struct server *server;
     _Atomic(struct server *) listener; /* the server, once it can be told of output */
     struct endpoint *endpoint;
+    struct sensors *sensors; /* NULL: none */
 };
 
 /* ---- descriptions ---- */
@@ -333,6 +335,10 @@ enum esp_status service_open(struct service *service, struct transport *transpor
         return status;
     server_start(service->server, service->endpoint);
     atomic_store(&service->listener, service->server);
+    struct esp_error why = {0};
+    if (service->settings->sensors &&
+        sensors_create(service->server, node->state_dir, &service->sensors, &why) != ESP_OK)
+        log_warning("there is no sensor of the processor: %s", why.text); /* forecasts do without */
     return ESP_OK;
 }
 
@@ -386,6 +392,8 @@ void service_close(struct service *service)
 {
     if (!service)
         return;
+    sensors_destroy(service->sensors);
+    service->sensors = NULL;
     if (service->endpoint) {
         server_drain(service->server);
         wait_while(service, computes, FINISH_MS);

@@ -41,3 +41,9 @@ services_libdaemon_la_SOURCES = \
 	services/process_metrics.h
 services_libdaemon_la_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS)
 services_libdaemon_la_LIBADD = $(MICROHTTPD_LIBS)
+# Sensors of the machine.
+noinst_LTLIBRARIES += services/libnws.la
+services_libnws_la_SOURCES = \
+	services/nws/processor.c \
+	services/nws/processor.h
+services_libnws_la_LIBADD = util/libutil.la -lm

@@ -90,6 +90,7 @@ struct settings_sed {
     uint64_t memory_bytes;          /* for arguments and results of all calls; 0: a share of the machine's */
     uint64_t worker_memory_bytes;   /* that a worker may allocate beside arguments; 0: as memory_bytes */
     uint64_t worker_keeps_bytes;    /* of it, after a call; never 0 after loading */
+    bool sensors;                   /* of processor, memory and disk */
     int64_t price;                  /* of an hour of a slot */
     struct config_strings properties; /* words that requests may ask for */
     int64_t queue;                    /* waiting calls, at most */

@@ -276,6 +276,11 @@ static const struct config_key sed_keys[] = {
      .least = "16 MiB",
      .text = "memory that a worker may keep after a call, or it is replaced (else: 256 MiB, and 64 for each "
              "thread)"},
+    {.name = "sensors",
+     .type = CONFIG_BOOL,
+     AT(settings_sed, sensors),
+     .initial = "yes",
+     .text = "yes: read once a second what others leave of the processor, and count with it in forecasts"},
     {.name = "price",
      .type = CONFIG_INTEGER,
      AT(settings_sed, price),

@@ -115,6 +115,7 @@ enum exit_code verb_cancel(const struct command_line *command);
 enum exit_code verb_sweep(const struct command_line *command);
 enum exit_code verb_solve(const struct command_line *command);
 enum exit_code verb_accuracy(const struct command_line *command);
+enum exit_code verb_weather(const struct command_line *command);
 enum exit_code verb_forecast(const struct command_line *command);
 enum exit_code verb_calibrate(const struct command_line *command);
 enum exit_code verb_tree(const struct command_line *command);

@@ -241,6 +241,11 @@ const struct verb command_verbs[] = {
      "Servers are shown with the measured speed of one slot, running and waiting sessions, memory, and\n"
      "sessions done since they were started.",
      tree_groups, 0, 0, verb_tree},
+    {"weather", "", "Show what others leave of the servers' processors, their memory, disks and links",
+     "The share of a processor that a session would get now, the forecast of it with its expected error, "
+     "and\n"
+     "how it was. Forecasts of calls count with it.",
+     platform_groups, 0, 0, verb_weather},
     {"trace", "SESSION", "Show the way of one call through the platform, and how long it was where",
      "SESSION is what logs and error messages call it, such as c0ffee12-7. Agents and servers remember the\n"
      "last ones that came their way.",

@@ -250,8 +250,8 @@ static void on_ask(struct simulated_server *s, const struct ask *ask)
         promised_load(s, &load);
         struct standing standing = {.line = (double)s->n_jobs / s->options.slots,
                                     .memory_free = s->options.memory - s->options.memory_taken};
-        estimate_fill(&estimate, request, s->options.speed_flops, NULL, &load, &standing, now(s),
-                      &message.arena);
+        const struct computer computer = {.speed_flops = s->options.speed_flops};
+        estimate_fill(&estimate, request, &computer, &load, &standing, now(s), &message.arena);
         load_release(&load);
         response->servers = &estimate;
         response->n_servers = response->capable = 1;

@@ -111,7 +111,8 @@ static void an_estimate_tells_waits_and_standing(void **state)
     double told[] = {1, 4};
     assert_int_equal(load_set(&load, told, 2, start), ESP_OK);
     assert_true(estimate_standing(&estimate).memory_free == UINT64_MAX); /* an older server's */
-    assert_true(estimate_fill(&estimate, &request, 1e9, NULL, &load, &standing, start, &arena));
+    assert_true(estimate_fill(&estimate, &request, &(struct computer){.speed_flops = 1e9}, &load, &standing,
+                              start, &arena));
     assert_true(estimate_standing(&estimate).line == 1.5);
     assert_true(estimate_standing(&estimate).memory_free == 600);
     assert_float_equal(estimate_start_s(&estimate, 600), 1, 1e-6);
@@ -121,6 +122,26 @@ static void an_estimate_tells_waits_and_standing(void **state)
     load_release(&told_load);
     load_release(&load);
     arena_clear(&arena);
+}
+
+static void others_on_the_processor_make_all_last_longer(void **state)
+{
+    (void)state;
+    const struct request request = {.work_flop = 2e9};
+    struct computer computer = {.speed_flops = 1e9};
+    struct request_cost alone, beside;
+    estimate_cost(&request, &computer, &alone);
+    computer.available = 0.5;
+    computer.available_error = 0.1;
+    estimate_cost(&request, &computer, &beside);
+    assert_float_equal(beside.compute_s, 2 * alone.compute_s, 1e-12);
+    assert_float_equal(beside.error_s, 2 * alone.error_s + 0.2 * beside.compute_s, 1e-12);
+    computer.available = 7; /* nonsense */
+    estimate_cost(&request, &computer, &beside);
+    assert_float_equal(beside.compute_s, alone.compute_s, 0);
+    computer.available = NAN;
+    estimate_cost(&request, &computer, &beside);
+    assert_float_equal(beside.compute_s, alone.compute_s, 0);
 }
 
 static void a_path_is_the_sum_of_latencies_and_the_least_bandwidth(void **state)
@@ -203,6 +224,7 @@ int main(void)
         cmocka_unit_test(computes_work_over_speed),
         cmocka_unit_test(what_does_not_fit_starts_when_all_has_ended),
         cmocka_unit_test(an_estimate_tells_waits_and_standing),
+        cmocka_unit_test(others_on_the_processor_make_all_last_longer),
         cmocka_unit_test(a_path_is_the_sum_of_latencies_and_the_least_bandwidth),
         cmocka_unit_test(a_path_shorter_than_its_round_trip_is_never_filled),
         cmocka_unit_test(a_transfer_takes_no_less_when_anything_grows),

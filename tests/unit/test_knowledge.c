@@ -455,7 +455,8 @@ static double cost_of(struct memory *memory, const char *name)
     struct knowledge_node *node = knowledge_find(memory->knowledge, name);
     struct request request = {.digest = 5, .work_flop = 1e9};
     struct request_cost cost;
-    estimate_cost(&request, node->speed_flops, node->models, &cost);
+    const struct computer computer = knowledge_computer(node);
+    estimate_cost(&request, &computer, &cost);
     return cost.compute_s - ESTIMATE_CALL_S;
 }
 

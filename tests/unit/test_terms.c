@@ -75,6 +75,31 @@ static void nonsense_counts_as_not_told(void **state)
     arena_clear(&arena);
 }
 
+static void the_weather_is_told(void **state)
+{
+    (void)state;
+    struct extensions own = {0};
+    struct arena arena = {0};
+    struct weather told = {.available = 0.5,
+                           .forecast = 0.4,
+                           .error = 0.1,
+                           .step_ms = 5000,
+                           .n = 3,
+                           .shares = {250, 125, 1},
+                           .memory_free = 1e9,
+                           .disk_free = 2e10};
+    struct weather heard;
+    assert_true(terms_add_weather(&own, &told, &arena));
+    assert_true(weather_get(&own, &heard));
+    assert_memory_equal(&told, &heard, sizeof told);
+    told.forecast = -1;
+    own = (struct extensions){0};
+    assert_true(terms_add_weather(&own, &told, &arena));
+    assert_false(weather_get(&own, &heard));
+    assert_true(heard.available == 0);
+    arena_clear(&arena);
+}
+
 static void properties_are_words(void **state)
 {
     (void)state;
@@ -93,9 +118,8 @@ static void properties_are_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_written_is_read_again),
-        cmocka_unit_test(nothing_told_is_no_constraint),
-        cmocka_unit_test(nonsense_counts_as_not_told),
+        cmocka_unit_test(what_is_written_is_read_again), cmocka_unit_test(nothing_told_is_no_constraint),
+        cmocka_unit_test(nonsense_counts_as_not_told),   cmocka_unit_test(the_weather_is_told),
         cmocka_unit_test(properties_are_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

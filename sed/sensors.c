@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/sensors.h"
+
+#include "services/nws/processor.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <time.h>
+
+/* Readings, and active tests: 30 ms of a processor every two minutes are 0.025 % of it. A test is several
+ * turns of the scheduler long: a shorter one would be let through at once and see no competitor. */
+#define READ_NS       NS_PER_S
+#define TEST_EVERY    120
+#define TEST_NS       (30 * NS_PER_MS)
+#define WORTH_TESTING 0.2 /* processors that others take: without any there is nothing to correct */
+
+struct sensors {
+    struct server *server;
+    char *folder;
+    struct processor_sensor *processor;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool stop;
+};
+
+static double free_memory(void)
+{
+    struct sysinfo info;
+    return sysinfo(&info) == 0 ? ((double)info.freeram + (double)info.bufferram) * info.mem_unit : 0;
+}
+
+static double free_disk(const char *folder)
+{
+    struct statvfs disk;
+    return folder && statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
+}
+
+static void read_all(struct sensors *sensors, unsigned turn)
+{
+    struct processor_reading reading;
+    const double got = server_processor_got(sensors->server);
+    if (got > 0)
+        processor_sensor_learn(sensors->processor, got);
+    if (!processor_sensor_read(sensors->processor, &reading))
+        return;
+    if (turn % TEST_EVERY == 1 && reading.own < 0.05 && reading.competing > WORTH_TESTING)
+        processor_sensor_learn(sensors->processor, processor_active_test(TEST_NS));
+    server_sense(sensors->server, reading.available_cpu, free_memory(), free_disk(sensors->folder));
+}
+
+/* True when it is time to end. */
+static bool pause_for(struct sensors *sensors, int64_t ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ns / NS_PER_S;
+    pthread_mutex_lock(&sensors->lock);
+    while (!sensors->stop && pthread_cond_timedwait(&sensors->wake, &sensors->lock, &until) == 0)
+        ;
+    const bool stop = sensors->stop;
+    pthread_mutex_unlock(&sensors->lock);
+    return stop;
+}
+
+static void *run(void *self)
+{
+    struct sensors *sensors = self;
+    for (unsigned turn = 0; !pause_for(sensors, READ_NS); turn++)
+        read_all(sensors, turn);
+    return NULL;
+}
+
+static enum esp_status start(struct sensors *sensors, struct esp_error *error)
+{
+    pthread_condattr_t attributes;
+    sigset_t all, before;
+    pthread_mutex_init(&sensors->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&sensors->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    sigfillset(&all); /* signals are for the main thread */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int code = pthread_create(&sensors->thread, NULL, run, sensors);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return code == 0 ? ESP_OK : error_set(error, ESP_SYSTEM, "no thread for the sensors (error %d)", code);
+}
+
+enum esp_status sensors_create(struct server *server, const char *folder, struct sensors **created,
+                               struct esp_error *error)
+{
+    const struct processor_options options = {0};
+    struct sensors *sensors = calloc(1, sizeof *sensors);
+    if (!sensors || (folder && !(sensors->folder = strdup(folder)))) {
+        free(sensors);
+        return error_no_memory(error, "the sensors");
+    }
+    sensors->server = server;
+    enum esp_status status = processor_sensor_create(&options, &sensors->processor, error);
+    if (status == ESP_OK)
+        status = start(sensors, error);
+    if (status == ESP_OK) {
+        *created = sensors;
+        return ESP_OK;
+    }
+    processor_sensor_destroy(sensors->processor);
+    free(sensors->folder);
+    free(sensors);
+    return status;
+}
+
+void sensors_destroy(struct sensors *sensors)
+{
+    if (!sensors)
+        return;
+    pthread_mutex_lock(&sensors->lock);
+    sensors->stop = true;
+    pthread_cond_signal(&sensors->wake);
+    pthread_mutex_unlock(&sensors->lock);
+    pthread_join(sensors->thread, NULL);
+    pthread_cond_destroy(&sensors->wake);
+    pthread_mutex_destroy(&sensors->lock);
+    processor_sensor_destroy(sensors->processor);
+    free(sensors->folder);
+    free(sensors);
+}

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The weather: what others leave of a server's processor is sensed, shown, and counted with in forecasts.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed espalier-crd taskset
+
+cat >master.conf <<END
+name = "master"
+listen = "127.0.0.1:0"
+address_file = "$work/master.address"
+END
+start master espalier-agent --foreground "$work/master.conf"
+wait_until test -s master.address
+server() { # NAME LINE...
+    name=$1
+    {
+        echo "name = \"$name\""
+        echo "parent = \"$(cat master.address)\""
+        echo 'listen = "127.0.0.1:0"'
+        echo 'slots = 1'
+        echo 'memory = "64 MiB"'
+        echo "problems = { \"$top_srcdir/problems/blas\" }"
+        echo "state_dir = \"$work/state-$name\""
+        shift
+        printf '%s\n' "$@"
+    } >"$name.conf"
+    mkdir "state-$name"
+    start "$name" taskset -c "$processor" espalier-sed --foreground "$work/$name.conf"
+}
+# All daemons on the last processor that this process may use, and the competitors too.
+processor=$(taskset -cp $$ | sed 's/.*[^0-9]//')
+echo "agents = { \"$(cat master.address)\" }" >client.conf
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+
+weather_of() { # NAME FIELD
+    espalier weather --json 2>/dev/null | tr -d '\n' |
+        sed -n "s/.*\"name\": \"$1\"[^}]*\"$2\": \([0-9.e+-]*\).*/\1/p"
+}
+sensed() {
+    [ -n "$(weather_of open now)" ]
+}
+# at_most NAME PERCENT: the forecast of the processor
+at_most() {
+    weather_of "$1" forecast | awk -v most="$2" '{ found = 1; bad = 100 * $1 > most } END { exit !found || bad }'
+}
+competes() {
+    start "load$1" taskset -c "$processor" sh -c 'while :; do :; done'
+}
+
+server open
+check "the sensor tells" wait_until sensed
+check "people are shown a table" espalier weather
+check_says "with processor, forecast, memory and disk" \
+    '^node +processor +forecast +± +memory +disk +latency +bandwidth +the last minutes' '^open +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9.]+ [GMT]?B +[0-9.]+ [GMT]?B'
+competes 1
+competes 2
+competes 3
+check "three competitors leave at most a third" wait_until at_most open 34
+check "a forecast counts with that" sh -c \
+    'espalier forecast --json dgemm m=500 n=500 k=500 >slow.json && grep -q compute_s slow.json'
+server closed 'sensors = no'
+closed_is_shown() {
+    espalier weather >out 2>&1 && grep -q '^closed .*no sensor' out
+}
+check "a server may have none" wait_until closed_is_shown
+finish
