@@ -268,8 +268,12 @@ e2e_tests += tests/e2e/t0503-commands.t
 e2e_tests += tests/e2e/t0680-data.t
 e2e_tests += tests/e2e/t0681-data-scheduling.t
 e2e_tests += tests/e2e/t0682-data-programs.t
+e2e_tests += tests/e2e/t0690-cities.t
 if WITH_OMNIORB
-check_PROGRAMS += tests/e2e/data_steps
+check_PROGRAMS += tests/e2e/data_steps tests/e2e/city_steps tests/e2e/slow_link
+tests_e2e_city_steps_SOURCES = tests/e2e/city_steps.c
+tests_e2e_city_steps_LDADD = client/libespalier.la -lm
+tests_e2e_slow_link_SOURCES = tests/e2e/slow_link.c
 tests_e2e_data_steps_SOURCES = tests/e2e/data_steps.c
 tests_e2e_data_steps_LDADD = client/libespalier.la -lm
 endif
