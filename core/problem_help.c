@@ -104,7 +104,8 @@ static void write_output(struct text *text, const struct argument *argument)
     if (argument_is_texts(argument) && argument->type == TYPE_STRING)
         text_printf(text, " -o %s=%s%s.txt", argument->name, argument->name, both ? "-out" : "");
     else if (argument->n_dims && !argument_is_texts(argument))
-        text_printf(text, " -o %s=%s%s.mtx", argument->name, argument->name, both ? "-out" : "");
+        text_printf(text, " -o %s=%s%s.%s", argument->name, argument->name, both ? "-out" : "",
+                    argument->type == TYPE_CHAR ? "txt" : "mtx");
     else if (argument->type == TYPE_FILE)
         text_printf(text, " -o %s=%s%s", argument->name, argument->name, both ? "-out" : "");
 }

@@ -302,14 +302,69 @@ static enum exit_code go(const struct command_line *command, const struct esp_pr
     return too_real ? go_complex(command, problem, submit, run_plain) : code;
 }
 
+/* The one problem that does it whatever is given, under the same names; false: it depends. */
+static bool only_step(const struct problem *problem, char name[PROBLEM_MAX_NAME + 1])
+{
+    const struct rule *rule = problem->abstract->n_rules > 0 ? &problem->abstract->rules[0] : NULL;
+    const struct step *step = rule ? &rule->steps[0] : NULL;
+    struct given first = {.type = TYPE_DOUBLE};
+    for (uint32_t i = problem->n_arguments; i-- > 0;)
+        if (problem->arguments[i].mode == MODE_IN && problem->arguments[i].n_dims > 0)
+            first.type = problem->arguments[i].type;
+    if (!rule || rule->n_wishes > 0 || rule->n_steps > 1 || step->n_renamed > 0 || step->n_results > 0)
+        return false;
+    abstract_step_name(step, &first, name, PROBLEM_MAX_NAME + 1);
+    return true;
+}
+
+static bool takes_data(const struct command_line *command)
+{
+    for (int i = 1; i < command->n_operands; i++) {
+        const char *equal = strchr(command->operands[i], '=');
+        if (equal && values_is_data(equal + 1))
+            return true;
+    }
+    return false;
+}
+
+/* What lives on servers nobody looks at here: it goes to the problem that takes whatever it is. */
+static enum exit_code go_with_data(const struct command_line *command, const struct esp_problem *problem,
+                                   problem_run *run_plain)
+{
+    struct values values = {0}, plain_values = {0};
+    struct esp_problem *plain = NULL;
+    struct esp_error error = {0};
+    enum exit_code code = EXIT_FAILED;
+    char name[PROBLEM_MAX_NAME + 1];
+    enum esp_status status = values_init(&values, problem, &error);
+    if (status == ESP_OK && !only_step(values.described->problems[0], name))
+        status = error_set(
+            &error, ESP_INVALID,
+            "%s picks its problem by what is in the matrices, and data are not looked at where they "
+            "live: call that problem ('espalier problems %s' shows them)",
+            problem->name, problem->name);
+    if (status == ESP_OK && esp_problem_describe(name, &plain) != ESP_OK)
+        code = session_fail(command);
+    else if (status == ESP_OK && (status = values_init(&plain_values, plain, &error)) == ESP_OK)
+        code = run_plain(command, plain, &plain_values);
+    if (status != ESP_OK)
+        code = command_fail(command, &error);
+    values_clear(&plain_values);
+    values_clear(&values);
+    esp_problem_free(plain);
+    return code;
+}
+
 enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem,
                              problem_run *run_plain)
 {
-    return go(command, problem, false, run_plain);
+    return takes_data(command) ? go_with_data(command, problem, run_plain)
+                               : go(command, problem, false, run_plain);
 }
 
 enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem,
                                problem_run *run_plain)
 {
-    return go(command, problem, true, run_plain);
+    return takes_data(command) ? go_with_data(command, problem, run_plain)
+                               : go(command, problem, true, run_plain);
 }

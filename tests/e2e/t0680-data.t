@@ -10,7 +10,7 @@ for name in A B; do
     server_below_agent "$name" "$name" "state_dir = \"$work/state-$name\"" \
         'slots = 1' \
         'store_memory = "64 MiB"' \
-        "problems = { \"$top_srcdir/problems/lapack/linear-systems\", \"$top_srcdir/problems/blas\" }"
+        "problems = { \"$top_srcdir/problems/lapack/linear-systems\", \"$top_srcdir/problems/blas\", \"$top_srcdir/problems/elementwise\", \"$top_srcdir/problems/lapack/dense.esp\", \"$top_srcdir/problems/abstract\" }"
 done
 
 servers() { # servers N: so many solve systems
@@ -87,6 +87,19 @@ dot() { # dot: of row 7 and column 1, columns and rows 1 to 4
 check_says "a row as a vector, and a column" "$(dot)"
 check "a result can stay" espalier call dgesv "A=data:${a}[1:2,:]" "B=data:${b}[:,end]" -s A -o B=data:
 check_says "as a datum" "B = data:A:"
+check "operations on elements take data by their plain names" \
+    espalier call add "A=data:${a}[:,1]" "B=data:$b" -o C=data:
+check_says "too" "C = data:"
+check "the size of one" espalier call size "A=data:${large}[1:2,:]"
+check_says "is told" 'rows = 2' 'columns = 1100'
+check "jobs take data" espalier submit cos "A=data:${a}[1,1]"
+job=$(cat "$log")
+check "and leave results" espalier fetch --wait "$job"
+check_says "of them" '-0.6536436'
+check "a section transposed" espalier call transpose "A=data:${large}[1:2,1:3]"
+check_says "comes back" 'B \(3 x 2\)|B .3 x 2.:'
+check_fails 2 "what is picked by its contents" espalier call solve "A=data:$a" "B=data:$b"
+check_says "is not" 'solve picks its problem by what is in the matrices'
 check_fails any "what lies outside is refused before anything is sent" espalier call dgesv "A=data:${a}[1:3,1:3]" B=@b.mtx
 check_says "with the range" "A: expected a range within 1 to 2 in dimension 1 .*found 1:3"
 check_fails any "so is a section that has not the extents" espalier call dgesv "A=data:${a}[1,1]" "B=data:$b"
