@@ -330,7 +330,7 @@ tests_e2e_abstract_steps_SOURCES = tests/e2e/abstract_steps.c
 tests_e2e_abstract_steps_LDADD = client/libespalier.la -lm
 tests_e2e_follow_steps_SOURCES = tests/e2e/follow_steps.c
 tests_e2e_follow_steps_LDADD = client/libespalier.la -lm
-tests_e2e_client_steps_SOURCES = tests/e2e/client_steps.c
+tests_e2e_client_steps_SOURCES = tests/e2e/client_steps.c tests/e2e/steps.h
 tests_e2e_client_steps_LDADD = client/libespalier.la -lm
 endif
 e2e_tests += tests/e2e/t0300-client.t
@@ -339,9 +339,9 @@ check_LTLIBRARIES += tests/e2e/libargumentroutines.la
 tests_e2e_libargumentroutines_la_SOURCES = tests/e2e/argument_routines.c
 tests_e2e_libargumentroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
 check_PROGRAMS += tests/e2e/argument_steps tests/e2e/callback_steps
-tests_e2e_callback_steps_SOURCES = tests/e2e/callback_steps.c
+tests_e2e_callback_steps_SOURCES = tests/e2e/callback_steps.c tests/e2e/steps.h
 tests_e2e_callback_steps_LDADD = client/libespalier.la -lm
-tests_e2e_argument_steps_SOURCES = tests/e2e/argument_steps.c
+tests_e2e_argument_steps_SOURCES = tests/e2e/argument_steps.c tests/e2e/steps.h
 tests_e2e_argument_steps_LDADD = client/libespalier.la -lm
 endif
 e2e_tests += tests/e2e/t0104-command-tls.t

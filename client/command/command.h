@@ -30,24 +30,29 @@ struct command_option {
 
 struct command_line;
 
+/* Options that several verbs have. */
+enum { WITH_INPUT = 1, WITH_CONSTRAINTS = 2, WITH_PLATFORM = 4 };
+
 struct verb {
-    const char *name;     /* "solve", "config check" */
-    const char *operands; /* "A [B]" */
-    const char *title;    /* one line */
-    const char *text;     /* paragraphs for --help, lines broken */
-    const struct command_option *const
-        *options;    /* groups, each ending with a row without a name; NULL ends */
-    int least, most; /* operands; most < 0: any number */
+    const char *name;                     /* "solve", "config check" */
+    const char *operands;                 /* "A [B]" */
+    const char *title;                    /* one line */
+    const char *text;                     /* paragraphs for --help, lines broken */
+    const struct command_option *options; /* its own, ending with a row without a name; or NULL */
+    unsigned shared;                      /* and those of these tables */
+    int least, most;                      /* operands; most < 0: any number */
     enum exit_code (*run)(const struct command_line *command);
 };
 
 /* Ends with a row without a name. */
 extern const struct verb command_verbs[];
 
-/* Every verb has these. */
-extern const struct command_option common_options[];
-/* Verbs that talk to a platform have these. */
-extern const struct command_option platform_options[];
+/* Tables of shared options: of values that are given, of the servers that may have a call, of the platform.
+ */
+extern const struct command_option input_options[], constraint_options[], platform_options[];
+/* The tables of a verb's options, its own and those that it shares (those of every verb too); NULL behind the
+ * last. */
+const struct command_option *command_options(const struct verb *verb, unsigned index);
 
 /* One run of a verb, as the command line says it. */
 struct command_line {

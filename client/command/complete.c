@@ -43,23 +43,20 @@ void completion_offer_files(const struct completion *completion, size_t prefix)
 
 static const struct command_option *find_option(const struct verb *verb, const char *word)
 {
-    const struct command_option *const *group = verb->options;
-    const struct command_option *options = common_options;
-    for (;;) {
-        for (const struct command_option *option = options; option->name; option++)
+    const struct command_option *option;
+    for (unsigned i = 0; (option = command_options(verb, i)); i++)
+        for (; option->name; option++)
             if ((begins(word, "--") && strcmp(word + 2, option->name) == 0) ||
                 (word[0] == '-' && option->letter && word[1] == option->letter && !word[2]))
                 return option;
-        if (!(options = *group++))
-            return NULL;
-    }
+    return NULL;
 }
 
 static void offer_options(const struct completion *completion)
 {
-    const struct command_option *const *group = completion->verb->options;
-    for (const struct command_option *options = common_options; options; options = *group++)
-        for (const struct command_option *option = options; option->name; option++) {
+    const struct command_option *option;
+    for (unsigned i = 0; (option = command_options(completion->verb, i)); i++)
+        for (; option->name; option++) {
             char word[64];
             snprintf(word, sizeof word, "--%s", option->name);
             completion_offer(completion, word);

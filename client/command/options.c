@@ -15,7 +15,7 @@
 
 #define MAX_OPTIONS 64 /* of one verb, all groups */
 
-const struct command_option common_options[] = {
+static const struct command_option common_options[] = {
     {'h', "help", NULL, "show this text"},
     {'j', "json", NULL, "write one JSON value for programs instead of tables for people"},
     {0, NULL, NULL, NULL},
@@ -30,15 +30,30 @@ const struct command_option platform_options[] = {
     {0, NULL, NULL, NULL},
 };
 
+const struct command_option *command_options(const struct verb *verb, unsigned index)
+{
+    const struct command_option *tables[6];
+    unsigned n = 0;
+    if (verb->options)
+        tables[n++] = verb->options;
+    if (verb->shared & WITH_INPUT)
+        tables[n++] = input_options;
+    if (verb->shared & WITH_CONSTRAINTS)
+        tables[n++] = constraint_options;
+    if (verb->shared & WITH_PLATFORM)
+        tables[n++] = platform_options;
+    tables[n++] = common_options;
+    return index < n ? tables[index] : NULL;
+}
+
 /* All options of a verb in one row. */
 static unsigned collect(const struct verb *verb, const struct command_option **options)
 {
     unsigned n = 0;
-    for (const struct command_option *const *group = verb->options; *group; group++)
-        for (const struct command_option *option = *group; option->name && n < MAX_OPTIONS; option++)
+    const struct command_option *option;
+    for (unsigned i = 0; (option = command_options(verb, i)); i++)
+        for (; option->name && n < MAX_OPTIONS; option++)
             options[n++] = option;
-    for (const struct command_option *option = common_options; option->name && n < MAX_OPTIONS; option++)
-        options[n++] = option;
     return n;
 }
 

@@ -15,7 +15,7 @@ static const struct command_option down_options[] = {
     {0, NULL, NULL, NULL},
 };
 /* Which servers a call may go to. */
-static const struct command_option constraint_options[] = {
+const struct command_option constraint_options[] = {
     {'s', "server", "NAME", "only on this server"},
     {0, "property", "WORD", "only on servers that have this word among their properties; may be repeated"},
     {0, "deadline", "TIME",
@@ -50,7 +50,7 @@ static const struct command_option jobs_options[] = {
     {0, "forget", NULL, "forget them (without JOB: those that failed or are lost), with their results"},
     {0, NULL, NULL, NULL},
 };
-static const struct command_option input_options[] = {
+const struct command_option input_options[] = {
     {0, "max-input", "SIZE", "what a file may have at most, or the array in it (default: 8 GiB)"},
     {0, NULL, NULL, NULL},
 };
@@ -137,36 +137,6 @@ static const struct command_option convert_options[] = {
     {0, NULL, NULL, NULL},
 };
 
-static const struct command_option *const problems_groups[] = {problems_options, platform_options, NULL};
-static const struct command_option *const convert_groups[] = {convert_options, NULL};
-static const struct command_option *const up_groups[] = {up_options, NULL};
-static const struct command_option *const down_groups[] = {down_options, NULL};
-static const struct command_option *const call_groups[] = {call_options, input_options, constraint_options,
-                                                           platform_options, NULL};
-static const struct command_option *const data_put_groups[] = {data_put_options, platform_options, NULL};
-static const struct command_option *const data_get_groups[] = {data_get_options, platform_options, NULL};
-static const struct command_option *const data_ls_groups[] = {data_ls_options, platform_options, NULL};
-static const struct command_option *const data_groups[] = {platform_options, NULL};
-static const struct command_option *const submit_groups[] = {input_options, constraint_options,
-                                                             platform_options, NULL};
-static const struct command_option *const jobs_groups[] = {jobs_options, platform_options, NULL};
-static const struct command_option *const fetch_groups[] = {fetch_options, platform_options, NULL};
-static const struct command_option *const wait_groups[] = {wait_options, platform_options, NULL};
-static const struct command_option *const output_groups[] = {output_options, platform_options, NULL};
-static const struct command_option *const sweep_groups[] = {sweep_options, input_options, constraint_options,
-                                                            platform_options, NULL};
-static const struct command_option *const solve_groups[] = {solve_options, platform_options, NULL};
-static const struct command_option *const platform_groups[] = {platform_options, NULL};
-static const struct command_option *const problems_check_groups[] = {problems_check_options, NULL};
-static const struct command_option *const check_groups[] = {check_options, NULL};
-static const struct command_option *const calibrate_groups[] = {calibrate_options, NULL};
-static const struct command_option *const tree_groups[] = {tree_options, platform_options, NULL};
-static const struct command_option *const move_groups[] = {move_options, platform_options, NULL};
-static const struct command_option *const switch_groups[] = {switch_options, platform_options, NULL};
-static const struct command_option *const stop_groups[] = {stop_options, platform_options, NULL};
-static const struct command_option *const forecast_groups[] = {forecast_options, platform_options, NULL};
-static const struct command_option *const no_groups[] = {NULL};
-
 const struct verb command_verbs[] = {
     {"solve", "A [B]", "Solve the linear equations A X = B from matrix files on a server of the platform",
      "A and B are matrix files, told apart by what is in them ('espalier matrix info --help' names the\n"
@@ -175,7 +145,7 @@ const struct verb command_verbs[] = {
      "diagonal is solved with dposv, and with dgesv when it turns out not to be positive definite; any\n"
      "other with dgesv; complex ones with zposv and zgesv. The candidates with their forecasts, the server\n"
      "chosen, forecast and actual times and the normwise backward error are shown.",
-     solve_groups, 1, 2, verb_solve},
+     solve_options, WITH_PLATFORM, 1, 2, verb_solve},
     {"call", "PROBLEM [NAME=VALUE]...", "Call any problem of the platform",
      "Values follow the problem's description ('espalier problems PROBLEM' shows it):\n"
      "  n=3  alpha=1.5  z=1+2i  uplo=U  numbers and letters\n"
@@ -188,7 +158,7 @@ const struct verb command_verbs[] = {
      "saved with -o: B=x.mtx (Matrix Market, and without an ending that says otherwise), x.npy, x.csv, "
      "x.hb,\n"
      "x.rb, each also compressed as x.mtx.gz; with -o, arrays that are not saved are not fetched.",
-     call_groups, 1, -1, verb_call},
+     call_options, WITH_INPUT | WITH_CONSTRAINTS | WITH_PLATFORM, 1, -1, verb_call},
     {"sweep", "PROBLEM [NAME=VALUES]...", "Call a problem with every combination of values",
      "  n=100..1000:100     a range with its step (1); both ends belong to it\n"
      "  alpha=0.1,0.2,0.5   several values; ranges too: n=1..4,8\n"
@@ -196,87 +166,88 @@ const struct verb command_verbs[] = {
      "One row a call: what was varied, scalar outputs, the server and the time it computed; a call that "
      "fails\n"
      "has its error in its row, and the others go on.",
-     sweep_groups, 1, -1, verb_sweep},
+     sweep_options, WITH_INPUT | WITH_CONSTRAINTS | WITH_PLATFORM, 1, -1, verb_sweep},
     {"submit", "PROBLEM [NAME=VALUE]...", "Start a call that goes on without this command, and print its id",
      "Values are given as for 'espalier call'. Returns when a server has all of them: the job goes on "
      "there,\n"
      "and its result is kept for whoever fetches it, at most as long as the server keeps jobs.",
-     submit_groups, 1, -1, verb_submit},
+     NULL, WITH_INPUT | WITH_CONSTRAINTS | WITH_PLATFORM, 1, -1, verb_submit},
     {"jobs", "[JOB]...", "Show how the jobs stand that were submitted",
-     "A job is named by its id or the beginning of it.", jobs_groups, 0, -1, verb_jobs},
+     "A job is named by its id or the beginning of it.", jobs_options, WITH_PLATFORM, 0, -1, verb_jobs},
     {"fetch", "JOB", "Show or save the results of a job",
-     "As 'espalier call' would have. Then the server forgets the job, unless --keep is given.", fetch_groups,
-     1, 1, verb_fetch},
+     "As 'espalier call' would have. Then the server forgets the job, unless --keep is given.", fetch_options,
+     WITH_PLATFORM, 1, 1, verb_fetch},
     {"wait", "JOB...", "Wait until jobs have ended",
-     "Fails when one of them has failed. --timeout ends the waiting only.", wait_groups, 1, -1, verb_wait},
-    {"output", "JOB", "Show what a job has printed", "The last 64 KiB of it are kept.", output_groups, 1, 1,
-     verb_output},
-    {"cancel", "JOB...", "Stop jobs", "Their computations end, or they leave the queue.", platform_groups, 1,
-     -1, verb_cancel},
+     "Fails when one of them has failed. --timeout ends the waiting only.", wait_options, WITH_PLATFORM, 1,
+     -1, verb_wait},
+    {"output", "JOB", "Show what a job has printed", "The last 64 KiB of it are kept.", output_options,
+     WITH_PLATFORM, 1, 1, verb_output},
+    {"cancel", "JOB...", "Stop jobs", "Their computations end, or they leave the queue.", NULL, WITH_PLATFORM,
+     1, -1, verb_cancel},
     {"problems", "[NAME]", "List what the platform can solve, or show how one problem is called",
      "With a name: its arguments with mode, type and shape, preconditions, work, and a call that can be\n"
      "pasted. Without: all, or those that --search and --gams leave.",
-     problems_groups, 0, 1, verb_problems},
+     problems_options, WITH_PLATFORM, 0, 1, verb_problems},
     {"problems check", "PATH...", "Check problem descriptions, and show what they publish",
      "Paths are files and folders of *.esp. Every mistake is told with file, line and column, what was\n"
      "expected and what was found; needs no platform. doc/problem-description.md is the reference.",
-     problems_check_groups, 1, -1, verb_problems_check},
+     problems_check_options, 0, 1, -1, verb_problems_check},
     {"forecast", "PROBLEM [NAME=VALUE]...", "Show what a call would take on each server, without making it",
      "Values are those of scalars: n=1000 nrhs=1 uplo=U. What has a default can be left out. A server has\n"
      "the computation with its expected error, the transfers, the queue, the total, the memory, and what\n"
      "the forecast stands on; or why it would not be chosen.\n"
      "  espalier forecast --plot model.svg FILE.model   draws a model of the state_dir of a server",
-     forecast_groups, 1, -1, verb_forecast},
+     forecast_options, WITH_PLATFORM, 1, -1, verb_forecast},
     {"accuracy", "FILE...", "Show how good forecasts have been",
      "FILE is the accuracy.tsv that a server writes into its state_dir, a line for each session. The error\n"
      "is that of the computation, relative to what it took; a bias above 0: it took longer than forecast.",
-     no_groups, 1, -1, verb_accuracy},
+     NULL, 0, 1, -1, verb_accuracy},
     {"calibrate", "[PROBLEM]...", "Measure problems on this server's machine, so that forecasts come true",
      "Calls each problem with sizes of all kinds, as the server's workers would, and writes cost models\n"
      "into the server's state_dir, where the server finds them when it starts or reads its file again\n"
      "(SIGHUP). What counts of several calls is the mean of the middle half of their times. Can be stopped\n"
      "at any point: the next run goes on.",
-     calibrate_groups, 0, -1, verb_calibrate},
+     calibrate_options, 0, 0, -1, verb_calibrate},
     {"tree", "", "Show the platform's redirector, agents and servers",
      "Servers are shown with the measured speed of one slot, running and waiting sessions, memory, and\n"
      "sessions done since they were started.",
-     tree_groups, 0, 0, verb_tree},
+     tree_options, WITH_PLATFORM, 0, 0, verb_tree},
     {"weather", "", "Show what others leave of the servers' processors, their memory, disks and links",
      "The share of a processor that a session would get now, the forecast of it with its expected error, "
      "and\n"
      "how it was. Forecasts of calls count with it.",
-     platform_groups, 0, 0, verb_weather},
+     NULL, WITH_PLATFORM, 0, 0, verb_weather},
     {"trace", "SESSION", "Show the way of one call through the platform, and how long it was where",
      "SESSION is what logs and error messages call it, such as c0ffee12-7. Agents and servers remember the\n"
      "last ones that came their way.",
-     platform_groups, 1, 1, verb_trace},
+     NULL, WITH_PLATFORM, 1, 1, verb_trace},
     {"admin move", "NODE", "Move a server, or an agent with all below it, below another agent",
      "It stays with its old parent until the new one knows it, so that no call fails and sessions go on. "
      "The\n"
      "new place survives a restart when the node has a state_dir. Refused is what would close a circle.",
-     move_groups, 1, 1, verb_admin_move},
+     move_options, WITH_PLATFORM, 1, 1, verb_admin_move},
     {"admin drain", "NODE...", "Let servers take no new sessions, and finish those they have",
-     "Of an agent: all servers below it. Survives a restart when the server has a state_dir.",
-     platform_groups, 1, -1, verb_admin_drain},
+     "Of an agent: all servers below it. Survives a restart when the server has a state_dir.", NULL,
+     WITH_PLATFORM, 1, -1, verb_admin_drain},
     {"admin undrain", "NODE...", "Let drained servers take sessions again",
-     "Of an agent: all servers below it.", platform_groups, 1, -1, verb_admin_undrain},
+     "Of an agent: all servers below it.", NULL, WITH_PLATFORM, 1, -1, verb_admin_undrain},
     {"admin disable", "PROBLEM...", "Let servers not solve problems any more",
-     "Sessions that are there go on. Survives a restart when the server has a state_dir.", switch_groups, 1,
-     -1, verb_admin_disable},
-    {"admin enable", "PROBLEM...", "Let servers solve problems again that were disabled", "", switch_groups,
-     1, -1, verb_admin_enable},
+     "Sessions that are there go on. Survives a restart when the server has a state_dir.", switch_options,
+     WITH_PLATFORM, 1, -1, verb_admin_disable},
+    {"admin enable", "PROBLEM...", "Let servers solve problems again that were disabled", "", switch_options,
+     WITH_PLATFORM, 1, -1, verb_admin_enable},
     {"admin reload", "NODE...", "Let daemons read their files again",
-     "As SIGHUP: the log is opened again, the log level and a server's problems are read again.",
-     platform_groups, 1, -1, verb_admin_reload},
+     "As SIGHUP: the log is opened again, the log level and a server's problems are read again.", NULL,
+     WITH_PLATFORM, 1, -1, verb_admin_reload},
     {"admin stop", "NODE...", "Stop daemons",
      "As SIGTERM: a server gives its sessions some seconds to end. Refused where nodes below an agent would "
      "be\n"
      "cut off, unless --cut is given.",
-     stop_groups, 1, -1, verb_admin_stop},
+     stop_options, WITH_PLATFORM, 1, -1, verb_admin_stop},
     {"admin remove", "NODE...", "Drain servers, wait until their sessions have ended, and stop them",
      "Agents are stopped, when nothing is below them any more. --timeout ends the waiting; the server stays\n"
      "drained then.",
-     stop_groups, 1, -1, verb_admin_remove},
+     stop_options, WITH_PLATFORM, 1, -1, verb_admin_remove},
     {"up", "[FILE]", "Start a platform on this machine",
      "Starts the daemons that a platform file describes and waits until they have found each other. Without\n"
      "a file: a redirector, a master agent, two leader agents and three servers, one of them slowed down by\n"
@@ -284,46 +255,47 @@ const struct verb command_verbs[] = {
      "The daemons' files and logs are in $XDG_RUNTIME_DIR/espalier/NAME or /tmp/espalier-UID/NAME; the "
      "other\n"
      "verbs find the platform 'default' there by themselves, programs through ESPALIER_CONFIG.",
-     up_groups, 0, 1, verb_up},
+     up_options, 0, 0, 1, verb_up},
     {"down", "[NAME]", "Stop a platform that 'espalier up' started",
      "Stops exactly the processes that were started, and removes the platform's folder. NAME may be the\n"
      "platform file as well.",
-     down_groups, 0, 1, verb_down},
+     down_options, 0, 0, 1, verb_down},
     {"config check", "FILE...", "Check configuration files",
-     "Every error is told with file and line, what was expected and what was found.", check_groups, 1, -1,
+     "Every error is told with file and line, what was expected and what was found.", check_options, 0, 1, -1,
      verb_config_check},
     {"data put", "FILE", "Put a matrix file on a server, where calls use it",
      "The identity that the datum gets is printed: 'espalier call PROBLEM A=data:ID' passes it, and whoever\n"
      "knows it may use it. A persistent datum is on the server's disk when the identity is printed.",
-     data_put_groups, 1, 1, verb_data_put},
+     data_put_options, WITH_PLATFORM, 1, 1, verb_data_put},
     {"data get", "ID FILE", "Save a datum as a matrix file ('-': standard output)",
-     "It is read from a server that has it; another one is asked when the transfer breaks.", data_get_groups,
-     2, 2, verb_data_get},
+     "It is read from a server that has it; another one is asked when the transfer breaks.", data_get_options,
+     WITH_PLATFORM, 2, 2, verb_data_get},
     {"data ls", "", "List the data of the platform",
-     "Those that you may use, on all servers, with their sizes.", data_ls_groups, 0, 0, verb_data_ls},
+     "Those that you may use, on all servers, with their sizes.", data_ls_options, WITH_PLATFORM, 0, 0,
+     verb_data_ls},
     {"data info", "ID", "Show what a datum is, and where",
-     "One paragraph for each server that has it, with its statistics there.", data_groups, 1, 1,
+     "One paragraph for each server that has it, with its statistics there.", NULL, WITH_PLATFORM, 1, 1,
      verb_data_info},
     {"data rm", "ID...", "Delete data, with their replicas",
-     "Who reads one at this moment reads on to the end. There is no way back.", data_groups, 1, -1,
+     "Who reads one at this moment reads on to the end. There is no way back.", NULL, WITH_PLATFORM, 1, -1,
      verb_data_rm},
     {"data cp", "ID SERVER", "Have a server fetch a replica of a datum",
-     "It comes straight from a server that has it. A replica may be dropped when memory is short.",
-     data_groups, 2, 2, verb_data_cp},
+     "It comes straight from a server that has it. A replica may be dropped when memory is short.", NULL,
+     WITH_PLATFORM, 2, 2, verb_data_cp},
     {"data mv", "ID SERVER", "Move a datum to another server",
      "It is deleted where it was when the other server has all of it, durable if it was. Sticky data do not "
      "move.",
-     data_groups, 2, 2, verb_data_mv},
+     NULL, WITH_PLATFORM, 2, 2, verb_data_mv},
     {"matrix info", "FILE", "Show what a matrix file holds",
      "Format, size, symmetry, norm, and whether it brings a right-hand side. Read are Matrix Market,\n"
      "Harwell-Boeing and Rutherford-Boeing (assembled), NumPy .npy, and CSV files, recognised by what is in\n"
      "them, also when they are compressed by gzip.",
-     no_groups, 1, 1, verb_matrix_info},
+     NULL, 0, 1, 1, verb_matrix_info},
     {"matrix convert", "FROM TO", "Write a matrix file in another format",
      "The ending of TO says which (or --format): .mtx Matrix Market, .npy NumPy, .csv CSV, .hb (and .rua, "
      ".rsa,\n"
      "...) Harwell-Boeing, .rb Rutherford-Boeing; with .gz behind it, compressed. Matrix Market files stay\n"
      "sparse or dense as FROM is; field and symmetry stay where the format can say them.",
-     convert_groups, 2, 2, verb_matrix_convert},
+     convert_options, 0, 2, 2, verb_matrix_convert},
     {0},
 };

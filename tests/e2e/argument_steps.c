@@ -2,7 +2,7 @@
  *
  * A GridRPC program that passes every kind of argument with grpc_call(): argument_steps STEP; 0: as expected.
  */
-#include "espalier.h"
+#include "tests/e2e/steps.h"
 
 #include <complex.h>
 #include <math.h>
@@ -10,24 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define EXPECT(condition)                                                                                    \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            printf("line %d: %s; %s\n", __LINE__, #condition, esp_last_error()->text);                       \
-            return 1;                                                                                        \
-        }                                                                                                    \
-    } while (0)
-
-static grpc_function_handle_t handle(const char *problem)
-{
-    grpc_function_handle_t made;
-    if (grpc_function_handle_default(&made, (char *)problem) != GRPC_NO_ERROR) {
-        printf("%s: %s\n", problem, esp_last_error()->text);
-        exit(1);
-    }
-    return made;
-}
 
 static int scalars(void)
 {

@@ -3,7 +3,7 @@
  * callback_steps STEP [FILE]: calls problems of examples/callback with functions of its own. 0: as expected.
  * `hang` makes FILE when its function is called, and waits there for its end.
  */
-#include "espalier.h"
+#include "tests/e2e/steps.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,14 +11,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#define EXPECT(condition)                                                                                    \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            printf("line %d: %s; %s\n", __LINE__, #condition, esp_last_error()->text);                       \
-            return 1;                                                                                        \
-        }                                                                                                    \
-    } while (0)
 
 static grpc_function_handle_t quad, rk4;
 static int n_calls;

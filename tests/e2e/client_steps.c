@@ -3,7 +3,7 @@
  * A GridRPC program for end-to-end tests: client_steps STEP [FILE]. Prints what it found; 0: as expected.
  * Where the test is to do something in the middle, FILE appears first.
  */
-#include "espalier.h"
+#include "tests/e2e/steps.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -13,24 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define EXPECT(condition)                                                                                    \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            printf("line %d: %s; %s\n", __LINE__, #condition, esp_last_error()->text);                       \
-            return 1;                                                                                        \
-        }                                                                                                    \
-    } while (0)
-
-static grpc_function_handle_t handle(const char *problem)
-{
-    grpc_function_handle_t made;
-    if (grpc_function_handle_default(&made, (char *)problem) != GRPC_NO_ERROR) {
-        printf("%s: %s\n", problem, esp_last_error()->text);
-        exit(1);
-    }
-    return made;
-}
 
 static unsigned threads(void)
 {
