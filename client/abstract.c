@@ -4,14 +4,8 @@
  */
 #include "client/abstract.h"
 #include "client/abstract_steps.h"
-#include "client/signature.h"
-#include "client/start.h"
-#include "client/values_storage.h"
-#include "util/clock.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- a rule ---- */

@@ -4,8 +4,6 @@
  */
 #include "client/abstract_steps.h"
 
-#include <stdlib.h>
-
 /* Diagonals with elements that are not zero, below and above the main one. */
 static void measure(const struct matrix *matrix, int64_t *below, int64_t *above, bool *unit)
 {

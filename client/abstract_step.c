@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The rows that an array of the step's problem has, as far as the scalars known by name tell; else -1. */

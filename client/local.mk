@@ -136,6 +136,9 @@ client_libclient_la_SOURCES = \
 	client/holding.h \
 	client/invocation.c \
 	client/invocation.h \
+	client/invocation_bind.c \
+	client/invocation_bind.h \
+	client/invocation_vector.c \
 	client/invocation_data.c \
 	client/invocation_data.h \
 	client/invocation_hold.c \

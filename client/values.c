@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From words to typed memory.
+ * The values of a call: from words, by name, with what is lacking filled in.
  */
 #include "config.h"
 
@@ -9,13 +9,10 @@
 #include "client/values_texts.h"
 #include "util/names.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum esp_status values_init(struct values *values, const struct esp_problem *problem, struct esp_error *error)

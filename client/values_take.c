@@ -6,7 +6,6 @@
 #include "config.h"
 
 #include "client/signature.h"
-#include "client/values.h"
 #include "client/values_storage.h"
 #include "client/values_texts.h"
 

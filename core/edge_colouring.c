@@ -4,7 +4,6 @@
 #include "core/edge_painter.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 static int compare_heavier(const void *a, const void *b)
 {

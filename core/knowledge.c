@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/knowledge_internal.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 
 #include "core/children.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Of the owner, in one report, beside those that belong to the tie. */

@@ -4,7 +4,6 @@
  */
 #include "core/membership_internal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

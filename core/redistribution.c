@@ -3,10 +3,8 @@
 
 #include "core/redistribution_plan.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SMALL_PLAN = 1 << 15 /* messages of a plan whose steps are also sought without the tensor product */ };
 

@@ -5,7 +5,6 @@
 #include "core/redistribution_plan.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void redistribution_plan_destroy(struct redistribution_plan *plan)
 {
