@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/attempt.h"
+#include "client/excluded.h"
 #include "client/invocation_hold.h"
 #include "client/job.h"
 #include "client/link.h"
 #include "util/clock.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #define PATIENCE_MS 50 /* of a call: below it, no poll is needed */
 #define MOST_ROUNDS 4  /* times that agents are asked for one session */
 #define MOST_TRIES  4  /* of one request, when connections break */
+#define MOST_LOSSES 8  /* of one session: it may be what ends the servers */
 
 #define FIRST_WAIT_MS   20 /* for agents that come back */
 #define LONGEST_WAIT_MS 500
@@ -60,19 +61,6 @@ static bool is_declined(enum esp_status status)
 }
 
 /* ---- choosing ---- */
-
-static void exclude(struct session *session, const char *server, enum esp_status why)
-{
-    if (!session->excluded)
-        session->excluded = calloc(MOST_EXCLUDED, sizeof *session->excluded);
-    if (!session->excluded || session->n_excluded == MOST_EXCLUDED)
-        return; /* it may be offered again, nothing worse */
-    for (uint32_t i = 0; i < session->n_excluded; i++)
-        if (strcmp(session->excluded[i], server) == 0)
-            return;
-    if ((session->excluded[session->n_excluded] = strdup(server)))
-        session->why[session->n_excluded++] = why;
-}
 
 /* Cuts what is too long. (printf would be a visible part of a small call.) */
 static void copy_text(char *to, size_t size, const char *from)
@@ -153,12 +141,15 @@ static enum esp_status submit_once(struct session *session, struct esp_error *er
 
 /* Nobody is there whom the request could be given to. The handle was made, so somebody was: an agent, a
  * server or the redirector was restarted and will hear of the others again. Servers that were tried and
- * declined are there, and a request that fits none of those that are is an answer. */
+ * declined are there, and a request that fits none of those that are is an answer. A reply that was lost is
+ * none: to choose servers executes nothing. */
 static bool is_deserted(const struct session *session, enum esp_status status)
 {
+    if (status == ESP_UNREACHABLE || is_uncertain(status))
+        return true;
     if (session->n_excluded > 0)
         return false;
-    return status == ESP_UNKNOWN_PROBLEM || status == ESP_UNREACHABLE ||
+    return status == ESP_UNKNOWN_PROBLEM ||
            (status == ESP_NO_SERVER && route_is_deserted(session->engine->route));
 }
 
@@ -189,10 +180,11 @@ static enum esp_status submit(struct session *session, struct esp_error *error)
             return status;
         int64_t left_ms = (until_ns - clock_now_ns(engine->clock)) / NS_PER_MS;
         if (left_ms <= 0 || session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
-            if (status != ESP_UNKNOWN_PROBLEM)
-                return status;
-            error_prefix(error, "%s was known before", session->problem);
-            return error->status = ESP_NO_SERVER;
+            if (status == ESP_UNKNOWN_PROBLEM) {
+                error_prefix(error, "%s was known before", session->problem);
+                return error->status = ESP_NO_SERVER;
+            }
+            return error->status = status == ESP_MAYBE ? ESP_UNREACHABLE : status;
         }
         engine_pause(&engine->closing, wait_ms < left_ms ? wait_ms : left_ms);
         wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;
@@ -222,56 +214,29 @@ static enum esp_status choose_bound(struct session *session, struct esp_error *e
     return set_candidates(session, candidate, 1);
 }
 
-/* The server of a bound session is not there. The handle was made, so it was: it may be on its way back.
- * Surely nothing was executed. */
-static bool waits_for_server(struct session *session)
+/* Whoever could have had it is gone, and nobody who is there declined it. The handle was made, so somebody
+ * was there: on the way back, perhaps. Surely nothing was executed that may not be executed again. */
+static bool waits_for_servers(struct session *session, enum esp_status status)
 {
     struct engine *engine = session->engine;
-    if (!session->bound || session->error.status != ESP_UNREACHABLE || session_is_cancelled(session))
+    bool absent = session->bound ? session->error.status == ESP_UNREACHABLE
+                                 : (status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM) &&
+                                       excluded_are_absent(session);
+    if (!absent || session_is_cancelled(session))
         return false;
     int64_t now_ns = clock_now_ns(engine->clock);
-    if (session->bound_until_ns == 0) {
-        session->bound_until_ns = now_ns + engine->agent_patience_ms * NS_PER_MS;
-        session->bound_wait_ms = FIRST_WAIT_MS;
+    if (session->absent_until_ns == 0) {
+        session->absent_until_ns = now_ns + engine->agent_patience_ms * NS_PER_MS;
+        session->absent_wait_ms = FIRST_WAIT_MS;
     }
-    if (now_ns >= session->bound_until_ns || session_left_ms(session) <= session->bound_wait_ms)
+    if (now_ns >= session->absent_until_ns || session_left_ms(session) <= session->absent_wait_ms)
         return false;
-    engine_pause(&engine->closing, session->bound_wait_ms);
-    if (session->bound_wait_ms < LONGEST_WAIT_MS)
-        session->bound_wait_ms *= 2;
+    engine_pause(&engine->closing, session->absent_wait_ms);
+    if (session->absent_wait_ms < LONGEST_WAIT_MS)
+        session->absent_wait_ms *= 2;
     session->rounds = 0;
+    excluded_forget(session);
     return true;
-}
-
-static void append(struct esp_error *error, const char *format, ...)
-{
-    size_t length = strlen(error->text);
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(error->text + length, sizeof error->text - length, format, arguments);
-    va_end(arguments);
-}
-
-/* No other server takes it: what the last one did is told, with the others that were tried, and what became
- * of looking for one more where that was not just that none is left. */
-static void explain_end(struct session *session, enum esp_status status, const struct esp_error *search)
-{
-    struct esp_error *error = &session->error;
-    const uint32_t n = session->n_excluded;
-    if (n > 0 && (error->status == ESP_PENDING || !error->text[0]))
-        error_set(error, session->why[n - 1], "server %s: %s", session->excluded[n - 1],
-                  esp_status_string(session->why[n - 1]));
-    for (uint32_t i = 0; i + 1 < n; i++)
-        append(error, "%s %s (%s)", i == 0 ? "; tried before:" : ",", session->excluded[i],
-               esp_status_string(session->why[i]));
-    if (status != ESP_NO_SERVER && status != ESP_UNKNOWN_PROBLEM && search->text[0])
-        append(error, "; looking for another server: %s", search->text);
-}
-
-/* Whether a server has had its turn: that tells more than that no other is left. */
-static bool has_cause(const struct session *session)
-{
-    return session->n_excluded > 0 || (session->error.status != ESP_PENDING && session->error.text[0]);
 }
 
 void attempt_choose(struct session *session)
@@ -281,10 +246,10 @@ void attempt_choose(struct session *session)
     bool again = session->rounds > 0;
     uint32_t most = session->bound ? 2 : MOST_ROUNDS;
     if (session->rounds >= most) {
-        if (waits_for_server(session))
+        if (waits_for_servers(session, ESP_NO_SERVER))
             return;
         if (!session->bound)
-            explain_end(session, ESP_NO_SERVER, &error);
+            excluded_explain(session, ESP_NO_SERVER, &error);
         session_end(session, session->error.status);
         return;
     }
@@ -296,11 +261,13 @@ void attempt_choose(struct session *session)
     }
     if (status == ESP_UNKNOWN_PROBLEM)
         functions_forget(session->engine->functions, session->invocation.function);
-    if (!again || !has_cause(session))
+    if (!session->bound && waits_for_servers(session, status))
+        return;
+    if (!again || !excluded_has_cause(session))
         session->error = error;
     else if (!session->bound)
-        explain_end(session, status, &error);
-    if (waits_for_server(session))
+        excluded_explain(session, status, &error);
+    if (session->bound && waits_for_servers(session, status))
         return;
     session_end(session, session->error.status != ESP_PENDING ? session->error.status : status);
 }
@@ -432,6 +399,8 @@ static void accepted(struct session *session, struct link *link, const struct se
     session->forecast_s = candidate->compute_s + candidate->queue_s + candidate->transfer_s;
     session->forecast_error_s = candidate->error_s;
     session->lost = false;
+    session->absent_until_ns = 0;
+    session->rounds = 1;
     session_absorb(session, report);
     /* What is over at once need not be told apart from what may still go elsewhere. */
     if (atomic_load(&session->remote) < SESSION_DONE)
@@ -462,6 +431,31 @@ static void declined(struct session *session, const struct session_candidate *ca
     }
 }
 
+/* Who was named by its address is called as the incarnation that is there. */
+static enum esp_status offer_to(struct session *session, struct session_candidate *candidate,
+                                struct link *link, struct message *reply, bool *uncertain,
+                                struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_CALL};
+    enum esp_status status = ESP_OK;
+    const bool named = candidate->incarnation == 0;
+    if (named)
+        status = link_incarnation(link, session_left_ms(session), &candidate->incarnation, error);
+    if (status == ESP_OK)
+        status = build_call(session, candidate, link, &request, error);
+    if (status == ESP_OK) {
+        set_server(session, link, candidate->server);
+        status = call_server(session, link, &request, reply, uncertain, error);
+    }
+    message_clear(&request);
+    if (named && status == ESP_STALE) {
+        /* It was restarted since it was asked; at the next try it is asked again. */
+        atomic_store(&link->incarnation, 0);
+        status = *uncertain ? ESP_STALE : ESP_UNREACHABLE;
+    }
+    return status;
+}
+
 void attempt_offer(struct session *session)
 {
     if (session->next_candidate == session->n_candidates) {
@@ -469,21 +463,19 @@ void attempt_offer(struct session *session)
         return;
     }
     struct session_candidate *candidate = &session->candidates[session->next_candidate++];
-    struct message request = {.kind = MESSAGE_CALL}, reply = {0};
+    struct message reply = {0};
     struct esp_error error = {0};
     bool uncertain = false;
     struct link *link = link_find(session->engine, candidate->address);
     enum esp_status status = link ? ESP_OK : error_no_memory(&error, "a link");
-    if (status == ESP_OK && has_others(session))
+    if (status == ESP_OK && session->absent_until_ns != 0)
+        status = link_probe(link, session_left_ms(session), &error); /* it may have been silent before */
+    else if (status == ESP_OK && has_others(session))
         status = link_greet(link, &error);
     if (status == ESP_OK)
         status = hold_leave(&session->invocation, session->engine, candidate->server, link->address, &error);
     if (status == ESP_OK)
-        status = build_call(session, candidate, link, &request, &error);
-    if (status == ESP_OK) {
-        set_server(session, link, candidate->server);
-        status = call_server(session, link, &request, &reply, &uncertain, &error);
-    }
+        status = offer_to(session, candidate, link, &reply, &uncertain, &error);
     pthread_mutex_lock(&session->engine->marks_lock);
     candidate->tried = true;
     candidate->status = status;
@@ -493,7 +485,6 @@ void attempt_offer(struct session *session)
         accepted(session, link, candidate, &reply.call_reply.session);
     } else
         declined(session, candidate, status, uncertain, &error);
-    message_clear(&request);
     message_clear(&reply);
 }
 
@@ -537,7 +528,7 @@ void attempt_recover(struct session *session)
         return;
     }
     if (!problem->idempotent || session->invocation.consumed || session->bound ||
-        session->rounds >= MOST_ROUNDS) {
+        ++session->losses == MOST_LOSSES) {
         error_prefix(error, "%s was lost in the middle of the call%s", session->problem,
                      problem->idempotent || session->bound
                          ? ""

@@ -45,18 +45,13 @@ static double seconds_since_1970(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static enum esp_status fill_record(struct session *session, struct job_record *record,
-                                   struct esp_error *error)
+static void fill_record(const struct session *session, struct job_record *record)
 {
     record->session = session->id;
     record->submitted_s = seconds_since_1970();
     snprintf(record->server, sizeof record->server, "%s", session->server);
     snprintf(record->address, sizeof record->address, "%s", session->link->address);
-    if (session->next_candidate > 0)
-        record->incarnation = session->candidates[session->next_candidate - 1].incarnation;
-    if (record->incarnation != 0)
-        return ESP_OK;
-    return greet(session->engine, record->address, &record->incarnation, error);
+    record->incarnation = session->candidates[session->next_candidate - 1].incarnation;
 }
 
 enum esp_status job_hand_over(struct session *session, struct job_record *record, struct esp_error *error)
@@ -74,11 +69,9 @@ enum esp_status job_hand_over(struct session *session, struct job_record *record
         }
         return error->status;
     }
-    enum esp_status status = fill_record(session, record, error);
-    if (status != ESP_OK)
-        job_drop(session->engine, record, NULL);
+    fill_record(session, record);
     engine_retire(session->engine, session);
-    return status;
+    return ESP_OK;
 }
 
 enum esp_status job_keep(struct engine *engine, const struct job_record *record, struct esp_error *error)

@@ -360,6 +360,30 @@ enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error 
     return greet(link, patience_ms < most_ms ? patience_ms : most_ms, error);
 }
 
+enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *incarnation,
+                                 struct esp_error *error)
+{
+    struct engine *engine = link->engine;
+    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}};
+    const int64_t timeout_ms = engine->call_timeout_ms < most_ms ? engine->call_timeout_ms : most_ms;
+    enum esp_status status = ESP_OK;
+    *incarnation = atomic_load(&link->incarnation);
+    for (unsigned attempt = 0; attempt < MOST_FAILURES && *incarnation == 0; attempt++) {
+        struct message reply = {0};
+        status = transport_call(engine->transport, link->address, &request, timeout_ms, &reply, error);
+        if (status == ESP_OK)
+            *incarnation = reply.greet_reply.incarnation;
+        message_clear(&reply);
+        if (status != ESP_MAYBE)
+            break;
+        engine_pause(&engine->closing, GREET_PAUSE_MS);
+    }
+    atomic_store(&link->incarnation, *incarnation);
+    if (status == ESP_MAYBE || status == ESP_TIMEOUT)
+        return error->status = ESP_UNREACHABLE; /* a greeting executes nothing */
+    return status;
+}
+
 void links_destroy(struct engine *engine)
 {
     struct link *link, *next;

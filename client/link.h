@@ -34,6 +34,8 @@ struct link {
 
     atomic_int_least64_t heard_ns; /* when the server said something last; 0: never */
     atomic_int_least64_t mute_ns;  /* until when it is believed to be silent still */
+    atomic_uint_least64_t
+        incarnation; /* that the server last said it is; 0: not asked, or it is another now */
 
     char address[]; /* key */
 };
@@ -69,6 +71,11 @@ enum esp_status link_greet(struct link *link, struct esp_error *error);
  * there at all: for answer_patience (call_timeout, where that is 0), and `most_ms` at most. ESP_UNREACHABLE:
  * it is silent. Any thread. */
 enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error *error);
+
+/* Which incarnation of the server is there, asking it at first use: a call that names none could be executed
+ * by one, and again by the next one when its reply is lost. ESP_UNREACHABLE: it does not say. Any thread. */
+enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *incarnation,
+                                 struct esp_error *error);
 
 /* Acknowledges what has ended, now (otherwise the next call to that server does). */
 void link_acknowledge(struct link *link);

@@ -95,6 +95,8 @@ client_libclient_la_SOURCES = \
 	client/argument_stack.c \
 	client/attempt.c \
 	client/attempt.h \
+	client/excluded.c \
+	client/excluded.h \
 	client/bulk.c \
 	client/bulk.h \
 	client/callback.c \

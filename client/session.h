@@ -90,7 +90,8 @@ struct session {
     bool lost;         /* the server is gone or has forgotten it */
     struct esp_error remote_error;
     struct session_timings timings;
-    int64_t bound_until_ns, bound_wait_ms; /* for a bound session's server that is not there; 0: not yet */
+    int64_t absent_until_ns, absent_wait_ms; /* for servers that are not there to come back; 0: not yet */
+    uint32_t losses;                         /* servers that had accepted it, and lost it */
     double forecast_s, forecast_compute_s, forecast_error_s;
 
     struct session *mark_prev, *mark_next; /* engine->unsettled or link->held */

@@ -21,6 +21,10 @@ struct inproc_faults {
     double lose;        /* probability that a one-way message is lost */
     double duplicate;   /* probability that it comes twice */
     double maybe;       /* probability that a call's reply is lost: the asker gets ESP_MAYBE */
+    /* Probability that a request (not a chunk) comes once more, up to so much later: its connection broke,
+     * and it still lay in the server's socket while the client asked again on another one. */
+    double ghost;
+    int64_t ghost_ns;
     double damage; /* probability that a chunk comes with a bit turned over (chunks have checksums then) */
 };
 

@@ -21,6 +21,7 @@ struct inproc_call {
     struct timer travel; /* the request, or the reply, arrives */
     struct timer deadline;
     bool asker_waits;
+    bool ghost;                     /* on its way, and nobody waits for its reply */
     struct inproc_endpoint *holder; /* whose node has it, NULL: none */
     enum message_kind kind;
     enum esp_status failure; /* when no reply comes: what the asker is told */
@@ -41,7 +42,7 @@ const struct envelope *inproc_call_envelope(const struct call *call)
 /* Frees the call when nobody holds on to it. */
 static void settle(struct inproc_call *call)
 {
-    if (call->asker_waits || call->holder)
+    if (call->asker_waits || call->holder || call->ghost)
         return;
     timers_cancel(&call->net->timers, &call->travel);
     timers_cancel(&call->net->timers, &call->deadline);
@@ -230,6 +231,23 @@ static void hand_over(struct inproc_call *call, struct inproc_endpoint *endpoint
     inproc_end(endpoint);
 }
 
+static void ghost_arrived(struct timer *timer, int64_t now_ns, void *context)
+{
+    (void)now_ns;
+    struct inproc *net = context;
+    struct inproc_call *call = (struct inproc_call *)((char *)timer - offsetof(struct inproc_call, travel));
+    struct inproc_endpoint *endpoint = inproc_find(net, call->address);
+    struct memory_wire memory;
+    memory_wire_decoder(&memory, call->bytes.data, call->bytes.size, &call->request.arena);
+    call->request.kind = call->kind;
+    call->ghost = false;
+    if (endpoint && !inproc_is_cut(net, INPROC_CLIENT, call->address) &&
+        wire_message(&memory.wire, &call->request))
+        hand_over(call, endpoint); /* frees it with the reply */
+    else
+        settle(call);
+}
+
 static void request_arrived(struct timer *timer, int64_t now_ns, void *context)
 {
     (void)now_ns;
@@ -253,6 +271,36 @@ static void request_arrived(struct timer *timer, int64_t now_ns, void *context)
 
 /* ---- the asking side ---- */
 
+static struct inproc_call *create(struct inproc *net, const char *address, enum message_kind kind)
+{
+    struct inproc_call *call = calloc(1, sizeof *call);
+    if (!call || !(call->address = strdup(address))) {
+        free(call);
+        return NULL;
+    }
+    call->net = net;
+    call->kind = kind;
+    call->envelope = (struct envelope){.from = "", .peer = INPROC_CLIENT, .identity = ""};
+    call->deadline = (struct timer){.fire = deadline_passed, .context = net};
+    DL_APPEND(net->calls, call);
+    memory_wire_encoder(&call->bytes, MESSAGE_BYTES);
+    return call;
+}
+
+/* Best effort: a fault that does not happen. */
+static void send_ghost(struct inproc *net, const char *address, const struct message *request)
+{
+    struct inproc_call *call = create(net, address, request->kind);
+    if (!call)
+        return;
+    call->travel = (struct timer){.fire = ghost_arrived, .context = net};
+    const int64_t late_ns = (int64_t)random_below(&net->random, (uint64_t)net->faults.ghost_ns + 1);
+    call->ghost = wire_message(&call->bytes.wire, (struct message *)request) &&
+                  timers_set(&net->timers, &call->travel, inproc_arrival_ns(net) + late_ns, NULL) == ESP_OK;
+    net->counters.duplicated += call->ghost;
+    settle(call);
+}
+
 static enum esp_status start(struct inproc *net, const char *address, const struct message *request,
                              int64_t timeout_ms, inproc_done *done, void *arg, struct inproc_call **result,
                              struct esp_error *error)
@@ -262,21 +310,13 @@ static enum esp_status start(struct inproc *net, const char *address, const stru
     if (strlen(address) > CAP_ADDRESS || timeout_ms <= 0)
         return error_set(error, ESP_INVALID, "a call needs an address of at most %d bytes and a time-out",
                          CAP_ADDRESS);
-    struct inproc_call *call = calloc(1, sizeof *call);
-    if (!call || !(call->address = strdup(address))) {
-        free(call);
+    struct inproc_call *call = create(net, address, request->kind);
+    if (!call)
         return error_no_memory(error, "a call");
-    }
-    call->net = net;
-    call->kind = request->kind;
     call->done = done;
     call->arg = arg;
     call->asker_waits = true;
-    call->envelope = (struct envelope){.from = "", .peer = INPROC_CLIENT, .identity = ""};
     call->travel = (struct timer){.fire = request_arrived, .context = net};
-    call->deadline = (struct timer){.fire = deadline_passed, .context = net};
-    DL_APPEND(net->calls, call);
-    memory_wire_encoder(&call->bytes, MESSAGE_BYTES);
     enum esp_status status = ESP_OK;
     if (!wire_message(&call->bytes.wire, (struct message *)request)) {
         status = call->bytes.wire.error.status;
@@ -297,6 +337,8 @@ static enum esp_status start(struct inproc *net, const char *address, const stru
     }
     net->counters.calls++;
     net->counters.bytes += call->bytes.size;
+    if (!is_chunk(request->kind) && inproc_draw(net, net->faults.ghost))
+        send_ghost(net, address, request);
     *result = call;
     return ESP_OK;
 }
@@ -455,7 +497,7 @@ void inproc_calls_clear(struct inproc *net)
     {
         if (call->holder)
             let_go(call);
-        call->asker_waits = false;
+        call->asker_waits = call->ghost = false;
         settle(call);
     }
 }

@@ -399,7 +399,7 @@ static const struct config_key client_keys[] = {
      .initial = "10 s",
      .least = "0",
      .most = "10 min",
-     .text = "how long agents that died may take to come back and find their servers again"},
+     .text = "how long agents and servers that died may take to come back and find each other again"},
     {.name = "answer_patience",
      .type = CONFIG_DURATION,
      AT(settings_client, answer_patience_ns),

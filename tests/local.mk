@@ -361,6 +361,11 @@ unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \
 	tests/unit/no_entry.c
 tests_inproc_test_client_LDADD = client/libclient.la $(SERVER_LIBS)
+unit_tests += tests/inproc/test_exactly_once
+tests_inproc_test_exactly_once_SOURCES = tests/inproc/test_exactly_once.c tests/inproc/server_rig.c \
+	tests/inproc/server_rig.h tests/unit/no_entry.c
+tests_inproc_test_exactly_once_LDADD = client/libclient.la sed/libserver.la agent/libagent.la \
+	services/libservices.la $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0400-sessions-in-logs.t
 e2e_tests += tests/e2e/t0401-strangers.t
 e2e_tests += tests/e2e/t0402-stopped-daemons.t

@@ -52,6 +52,8 @@ static enum esp_status sim_start(struct workers *workers, const struct job *job,
         job->arguments[RIG_X].bytes > 0)
         pool->first[pool->started] = (char)*(const double *)job->arguments[RIG_X].data;
     pool->started++;
+    if (pool->on_start)
+        pool->on_start(pool->arg, job);
     return ESP_OK;
 }
 
@@ -258,9 +260,39 @@ static struct problem_set *parse(const char *text)
     return set;
 }
 
+/* Another life of the server. */
+static void begin_life(struct rig *rig)
+{
+    const struct endpoint_options endpoint = {.name = rig->options.name,
+                                              .role = ROLE_SERVER,
+                                              .incarnation = rig->options.incarnation,
+                                              .listen = rig->options.name};
+    struct esp_error error;
+    rig->options.problems = parse(rig->problems);
+    assert_int_equal(server_create(&rig->options, &rig->server, &error), ESP_OK);
+    assert_int_equal(
+        transport_serve(rig->transport, &endpoint, &server_ops, rig->server, &rig->endpoint, &error), ESP_OK);
+    server_start(rig->server, rig->endpoint);
+}
+
+void rig_kill(struct rig *rig)
+{
+    inproc_kill(rig->transport, rig->options.name);
+    rig->pool.n_jobs = 0;
+    assert_true(rig->n_past < RIG_MOST_LIVES);
+    rig->past[rig->n_past++] = (struct rig_past){rig->server, rig->endpoint};
+    rig->server = NULL;
+    rig->endpoint = NULL;
+}
+
+void rig_restart(struct rig *rig)
+{
+    rig->options.incarnation++;
+    begin_life(rig);
+}
+
 void rig_open(struct rig *rig, const struct rig_options *options)
 {
-    const char *const parents[] = {options->parent_name ? options->parent_name : "parent"};
     struct esp_error error;
     struct log_options log = {.node = "rig", .path = "/dev/null", .level = LOG_DEBUG_LEVEL};
     log_open(&log, NULL);
@@ -269,7 +301,7 @@ void rig_open(struct rig *rig, const struct rig_options *options)
     if (options->beside)
         rig->transport = options->beside->transport;
     else
-        assert_int_equal(inproc_create(1, &rig->transport, &error), ESP_OK);
+        assert_int_equal(inproc_create(options->seed ? options->seed : 1, &rig->transport, &error), ESP_OK);
     rig->shares_transport = options->beside;
     rig->errands.errands.submit = take_errand;
     const char *name = options->name ? options->name : "sed";
@@ -277,10 +309,11 @@ void rig_open(struct rig *rig, const struct rig_options *options)
     rig->pool.clock = transport_clock(rig->transport);
     rig->pool.speed_flops = options->pool_flops > 0 ? options->pool_flops : 1e9;
     rig->pool.cpu_share = options->cpu_share;
-    struct server_options server = {
+    rig->parents[0] = options->parent_name ? options->parent_name : "parent";
+    rig->options = (struct server_options){
         .name = name,
         .incarnation = 77,
-        .parents = parents,
+        .parents = rig->parents,
         .n_parents = options->parent || options->parent_name ? 1 : 0,
         .slots = options->slots ? options->slots : 1,
         .threads = 1,
@@ -300,20 +333,15 @@ void rig_open(struct rig *rig, const struct rig_options *options)
         .seed = 1,
         .clock = transport_clock(rig->transport),
         .workers = &rig->pool.workers,
-        .problems = parse(rig->problems),
         .store_memory = options->store_memory,
         .errands = &rig->errands.errands,
     };
     struct endpoint_options parent = {
         .name = "parent", .role = ROLE_MASTER, .incarnation = 5, .listen = "parent"};
-    struct endpoint_options endpoint = {.name = name, .role = ROLE_SERVER, .incarnation = 77, .listen = name};
     if (options->parent)
         assert_int_equal(transport_serve(rig->transport, &parent, &parent_ops, rig, &rig->parent, &error),
                          ESP_OK);
-    assert_int_equal(server_create(&server, &rig->server, &error), ESP_OK);
-    assert_int_equal(
-        transport_serve(rig->transport, &endpoint, &server_ops, rig->server, &rig->endpoint, &error), ESP_OK);
-    server_start(rig->server, rig->endpoint);
+    begin_life(rig);
     if (options->parent)
         rig_run(rig, 0.5);
 }
@@ -322,7 +350,11 @@ void rig_close(struct rig *rig)
 {
     endpoint_close(rig->endpoint);
     endpoint_close(rig->parent);
+    for (uint32_t i = 0; i < rig->n_past; i++)
+        endpoint_close(rig->past[i].endpoint);
     inproc_run(rig->transport, inproc_now_ns(rig->transport));
+    for (uint32_t i = 0; i < rig->n_past; i++)
+        server_destroy(rig->past[i].server);
     server_destroy(rig->server);
     if (!rig->shares_transport)
         transport_destroy(rig->transport);

@@ -11,7 +11,8 @@
 #include "sed/errands.h"
 #include "sed/server.h"
 
-#define RIG_MOST_JOBS 4096
+#define RIG_MOST_JOBS  4096
+#define RIG_MOST_LIVES 256
 
 /* Workers that compute in no time of ours: the end of each job is an entry in a table. */
 struct sim_job {
@@ -34,6 +35,8 @@ struct sim_workers {
     bool keeps;                  /* jobs of problems with a state leave one, or keep theirs */
     uint64_t worked_on, dropped; /* states, the newest */
     char first[256];             /* names of clients, as their first bytes of x, in the order of starts */
+    void (*on_start)(void *arg, const struct job *job); /* or NULL */
+    void *arg;
 };
 
 /* Errands wait until the test runs time, and are done then outside of every operation. */
@@ -61,6 +64,14 @@ struct rig {
     uint32_t n_servers, capable;
     uint64_t answers;
     uint32_t n_catalog, n_texts;
+    /* What its life is made of, for rig_restart(), and its former selves. */
+    struct server_options options;
+    const char *parents[1];
+    struct rig_past {
+        struct server *server;
+        struct endpoint *endpoint;
+    } past[RIG_MOST_LIVES];
+    uint32_t n_past;
 };
 
 struct rig_options {
@@ -77,6 +88,7 @@ struct rig_options {
     uint64_t store_memory;   /* data live there; 0: none do */
     const char *name;        /* NULL: "sed" */
     const char *parent_name; /* an agent of the test's; NULL: as `parent` says */
+    uint64_t seed;           /* of the network; 0: 1 */
     struct rig *beside;      /* in the network of that one, which is closed last */
 };
 
@@ -84,6 +96,11 @@ struct rig_options {
  * copy(n, x[n]) -> y[n] copies and takes n Mflop; task(flop, x = 0) has no arrays. */
 void rig_open(struct rig *rig, const struct rig_options *options);
 void rig_close(struct rig *rig);
+
+/* As if its process were killed: nothing of it answers, what it computed is lost. It may be called from
+ * another node's operations; so may its restart, as another incarnation that knows nothing. */
+void rig_kill(struct rig *rig);
+void rig_restart(struct rig *rig);
 
 /* Runs for so long (jobs end in their time). */
 void rig_run(struct rig *rig, double seconds);
