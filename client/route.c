@@ -120,30 +120,36 @@ enum esp_status route_locate(struct route *route, struct message *reply, struct 
     return status;
 }
 
+/* With the lock held. Whether they are others now, in whatever order. */
+static bool take_masters(struct route *route, const struct locate_reply *located)
+{
+    size_t n_old = route->n_masters, same = 0, n = 0;
+    for (uint32_t i = 0; i < located->n_masters && i < MOST_MASTERS; i++)
+        for (size_t k = 0; k < n_old; k++)
+            same += strcmp(route->masters[k], located->masters[i].address) == 0;
+    for (; n < located->n_masters && n < MOST_MASTERS; n++)
+        snprintf(route->masters[n], sizeof route->masters[0], "%s", located->masters[n].address);
+    route->n_masters = n;
+    route->current = 0;
+    route->generation++;
+    return same != n_old || same != n;
+}
+
 /* Learns the masters anew, unless another thread has done so since `seen`. Without the lock. */
-static enum esp_status learn(struct route *route, uint64_t seen, struct esp_error *error)
+static enum esp_status learn(struct route *route, uint64_t seen, bool *changed, struct esp_error *error)
 {
     pthread_mutex_lock(&route->lock);
-    bool news = route->generation != seen;
+    *changed = route->generation != seen;
     pthread_mutex_unlock(&route->lock);
-    if (news)
+    if (*changed)
         return ESP_OK;
     struct message reply = {0};
     enum esp_status status = route_locate(route, &reply, error);
     pthread_mutex_lock(&route->lock);
     route->deserted = status == ESP_NO_SERVER;
+    if (status == ESP_OK)
+        *changed = take_masters(route, &reply.locate_reply);
     pthread_mutex_unlock(&route->lock);
-    if (status == ESP_OK) {
-        pthread_mutex_lock(&route->lock);
-        route->n_masters = 0;
-        const struct locate_reply *located = &reply.locate_reply;
-        for (uint32_t i = 0; i < located->n_masters && route->n_masters < MOST_MASTERS; i++)
-            snprintf(route->masters[route->n_masters++], sizeof route->masters[0], "%s",
-                     located->masters[i].address);
-        route->current = 0;
-        route->generation++;
-        pthread_mutex_unlock(&route->lock);
-    }
     message_clear(&reply);
     return status;
 }
@@ -154,86 +160,106 @@ struct choice {
     uint64_t generation;
 };
 
-static bool choose(struct route *route, struct choice *choice)
+/* The master after `skip` others, for one request; false when there are no more. */
+static bool choose(struct route *route, size_t skip, struct choice *choice)
 {
     pthread_mutex_lock(&route->lock);
     choice->generation = route->generation;
-    choice->index = route->current;
     choice->n_masters = route->n_masters;
-    bool any = route->n_masters > 0;
-    if (any)
-        memcpy(choice->address, route->masters[route->current], sizeof choice->address);
+    bool any = skip < route->n_masters;
+    if (any) {
+        choice->index = (route->current + skip) % route->n_masters;
+        memcpy(choice->address, route->masters[choice->index], sizeof choice->address);
+    }
     pthread_mutex_unlock(&route->lock);
     return any;
 }
 
-/* That master did not answer: the next one's turn, for all threads. */
-static void turn(struct route *route, const struct choice *failed)
+/* That master did not answer: the next one's turn, for all threads. Without one that was asked before it, for
+ * this request only. */
+static void turn(struct route *route, const struct choice *failed, size_t *skip)
 {
     pthread_mutex_lock(&route->lock);
-    if (route->generation == failed->generation && route->current == failed->index)
+    if (*skip == 0 && route->generation == failed->generation && route->current == failed->index)
         route->current = (route->current + 1) % route->n_masters;
+    else
+        ++*skip;
     pthread_mutex_unlock(&route->lock);
 }
 
-/* Whether another master might do better. ESP_NO_SERVER and ESP_UNKNOWN_PROBLEM are answers. */
+/* It did not answer, or not to us. */
 static bool is_down(enum esp_status status)
 {
     return status == ESP_UNREACHABLE || status == ESP_MAYBE || status == ESP_TIMEOUT ||
            status == ESP_REFUSED || status == ESP_STALE || status == ESP_VERSION || status == ESP_SECURITY;
 }
 
-/* Goes once through the masters as they are known. */
+/* It answered, for its own tree: there may be one below another master. */
+static bool is_elsewhere(enum esp_status status)
+{
+    return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
+}
+
+/* Goes once through the masters as they are known. Of those that answered and cannot, the first one's words
+ * are told. */
 static enum esp_status ask_round(struct route *route, const struct message *request, int64_t timeout_ms,
                                  struct message *reply, uint64_t *generation, struct esp_error *error)
 {
-    enum esp_status status = ESP_NO_SERVER;
+    enum esp_status status = error_set(error, ESP_NO_SERVER, "no master agent is known");
+    struct esp_error cannot = {0};
     struct choice choice = {.n_masters = 1};
-    for (size_t i = 0; i < choice.n_masters; i++) {
-        if (!choose(route, &choice)) {
-            *generation = choice.generation;
-            return error_set(error, ESP_NO_SERVER, "no master agent is known");
-        }
-        *generation = choice.generation;
+    size_t skip = 0;
+    pthread_mutex_lock(&route->lock);
+    *generation = route->generation;
+    pthread_mutex_unlock(&route->lock);
+    for (size_t i = 0; i < choice.n_masters && choose(route, skip, &choice); i++) {
         status = transport_call(route->transport, choice.address, request, timeout_ms, reply, error);
         if (status == ESP_OK)
             return status;
         error_prefix_at(error, "master agent", choice.address);
-        if (!is_down(status))
+        if (is_elsewhere(status)) {
+            skip++;
+            if (cannot.status == ESP_OK)
+                cannot = *error;
+        } else if (is_down(status)) {
+            turn(route, &choice, &skip);
+        } else {
             return status;
+        }
         message_clear(reply);
-        turn(route, &choice);
     }
-    return status;
+    if (cannot.status == ESP_OK)
+        return status;
+    *error = cannot;
+    return cannot.status;
 }
 
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error)
 {
     const struct clock *clock = transport_clock(route->transport);
-    int64_t until = clock_now_ns(clock) + timeout_ms * NS_PER_MS;
+    const int64_t until = clock_now_ns(clock) + timeout_ms * NS_PER_MS;
     uint64_t generation = 0;
-    struct choice known;
-    enum esp_status status = ESP_NO_SERVER;
-    if (choose(route, &known)) {
-        status = ask_round(route, request, timeout_ms, reply, &generation, error);
-        if (status == ESP_OK || !is_down(status))
-            return status;
-    } else {
-        generation = known.generation;
-    }
+    struct esp_error unread, why;
+    if (!error)
+        error = &unread;
+    enum esp_status status = ask_round(route, request, timeout_ms, reply, &generation, error);
+    if (status == ESP_OK || !(is_down(status) || is_elsewhere(status)))
+        return status;
+    const bool known =
+        generation > 0; /* then what the masters said tells more than that the redirector is gone */
     int64_t left_ms = (until - clock_now_ns(clock)) / NS_PER_MS;
     if (left_ms <= 0)
-        return error_set(error, ESP_TIMEOUT, "no master agent answered within %lld ms",
-                         (long long)timeout_ms);
-    struct esp_error why;
-    enum esp_status learned = learn(route, generation, &why);
-    if (learned != ESP_OK) {
-        /* What the masters said tells more than that the redirector is gone too. */
-        if (status != ESP_NO_SERVER || !error)
-            return status;
+        return is_elsewhere(status) ? status
+                                    : error_set(error, ESP_TIMEOUT, "no master agent answered within %lld ms",
+                                                (long long)timeout_ms);
+    bool changed;
+    enum esp_status learned = learn(route, generation, &changed, &why);
+    if (learned != ESP_OK && !known) {
         *error = why;
         return learned;
     }
+    if (learned != ESP_OK || (is_elsewhere(status) && !changed))
+        return status;
     return ask_round(route, request, left_ms, reply, &generation, error);
 }

@@ -27,8 +27,9 @@ enum esp_status route_create(const struct route_options *options, struct route *
 void route_destroy(struct route *route);
 
 /* Asks a master agent. As transport_call(), but a master that cannot be reached, is on its way out or does
- * not answer is left for the next one, and when none is left the redirector is asked for others. `request`
- * must be one that may be asked twice. Any thread. */
+ * not answer is left for the next one; one that knows no server, problem or node for this request sends it on
+ * to the next one too, once through all of them. When none is left the redirector is asked for others.
+ * `request` must be one that may be asked twice. Any thread. */
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error);
 

@@ -344,6 +344,18 @@ tests_e2e_callback_steps_LDADD = client/libespalier.la -lm
 tests_e2e_argument_steps_SOURCES = tests/e2e/argument_steps.c tests/e2e/steps.h
 tests_e2e_argument_steps_LDADD = client/libespalier.la -lm
 endif
+if WITH_OMNIORB
+check_LTLIBRARIES += tests/chaos/libchaosroutines.la
+tests_chaos_libchaosroutines_la_SOURCES = tests/chaos/routines.c
+tests_chaos_libchaosroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
+check_PROGRAMS += tests/chaos/client tests/chaos/wire
+tests_chaos_client_SOURCES = tests/chaos/client.c
+tests_chaos_client_LDADD = client/libespalier.la util/libutil.la
+tests_chaos_wire_SOURCES = tests/chaos/wire.c
+tests_chaos_wire_LDADD = util/libutil.la
+endif
+EXTRA_DIST += tests/chaos/espalier-chaos tests/chaos/platform.bash tests/chaos/faults.bash
+e2e_tests += tests/e2e/t0650-chaos.t
 e2e_tests += tests/e2e/t0104-command-tls.t
 e2e_tests += tests/e2e/t0105-command-examples.t
 e2e_tests += tests/e2e/t0106-command-completion.t

@@ -91,12 +91,26 @@ static void a_hierarchy_that_lost_its_servers_is_waited_for(void **state)
     assert_int_equal(grpc_function_handle_default(&unknown, "frobnicate"), GRPC_FUNCTION_NOT_FOUND);
 }
 
+static void what_one_master_does_not_know_another_one_does(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t add = make_handle("add");
+    set("ma1:1", (struct fake_faults){.lost = 1000000});
+    call_add(&add);
+    set("ma1:1", (struct fake_faults){0});
+    set("ma2:1", (struct fake_faults){.lost = 1000000});
+    call_add(&add);
+    assert_int_equal(fake_counters(fake).executions, 2);
+}
+
 static void a_hierarchy_that_does_not_come_back_has_no_server(void **state)
 {
     (void)state;
     initialize();
     grpc_function_handle_t add = make_handle("add");
     set("ma1:1", (struct fake_faults){.lost = 1000000});
+    set("ma2:1", (struct fake_faults){.lost = 1000000});
     assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_SERVER_NOT_FOUND);
     assert_told("known before");
 }
@@ -535,6 +549,7 @@ int main(void)
         in_library(the_redirector_may_go_once_it_was_asked),
         in_library(without_anybody_a_handle_cannot_be_made),
         in_library(a_hierarchy_that_lost_its_servers_is_waited_for),
+        in_library(what_one_master_does_not_know_another_one_does),
         in_library(a_hierarchy_that_does_not_come_back_has_no_server),
         in_library(an_empty_redirector_is_waited_for),
         in_library(a_master_that_is_restarted_is_waited_for),

@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A short run of espalier-chaos: nobody notices more than a delay while processes are killed and stopped, machines are cut
+# off and slow, and the disk is full. The seed is the day's: it is in the output, and repeats the plan.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-redirector espalier-agent espalier-sed unshare nsenter ip bash awk
+
+chaos() {
+    bash "$top_srcdir/tests/chaos/espalier-chaos" "$@"
+}
+check "its help" chaos --help
+check "a plan" chaos --plan --seed 7
+cp "$log" first
+check "the same seed makes the same plan" sh -c "bash '$top_srcdir/tests/chaos/espalier-chaos' --plan --seed 7 | cmp - first"
+check_fails 2 "a fault that there is not" chaos --faults kill,flood
+check_says "is refused with those there are" "expected some of kill,stop,cut,.* found 'flood'"
+check_fails 2 "a number that is none" chaos --seconds ten
+unshare --net --mount --pid --fork --kill-child --mount-proc test -w /dev/net/tun 2>/dev/null || finish
+seed=$(date +%Y%m%d)
+check "clients notice nothing but delays" timeout 120 bash "$top_srcdir/tests/chaos/espalier-chaos" --seed "$seed" --seconds 8 --clients 3 --every 700 --for 600 \
+    --starving 2
+diag <"$log"
+finish
