@@ -55,7 +55,7 @@ run_plan() {
         [ -n "$at" ] || continue
         left=$((begun + at - $(now_ms)))
         [ $left -gt 0 ] && sleep "$((left / 1000)).$(printf %03d $((left % 1000)))"
-        [ $what = begin ] && echo "$at $kind $target" >>faults
+        [ "$what" = begin ] && echo "$at $kind $target" >>faults
         "${what}_$kind" "$target"
     done
     left=$((begun + seconds * 1000 - $(now_ms)))
