@@ -1,9 +1,9 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: Apache-2.0
 # The platform of espalier-chaos, and its clients. Names of nodes: R, MA1, MA2, LA1, LA2, S11, S12, S21, S22; the
 # first digit is the machine's. All addresses are known beforehand: the network is our own.
 
-declare -A pid_of machine_pid wire_of program_of address_of
+declare -A pid_of machine_pid wire_of program_of
 declare -a client_pids=()
 hub=10.77.0.1
 
@@ -42,7 +42,6 @@ node() {
     local name=$1 program=$2 machine=$3 address
     address=$([ "$machine" = 0 ] && echo $hub || echo "10.77.$machine.2"):$4
     program_of[$name]="$machine $program"
-    address_of[$name]=$address
     shift 4
     {
         printf 'name = "%s"\nlisten = "%s"\ninsecure = yes\nlog_file = "%s/%s.log"\nstate_dir = "%s/%s"\n' \
