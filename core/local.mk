@@ -29,6 +29,8 @@ core_libcore_la_SOURCES = \
 	core/datum_argument.c \
 	core/cost_model.c \
 	core/cost_model.h \
+	core/corrections.c \
+	core/corrections.h \
 	core/cost_text.c \
 	core/cost_wire.c \
 	core/edge_chain.c \

@@ -118,6 +118,8 @@ sed_espalier_calibrate_LDADD = sed/libcalibrate.la services/libservices.la core/
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LTLIBRARIES += sed/libservice.la
 sed_libservice_la_SOURCES = \
+	sed/corrections_file.c \
+	sed/corrections_file.h \
 	sed/sensors.c \
 	sed/sensors.h \
 	sed/service.c \

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/sensors.h"
 
+#include "sed/corrections_file.h"
+
 #include "services/nws/processor.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -18,6 +20,7 @@
 #define READ_NS       NS_PER_S
 #define TEST_EVERY    120
 #define TEST_NS       (30 * NS_PER_MS)
+#define SAVE_EVERY    60  /* what calls have taught is saved: a server that is killed forgets a minute */
 #define WORTH_TESTING 0.2 /* processors that others take: without any there is nothing to correct */
 
 struct sensors {
@@ -52,6 +55,8 @@ static void read_all(struct sensors *sensors, unsigned turn)
         return;
     if (turn % TEST_EVERY == 1 && reading.own < 0.05 && reading.competing > WORTH_TESTING)
         processor_sensor_learn(sensors->processor, processor_active_test(TEST_NS));
+    if (sensors->folder && turn % SAVE_EVERY == SAVE_EVERY - 1)
+        corrections_file_save(sensors->server, sensors->folder);
     server_sense(sensors->server, reading.available_cpu, free_memory(), free_disk(sensors->folder));
 }
 

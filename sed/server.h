@@ -94,6 +94,12 @@ enum esp_status server_set_problems(struct server *server, struct problem_set *p
  * lock. ESP_NO_MEMORY: all stays as it was. */
 struct cost_set;
 enum esp_status server_set_models(struct server *server, struct cost_set *models, struct esp_error *error);
+/* The corrections of its models as core/corrections.h writes them, for free(): NULL when nothing has changed
+ * since this was last asked, or without memory. Takes the endpoint's lock, if there is one yet. */
+char *server_corrections(struct server *server, size_t *length);
+/* Goes on with these. ESP_INVALID: they are damaged. Takes the endpoint's lock, if there is one yet. */
+enum esp_status server_take_corrections(struct server *server, const char *text, size_t length,
+                                        uint32_t *taken, struct esp_error *error);
 /* Notes forecast and actual time of each session in that file from now on (sed/accuracy.h); before
  * server_start(). */
 void server_set_accuracy(struct server *server, const char *path);

@@ -210,6 +210,17 @@ static void share_turn(struct server *server, struct session *session, const str
     session_share_turn(&server->sessions, session, owner);
 }
 
+/* What the routine is forecast to take beyond what the call brings is reserved with it: sessions that start
+ * together must not swap. A forecast refuses nobody, nor makes it wait until clients have
+ * fetched old results: at most three quarters of the memory are reserved for it. */
+static uint64_t with_routine(const struct server *server, uint64_t bytes, uint64_t forecast_bytes)
+{
+    const uint64_t most = server->admission.total / 4 * 3;
+    if (forecast_bytes > most)
+        forecast_bytes = most;
+    return forecast_bytes > bytes ? forecast_bytes : bytes;
+}
+
 static enum esp_status open_session(struct server *server, struct client *client, struct call *from,
                                     const struct call_request *call, const struct problem *problem,
                                     struct session **result, struct esp_error *error)
@@ -247,14 +258,15 @@ static enum esp_status open_session(struct server *server, struct client *client
     session->state = SESSION_WAITING;
     DL_APPEND2(server->active, session, prev_active, next_active);
     server->stashed_bytes += session->stash_bytes;
-    session->memory.bytes = plan.reserve_bytes;
+    session->call_bytes = plan.reserve_bytes;
+    session->memory.bytes = with_routine(server, plan.reserve_bytes, cost.memory_bytes);
     if (job) {
         server_job_begins(server, session);
         share_turn(server, session, &call->extensions);
     }
     log_accepted(server, session);
     server_load_changed(server, session->forecast_s);
-    if (admission_request(&server->admission, &session->memory, plan.reserve_bytes) == ADMISSION_GRANTED) {
+    if (admission_request(&server->admission, &session->memory, session->memory.bytes) == ADMISSION_GRANTED) {
         admitted(server, session);
     } else {
         server->waiting++;

@@ -3,6 +3,7 @@
  * What calls cost here: cost models from the calibration, corrected by the times that calls really take.
  * Agents get them once, and again when corrections have moved them.
  */
+#include "core/corrections.h"
 #include "sed/accuracy.h"
 #include "sed/server_state.h"
 
@@ -53,6 +54,7 @@ static void correct(struct server *server, const struct session *session, double
     if (!model || other || !cost_evaluate(model, call, &forecast) || forecast.ground != COST_MEASURED)
         return;
     struct cost_correction *correction = &server->corrections[model - server->models.models];
+    server->corrected = true;
     double factor = cost_correct(correction, taken_s, forecast.seconds / model->factor);
     if (fabs(factor / model->factor - 1) < WORTH_TELLING)
         return;
@@ -78,7 +80,7 @@ void server_learn(struct server *server, const struct session *session, double c
         .scalars = scalars,
         .n_scalars = known_scalars(session->problem, session->job.scope, scalars),
         .work_flop = session->work_flop,
-        .bytes = (double)session->memory.bytes,
+        .bytes = (double)session->call_bytes,
     };
     if (server->accuracy)
         accuracy_note(server->accuracy, session->problem->name, session->forecast_s, session->compute_s);
@@ -147,4 +149,43 @@ void server_set_accuracy(struct server *server, const char *path)
 {
     accuracy_close(server->accuracy);
     server->accuracy = accuracy_open(path);
+}
+
+/* ---- over restarts ---- */
+
+static void enter(const struct server *server)
+{
+    if (server->endpoint)
+        endpoint_enter(server->endpoint);
+}
+
+static void leave(const struct server *server)
+{
+    if (server->endpoint)
+        endpoint_leave(server->endpoint);
+}
+
+char *server_corrections(struct server *server, size_t *length)
+{
+    char *text = NULL;
+    enter(server);
+    if (server->corrected && server->models.n > 0)
+        text = corrections_write(&server->models, server->corrections, length);
+    if (text)
+        server->corrected = false;
+    leave(server);
+    return text;
+}
+
+enum esp_status server_take_corrections(struct server *server, const char *text, size_t length,
+                                        uint32_t *taken, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    *taken = 0;
+    enter(server);
+    if (server->models.n > 0)
+        status = corrections_read(text, length, &server->models, server->corrections, taken, error);
+    server->models_told = false;
+    leave(server);
+    return status;
 }

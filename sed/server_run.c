@@ -134,8 +134,8 @@ void server_settle_memory(struct server *server, struct session *session)
     if (session->segment && !(results && has_results_in_segment(session)))
         give_segment(server, session);
     uint64_t bytes = 0;
-    if (results && session->segment)
-        bytes = session->memory.bytes;
+    if (results && session->segment) /* the routine's own part is free again */
+        bytes = session->memory.bytes < session->call_bytes ? session->memory.bytes : session->call_bytes;
     else if (results)
         for (uint32_t i = 0; i < session->problem->n_arguments; i++)
             if (!session->job.arguments[i].in_segment && session->job.arguments[i].data)
@@ -323,9 +323,8 @@ static void job_ended(struct server *server, struct session *session, const stru
     if (end->error.status == ESP_OK)
         server_learn(server, session, end->cpu_s);
     server_note_processor(server, session, end->cpu_s);
-    if (end->error.status == ESP_OK &&
-        speed_observe(&server->speed, session->work_flop, session->memory.bytes,
-                      server_taken_alone_s(server, session, end->cpu_s)))
+    if (end->error.status == ESP_OK && speed_observe(&server->speed, session->work_flop, session->call_bytes,
+                                                     server_taken_alone_s(server, session, end->cpu_s)))
         server_load_changed(server, 1);
     if (session->stopping != ESP_OK)
         end_stopped(server, session, session->stopping);

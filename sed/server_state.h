@@ -178,6 +178,7 @@ struct server {
         double sum;
         unsigned n;
     } history, got;              /* readings since the last value of the history; what sessions got */
+    bool corrected;              /* something was learned since corrections were last asked for */
     struct weather weather;      /* as told to it last; all zero: by nobody */
     struct predictor *available; /* NULL: nobody has told it anything */
     double told_available;       /* the forecast that agents have */

@@ -3,6 +3,7 @@
 
 #include "core/cost_model.h"
 #include "sed/accuracy.h"
+#include "sed/corrections_file.h"
 #include "sed/cpu_quota.h"
 #include "sed/errands.h"
 #include "sed/machine_memory.h"
@@ -135,6 +136,8 @@ static void load_models(struct service *service)
     char folder[4096];
     if (!service->settings->node.state_dir)
         return;
+    /* Read again: models that are the same ones go on with what was learned. */
+    corrections_file_save(service->server, service->settings->node.state_dir);
     cost_folder(service->settings->node.state_dir, folder, sizeof folder);
     enum esp_status status = cost_load_folder(folder, tell_wrong, NULL, &all, &error);
     if (status == ESP_OK)
@@ -145,11 +148,14 @@ static void load_models(struct service *service)
     }
     uint32_t found = all.n, n = models.n;
     cost_set_clear(&all);
-    if (server_set_models(service->server, &models, &error) != ESP_OK)
+    if (server_set_models(service->server, &models, &error) != ESP_OK) {
         log_warning("cost models stay as they were: %s", error.text);
-    else if (found)
+        return;
+    }
+    if (found)
         log_notice("%u cost models, %u of them for %u threads", found, n,
                    (unsigned)service->settings->threads);
+    corrections_file_load(service->server, service->settings->node.state_dir);
 }
 
 void service_reload(struct service *service)
@@ -394,6 +400,8 @@ void service_close(struct service *service)
         return;
     sensors_destroy(service->sensors);
     service->sensors = NULL;
+    if (service->server && service->settings->node.state_dir)
+        corrections_file_save(service->server, service->settings->node.state_dir);
     if (service->endpoint) {
         server_drain(service->server);
         wait_while(service, computes, FINISH_MS);

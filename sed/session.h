@@ -100,6 +100,7 @@ struct session {
     uint64_t beyond_bytes;   /* that the description asks for beyond the arguments */
     struct printed *printed; /* what it has printed; NULL: nothing */
 
+    uint64_t call_bytes; /* that the description tells: arguments, results and what it asks for beyond them */
     double work_flop, forecast_s, compute_s;
     int64_t arrived_ns, admitted_ns, ready_ns, started_ns, ended_ns;
     int64_t deadline_ns;    /* of the whole session; CLOCK_NEVER: none */

@@ -74,5 +74,31 @@ check "a model is drawn against its measurements" drawn
 check "a file that is no model is told" fails 4 'expected a cost model' espalier forecast --plot x.svg sed.conf
 awk 'BEGIN { print "%%MatrixMarket matrix array real general\n700 700"; for (i = 0; i < 490000; i++) print i % 7 }' >a.mtx
 check "forecast and actual time of a session are noted" noted
+
+# ---- what was learned outlives the server ----
+learned() {
+    head -1 state/corrections && tail -1 state/corrections | grep -q '^end [0-9a-f]*$'
+}
+long_enough() {
+    espalier calibrate --sed sed.conf --budget 3s --longest 30ms dgemm || return 1
+    kill -HUP "$pid_sed"
+    awk 'BEGIN { print "%%MatrixMarket matrix array real general\n250 250"; for (i = 0; i < 62500; i++) print 1 }' >v.mtx
+    wait_until sh -c 'espalier forecast dgemm m=250 n=250 k=250 | grep -q " measured$"' || return 1
+    for _ in 1 2 3 4; do espalier call dgemm m=250 n=250 k=250 A=@v.mtx B=@v.mtx -o C=c.npy || return 1; done
+}
+goes_on() {
+    grep "$1" "$work/$2.out"
+}
+check "calls correct a model" long_enough
+stop sed
+check "its corrections are in a file when the server has stopped" learned
+start sed2 espalier-sed --foreground "$work/sed.conf"
+check "a server that is started again serves" wait_until serves
+stop sed2
+printf 'x' | dd of=state/corrections bs=1 seek=25 conv=notrunc 2>/dev/null
+start sed3 espalier-sed --foreground "$work/sed.conf"
+check "one with a damaged file too" wait_until serves
+check "and says so" goes_on 'damaged or cut.*set aside as .*corrections.damaged' sed3
+check "the file is kept for whoever wants to look" test -s state/corrections.damaged
 check "a file that is missing is told" fails 4 'nowhere' espalier accuracy nowhere
 finish

@@ -234,6 +234,32 @@ static void with_a_model_its_forecast_is_the_model_s(void **state)
     assert_int_equal(rig.n_servers, 0);
 }
 
+static void memory_that_the_routine_will_take_is_reserved(void **state)
+{
+    (void)state;
+    struct answered first, second;
+    struct server_counts counts;
+    set_model(1e-9, 60 << 20); /* of 100 MB */
+    start_task(1, 2, &first);
+    rig_run(&rig, 0.5);
+    server_count(rig.server, &counts);
+    assert_true(counts.memory_used >= 60 << 20);
+    start_task(2, 2, &second);
+    rig_run(&rig, 0.5);
+    server_count(rig.server, &counts);
+    assert_int_equal(counts.running, 1);
+    assert_int_equal(counts.waiting, 1); /* for memory: both would swap */
+    rig_run(&rig, 6);
+    server_count(rig.server, &counts);
+    assert_int_equal(counts.running + counts.waiting, 0);
+    assert_true(counts.memory_used < 60 << 20);
+    set_model(1e-9, 300 << 20); /* nobody is refused for a forecast */
+    start_task(3, 1, &first);
+    rig_run(&rig, 0.5);
+    server_count(rig.server, &counts);
+    assert_int_equal(counts.running, 1);
+}
+
 static void calls_that_take_longer_correct_the_model(void **state)
 {
     (void)state;
@@ -567,6 +593,7 @@ int main(void)
         PLAIN(it_takes_no_children_and_says_so),
         PLAIN(changes_of_load_are_told_at_once),
         PLAIN(with_a_model_its_forecast_is_the_model_s),
+        PLAIN(memory_that_the_routine_will_take_is_reserved),
         PLAIN(calls_that_take_longer_correct_the_model),
         PLAIN(many_small_calls_make_few_reports),
         PLAIN(a_session_past_its_forecast_is_expected_to_take_as_long_again),

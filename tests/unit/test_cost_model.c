@@ -4,6 +4,7 @@
  * when it is whole.
  */
 #include "tests/unit/unit.h"
+#include "core/corrections.h"
 #include "services/fast/fit.h"
 #include "util/random.h"
 
@@ -398,6 +399,49 @@ static void models_travel(void **state)
 
 /* ---- correction ---- */
 
+static struct cost_set one_model(struct fixture *f, uint64_t seed)
+{
+    struct cost_set set = {0};
+    begin(f, seed);
+    for (int n = 100; n <= 1000; n += 25)
+        add(f, n, cubic(n) * noise(f, 0.02), 8.0 * n);
+    fit(f);
+    assert_int_equal(cost_set_add(&set, &f->model, false, &f->error), ESP_OK);
+    return set;
+}
+
+static void corrections_outlive_the_server(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct cost_set set = one_model(&f, 9), again = one_model(&f, 9), other = one_model(&f, 10);
+    struct cost_correction learned = {0}, heard = {0};
+    uint32_t taken;
+    size_t length;
+    double factor = 1;
+    for (int i = 0; i < 40; i++)
+        factor = cost_correct(&learned, i < 38 ? 1.5 : 1.2, 1);
+    char *text = corrections_write(&set, &learned, &length);
+    assert_non_null(text);
+    assert_int_equal(corrections_read(text, length, &again, &heard, &taken, &f.error), ESP_OK);
+    assert_int_equal(taken, 1);
+    assert_float_equal(again.models[0].factor, factor, 1e-9);
+    for (int i = 0; i < 20; i++) /* goes on as it would have: the oldest leaves first */
+        assert_float_equal(cost_correct(&heard, 0.9, 1), cost_correct(&learned, 0.9, 1), 1e-6);
+    assert_int_equal(corrections_read(text, length, &other, &heard, &taken, &f.error), ESP_OK);
+    assert_int_equal(taken, 0); /* it was calibrated anew */
+    assert_true(other.models[0].factor == 1);
+    for (size_t cut = 0; cut < length; cut++)
+        assert_int_equal(corrections_read(text, cut, &again, &heard, &taken, &f.error), ESP_INVALID);
+    text[length / 2] ^= 1;
+    assert_int_equal(corrections_read(text, length, &again, &heard, &taken, &f.error), ESP_INVALID);
+    free(text);
+    cost_set_clear(&set);
+    cost_set_clear(&again);
+    cost_set_clear(&other);
+    arena_clear(&f.arena);
+}
+
 static void calls_correct_the_model_and_one_bad_day_does_not(void **state)
 {
     (void)state;
@@ -437,6 +481,7 @@ int main(void)
         cmocka_unit_test(a_model_comes_back_from_its_file),
         cmocka_unit_test(damaged_files_are_refused),
         cmocka_unit_test(models_travel),
+        cmocka_unit_test(corrections_outlive_the_server),
         cmocka_unit_test(calls_correct_the_model_and_one_bad_day_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
