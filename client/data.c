@@ -5,6 +5,7 @@
 #include "client/data.h"
 #include "services/data/transfer.h"
 
+#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -92,10 +93,23 @@ static enum esp_status send_all(struct putting *putting, const struct offer_repl
     return status;
 }
 
+/* Whose lease the data have. `bytes` and `extension` live as long as the message. */
+static struct extensions tell_client(const struct engine *engine, uint64_t bytes[2],
+                                     struct extension *extension)
+{
+    bytes[0] = htole64(engine->client_high);
+    bytes[1] = htole64(engine->client_low);
+    *extension = (struct extension){EXTENSION_DATA_CLIENT, (const uint8_t *)bytes, DATA_CLIENT_BYTES};
+    return (struct extensions){extension, 1};
+}
+
 static enum esp_status put_once(struct putting *putting, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_OFFER}, reply = {0};
+    uint64_t client[2];
+    struct extension extension;
     request.offer.datum = putting->datum;
+    request.offer.extensions = tell_client(putting->engine, client, &extension);
     enum esp_status status = data_ask(putting->engine, putting->address, &request, &reply, error);
     if (status == ESP_OK && reply.offer_reply.ticket != 0) /* 0: it is there already */
         status = send_all(putting, &reply.offer_reply, error);
@@ -141,6 +155,9 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
                                 struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_OPEN, .open = {.datum = id}}, reply = {0};
+    uint64_t client[2];
+    struct extension extension;
+    request.open.extensions = tell_client(engine, client, &extension);
     struct datum_id parsed;
     enum esp_status status = datum_id_parse(id, &parsed, error);
     if (status == ESP_OK)

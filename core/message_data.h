@@ -88,6 +88,10 @@ struct data {
     uint32_t limit;
     struct extensions extensions;
 };
+/* Tag in an offer and an open: the client's id (two little-endian 64-bit numbers, high and low): its volatile
+ * data are kept for a lease after the last sign of it. */
+#define EXTENSION_DATA_CLIENT 43
+#define DATA_CLIENT_BYTES     16
 /* Tag in a data_reply of an agent: the address of the agent above, which may know more. */
 #define EXTENSION_ABOVE 41
 struct data_reply {

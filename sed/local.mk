@@ -85,6 +85,9 @@ sed_libserver_la_SOURCES = \
 	sed/server_cut.c \
 	sed/server_data.c \
 	sed/server_data.h \
+	sed/server_data_internal.h \
+	sed/server_moves.c \
+	sed/server_tickets.c \
 	sed/server_follow.c \
 	sed/server_jobs.c \
 	sed/server_kept.c \

@@ -69,6 +69,7 @@ struct server_options {
     struct workers *workers;      /* borrowed; its `ended` is set here */
     struct problem_set *problems; /* taken over, also when creating fails */
     uint64_t store_memory;        /* for data that live here; 0: none do */
+    int64_t data_lease_ns;        /* of volatile data whose client is not heard of; 0: for ever */
     uint64_t store_disk;          /* for files of data that must not be lost */
     struct files *files;          /* where those are; NULL: there is no place. Taken over as the problems */
     struct errands *errands;      /* who does what blocks; borrowed; outlives the endpoint's operations */

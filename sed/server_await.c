@@ -345,6 +345,7 @@ void server_on_await(struct server *server, struct call *call, const struct mess
     struct message *reply = message_create(MESSAGE_AWAIT_REPLY);
     if (client) {
         client->seen_ns = server_now(server);
+        server_data_client_seen(server, client->key);
         if (client->await && await->n_sessions > 0)
             answer_await(client->await, NULL);
         server_acknowledge(server, client, await->oldest_unacknowledged);

@@ -35,6 +35,7 @@ struct session *server_find_session(struct server *server, const struct session_
         return NULL;
     }
     session->heard_ns = session->client->seen_ns = server_now(server);
+    server_data_client_seen(server, session->client->key);
     return session;
 }
 
@@ -301,6 +302,7 @@ void server_on_call(struct server *server, struct call *call, const struct messa
         return;
     }
     server_promise_kept(server, asked);
+    server_data_client_seen(server, client->key);
     server->brought = asked->patience_ms > 0 ? &asked->session : NULL;
     enum esp_status status = check_identity(server, asked, client, &error);
     if (status == ESP_OK) {

@@ -30,6 +30,8 @@ struct asker {
     struct store_asker is; /* `identity` is the one above */
 };
 void asker_set(struct asker *asker, const char *identity, bool trusted);
+/* The same one again, with the client whose lease counts. */
+void asker_copy(struct asker *to, const struct asker *from);
 /* Who brought the call. */
 void asker_of(const struct call *call, struct asker *asker);
 
@@ -71,6 +73,7 @@ struct server_data {
     int64_t due_ns;     /* of tickets and leases */
     bool leaving;       /* no new errands */
     bool blocked;       /* some session waits for room */
+    bool verifying;     /* a file is being read to see whether it is whole */
 };
 
 /* ---- server_data.c ---- */
@@ -94,6 +97,9 @@ bool server_data_record(const struct server *server, const struct store_entry *e
 /* What a record from outside says of the shape. ESP_INVALID. */
 enum esp_status server_data_shape(const struct datum_info *record, struct datum_shape *shape,
                                   struct esp_error *error);
+
+/* A client gives a sign of life. */
+void server_data_client_seen(struct server *server, const uint64_t client[2]);
 
 /* A datum has come or gone: agents are to hear of it. */
 void server_data_news(void *self, const struct datum_id *id, uint64_t bytes, enum store_news news);

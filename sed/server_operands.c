@@ -289,8 +289,11 @@ static enum esp_status make_room(struct server *server, struct operand *operand,
                               .flags = operand->flags,
                               .created_s = (int64_t)time(NULL)};
     struct store_memory memory;
-    enum esp_status status =
-        store_begin(server->data.store, &operand->of->asker.is, &fresh, &operand->id, error);
+    struct store_asker asker = operand->of->asker.is;
+    /* What a job leaves behind outlives its client. */
+    if (session->client && !session->job_counted)
+        memcpy(asker.client, session->client->key, sizeof asker.client);
+    enum esp_status status = store_begin(server->data.store, &asker, &fresh, &operand->id, error);
     if (status == ESP_OK) {
         status =
             store_put_memory(server->data.store, &operand->of->asker.is, operand->id.key, &memory, error);

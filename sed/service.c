@@ -312,6 +312,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .problems = service->problems,
         .store_memory = settings->store_memory_bytes,
         .store_disk = settings->store_disk_bytes,
+        .data_lease_ns = settings->data_lease_ns,
         .files = files,
         .errands = service->errands,
     };

@@ -103,6 +103,7 @@ struct settings_sed {
     uint64_t kept_bytes_per_client; /* of unfetched results; never 0 after loading */
     uint64_t inline_bytes;          /* up to here a value travels inside the call */
     uint64_t store_memory_bytes;    /* for data that live here; 0: none do */
+    int64_t data_lease_ns;          /* of volatile data whose client is not heard of */
     uint64_t store_disk_bytes;      /* for their files, in the folder "data" of state_dir */
 };
 

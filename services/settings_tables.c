@@ -365,6 +365,13 @@ static const struct config_key sed_keys[] = {
      .initial = "16 GiB",
      .least = "0",
      .text = "disk for the files of persistent and sticky data"},
+    {.name = "data_lease",
+     .type = CONFIG_DURATION,
+     AT(settings_sed, data_lease_ns),
+     .initial = "1 d",
+     .least = "100 ms",
+     .most = "365 d",
+     .text = "how long volatile data stay of whose client nothing is heard"},
     {0},
 };
 

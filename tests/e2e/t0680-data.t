@@ -136,6 +136,40 @@ check "it comes back" wait_until is_back
 check "what was persistent is there, byte by byte" got_back "$a" a.npy
 check "the large one too" got_back "$large" large.npy
 
+# ---- a disk fails ----
+check "a datum for the disk" put a.mtx B persistent
+stop B KILL
+key=$(sed 's/.*://' a.mtx.id)
+file=$(find state-B -name "$key.datum")
+printf 'X' | dd of="$file" bs=1 seek=$(($(wc -c <"$file") - 3)) conv=notrunc 2>/dev/null
+start_server B
+set_aside() {
+    find state-B -path "*damaged/$key*" | grep -q .
+}
+check "what has moved there is found through the agents again" wait_until has "$x" 'on +B .*disk'
+check "a damaged file is found without being read, and set aside" wait_until set_aside
+check_fails any "it is not served" espalier data get "$(cat a.mtx.id)" never.npy
+check "the log tells" grep -q "its file was damaged" B.log
+
+# ---- a client is gone ----
+echo 'data_lease = "500 ms"' >>B.conf
+stop B
+start_server B
+b_is_back() {
+    espalier tree --json | grep -q "$(cat B.address)" && espalier problems | grep -Eq "^dgesv .* 2 "
+}
+check "a server with a short lease" wait_until b_is_back
+check "a volatile datum" put b.mtx B volatile
+b=$(cat b.mtx.id)
+gone() {
+    ! espalier data info "$b" >/dev/null 2>&1
+}
+check "goes some time after its client" wait_until gone
+check_fails any "which is told" espalier data get "$b" never.npy
+check_says "with the reason" "expired|client"
+check "another one" put b.mtx A volatile
+b=$(cat b.mtx.id)
+
 # ---- wrong ----
 check "one is deleted" espalier data rm "$a"
 check_fails any "and is gone" espalier data get "$a" gone.npy
