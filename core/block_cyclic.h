@@ -12,6 +12,7 @@
 
 #include "util/error.h"
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Ranks of one dimension, and of a grid. */
@@ -62,6 +63,13 @@ void block_cyclic_matrix_place(const struct block_cyclic_matrix *matrix, int64_t
 /* Rows and columns of the part that lies with the rank. */
 void block_cyclic_matrix_shape(const struct block_cyclic_matrix *matrix, int64_t rank, int64_t *rows,
                                int64_t *cols);
+/* Copies the part of the rank at (row, col) of the grid out of the whole matrix, which is stored by columns
+ * without gaps, or back into it. The part's columns are `leading` elements apart, at least its rows. */
+void block_cyclic_gather(const struct block_cyclic_matrix *matrix, int64_t row, int64_t col,
+                         const void *whole, void *part, int64_t leading, size_t element_bytes);
+void block_cyclic_scatter(const struct block_cyclic_matrix *matrix, int64_t row, int64_t col,
+                          const void *part, int64_t leading, void *whole, size_t element_bytes);
+
 /* Who has element (i, j), and where it lies there (column by column, without gaps). */
 int64_t block_cyclic_matrix_owner(const struct block_cyclic_matrix *matrix, int64_t i, int64_t j);
 int64_t block_cyclic_matrix_local(const struct block_cyclic_matrix *matrix, int64_t i, int64_t j);

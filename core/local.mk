@@ -16,6 +16,7 @@ core_libcore_la_SOURCES = \
 	core/batch.h \
 	core/block_cyclic.c \
 	core/block_cyclic.h \
+	core/block_cyclic_copy.c \
 	core/block_map.c \
 	core/block_map.h \
 	core/catalog.c \
@@ -128,6 +129,8 @@ core_libcore_la_SOURCES = \
 	core/problem_help.h \
 	core/problem_infer.c \
 	core/problem_layout.c \
+	core/problem_parallel.c \
+	core/problem_parallel.h \
 	core/problem_load.c \
 	core/problem_message.c \
 	core/problem_parse.c \

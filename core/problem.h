@@ -129,9 +129,14 @@ struct call_parameter {
         PARAMETER_ARGUMENT, /* an argument of the problem: arrays by address, scalars as the convention says
                              */
         PARAMETER_VALUE,    /* an expression: max(1,n); work scalars are passed so too */
-        PARAMETER_RESULT    /* `out info`: an int that the routine sets, named in the error clauses */
+        PARAMETER_RESULT,   /* `out info`: an int that the routine sets, named in the error clauses */
+        /* of parallel implementations (core/problem_parallel.h) */
+        PARAMETER_DESCRIPTOR,   /* desc(A): the nine integers that tell how the matrix is distributed */
+        PARAMETER_INTO,         /* into(A): memory distributed as A; what it holds afterwards is A's value */
+        PARAMETER_COMMUNICATOR, /* of the ranks that compute: MPI_Comm, in Fortran its handle */
+        PARAMETER_CONTEXT       /* of the BLACS */
     } kind;
-    uint32_t argument;     /* PARAMETER_ARGUMENT: its index */
+    uint32_t argument;     /* PARAMETER_ARGUMENT, _DESCRIPTOR, _INTO: its index */
     struct expr *value;    /* PARAMETER_VALUE */
     enum base_type type;   /* as what it is passed */
     uint32_t result_index; /* PARAMETER_RESULT: its index in the scope, behind the arguments */
@@ -171,6 +176,9 @@ struct implementation {
     uint32_t n_results; /* PARAMETER_RESULTs: the scope is n_arguments + n_results long; of a command 1: its
                          * exit status */
     const struct command *command; /* CONVENTION_COMMAND, else NULL */
+    const struct spread *spreads;  /* of each argument of the problem, when ranks compute it together; else
+                                    * NULL (core/problem_parallel.h) */
+    const struct expr *suits;      /* the calls that it can take; NULL: all */
     int64_t time_limit_ms;         /* after which it is stopped; 0: none */
     unsigned line;
 };
@@ -179,6 +187,12 @@ struct implementation {
 static inline bool implementation_is_routine(const struct implementation *implementation)
 {
     return implementation->convention == CONVENTION_C || implementation->convention == CONVENTION_FORTRAN;
+}
+
+/* Whether the ranks of a parallel server compute it together. */
+static inline bool implementation_is_parallel(const struct implementation *implementation)
+{
+    return implementation->spreads != NULL;
 }
 
 struct abstract;

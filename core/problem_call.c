@@ -14,9 +14,12 @@ bool parser_end_implementation(struct parser *parser)
     if (!implementation->symbol)
         return lexer_fail(
             &parser->lexer, parser->lexer.token.offset,
-            "the implementation '%s' has no call: expected a line with 'fortran', 'c' or 'command'",
+            "the implementation '%s' has no call: expected a line with 'fortran', 'c', 'parallel' or "
+            "'command'",
             implementation->name);
     if (implementation->convention == CONVENTION_COMMAND && !parser_end_command(parser))
+        return false;
+    if (!parser_end_parallel(parser))
         return false;
     implementation->errors =
         parser_keep(parser, parser->errors, implementation->n_errors, sizeof *implementation->errors);
@@ -151,6 +154,12 @@ static bool read_value_parameter(struct parser *parser, struct call_parameter *p
 /* `out` before a name makes a result; an argument cannot be called `out`. */
 static bool read_parameter(struct parser *parser, struct call_parameter *parameter)
 {
+    bool found = false;
+    if (parser->implementation->spreads && argument_here(parser) < 0 &&
+        !parser_parallel_parameter(parser, parameter, &found))
+        return false;
+    if (found)
+        return true;
     if (lexer_at_name(&parser->lexer, "out"))
         return read_result_parameter(parser, parameter);
     return read_value_parameter(parser, parameter);
@@ -278,7 +287,8 @@ static bool check_outputs(struct parser *parser, uint32_t offset)
                       (implementation->returns && implementation->result.kind == PARAMETER_ARGUMENT &&
                        implementation->result.argument == i);
         for (uint32_t p = 0; p < implementation->n_parameters && !passed; p++)
-            passed = implementation->parameters[p].kind == PARAMETER_ARGUMENT &&
+            passed = (implementation->parameters[p].kind == PARAMETER_ARGUMENT ||
+                      implementation->parameters[p].kind == PARAMETER_INTO) &&
                      implementation->parameters[p].argument == i;
         if (!passed)
             return lexer_fail(&parser->lexer, offset, "the output '%s' is not among the parameters of %s()",

@@ -284,6 +284,9 @@ static const struct clause clauses[] = {
     {"implementation", PART_SIGNATURE, false, parser_implementation},
     {"fortran", PART_IMPLEMENTATION, false, read_fortran},
     {"c", PART_IMPLEMENTATION, false, read_c},
+    {"parallel", PART_IMPLEMENTATION, false, parser_parallel},
+    {"spread", PART_IMPLEMENTATION, false, parser_spread},
+    {"suits", PART_IMPLEMENTATION, false, parser_suits},
     {"command", PART_IMPLEMENTATION, false, parser_command},
     {"file", PART_IMPLEMENTATION, false, read_file},
     {"stdin", PART_IMPLEMENTATION, false, read_stdin},
@@ -355,8 +358,9 @@ static bool expected_clause(struct parser *parser)
         words[i] = clauses[i].name;
     return lexer_expected_word(
         &parser->lexer,
-        parser->implementation ? "'fortran', 'c', 'command', 'limit', 'error', 'implementation' or 'problem'"
-                               : "a clause (in, out, inout, work, require, ...)",
+        parser->implementation
+            ? "'fortran', 'c', 'parallel', 'command', 'limit', 'error', 'implementation' or 'problem'"
+            : "a clause (in, out, inout, work, require, ...)",
         words, N_CLAUSES);
 }
 

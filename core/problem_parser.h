@@ -10,6 +10,7 @@
 #include "core/expr_tree.h"
 #include "core/problem.h"
 #include "core/problem_family.h"
+#include "core/problem_parallel.h"
 
 #define MAX_TITLE           200
 #define MAX_MESSAGE         1000
@@ -74,6 +75,8 @@ struct parser {
     uint32_t word_ends[COMMAND_MAX_WORDS];
     struct command_file files[MAX_COMMAND_FILES];
     uint32_t command_offset;
+    struct spread spreads[PROBLEM_MAX_ARGUMENTS]; /* of a parallel one */
+    uint32_t parallel_offset;                     /* where its call is */
 
     char scratch[PROBLEM_MAX_TEXT]; /* its texts until the signature is complete, then its source */
     size_t text_length;
@@ -140,6 +143,16 @@ bool parser_message(struct parser *parser, enum usage usage, struct failure_text
 bool parser_command(struct parser *parser);
 bool parser_command_file(struct parser *parser, enum command_stream stream);
 bool parser_limit(struct parser *parser);
+/* parallel (fortran | c) ..., spread NAME {, NAME} (rows | columns) of NAME, suits EXPRESSION
+ * (problem_parallel.c). */
+bool parser_parallel(struct parser *parser);
+bool parser_spread(struct parser *parser);
+bool parser_suits(struct parser *parser);
+/* desc(A), into(A), communicator, context among the parameters of a parallel call, when the lexer stands on
+ * one. */
+bool parser_parallel_parameter(struct parser *parser, struct call_parameter *parameter, bool *found);
+/* Completes the parallel implementation being read, when it is one. */
+bool parser_end_parallel(struct parser *parser);
 /* Completes the command of the implementation being read, when it is one. */
 bool parser_end_command(struct parser *parser);
 /* Ends the implementation being read, if any. */

@@ -4,6 +4,8 @@ dist_man_MANS += doc/man/espalier.1
 if WITH_OMNIORB
 dist_man_MANS += doc/man/grpc.3 doc/man/grpc_data.3 doc/man/espalier.3 doc/man/espalier_scheduler.3 doc/man/espalier_server.3 doc/man/fast.3
 dist_man_MANS += doc/man/espalier-redirector.8 doc/man/espalier-agent.8 doc/man/espalier-sed.8 doc/man/espalier-crd.8
+dist_man_MANS += doc/man/grpc.3 doc/man/espalier.3 doc/man/espalier_server.3 doc/man/fast.3
+dist_man_MANS += doc/man/espalier-redirector.8 doc/man/espalier-agent.8 doc/man/espalier-sed.8 doc/man/espalier-crd.8 doc/man/espalier-prd.8
 endif
 dist_man_MANS += doc/man/espalier-client.conf.5 doc/man/espalier-redirector.conf.5 doc/man/espalier-agent.conf.5
 dist_man_MANS += doc/man/espalier-problem.5 doc/man/espalier-sed.conf.5 doc/man/espalier-platform.conf.5
@@ -16,5 +18,6 @@ dist_doc_DATA += doc/performance.md
 dist_doc_DATA += doc/known-gaps.md
 dist_doc_DATA += doc/redistribution.md
 dist_doc_DATA += doc/parallel-models.md
+dist_doc_DATA += doc/parallel-servers.md
 dist_doc_DATA += doc/administration.md
 dist_doc_DATA += doc/data.md

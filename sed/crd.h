@@ -59,6 +59,9 @@ void areas_unmap(struct areas *areas);
 /* The area around whose data the routine has written, in what is left of its pages; *before tells the side.
  * NULL: none. What lies farther away is the guards' to notice. */
 const struct area *areas_find_damage(const struct areas *areas, bool *before);
+/* Lets routines read in the guards, as the kernels of BLAS read ahead: for processes without the handlers of
+ * crd_faults.c, which let that pass. ESP_SYSTEM. */
+enum esp_status areas_let_read(const struct areas *areas, struct esp_error *error);
 /* Maps fresh memory of so many bytes with guards around it. ESP_SYSTEM, ESP_LIMIT. */
 enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes, struct esp_error *error);
 

@@ -158,6 +158,17 @@ enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes
     return ESP_OK;
 }
 
+enum esp_status areas_let_read(const struct areas *areas, struct esp_error *error)
+{
+    for (uint32_t i = 0; i < areas->n; i++) {
+        const struct area *area = &areas->items[i];
+        if (mprotect(area->pages - RING_GUARD_BYTES, RING_GUARD_BYTES, PROT_READ) != 0 ||
+            mprotect(area->pages + area->page_bytes, RING_GUARD_BYTES, PROT_READ) != 0)
+            return error_errno(error, "cannot open the memory around an argument");
+    }
+    return ESP_OK;
+}
+
 void areas_unmap(struct areas *areas)
 {
     for (uint32_t i = 0; i < areas->n; i++)

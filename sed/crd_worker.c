@@ -65,14 +65,9 @@ static int64_t now_ns(void)
 
 void worker_reply(struct ring *ring, int bell)
 {
-    static const uint64_t one = 1;
     ring->answer.refused_bytes = memory_refused(&ring->answer.memory_bytes);
-    uint32_t before = atomic_exchange(&ring->reply, RING_DONE);
-    if (before & RING_WAITERS)
-        ring_wake(&ring->reply);
-    /* Whoever leaves the word looks at it once more afterwards, so one of the two sees the other. A bell that
-     * the routine has closed is as good as rung by dying: the spawner tells of that. */
-    if (atomic_load(&ring->attended) == 0 && write(bell, &one, sizeof one) != sizeof one)
+    /* A bell that the routine has closed is as good as rung by dying: the spawner tells of that. */
+    if (!ring_reply(ring, bell))
         _exit(0);
 }
 

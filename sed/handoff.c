@@ -270,6 +270,12 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
     const struct call_parameter *parameter = &handoff->job.implementation->parameters[index];
     struct ring_operand *operand = &writer->ring->job.operands[index];
     handoff->parameter_values[index] = -1;
+    if (implementation_is_parallel(handoff->job.implementation)) {
+        bool found;
+        enum esp_status status = handoff_put_part(writer, parameter, operand, &found);
+        if (found || status != ESP_OK)
+            return status;
+    }
     if (parameter->kind == PARAMETER_ARGUMENT &&
         argument_is_queried(&handoff->job.problem->arguments[parameter->argument]))
         return put_query(writer, parameter->argument, index, operand);
@@ -422,6 +428,8 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     ring->job.n_queries = ring->job.n_callbacks = 0;
     ring->job.n_sections = 0;
     ring->job.n_texts = 0;
+    ring->job.n_parts = 0;
+    ring->job.grid = job->grid;
     atomic_store_explicit(&ring->question.asked, 0, memory_order_relaxed);
     atomic_store_explicit(&ring->question.answered, 0, memory_order_relaxed);
     ring->job.segment_bytes = job->segment_bytes;
@@ -436,6 +444,8 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
         handoff->has_texts = ring->job.n_texts > 0;
         if (status == ESP_OK)
             end_arena(ring, handoff);
+        ring->job.front = handoff->front;
+        ring->job.end = handoff->end;
     }
     ring->answer.kind = ANSWER_NONE;
     return status;

@@ -28,6 +28,10 @@ enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struc
 enum esp_status handoff_check_texts(const struct job *job, uint32_t index, uint64_t *n,
                                     struct esp_error *error);
 
+/* What a parameter of a parallel implementation is on a rank; *found false: what it is elsewhere too. */
+enum esp_status handoff_put_part(struct writer *writer, const struct call_parameter *parameter,
+                                 struct ring_operand *operand, bool *found);
+
 /* The words and files of a command. */
 enum esp_status handoff_put_command(struct writer *writer);
 

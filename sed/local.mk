@@ -8,6 +8,7 @@ sed_libworkers_la_SOURCES = \
 	sed/handoff.h \
 	sed/handoff_command.c \
 	sed/handoff_outputs.c \
+	sed/handoff_parallel.c \
 	sed/handoff_read.c \
 	sed/handoff_write.h \
 	sed/processes.c \
@@ -18,6 +19,20 @@ sed_libworkers_la_SOURCES = \
 	sed/processes_monitor.c \
 	sed/processes_pool.h \
 	sed/processes_workers.c \
+	sed/workers_joined.c \
+	sed/workers_joined.h \
+	sed/program.c \
+	sed/program.h \
+	sed/rank_link.c \
+	sed/rank_link.h \
+	sed/ranks.c \
+	sed/ranks.h \
+	sed/ranks_choose.c \
+	sed/ranks_create.c \
+	sed/ranks_job.c \
+	sed/ranks_launch.c \
+	sed/ranks_monitor.c \
+	sed/ranks_pool.h \
 	sed/ring.c \
 	sed/ring.h \
 	sed/signature.c \
@@ -96,6 +111,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_models.c \
 	sed/server_operands.c \
 	sed/server_operands.h \
+	sed/server_parallel.c \
 	sed/server_problems.c \
 	sed/server_pull.c \
 	sed/server_run.c \
@@ -144,4 +160,19 @@ sed_mpi_libmpi_la_SOURCES = \
 	sed/mpi/shared_slots.h
 sed_mpi_libmpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 sed_mpi_libmpi_la_LIBADD = core/libcore.la $(MPI_LIBS)
+pkglibexec_PROGRAMS += sed/mpi/espalier-prd
+sed_mpi_espalier_prd_SOURCES = \
+	sed/crd_areas.c \
+	sed/crd_library.c \
+	sed/crd_query.c \
+	sed/mpi/prd.c \
+	sed/mpi/prd.h \
+	sed/mpi/prd_call.c \
+	sed/mpi/prd_grid.c \
+	sed/mpi/prd_measure.c \
+	sed/mpi/prd_parts.c
+sed_mpi_espalier_prd_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+sed_mpi_espalier_prd_LDADD = util/libown.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la \
+	$(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -ldl
+sed_mpi_espalier_prd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 endif

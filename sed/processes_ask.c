@@ -47,6 +47,8 @@ enum esp_status processes_check(struct workers *workers, const struct problem *p
     struct call_signature signature;
     char program[SIGNATURE_MAX_PATH];
     struct esp_error said;
+    if (implementation_is_parallel(implementation))
+        return error_set(error, ESP_INVALID, "ranks call it together (ranks in espalier-sed.conf(5))");
     if (implementation->command)
         return handoff_find_program(problem, implementation, program, error);
     enum esp_status status = signature_build(problem, implementation, &signature, error);

@@ -5,6 +5,7 @@
 #include "sed/processes_pool.h"
 
 #include "sed/folder.h"
+#include "sed/program.h"
 #include "util/clock.h"
 
 #include <errno.h>
@@ -23,25 +24,6 @@
  * needs (its log, the spawner, memory of calls, some connections) a few. */
 #define WORKER_DESCRIPTORS 2
 #define OTHER_DESCRIPTORS  48
-
-/* The program lies beside the server's own when both run from the build tree, else where it was installed. */
-static char *find_program(void)
-{
-    static const char *const beside[] = {"espalier-crd", "../sed/espalier-crd", "../../sed/espalier-crd",
-                                         "../../../sed/espalier-crd"};
-    char self[4096], path[4200];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length > 0) {
-        self[length] = 0;
-        *strrchr(self, '/') = 0;
-        for (size_t i = 0; i < sizeof beside / sizeof *beside; i++) {
-            snprintf(path, sizeof path, "%s/%s", self, beside[i]);
-            if (access(path, X_OK) == 0)
-                return strdup(path);
-        }
-    }
-    return strdup(ESP_LIBEXECDIR "/espalier-crd");
-}
 
 static enum esp_status check_options(const struct processes_options *options, struct esp_error *error)
 {
@@ -117,7 +99,7 @@ static enum esp_status take_options(struct pool *pool, const struct processes_op
                                     struct esp_error *error)
 {
     pool->options = *options;
-    pool->program = options->program ? strdup(options->program) : find_program();
+    pool->program = options->program ? strdup(options->program) : program_find("sed/espalier-crd");
     pool->library_path = options->library_path ? strdup(options->library_path) : NULL;
     for (uint32_t i = 0; i < options->n_limits; i++)
         pool->limits[i] = options->limits[i];

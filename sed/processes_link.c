@@ -315,6 +315,7 @@ static enum esp_status preload(struct pool *pool, struct esp_error *error)
     for (size_t p = 0; status == ESP_OK && set && p < set->n_problems; p++)
         for (uint32_t i = 0; status == ESP_OK && i < set->problems[p]->n_implementations; i++)
             if (!set->problems[p]->implementations[i].command &&
+                !implementation_is_parallel(&set->problems[p]->implementations[i]) &&
                 signature_build(set->problems[p], &set->problems[p]->implementations[i], &signature, NULL) ==
                     ESP_OK &&
                 signature.library[0])

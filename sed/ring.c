@@ -64,6 +64,16 @@ void ring_wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
+bool ring_reply(struct ring *ring, int bell)
+{
+    static const uint64_t one = 1;
+    uint32_t before = atomic_exchange(&ring->reply, RING_DONE);
+    if (before & RING_WAITERS)
+        ring_wake(&ring->reply);
+    /* Whoever leaves the word looks at it once more afterwards, so one of the two sees the other. */
+    return atomic_load(&ring->attended) != 0 || write(bell, &one, sizeof one) == sizeof one;
+}
+
 /* Not a value that code likes to write: no 0 and no small integer, -2e300 as a double. */
 #define FENCE_BYTE 0xfd
 

@@ -19,6 +19,7 @@
 #ifndef SED_RING_H
 #define SED_RING_H
 
+#include "core/problem_parallel.h"
 #include "core/section.h"
 #include "sed/signature.h"
 #include "core/problem_callback.h"
@@ -50,7 +51,13 @@ enum operand_place {
     OPERAND_SECTION,  /* index of a section */
     OPERAND_TEXTS,    /* index of an array of strings */
     OPERAND_CALLBACK, /* index of a callback */
-    OPERAND_STATE     /* what the worker keeps between calls; 0: itself, 1: its address */
+    OPERAND_STATE,    /* what the worker keeps between calls; 0: itself, 1: its address */
+    /* of ranks that compute together (sed/mpi/prd.h) */
+    OPERAND_PART,         /* index of a part */
+    OPERAND_INTO,         /* index of a part: memory like it, whose contents take its place */
+    OPERAND_DESCRIPTOR,   /* index of a part */
+    OPERAND_COMMUNICATOR, /* 0: MPI_Comm, 1: the address of its Fortran handle */
+    OPERAND_CONTEXT       /* 0: the address of the BLACS context; by value in C */
 };
 
 struct ring_operand {
@@ -96,6 +103,16 @@ struct ring_texts {
     uint64_t n;
     uint32_t argument;
     uint8_t goes_in, comes_back;
+};
+
+/* An array that is distributed over the ranks of a process grid. */
+struct ring_part {
+    struct block_cyclic_matrix layout;
+    struct ring_operand whole; /* OPERAND_ARENA or OPERAND_AREA */
+    uint32_t argument, element_bytes;
+    uint8_t goes_in, comes_back;
+    uint8_t into;   /* the result is in memory of its own */
+    uint8_t vector; /* every rank of a row (or column) of the grid has a copy of its elements */
 };
 
 /* A function of the caller: the worker makes one that asks. */
@@ -144,6 +161,11 @@ struct ring_job {
     struct ring_section sections[PROBLEM_MAX_ARGUMENTS];
     uint32_t n_texts;
     struct ring_texts texts[PROBLEM_MAX_ARGUMENTS];
+    uint32_t n_parts;
+    struct ring_part parts[PROBLEM_MAX_ARGUMENTS];
+    struct process_grid grid; /* rows 0: it is no parallel job */
+    uint32_t first_rank;      /* of the consecutive ones in the grid */
+    uint32_t front, end;      /* of what of the arena is filled */
     uint32_t n_callbacks;
     struct ring_callback callbacks[RING_MAX_CALLBACKS];
     struct ring_area areas[PROBLEM_MAX_ARGUMENTS];
@@ -200,6 +222,12 @@ struct ring_question {
     _Alignas(CALLBACK_ALIGNMENT) unsigned char data[CALLBACK_MOST_BYTES];
 };
 
+/* Ranks that have one job count themselves here: none calls the routine before all can, none answers before
+ * the last is through. */
+struct ring_gang {
+    _Atomic uint32_t prepared, unable, left;
+};
+
 struct ring {
     _Alignas(64) _Atomic uint32_t request; /* counts jobs; futex */
     _Atomic uint32_t sleeping;             /* the worker waits in the futex */
@@ -210,6 +238,7 @@ struct ring {
     _Atomic uint32_t taken;                /* the request that it has begun */
     _Atomic double progress;               /* that the routine has told; below 0: none */
     _Atomic uint64_t kept; /* bytes that the worker kept after its last call, when it ends for that */
+    struct ring_gang gang;
     struct ring_answer answer;
     struct ring_job job;
     struct ring_question question;
@@ -226,6 +255,9 @@ void ring_unmap(struct ring *ring);
  * Returns for any reason or none. */
 void ring_sleep(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
 void ring_wake(_Atomic uint32_t *word);
+/* Says that the answer is in the ring; `bell` is the eventfd for whom nobody watches. False: it is closed.
+ * Async-signal-safe. */
+bool ring_reply(struct ring *ring, int bell);
 /* What a loop that waits for a word of the ring does between two looks. */
 static inline void ring_pause(void)
 {

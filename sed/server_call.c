@@ -254,7 +254,10 @@ static enum esp_status open_session(struct server *server, struct client *client
     session->deadline_ns = deadline(session->arrived_ns, call->time_left_ms);
     struct request_cost cost;
     server_cost(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, &cost);
-    session->forecast_s = cost.compute_s;
+    struct parallel_choice choice;
+    server_choose(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, cost.compute_s, &choice);
+    session->alone_s = cost.compute_s;
+    session->forecast_s = choice.seconds;
     session->detached = extension_find(&call->extensions, EXTENSION_DETACHED) != NULL;
     session->state = SESSION_WAITING;
     DL_APPEND2(server->active, session, prev_active, next_active);

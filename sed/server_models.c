@@ -84,7 +84,7 @@ void server_learn(struct server *server, const struct session *session, double c
     };
     if (server->accuracy)
         accuracy_note(server->accuracy, session->problem->name, session->forecast_s, session->compute_s);
-    if (server->models.n > 0)
+    if (server->models.n > 0 && !implementation_is_parallel(session->job.implementation))
         correct(server, session, server_taken_alone_s(server, session, cpu_s), &call);
 }
 

@@ -3,6 +3,7 @@
 #include "sed/server_operands.h"
 #include "sed/server_state.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -38,10 +39,17 @@ static enum esp_status start(struct server *server, struct session *session, str
     if (problem->n_implementations == 0)
         return error_set(error, ESP_INVALID, "%s: its description (%s:%u) names no implementation",
                          problem->name, problem->file, problem->line);
+    /* Again: ranks may have come or gone since the call was accepted. */
+    struct parallel_choice choice;
+    server_choose(server, problem, session->job.scope, session->work_flop, session->call_bytes,
+                  session->alone_s, &choice);
     session->job.id = job_id;
-    session->job.implementation = &problem->implementations[0];
+    session->job.implementation = choice.implementation;
+    session->job.grid = choice.grid;
+    session->forecast_s = choice.seconds;
     session->job.forecast_s = session->forecast_s;
-    session->job.timed = session->forecast_s >= WORTH_TIMING_S && server->options.threads == 1;
+    session->job.timed = session->forecast_s >= WORTH_TIMING_S && server->options.threads == 1 &&
+                         !implementation_is_parallel(choice.implementation);
     session->job.time_limit_ms = session->job.implementation->time_limit_ms;
     session->job.attended = server->brought && session_id_equal(server->brought, &session->id);
     /* Before it starts: the worker may well run on this processor before this thread does again. */
@@ -58,9 +66,14 @@ static void started(struct server *server, struct session *session)
     session->state = SESSION_RUNNING;
     server_load_started(server);
     enum log_level level = session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
+    char grid[64] = "";
+    if (implementation_is_parallel(session->job.implementation))
+        snprintf(grid, sizeof grid, " on %u x %u ranks, blocks of %u", session->job.grid.rows,
+                 session->job.grid.cols, session->job.grid.block);
     if (log_wants(level))
-        log_write(level, session_id_text(&session->id, text), "started: %s after %.3g s",
-                  session->problem->name, server_seconds(session->arrived_ns, session->started_ns));
+        log_write(level, session_id_text(&session->id, text), "started: %s by %s%s after %.3g s",
+                  session->problem->name, session->job.implementation->name, grid,
+                  server_seconds(session->arrived_ns, session->started_ns));
     server_set_timer(server, session);
 }
 
@@ -323,8 +336,10 @@ static void job_ended(struct server *server, struct session *session, const stru
     if (end->error.status == ESP_OK)
         server_learn(server, session, end->cpu_s);
     server_note_processor(server, session, end->cpu_s);
-    if (end->error.status == ESP_OK && speed_observe(&server->speed, session->work_flop, session->call_bytes,
-                                                     server_taken_alone_s(server, session, end->cpu_s)))
+    bool alone = !implementation_is_parallel(session->job.implementation);
+    if (end->error.status == ESP_OK && alone &&
+        speed_observe(&server->speed, session->work_flop, session->call_bytes,
+                      server_taken_alone_s(server, session, end->cpu_s)))
         server_load_changed(server, 1);
     if (session->stopping != ESP_OK)
         end_stopped(server, session, session->stopping);

@@ -360,6 +360,20 @@ void server_on_list(struct server *server, struct call *call, const struct list 
 const struct problem *server_find_problem(const struct server *server, const char *name, uint64_t digest,
                                           struct esp_error *error);
 
+/* ---- server_parallel.c ---- */
+
+/* What is to compute a call, and how long that takes. */
+struct parallel_choice {
+    const struct implementation *implementation;
+    struct process_grid grid; /* of a parallel one */
+    double seconds;
+};
+/* The problem's implementation for ranks that suits the call, or NULL. */
+const struct implementation *server_parallel(const struct problem *problem, const struct number *scope);
+/* A worker would take `alone_s`. True when the ranks are to compute it. */
+bool server_choose(const struct server *server, const struct problem *problem, const struct number *scope,
+                   double work_flop, uint64_t bytes, double alone_s, struct parallel_choice *choice);
+
 /* ---- server_models.c ---- */
 /* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */
 void server_cost(const struct server *server, const struct problem *problem, const struct number *scope,

@@ -8,8 +8,10 @@
 #include "sed/errands.h"
 #include "sed/machine_memory.h"
 #include "sed/processes.h"
+#include "sed/ranks.h"
 #include "sed/sensors.h"
 #include "sed/server.h"
+#include "sed/workers_joined.h"
 #include "util/log.h"
 
 #include <sched.h>
@@ -35,8 +37,9 @@ struct service {
     struct memory_share *share;
     uint64_t memory_bytes; /* that are promised to calls */
     const struct settings_sed *settings;
-    struct problem_set *problems; /* until the server has them */
-    struct workers *workers;
+    struct problem_set *problems;      /* until the server has them */
+    struct workers *workers;           /* of these: */
+    struct workers *processes, *ranks; /* ranks: NULL where there are none */
     struct server *server;
     _Atomic(struct server *) listener; /* the server, once it can be told of output */
     struct endpoint *endpoint;
@@ -45,32 +48,50 @@ struct service {
 
 /* ---- descriptions ---- */
 
-/* The first implementation that can be called here comes first; false when there is none. */
-static bool choose_implementation(struct workers *workers, struct problem *problem)
+/* Whether the implementation can be called here. Without ranks those for ranks are none of this server's. */
+static bool is_callable(const struct service *service, const struct problem *problem,
+                        const struct implementation *implementation)
 {
     struct esp_error error = {0};
-    for (uint32_t i = 0; i < problem->n_implementations; i++) {
-        struct implementation found = problem->implementations[i];
-        if (processes_check(workers, problem, &found, &error) == ESP_OK) {
-            problem->implementations[i] = problem->implementations[0];
-            problem->implementations[0] = found;
-            return true;
-        }
-        log_warning("%s:%u: %s by %s cannot be called: %s", problem->file, found.line, problem->name,
-                    found.name, error.text);
-    }
+    bool parallel = implementation_is_parallel(implementation);
+    if (parallel && !service->ranks)
+        return false;
+    enum esp_status status = parallel ? ranks_check(service->ranks, problem, implementation, &error)
+                                      : processes_check(service->processes, problem, implementation, &error);
+    if (status != ESP_OK)
+        log_warning("%s:%u: %s by %s cannot be called: %s", problem->file, implementation->line,
+                    problem->name, implementation->name, error.text);
+    return status == ESP_OK;
+}
+
+/* Keeps the first implementation for a worker that can be called here, then the first for ranks; false when
+ * there is neither. */
+static bool choose_implementation(const struct service *service, struct problem *problem)
+{
+    uint32_t n = 0;
+    struct implementation kept[2];
+    for (int parallel = 0; parallel < 2; parallel++)
+        for (uint32_t i = 0, found = 0; i < problem->n_implementations && !found; i++)
+            if (implementation_is_parallel(&problem->implementations[i]) == parallel &&
+                is_callable(service, problem, &problem->implementations[i])) {
+                kept[n++] = problem->implementations[i];
+                found = 1;
+            }
     if (problem->n_implementations == 0)
         log_warning("%s:%u: %s has no implementation", problem->file, problem->line, problem->name);
-    return false;
+    for (uint32_t i = 0; i < n; i++)
+        problem->implementations[i] = kept[i];
+    problem->n_implementations = n;
+    return n > 0;
 }
 
 /* Leaves out what cannot be called: a client must not be sent here to find that out. */
-static enum esp_status keep_callable(struct workers *workers, struct problem_set *problems,
+static enum esp_status keep_callable(const struct service *service, struct problem_set *problems,
                                      struct esp_error *error)
 {
     size_t all = problems->n_problems, n = 0;
     for (size_t i = 0; i < all; i++)
-        if (problems->problems[i]->abstract || choose_implementation(workers, problems->problems[i]))
+        if (problems->problems[i]->abstract || choose_implementation(service, problems->problems[i]))
             problems->problems[n++] = problems->problems[i];
     problems->n_problems = n;
     if (n == 0)
@@ -165,9 +186,9 @@ void service_reload(struct service *service)
     struct problem_set *problems = NULL;
     enum esp_status status = load(service, &problems, &error);
     if (status == ESP_OK)
-        status = processes_renew(service->workers, problems, &error);
+        status = processes_renew(service->processes, problems, &error);
     if (status == ESP_OK)
-        status = keep_callable(service->workers, problems, &error);
+        status = keep_callable(service, problems, &error);
     if (status != ESP_OK) {
         problem_set_destroy(problems);
         log_error("the problems stay as they were: %s", error.text);
@@ -204,7 +225,27 @@ static enum esp_status create_workers(struct service *service, struct esp_error 
                                               .problems = service->problems,
                                               .output = output,
                                               .output_arg = service};
-    return processes_create(&options, &service->workers, error);
+    enum esp_status status = processes_create(&options, &service->workers, error);
+    service->processes = service->workers;
+    return status;
+}
+
+static enum esp_status add_ranks(struct service *service, struct esp_error *error)
+{
+    const struct settings_sed *settings = service->settings;
+    const struct ranks_options options = {
+        .ranks = (uint32_t)settings->ranks,
+        .grid = {settings->grid_rows, settings->grid_cols, (uint32_t)settings->block},
+        .mpirun = settings->mpirun,
+        .output = output,
+        .output_arg = service};
+    struct workers *both = NULL;
+    enum esp_status status = ranks_create(&options, &service->ranks, error);
+    if (status == ESP_OK) {
+        status = workers_join(service->processes, service->ranks, &both, error);
+        service->workers = both;
+    }
+    return status;
 }
 
 enum esp_status service_prepare(const struct settings_sed *settings, struct service **result,
@@ -218,8 +259,10 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
     enum esp_status status = load(service, &service->problems, error);
     if (status == ESP_OK)
         status = create_workers(service, error);
+    if (status == ESP_OK && settings->ranks > 0)
+        status = add_ranks(service, error);
     if (status == ESP_OK)
-        status = keep_callable(service->workers, service->problems, error);
+        status = keep_callable(service, service->problems, error);
     if (status != ESP_OK) {
         service_close(service);
         return status;

@@ -49,6 +49,8 @@ static bool goes_by_value(const struct problem *problem, const struct implementa
         return false;
     if (parameter->kind == PARAMETER_VALUE)
         return parameter->type != TYPE_STRING;
+    if (parameter->kind != PARAMETER_ARGUMENT)
+        return parameter->kind == PARAMETER_CONTEXT; /* a communicator is a pointer */
     const struct argument *argument = &problem->arguments[parameter->argument];
     return argument->n_dims == 0 && argument->mode == MODE_IN && argument->type != TYPE_STRING &&
            argument->type < TYPE_STATE; /* pointers are passed as addresses are */

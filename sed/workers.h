@@ -6,7 +6,7 @@
 #ifndef SED_WORKERS_H
 #define SED_WORKERS_H
 
-#include "core/problem.h"
+#include "core/problem_parallel.h"
 #include "util/error.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,11 +45,12 @@ struct job {
     const struct number *scope;     /* values of the scalar arguments, for expressions in the call */
     int segment_fd;                 /* memfd with the arguments that are in_segment; -1: none */
     uint64_t segment_bytes;
-    bool timed;            /* the processor time that it takes is wanted too */
-    bool attended;         /* a thread comes at once to `help`: nobody else need be woken by the end */
-    double forecast_s;     /* of the computation; 0: not known */
-    int64_t time_limit_ms; /* 0: none; after it the worker is killed */
-    uint64_t state;        /* the call works on the state that this job left behind; 0: on none */
+    bool timed;               /* the processor time that it takes is wanted too */
+    bool attended;            /* a thread comes at once to `help`: nobody else need be woken by the end */
+    double forecast_s;        /* of the computation; 0: not known */
+    int64_t time_limit_ms;    /* 0: none; after it the worker is killed */
+    uint64_t state;           /* the call works on the state that this job left behind; 0: on none */
+    struct process_grid grid; /* of a parallel implementation: the ranks that compute it */
 };
 
 struct job_end {
@@ -94,6 +95,12 @@ struct workers_ops {
      * expects. Any thread. */
     void (*answer)(struct workers *workers, uint64_t job_id, uint64_t number, enum esp_status status,
                    const void *data, uint32_t length);
+    /* The process grid on which ranks would compute a call of a parallel implementation soonest, and how long
+     * that takes, with what is handed to them and back. `work_flop`, `bytes`: of the call. False: the ranks
+     * are not there. Any thread. NULL: this pool has none. */
+    bool (*propose)(struct workers *workers, const struct problem *problem,
+                    const struct implementation *implementation, const struct number *scope, double work_flop,
+                    uint64_t bytes, struct process_grid *grid, double *seconds);
     void (*destroy)(struct workers *workers);
 };
 

@@ -7,6 +7,7 @@
 #include "util/certificates.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -185,10 +186,31 @@ static enum esp_status check_properties(const struct config_strings *properties,
     return ESP_OK;
 }
 
+/* "2x4" */
+static enum esp_status read_grid(struct settings_sed *sed, struct esp_error *error)
+{
+    char behind;
+    if (!sed->grid)
+        return ESP_OK;
+    if (sscanf(sed->grid, "%5ux%5u%c", &sed->grid_rows, &sed->grid_cols, &behind) != 2 ||
+        sed->grid_rows == 0 || sed->grid_cols == 0)
+        return error_set(error, ESP_CONFIG,
+                         "grid: expected rows and columns of ranks, such as \"2x4\", found \"%.40s\"",
+                         sed->grid);
+    if ((int64_t)sed->grid_rows * sed->grid_cols > sed->ranks)
+        return error_set(error, ESP_CONFIG,
+                         "grid = \"%.40s\" needs %" PRId64
+                         " ranks: expected at most as many as ranks = %" PRId64,
+                         sed->grid, (int64_t)sed->grid_rows * sed->grid_cols, sed->ranks);
+    return ESP_OK;
+}
+
 static enum esp_status finish_server(struct settings_sed *sed, struct arena *arena, struct esp_error *error)
 {
     if (check_properties(&sed->properties, error) != ESP_OK)
         return error->status;
+    if (read_grid(sed, error) != ESP_OK)
+        return ESP_CONFIG;
     if (sed->slots == 0)
         sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
     if (sed->worker_keeps_bytes == 0) /* each thread of BLAS keeps a buffer and has a stack */

@@ -87,6 +87,11 @@ struct settings_sed {
     int64_t threads;                /* BLAS threads of one slot */
     int64_t slots;                  /* calls at a time; never 0 after loading */
     int64_t spares;                 /* warm workers beyond the slots */
+    int64_t ranks;                  /* that compute together; 0: none */
+    char *mpirun;                   /* program that starts them; NULL: the one in PATH */
+    char *grid;                     /* "2x4", of ranks; NULL: as the models say */
+    uint32_t grid_rows, grid_cols;  /* what it says; 0: as the models say */
+    int64_t block;                  /* of distributed matrices; 0: as the models say */
     uint64_t memory_bytes;          /* for arguments and results of all calls; 0: a share of the machine's */
     uint64_t worker_memory_bytes;   /* that a worker may allocate beside arguments; 0: as memory_bytes */
     uint64_t worker_keeps_bytes;    /* of it, after a call; never 0 after loading */

@@ -414,7 +414,16 @@ check_PROGRAMS += tests/mpi/redistribute
 tests_mpi_redistribute_SOURCES = tests/mpi/redistribute.c
 tests_mpi_redistribute_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 tests_mpi_redistribute_LDADD = sed/mpi/libmpi.la core/libcore.la util/libutil.la $(MPI_LIBS) -lm
+check_LTLIBRARIES += tests/mpi/librankroutines.la
+tests_mpi_librankroutines_la_SOURCES = tests/mpi/rank_routines.c
+tests_mpi_librankroutines_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS) -fvisibility=default
+tests_mpi_librankroutines_la_LIBADD = $(MPI_LIBS)
+tests_mpi_librankroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
+unit_tests += tests/mpi/test_ranks
+tests_mpi_test_ranks_LDADD = $(WORKER_LIBS)
+EXTRA_tests_mpi_test_ranks_DEPENDENCIES = tests/mpi/librankroutines.la
 endif
 shell_tests += tests/e2e/t0701-mpi-redistribution.t
+shell_tests += tests/e2e/t0702-parallel-servers.t
 unit_tests += tests/unit/test_crc32c
 tests_unit_test_crc32c_LDADD = $(UNIT_LIBS)

@@ -158,7 +158,9 @@ enum esp_status libraries_check(const struct problem_set *set, void (*missing)(v
     n = 0;
     for (size_t i = 0; i < set->n_problems; i++)
         for (uint32_t k = 0; k < set->problems[i]->n_implementations; k++)
-            if (implementation_is_routine(&set->problems[i]->implementations[k]))
+            /* What ranks call is looked at by servers that have ranks. */
+            if (implementation_is_routine(&set->problems[i]->implementations[k]) &&
+                !implementation_is_parallel(&set->problems[i]->implementations[k]))
                 uses[n++] = (struct use){set->problems[i], &set->problems[i]->implementations[k]};
     qsort(uses, n, sizeof *uses, by_library);
     enum esp_status status = ESP_OK;

@@ -27,3 +27,7 @@ tests_problems_test_coverage_LDADD = tests/problems/libtrial.la
 tests_problems_libtrial_la_SOURCES += tests/problems/rows_solvers.c
 unit_tests += tests/problems/test_solvers
 tests_problems_test_solvers_LDADD = tests/problems/libtrial.la
+if WITH_MPI
+unit_tests += tests/problems/test_parallel
+tests_problems_test_parallel_LDADD = tests/problems/libtrial.la
+endif

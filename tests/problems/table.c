@@ -38,12 +38,11 @@ struct problem_set *load_problems(void)
     return problems;
 }
 
-static void try_row(void **state)
+void try_row_on(struct rig *on, const struct row *row)
 {
-    const struct row *row = *state;
-    struct trial trial = {.rig = &rig, .type = row->type, .slack = 1};
+    struct trial trial = {.rig = on, .type = row->type, .slack = 1};
     trial.eps = row->type == 's' || row->type == 'c' ? FLT_EPSILON : DBL_EPSILON;
-    trial.tried = problem_find(rig.problems, row->problem);
+    trial.tried = problem_find(on->problems, row->problem);
     if (!trial.tried)
         fail_msg("problems/ has no problem %s", row->problem);
     trial.problem = trial.tried;
@@ -52,6 +51,11 @@ static void try_row(void **state)
     if (trial.failures > 0)
         fail_msg("%u failures in %u cases", trial.failures, trial.cases);
     assert_true(trial.cases > 0);
+}
+
+static void try_row(void **state)
+{
+    try_row_on(&rig, *state);
 }
 
 int try_group(const struct group *group)

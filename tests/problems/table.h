@@ -45,6 +45,9 @@ extern const size_t n_groups;
 /* All of problems/; the caller destroys them. */
 struct problem_set *load_problems(void);
 
+/* Runs the check of a row with these workers; the test fails with it. */
+void try_row_on(struct rig *rig, const struct row *row);
+
 /* Runs the checks of a group, one test a row, with a pool of workers of its own; the main function's result.
  */
 int try_group(const struct group *group);

@@ -271,14 +271,23 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "implementation\n", "2:15: expected the name of the implementation, "
                                "found the end of the line"},
         {S "implementation i\n", "3:1: the implementation 'i' has no call: expected a line with "
-                                 "'fortran', 'c' or 'command'"},
+                                 "'fortran', 'c', 'parallel' or 'command'"},
         {S "implementation i\nimplementation j\nc f()\n",
          "3:16: the implementation 'i' has no call: expected a line with "
-         "'fortran', 'c' or 'command'"},
+         "'fortran', 'c', 'parallel' or 'command'"},
         {S "implementation i\nc f()\nimplementation i\nc f()\n",
          "4:16: there is an implementation 'i' already in line 2"},
         {I "in int m\n", "5:1: 'in' belongs before the first implementation"},
-        {I "fotran f(n)\n", "5:1: expected 'fortran', 'c', 'command', 'limit', "
+        {I "parallel f(n)\n",
+         "5:10: expected 'fortran' or 'c', found 'f': parallel fortran SYMBOL(PARAMETERS) in LIBRARY is "
+         "what all ranks call together"},
+        {I "spread n rows of n\n", "5:8: 'spread' belongs behind a 'parallel' call"},
+        {I "c g(n, y)\nsuits n > 1\n", "6:7: 'suits' belongs behind a 'parallel' call"},
+        {I "parallel c g(desc(n))\n",
+         "5:19: 'n' is not distributed: that are matrices stored in full, column by column"},
+        {I "parallel c g(n, y)\nspread n rows of n\n",
+         "6:8: 'n' is no vector: only vectors go with the rows or columns of a matrix"},
+        {I "fotran f(n)\n", "5:1: expected 'fortran', 'c', 'parallel', 'command', 'limit', "
                             "'error', 'implementation' or 'problem', found "
                             "'fotran': did you mean 'fortran'?"},
         {I "error 1 > 0 \"m\"\n", "5:7: 'error' belongs behind the call "

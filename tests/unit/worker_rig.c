@@ -10,7 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define WAIT_S 60
+#define WAIT_S         60
+#define RANKS_LIMIT_MS 20000 /* ranks that wait for each other for ever are a failure, not a hang */
 
 static void on_end(void *arg, uint64_t job_id, const struct job_end *end)
 {
@@ -25,11 +26,13 @@ static void on_end(void *arg, uint64_t job_id, const struct job_end *end)
     pthread_mutex_unlock(&rig->lock);
 }
 
-static void on_output(void *arg, uint64_t job_id, const char *line)
+void rig_output(void *arg, uint64_t job_id, const char *line)
 {
     struct rig *rig = arg;
     (void)job_id;
     pthread_mutex_lock(&rig->lock);
+    if (getenv("RIG_VERBOSE"))
+        fprintf(stderr, "%s", line);
     snprintf(rig->last_line, sizeof rig->last_line, "%.*s", (int)strcspn(line, "\n"), line);
     pthread_cond_broadcast(&rig->changed);
     pthread_mutex_unlock(&rig->lock);
@@ -55,12 +58,17 @@ void rig_open_with(struct rig *rig, const char *text, const struct processes_opt
     rig_open_set(rig, problems, wanted);
 }
 
-void rig_open_set(struct rig *rig, struct problem_set *problems, const struct processes_options *wanted)
+static void begin(struct rig *rig, struct problem_set *problems)
 {
     memset(rig, 0, sizeof *rig);
     rig->problems = problems;
     pthread_mutex_init(&rig->lock, NULL);
     pthread_cond_init(&rig->changed, NULL);
+}
+
+void rig_open_set(struct rig *rig, struct problem_set *problems, const struct processes_options *wanted)
+{
+    begin(rig, problems);
     const char *build = getenv("top_builddir");
     char program[PATH_MAX];
     snprintf(program, sizeof program, "%s/sed/espalier-crd", build ? build : ".");
@@ -69,10 +77,18 @@ void rig_open_set(struct rig *rig, struct problem_set *problems, const struct pr
     options.problems = rig->problems;
     if (!options.program)
         options.program = program;
-    options.output = on_output;
+    options.output = rig_output;
     options.output_arg = rig;
     if (processes_create(&options, &rig->workers, &error) != ESP_OK)
         fail_msg("%s", error.text);
+    rig->workers->ended = on_end;
+    rig->workers->arg = rig;
+}
+
+void rig_adopt(struct rig *rig, struct problem_set *problems, struct workers *workers)
+{
+    begin(rig, problems);
+    rig->workers = workers;
     rig->workers->ended = on_end;
     rig->workers->arg = rig;
 }
@@ -115,6 +131,17 @@ static void lay_out(struct rig_job *job, void *const *values)
     }
 }
 
+/* The one for ranks, where they are and it suits; else the first. */
+static const struct implementation *choose(const struct rig *rig, const struct problem *problem,
+                                           const struct number *scope)
+{
+    for (uint32_t i = 0; rig->grid.rows > 0 && i < problem->n_implementations; i++)
+        if (implementation_is_parallel(&problem->implementations[i]) &&
+            implementation_suits(problem, &problem->implementations[i], scope))
+            return &problem->implementations[i];
+    return &problem->implementations[0];
+}
+
 struct rig_job *rig_prepare(struct rig *rig, const char *name, void *const *values, bool in_segment)
 {
     const struct problem *problem = problem_find(rig->problems, name);
@@ -136,11 +163,15 @@ struct rig_job *rig_prepare(struct rig *rig, const char *name, void *const *valu
         fail_msg("%s", error.text);
     job->job = (struct job){.id = id,
                             .problem = problem,
-                            .implementation = &problem->implementations[0],
+                            .implementation = choose(rig, problem, job->scope),
                             .arguments = job->arguments,
                             .scope = job->scope,
-                            .time_limit_ms = problem->implementations[0].time_limit_ms,
+
+                            .grid = rig->grid,
                             .segment_fd = -1};
+    job->job.time_limit_ms = job->job.implementation->time_limit_ms;
+    if (rig->grid.rows > 0 && job->job.time_limit_ms == 0)
+        job->job.time_limit_ms = RANKS_LIMIT_MS;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
         struct job_argument *to = &job->arguments[i];
@@ -161,7 +192,13 @@ struct rig_job *rig_prepare(struct rig *rig, const char *name, void *const *valu
 void rig_start(struct rig *rig, struct rig_job *job)
 {
     struct esp_error error;
-    if (rig->workers->ops->start(rig->workers, &job->job, &error) != ESP_OK)
+    enum esp_status status = rig->workers->ops->start(rig->workers, &job->job, &error);
+    /* Ranks that are being started again are there in a moment. */
+    for (int i = 0; i < 3000 && status == ESP_LIMIT && rig->grid.rows > 0; i++) {
+        usleep(10000);
+        status = rig->workers->ops->start(rig->workers, &job->job, &error);
+    }
+    if (status != ESP_OK)
         fail_msg("%s", error.text);
 }
 

@@ -32,6 +32,7 @@ struct rig {
     pthread_cond_t changed;
     struct rig_job jobs[RIG_JOBS];
     uint64_t next_id;
+    struct process_grid grid; /* of the jobs that are prepared; rows 0: no ranks compute them */
     char last_line[512];
     _Atomic uint64_t lines;   /* that have ended */
     _Atomic uint64_t printed; /* bytes */
@@ -43,6 +44,10 @@ void rig_open(struct rig *rig, const char *text, uint32_t slots, uint32_t spares
 void rig_open_with(struct rig *rig, const char *text, const struct processes_options *options);
 /* With a set of problems, which becomes the rig's. */
 void rig_open_set(struct rig *rig, struct problem_set *problems, const struct processes_options *options);
+/* With a pool of another kind, which becomes the rig's as the problems do. The pool's output goes to
+ * rig_output(rig, ...). */
+void rig_adopt(struct rig *rig, struct problem_set *problems, struct workers *workers);
+void rig_output(void *rig, uint64_t job_id, const char *line);
 void rig_close(struct rig *rig);
 
 /* A job with values[i] for argument i (NULL: memory of its own, zeroed); arrays lie in the segment, as a

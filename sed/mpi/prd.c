@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier-prd, started by mpirun for a server daemon: one rank that waits for calls.
+ */
+#include "config.h"
+
+#include "sed/mpi/prd.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+struct link {
+    int socket, bell;
+    uint32_t n_rings;
+    struct ring *rings[RANK_RINGS_MOST];
+};
+
+/* Nobody wants the results when the daemon is gone or has given the job up: the rank ends at once, also out
+ * of a routine that waits for a dead rank in MPI. */
+static void *watch(void *arg)
+{
+    struct pollfd closed = {.fd = *(int *)arg, .events = POLLRDHUP};
+    while (poll(&closed, 1, -1) != 1)
+        ;
+    _exit(0);
+}
+
+static int connect_to(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (strlen(path) >= sizeof address.sun_path)
+        return -1;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool say_hello(const struct link *link, uint32_t rank, uint32_t size)
+{
+    struct rank_message hello = {.kind = RANK_HELLO,
+                                 .version = RANK_LINK_VERSION,
+                                 .ring_bytes = sizeof(struct ring),
+                                 .rank = rank,
+                                 .size = size,
+                                 .pid = getpid()};
+    gethostname(hello.host, sizeof hello.host - 1);
+    return rank_link_send(link->socket, &hello, NULL, 0, 0);
+}
+
+/* The bell and the rings. */
+static bool be_set_up(struct link *link)
+{
+    struct rank_message setup;
+    int descriptors[RING_MAX_DESCRIPTORS];
+    uint32_t n;
+    if (rank_link_receive(link->socket, &setup, descriptors, &n, 0) != 1 || setup.kind != RANK_SETUP ||
+        n < 2 || n > 1 + RANK_RINGS_MOST)
+        return false;
+    link->bell = descriptors[0];
+    link->n_rings = n - 1;
+    for (uint32_t i = 0; i < link->n_rings; i++) {
+        link->rings[i] = ring_map_guarded(descriptors[1 + i]);
+        close(descriptors[1 + i]);
+        if (!link->rings[i])
+            return false;
+    }
+    setup = (struct rank_message){.kind = RANK_READY};
+    rank_measure(&setup.speed);
+    return rank_link_send(link->socket, &setup, NULL, 0, 0);
+}
+
+/* Until the daemon closes the channel. */
+static void serve(struct link *link, uint32_t rank)
+{
+    struct rank_message message;
+    int descriptors[RING_MAX_DESCRIPTORS];
+    uint32_t n;
+    while (rank_link_receive(link->socket, &message, descriptors, &n, 0) == 1) {
+        if (message.kind == RANK_RUN && message.ring < link->n_rings)
+            rank_call(link->rings[message.ring], rank, descriptors, n, link->bell);
+        for (uint32_t i = 0; i < n; i++)
+            close(descriptors[i]);
+    }
+}
+
+static int run(const char *path)
+{
+    struct link link;
+    pthread_t watcher;
+    int rank, size, level;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
+        return 1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    link.socket = connect_to(path);
+    if (link.socket < 0) {
+        fprintf(stderr, "espalier-prd: rank %d cannot reach its server at %s\n", rank, path);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    library_set_threads(1);
+    if (!say_hello(&link, (uint32_t)rank, (uint32_t)size) || !be_set_up(&link) ||
+        pthread_create(&watcher, NULL, watch, &link.socket) != 0) {
+        fprintf(stderr, "espalier-prd: rank %d and its server do not understand each other\n", rank);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    serve(&link, (uint32_t)rank);
+    _exit(0); /* MPI_Finalize() would wait for ranks that are dead */
+}
+
+/* One line "LIBRARY SYMBOL FOLDER" after the other (an empty folder is "-"): says of each whether it is
+ * there, "yes" or why not. */
+static int check(void)
+{
+    char *line = NULL;
+    size_t size = 0;
+    struct esp_error error;
+    void (*routine)(void);
+    while (getline(&line, &size, stdin) > 0) {
+        char *rest = NULL, *library = strtok_r(line, "\t\n", &rest), *symbol = strtok_r(NULL, "\t\n", &rest),
+             *folder = strtok_r(NULL, "\t\n", &rest);
+        if (!folder)
+            break;
+        bool there = library_symbol(strcmp(folder, "-") == 0 ? "" : folder, library, symbol, &routine,
+                                    &error) == ESP_OK;
+        printf("%s\n", there ? "yes" : error.text);
+        fflush(stdout);
+    }
+    free(line);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *path = getenv(RANK_LINK_VARIABLE);
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        puts("espalier-prd " PACKAGE_VERSION);
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        puts("Usage: espalier-prd --version\n"
+             "One rank of the parallel routines of a server. Servers start it by themselves with mpirun; see "
+             "espalier-sed(8).");
+        return 0;
+    }
+    if (argc == 2 && strcmp(argv[1], "--check") == 0)
+        return check();
+    if (argc == 1 && path)
+        return run(path);
+    fputs("espalier-prd: only a server daemon can start this program, by mpirun (see espalier-sed(8))\n",
+          stderr);
+    return 2;
+}

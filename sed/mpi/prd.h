@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside espalier-prd, the parallel resource daemon: one rank of the MPI job of a server. It waits for calls
+ * on its own channel, not in MPI, so that it takes no processor time while there are none.
+ */
+#ifndef SED_MPI_PRD_H
+#define SED_MPI_PRD_H
+
+#include "sed/crd.h"
+#include "sed/rank_link.h"
+
+#include <mpi.h>
+
+/* ---- process grids (prd_grid.c) ---- */
+
+/* Consecutive ranks as a grid, with this one's place in it. Kept from call to call. */
+struct rank_grid {
+    uint32_t first, rows, cols;
+    int row, col;
+    MPI_Comm communicator;
+    int handle;  /* of the communicator in Fortran */
+    int context; /* of the BLACS */
+    struct rank_grid *next;
+};
+
+/* Called by all ranks of the grid, and by no others. ESP_FAILED with MPI's words. */
+enum esp_status rank_grid_find(uint32_t first, uint32_t rows, uint32_t cols, const struct rank_grid **grid,
+                               struct esp_error *error);
+
+/* ---- parts of distributed arrays (prd_parts.c) ---- */
+
+struct rank_part {
+    char *data, *into; /* `into`: NULL, or memory of the same size that the result is in */
+    int descriptor[9];
+    int64_t row, col; /* this rank's place in the layout */
+    int64_t leading;  /* elements between columns */
+};
+
+/* Gives each part of the job its memory (as areas), filled from the whole array, which `whole` finds by its
+ * operand. ESP_SYSTEM, ESP_LIMIT name the argument that does not fit. */
+enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *grid, struct areas *areas,
+                            char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
+                            struct rank_part *parts, struct esp_error *error);
+/* Puts this rank's elements of what comes back to their places in the whole arrays. */
+void parts_end(const struct ring_job *job, const struct rank_grid *grid,
+               char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
+               const struct rank_part *parts);
+
+/* ---- how fast it is (prd_measure.c) ---- */
+
+/* Called by all ranks at the same time; some tens of milliseconds. What cannot be measured is 0. */
+void rank_measure(struct rank_speed *speed);
+
+/* ---- a call (prd_call.c) ---- */
+
+/* Makes the call in the ring together with the other ranks of its grid, and answers when it is the last. */
+void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_t n_descriptors, int bell);
+
+#endif

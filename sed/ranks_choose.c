@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How many ranks, which grid and which block size, by the models of parallel routines (core/parallel_model.h)
+ * with what the ranks have measured.
+ */
+#include "core/parallel_model.h"
+#include "sed/ranks_pool.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CALL_S                                                                                               \
+    5e-4 /* to wake the ranks, and until all have answered, on a machine that has other work too             \
+          */
+/* Level 1 and 2 kernels are that much slower than products: they wait for memory, which ranks share. */
+#define SLOWNESS 6
+#define KERNEL_S 1e-6
+
+static const int64_t blocks[] = {16, 32, 64, 128};
+
+/* Routines are told by their symbol, less "p", the type and "_"; what is not here is taken for an LU of the
+ * same work. */
+static const struct {
+    const char *name, *model;
+} models[] = {{"gemm", "pdgemm"},  {"symm", "pdgemm"},   {"hemm", "pdgemm"},
+              {"syrk", "pdgemm"},  {"herk", "pdgemm"},   {"potrf", "pdpotrf"},
+              {"posv", "pdpotrf"}, {"geqrf", "pdgeqrf"}, {"gels", "pdgeqrf"}};
+
+static int64_t value_of(const struct problem *problem, const struct number *scope, const char *name,
+                        int64_t otherwise)
+{
+    int index = problem_argument_index(problem, name);
+    return index >= 0 && scope[index].kind == NUMBER_INTEGER ? scope[index].integer : otherwise;
+}
+
+static struct parallel_problem as_modelled(const struct problem *problem,
+                                           const struct implementation *implementation,
+                                           const struct number *scope, double work_flop)
+{
+    const char *symbol = implementation->symbol;
+    struct parallel_problem as = {.routine = "pdgetrf"};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        if (strlen(symbol) > 2 && strncmp(symbol + 2, models[i].name, strlen(models[i].name)) == 0)
+            as.routine = models[i].model;
+    as.n = value_of(problem, scope, "n", 0);
+    as.m = value_of(problem, scope, "m", as.n);
+    as.k = value_of(problem, scope, "k", as.m);
+    if (strcmp(as.routine, "pdgetrf") == 0)
+        as.n = (int64_t)cbrt(1.5 * work_flop);
+    return as;
+}
+
+/* Real work takes so many times that of the same routine on doubles. */
+static double type_factor(char letter)
+{
+    return letter == 's' ? 0.5 : letter == 'c' ? 2 : letter == 'z' ? 4 : 1;
+}
+
+static struct parallel_machine machine_of(const struct rank_speed *speed)
+{
+    double flops = speed->flops > 0 ? speed->flops : 1e9;
+    return (struct parallel_machine){.polynomials =
+                                         parallel_polynomials_from_rates(flops, flops / SLOWNESS, KERNEL_S),
+                                     .latency_s = speed->latency_s,
+                                     .element_s = 8 * speed->byte_s,
+                                     .broadcast = parallel_broadcast_find("tree")};
+}
+
+/* Rows (or columns) of ranks that would have nothing are of no use. */
+static bool is_useful(const struct parallel_forecast *forecast, int64_t least)
+{
+    int64_t n = (least + forecast->block - 1) / forecast->block;
+    int64_t most = n > 0 ? n : 1;
+    return forecast->grid.p <= most && forecast->grid.q <= most;
+}
+
+static int64_t least_extent(const struct problem *problem, const struct implementation *implementation,
+                            const struct number *scope)
+{
+    int64_t least = INT32_MAX;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        struct block_cyclic_matrix layout;
+        if (implementation->spreads[i].kind != SPREAD_BLOCKS || problem->arguments[i].mode == MODE_IN ||
+            spread_layout(problem, implementation, i, scope, (struct process_grid){1, 1, 1}, &layout, NULL) !=
+                ESP_OK)
+            continue;
+        least = layout.rows.n < least ? layout.rows.n : least;
+    }
+    return least;
+}
+
+static bool best(const struct parallel_machine *machine, const struct parallel_problem *as,
+                 const struct process_grid *wanted, uint32_t ranks, int64_t least,
+                 struct parallel_forecast *chosen)
+{
+    struct parallel_forecast *all;
+    size_t n;
+    int64_t block = wanted->block;
+    if (parallel_grids(machine, as, ranks, block ? &block : blocks,
+                       block ? 1 : sizeof blocks / sizeof *blocks, &all, &n, NULL) != ESP_OK)
+        return false;
+    bool found = false;
+    for (size_t i = 0; i < n && !found; i++) {
+        found = wanted->rows ? all[i].grid.p == wanted->rows && all[i].grid.q == wanted->cols
+                             : is_useful(&all[i], least);
+        if (found)
+            *chosen = all[i];
+    }
+    free(all);
+    return found;
+}
+
+bool ranks_propose(struct workers *workers, const struct problem *problem,
+                   const struct implementation *implementation, const struct number *scope, double work_flop,
+                   uint64_t bytes, struct process_grid *grid, double *seconds)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    struct rank_speed speed;
+    struct parallel_forecast chosen;
+    if (!ranks_speed(workers, &speed))
+        return false;
+    struct parallel_machine machine = machine_of(&speed);
+    struct parallel_problem as = as_modelled(problem, implementation, scope, work_flop);
+    if (!best(&machine, &as, &pool->options.grid, pool->options.ranks,
+              least_extent(problem, implementation, scope), &chosen))
+        return false;
+    *grid = (struct process_grid){(uint32_t)chosen.grid.p, (uint32_t)chosen.grid.q, (uint32_t)chosen.block};
+    char letter = implementation->symbol[0] == 'p' ? implementation->symbol[1] : 'd';
+    *seconds = chosen.seconds * type_factor(letter) + (double)bytes * speed.byte_s + CALL_S;
+    return true;
+}

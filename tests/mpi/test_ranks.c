@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls on a resident MPI job: what ranks get and give back, two at a time, and every way in which ranks die.
+ */
+#include "tests/unit/worker_rig.h"
+
+#include "sed/ranks.h"
+#include "util/clock.h"
+
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define RANKS 4
+
+static const char description[] =
+    "problem dgemm \"C := A B\"\n"
+    "    in      int     m, n, k\n"
+    "    in      double  A[m, k], B[k, n]\n"
+    "    out     double  C[m, n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdgemm_('N', 'N', m, n, k, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B), double 0, "
+    "C, 1, "
+    "1, desc(C)) in libscalapack-openmpi.so.2.2\n"
+    "problem dgetrf \"LU\"\n"
+    "    in      int     m, n\n"
+    "    inout   double  A[m, n]\n"
+    "    out     int     ipiv[min(m, n)]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdgetrf_(m, n, A, 1, 1, desc(A), ipiv, out info) in libscalapack-openmpi.so.2.2\n"
+    "    spread  ipiv rows of A\n"
+    "    error   info > 0 \"U({info},{info}) is exactly zero\"\n"
+    "problem count \"Ranks\"\n"
+    "    out     int     n, works\n"
+    "implementation ours\n"
+    "    parallel c count_ranks(communicator, n, works, context) in librankroutines.so\n"
+    "problem die \"A rank is killed\"\n"
+    "    in      int     which\n"
+    "    inout   double  x[n]\n"
+    "    in      int     n = 1\n"
+    "implementation ours\n"
+    "    parallel c code = die(communicator, which, x) in librankroutines.so\n"
+    "problem rest \"Waits\"\n"
+    "    in      double  seconds\n"
+    "implementation ours\n"
+    "    parallel c rest(communicator, seconds) in librankroutines.so\n"
+    "problem limited \"Waits\"\n"
+    "    in      double  seconds\n"
+    "implementation ours\n"
+    "    parallel c rest(communicator, seconds) in librankroutines.so\n"
+    "    limit   \"200 ms\"\n"
+    "problem scale \"A column times a factor\"\n"
+    "    in      double  factor\n"
+    "    in      int     n\n"
+    "    inout   double  x[n, 1]\n"
+    "implementation ours\n"
+    "    parallel c scale(factor, desc(x), x) in librankroutines.so\n"
+    "problem chatter \"Prints\"\n"
+    "implementation ours\n"
+    "    parallel c chatter(communicator) in librankroutines.so\n"
+    "problem absent \"A routine that is not there\"\n"
+    "    in      int     n\n"
+    "implementation ours\n"
+    "    parallel c not_there(n) in librankroutines.so\n";
+
+static struct rig rig;
+
+static struct problem_set *read_problems(void)
+{
+    const char *build = getenv("top_builddir");
+    char file[PATH_MAX];
+    struct problem_set *problems;
+    struct esp_error error = {.status = ESP_OK};
+    snprintf(file, sizeof file, "%s/tests/mpi/.libs/test.esp", build ? build : ".");
+    if (problem_parse(description, strlen(description), file, &problems, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    return problems;
+}
+
+static void open_ranks(struct rig *to, uint32_t n, const char *mpirun)
+{
+    struct workers *workers;
+    struct esp_error error;
+    const struct ranks_options options = {
+        .ranks = n, .mpirun = mpirun, .output = rig_output, .output_arg = to};
+    if (ranks_create(&options, &workers, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    rig_adopt(to, read_problems(), workers);
+    to->grid = (struct process_grid){2, 2, 3};
+}
+
+static void await_ranks(struct rig *of, uint64_t started)
+{
+    struct ranks_counts counts;
+    for (int i = 0; i < 3000; i++) {
+        ranks_count(of->workers, &counts);
+        if (counts.ranks > 0 && counts.started >= started)
+            return;
+        usleep(10000);
+    }
+    fail_msg("the ranks were not there within 30 s");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    open_ranks(&rig, RANKS, NULL);
+    await_ranks(&rig, 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    rig_close(&rig);
+    return 0;
+}
+
+/* ---- mathematics ---- */
+
+static double *random_matrix(int n)
+{
+    double *a = malloc((size_t)n * sizeof *a);
+    for (int i = 0; i < n; i++)
+        a[i] = (double)rand() / RAND_MAX - 0.5;
+    return a;
+}
+
+static void multiplies(struct process_grid grid, int m, int n, int k, bool in_segment)
+{
+    double *a = random_matrix(m * k), *b = random_matrix(k * n), *c = calloc((size_t)(m * n), sizeof *c);
+    rig.grid = grid;
+    struct esp_error error = rig_call(&rig, "dgemm", (void *[]){&m, &n, &k, a, b, c}, in_segment);
+    assert_string_equal(error.text, "");
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int l = 0; l < k; l++)
+                sum += a[i + l * m] * b[l + j * k];
+            assert_true(fabs(sum - c[i + j * m]) < 1e-12 * k);
+        }
+    free(a);
+    free(b);
+    free(c);
+}
+
+static void a_product_is_the_same_on_every_grid_and_block(void **state)
+{
+    (void)state;
+    static const struct process_grid grids[] = {{1, 1, 8},  {1, 4, 3},  {4, 1, 5}, {2, 2, 7},
+                                                {2, 2, 64}, {1, 3, 10}, {2, 1, 1}};
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        multiplies(grids[i], 37, 23, 41, true);
+        multiplies(grids[i], 9, 7, 5, false);
+        multiplies(grids[i], 1, 1, 1, false); /* too small for all but one rank to have any of it */
+    }
+}
+
+static void pivots_of_all_ranks_come_back(void **state)
+{
+    (void)state;
+    int m = 50, n = 50, ipiv[50];
+    double *a = random_matrix(m * n), *lu = malloc(sizeof(double) * 2500);
+    memcpy(lu, a, sizeof(double) * 2500);
+    rig.grid = (struct process_grid){2, 2, 7};
+    struct esp_error error = rig_call(&rig, "dgetrf", (void *[]){&m, &n, lu, ipiv}, true);
+    assert_string_equal(error.text, "");
+    for (int i = 0; i < n; i++) /* P A = L U */
+        for (int j = 0; j < n; j++) {
+            double x = a[i + j * m];
+            a[i + j * m] = a[ipiv[i] - 1 + j * m];
+            a[ipiv[i] - 1 + j * m] = x;
+        }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int k = 0; k <= i && k <= j; k++)
+                sum += (k == i ? 1 : lu[i + k * m]) * lu[k + j * m];
+            assert_true(fabs(sum - a[i + j * m]) < 1e-12);
+        }
+    free(a);
+    free(lu);
+}
+
+static void info_is_told_as_what_it_means(void **state)
+{
+    (void)state;
+    int n = 6, ipiv[6];
+    double zero[36] = {0};
+    rig.grid = (struct process_grid){2, 2, 2};
+    struct esp_error error = rig_call(&rig, "dgetrf", (void *[]){&n, &n, zero, ipiv}, false);
+    assert_int_equal(error.status, ESP_FAILED);
+    assert_string_equal(error.text, "U(1,1) is exactly zero");
+}
+
+/* ---- a maintainer's own routines ---- */
+
+static void a_routine_gets_a_communicator_of_its_grid(void **state)
+{
+    (void)state;
+    int n = 0, works = 0;
+    static const struct process_grid grids[] = {{2, 2, 1}, {1, 3, 1}, {1, 1, 1}, {2, 1, 1}};
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        rig.grid = grids[i];
+        assert_int_equal(rig_call(&rig, "count", (void *[]){&n, &works}, false).status, ESP_OK);
+        assert_int_equal(n, grids[i].rows * grids[i].cols);
+        assert_int_equal(works, 1);
+    }
+}
+
+static void what_ranks_print_is_handed_on(void **state)
+{
+    (void)state;
+    rig.grid = (struct process_grid){1, 2, 1};
+    assert_int_equal(rig_call(&rig, "chatter", (void *[]){NULL}, false).status, ESP_OK);
+    for (int i = 0; i < 500 && strstr(rig.last_line, "is here") == NULL; i++)
+        usleep(10000);
+    assert_non_null(strstr(rig.last_line, "is here"));
+}
+
+static void a_routine_that_is_not_there_is_told_and_harms_nobody(void **state)
+{
+    (void)state;
+    int n = 1, got, works;
+    struct esp_error error;
+    const struct problem *absent = problem_find(rig.problems, "absent"),
+                         *count = problem_find(rig.problems, "count");
+    rig.grid = (struct process_grid){2, 2, 1};
+    assert_int_equal(ranks_check(rig.workers, absent, absent->implementations, &error), ESP_NOT_FOUND);
+    assert_string_equal(error.text, "librankroutines.so has no symbol 'not_there'");
+    assert_int_equal(ranks_check(rig.workers, count, count->implementations, &error), ESP_OK);
+    error = rig_call(&rig, "absent", (void *[]){&n}, false);
+    assert_int_equal(error.status, ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "has no symbol 'not_there'"));
+    assert_int_equal(rig_call(&rig, "count", (void *[]){&got, &works}, false).status, ESP_OK);
+}
+
+/* ---- several at a time ---- */
+
+static double seconds_since(int64_t from_ns)
+{
+    return (double)(clock_now_ns(&clock_system) - from_ns) / 1e9;
+}
+
+static void two_calls_run_at_a_time_on_disjoint_ranks(void **state)
+{
+    (void)state;
+    double seconds = 0.5;
+    struct rig_job *jobs[2];
+    rig.grid = (struct process_grid){1, 2, 1};
+    int64_t begun = clock_now_ns(&clock_system);
+    for (int i = 0; i < 2; i++) {
+        jobs[i] = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
+        rig_start(&rig, jobs[i]);
+    }
+    struct rig_job *third = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
+    struct esp_error error;
+    assert_int_equal(rig.workers->ops->start(rig.workers, &third->job, &error), ESP_LIMIT);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(rig_wait(&rig, jobs[i], i == 0)->error.status, ESP_OK);
+    assert_true(seconds_since(begun) < 0.95);
+    rig_finish(third);
+}
+
+/* ---- what is wrong from the beginning ---- */
+
+static void refused(struct process_grid grid, const char *why)
+{
+    struct esp_error error;
+    rig.grid = grid;
+    int n, works;
+    struct rig_job *job = rig_prepare(&rig, "count", (void *[]){&n, &works}, false);
+    assert_int_equal(rig.workers->ops->start(rig.workers, &job->job, &error), ESP_INVALID);
+    assert_string_equal(error.text, why);
+    rig_finish(job);
+}
+
+static void a_grid_must_fit_the_pool_and_a_block_have_elements(void **state)
+{
+    (void)state;
+    refused(
+        (struct process_grid){3, 2, 8},
+        "count: a grid of 3 x 2 ranks cannot be made: expected at least 1 x 1 and at most 4 ranks in all");
+    refused(
+        (struct process_grid){0, 2, 8},
+        "count: a grid of 0 x 2 ranks cannot be made: expected at least 1 x 1 and at most 4 ranks in all");
+    refused((struct process_grid){2, 2, 0}, "count: a block size of 0 cannot be: expected 1 to 1073741823");
+}
+
+static void without_mpirun_calls_are_refused_with_the_reason(void **state)
+{
+    (void)state;
+    static struct rig own;
+    struct ranks_counts counts;
+    struct esp_error error;
+    int n, works;
+    open_ranks(&own, 2, "no-such-mpirun");
+    own.grid = (struct process_grid){1, 1, 1};
+    do {
+        usleep(1000);
+        ranks_count(own.workers, &counts);
+    } while (!counts.failed);
+    struct rig_job *job = rig_prepare(&own, "count", (void *[]){&n, &works}, false);
+    assert_int_equal(own.workers->ops->start(own.workers, &job->job, &error), ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "there is no program 'no-such-mpirun'"));
+    rig_close(&own);
+}
+
+static void an_mpirun_that_refuses_is_told_with_its_words(void **state)
+{
+    (void)state;
+    static struct rig own;
+    struct ranks_counts counts;
+    struct esp_error error;
+    int n, works;
+    char folder[] = "/tmp/ranks-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/refuses", folder);
+    FILE *script = fopen(path, "w");
+    fputs("#!/bin/sh\necho 'no slots are left today' >&2\nexit 3\n", script);
+    fclose(script);
+    assert_int_equal(chmod(path, 0700), 0);
+    open_ranks(&own, 2, path);
+    own.grid = (struct process_grid){1, 1, 1};
+    do {
+        usleep(1000);
+        ranks_count(own.workers, &counts);
+    } while (!counts.failed);
+    struct rig_job *job = rig_prepare(&own, "count", (void *[]){&n, &works}, false);
+    assert_int_equal(own.workers->ops->start(own.workers, &job->job, &error), ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "ended with exit code 3"));
+    assert_non_null(strstr(error.text, "no slots are left today"));
+    rig_close(&own);
+    unlink(path);
+    rmdir(folder);
+}
+
+/* ---- death ---- */
+
+static uint64_t jobs_started(void)
+{
+    struct ranks_counts counts;
+    ranks_count(rig.workers, &counts);
+    return counts.started;
+}
+
+static void works_again(uint64_t after)
+{
+    int n = 0, works;
+    await_ranks(&rig, after + 1);
+    rig.grid = (struct process_grid){2, 2, 1};
+    assert_int_equal(rig_call(&rig, "count", (void *[]){&n, &works}, false).status, ESP_OK);
+    assert_int_equal(n, 4);
+}
+
+static void a_rank_killed_during_a_call_fails_it_at_once(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    int which = 2, n = 5000;
+    double *x = calloc(5000, sizeof *x);
+    rig.grid = (struct process_grid){2, 2, 1};
+    int64_t begun = clock_now_ns(&clock_system);
+    struct esp_error error = rig_call(&rig, "die", (void *[]){&which, x, &n}, true);
+    assert_int_equal(error.status, ESP_CRASHED);
+    assert_non_null(strstr(error.text, "die on a grid of 2 x 2 ranks was lost: rank 2 of 4 (process "));
+    assert_true(seconds_since(begun) < 2); /* on a busy machine; it is some ms on an idle one */
+    works_again(before);
+    free(x);
+}
+
+static void a_rank_killed_between_calls_is_replaced(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    assert_int_equal(kill(ranks_pid(rig.workers, 1), SIGKILL), 0);
+    works_again(before);
+}
+
+static void a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    kill(ranks_pid(rig.workers, 0), SIGSTOP); /* this one does not end by itself */
+    kill(ranks_pid(rig.workers, 3), SIGKILL);
+    works_again(before);
+}
+
+static void a_rank_killed_beside_an_answered_call_changes_nothing_of_it(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    int n = 0, works = 0;
+    rig.grid = (struct process_grid){2, 2, 1};
+    struct rig_job *job = rig_prepare(&rig, "count", (void *[]){&n, &works}, false);
+    rig_start(&rig, job);
+    assert_int_equal(rig_wait(&rig, job, true)->error.status, ESP_OK);
+    kill(ranks_pid(rig.workers, 3), SIGKILL);
+    assert_int_equal(n, 4);
+    rig_finish(job);
+    works_again(before);
+}
+
+static void a_cancelled_call_waits_for_the_one_beside_it(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    double long_s = 60, short_s = 0.3;
+    rig.grid = (struct process_grid){1, 2, 1};
+    struct rig_job *cancelled = rig_prepare(&rig, "rest", (void *[]){&long_s}, false);
+    struct rig_job *beside = rig_prepare(&rig, "rest", (void *[]){&short_s}, false);
+    rig_start(&rig, cancelled);
+    rig_start(&rig, beside);
+    rig.workers->ops->cancel(rig.workers, cancelled->job.id);
+    assert_int_equal(rig_wait(&rig, beside, true)->error.status, ESP_OK);
+    assert_int_equal(rig_wait(&rig, cancelled, false)->error.status, ESP_CANCELLED);
+    rig_finish(cancelled);
+    rig_finish(beside);
+    works_again(before);
+}
+
+static void a_time_limit_stops_a_call(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    double seconds = 60;
+    rig.grid = (struct process_grid){2, 2, 1};
+    struct esp_error error = rig_call(&rig, "limited", (void *[]){&seconds}, false);
+    assert_int_equal(error.status, ESP_TIMEOUT);
+    works_again(before);
+}
+
+static void a_rank_without_memory_fails_the_call_and_not_the_job(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    int n = 400, got, works;
+    pid_t pid = ranks_pid(rig.workers, 3);
+    struct rlimit old, little;
+    double *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
+    assert_int_equal(prlimit(pid, RLIMIT_AS, NULL, &old), 0);
+    little = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = old.rlim_max};
+    assert_int_equal(prlimit(pid, RLIMIT_AS, &little, NULL), 0);
+    rig.grid = (struct process_grid){2, 2, 32};
+    struct esp_error error = rig_call(&rig, "dgemm", (void *[]){&n, &n, &n, a, a, c}, true);
+    assert_int_equal(error.status, ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "rank 3 of 4: cannot reserve"));
+    assert_int_equal(prlimit(pid, RLIMIT_AS, &old, NULL), 0);
+    assert_int_equal(rig_call(&rig, "count", (void *[]){&got, &works}, false).status, ESP_OK);
+    assert_int_equal(jobs_started(), before);
+    free(a);
+    free(c);
+}
+
+/* ---- while nothing is to be done ---- */
+
+static long ticks_of(pid_t pid)
+{
+    char path[64], text[1024];
+    unsigned long user = 0, system = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_int_equal(
+        sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system),
+        2);
+    return (long)(user + system);
+}
+
+static void idle_ranks_take_no_processor_time(void **state)
+{
+    (void)state;
+    long before = 0, after = 0;
+    multiplies((struct process_grid){2, 2, 4}, 8, 8, 8, false);
+    for (uint32_t i = 0; i < RANKS; i++)
+        before += ticks_of(ranks_pid(rig.workers, i));
+    sleep(1);
+    for (uint32_t i = 0; i < RANKS; i++)
+        after += ticks_of(ranks_pid(rig.workers, i));
+    assert_true(after - before <= 2); /* of 10 ms, all four together */
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_product_is_the_same_on_every_grid_and_block),
+        cmocka_unit_test(pivots_of_all_ranks_come_back),
+        cmocka_unit_test(info_is_told_as_what_it_means),
+        cmocka_unit_test(a_routine_gets_a_communicator_of_its_grid),
+        cmocka_unit_test(what_ranks_print_is_handed_on),
+        cmocka_unit_test(a_routine_that_is_not_there_is_told_and_harms_nobody),
+        cmocka_unit_test(two_calls_run_at_a_time_on_disjoint_ranks),
+        cmocka_unit_test(a_grid_must_fit_the_pool_and_a_block_have_elements),
+        cmocka_unit_test(without_mpirun_calls_are_refused_with_the_reason),
+        cmocka_unit_test(an_mpirun_that_refuses_is_told_with_its_words),
+        cmocka_unit_test(idle_ranks_take_no_processor_time),
+        cmocka_unit_test(a_rank_without_memory_fails_the_call_and_not_the_job),
+        cmocka_unit_test(a_rank_killed_during_a_call_fails_it_at_once),
+        cmocka_unit_test(a_rank_killed_between_calls_is_replaced),
+        cmocka_unit_test(a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later),
+        cmocka_unit_test(a_rank_killed_beside_an_answered_call_changes_nothing_of_it),
+        cmocka_unit_test(a_cancelled_call_waits_for_the_one_beside_it),
+        cmocka_unit_test(a_time_limit_stops_a_call),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
