@@ -289,8 +289,11 @@ enum esp_status data_copy(struct engine *engine, const char *id, const char *ser
         status = mode_at(engine, id, &holders[0], &mode, error);
     if (status == ESP_OK)
         status = pull(engine, id, address, holders, n, move, mode, &progress, error);
-    for (size_t i = 0; status == ESP_OK && move && i < n; i++)
+    for (size_t i = 0; status == ESP_OK && move && i < n; i++) {
         if (strcmp(holders[i].server, server) != 0)
             status = drop_at(engine, id, &holders[i], error);
+        if (status == ESP_NOT_FOUND) /* somebody else moves it, too */
+            status = ESP_OK;
+    }
     return status;
 }

@@ -126,6 +126,18 @@ check "and has one place" sh -c "espalier data info $x | grep -c ' on  ' | grep 
 check "the new one" espalier data info "$x"
 check_says "durable there" "on +B \(.*disk"
 
+# Two at once: neither loses it, and both say that it is there.
+move_twice() { # move_twice DATUM SERVER
+    espalier data mv "$1" "$2" &
+    other=$!
+    espalier data mv "$1" "$2" && wait $other
+}
+check "two move it at once" move_twice "$large" B
+check "and it is as it was" got_back "$large" large.npy
+check "in the one place" wait_until sh -c "espalier data info $large | grep -c ' on  ' | grep -qx 1"
+check "back it goes" espalier data mv "$large" A
+check "where it was" wait_until has "$large" 'on +A .*disk'
+
 # ---- a server dies ----
 stop A KILL
 start_server A
