@@ -30,6 +30,10 @@ bench_programs += bench/bench_makespan
 bench_bench_makespan_SOURCES = bench/bench_makespan.c
 bench_bench_makespan_LDADD = bench/libbench.la tests/inproc/libplatform.la -lm
 
+bench_programs += bench/bench_sensors
+bench_bench_sensors_SOURCES = bench/bench_sensors.c
+bench_bench_sensors_LDADD = bench/libbench.la services/libnws.la core/libcore.la util/libutil.la -lm
+
 bench_programs += bench/bench_problems
 bench_bench_problems_SOURCES = bench/bench_problems.c
 bench_bench_problems_LDADD = bench/libbench.la core/libcore.la util/libutil.la $(JANSSON_LIBS) -lm
