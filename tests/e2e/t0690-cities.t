@@ -75,8 +75,8 @@ measured() { # measured FILE STEPS...: runs them here; FILE gets the seconds and
 }
 # less PART FILE1 FILE2: fewer bytes than PART hundredths in the first of them
 less() {
-    tr '\n' ' ' <"$2" | sed "s/^/# $2: seconds, bytes: /"
-    tr '\n' ' ' <"$3" | sed "s/^/# $3: seconds, bytes: /"
+    echo "# $2: seconds, bytes: $(tr '\n' ' ' <"$2")"
+    echo "# $3: seconds, bytes: $(tr '\n' ' ' <"$3")"
     [ $((100 * $(tail -n 1 "$2"))) -lt $(($1 * $(tail -n 1 "$3"))) ]
 }
 # Eighteen matrices cross the link call by call, and six when each crosses once.
