@@ -12,6 +12,7 @@
 #include "sed/crd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -21,32 +22,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define LARGE_BYTES (1 << 20)
-
 static _Atomic uint64_t refused; /* bytes; 0: nothing was */
 static _Atomic bool large;       /* some allocation of this call was */
 static uint64_t allowed;         /* 0: any amount */
 static uint64_t at_start;
 
-static void *note(void *memory, uint64_t bytes)
-{
-    if (!memory && bytes > 0 && errno == ENOMEM)
-        atomic_store_explicit(&refused, bytes, memory_order_relaxed);
-    if (bytes >= LARGE_BYTES)
-        atomic_store_explicit(&large, true, memory_order_relaxed);
-    return memory;
-}
-
-/* Private memory that can be written, in bytes of addresses; 0 when the system does not tell. */
+/* Private memory that can be written, in bytes of addresses; 0 when the system does not tell. Allocates
+ * nothing: there may be nothing left. */
 static uint64_t data_bytes(void)
 {
     unsigned long long pages = 0;
-    FILE *file = fopen("/proc/self/statm", "re");
-    if (!file)
+    char text[256];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return 0;
-    if (fscanf(file, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
-        pages = 0;
-    fclose(file);
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    if (sscanf(text, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
+        return 0;
     return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -60,7 +54,7 @@ bool memory_bound(uint64_t bytes)
 {
     allowed = bytes;
     at_start = data_bytes();
-    if (bytes == 0)
+    if (bytes == 0 || at_start == 0)
         return true;
     const struct rlimit limit = {at_start + bytes, at_start + bytes};
     struct rlimit is;
@@ -100,6 +94,18 @@ uint64_t memory_refused(uint64_t *most)
 
 /* Sanitizers have allocators of their own, which must not be replaced. */
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+
+#define LARGE_BYTES   (1 << 20)
+#define MOST_REFUSALS 100 /* of mmap() in a row */
+
+static void *note(void *memory, uint64_t bytes)
+{
+    if (!memory && bytes > 0 && errno == ENOMEM)
+        atomic_store_explicit(&refused, bytes, memory_order_relaxed);
+    if (bytes >= LARGE_BYTES)
+        atomic_store_explicit(&large, true, memory_order_relaxed);
+    return memory;
+}
 
 /* The C library's own, under the names by which it exports them for this. */
 void *__libc_malloc(size_t bytes);
@@ -147,11 +153,21 @@ OVERRIDE int posix_memalign(void **memory, size_t alignment, size_t bytes)
     return 0;
 }
 
+/* OpenBLAS asks for its buffers again and again until it gets them, which it never will. */
+static void give_up_asking(bool refused_now)
+{
+    static _Atomic unsigned in_a_row;
+    if (!refused_now)
+        atomic_store_explicit(&in_a_row, 0, memory_order_relaxed);
+    else if (atomic_fetch_add_explicit(&in_a_row, 1, memory_order_relaxed) >= MOST_REFUSALS)
+        abort();
+}
+
 OVERRIDE void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
     void *mapped = (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
-    if (mapped == MAP_FAILED)
-        note(NULL, bytes);
+    note(mapped == MAP_FAILED ? NULL : mapped, bytes);
+    give_up_asking(mapped == MAP_FAILED && errno == ENOMEM);
     return mapped;
 }
 

@@ -31,6 +31,11 @@
 /* Threads that move data and write files: two transfers of two streams each, and as many files. */
 #define ERRAND_THREADS 8
 
+/* Of a worker's memory: what each thread of BLAS takes and keeps (a buffer of 128 MiB in Debian's OpenBLAS, a
+ * stack), for which nobody should have to account; and what a routine may have where nobody says it. */
+#define BLAS_BYTES   (UINT64_C(192) << 20)
+#define LEAST_MEMORY (UINT64_C(1) << 30)
+
 struct service {
     struct errands *errands;
     struct node_place place; /* what administrators have changed, as last read */
@@ -213,15 +218,18 @@ static void output(void *arg, uint64_t job_id, const char *line)
 static enum esp_status create_workers(struct service *service, struct esp_error *error)
 {
     const struct settings_sed *settings = service->settings;
-    const uint64_t memory =
-        settings->worker_memory_bytes ? settings->worker_memory_bytes : service->memory_bytes;
-    const uint64_t keep = settings->worker_keeps_bytes;
+    uint64_t memory = service->memory_bytes > LEAST_MEMORY ? service->memory_bytes : LEAST_MEMORY;
+    if (settings->worker_memory_bytes)
+        memory = settings->worker_memory_bytes;
+    /* The next call is to have something, too. */
+    const uint64_t keep =
+        settings->worker_keeps_bytes < memory / 2 ? settings->worker_keeps_bytes : memory / 2;
+    const uint64_t blas = BLAS_BYTES * (uint64_t)settings->threads;
     const struct processes_options options = {.slots = (uint32_t)settings->slots,
                                               .spares = (uint32_t)settings->spares,
                                               .threads = (uint32_t)settings->threads,
-                                              .memory = memory,
-                                              /* the next call is to have something, too */
-                                              .keep = keep < memory / 2 ? keep : memory / 2,
+                                              .memory = memory + blas,
+                                              .keep = keep + blas,
                                               .problems = service->problems,
                                               .output = output,
                                               .output_arg = service};

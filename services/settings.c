@@ -213,8 +213,6 @@ static enum esp_status finish_server(struct settings_sed *sed, struct arena *are
         return ESP_CONFIG;
     if (sed->slots == 0)
         sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
-    if (sed->worker_keeps_bytes == 0) /* each thread of BLAS keeps a buffer and has a stack */
-        sed->worker_keeps_bytes = (256 + 64 * (uint64_t)sed->threads) << 20;
     return finish_node(&sed->node, arena, error);
 }
 

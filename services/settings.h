@@ -93,8 +93,8 @@ struct settings_sed {
     uint32_t grid_rows, grid_cols;  /* what it says; 0: as the models say */
     int64_t block;                  /* of distributed matrices; 0: as the models say */
     uint64_t memory_bytes;          /* for arguments and results of all calls; 0: a share of the machine's */
-    uint64_t worker_memory_bytes;   /* that a worker may allocate beside arguments; 0: as memory_bytes */
-    uint64_t worker_keeps_bytes;    /* of it, after a call; never 0 after loading */
+    uint64_t worker_memory_bytes;   /* that a routine may allocate; 0: as memory_bytes, but not little */
+    uint64_t worker_keeps_bytes;    /* of it, after a call */
     bool sensors;                   /* of processor, memory and disk */
     int64_t price;                  /* of an hour of a slot */
     struct config_strings properties; /* words that requests may ask for */

@@ -290,13 +290,14 @@ static const struct config_key sed_keys[] = {
      .type = CONFIG_SIZE,
      AT(settings_sed, worker_memory_bytes),
      .least = "16 MiB",
-     .text = "memory that the routine of one call may allocate for itself (else: as much as `memory` is)"},
+     .text =
+         "memory that the routine of one call may allocate for itself (else: as `memory`, 1 GiB at least)"},
     {.name = "worker_keeps",
      .type = CONFIG_SIZE,
      AT(settings_sed, worker_keeps_bytes),
+     .initial = "256 MiB",
      .least = "16 MiB",
-     .text = "memory that a worker may keep after a call, or it is replaced (else: 256 MiB, and 64 for each "
-             "thread)"},
+     .text = "memory that a worker may keep after a call, or it is replaced"},
     {.name = "sensors",
      .type = CONFIG_BOOL,
      AT(settings_sed, sensors),

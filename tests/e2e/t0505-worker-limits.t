@@ -46,8 +46,24 @@ wait $slow
 check "a call that ran ended with the old one" grep -q 'number *= *1' slow.out
 
 check_fails any "a routine that wants more memory than a worker may have fails" espalier call greedy mib=1000
-check_says "and is told why" 'refused 1000.0 MiB .*200.0 MiB.*worker_memory'
+check_says "and is told why" 'refused 1000.0 MiB .*392.0 MiB.*worker_memory'
 check "others go on" says_version 2
+
+# BLAS keeps a buffer and a stack for each thread, and asks for them for ever where it gets none.
+cat >blas.esp <<'END'
+problem times "C := A B"
+    in  int n
+    in  double A[n,n], B[n,n]
+    out double C[n,n]
+implementation blas
+    fortran dgemm_('N','N',n,n,n,double 1.0,A,max(1,n),B,max(1,n),double 0.0,C,max(1,n)) in libblas.so.3
+END
+server_below_agent four S4 'slots = 1' 'threads = 4' 'worker_memory = "32 MiB"' "problems = { \"$work/blas.esp\" }"
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n300 300"; for (i = 0; i < 90000; i++) print i % 7 }' >a.mtx
+for call in 1 2 3; do
+    check "four threads of BLAS work in a small worker, call $call" wait_until espalier call times A=@a.mtx B=@a.mtx -o C=c.mtx
+done
+check "and what they keep is no reason to replace it" sh -c '! grep -q "kept .* after calls" four.log'
 
 # With few descriptors a server works, or says what it lacks.
 for slots in 2 100; do
