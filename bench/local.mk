@@ -134,4 +134,7 @@ bench_programs += bench/bench_pdgemr2d
 bench_bench_pdgemr2d_SOURCES = bench/bench_pdgemr2d.c
 bench_bench_pdgemr2d_LDADD = bench/libbench.la -lm
 EXTRA_bench_bench_pdgemr2d_DEPENDENCIES = bench/redistribute_mpi
+bench_programs += bench/bench_ranks
+bench_bench_ranks_SOURCES = bench/bench_ranks.c
+bench_bench_ranks_LDADD = bench/libbench.la sed/libworkers.la core/libcore.la util/libutil.la -lm
 endif
