@@ -254,7 +254,7 @@ static void two_calls_run_at_a_time_on_disjoint_ranks(void **state)
     double seconds = 0.5;
     struct rig_job *jobs[2];
     rig.grid = (struct process_grid){1, 2, 1};
-    int64_t begun = clock_now_ns(&clock_system);
+    struct ranks_counts counts;
     for (int i = 0; i < 2; i++) {
         jobs[i] = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
         rig_start(&rig, jobs[i]);
@@ -262,9 +262,10 @@ static void two_calls_run_at_a_time_on_disjoint_ranks(void **state)
     struct rig_job *third = rig_prepare(&rig, "rest", (void *[]){&seconds}, false);
     struct esp_error error;
     assert_int_equal(rig.workers->ops->start(rig.workers, &third->job, &error), ESP_LIMIT);
+    ranks_count(rig.workers, &counts);
+    assert_int_equal(counts.busy, RANKS); /* both compute */
     for (int i = 0; i < 2; i++)
         assert_int_equal(rig_wait(&rig, jobs[i], i == 0)->error.status, ESP_OK);
-    assert_true(seconds_since(begun) < 0.95);
     rig_finish(third);
 }
 
@@ -370,7 +371,7 @@ static void a_rank_killed_during_a_call_fails_it_at_once(void **state)
     struct esp_error error = rig_call(&rig, "die", (void *[]){&which, x, &n}, true);
     assert_int_equal(error.status, ESP_CRASHED);
     assert_non_null(strstr(error.text, "die on a grid of 2 x 2 ranks was lost: rank 2 of 4 (process "));
-    assert_true(seconds_since(begun) < 2); /* on a busy machine; it is some ms on an idle one */
+    assert_true(seconds_since(begun) < 10); /* the others wait in MPI for ever; some ms on an idle machine */
     works_again(before);
     free(x);
 }
