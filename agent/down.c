@@ -24,6 +24,21 @@ static const char *const *on_ancestors(void *self, size_t *n)
     return agent->membership ? membership_ancestors(agent->membership, n) : NULL;
 }
 
+/* The grandparent; from the root, its siblings. */
+static void on_refuges(void *self, const struct child *child, struct refuges *refuges)
+{
+    const struct agent *agent = self;
+    (void)child;
+    if (!agent->membership)
+        return;
+    const char *parent = membership_parent_address(agent->membership);
+    if (parent && !agent->is_master)
+        refuges_add(refuges, parent);
+    const struct refuges *told = membership_refuges(agent->membership);
+    for (size_t i = 0; i < told->n; i++)
+        refuges_add(refuges, told->addresses[i]);
+}
+
 static bool on_joined(void *self, struct child *child)
 {
     struct agent *agent = self;
@@ -198,6 +213,7 @@ static void on_report(void *self, struct child *child, const struct report *repo
 static const struct children_ops ops = {
     .post = agent_post,
     .ancestors = on_ancestors,
+    .refuges = on_refuges,
     .joined = on_joined,
     .lost = on_lost,
     .report = on_report,

@@ -115,6 +115,9 @@ static void heard(struct children *c, struct child *child)
 
 /* ---- hello ---- */
 
+/* Of its caller's, in one welcome. */
+#define WELCOME_EXTENSIONS 2
+
 static void post_welcome(struct children *c, const char *address, uint64_t incarnation,
                          const struct child *child, const struct extensions *echo)
 {
@@ -139,8 +142,16 @@ static void post_welcome(struct children *c, const char *address, uint64_t incar
                 .n_ancestors = (uint32_t)n + 1,
             },
     };
-    if (echo)
-        message.welcome.extensions = *echo;
+    struct extension items[1 + WELCOME_EXTENSIONS];
+    struct refuges refuges = {.n = 0};
+    uint8_t bytes[REFUGES_BYTES];
+    uint32_t n_items = 0;
+    for (; echo && n_items < echo->n && n_items < WELCOME_EXTENSIONS; n_items++)
+        items[n_items] = echo->items[n_items];
+    if (c->ops.refuges)
+        c->ops.refuges(c->self, child, &refuges);
+    items[n_items++] = refuges_put(&refuges, bytes);
+    message.welcome.extensions = (struct extensions){.items = items, .n = n_items};
     c->ops.post(c->self, address, incarnation, &message);
 }
 

@@ -11,6 +11,7 @@
 #define CORE_CHILDREN_H
 
 #include "core/namesakes.h"
+#include "core/refuges.h"
 #include "core/transport.h"
 #include "util/clock.h"
 #include "util/hash.h"
@@ -67,6 +68,8 @@ struct children_ops {
     void (*post)(void *self, const char *address, uint64_t to_incarnation, const struct message *message);
     /* This node's ancestors (without itself), for welcomes and the detection of loops. */
     const char *const *(*ancestors)(void *self, size_t *n);
+    /* Where that child may go when this node is lost. May be NULL: nowhere. */
+    void (*refuges)(void *self, const struct child *child, struct refuges *refuges);
     /* A child said hello and is welcome. False (no memory): it is refused. */
     bool (*joined)(void *self, struct child *child);
     /* It is gone: left, dead, or replaced. Its struct is freed after this. */
@@ -91,7 +94,7 @@ void children_undelivered(struct children *children, const char *address);
 int64_t children_due(const struct children *children);
 void children_tick(struct children *children);
 
-/* The ancestors changed: every child is told. */
+/* The ancestors, or the refuges, changed: every child is told. */
 void children_welcome_all(struct children *children);
 /* A node bears a name that is taken (core/namesakes.h). A child of that name and incarnation is lost, told
  * why, and refused for a while. */

@@ -6,6 +6,8 @@ core_libcore_la_SOURCES = \
 	core/absent.h \
 	core/namesakes.c \
 	core/namesakes.h \
+	core/refuges.c \
+	core/refuges.h \
 	core/abstract.c \
 	core/abstract.h \
 	core/abstract_check.c \

@@ -112,6 +112,7 @@ static void join(struct membership *m, const struct envelope *envelope, const st
     m->parent_incarnation = envelope->from_incarnation;
     m->current = index;
     take_terms(m, welcome);
+    membership_take_refuges(m, welcome);
     m->state = STATE_JOINED;
     m->tries = 0;
     membership_forget_said(m);
@@ -146,6 +147,7 @@ static void on_welcome_seeking(struct membership *m, const struct envelope *enve
         return;
     if (welcome->outcome.status != ESP_OK) {
         membership_refused(m, index, envelope->from, welcome->outcome.text);
+        membership_drop_refuges(m);
     } else if (membership_is_loop(m, envelope, welcome)) {
         post_goodbye(m, m->parents[index], loop_text);
         membership_refused(m, index, envelope->from, loop_text);
@@ -167,6 +169,7 @@ static void on_welcome_joined(struct membership *m, const struct envelope *envel
     m->heard_ns = membership_now(m);
     if (welcome->outcome.status != ESP_OK) {
         lose(m, welcome->outcome.text);
+        membership_drop_refuges(m);
         m->tries = m->n_parents;
         membership_schedule_hello(m);
     } else if (membership_is_loop(m, envelope, welcome)) {
@@ -176,8 +179,9 @@ static void on_welcome_joined(struct membership *m, const struct envelope *envel
         membership_schedule_hello(m); /* jittered, so that of two who leave each other one comes first */
     } else {
         take_terms(m, welcome);
-        if (!membership_same_ancestors(m, welcome) && membership_take_ancestors(m, welcome) &&
-            m->ops.ancestors)
+        bool news = membership_take_refuges(m, welcome);
+        news |= !membership_same_ancestors(m, welcome) && membership_take_ancestors(m, welcome);
+        if (news && m->ops.ancestors)
             m->ops.ancestors(m->self);
         struct namesake namesake;
         if (m->ops.namesake && namesake_read(&welcome->extensions, &namesake))

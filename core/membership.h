@@ -13,6 +13,7 @@
 #define CORE_MEMBERSHIP_H
 
 #include "core/namesakes.h"
+#include "core/refuges.h"
 #include "core/transport.h"
 #include "util/clock.h"
 
@@ -53,8 +54,8 @@ struct membership_ops {
      * For the log, once per change, not once per try. `parent` is a name, or an address while no name is
      * known; `why` is "" when joined. */
     void (*changed)(void *self, bool joined, const char *parent, const char *why);
-    /* The ancestors are new (after `changed`, or because something changed further up): an agent tells its
-     * children. May be NULL. */
+    /* The ancestors, or the refuges, are new (after `changed`, or because something changed further up): an
+     * agent tells its children. May be NULL. */
     void (*ancestors)(void *self);
     /* Those above want a node below refused: its name is taken. An agent sees to it. May be NULL. */
     void (*namesake)(void *self, const struct namesake *namesake);
@@ -99,6 +100,9 @@ const char *const *membership_parents(const struct membership *membership, size_
 /* Tries these too, behind those that are tried already. Those that are known are left out. False without
  * memory. */
 bool membership_add_parents(struct membership *membership, const char *const *addresses, size_t n);
+/* Where the newest parent said to go when it is lost: behind the configured parents, these are tried (but by
+ * a master agent, whose children are told them). Lives until the next welcome. */
+const struct refuges *membership_refuges(const struct membership *membership);
 /* The parent's ancestors, itself first, while joined. */
 const char *const *membership_ancestors(const struct membership *membership, size_t *n);
 

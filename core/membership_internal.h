@@ -35,6 +35,8 @@ struct membership {
     uint64_t agreed_features;
     char **ancestors;
     size_t n_ancestors;
+    size_t n_refuges;       /* the last ones among the parents */
+    struct refuges refuges; /* that the last parent told; they outlast it */
     int64_t lease_ns, heartbeat_ns;
 
     uint64_t number;        /* of the last report sent, over the whole life of this node */
@@ -100,5 +102,10 @@ bool membership_is_loop(const struct membership *m, const struct envelope *envel
                         const struct welcome *welcome);
 /* False without memory: as they were. */
 bool membership_take_ancestors(struct membership *m, const struct welcome *welcome);
+/* True when they are others than before. */
+bool membership_take_refuges(struct membership *m, const struct welcome *welcome);
+/* They are for nodes whose parent is lost, not for those that are not wanted: no longer tried until told
+ * again. */
+void membership_drop_refuges(struct membership *m);
 
 #endif

@@ -72,6 +72,42 @@ bool membership_take_ancestors(struct membership *m, const struct welcome *welco
     return true;
 }
 
+/* So many parents are tried at most, however many refuges are told in a long life. */
+#define MOST_PARENTS 32
+
+bool membership_take_refuges(struct membership *m, const struct welcome *welcome)
+{
+    struct refuges told;
+    refuges_get(&welcome->extensions, &told);
+    if (refuges_equal(&told, &m->refuges))
+        return false;
+    m->refuges = told;
+    const size_t before = m->n_parents;
+    for (size_t i = 0; i < told.n && m->role != ROLE_MASTER && m->n_parents < MOST_PARENTS; i++) {
+        const char *address = told.addresses[i];
+        if (!m->own_address || strcmp(address, m->own_address) != 0)
+            membership_add_parents(m, &address, 1); /* without memory: nowhere to go */
+    }
+    m->n_refuges += m->n_parents - before;
+    return true;
+}
+
+void membership_drop_refuges(struct membership *m)
+{
+    for (; m->n_refuges > 0; m->n_refuges--) {
+        m->n_parents--;
+        free(m->parents[m->n_parents]);
+        free(m->said[m->n_parents]);
+    }
+    m->refuges.n = 0;
+    m->current = 0;
+}
+
+const struct refuges *membership_refuges(const struct membership *m)
+{
+    return &m->refuges;
+}
+
 bool membership_joined(const struct membership *m)
 {
     return m->state == STATE_JOINED;

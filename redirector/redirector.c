@@ -25,6 +25,7 @@ struct redirector {
     struct endpoint *endpoint; /* NULL until it is open */
     struct children *children;
     uint64_t clients, refused, lost; /* lost: master agents */
+    bool told;                       /* the masters know each other */
     struct absentees absentees;
     const struct clock *clock;
     struct log_quota located_lines;
@@ -47,6 +48,15 @@ static const char *const *on_ancestors(void *self, size_t *n)
     return NULL;
 }
 
+/* The other masters: to them a master's children may go. */
+static void on_refuges(void *self, const struct child *child, struct refuges *refuges)
+{
+    struct redirector *r = self;
+    for (struct child *other = children_first(r->children); other; other = other->hh.next)
+        if (other != child)
+            refuges_add(refuges, other->address);
+}
+
 static bool on_joined(void *self, struct child *child)
 {
     struct redirector *r = self;
@@ -57,6 +67,7 @@ static bool on_joined(void *self, struct child *child)
     master->child = child;
     child->data = master;
     log_notice("master agent \"%s\" joined from %s", child->name, child->address);
+    r->told = false;
     return true;
 }
 
@@ -69,6 +80,7 @@ static void on_lost(void *self, struct child *child, const char *why)
     log_notice("master agent \"%s\" at %s is gone: %s", child->name, child->address, why);
     free(child->data);
     child->data = NULL;
+    r->told = false;
 }
 
 static void on_report(void *self, struct child *child, const struct report *report, bool whole)
@@ -102,6 +114,7 @@ static void on_refused(void *self, const char *name, const char *why)
 static const struct children_ops children_ops = {
     .post = post,
     .ancestors = on_ancestors,
+    .refuges = on_refuges,
     .joined = on_joined,
     .lost = on_lost,
     .report = on_report,
@@ -274,13 +287,16 @@ static void on_call(void *self, struct call *call, const struct message *request
 static int64_t on_due(void *self)
 {
     struct redirector *r = self;
-    return children_due(r->children);
+    return r->told ? children_due(r->children) : 0;
 }
 
 static void on_tick(void *self)
 {
     struct redirector *r = self;
     children_tick(r->children);
+    if (!r->told)
+        children_welcome_all(r->children);
+    r->told = true;
 }
 
 static const struct endpoint_ops endpoint_ops = {

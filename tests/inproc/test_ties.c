@@ -99,6 +99,19 @@ static void any_order_makes_the_same_tree(void **state)
     }
 }
 
+static void orphans_go_to_the_grandparent_and_return(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 2, 3);
+    platform_agent_kill(&platform, 1);
+    /* The other leader with its servers, and the orphans. */
+    assert_true(platform_settle(&platform, 0, 1 + 3 + 3, 15000));
+    assert_int_equal(submit("s-0-1"), ESP_OK);
+    platform_agent_start(&platform, 1);
+    assert_true(platform_settle(&platform, 0, 2 + 6, 15000));
+    assert_int_equal(submit("s-0-1"), ESP_OK);
+}
+
 static void a_restarted_agent_is_found_again_with_all_below_it(void **state)
 {
     (void)state;
@@ -107,7 +120,7 @@ static void a_restarted_agent_is_found_again_with_all_below_it(void **state)
     platform_run_ms(&platform, 1500);
     platform_agent_start(&platform, 2);
     assert_true(platform_settle(&platform, 0, 12, 15000));
-    assert_int_equal(nodes(2), 3);
+    assert_int_equal(submit("s-1-2"), ESP_OK); /* below it again, or still below the master */
     platform_agent_kill(&platform, 0);
     platform_agent_start(&platform, 0); /* at once: its children learn it from their next report */
     assert_true(platform_settle(&platform, 0, 12, 15000));
@@ -463,6 +476,27 @@ static void the_redirector_names_the_least_loaded_living_master(void **state)
     redirector_stop(redirector, "end");
 }
 
+static void the_children_of_a_dead_master_go_to_another_one(void **state)
+{
+    (void)state;
+    struct redirector *redirector = start_redirector(900);
+    struct agent *a = start_master("ma-a"), *b = start_master("ma-b");
+    size_t leader = platform_agent(&platform, "la", "ma-a");
+    platform_server(&platform, "s", "la");
+    platform_run_ms(&platform, 3000);
+    struct agent_figures figures;
+    agent_figures(b, &figures);
+    assert_int_equal(figures.nodes, 0);
+    inproc_kill(platform.transport, "ma-a");
+    platform_run_ms(&platform, 2000);
+    agent_figures(b, &figures);
+    assert_int_equal(figures.nodes, 2);
+    assert_int_equal(nodes(leader), 1); /* who was below the leader stays there */
+    agent_drop(a);
+    agent_drop(b);
+    redirector_stop(redirector, "end");
+}
+
 static void clients_spread_over_equal_masters(void **state)
 {
     (void)state;
@@ -501,6 +535,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(children_may_start_long_before_their_parents),
         TEST(any_order_makes_the_same_tree),
+        TEST(orphans_go_to_the_grandparent_and_return),
         TEST(a_restarted_agent_is_found_again_with_all_below_it),
         TEST(a_dead_server_is_forgotten_everywhere),
         TEST(a_server_that_leaves_is_forgotten_at_once),
@@ -517,6 +552,7 @@ int main(void)
         TEST(reordered_messages_do_no_lasting_harm),
         TEST(all_faults_at_once_do_no_lasting_harm),
         TEST(the_redirector_names_the_least_loaded_living_master),
+        TEST(the_children_of_a_dead_master_go_to_another_one),
         TEST(clients_spread_over_equal_masters),
         TEST(only_masters_belong_below_a_redirector_and_no_master_below_an_agent),
         TEST(what_is_too_much_for_one_message_comes_in_several),
