@@ -2,10 +2,17 @@
 # The manual, checked by tests/check-manual.t.
 dist_man_MANS += doc/man/espalier.1
 if WITH_OMNIORB
-dist_man_MANS += doc/man/grpc.3 doc/man/grpc_data.3 doc/man/espalier.3 doc/man/espalier_scheduler.3 doc/man/espalier_server.3 doc/man/fast.3
-dist_man_MANS += doc/man/espalier-redirector.8 doc/man/espalier-agent.8 doc/man/espalier-sed.8 doc/man/espalier-crd.8
-dist_man_MANS += doc/man/grpc.3 doc/man/espalier.3 doc/man/espalier_server.3 doc/man/fast.3
-dist_man_MANS += doc/man/espalier-redirector.8 doc/man/espalier-agent.8 doc/man/espalier-sed.8 doc/man/espalier-crd.8 doc/man/espalier-prd.8
+dist_man_MANS += doc/man/grpc.3
+dist_man_MANS += doc/man/grpc_data.3
+dist_man_MANS += doc/man/espalier.3
+dist_man_MANS += doc/man/espalier_scheduler.3
+dist_man_MANS += doc/man/espalier_server.3
+dist_man_MANS += doc/man/fast.3
+dist_man_MANS += doc/man/espalier-redirector.8
+dist_man_MANS += doc/man/espalier-agent.8
+dist_man_MANS += doc/man/espalier-sed.8
+dist_man_MANS += doc/man/espalier-crd.8
+dist_man_MANS += doc/man/espalier-prd.8
 endif
 dist_man_MANS += doc/man/espalier-client.conf.5 doc/man/espalier-redirector.conf.5 doc/man/espalier-agent.conf.5
 dist_man_MANS += doc/man/espalier-problem.5 doc/man/espalier-sed.conf.5 doc/man/espalier-platform.conf.5
