@@ -90,7 +90,8 @@ check "a scheduler that is none is told with those there are" fails 4 \
 
 # ---- a scheduler of the site's own ----
 build() { # NAME SOURCE
-    "${CC:-cc}" -std=c11 -Wall -Wextra -Werror -shared -fPIC -I "$top_srcdir/include" -o "$1.so" "$2"
+    # shellcheck disable=SC2086 # "ccache gcc" is two words
+    ${CC:-cc} -std=c11 -Wall -Wextra -Werror -shared -fPIC -I "$top_srcdir/include" -o "$1.so" "$2"
 }
 refuses() { # SCHEDULER TEXT
     agent refused "$1"
