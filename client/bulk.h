@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Large arguments and results: chunks (core/chunk.h) straight from and into the caller's memory, two in flight.
+ * Large arguments and results: chunks (core/chunk.h) straight from and into the caller's memory, two in
+ * flight.
  */
 #ifndef CLIENT_BULK_H
 #define CLIENT_BULK_H
