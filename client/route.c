@@ -147,8 +147,10 @@ static enum esp_status learn(struct route *route, uint64_t seen, bool *changed, 
     enum esp_status status = route_locate(route, &reply, error);
     pthread_mutex_lock(&route->lock);
     route->deserted = status == ESP_NO_SERVER;
-    if (status == ESP_OK)
-        *changed = take_masters(route, &reply.locate_reply);
+    if (status == ESP_OK) { /* another thread may have been quicker */
+        *changed = route->generation != seen;
+        *changed |= take_masters(route, &reply.locate_reply);
+    }
     pthread_mutex_unlock(&route->lock);
     message_clear(&reply);
     return status;

@@ -427,11 +427,12 @@ static void free_sessions(struct server *server)
     sessions_clear(&server->sessions);
 }
 
+/* Those too whose call nobody has answered: its transport is gone. */
 static void free_waiters(struct server *server)
 {
-    while (server->free_waiters) {
-        struct waiter *waiter = server->free_waiters;
-        DL_DELETE(server->free_waiters, waiter);
+    while (server->waiters) {
+        struct waiter *waiter = server->waiters;
+        server->waiters = waiter->next_made;
         free(waiter);
     }
 }

@@ -114,8 +114,11 @@ static struct waiter *waiter_take(struct server *server)
     struct waiter *waiter = server->free_waiters;
     if (waiter)
         DL_DELETE(server->free_waiters, waiter);
-    else if ((waiter = calloc(1, sizeof *waiter)))
+    else if ((waiter = calloc(1, sizeof *waiter))) {
         waiter->server = server;
+        waiter->next_made = server->waiters;
+        server->waiters = waiter;
+    }
     return waiter;
 }
 

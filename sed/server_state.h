@@ -55,6 +55,7 @@ struct waiter {
     _Atomic uint64_t job_id;
     _Atomic int64_t until_ns;
     struct waiter *prev, *next; /* of the session, or the free list */
+    struct waiter *next_made;
 };
 
 struct slot {
@@ -145,6 +146,7 @@ struct server {
     int64_t retry_ns; /* no worker was ready: try again */
 
     struct waiter *free_waiters;
+    struct waiter *waiters; /* all that were made */
     struct timers timers;
     int64_t clients_due_ns, orphans_due_ns;
 

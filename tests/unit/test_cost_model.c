@@ -413,8 +413,8 @@ static struct cost_set one_model(struct fixture *f, uint64_t seed)
 static void corrections_outlive_the_server(void **state)
 {
     (void)state;
-    struct fixture f;
-    struct cost_set set = one_model(&f, 9), again = one_model(&f, 9), other = one_model(&f, 10);
+    struct fixture f, same, another;
+    struct cost_set set = one_model(&f, 9), again = one_model(&same, 9), other = one_model(&another, 10);
     struct cost_correction learned = {0}, heard = {0};
     uint32_t taken;
     size_t length;
@@ -440,6 +440,8 @@ static void corrections_outlive_the_server(void **state)
     cost_set_clear(&again);
     cost_set_clear(&other);
     arena_clear(&f.arena);
+    arena_clear(&same.arena);
+    arena_clear(&another.arena);
 }
 
 static void calls_correct_the_model_and_one_bad_day_does_not(void **state)

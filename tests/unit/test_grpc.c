@@ -93,6 +93,31 @@ static void finalize_cancels_what_is_under_way(void **state)
     assert_int_equal(fake_counters(fake).sessions, 0);
 }
 
+static void *make_a_handle(void *arg)
+{
+    grpc_function_handle_t handle;
+    *(grpc_error_t *)arg = grpc_function_handle_default(&handle, (char *)"add");
+    return NULL;
+}
+
+/* All of them ask who the masters are, and one is told first. */
+static void threads_may_begin_together(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        pthread_t threads[6];
+        grpc_error_t codes[6];
+        initialize();
+        for (int i = 0; i < 6; i++)
+            pthread_create(&threads[i], NULL, make_a_handle, &codes[i]);
+        for (int i = 0; i < 6; i++)
+            pthread_join(threads[i], NULL);
+        for (int i = 0; i < 6; i++)
+            assert_int_equal(codes[i], GRPC_NO_ERROR);
+        assert_int_equal(grpc_finalize(), GRPC_NO_ERROR);
+    }
+}
+
 static void *call_for_ever(void *arg)
 {
     int waited;
@@ -554,6 +579,7 @@ int main(void)
         outside(nothing_works_before_initialize),
         outside(initialize_and_finalize_alternate),
         outside(says_what_is_wrong_with_the_file),
+        outside(threads_may_begin_together),
         in_library(blocking_calls_make_no_threads),
         in_library(finalize_cancels_what_is_under_way),
         in_library(finalize_ends_blocking_calls_of_other_threads),
