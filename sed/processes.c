@@ -407,12 +407,8 @@ static bool is_answered(struct ring *ring)
     return (atomic_load_explicit(&ring->reply, memory_order_acquire) & ~RING_WAITERS) == RING_DONE;
 }
 
-/* Sleeps no longer than this without a look at whether it is still its job that it waits for. */
-#define WATCH_NS (100 * NS_PER_MS)
-
-/* Returns when the answer to that request is there, at `until_ns`, or a little early. Somebody else may
- * collect the answer and the worker may have its next job before this thread has seen anything: waiting on
- * for that one would hold back a reply that is long ready. */
+/* Returns when the answer to that request is there, at `until_ns`, or a little early. For a worker that was
+ * awake it looks before it sleeps. */
 static void watch(struct ring *ring, uint32_t request, bool awake, int64_t until_ns)
 {
     int64_t spin_until = awake ? pool_now_ns() + SPIN_NS : INT64_MIN;
@@ -421,15 +417,7 @@ static void watch(struct ring *ring, uint32_t request, bool awake, int64_t until
             if (is_answered(ring) || atomic_load_explicit(&ring->request, memory_order_relaxed) != request)
                 return;
     } while (awake && pool_now_ns() < spin_until);
-    uint32_t posted = RING_POSTED;
-    atomic_compare_exchange_strong(&ring->reply, &posted, RING_POSTED | RING_WAITERS);
-    for (int64_t now = pool_now_ns(); now < until_ns; now = pool_now_ns()) {
-        if (atomic_load(&ring->reply) != (RING_POSTED | RING_WAITERS) ||
-            atomic_load(&ring->request) != request)
-            return;
-        ring_sleep(&ring->reply, RING_POSTED | RING_WAITERS,
-                   until_ns - now < WATCH_NS ? until_ns : now + WATCH_NS);
-    }
+    ring_await_answer(ring, request, until_ns);
 }
 
 static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns)

@@ -7,8 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define WATCH_NS (100 * NS_PER_MS) /* between two looks at whether a helper still waits for its own call */
-
 int64_t ranks_now_ns(void)
 {
     return clock_now_ns(&clock_system);
@@ -290,19 +288,6 @@ static void pool_cancel(struct workers *workers, uint64_t job_id)
 
 /* ---- waiting for it ---- */
 
-static void watch(struct ring *ring, uint32_t request, int64_t until_ns)
-{
-    uint32_t posted = RING_POSTED;
-    atomic_compare_exchange_strong(&ring->reply, &posted, RING_POSTED | RING_WAITERS);
-    for (int64_t now = ranks_now_ns(); now < until_ns; now = ranks_now_ns()) {
-        if (atomic_load(&ring->reply) != (RING_POSTED | RING_WAITERS) ||
-            atomic_load(&ring->request) != request)
-            return;
-        ring_sleep(&ring->reply, RING_POSTED | RING_WAITERS,
-                   until_ns - now < WATCH_NS ? until_ns : now + WATCH_NS);
-    }
-}
-
 static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
@@ -321,7 +306,7 @@ static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns
         return false;
     if (!expected)
         atomic_fetch_add(&gang->ring->attended, 1);
-    watch(gang->ring, request, until_ns);
+    ring_await_answer(gang->ring, request, until_ns);
     atomic_fetch_sub(&gang->ring->attended, 1);
     /* Once more behind that: the last rank may not have rung the bell, trusting in us. */
     if (ranks_is_answered(gang))

@@ -74,6 +74,20 @@ bool ring_reply(struct ring *ring, int bell)
     return atomic_load(&ring->attended) != 0 || write(bell, &one, sizeof one) == sizeof one;
 }
 
+#define LOOK_NS (100 * NS_PER_MS)
+
+void ring_await_answer(struct ring *ring, uint32_t request, int64_t until_ns)
+{
+    const uint32_t waited_for = RING_POSTED | RING_WAITERS;
+    uint32_t posted = RING_POSTED;
+    atomic_compare_exchange_strong(&ring->reply, &posted, waited_for);
+    for (int64_t now = clock_now_ns(&clock_system); now < until_ns; now = clock_now_ns(&clock_system)) {
+        if (atomic_load(&ring->reply) != waited_for || atomic_load(&ring->request) != request)
+            return;
+        ring_sleep(&ring->reply, waited_for, until_ns - now < LOOK_NS ? until_ns : now + LOOK_NS);
+    }
+}
+
 /* Not a value that code likes to write: no 0 and no small integer, -2e300 as a double. */
 #define FENCE_BYTE 0xfd
 

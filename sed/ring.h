@@ -255,6 +255,12 @@ void ring_unmap(struct ring *ring);
  * Returns for any reason or none. */
 void ring_sleep(_Atomic uint32_t *word, uint32_t value, int64_t until_ns);
 void ring_wake(_Atomic uint32_t *word);
+
+/* For the daemon: sleeps until `reply` has the answer to that request, until `until_ns`, or a little less.
+ * Somebody else may collect the answer, and the next job be posted, before this thread has seen anything:
+ * waiting on for that one would hold back a reply that is long ready, so it looks ten times a second whose
+ * turn it is. */
+void ring_await_answer(struct ring *ring, uint32_t request, int64_t until_ns);
 /* Says that the answer is in the ring; `bell` is the eventfd for whom nobody watches. False: it is closed.
  * Async-signal-safe. */
 bool ring_reply(struct ring *ring, int bell);

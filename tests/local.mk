@@ -76,6 +76,7 @@ if WITH_OMNIORB
 TESTS += $(e2e_tests)
 endif
 EXTRA_DIST += tests/e2e/harness.sh $(shell_tests) $(e2e_tests)
+EXTRA_DIST += tests/e2e/product.esp
 shell_tests += tests/check-architecture.t
 unit_tests += tests/unit/test_problem
 tests_unit_test_problem_LDADD = util/libown.la $(UNIT_LIBS) -ldl

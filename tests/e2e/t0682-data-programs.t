@@ -6,25 +6,12 @@ needs espalier espalier-agent espalier-sed
 steps=$top_builddir/tests/e2e/data_steps
 [ -x "$steps" ] || skip_all "built without the ORB"
 
-cat >product.esp <<'EOF'
-problem product "C := A B for square matrices"
-    gams    D1b6
-    in      int     n "their order"
-    in      double  A[n, n]
-    in      double  B[n, n]
-    out     double  C[n, n]
-    require n >= 0
-    work    2*n^3
-    memory  0
-implementation blas
-    fortran dgemm_('N', 'N', n, n, n, double 1.0, A, max(1,n), B, max(1,n), double 0.0, C, max(1,n)) in libblas.so.3
-EOF
 agent_for_clients
 for name in A B; do
     server_below_agent "$name" "$name" "state_dir = \"$work/state-$name\"" \
         'slots = 1' \
         'store_memory = "64 MiB"' \
-        "problems = { \"$work/product.esp\", \"$top_srcdir/problems/lapack/linear-systems\", \"$top_srcdir/problems/abstract\" }"
+        "problems = { \"$top_srcdir/tests/e2e/product.esp\", \"$top_srcdir/problems/lapack/linear-systems\", \"$top_srcdir/problems/abstract\" }"
 done
 servers() { # servers N: so many multiply matrices
     espalier problems | grep -Eq "^product .* $1 "

@@ -30,19 +30,6 @@ for city in "$here 1" "$there 2"; do
     ip netns exec "$1" ip link set slow0 up
 done
 
-cat >product.esp <<'EOF'
-problem product "C := A B for square matrices"
-    gams    D1b6
-    in      int     n "their order"
-    in      double  A[n, n]
-    in      double  B[n, n]
-    out     double  C[n, n]
-    require n >= 0
-    work    2*n^3
-    memory  0
-implementation blas
-    fortran dgemm_('N', 'N', n, n, n, double 1.0, A, max(1,n), B, max(1,n), double 0.0, C, max(1,n)) in libblas.so.3
-EOF
 printf 'name = "MA"\nlisten = "10.99.0.2:0"\ninsecure = true\naddress_file = "%s/agent.address"\n' "$work" >agent.conf
 start agent ip netns exec $there espalier-agent --foreground agent.conf
 agent=$(address_of agent.address)
@@ -53,8 +40,8 @@ for name in A B; do
     printf 'name = "%s"\nparent = "%s"\nlisten = "10.99.0.2:0"\ninsecure = true\naddress_file = "%s/%s.address"\n' \
         $name "$agent" "$work" $name >$name.conf
     printf 'state_dir = "%s/state-%s"\nslots = 1\nstore_memory = "256 MiB"\n' "$work" $name >>$name.conf
-    printf 'problems = { "%s/product.esp", "%s/problems/lapack/linear-systems", "%s/problems/elementwise" }\n' \
-        "$work" "$top_srcdir" "$top_srcdir" >>$name.conf
+    printf 'problems = { "%s/tests/e2e/product.esp", "%s/problems/lapack/linear-systems", "%s/problems/elementwise" }\n' \
+        "$top_srcdir" "$top_srcdir" "$top_srcdir" >>$name.conf
     start $name ip netns exec $there espalier-sed --foreground $name.conf
     address_of $name.address >/dev/null
 done
