@@ -63,8 +63,9 @@ check "and failures by their reason" has SeD.metrics '^espalier_server_sessions_
 check "bytes" has SeD.metrics '^espalier_server_argument_bytes_total [1-9]'
 check "and forecasts with their errors" has SeD.metrics '^espalier_server_forecast_ratio_count [1-9]'
 
+# Its grandparent would take the server in, so that dies too.
 # shellcheck disable=SC2154
-kill -KILL "$pid_LA"
+kill -KILL "$pid_LA" "$pid_MA"
 unhealthy() {
     ! healthy SeD
 }
