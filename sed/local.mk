@@ -23,6 +23,8 @@ sed_libworkers_la_SOURCES = \
 	sed/workers_joined.h \
 	sed/program.c \
 	sed/program.h \
+	sed/rank_board.c \
+	sed/rank_board.h \
 	sed/rank_link.c \
 	sed/rank_link.h \
 	sed/ranks.c \
@@ -170,7 +172,8 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd_call.c \
 	sed/mpi/prd_grid.c \
 	sed/mpi/prd_measure.c \
-	sed/mpi/prd_parts.c
+	sed/mpi/prd_parts.c \
+	sed/mpi/prd_wait.c
 sed_mpi_espalier_prd_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 sed_mpi_espalier_prd_LDADD = util/libown.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la \
 	$(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -ldl

@@ -2,7 +2,8 @@
  *
  * What a server daemon and each rank of its MPI job say to each other, over a Unix socket that keeps message
  * borders. The daemon listens in a folder of its own user; each rank finds it there, says who it is, and is
- * given the rings. When one end closes, the other gives up: a rank ends at once, whatever it computes.
+ * given the rings and the board (sed/rank_board.h), on which calls are posted. When one end closes, the other
+ * gives up: a rank ends at once, whatever it computes.
  */
 #ifndef SED_RANK_LINK_H
 #define SED_RANK_LINK_H
@@ -10,15 +11,15 @@
 #include "sed/ring.h"
 
 #define RANK_LINK_VARIABLE "ESPALIER_RANKS" /* of the environment: the path of the daemon's socket */
-#define RANK_LINK_VERSION  1u
+#define RANK_LINK_VERSION  2u
 #define RANKS_MOST         256 /* of one server */
 #define RANK_RINGS_MOST    16  /* calls at a time */
 
 enum rank_message_kind {
     RANK_HELLO = 1, /* rank to daemon, the first */
-    RANK_SETUP,     /* daemon to rank: the bell and the rings as descriptors */
+    RANK_SETUP,     /* daemon to rank: the bell, the board and the rings as descriptors */
     RANK_READY,     /* rank to daemon: it waits for calls */
-    RANK_RUN        /* daemon to rank: the call in that ring, with its descriptors */
+    RANK_FILES      /* daemon to rank: the descriptors of the call that is posted next */
 };
 
 /* What a rank has measured while all others measured too. */
@@ -32,7 +33,6 @@ struct rank_message {
     uint32_t kind, version;
     uint32_t ring_bytes; /* RANK_HELLO: sizeof(struct ring), which both must mean */
     uint32_t rank, size; /* RANK_HELLO */
-    uint32_t ring;       /* RANK_RUN */
     uint32_t n_descriptors;
     int32_t pid;
     char host[64];           /* RANK_HELLO */

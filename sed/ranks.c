@@ -90,10 +90,11 @@ static enum esp_status check_state(const struct rank_pool *pool, struct esp_erro
     return error_set(error, ESP_LIMIT, "the ranks are being started");
 }
 
-static bool send_to_all(struct rank_pool *pool, struct gang *gang)
+/* A call whose arguments are all small needs none. */
+static bool send_files(struct rank_pool *pool, struct gang *gang)
 {
-    const struct rank_message message = {.kind = RANK_RUN, .ring = (uint32_t)(gang - pool->gangs)};
-    for (uint32_t i = gang->first; i < gang->first + gang->n; i++)
+    const struct rank_message message = {.kind = RANK_FILES};
+    for (uint32_t i = gang->first; gang->handoff.n_descriptors > 0 && i < gang->first + gang->n; i++)
         if (!rank_link_send(pool->ranks[i].socket, &message, gang->handoff.descriptors,
                             gang->handoff.n_descriptors, MSG_DONTWAIT))
             return false;
@@ -118,6 +119,8 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     ring->job.first_rank = first;
     atomic_store(&ring->gang.prepared, 0);
     atomic_store(&ring->gang.unable, 0);
+    atomic_store(&ring->gang.compute_ns, 0);
+    atomic_store(&ring->gang.strayed, 0);
     atomic_store(&ring->gang.left, n);
     gang->promised = job->attended;
     if (gang->promised)
@@ -164,7 +167,9 @@ static enum esp_status start_locked(struct rank_pool *pool, const struct job *jo
     if (status != ESP_OK)
         return status;
     post(pool, gang, job, first, n);
-    if (!send_to_all(pool, gang)) /* a rank has just died: what has begun is ended and told */
+    if (send_files(pool, gang))
+        board_post(pool->board, gang->first, gang->n, (uint32_t)(gang - pool->gangs));
+    else /* a rank has just died: what has begun is ended and told */
         ranks_end_job(pool, "a rank ended before a call came to it");
     int64_t until = atomic_load(&pool->until_ns);
     *wake = until == CLOCK_NEVER || gang->due_ns < until;

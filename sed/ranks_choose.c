@@ -10,9 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CALL_S                                                                                               \
-    5e-4 /* to wake the ranks, and until all have answered, on a machine that has other work too             \
-          */
+/* To wake ranks that sleep, and until all have answered, on a machine that has other work too. */
+#define CALL_S 2e-4
 /* Level 1 and 2 kernels are that much slower than products: they wait for memory, which ranks share. */
 #define SLOWNESS 6
 #define KERNEL_S 1e-6

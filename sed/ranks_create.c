@@ -82,6 +82,12 @@ static enum esp_status make_rings(struct rank_pool *pool, struct esp_error *erro
     return status;
 }
 
+static enum esp_status make_shared_memory(struct rank_pool *pool, struct esp_error *error)
+{
+    enum esp_status status = board_create(&pool->board, &pool->board_fd, error);
+    return status == ESP_OK ? make_rings(pool, error) : status;
+}
+
 static enum esp_status start_monitor(struct rank_pool *pool, struct esp_error *error)
 {
     int why = pthread_create(&pool->monitor, NULL, ranks_monitor, pool);
@@ -99,7 +105,7 @@ enum esp_status ranks_create(const struct ranks_options *options, struct workers
         return error_no_memory(error, "the pool of ranks");
     pool->workers.ops = &ranks_ops;
     pool->listener = pool->bell = pool->wake = pool->epoll = pool->output = pool->mpirun_process = -1;
-    pool->checker_in = pool->checker_out = -1;
+    pool->checker_in = pool->checker_out = pool->board_fd = -1;
     pthread_mutex_init(&pool->lock, NULL);
     enum esp_status status = take_options(pool, options, error);
     if (status == ESP_OK)
@@ -107,7 +113,7 @@ enum esp_status ranks_create(const struct ranks_options *options, struct workers
     if (status == ESP_OK)
         status = open_events(pool, error);
     if (status == ESP_OK)
-        status = make_rings(pool, error);
+        status = make_shared_memory(pool, error);
     if (status == ESP_OK)
         status = start_monitor(pool, error);
     if (status != ESP_OK) {
@@ -144,6 +150,8 @@ void ranks_destroy(struct workers *workers)
         ring_unmap(pool->gangs[i].ring);
         close(pool->gangs[i].ring_fd);
     }
+    board_unmap(pool->board);
+    close_if_open(pool->board_fd);
     close_if_open(pool->listener);
     close_if_open(pool->bell);
     close_if_open(pool->wake);

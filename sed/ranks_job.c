@@ -51,10 +51,10 @@ void ranks_on_connection(struct rank_pool *pool)
 static bool set_up(struct rank_pool *pool, int socket)
 {
     const struct rank_message setup = {.kind = RANK_SETUP};
-    int descriptors[1 + RANK_RINGS_MOST] = {pool->bell};
+    int descriptors[2 + RANK_RINGS_MOST] = {pool->bell, pool->board_fd};
     for (uint32_t i = 0; i < pool->n_gangs; i++)
-        descriptors[1 + i] = pool->gangs[i].ring_fd;
-    return rank_link_send(socket, &setup, descriptors, 1 + pool->n_gangs, MSG_DONTWAIT);
+        descriptors[2 + i] = pool->gangs[i].ring_fd;
+    return rank_link_send(socket, &setup, descriptors, 2 + pool->n_gangs, MSG_DONTWAIT);
 }
 
 static bool is_sound(const struct rank_pool *pool, const struct rank_message *hello)
@@ -270,6 +270,7 @@ static void start(struct rank_pool *pool, int64_t now)
     if (atomic_load(&pool->stopping))
         return;
     pool->words[0] = 0;
+    board_clear(pool->board);
     if (ranks_launch(pool, &error) == ESP_OK) {
         enter(pool, JOB_STARTING);
         return;

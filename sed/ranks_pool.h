@@ -12,7 +12,7 @@
 #define SED_RANKS_POOL_H
 
 #include "sed/handoff.h"
-#include "sed/rank_link.h"
+#include "sed/rank_board.h"
 #include "sed/ranks.h"
 #include "util/clock.h"
 
@@ -52,6 +52,8 @@ struct rank_pool {
     enum job_state state;
     struct rank *ranks;
     bool *busy; /* ranks with a call */
+    struct rank_board *board;
+    int board_fd;
     struct gang gangs[RANK_RINGS_MOST];
     uint32_t n_gangs, n_ready, n_gone;
     struct rank_speed speed; /* the slowest of each */

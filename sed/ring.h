@@ -225,7 +225,10 @@ struct ring_question {
 /* Ranks that have one job count themselves here: none calls the routine before all can, none answers before
  * the last is through. */
 struct ring_gang {
-    _Atomic uint32_t prepared, unable, left;
+    _Atomic uint32_t prepared, unable;
+    _Atomic uint32_t left;       /* those that have not done with it */
+    _Atomic uint64_t compute_ns; /* in the routine, of the slowest */
+    _Atomic uint32_t strayed;    /* 1 + the argument beside whose part a rank has written; 0: none */
 };
 
 struct ring {

@@ -19,6 +19,7 @@
 
 struct link {
     int socket, bell;
+    struct rank_post post;
     uint32_t n_rings;
     struct ring *rings[RANK_RINGS_MOST];
 };
@@ -59,23 +60,27 @@ static bool say_hello(const struct link *link, uint32_t rank, uint32_t size)
     return rank_link_send(link->socket, &hello, NULL, 0, 0);
 }
 
-/* The bell and the rings. */
+/* The bell, the board and the rings. */
 static bool be_set_up(struct link *link)
 {
     struct rank_message setup;
     int descriptors[RING_MAX_DESCRIPTORS];
     uint32_t n;
     if (rank_link_receive(link->socket, &setup, descriptors, &n, 0) != 1 || setup.kind != RANK_SETUP ||
-        n < 2 || n > 1 + RANK_RINGS_MOST)
+        n < 3 || n > 2 + RANK_RINGS_MOST)
         return false;
     link->bell = descriptors[0];
-    link->n_rings = n - 1;
+    link->post.board = board_map(descriptors[1]);
+    close(descriptors[1]);
+    link->n_rings = n - 2;
     for (uint32_t i = 0; i < link->n_rings; i++) {
-        link->rings[i] = ring_map_guarded(descriptors[1 + i]);
-        close(descriptors[1 + i]);
+        link->rings[i] = ring_map_guarded(descriptors[2 + i]);
+        close(descriptors[2 + i]);
         if (!link->rings[i])
             return false;
     }
+    if (!link->post.board)
+        return false;
     setup = (struct rank_message){.kind = RANK_READY};
     rank_measure(&setup.speed);
     return rank_link_send(link->socket, &setup, NULL, 0, 0);
@@ -86,10 +91,19 @@ static void serve(struct link *link, uint32_t rank)
 {
     struct rank_message message;
     int descriptors[RING_MAX_DESCRIPTORS];
-    uint32_t n;
-    while (rank_link_receive(link->socket, &message, descriptors, &n, 0) == 1) {
-        if (message.kind == RANK_RUN && message.ring < link->n_rings)
-            rank_call(link->rings[message.ring], rank, descriptors, n, link->bell);
+    link->post.rank = rank;
+    for (;;) {
+        uint32_t n = 0, number = rank_wait(&link->post);
+        if (number >= link->n_rings)
+            return;
+        struct ring *ring = link->rings[number];
+        if (ring->job.n_descriptors > 0 &&
+            (rank_link_receive(link->socket, &message, descriptors, &n, 0) != 1 ||
+             message.kind != RANK_FILES))
+            return;
+        link->post.last = ring;
+        link->post.last_request = atomic_load(&ring->request);
+        rank_call(ring, rank, descriptors, n, link->bell);
         for (uint32_t i = 0; i < n; i++)
             close(descriptors[i]);
     }
@@ -97,7 +111,7 @@ static void serve(struct link *link, uint32_t rank)
 
 static int run(const char *path)
 {
-    struct link link;
+    static struct link link;
     pthread_t watcher;
     int rank, size, level;
     prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -7,7 +7,7 @@
 #define SED_MPI_PRD_H
 
 #include "sed/crd.h"
-#include "sed/rank_link.h"
+#include "sed/rank_board.h"
 
 #include <mpi.h>
 
@@ -34,10 +34,11 @@ struct rank_part {
     int descriptor[9];
     int64_t row, col; /* this rank's place in the layout */
     int64_t leading;  /* elements between columns */
+    uint64_t bytes;   /* of each of the two */
 };
 
-/* Gives each part of the job its memory (as areas), filled from the whole array, which `whole` finds by its
- * operand. ESP_SYSTEM, ESP_LIMIT name the argument that does not fit. */
+/* Gives each part of the job its memory (areas, or kept memory when it is small), filled from the whole
+ * array, which `whole` finds by its operand. ESP_SYSTEM, ESP_LIMIT name the argument that does not fit. */
 enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *grid, struct areas *areas,
                             char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
                             struct rank_part *parts, struct esp_error *error);
@@ -46,6 +47,9 @@ void parts_end(const struct ring_job *job, const struct rank_grid *grid,
                char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
                const struct rank_part *parts);
 
+/* The argument beside one of whose small parts something was written; -1: none. Areas have guards. */
+int64_t parts_find_damage(const struct ring_job *job, const struct rank_part *parts);
+
 /* ---- how fast it is (prd_measure.c) ---- */
 
 /* Called by all ranks at the same time; some tens of milliseconds. What cannot be measured is 0. */
@@ -53,7 +57,23 @@ void rank_measure(struct rank_speed *speed);
 
 /* ---- a call (prd_call.c) ---- */
 
-/* Makes the call in the ring together with the other ranks of its grid, and answers when it is the last. */
+/* Makes the call in the ring together with the other ranks of its grid, and answers when it is the last.
+ * Others may still be in the routine when it returns: rank_wait() keeps their messages going. */
 void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_t n_descriptors, int bell);
+
+/* ---- between calls (prd_wait.c) ---- */
+
+/* Where a rank stands. */
+struct rank_post {
+    struct rank_board *board;
+    uint32_t rank, taken;  /* calls so far */
+    struct ring *last;     /* of the last call, or NULL */
+    uint32_t last_request; /* that it was */
+    bool in_stream;        /* the last call came soon after the one before */
+    unsigned shy;          /* calls to go without looking for them */
+};
+
+/* Waits for the next call: the number of its ring. */
+uint32_t rank_wait(struct rank_post *post);
 
 #endif

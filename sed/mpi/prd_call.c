@@ -194,6 +194,13 @@ static void put_values_back(struct rank_state *state)
     }
 }
 
+static void note_time(struct ring_gang *gang, uint64_t mine_ns)
+{
+    uint64_t longest = atomic_load(&gang->compute_ns);
+    while (longest < mine_ns && !atomic_compare_exchange_weak(&gang->compute_ns, &longest, mine_ns))
+        ;
+}
+
 static void call(struct rank_state *state, struct invocation *invocation, void **operands)
 {
     struct ring *ring = state->ring;
@@ -210,17 +217,27 @@ static void call(struct rank_state *state, struct invocation *invocation, void *
             return;
     }
     invocation_call(invocation, operands, result);
-    /* The BLACS return before a long message has left, and it leaves only while its sender is in MPI: who
-     * went to sleep now could leave another rank waiting for it for ever. */
-    MPI_Barrier(state->grid->communicator);
+    note_time(&ring->gang, (uint64_t)(now_ns() - begun));
+    int64_t strayed = parts_find_damage(&ring->job, state->parts);
+    if (strayed >= 0)
+        atomic_store(&ring->gang.strayed, 1 + (uint32_t)strayed);
     if (state->place == 0) {
-        ring->answer.compute_ns = (uint64_t)(now_ns() - begun);
         ring->answer.cpu_ns = 0;
         ring->answer.keeps = 0;
         ring->answer.kind = ANSWER_RETURNED;
         put_values_back(state);
     }
     parts_end(&ring->job, state->grid, shared, state, state->parts);
+}
+
+static void note_straying(struct ring *ring)
+{
+    uint32_t strayed = atomic_load(&ring->gang.strayed);
+    if (strayed == 0)
+        return;
+    ring->answer.kind = ANSWER_STRAYED;
+    ring->answer.place = FAULT_BEHIND;
+    ring->answer.argument = strayed - 1;
 }
 
 void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_t n_descriptors, int bell)
@@ -239,6 +256,10 @@ void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_
         call(&state, invocation, operands);
     fflush(stdout);
     areas_unmap(&state.areas);
-    if (atomic_fetch_sub(&ring->gang.left, 1) == 1 && !ring_reply(ring, bell))
+    if (atomic_fetch_sub(&ring->gang.left, 1) > 1)
+        return;
+    ring->answer.compute_ns = atomic_load(&ring->gang.compute_ns);
+    note_straying(ring);
+    if (!ring_reply(ring, bell))
         MPI_Abort(MPI_COMM_WORLD, 1); /* a routine has closed the bell */
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/mpi/prd.h"
 
+#include <string.h>
+
 static void place(const struct ring_part *from, const struct rank_grid *grid, struct rank_part *part)
 {
     const struct block_cyclic_matrix *layout = &from->layout;
@@ -32,9 +34,58 @@ static uint64_t part_bytes(const struct ring_part *from, const struct rank_part 
     return (uint64_t)(part->leading * (cols > 0 ? cols : 1) + more) * from->element_bytes;
 }
 
+/* Tiny calls would spend their time on mapping memory: small parts lie here, between fences. */
+#define SMALL_BYTES (64 << 10)
+#define SMALL_PART  4096
+#define FENCE       64
+
+static _Alignas(FENCE) unsigned char small[SMALL_BYTES];
+static uint64_t small_used;
+
+static uint64_t rest_behind(uint64_t bytes)
+{
+    return FENCE + (FENCE - bytes % FENCE);
+}
+
+static bool is_small(const char *data)
+{
+    return (const unsigned char *)data >= small && (const unsigned char *)data < small + SMALL_BYTES;
+}
+
+static char *small_memory(uint64_t bytes)
+{
+    if (bytes > SMALL_PART || small_used + FENCE + bytes + rest_behind(bytes) > SMALL_BYTES)
+        return NULL;
+    unsigned char *data = small + small_used + FENCE;
+    ring_fence_write(data - FENCE, FENCE);
+    memset(data, 0, bytes);
+    ring_fence_write(data + bytes, rest_behind(bytes));
+    small_used += FENCE + bytes + rest_behind(bytes);
+    return (char *)data;
+}
+
+static bool is_damaged(const char *data, uint64_t bytes)
+{
+    const unsigned char *at = (const unsigned char *)data;
+    return data && is_small(data) &&
+           (ring_fence_damage(at - FENCE, FENCE) >= 0 ||
+            ring_fence_damage(at + bytes, rest_behind(bytes)) >= 0);
+}
+
+int64_t parts_find_damage(const struct ring_job *job, const struct rank_part *parts)
+{
+    for (uint32_t i = 0; i < job->n_parts; i++)
+        if (is_damaged(parts[i].data, parts[i].bytes) || is_damaged(parts[i].into, parts[i].bytes))
+            return job->parts[i].argument;
+    return -1;
+}
+
 static enum esp_status give_memory(const struct ring_part *from, uint64_t bytes, struct areas *areas,
                                    char **data, struct esp_error *error)
 {
+    *data = small_memory(bytes);
+    if (*data)
+        return ESP_OK;
     enum esp_status status = areas_add(areas, from->argument, bytes, error);
     if (status == ESP_OK)
         *data = areas->items[areas->n - 1].data;
@@ -45,11 +96,12 @@ enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *
                             char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
                             struct rank_part *parts, struct esp_error *error)
 {
+    small_used = 0;
     for (uint32_t i = 0; i < job->n_parts; i++) {
         const struct ring_part *from = &job->parts[i];
         parts[i] = (struct rank_part){0};
         place(from, grid, &parts[i]);
-        uint64_t bytes = part_bytes(from, &parts[i]);
+        uint64_t bytes = parts[i].bytes = part_bytes(from, &parts[i]);
         enum esp_status status = give_memory(from, bytes, areas, &parts[i].data, error);
         if (status == ESP_OK && from->into)
             status = give_memory(from, bytes, areas, &parts[i].into, error);

@@ -14,6 +14,7 @@ int die(MPI_Comm ranks, int which);
 void rest(MPI_Comm ranks, double seconds);
 void scale(double factor, const int *desc, double *part);
 void chatter(MPI_Comm ranks);
+void stray(const int *desc, double *part);
 
 void count_ranks(MPI_Comm ranks, int *n, int *has_context, int context)
 {
@@ -52,4 +53,10 @@ void chatter(MPI_Comm ranks)
     int rank;
     MPI_Comm_rank(ranks, &rank);
     printf("rank %d is here\n", rank);
+}
+
+/* One element too far, on every rank that has any. */
+void stray(const int *desc, double *part)
+{
+    part[desc[8]] = 1;
 }

@@ -61,6 +61,11 @@ static const char description[] =
     "    inout   double  x[n, 1]\n"
     "implementation ours\n"
     "    parallel c scale(factor, desc(x), x) in librankroutines.so\n"
+    "problem stray \"Writes behind a column\"\n"
+    "    in      int     n\n"
+    "    inout   double  x[n, 1]\n"
+    "implementation ours\n"
+    "    parallel c stray(desc(x), x) in librankroutines.so\n"
     "problem chatter \"Prints\"\n"
     "implementation ours\n"
     "    parallel c chatter(communicator) in librankroutines.so\n"
@@ -238,6 +243,19 @@ static void a_routine_that_is_not_there_is_told_and_harms_nobody(void **state)
     error = rig_call(&rig, "absent", (void *[]){&n}, false);
     assert_int_equal(error.status, ESP_SYSTEM);
     assert_non_null(strstr(error.text, "has no symbol 'not_there'"));
+    assert_int_equal(rig_call(&rig, "count", (void *[]){&got, &works}, false).status, ESP_OK);
+}
+
+static void a_routine_that_writes_behind_a_small_part_is_told(void **state)
+{
+    (void)state;
+    int n = 7, got, works;
+    double x[7] = {0};
+    rig.grid = (struct process_grid){2, 1, 2};
+    struct esp_error error = rig_call(&rig, "stray", (void *[]){&n, x}, false);
+    assert_int_equal(error.status, ESP_CRASHED);
+    assert_non_null(strstr(error.text, "stray"));
+    assert_non_null(strstr(error.text, "'x'"));
     assert_int_equal(rig_call(&rig, "count", (void *[]){&got, &works}, false).status, ESP_OK);
 }
 
@@ -498,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_routine_gets_a_communicator_of_its_grid),
         cmocka_unit_test(what_ranks_print_is_handed_on),
         cmocka_unit_test(a_routine_that_is_not_there_is_told_and_harms_nobody),
+        cmocka_unit_test(a_routine_that_writes_behind_a_small_part_is_told),
         cmocka_unit_test(two_calls_run_at_a_time_on_disjoint_ranks),
         cmocka_unit_test(a_grid_must_fit_the_pool_and_a_block_have_elements),
         cmocka_unit_test(without_mpirun_calls_are_refused_with_the_reason),

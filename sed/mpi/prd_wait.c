@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a rank does between two calls.
+ */
+#include "sed/mpi/prd.h"
+
+#include "util/clock.h"
+
+#include <sched.h>
+
+#define LOOK_NS      200000
+#define LOOKS        8      /* between two looks at the clock */
+#define PREEMPTED_NS 250000 /* that many looks take so long only where a program computes */
+#define SHY_CALLS    200    /* that many calls without looking for them after it was in somebody's way */
+
+static int64_t now_ns(void)
+{
+    return clock_now_ns(&clock_system);
+}
+
+static bool has_call(const struct rank_post *post)
+{
+    return board_has_call(post->board, post->rank, post->taken);
+}
+
+/* The BLACS return before a long message has left, and it leaves only while its sender is in MPI: who went to
+ * sleep before all are through could leave another rank waiting for it for ever. */
+static void see_the_others_through(const struct rank_post *post)
+{
+    int any;
+    while (post->last && atomic_load(&post->last->request) == post->last_request &&
+           atomic_load(&post->last->gang.left) > 0 && !has_call(post)) {
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &any, MPI_STATUS_IGNORE);
+        sched_yield();
+    }
+}
+
+/* Looks for the next call, at most for LOOK_NS. Ranks share processors with each other and with the daemon,
+ * so that each look lets everybody else pass. */
+static bool look_for_call(struct rank_post *post, int64_t begun)
+{
+    for (int64_t now = begun, before = begun; now < begun + LOOK_NS; before = now) {
+        for (int i = 0; i < LOOKS; i++, sched_yield())
+            if (has_call(post))
+                return true;
+        now = now_ns();
+        if (now - before > PREEMPTED_NS) {
+            post->shy = SHY_CALLS;
+            return false;
+        }
+    }
+    return false;
+}
+
+/* To wake ranks on sleeping processors takes many times as long as a tiny call: in a stream of calls they
+ * look for the next one themselves, as long as they are in nobody's way. */
+uint32_t rank_wait(struct rank_post *post)
+{
+    see_the_others_through(post);
+    int64_t begun = now_ns();
+    bool got = has_call(post);
+    if (!got && post->shy > 0)
+        post->shy--;
+    else if (!got && post->in_stream)
+        got = look_for_call(post, begun);
+    if (!got)
+        board_sleep(post->board, post->rank, post->taken);
+    post->in_stream = now_ns() - begun < LOOK_NS;
+    post->taken++;
+    return post->board->lines[post->rank].ring;
+}
