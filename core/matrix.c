@@ -228,7 +228,8 @@ static enum esp_status not_a_matrix(struct lines *lines, struct esp_error *error
 static enum esp_status parse_plain(const char *text, size_t length, const char *name, uint64_t max_bytes,
                                    struct matrix_file *file, struct esp_error *error)
 {
-    struct lines lines = {.name = name, .at = text, .end = text + length, .max_bytes = max_bytes};
+    struct lines lines = {
+        .name = name, .begin = text, .at = text, .end = text + length, .max_bytes = max_bytes};
     for (const struct matrix_format *format = matrix_formats; format->name; format++) {
         if (!format->probe(text, length))
             continue;

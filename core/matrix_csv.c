@@ -2,7 +2,9 @@
  *
  * Tables of numbers: one row a line, elements between commas, semicolons, tabs or blanks (whichever the first
  * row has, in this order). A first line of names is passed over, and so are lines that begin with '#';
- * complex elements are written 1+2i. Decimal commas are not numbers.
+ * complex elements are written 1+2i. Decimal commas are not numbers. The last line has an end: without one
+ * the file is taken to be cut. Nothing tells how many rows there are, so a file cut between two of them is
+ * whole.
  */
 #include "config.h"
 
@@ -126,7 +128,7 @@ static enum esp_status survey(struct lines *lines, char separator, int64_t cols,
             return lines_error(lines, error, "expected %lld elements as in the first row, found %lld",
                                (long long)cols, (long long)col);
     }
-    return ESP_OK;
+    return lines_check_end(lines, error);
 }
 
 static void fill(struct lines *lines, char separator, struct matrix *matrix)

@@ -208,7 +208,7 @@ static enum esp_status parse_entries(struct lines *lines, struct matrix_file *fi
     if (lines_next_content(lines, '%', &line))
         return lines_expected(lines, error, line, "the end of the file after %lld entries",
                               (long long)file->entries);
-    return ESP_OK;
+    return lines_check_end(lines, error);
 }
 
 enum esp_status matrix_market_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error)

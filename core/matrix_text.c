@@ -36,6 +36,15 @@ bool lines_next_content(struct lines *lines, char comment, struct span *line)
     return false;
 }
 
+enum esp_status lines_check_end(const struct lines *lines, struct esp_error *error)
+{
+    if (lines->end == lines->begin || lines->end[-1] == '\n')
+        return ESP_OK;
+    return lines_error(lines, error,
+                       "expected the end of a line behind the last number, found the end of the file: it may "
+                       "be cut; if it is whole, add an end of line");
+}
+
 enum esp_status lines_error(const struct lines *lines, struct esp_error *error, const char *format, ...)
 {
     va_list arguments;

@@ -117,7 +117,7 @@ static void market_arrays_run_down_the_columns(void **state)
 {
     (void)state;
     struct matrix_file file;
-    parse("%%MatrixMarket matrix array real general\n% a comment\n\n2 3\n1\n2\n3\r\n 4 \n5e0\n6.", &file);
+    parse("%%MatrixMarket matrix array real general\n% a comment\n\n2 3\n1\n2\n3\r\n 4 \n5e0\n6.\n", &file);
     for (int k = 0; k < 6; k++)
         assert_true(file.matrix.values[k] == k + 1);
     matrix_file_clear(&file);
@@ -361,8 +361,9 @@ static void no_truncated_file_crashes_or_passes_for_whole(void **state)
             matrix_file_clear(&file);
             free(exact);
         }
-        /* only the end of the last number and blanks behind it can go unnoticed */
-        assert_in_range(passed, 1, 60);
+        /* columns have a width that is told: only the last line's end, and blanks before it, may be missing
+         */
+        assert_in_range(passed, 0, strstr(names[i], ".mtx") ? 0 : 60);
     }
 }
 
