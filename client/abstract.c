@@ -179,48 +179,54 @@ static enum esp_status submit_step(struct abstract_run *run, const struct step *
     return status;
 }
 
-/* Why a rule cannot be a job. */
-static const char *only_followed(const struct rule *rule)
+static enum esp_status submit_rule(struct abstract_run *run, uint32_t index, const struct given *first,
+                                   bool listed, struct esp_job **job, struct esp_error *error)
 {
-    return rule->n_steps > 1 ? "several steps, between which the results pass through the client"
-           : rule->may_fail  ? "a trial, after whose failure the client would go on"
-                             : NULL;
+    const struct step *step = &run->problem->abstract->rules[index].steps[0];
+    char name[PROBLEM_MAX_NAME + 1];
+    abstract_step_name(step, first, name, sizeof name);
+    snprintf(run->taken, sizeof run->taken, "%s", name);
+    return submit_step(run, step, name, listed, job, error);
 }
 
+static enum esp_status only_chains(const struct abstract_run *run, uint32_t chain, struct esp_error *error)
+{
+    char text[300];
+    abstract_rule_text(run->problem, chain, text, sizeof text);
+    return error_set(error, ESP_INVALID,
+                     "%s cannot be submitted: '%s' is several steps, between which the results pass through "
+                     "the client; call it, or submit the problems that do it",
+                     run->problem->name, text);
+}
+
+#define NO_RULE UINT32_MAX
+
+/* The first rule that fits, is one step and need not be followed by another; a trial when there is no such.
+ */
 enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct esp_job **job,
                                 struct esp_error *error)
 {
     struct given given[PROBLEM_MAX_ARGUMENTS];
-    const struct abstract *abstract = run->problem->abstract;
-    const struct rule *passed = NULL;
-    uint32_t first;
+    const struct rule *rules = run->problem->abstract->rules;
+    uint32_t first, trial = NO_RULE, chain = NO_RULE;
     enum esp_status status = abstract_look(run, given, &first, error);
     *job = NULL;
     for (uint32_t i = 0; status == ESP_OK; i++) {
         status = abstract_resolve(run->problem, given, &i, error);
         if (status != ESP_OK)
             break;
-        const struct rule *rule = &abstract->rules[i];
-        if (only_followed(rule)) {
-            passed = passed ? passed : rule;
-            if (rule->may_fail)
-                continue;
-            status = ESP_INVALID;
-            break;
+        if (rules[i].n_steps > 1) {
+            chain = chain == NO_RULE ? i : chain;
+        } else if (rules[i].may_fail) {
+            trial = trial == NO_RULE ? i : trial;
+        } else {
+            status = submit_rule(run, i, &given[first], listed, job, error);
+            if (status != ESP_UNKNOWN_PROBLEM)
+                return status;
+            status = ESP_OK;
         }
-        char name[PROBLEM_MAX_NAME + 1];
-        abstract_step_name(&rule->steps[0], &given[first], name, sizeof name);
-        snprintf(run->taken, sizeof run->taken, "%s", name);
-        status = submit_step(run, &rule->steps[0], name, listed, job, error);
-        if (status != ESP_UNKNOWN_PROBLEM)
-            return status;
-        status = ESP_OK;
     }
-    if (!passed || status != ESP_INVALID)
-        return status;
-    char text[300];
-    abstract_rule_text(run->problem, (uint32_t)(passed - abstract->rules), text, sizeof text);
-    return error_set(error, ESP_INVALID,
-                     "%s cannot be submitted: '%s' is %s; call it, or submit the problems that do it",
-                     run->problem->name, text, only_followed(passed));
+    if (status == ESP_INVALID && trial != NO_RULE)
+        return submit_rule(run, trial, &given[first], listed, job, error);
+    return status == ESP_INVALID && chain != NO_RULE ? only_chains(run, chain, error) : status;
 }

@@ -74,8 +74,8 @@ enum esp_status abstract_plan(struct session *session, const struct handle *hand
 
 /* ---- jobs ----
  * A job is what one server does, without a client: the first rule that fits, is one step and need not be
- * followed by another (`take`). The job is of that step's problem. ESP_INVALID: there is no such rule; the
- * text tells what would do it. */
+ * followed by another (`take`), else the first trial. The job is of that step's problem. ESP_INVALID: there
+ * is no such rule; the text tells what would do it. */
 enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct esp_job **job,
                                 struct esp_error *error);
 enum esp_status abstract_submit_invocation(const struct handle *handle, const struct invocation *invocation,

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <tgmath.h>
 
-#define NAME(root)   esp_c##root
-#define LAPACK(root) c##root##_
-#define SCALAR       float complex
-#define REAL         float
-#define IS_COMPLEX   1
+#define NAME(root)    esp_c##root
+#define LAPACK(root)  c##root##_
+#define UNITARY(root) cun##root##_
+#define SCALAR        float complex
+#define REAL          float
+#define IS_COMPLEX    1
 #include "solvers/dense.h"
+#include "solvers/composed.h"

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <tgmath.h>
 
-#define NAME(root)   esp_d##root
-#define LAPACK(root) d##root##_
-#define SCALAR       double
-#define REAL         double
-#define IS_COMPLEX   0
+#define NAME(root)    esp_d##root
+#define LAPACK(root)  d##root##_
+#define UNITARY(root) dor##root##_
+#define SCALAR        double
+#define REAL          double
+#define IS_COMPLEX    0
 #include "solvers/dense.h"
+#include "solvers/composed.h"

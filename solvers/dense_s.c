@@ -7,9 +7,11 @@
 #include <string.h>
 #include <tgmath.h>
 
-#define NAME(root)   esp_s##root
-#define LAPACK(root) s##root##_
-#define SCALAR       float
-#define REAL         float
-#define IS_COMPLEX   0
+#define NAME(root)    esp_s##root
+#define LAPACK(root)  s##root##_
+#define UNITARY(root) sor##root##_
+#define SCALAR        float
+#define REAL          float
+#define IS_COMPLEX    0
 #include "solvers/dense.h"
+#include "solvers/composed.h"

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <tgmath.h>
 
-#define NAME(root)   esp_z##root
-#define LAPACK(root) z##root##_
-#define SCALAR       double complex
-#define REAL         double
-#define IS_COMPLEX   1
+#define NAME(root)    esp_z##root
+#define LAPACK(root)  z##root##_
+#define UNITARY(root) zun##root##_
+#define SCALAR        double complex
+#define REAL          double
+#define IS_COMPLEX    1
 #include "solvers/dense.h"
+#include "solvers/composed.h"

@@ -7,6 +7,7 @@ solvers_libespalier_solvers_la_SOURCES += solvers/kept.h solvers/kept.c
 solvers_libespalier_solvers_la_SOURCES += solvers/umfpack.c solvers/cholmod.c solvers/elementwise.c
 solvers_libespalier_solvers_la_SOURCES += solvers/mumps.h solvers/mumps_type.h solvers/mumps_s.c solvers/mumps_d.c
 solvers_libespalier_solvers_la_SOURCES += solvers/mumps_c.c solvers/mumps_z.c solvers/krylov.cc
+solvers_libespalier_solvers_la_SOURCES += solvers/composed.h
 solvers_libespalier_solvers_la_SOURCES += solvers/dense.h solvers/dense_s.c solvers/dense_d.c solvers/dense_c.c
 solvers_libespalier_solvers_la_SOURCES += solvers/dense_z.c
 solvers_libespalier_solvers_la_CPPFLAGS = $(AM_CPPFLAGS) $(EIGEN_CFLAGS) -I/usr/include/suitesparse

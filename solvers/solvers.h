@@ -119,14 +119,24 @@ KRYLOV(z)
  * The determinant (1 of order 0; it may overflow, then the logarithm of its modulus tells); the pseudoinverse
  * x, n x m (singular values below tolerance times the largest count as zero; below 0: the precision); and
  * the ratio of the first to the last of descending singular values. `a` is room for a copy of the
- * matrix. The size needs nothing of the matrix but its extents. */
+ * matrix. The size needs nothing of the matrix but its extents.
+ *
+ * In one call what takes several of LAPACK's (solvers/composed.h): the inverse x (*info: LAPACK's, > 0 where
+ * U has a zero on its diagonal: SOLVER_SINGULAR); A = Q R with q m x min(m, n) and r min(m, n) x n; A = Q H
+ * Q^H, h exactly zero below its subdiagonal; the reciprocal condition number in the 1-norm, estimated (0:
+ * singular, 1 of order 0); the condition number in the 2-norm. `f` is room for the factors. */
 #ifndef __cplusplus
 #define DENSE(letter, scalar, real)                                                                          \
     SOLVER int esp_##letter##gedet(int n, const scalar *matrix, scalar *a, scalar *det, real *logabs);       \
     SOLVER int esp_##letter##gepinv(int m, int n, const scalar *matrix, real tolerance, scalar *a,           \
                                     scalar *x, int *rank);                                                   \
     SOLVER void esp_##letter##gecond(int n, const real *s, real *cond);                                      \
-    SOLVER void esp_##letter##extents(int m, int n, const scalar *a, int *rows, int *columns);
+    SOLVER void esp_##letter##extents(int m, int n, const scalar *a, int *rows, int *columns);               \
+    SOLVER int esp_##letter##geinv(int n, const scalar *matrix, scalar *x, int *info);                       \
+    SOLVER int esp_##letter##gethinqr(int m, int n, const scalar *matrix, scalar *f, scalar *q, scalar *r);  \
+    SOLVER int esp_##letter##gehess(int n, const scalar *matrix, scalar *h, scalar *q);                      \
+    SOLVER int esp_##letter##gercond(int n, const scalar *matrix, scalar *f, real *rcond);                   \
+    SOLVER int esp_##letter##gekappa(int m, int n, const scalar *matrix, scalar *f, real *cond);
 DENSE(s, float, float)
 DENSE(d, double, double)
 DENSE(c, float _Complex, float)

@@ -56,7 +56,6 @@ static int solves(void)
 
 #define AT_ONCE 40 /* more than the library has threads for */
 
-/* Chains among them: the inverse of a general matrix is two calls. */
 static int at_once(void)
 {
     static double a[AT_ONCE][4], x[AT_ONCE][4];
@@ -162,17 +161,18 @@ static int hermitian(void)
     return cabs(first) + cabs(second) < 1e-13 ? 0 : fail("zsolve's residual");
 }
 
+/* The inverse in two calls. */
 static int chain(void)
 {
     float a[4] = {4, 1, 2, 3}, x[4];
     grpc_function_handle_t handle;
-    if (grpc_function_handle_default(&handle, (char *)"sinv") != GRPC_NO_ERROR ||
+    if (grpc_function_handle_default(&handle, (char *)"schained") != GRPC_NO_ERROR ||
         grpc_call(&handle, 2, a, x) != GRPC_NO_ERROR)
-        return fail("sinv");
+        return fail("schained");
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < 2; j++)
             if (fabsf(a[i] * x[2 * j] + a[2 + i] * x[2 * j + 1] - (i == j)) > 1e-6f)
-                return fail("sinv's residual");
+                return fail("schained's residual");
     return 0;
 }
 

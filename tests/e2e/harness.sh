@@ -201,11 +201,13 @@ start_server() {
     address_of "$1.address" >/dev/null
 }
 
-# platform_of_all_problems: 'espalier up' of an agent and a server "S" with every shipped problem, until the test ends.
+# platform_of_all_problems [FILE]: 'espalier up' of an agent and a server "S" with every shipped problem, and those of a
+# file of descriptions, until the test ends.
 platform_of_all_problems() {
     XDG_RUNTIME_DIR=$work
     export XDG_RUNTIME_DIR
-    printf 'problems = { "%s" }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 }\n' "$top_srcdir/problems" >small.conf
+    printf 'problems = { "%s"%s }\nmaster "MA" { }\nserver "S" { parent = "MA" slots = 1 }\n' "$top_srcdir/problems" \
+        "${1:+, \"$1\"}" >small.conf
     at_exit() {
         espalier down small >down.out 2>&1
     }

@@ -323,6 +323,114 @@ static void condition(struct trial *trial)
         at_most(trial, "1/cond", 1 / creal(result_number(trial, "cond")), 0);
 }
 
+static void inverse(struct trial *trial)
+{
+    EACH_SIZE (n) {
+        trial_case(trial, "n=%d", n);
+        struct mat A = mat_general(&trial->lab, n);
+        give(trial, "A", A);
+        if (!run(trial))
+            continue;
+        struct mat X = result(trial, "X"), unit = mat_identity(&trial->lab, n);
+        double scale = 1e3 * trial->eps * (1 + mat_norm_f(A) * mat_norm_f(X));
+        near(trial, "A X", mat_mul(&trial->lab, A, X), unit, scale);
+        near(trial, "X A", mat_mul(&trial->lab, X, A), unit, scale);
+    }
+    trial_case(trial, "a singular matrix");
+    struct mat A = mat_identity(&trial->lab, 3);
+    AT(A, 1, 1) = 0;
+    give(trial, "A", A);
+    run_fails(trial, "U(2,2) is exactly zero: the matrix is singular");
+}
+
+static void thin_qr(struct trial *trial)
+{
+    EACH_SIZE (n)
+        for (int m = n > 3 ? n - 3 : 0; m <= n + 3; m += 3) {
+            struct lab *lab = &trial->lab;
+            trial_case(trial, "%d x %d", m, n);
+            struct mat A = mat_random(lab, m, n);
+            give(trial, "A", A);
+            if (!run(trial))
+                continue;
+            struct mat Q = result(trial, "Q"), R = result(trial, "R");
+            double scale = 1e3 * (n + 1) * trial->eps;
+            near(trial, "Q R", mat_mul(lab, Q, R), A, scale * (1 + mat_norm_f(A)));
+            near(trial, "Q^H Q", mat_mul(lab, mat_transposed(lab, Q, true), Q),
+                 mat_identity(lab, m < n ? m : n), scale);
+            near(trial, "R below its diagonal", R, mat_triangle(lab, R, 'U', false), 0);
+        }
+}
+
+static void hessenberg(struct trial *trial)
+{
+    EACH_SIZE (n) {
+        struct lab *lab = &trial->lab;
+        trial_case(trial, "n=%d", n);
+        struct mat A = mat_random(lab, n, n);
+        give(trial, "A", A);
+        if (!run(trial))
+            continue;
+        struct mat H = result(trial, "H"), Q = result(trial, "Q"), QH = mat_transposed(lab, Q, true);
+        double scale = 1e3 * (n + 1) * trial->eps;
+        near(trial, "Q H Q^H", mat_mul(lab, mat_mul(lab, Q, H), QH), A, scale * (1 + mat_norm_f(A)));
+        near(trial, "Q^H Q", mat_mul(lab, QH, Q), mat_identity(lab, n), scale);
+        near(trial, "H below its subdiagonal", H, mat_within_band(lab, H, 1, n), 0);
+    }
+}
+
+/* The estimate is never below the truth, and seldom more than three times as large. */
+static void reciprocal_condition(struct trial *trial)
+{
+    EACH_SIZE (n) {
+        if (n == 0 || n > 40)
+            continue;
+        trial_case(trial, "n=%d", n);
+        struct mat A = mat_general(&trial->lab, n);
+        double truth = 1 / (mat_norm_one(A) * mat_norm_one(mat_inverse(&trial->lab, A)));
+        give(trial, "A", A);
+        if (!run(trial))
+            continue;
+        double found = creal(result_number(trial, "rcond"));
+        at_most(trial, "the truth over the estimate", truth / found, 1 + 1e4 * n * trial->eps);
+        at_most(trial, "the estimate over the truth", found / truth, 10);
+    }
+    trial_case(trial, "a singular matrix");
+    give(trial, "A", mat_new(&trial->lab, 3, 3));
+    if (run(trial))
+        at_most(trial, "rcond", cabs(result_number(trial, "rcond")), 0);
+    trial_case(trial, "none");
+    give(trial, "A", mat_new(&trial->lab, 0, 0));
+    if (run(trial))
+        at_most(trial, "rcond", cabs(result_number(trial, "rcond") - 1), 0);
+}
+
+/* A matrix and its transpose with known singular values: a diagonal between two reflections. */
+static void two_norm_condition(struct trial *trial)
+{
+    struct lab *lab = &trial->lab;
+    static const double values[] = {8, 0.5, 2};
+    for (int k = 0; k < 8; k++) {
+        int m = 3 + k / 2;
+        trial_case(trial, "%d x 3, %s", m, k % 2 ? "transposed" : "as it is");
+        struct mat A = mat_new(lab, m, 3);
+        for (int j = 0; j < 3; j++)
+            for (int i = 0; i < m; i++)
+                AT(A, i, j) = ((i == j) - 2.0 / m) * values[j];
+        give(trial, "A", k % 2 ? mat_transposed(lab, A, true) : A);
+        if (run(trial))
+            at_most(trial, "cond", cabs(result_number(trial, "cond") - 16), 1e3 * trial->eps);
+    }
+    trial_case(trial, "zeros");
+    give(trial, "A", mat_new(lab, 2, 2));
+    if (run(trial))
+        at_most(trial, "1/cond", 1 / creal(result_number(trial, "cond")), 0);
+    trial_case(trial, "none");
+    give(trial, "A", mat_new(lab, 0, 4));
+    if (run(trial))
+        at_most(trial, "cond", cabs(result_number(trial, "cond")), 0);
+}
+
 static void extents(struct trial *trial)
 {
     EACH_SIZE (n) {
@@ -340,6 +448,11 @@ static const struct row solvers[] = {
     ROWS(gepinv, pseudoinverse),
     ROWS(gecond, condition),
     ROWS(extents, extents),
+    ROWS(geinv, inverse),
+    ROWS(gethinqr, thin_qr),
+    ROWS(gehess, hessenberg),
+    ROWS(gercond, reciprocal_condition),
+    ROWS(gekappa, two_norm_condition),
     {"dumfpack", 'd', sparse_general},
     {"zumfpack", 'z', sparse_general},
     {"dcholmod", 'd', sparse_positive},
