@@ -177,6 +177,8 @@ client_libclient_la_SOURCES = \
 	client/values.h \
 	client/values_array.c \
 	client/values_data.c \
+	client/values_random.c \
+	client/values_random.h \
 	client/values_storage.c \
 	client/values_storage.h \
 	client/values_take.c \

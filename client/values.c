@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "client/signature.h"
+#include "client/values_random.h"
 #include "client/values_storage.h"
 #include "client/values_texts.h"
 #include "util/names.h"
@@ -37,6 +38,7 @@ void values_clear(struct values *values)
         if (values->slots[i].spool)
             unlink(values->slots[i].spool);
         free(values->slots[i].spool);
+        free(values->slots[i].random);
         free(values->slots[i].datum);
         free(values->slots[i].kept);
         free(values->slots[i].memory);
@@ -112,6 +114,8 @@ enum esp_status values_assign(struct values *values, const char *word, struct es
         status = claim_input(values, index, error);
     if (status == ESP_OK && values_is_data(value) && values->problem->arguments[index].n_dims > 0)
         return values_take_datum(values, index, value, error);
+    if (status == ESP_OK && values_is_random(&values->problem->arguments[index], value))
+        return values_take_random(values, index, value, error);
     return status == ESP_OK ? value_take(values, index, value, error) : status;
 }
 
@@ -308,13 +312,18 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
     enum esp_status given = check_given(values, error);
     if (given != ESP_OK)
         return given;
-    given = values_measure_bands(values, error);
+    given = values_make_random(values, false, error);
+    if (given == ESP_OK)
+        given = values_measure_bands(values, error);
     if (given != ESP_OK)
         return given;
     if (values_complete(values, error) != ESP_OK) {
         hint_scalar(values, error);
         return error->status;
     }
+    given = values_make_random(values, true, error);
+    if (given != ESP_OK)
+        return given;
     for (size_t i = 0; i < problem->n_arguments; i++) {
         enum esp_status status = problem->arguments[i].mode == ESP_MODE_OUT
                                      ? values_prepare_output(values, i, error)

@@ -26,6 +26,7 @@ struct values {
         size_t block;     /* bytes of `memory` when it holds pointers to texts */
         uint64_t n_texts; /* of those */
         uint64_t count;   /* elements given, when the extents are not (three dimensions and more) */
+        char *random;     /* the input is made up: as it was asked for */
         char *datum;      /* the input lives on servers: its identity */
         bool is_kept;     /* the output stays on the server, */
         char *kept;       /* under this identity after the call */
@@ -47,7 +48,8 @@ enum esp_status values_init(struct values *values, const struct esp_problem *pro
 void values_clear(struct values *values);
 
 /* Takes "name=value": a number, a text, "[1,2;3,4]", "@file" (of an array: a matrix file; of a string: its
- * contents; of a file: the file). ESP_INVALID (name, type, range, shape); what matrix_load() says. */
+ * contents; of a file: the file), "rand" (client/values_random.h). ESP_INVALID (name, type, range, shape);
+ * what matrix_load() says. */
 enum esp_status values_assign(struct values *values, const char *word, struct esp_error *error);
 /* Takes a matrix for the argument of that name. */
 enum esp_status values_assign_matrix(struct values *values, const char *name, const struct matrix *matrix,

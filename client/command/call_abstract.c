@@ -13,6 +13,7 @@
 #include "client/command/session.h"
 #include "client/command/values.h"
 #include "client/signature.h"
+#include "client/values_random.h"
 #include "client/values_storage.h"
 
 #include <stdio.h>
@@ -24,17 +25,21 @@ struct abstract_arguments {
     char warning[CONDITION_TEXT]; /* or "" */
 };
 
-static enum esp_status read_matrix(const char *name, const char *text, uint64_t max_input,
+static enum esp_status read_matrix(const struct values *values, size_t index, const char *text,
                                    struct matrix *matrix, struct esp_error *error)
 {
     struct matrix_file file;
+    const char *name = values->problem->arguments[index].name;
+    if (values_is_random(&values->problem->arguments[index], text))
+        return values_random_matrix(values, index, text, matrix, error);
     if (*text == '[')
         return matrix_parse_inline(text, matrix, error) == ESP_OK ? ESP_OK : error_prefix(error, "%s", name);
     if (*text != '@')
-        return error_set(error, ESP_INVALID, "%s: expected a matrix as [1, 2; 3, 4] or @FILE, found '%.80s'",
+        return error_set(error, ESP_INVALID,
+                         "%s: expected a matrix as [1, 2; 3, 4], @FILE or rand(ROWS, COLUMNS), found '%.80s'",
                          name, text);
     session_reading(true);
-    enum esp_status status = matrix_load(text + 1, max_input, &file, error);
+    enum esp_status status = matrix_load(text + 1, values->max_input, &file, error);
     session_reading(false);
     if (status != ESP_OK)
         return values_too_large(status, error);
@@ -59,7 +64,7 @@ static enum esp_status take_array(struct abstract_arguments *arguments, size_t i
     struct matrix matrix = {0};
     if (values->slots[index].given)
         return error_set(error, ESP_INVALID, "%s is given twice", formal->name);
-    enum esp_status status = read_matrix(formal->name, text, values->max_input, &matrix, error);
+    enum esp_status status = read_matrix(values, index, text, &matrix, error);
     if (status != ESP_OK)
         return status;
     *too_real = *too_real || is_too_real(values->problem, index, &matrix);
@@ -72,17 +77,20 @@ static enum esp_status take_array(struct abstract_arguments *arguments, size_t i
     return abstract_give(&arguments->run, formal->name, &matrix, error);
 }
 
-static enum esp_status take_word(struct abstract_arguments *arguments, const char *word, bool *too_real,
-                                 struct esp_error *error)
+/* Arrays behind everything else: one that is made up may ask for the scalars. */
+static enum esp_status take_word(struct abstract_arguments *arguments, const char *word, bool arrays,
+                                 bool *too_real, struct esp_error *error)
 {
     const char *equal = strchr(word, '=');
     char name[128];
     snprintf(name, sizeof name, "%.*s", equal ? (int)(equal - word) : 0, word);
     int index = signature_find(arguments->values.problem, name);
-    if (index < 0 || !argument_in(&arguments->values.problem->arguments[index]) ||
-        !arguments->values.problem->arguments[index].n_dims)
-        return values_assign(&arguments->values, word, error);
-    return take_array(arguments, (size_t)index, equal + 1, too_real, error);
+    bool is_array = index >= 0 && argument_in(&arguments->values.problem->arguments[index]) &&
+                    arguments->values.problem->arguments[index].n_dims > 0;
+    if (is_array != arrays)
+        return ESP_OK;
+    return is_array ? take_array(arguments, (size_t)index, equal + 1, too_real, error)
+                    : values_assign(&arguments->values, word, error);
 }
 
 /* The sizes and other scalars, which are known now. */
@@ -112,8 +120,9 @@ static enum esp_status prepare(const struct command_line *command, struct abstra
 {
     arguments->values.as_json = command->json;
     enum esp_status status = values_format(command, &arguments->values.format, error);
-    for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
-        status = take_word(arguments, command->operands[i], too_real, error);
+    for (int arrays = 0; arrays < 2; arrays++)
+        for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
+            status = take_word(arguments, command->operands[i], arrays, too_real, error);
     for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
         const char *word = command->options[i].value;
         if (strcmp(command->options[i].name, "output") != 0)

@@ -119,29 +119,15 @@ static enum esp_status take_word(struct sweep *sweep, const struct esp_problem *
             return ESP_INVALID;
         }
         axis = &sweep->axes[sweep->n_axes++];
-        *axis = (struct sweep_axis){.name = name};
+        const struct esp_problem_argument *formal = &problem->arguments[index];
+        *axis = (struct sweep_axis){.name = name,
+                                    .fills = is_list(formal)                   ? FILL_NOTHING
+                                             : formal->type == ESP_TYPE_STRING ? FILL_KNOWN
+                                                                               : FILL_ALL};
     }
     if (is_list(&problem->arguments[signature_find(problem, axis->name)]))
         return add_list(axis, equals + 1, error);
     return add(axis, equals + 1, strlen(equals + 1), error);
-}
-
-enum esp_status sweep_read(struct sweep *sweep, const struct esp_problem *problem, char *const *words,
-                           size_t n, struct esp_error *error)
-{
-    *sweep = (struct sweep){.n_points = 1};
-    enum esp_status status = ESP_OK;
-    for (size_t i = 0; i < n && status == ESP_OK; i++)
-        status = take_word(sweep, problem, words[i], error);
-    for (size_t i = 0; i < sweep->n_axes && status == ESP_OK; i++) {
-        sweep->n_points *= sweep->axes[i].n;
-        if (sweep->n_points > SWEEP_MOST_POINTS)
-            status =
-                error_set(error, ESP_LIMIT, "the sweep has more than %d combinations", SWEEP_MOST_POINTS);
-    }
-    if (status != ESP_OK)
-        sweep_clear(sweep);
-    return status;
 }
 
 void sweep_clear(struct sweep *sweep)
@@ -162,39 +148,95 @@ size_t sweep_index(const struct sweep *sweep, size_t point, size_t axis)
     return point % sweep->axes[axis].n;
 }
 
-/* ---- names of files ---- */
+/* ---- names in braces ---- */
 
-enum esp_status sweep_fill(const struct sweep *sweep, size_t point, const char *pattern, char **text,
-                           struct esp_error *error)
+/* What stands for the pattern at that point. `slash` is written for '/' in values. */
+static enum esp_status fill(const struct sweep *sweep, size_t point, const char *pattern, char slash,
+                            bool only_known, char **text, struct esp_error *error)
 {
     size_t size = 0;
     FILE *out = open_memstream(text, &size);
     if (!out)
-        return error_no_memory(error, "a file name");
+        return error_no_memory(error, "a value");
     enum esp_status status = ESP_OK;
     while (*pattern && status == ESP_OK) {
         const char *close = *pattern == '{' ? strchr(pattern, '}') : NULL;
-        if (!close) {
+        size_t length = close ? (size_t)(close - pattern - 1) : 0;
+        const struct sweep_axis *axis = close ? find_axis((struct sweep *)sweep, pattern + 1, length) : NULL;
+        if (!close || (!axis && only_known)) {
             fputc(*pattern++, out);
             continue;
         }
-        size_t length = (size_t)(close - pattern - 1);
-        const struct sweep_axis *axis = find_axis((struct sweep *)sweep, pattern + 1, length);
         if (axis)
             for (const char *c = axis->values[sweep_index(sweep, point, (size_t)(axis - sweep->axes))]; *c;
                  c++)
-                fputc(*c == '/' ? '_' : *c, out);
+                fputc(*c == '/' ? slash : *c, out);
         else
-            status = error_set(error, ESP_INVALID, "-o: {%.*s} is no argument of this sweep", (int)length,
+            status = error_set(error, ESP_INVALID, "{%.*s} is no argument of this sweep", (int)length,
                                pattern + 1);
         pattern = close + 1;
     }
     if (fclose(out) != 0 && status == ESP_OK)
-        status = error_no_memory(error, "a file name");
+        status = error_no_memory(error, "a value");
     if (status != ESP_OK) {
         free(*text);
         *text = NULL;
     }
+    return status;
+}
+
+enum esp_status sweep_fill(const struct sweep *sweep, size_t point, const char *pattern, char **text,
+                           struct esp_error *error)
+{
+    enum esp_status status = fill(sweep, point, pattern, '_', false, text, error);
+    return status == ESP_INVALID ? error_prefix(error, "-o") : status;
+}
+
+enum esp_status sweep_value(const struct sweep *sweep, size_t point, size_t axis, char **text,
+                            struct esp_error *error)
+{
+    const struct sweep_axis *of = &sweep->axes[axis];
+    const char *value = of->values[sweep_index(sweep, point, axis)];
+    if (of->fills == FILL_NOTHING)
+        return (*text = strdup(value)) ? ESP_OK : error_no_memory(error, "a value");
+    enum esp_status status = fill(sweep, point, value, '/', of->fills == FILL_KNOWN, text, error);
+    return status == ESP_INVALID ? error_prefix(error, "%s", of->name) : status;
+}
+
+/* Names in braces that are none fail once, and not in each row. */
+static enum esp_status check_names(const struct sweep *sweep, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < sweep->n_axes; i++)
+        for (size_t k = 0; k < sweep->axes[i].n && sweep->axes[i].fills == FILL_ALL && status == ESP_OK;
+             k++) {
+            char *text;
+            status = fill(sweep, 0, sweep->axes[i].values[k], '/', false, &text, error);
+            if (status == ESP_OK)
+                free(text);
+            else
+                error_prefix(error, "%s", sweep->axes[i].name);
+        }
+    return status;
+}
+
+enum esp_status sweep_read(struct sweep *sweep, const struct esp_problem *problem, char *const *words,
+                           size_t n, struct esp_error *error)
+{
+    *sweep = (struct sweep){.n_points = 1};
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < n && status == ESP_OK; i++)
+        status = take_word(sweep, problem, words[i], error);
+    for (size_t i = 0; i < sweep->n_axes && status == ESP_OK; i++) {
+        sweep->n_points *= sweep->axes[i].n;
+        if (sweep->n_points > SWEEP_MOST_POINTS)
+            status =
+                error_set(error, ESP_LIMIT, "the sweep has more than %d combinations", SWEEP_MOST_POINTS);
+    }
+    if (status == ESP_OK)
+        status = check_names(sweep, error);
+    if (status != ESP_OK)
+        sweep_clear(sweep);
     return status;
 }
 

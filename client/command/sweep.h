@@ -16,6 +16,7 @@ struct sweep_axis {
     char *name;
     char **values;
     size_t n;
+    enum { FILL_NOTHING, FILL_KNOWN, FILL_ALL } fills; /* which names in braces */
 };
 
 struct sweep {
@@ -38,6 +39,12 @@ size_t sweep_index(const struct sweep *sweep, size_t point, size_t axis);
  * malloc'ed. ESP_INVALID: a name that is none of an axis. */
 enum esp_status sweep_fill(const struct sweep *sweep, size_t point, const char *pattern, char **text,
                            struct esp_error *error);
+/* The value that an axis has at that point; of an array, a string or a file with the values of others in the
+ * place of their names in braces: "@a-{n}.mtx", "rand({n},{n})" (of a string only of names that vary).
+ * malloc'ed.
+ */
+enum esp_status sweep_value(const struct sweep *sweep, size_t point, size_t axis, char **text,
+                            struct esp_error *error);
 /* ESP_INVALID: two points have the same text. */
 enum esp_status sweep_check_pattern(const struct sweep *sweep, const char *pattern, struct esp_error *error);
 

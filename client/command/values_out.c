@@ -197,13 +197,26 @@ static int64_t integer_value(enum esp_type type, const void *memory)
     return (int64_t)re;
 }
 
+/* One letter, as it would be given; of another code its number. *text is "" then. */
+static bool is_letter(const struct values *values, size_t index, char text[2])
+{
+    const char *memory = values->slots[index].memory;
+    bool letter = values->problem->arguments[index].type == ESP_TYPE_CHAR && *memory >= ' ' && *memory <= '~';
+    text[0] = letter ? *memory : 0;
+    text[1] = 0;
+    return letter;
+}
+
 static void print_scalar(const struct values *values, size_t index)
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     const void *memory = values->slots[index].memory;
     double re, im;
+    char letter[2];
     if (is_text(formal->type)) {
         printf("%s = %s\n", formal->name, values->slots[index].text ? values->slots[index].text : "");
+    } else if (is_letter(values, index, letter)) {
+        printf("%s = %s\n", formal->name, letter);
     } else if (is_integer(formal->type)) {
         printf("%s = %lld\n", formal->name, (long long)integer_value(formal->type, memory));
     } else {
@@ -307,6 +320,9 @@ static json_t *value_json(const struct values *values, size_t index)
         return values_json_texts(values, index);
     if (is_text(formal->type))
         return json_string(slot->text ? slot->text : "");
+    char letter[2];
+    if (formal->n_dims == 0 && is_letter(values, index, letter))
+        return json_string(letter);
     if (formal->n_dims == 0 && is_integer(formal->type))
         return json_integer(integer_value(formal->type, slot->memory));
     if (formal->n_dims == 0) {

@@ -76,13 +76,13 @@ static enum esp_status assign(struct sweeping *sweeping, struct lane *lane, stru
     enum esp_status status = ESP_OK;
     for (size_t i = 0; i < sweep->n_axes && status == ESP_OK; i++) {
         const struct sweep_axis *axis = &sweep->axes[i];
-        const char *value = axis->values[sweep_index(sweep, lane->point, i)];
-        size_t size = strlen(axis->name) + strlen(value) + 2;
-        char *word = malloc(size);
-        if (!word)
-            return error_no_memory(error, "a value");
-        snprintf(word, size, "%s=%s", axis->name, value);
-        status = values_assign(&lane->values, word, error);
+        char *value = NULL, *word = NULL;
+        status = sweep_value(sweep, lane->point, i, &value, error);
+        if (status == ESP_OK && asprintf(&word, "%s=%s", axis->name, value) < 0)
+            status = error_no_memory(error, "a value");
+        if (status == ESP_OK)
+            status = values_assign(&lane->values, word, error);
+        free(value);
         free(word);
     }
     return status;
@@ -202,13 +202,23 @@ static const char *value_at(const struct sweeping *sweeping, size_t point, size_
     return sweeping->sweep.axes[axis].values[sweep_index(&sweeping->sweep, point, axis)];
 }
 
+/* As the call had it. To be freed. */
+static char *given_at(const struct sweeping *sweeping, size_t point, size_t axis)
+{
+    char *text;
+    struct esp_error unimportant;
+    return sweep_value(&sweeping->sweep, point, axis, &text, &unimportant) == ESP_OK ? text : NULL;
+}
+
 static json_t *row_json(const struct sweeping *sweeping, size_t point)
 {
     const struct row *row = &sweeping->rows[point];
     json_t *arguments = json_object();
-    for (size_t i = 0; i < sweeping->sweep.n_axes; i++)
-        json_object_set_new(arguments, sweeping->sweep.axes[i].name,
-                            json_string(value_at(sweeping, point, i)));
+    for (size_t i = 0; i < sweeping->sweep.n_axes; i++) {
+        char *given = given_at(sweeping, point, i);
+        json_object_set_new(arguments, sweeping->sweep.axes[i].name, json_string(given));
+        free(given);
+    }
     json_t *json = json_pack("{s:o, s:s, s:f, s:f}", "arguments", arguments, "server", row->server,
                              "compute_s", row->compute_s, "total_s", row->total_s);
     if (row->outputs)
@@ -281,8 +291,11 @@ static enum exit_code print_csv(const struct sweeping *sweeping)
     puts(",server,compute_s,total_s,error");
     for (size_t point = 0; point < sweeping->sweep.n_points; point++) {
         const struct row *row = &sweeping->rows[point];
-        for (size_t i = 0; i < sweeping->sweep.n_axes; i++)
-            csv_cell(value_at(sweeping, point, i), i == 0);
+        for (size_t i = 0; i < sweeping->sweep.n_axes; i++) {
+            char *given = given_at(sweeping, point, i);
+            csv_cell(given, i == 0);
+            free(given);
+        }
         for (size_t i = 0; i < problem->n_arguments; i++) {
             if (!has_column(&problem->arguments[i]))
                 continue;
@@ -307,7 +320,7 @@ static enum exit_code print_table(const struct sweeping *sweeping)
     char titles[TABLE_MAX_COLUMNS][80];
     size_t axes[TABLE_MAX_COLUMNS], outputs[TABLE_MAX_COLUMNS], n_axes = 0, n_outputs = 0;
     unsigned n = 0;
-    unsigned most = TABLE_MAX_COLUMNS - 3;
+    unsigned most = TABLE_MAX_COLUMNS - 4;
     for (size_t i = 0; i < sweep->n_axes && n < most; i++)
         if (sweep->axes[i].n > 1) {
             axes[n_axes++] = i;
@@ -325,6 +338,7 @@ static enum exit_code print_table(const struct sweeping *sweeping)
         headings[i] = titles[i];
     headings[n++] = "SERVER";
     headings[n++] = ">COMPUTED";
+    headings[n++] = ">IN ALL";
     if (sweeping->n_failed > 0)
         headings[n++] = "ERROR";
     struct table table;
@@ -341,6 +355,7 @@ static enum exit_code print_table(const struct sweeping *sweeping)
         }
         table_cell(&table, "%s", row->server);
         table_cell(&table, "%s", row->outputs ? quantity_seconds(row->compute_s, text) : "");
+        table_cell(&table, "%s", row->outputs ? quantity_seconds(row->total_s, text) : "");
         if (sweeping->n_failed > 0)
             table_cell(&table, "%s", row->error ? row->error->text : "");
     }

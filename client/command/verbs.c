@@ -151,6 +151,8 @@ const struct verb command_verbs[] = {
      "  n=3  alpha=1.5  z=1+2i  uplo=U  numbers and letters\n"
      "  x=[1,2,3]  A=[1,2;3,4]          vectors and matrices, rows between semicolons\n"
      "  A=@file.mtx                     a matrix from a file (Matrix Market, NumPy, CSV, ...)\n"
+     "  A=rand  A=rand(n,n)  A=rand:7   random numbers, in [0,1): of the size that the sizes tell, or of "
+     "that one\n"
      "  text=words  text=@file          a string, or one from a file\n"
      "  A=data:ID                       a datum that lives on a server ('espalier data put')\n"
      "  'A=data:ID[1:100,1:2:end]'      a section of it: FIRST:LAST, FIRST:SKIP:LAST, ':', from 1\n"
@@ -163,8 +165,9 @@ const struct verb command_verbs[] = {
      "  n=100..1000:100     a range with its step (1); both ends belong to it\n"
      "  alpha=0.1,0.2,0.5   several values; ranges too: n=1..4,8\n"
      "  A=@a.mtx A=@b.mtx   a name that is given again: one after the other\n"
-     "One row a call: what was varied, scalar outputs, the server and the time it computed; a call that "
-     "fails\n"
+     "  A=@a-{n}.mtx        in arrays, files and strings {n} is the value of n\n"
+     "  A=rand              an array of random numbers of each size\n"
+     "One row a call: what was varied, scalar outputs, the server, the times it took; a call that fails\n"
      "has its error in its row, and the others go on.",
      sweep_options, WITH_INPUT | WITH_CONSTRAINTS | WITH_PLATFORM, 1, -1, verb_sweep},
     {"submit", "PROBLEM [NAME=VALUE]...", "Start a call that goes on without this command, and print its id",

@@ -197,4 +197,16 @@ check "a trial is passed over for a job" espalier submit solve A='[2,1;1,2]' B='
 check_says "for what needs no client" 'solve: submitted as dsysv'
 check "a sweep" espalier sweep rcond A='[2,0;0,1]' A='[1,0;0,4]'
 check_says "has a row for each" '0.5 .* S ' '0.25 .* S '
+check "a sweep over sizes" espalier sweep dgesv n=2,7 nrhs=1 A=rand B=rand
+check_says "makes arrays of each size" '^ *2  *S  .* (us|ms|s)  .* (us|ms|s)$' '^ *7  *S '
+check "of an abstract problem" espalier sweep solve n=2,7 'A=rand({n},{n})' 'B=rand({n},1)' -o 'X=x{n}.csv'
+check "has results of each size" test "$(wc -l <x7.csv)" = 7
+check "which are inputs" espalier sweep --json dnrm2 n=2,7 x=@x{n}.csv
+check_says "by their names" '"x": "@x7.csv"'
+check "a call" espalier call dposv n=3 nrhs=1 A=rand B=rand
+check_says "makes a definite matrix for what wants one" '^B .3 x 1.:'
+check "an abstract one" espalier call --json solve A='rand(4,4):9' B='rand(4,1)' -o X=-
+check_says "too" '"taken": "dgesv"'
+check_fails 2 "sizes that nothing tells" espalier call solve A=rand B=rand
+check_says "are asked for" 'A: rand: extent 1, m, is not known: tell it as rand.ROWS, COLUMNS.'
 finish

@@ -6,6 +6,7 @@
 
 #include "client/command/values.h"
 #include "client/library.h"
+#include "client/values_random.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>
@@ -249,6 +250,62 @@ static void saved_arrays_are_not_shown(void **state)
     rmdir(folder);
 }
 
+static void random_arrays_have_the_extents_that_are_asked_for(void **state)
+{
+    (void)state;
+    struct esp_error error = {0};
+    takes("n=3");
+    takes("A=rand(n + 1, 2)");
+    takes("rows=rand(2,1):7");
+    takes("t=rand");
+    assert_int_equal(values_make_random(&values, false, &error), ESP_OK);
+    assert_int_equal(values.arguments[A].dims[0], 4);
+    assert_int_equal(values.arguments[A].dims[1], 2);
+    assert_null(values.slots[TENSOR].memory);
+    const double *a = values.arguments[A].data;
+    for (int k = 0; k < 8; k++)
+        assert_true(a[k] >= 0 && a[k] < 1 && (k == 0 || a[k] != a[0]));
+    double first = a[0];
+    int32_t row = *(int32_t *)values.arguments[ROWS].data;
+    assert_true(row >= 0 && row < 100);
+    values_clear(&values);
+    set_up(NULL);
+    takes("A=rand(1,1)");
+    assert_int_equal(values_make_random(&values, false, &error), ESP_OK);
+    assert_true(*(double *)values.arguments[A].data == first); /* the same name, the same numbers */
+    values_clear(&values);
+    set_up(NULL);
+    takes("A=rand(1,1):8");
+    assert_int_equal(values_make_random(&values, false, &error), ESP_OK);
+    assert_true(*(double *)values.arguments[A].data != first);
+}
+
+static void wrong_random_arrays_are_told(void **state)
+{
+    (void)state;
+    struct esp_error error = {0};
+    refuses("A=rand(2,2):x", ESP_INVALID,
+            "A: expected rand, rand(ROWS, COLUMNS) or rand:SEED (a number from 0), found 'rand(2,2):x'");
+    refuses("v=rand(2", ESP_INVALID, "v: expected rand, rand(ROWS, COLUMNS)");
+    refuses("n=rand", ESP_INVALID, "n: expected an int, found 'rand'");
+    static const struct {
+        const char *word, *text;
+    } wrong[] = {
+        {"A=rand(q,2)", "A: rand: expression:1:1: unknown name 'q'"},
+        {"A=rand(2)", "A: rand: expected 2 extents, found 1"},
+        {"A=rand(1,2,3)", "A: rand: expected 2 extents, found more: '3'"},
+        {"A=rand(-1,2)", "-1"},
+        {"A=rand(200000,200000)", "needs more than the limit of 8.6 GB (--max-input sets the limit)"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        values_clear(&values);
+        set_up(NULL);
+        takes(wrong[i].word);
+        assert_int_not_equal(values_make_random(&values, false, &error), ESP_OK);
+        if (!strstr(error.text, wrong[i].text))
+            fail_msg("%s: %s", wrong[i].word, error.text);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -258,6 +315,8 @@ int main(void)
         TEST(numbers_out_of_the_type_s_range_are_refused),
         TEST(arrays_lie_as_their_description_says),
         TEST(vectors_stand_up_or_lie_down),
+        TEST(random_arrays_have_the_extents_that_are_asked_for),
+        TEST(wrong_random_arrays_are_told),
         TEST(strings_and_files_are_theirs),
         TEST(only_what_exists_can_be_named),
         TEST(json_keeps_integers_and_has_no_nan),

@@ -120,10 +120,37 @@ static void the_first_name_changes_slowest(void **state)
     sweep_clear(&sweep);
 }
 
+static void assert_value(const struct sweep *sweep, size_t point, size_t axis, const char *expected)
+{
+    char *text;
+    assert_int_equal(sweep_value(sweep, point, axis, &text, NULL), ESP_OK);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void arrays_and_files_are_named_by_what_varies(void **state)
+{
+    (void)state;
+    struct sweep sweep;
+    struct esp_error error = {0};
+    assert_int_equal(
+        sweep_of(&sweep, &error, WORDS("n=2,30", "A=@in/r{n}.csv", "A=rand({n},2*{n})", "text={n} {x}")),
+        ESP_OK);
+    assert_int_equal(sweep.n_points, 4);
+    assert_value(&sweep, 0, 1, "@in/r2.csv");
+    assert_value(&sweep, 3, 1, "rand(30,2*30)");
+    assert_value(&sweep, 3, 0, "30");
+    assert_value(&sweep, 0, 2, "2 {x}");
+    sweep_clear(&sweep);
+    assert_int_equal(sweep_of(&sweep, &error, WORDS("n=2,30", "A=@r{m}.csv")), ESP_INVALID);
+    assert_string_equal(error.text, "A: {m} is no argument of this sweep");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges_and_lists_are_numbers),
+        cmocka_unit_test(arrays_and_files_are_named_by_what_varies),
         cmocka_unit_test(what_is_no_number_is_one_value),
         cmocka_unit_test(what_is_wrong_is_told),
         cmocka_unit_test(the_first_name_changes_slowest),
