@@ -140,8 +140,8 @@ static bool refuse_second(struct agent *agent, struct child *child, const struct
     char why[CAP_ERROR_TEXT / 4];
     snprintf(
         why, sizeof why,
-        "another node named \"%s\" lives at %s below \"%s\": give this one another name, or stop the other "
-        "one",
+        "another node named \"%s\" lives at %s below \"%s\": give this one another name (key \"name\" of its "
+        "file), or stop the other one",
         record->name, first->address, first->parent);
     const struct namesake namesake = {record->name, record->incarnation, why};
     if (strcmp(child->name, record->name) != 0) {

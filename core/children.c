@@ -272,13 +272,13 @@ static bool settle_namesake(struct children *c, struct child *child, const struc
         lose(c, child, "restarted");
         return true;
     }
-    int64_t left_ns = child->heard_ns + c->options.lease_ms * NS_PER_MS - clock_now_ns(c->options.clock);
+    /* The same text with each try: the newcomer warns once. */
     char why[CAP_ERROR_TEXT / 4];
-    snprintf(
-        why, sizeof why,
-        "another node named \"%s\" lives at %s; its lease ends in %.1f s: give this one another name, or "
-        "stop the other one",
-        envelope->from, child->address, (double)left_ns / 1e9);
+    snprintf(why, sizeof why,
+             "another node named \"%s\" lives at %s: give this one another name (key \"name\" of its file), "
+             "or stop "
+             "the other one (its name is free %.3g s after its last sign of life)",
+             envelope->from, child->address, (double)c->options.lease_ms / 1e3);
     probe(c, child);
     refuse(c, envelope, hello, ESP_REFUSED, why);
     return false;

@@ -6,6 +6,8 @@ services_libservices_la_SOURCES = \
 	services/data/store.h \
 	services/data/transfer.c \
 	services/data/transfer.h \
+	services/node_name.c \
+	services/node_name.h \
 	services/settings.c \
 	services/settings.h \
 	services/settings_tables.c \

@@ -86,7 +86,7 @@ static enum esp_status read_line(struct node_place *place, const char *name, con
         return error_set(
             error, ESP_CONFIG,
             "%s:%u: the state is of the node \"%.60s\", not of \"%s\": each node needs a state_dir of "
-            "its own",
+            "its own, and one that was renamed gets its old name back by the key \"name\"",
             path, number, line + 5, name);
     if (strncmp(line, "name ", 5) == 0)
         return ESP_OK;

@@ -3,6 +3,7 @@
 #include "core/problem.h"
 #include "core/scheduler.h"
 #include "core/terms.h"
+#include "services/node_name.h"
 #include "services/settings_tables.h"
 #include "util/certificates.h"
 
@@ -77,23 +78,9 @@ static enum esp_status check_tls(const struct settings_tls *tls, struct esp_erro
                      "expected all of tls_ca, tls_certificate and tls_key, or none of them, found %d", n);
 }
 
-/* Logs, tables and lists of servers on command lines separate names by blanks. */
-static enum esp_status check_name(const char *name, struct esp_error *error)
-{
-    for (const char *at = name; *at; at++)
-        if ((unsigned char)*at < ' ' || *at == 0x7f)
-            return error_set(error, ESP_CONFIG,
-                             "name: expected no control characters, found code %d as character %zu",
-                             (unsigned char)*at, (size_t)(at - name) + 1);
-    if (!*name || strchr(name, ' '))
-        return error_set(error, ESP_CONFIG,
-                         "name: expected a name without blanks, such as \"node7\", found \"%.100s\"", name);
-    return ESP_OK;
-}
-
 static enum esp_status check_node(const struct settings_node *node, struct esp_error *error)
 {
-    enum esp_status status = check_name(node->name, error);
+    enum esp_status status = node_name_check(node->name, error);
     if (status == ESP_OK)
         status = check_tls(&node->tls, error);
     if (status != ESP_OK)
@@ -117,22 +104,20 @@ static enum esp_status check_node(const struct settings_node *node, struct esp_e
     return ESP_OK;
 }
 
-static enum esp_status finish_node(struct settings_node *node, struct arena *arena, struct esp_error *error)
+static enum esp_status finish_node(struct settings_node *node, enum settings_kind kind, struct arena *arena,
+                                   struct esp_error *error)
 {
-    char host[256] = "localhost";
-    if (!node->name) {
-        gethostname(host, sizeof host - 1);
-        node->name = arena_strdup(arena, host);
-        if (!node->name)
-            return error_no_memory(error, "a name");
-    }
+    if (!node->name)
+        node->name = node_name_default(kind_names[kind], node->listen, node->state_dir, arena);
+    if (!node->name)
+        return error_no_memory(error, "a name");
     return check_node(node, error);
 }
 
 static enum esp_status finish_redirector(void *settings, struct arena *arena, struct esp_error *error)
 {
     struct settings_redirector *redirector = settings;
-    return finish_node(&redirector->node, arena, error);
+    return finish_node(&redirector->node, SETTINGS_REDIRECTOR, arena, error);
 }
 
 /* Which ways of ranking there are, only core/ knows. */
@@ -163,7 +148,7 @@ static enum esp_status finish_agent(void *settings, struct arena *arena, struct 
     if (agent->parents.n > 0 && !agent->parent)
         return error_set(error, ESP_CONFIG, "expected the key \"parent\" beside \"parents\", found none");
     enum esp_status status = check_scheduler(agent->scheduler, error);
-    return status == ESP_OK ? finish_node(&agent->node, arena, error) : status;
+    return status == ESP_OK ? finish_node(&agent->node, SETTINGS_AGENT, arena, error) : status;
 }
 
 static int64_t n_processors(void)
@@ -213,7 +198,7 @@ static enum esp_status finish_server(struct settings_sed *sed, struct arena *are
         return ESP_CONFIG;
     if (sed->slots == 0)
         sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
-    return finish_node(&sed->node, arena, error);
+    return finish_node(&sed->node, SETTINGS_SED, arena, error);
 }
 
 static enum esp_status finish_sed(void *settings, struct arena *arena, struct esp_error *error)

@@ -16,7 +16,7 @@ static const struct config_key name_keys[] = {
     {.name = "name",
      .type = CONFIG_STRING,
      AT(settings_node, name),
-     .text = "the name shown in logs and in the tree (else: the name of the host)"},
+     .text = "the name shown in logs and in the tree (else: host, kind and port)"},
     {0},
 };
 

@@ -171,6 +171,10 @@ start twin espalier-sed --foreground twin.conf
 check "a parent that refuses is told in the log" wait_until grep -q 'not below MA: another node named "S"' twin.log
 check "and the daemon waits for better times" test -s twin.address
 check "stopping a server that has no parent" stop twin TERM
+sed '/^name/d; s/sed\.log/nameless.log/; s/sed\.address/nameless.address/' sed.conf >nameless.conf
+start nameless espalier-sed --foreground nameless.conf
+check "servers that nobody has named have names that differ" wait_until grep -q "$(hostname)-sed-pid.* joined MA" nameless.log
+check "and stop" stop nameless TERM
 
 # Stopping: what runs may end, what does not end is stopped.
 printf 'problem doze "sleeps"\n    in int ms\n    out int done\nimplementation c\n    c spin(ms, done) in %s\n' \

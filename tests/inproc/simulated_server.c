@@ -48,8 +48,9 @@ struct simulated_server {
     struct membership *membership;
     struct location *location; /* of what it holds, as far as that has identities */
     uint32_t here;
-    char why[256];    /* it is not below a parent */
-    struct job *jobs; /* as they came */
+    char why[256];     /* it is not below a parent */
+    uint32_t tellings; /* of why */
+    struct job *jobs;  /* as they came */
     uint32_t running;
     int64_t in_free_ns, out_free_ns; /* its link, each way: one transfer after the other */
     uint32_t n_jobs;
@@ -222,9 +223,9 @@ static void touch(struct simulated_server *s)
 static void changed(void *self, bool joined, const char *parent, const char *why)
 {
     struct simulated_server *s = self;
-    (void)joined;
     (void)parent;
     snprintf(s->why, sizeof s->why, "%s", why);
+    s->tellings += !joined;
 }
 
 static const struct membership_ops membership_ops = {.post = post, .report = report, .changed = changed};
@@ -626,6 +627,11 @@ bool simulated_joined(const struct simulated_server *s)
 const char *simulated_why(const struct simulated_server *server)
 {
     return server->why;
+}
+
+uint32_t simulated_tellings(const struct simulated_server *server)
+{
+    return server->tellings;
 }
 
 uint32_t simulated_promises(const struct simulated_server *s)

@@ -48,6 +48,7 @@ void simulated_mute(struct simulated_server *server, bool mute);
 bool simulated_joined(const struct simulated_server *server);
 /* Why it is not below a parent, as it was told last; "": it is, or was never told. */
 const char *simulated_why(const struct simulated_server *server);
+uint32_t simulated_tellings(const struct simulated_server *server); /* how often it was told */
 uint32_t simulated_promises(const struct simulated_server *server);
 uint64_t simulated_asks(const struct simulated_server *server); /* received so far */
 /* Calls that are there. */

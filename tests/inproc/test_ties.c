@@ -196,6 +196,8 @@ static void a_namesake_is_refused_until_the_first_one_is_gone(void **state)
     platform_run_ms(&platform, 20000);
     assert_true(simulated_joined(first));
     assert_false(simulated_joined(second));
+    assert_non_null(strstr(simulated_why(second), "key \"name\""));
+    assert_int_equal(simulated_tellings(second), 1); /* of many tries */
     assert_int_equal(nodes(0), 1);
     inproc_kill(platform.transport, "s");
     platform_run_ms(&platform, 12000);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
+#include "services/node_name.h"
 #include "services/settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static struct esp_error error;
@@ -37,6 +39,39 @@ static void what_is_left_out_follows_the_machine(void **state)
     assert_int_equal(sed.problems.n, 1);
     assert_true(strlen(sed.node.name) > 0);
     settings_destroy(&sed.arena);
+}
+
+static void is_named(enum settings_kind kind, const char *text, const char *end)
+{
+    union {
+        struct arena arena;
+        struct settings_agent agent;
+        struct settings_sed sed;
+    } settings;
+    char host[128] = "", expected[200];
+    gethostname(host, sizeof host - 1);
+    snprintf(expected, sizeof expected, "%s-%s-%s", host, settings_kind_name(kind), end);
+    assert_int_equal(settings_parse(kind, text, "x.conf", &settings, &error), ESP_OK);
+    const char *name = kind == SETTINGS_AGENT ? settings.agent.node.name : settings.sed.node.name;
+    assert_memory_equal(name, expected, strlen(expected));
+    settings_destroy(&settings.arena);
+}
+
+static void nameless_nodes_of_one_host_have_different_names(void **state)
+{
+    (void)state;
+    char pid[32];
+    snprintf(pid, sizeof pid, "pid%ld", (long)getpid());
+    is_named(SETTINGS_SED, "parent = a\nlisten = \"127.0.0.1:4781\"", "4781");
+    is_named(SETTINGS_SED, "parent = a\nlisten = \"[::1]:4782\"", "4782");
+    is_named(SETTINGS_AGENT, "listen = \"127.0.0.1:4781\"", "4781");
+    is_named(SETTINGS_SED, "parent = a", pid);
+    struct arena arena = {0};
+    const char *one = node_name_default("sed", "127.0.0.1:0", "/var/lib/one", &arena);
+    const char *other = node_name_default("sed", "127.0.0.1:0", "/var/lib/other", &arena);
+    assert_string_not_equal(one, other);
+    assert_string_equal(node_name_default("sed", "127.0.0.1:0", "/var/lib/one/", &arena), one);
+    arena_clear(&arena);
 }
 
 static void fails(enum settings_kind kind, const char *text, enum esp_status status, const char *message)
@@ -246,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_server_needs_only_its_parent),
         cmocka_unit_test(what_is_left_out_follows_the_machine),
+        cmocka_unit_test(nameless_nodes_of_one_host_have_different_names),
         cmocka_unit_test(names_are_one_word),
         cmocka_unit_test(beyond_loopback_wants_tls),
         cmocka_unit_test(keys_must_fit_together),
