@@ -143,8 +143,8 @@ enum misfit { FITS, LACKS_PROPERTY, TAKES_TOO_MUCH };
 enum misfit submit_misfit(const struct knowledge_node *node, const struct request *request);
 /* What a session would wait there beyond its transfers: the rest to the end. */
 double submit_queue_s(const struct esp_server_view *view);
-/* Counts the request's session on the server from now on; returns the placement's number, 0 when it cannot
- * be. */
+/* Counts the request's session on the server from now on, with as many seconds as estimate_count_s() has it;
+ * returns the placement's number, 0 when it cannot be. */
 uint64_t submit_place(struct agent *agent, struct knowledge_node *node, const struct request *request,
                       double seconds);
 struct index_query submit_query(struct agent *agent, const struct request *request);

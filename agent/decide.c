@@ -325,9 +325,12 @@ static struct message *make_reply(struct decision *decision, const struct reques
     reply->master = agent->options.incarnation;
     reply->capable = decision->merged->capable;
     reply->asked = true;
+    struct request_cost cost;
+    estimate_told_cost(first->estimate, request, &cost);
+    const double seconds = estimate_count_s(cost.compute_s, request->work_flop, cost.ground);
     if (first->node)
-        reply->placement = submit_place(agent, first->node, request, first->estimate->compute_s);
-    load_place(&first->load, first->estimate->compute_s, agent_now(agent));
+        reply->placement = submit_place(agent, first->node, request, seconds);
+    load_place(&first->load, seconds, agent_now(agent));
     stand_behind(first, request->memory_bytes);
     return message;
 }

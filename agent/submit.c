@@ -214,10 +214,9 @@ void submit_announce(struct agent *agent)
 }
 
 /* A session that computes for long is always worth its line. */
-static bool may_log(struct agent *agent, double compute_s)
+static bool may_log(struct agent *agent, bool small)
 {
-    return log_wants(LOG_NOTICE_LEVEL) &&
-           (compute_s >= SESSION_SMALL_S || log_quota_take(&agent->placed_lines, agent_now(agent)));
+    return log_wants(LOG_NOTICE_LEVEL) && (!small || log_quota_take(&agent->placed_lines, agent_now(agent)));
 }
 
 void submit_on_place(struct agent *agent, const struct place *place)
@@ -228,10 +227,10 @@ void submit_on_place(struct agent *agent, const struct place *place)
         struct knowledge_node *node = knowledge_find(agent->knowledge, place->items[i].server);
         if (!node)
             continue;
-        if (may_log(agent, place->items[i].seconds)) {
+        if (may_log(agent, place->items[i].seconds <= ESTIMATE_UNKNOWN_S)) {
             char text[SESSION_TEXT];
             log_write(LOG_NOTICE_LEVEL, session_id_text(&place->items[i].session, text),
-                      "placed on \"%s\": computation %.3g s", node->name, place->items[i].seconds);
+                      "placed on \"%s\": counted with %.3g s", node->name, place->items[i].seconds);
         }
         const int64_t now_ns = agent_now(agent);
         trace_note(&agent->duty.trace, &place->items[i].session, TRACE_PLACED, now_ns, now_ns, node->name);
@@ -312,7 +311,11 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     }
     reply->n_candidates = (uint32_t)n;
     reply->master = agent->options.incarnation;
-    reply->placement = submit_place(agent, found[0]->owner, request, reply->candidates[0].compute_s);
+    struct request_cost cost;
+    cost_get(told, &cost);
+    reply->placement =
+        submit_place(agent, found[0]->owner, request,
+                     estimate_count_s(reply->candidates[0].compute_s, request->work_flop, cost.ground));
     reply->capable = submit_capable(variant, request);
     return message;
 }
@@ -321,7 +324,7 @@ void submit_log(struct agent *agent, const struct request *request, const struct
 {
     char text[SESSION_TEXT];
     const struct candidate *first = &reply->candidates[0];
-    if (!may_log(agent, first->compute_s))
+    if (!may_log(agent, first->compute_s < SESSION_SMALL_S))
         return;
     log_write(LOG_NOTICE_LEVEL, session_id_text(&request->session, text),
               "%s placed on \"%s\" of %u%s: queue %.3g s, transfer %.3g s, computation %.3g s",

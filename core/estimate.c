@@ -169,6 +169,12 @@ void estimate_cost(const struct request *request, const struct computer *compute
     beside_others(computer, cost);
 }
 
+double estimate_count_s(double forecast_s, double work_flop, enum cost_ground ground)
+{
+    const bool unknown = !(work_flop > 0) && ground == COST_NOT_MEASURED;
+    return unknown ? fmax(forecast_s, ESTIMATE_UNKNOWN_S) : forecast_s;
+}
+
 void cost_put(const struct request_cost *cost, uint8_t bytes[COST_BYTES_TOLD])
 {
     uint64_t memory = htole64(cost->memory_bytes);

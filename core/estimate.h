@@ -63,6 +63,13 @@ struct computer {
 /* By the server's cost model of the problem, else by work over speed; beside the load of others. */
 void estimate_cost(const struct request *request, const struct computer *computer, struct request_cost *cost);
 
+/* Seconds that a session is counted with on its server until more is known: its forecast; where nothing tells
+ * how long it takes (no work is declared, nothing was measured), ESTIMATE_UNKNOWN_S at least. Else a server
+ * that has just got one would look idle, and the next one of them would queue there beside idle servers.
+ * Until then the server has told how long it really takes. */
+#define ESTIMATE_UNKNOWN_S 0.05
+double estimate_count_s(double forecast_s, double work_flop, enum cost_ground ground);
+
 /* Tag of an extension of a server_estimate: what the server knows of the cost beyond its time, little-endian:
  * the memory of all (8 bytes), enum cost_ground (4 bytes). */
 #define EXTENSION_COST 61

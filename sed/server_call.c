@@ -257,6 +257,7 @@ static enum esp_status open_session(struct server *server, struct client *client
     struct parallel_choice choice;
     server_choose(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, cost.compute_s, &choice);
     session->alone_s = cost.compute_s;
+    session->ground = cost.ground;
     session->forecast_s = choice.seconds;
     session->detached = extension_find(&call->extensions, EXTENSION_DETACHED) != NULL;
     session->state = SESSION_WAITING;

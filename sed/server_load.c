@@ -2,6 +2,7 @@
 #include "core/aggregate.h"
 #include "sed/server_state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -140,17 +141,23 @@ void server_on_place(struct server *server, const struct place *place)
 
 /* ---- when slots will be free ---- */
 
+static double counted_s(const struct session *session)
+{
+    return estimate_count_s(session->forecast_s, session->work_flop, session->ground);
+}
+
 static double remaining_s(const struct session *session, int64_t now_ns)
 {
     double taken_s = server_seconds(session->started_ns, now_ns);
-    double left_s = session->forecast_s - taken_s;
-    return left_s > 0 ? left_s : taken_s;
+    if (taken_s > session->forecast_s)
+        return fmax(taken_s, counted_s(session) - taken_s);
+    return counted_s(session) - taken_s;
 }
 
 /* What a session that has not started will take, seen what others of its problem already have. */
 static double expected_s(const struct server *server, const struct session *session, int64_t now_ns)
 {
-    double expected = session->forecast_s;
+    double expected = counted_s(session);
     for (uint32_t i = 0; i < server->options.slots; i++) {
         const struct session *other = server->slots[i].session;
         if (!other || other->problem != session->problem || other->forecast_s < session->forecast_s)
@@ -178,8 +185,8 @@ static void overdue(struct timer *timer, int64_t now_ns, void *context)
         news |= taken_ns >= OVERDUE_NS && taken_ns > forecast_ns;
         if (forecast_ns > due_ns)
             due_ns = forecast_ns + NS_PER_MS;
-        if (taken_ns >= due_ns) /* when it will have taken twice as long */
-            due_ns = 2 * taken_ns;
+        if (taken_ns >= due_ns) /* agents are to hear of it before it will have taken twice as long */
+            due_ns = 2 * taken_ns - 2 * SOON_MS * NS_PER_MS;
         if (session->started_ns + due_ns < next_ns)
             next_ns = session->started_ns + due_ns;
     }

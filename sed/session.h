@@ -9,6 +9,7 @@
 #ifndef SED_SESSION_H
 #define SED_SESSION_H
 
+#include "core/cost_model.h"
 #include "core/message.h"
 #include "sed/admission.h"
 #include "sed/call_plan.h"
@@ -102,7 +103,8 @@ struct session {
 
     uint64_t call_bytes; /* that the description tells: arguments, results and what it asks for beyond them */
     double work_flop, forecast_s, compute_s;
-    double alone_s; /* forecast of a worker, when ranks may be sooner */
+    double alone_s;          /* forecast of a worker, when ranks may be sooner */
+    enum cost_ground ground; /* of the forecast */
     int64_t arrived_ns, admitted_ns, ready_ns, started_ns, ended_ns;
     int64_t deadline_ns;    /* of the whole session; CLOCK_NEVER: none */
     int64_t heard_ns;       /* the client's last sign of life about it */

@@ -3,6 +3,7 @@
 
 #include "util/log.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -42,7 +43,8 @@ static enum esp_status sim_start(struct workers *workers, const struct job *job,
     assert_true(pool->n_jobs < RIG_MOST_JOBS);
     struct sim_job *to = &pool->jobs[pool->n_jobs++];
     *to = (struct sim_job){.job = *job, .order = pool->started};
-    to->end_ns = clock_now_ns(pool->clock) + (int64_t)(job_flop(job) / pool->speed_flops * 1e9);
+    to->end_ns =
+        clock_now_ns(pool->clock) + (int64_t)(fmax(job_flop(job) / pool->speed_flops, pool->least_s) * 1e9);
     to->error.status = pool->ends_with;
     if (pool->ends_with != ESP_OK)
         error_set(&to->error, pool->ends_with, "the routine ended so");

@@ -29,6 +29,7 @@ struct sim_workers {
     uint32_t n_jobs, most_at_once;
     uint64_t started, cancelled;
     double speed_flops, cpu_share;
+    double least_s;              /* a job takes at least so long, whatever its work */
     enum esp_status start_fails; /* the next start fails so */
     enum esp_status ends_with;   /* all jobs end so */
     double progress;             /* that all jobs report */

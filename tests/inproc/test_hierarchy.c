@@ -561,6 +561,31 @@ static void endless_calls_without_a_forecast_spread(void **state)
     }
 }
 
+/* Nothing tells how long they take, and one server is nearer than the other: it gets the first one only. */
+static void calls_of_unknown_length_do_not_queue_beside_an_idle_server(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct platform other;
+        platform_open(&other, 31);
+        other.server_options.least_s = 3600;
+        other.server_options.slots = 1;
+        if (i == 1)
+            other.agent_options.freshness_ms = -1; /* asked for each time */
+        platform_agent(&other, "ma", "");
+        other.server_options.link = (struct path){.known = true, .latency_s = 1e-3, .bandwidth_bps = 1e8};
+        platform_server(&other, "near", "ma");
+        other.server_options.link.latency_s = 3e-3;
+        platform_server(&other, "far", "ma");
+        assert_true(platform_settle(&other, 0, 2, 5000));
+        struct request request = platform_request("job", 0);
+        assert_int_equal(platform_burst_apart(&other, &request, 2, 3, 5000), 2);
+        assert_int_equal(simulated_calls(other.servers[0]), 1);
+        assert_int_equal(simulated_calls(other.servers[1]), 1);
+        platform_close(&other);
+    }
+}
+
 static const char *first_of(struct platform *p, const struct request *request, char *name)
 {
     struct message reply;
@@ -707,6 +732,7 @@ int main(void)
         TEST(a_busy_link_is_avoided),
         TEST(a_burst_spreads_in_both_modes),
         cmocka_unit_test(endless_calls_without_a_forecast_spread),
+        cmocka_unit_test(calls_of_unknown_length_do_not_queue_beside_an_idle_server),
         cmocka_unit_test(what_does_not_fit_now_goes_where_it_does),
         cmocka_unit_test(memory_is_promised_once),
         TEST(ten_thousand_servers_are_one_tree),

@@ -4,6 +4,8 @@
  * how it leaves.
  */
 #include "tests/inproc/server_rig.h"
+
+#include "core/estimate.h"
 #include "core/cost_model.h"
 
 #include <math.h>
@@ -145,6 +147,27 @@ static void a_session_past_its_forecast_is_expected_to_take_as_long_again(void *
     assert_true(rig.reports - before < 30);
     ask((struct request){.work_flop = 1});
     assert_true(near(rig.estimate.queue_s, 30));
+}
+
+/* The description declares no work. */
+static void a_session_of_unknown_length_is_never_told_to_be_over_while_it_runs(void **state)
+{
+    (void)state;
+    struct answered answered;
+    unsigned before = rig.reports;
+    double free_at_s = 0;
+    rig.pool.least_s = 100;
+    start_task(1, 0, &answered);
+    rig_run(&rig, 0.005);
+    ask((struct request){.work_flop = 1});
+    assert_true(near(rig.estimate.queue_s, ESTIMATE_UNKNOWN_S - 0.005));
+    for (double now_s = 0.005; now_s < 5; now_s += 0.001) {
+        if (rig.reports != before)
+            free_at_s = now_s + rig.first_free_s;
+        before = rig.reports;
+        assert_true(now_s < ESTIMATE_UNKNOWN_S || free_at_s > now_s);
+        rig_run(&rig, 0.001);
+    }
 }
 
 static void many_small_calls_make_few_reports(void **state)
@@ -597,6 +620,7 @@ int main(void)
         PLAIN(calls_that_take_longer_correct_the_model),
         PLAIN(many_small_calls_make_few_reports),
         PLAIN(a_session_past_its_forecast_is_expected_to_take_as_long_again),
+        PLAIN(a_session_of_unknown_length_is_never_told_to_be_over_while_it_runs),
         SPECIAL(all_slots_are_told_in_order),
         PLAIN(it_answers_with_its_own_forecast),
         PLAIN(it_does_not_offer_what_it_cannot_do),
