@@ -330,6 +330,15 @@ void administer_on_obeyed(struct agent *agent, const struct obeyed *obeyed)
     conclude(errand, (enum esp_status)obeyed->outcome.status, good ? obeyed->text : obeyed->outcome.text);
 }
 
+void administer_child_lost(struct agent *agent, const char *name)
+{
+    struct errand *errand, *next;
+    HASH_ITER(hh, agent->errands, errand, next)
+    if (strcmp(errand->node, name) == 0 &&
+        (strcmp(errand->verb, "stop") == 0 || strcmp(errand->verb, "restart") == 0))
+        conclude(errand, ESP_OK, ""); /* its word for it may be lost in its end */
+}
+
 bool administer_abandon(struct agent *agent, const struct call *call)
 {
     struct errand *errand, *next;

@@ -275,6 +275,7 @@ enum esp_status agent_create(const struct agent_options *options, struct transpo
     agent->endpoint = endpoint;
     if (agent->membership)
         membership_start(agent->membership, endpoint_address(endpoint));
+    queries_expect_servers(agent);
     endpoint_leave(endpoint);
     *created = agent;
     return ESP_OK;

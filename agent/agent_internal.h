@@ -79,6 +79,7 @@ struct agent {
     uint32_t n_waiting;
     uint64_t from_memory, asked; /* requests */
     struct agent_counts counts;
+    struct timer expecting; /* while it is set, what is not known may only not be known yet, or again */
 
     struct duty duty; /* what it does on orders to itself */
     struct errand *errands, *shaping;
@@ -106,6 +107,8 @@ enum esp_status administer_create(struct agent *agent, const struct agent_option
 void administer_on_call(struct agent *agent, struct call *call, const struct administer *asked);
 void administer_on_order(struct agent *agent, const struct envelope *envelope, const struct order *order);
 void administer_on_obeyed(struct agent *agent, const struct obeyed *obeyed);
+/* The child of that name has left or died: who was told to stop has done so. */
+void administer_child_lost(struct agent *agent, const char *name);
 /* True when the call was one that waited for an order to be carried out. */
 bool administer_abandon(struct agent *agent, const struct call *call);
 void administer_clear(struct agent *agent);
@@ -243,7 +246,10 @@ struct message *data_where(struct agent *agent, const struct data *asked);
 
 /* queries.c */
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);
-/* Descriptions arrived, or servers went: who waited for one may be answered. */
+/* It has just been started, or servers have gone, who may be on their way here by another parent: for a
+ * moment nobody is told that a problem is unknown. */
+void queries_expect_servers(struct agent *agent);
+/* Descriptions or servers arrived: who waited for one may be answered. */
 void queries_catalogs_changed(struct agent *agent);
 /* True when the call was one that waited for a description. */
 bool queries_abandon(struct agent *agent, const struct call *call);

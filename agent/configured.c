@@ -4,16 +4,7 @@
  */
 #include "agent/agent.h"
 
-#include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
-
-/* As if somebody had sent the signal: the main thread waits for it. */
-static void control(void *arg, enum duty_control what)
-{
-    (void)arg;
-    kill(getpid(), what == DUTY_STOP ? SIGTERM : SIGHUP);
-}
 
 static struct agent_options options_of(const struct settings_agent *settings, uint64_t incarnation)
 {
@@ -34,7 +25,7 @@ static struct agent_options options_of(const struct settings_agent *settings, ui
         .placement_lease_ms = settings->placement_lease_ns / 1000000,
         .state_dir = node->state_dir,
         .administrators = &node->administrators,
-        .control = control,
+        .control = duty_signal,
     };
 }
 

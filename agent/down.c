@@ -68,10 +68,11 @@ static void on_lost(void *self, struct child *child, const char *why)
     if (child->silent)
         absent_note(&agent->absentees, child);
     agent->counts.children_lost++;
+    administer_child_lost(agent, child->name);
     question_child_lost(agent, branch);
     data_lost(agent, child);
     knowledge_branch_remove(agent->knowledge, branch);
-    queries_catalogs_changed(agent);
+    queries_expect_servers(agent);
     up_changed(agent, true);
 }
 
@@ -189,11 +190,11 @@ static void on_report(void *self, struct child *child, const struct report *repo
 {
     struct agent *agent = self;
     struct branch *branch = child->data;
-    bool changed = report->n_records || report->n_removed, urgent = false;
+    bool changed = report->n_records || report->n_removed, urgent = false, lost = false;
     if (child->part == REPORT_COMPLETE || child->part == REPORT_BEGINS)
         knowledge_complete_begin(agent->knowledge, branch);
     for (uint32_t i = 0; i < report->n_removed; i++)
-        urgent |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
+        lost |= knowledge_remove(agent->knowledge, branch, report->removed[i]);
     for (uint32_t i = 0; i < report->n_records; i++) {
         enum knowledge_change change = knowledge_update(agent->knowledge, branch, &report->records[i]);
         if (change == KNOWLEDGE_NAMESAKE && refuse_second(agent, child, &report->records[i]))
@@ -201,13 +202,17 @@ static void on_report(void *self, struct child *child, const struct report *repo
         urgent |= change == KNOWLEDGE_BETTER;
     }
     if (child->part == REPORT_COMPLETE || child->part == REPORT_ENDS)
-        urgent |= knowledge_complete_end(agent->knowledge, branch) > 0;
+        lost |= knowledge_complete_end(agent->knowledge, branch) > 0;
     changed |= data_on_report(agent, child, report) && !agent->is_master;
+    if (lost)
+        queries_expect_servers(agent);
+    if (changed && agent->waiting)
+        queries_catalogs_changed(agent);
     if (whole)
         knowledge_confirm(agent->knowledge, branch, oldest(report));
     want_missing(agent, branch);
-    if (changed || urgent)
-        up_changed(agent, urgent);
+    if (changed || urgent || lost)
+        up_changed(agent, urgent || lost);
 }
 
 static const struct children_ops ops = {

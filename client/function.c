@@ -77,17 +77,23 @@ void function_release(struct function *function)
     free(function);
 }
 
-/* A redirector that was just restarted knows no agents for a moment. */
+/* What is started again is gone for less than this; what is not there at all is to be told soon. */
+#define GONE_NS NS_PER_S
+
+/* A redirector that was just restarted knows no agents for a moment, and one that is being restarted, or the
+ * only master agent, is not there for a moment. */
 static enum esp_status ask_agents(struct functions *functions, const struct message *request,
                                   struct message *reply, struct esp_error *error)
 {
     const struct clock *clock = transport_clock(functions->transport);
-    int64_t until_ns = clock_now_ns(clock) + functions->agent_patience_ms * NS_PER_MS;
+    const int64_t begun_ns = clock_now_ns(clock), patience_ns = functions->agent_patience_ms * NS_PER_MS;
     for (;;) {
         enum esp_status status =
             route_ask(functions->route, request, functions->call_timeout_ms, reply, error);
-        if (status != ESP_NO_SERVER || !route_is_deserted(functions->route) ||
-            clock_now_ns(clock) >= until_ns || atomic_load(functions->closing))
+        const int64_t passed_ns = clock_now_ns(clock) - begun_ns;
+        const bool gone = status == ESP_UNREACHABLE && passed_ns < GONE_NS;
+        const bool deserted = status == ESP_NO_SERVER && route_is_deserted(functions->route);
+        if (!(gone || deserted) || passed_ns >= patience_ns || atomic_load(functions->closing))
             return status;
         message_clear(reply);
         engine_pause(functions->closing, 50);

@@ -71,6 +71,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/admin.c \
 	client/command/admin.h \
 	client/command/verb_admin.c \
+	client/command/verb_admin_restart.c \
 	client/command/verb_trace.c \
 	client/command/verb_tree.c \
 	client/command/verb_up.c \

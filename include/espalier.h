@@ -528,15 +528,15 @@ void esp_tree_free(struct esp_node *nodes);
 /* ---- administration ---- */
 
 /* Wants something of a node: `verb` is "move" (words: the new parent's name), "drain", "undrain", "disable"
- * and "enable" (words: problems), "reload", "stop" (words: "cut" when nodes below it may be cut off), "trace"
- * (words: a session as logs call it), or "look". The agent at `address`, "host:port", which is above the node
- * or the node itself, looks whether that can be, and the order goes down from there. `node` NULL: the one at
- * that address. `generation`: of the tree below that agent; in: as the caller has seen it, 0: never mind;
- * out: as it is now. NULL: not wanted. `text`: lines of what was asked for, or a remark on what was done, to
- * be freed by free(); NULL: not wanted. ESP_NOT_FOUND: no such node; ESP_INVALID: it cannot be (a loop, among
- * others); ESP_REFUSED: it would cut the tree; ESP_STALE: somebody else has changed the tree since; ESP_BUSY:
- * somebody else changes it now; ESP_SECURITY: not by this client; ESP_TIMEOUT: the node does not say whether
- * it has done it. */
+ * and "enable" (words: problems), "reload", "restart", "stop" (words: "cut" when nodes below it may be cut
+ * off), "trace" (words: a session as logs call it), or "look". The agent at `address`, "host:port", which is
+ * above the node or the node itself, looks whether that can be, and the order goes down from there. `node`
+ * NULL: the one at that address. `generation`: of the tree below that agent; in: as the caller has seen it,
+ * 0: never mind; out: as it is now. NULL: not wanted. `text`: lines of what was asked for, or a remark on
+ * what was done, to be freed by free(); NULL: not wanted. ESP_NOT_FOUND: no such node; ESP_INVALID: it cannot
+ * be (a loop, among others); ESP_REFUSED: it would cut the tree; ESP_STALE: somebody else has changed the
+ * tree since; ESP_BUSY: somebody else changes it now; ESP_SECURITY: not by this client; ESP_TIMEOUT: the node
+ * does not say whether it has done it. */
 enum esp_status esp_administer(const char *address, const char *node, const char *verb,
                                const char *const *words, size_t n_words, uint64_t *generation, char **text);
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LTLIBRARIES += redirector/libredirector.la
 redirector_libredirector_la_SOURCES = redirector/redirector.c redirector/redirector.h
-redirector_libredirector_la_LIBADD = services/libservices.la
+redirector_libredirector_la_LIBADD = services/libduty.la services/libservices.la
 if WITH_OMNIORB
 sbin_PROGRAMS += redirector/espalier-redirector
 redirector_espalier_redirector_SOURCES = redirector/main.c

@@ -34,6 +34,8 @@ static enum esp_status serve(const struct settings_node *node, struct daemon *da
         .incarnation = daemon_incarnation(),
         .heartbeat_ms = node->heartbeat_ns / 1000000,
         .lease_ms = node->lease_ns / 1000000,
+        .administrators = &node->administrators,
+        .control = duty_signal,
     };
     enum esp_status status = open_transport(node, &transport, error);
     if (status == ESP_OK)
@@ -65,6 +67,7 @@ int main(int argc, char **argv)
         return exit_code;
     if (settings_load_redirector(arguments.path, &settings, &error) != ESP_OK)
         return daemon_failed(&arguments, &error);
+    daemon_take_addresses(&settings.node, &settings.arena);
     enum esp_status status = daemon_start(&arguments, &settings.node, &daemon, &error);
     if (status == ESP_OK)
         status = serve(&settings.node, daemon, &error);
@@ -72,5 +75,5 @@ int main(int argc, char **argv)
         exit_code = daemon_failed(&arguments, &error);
     daemon_stop(daemon);
     settings_destroy(&settings.arena);
-    return exit_code;
+    return daemon_end(argv, exit_code);
 }

@@ -27,6 +27,8 @@ struct redirector {
     uint64_t clients, refused, lost; /* lost: master agents */
     bool told;                       /* the masters know each other */
     struct absentees absentees;
+    struct duty duty; /* what it does on orders to itself */
+    struct membership *no_tie;
     const struct clock *clock;
     struct log_quota located_lines;
 };
@@ -249,6 +251,56 @@ static struct message *tree(struct redirector *r, const char *node)
     return message;
 }
 
+/* ---- orders ---- */
+
+static const char *own_address(void *self)
+{
+    const struct redirector *r = self;
+    return endpoint_address(r->endpoint);
+}
+
+static void moved(void *self)
+{
+    (void)self; /* it has no parent */
+}
+
+static void told(void *self, const char *verb, enum esp_status status, const char *text)
+{
+    (void)self;
+    log_notice("%s: %s%s%s", verb, status == ESP_OK ? "done" : "not done", *text ? ", " : "", text);
+}
+
+static const struct duty_ops duty_ops = {
+    .own_address = own_address, .post = post, .moved = moved, .told = told};
+
+static enum esp_status create_duty(struct redirector *r, const struct redirector_options *options,
+                                   struct esp_error *error)
+{
+    const struct duty_options duty = {
+        .name = r->name,
+        .administrators = options->administrators,
+        .control = options->control,
+        .membership = {.role = ROLE_REDIRECTOR, .clock = r->clock},
+        .tie = &r->no_tie,
+        .self = r,
+    };
+    return duty_init(&r->duty, &duty, &duty_ops, error);
+}
+
+static void administer(struct redirector *r, struct call *call, const struct administer *asked)
+{
+    struct esp_error error;
+    enum esp_status status = duty_permits(&r->duty, call_envelope(call), &error);
+    if (status == ESP_OK && *asked->node && strcmp(asked->node, r->name) != 0)
+        status = error_set(&error, ESP_NOT_FOUND,
+                           "\"%s\" is a redirector: orders for \"%s\" go to its master agent", r->name,
+                           asked->node);
+    if (status == ESP_OK)
+        duty_call(&r->duty, call, asked);
+    else
+        call_reply(call, message_failure(MESSAGE_ADMINISTER_REPLY, status, "%s", error.text));
+}
+
 /* ---- the endpoint ---- */
 
 static void on_post(void *self, const struct envelope *envelope, const struct message *message)
@@ -273,6 +325,9 @@ static void on_call(void *self, struct call *call, const struct message *request
         return;
     case MESSAGE_GREET:
         call_reply(call, greet(r, &request->greet));
+        return;
+    case MESSAGE_ADMINISTER:
+        administer(r, call, &request->administer);
         return;
     case MESSAGE_TREE:
         call_reply(call, tree(r, request->tree.node));
@@ -350,6 +405,7 @@ static void redirector_free(struct redirector *r)
             free(child->data);
     children_destroy(r->children);
     absent_release(&r->absentees);
+    duty_release(&r->duty);
     free(r->name);
     free(r);
 }
@@ -382,6 +438,8 @@ enum esp_status redirector_create(const struct redirector_options *options, stru
     };
     struct endpoint *endpoint = NULL;
     enum esp_status status = children_create(&children, &children_ops, r, &r->children, error);
+    if (status == ESP_OK)
+        status = create_duty(r, options, error);
     if (status == ESP_OK)
         status = transport_serve(transport, &endpoint_options, &endpoint_ops, r, &endpoint, error);
     if (status != ESP_OK) {

@@ -7,6 +7,7 @@
 #define REDIRECTOR_REDIRECTOR_H
 
 #include "core/transport.h"
+#include "services/duty.h"
 #include "util/metrics.h"
 
 struct redirector;
@@ -19,6 +20,9 @@ struct redirector_options {
     uint32_t masters;     /* at most (1000) */
     int64_t heartbeat_ms; /* that masters shall keep (2000) */
     int64_t lease_ms;     /* after which a silent master is dead (8000) */
+    /* For administrators, as struct duty_options has them: it can be told to reload, stop and restart. */
+    const struct config_strings *administrators; /* borrowed */
+    void (*control)(void *arg, enum duty_control what);
 };
 
 /* Starts serving. What the options point to is copied. */

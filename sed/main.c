@@ -67,6 +67,7 @@ int main(int argc, char **argv)
         return exit_code;
     if (settings_load_sed(arguments.path, &settings, &error) != ESP_OK)
         return daemon_failed(&arguments, &error);
+    daemon_take_addresses(&settings.node, &settings.arena);
     enum esp_status status = daemon_start(&arguments, &settings.node, &daemon, &error);
     if (status == ESP_OK)
         status = serve(&settings, daemon, &error);
@@ -74,5 +75,5 @@ int main(int argc, char **argv)
         exit_code = daemon_failed(&arguments, &error);
     daemon_stop(daemon);
     settings_destroy(&settings.arena);
-    return exit_code;
+    return daemon_end(argv, exit_code);
 }

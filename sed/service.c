@@ -303,13 +303,6 @@ static enum esp_status open_files(const struct settings_sed *settings, struct fi
     return files_posix_create(path, files, error);
 }
 
-/* As if somebody had sent the signal: the main thread waits for it. */
-static void control(void *arg, enum duty_control what)
-{
-    (void)arg;
-    kill(getpid(), what == DUTY_STOP ? SIGTERM : SIGHUP);
-}
-
 static enum esp_status create_server(struct service *service, const struct transport *transport,
                                      uint64_t incarnation, struct esp_error *error)
 {
@@ -357,7 +350,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .properties = (const char *const *)settings->properties.items,
         .n_properties = settings->properties.n,
         .administrators = &settings->node.administrators,
-        .control = control,
+        .control = duty_signal,
         .clock = transport_clock(transport),
         .workers = service->workers,
         .problems = service->problems,

@@ -36,6 +36,12 @@ struct daemon {
  * a failure must reach it also when there is no struct (any more). */
 static int waiting = -1;
 
+/* What the next life of this process needs to know. Outlasts the struct. */
+static struct {
+    bool wanted;
+    char listen[256], http[256];
+} again;
+
 static void tell_waiting(int exit_code)
 {
     unsigned char code = (unsigned char)exit_code;
@@ -183,6 +189,7 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     sigaddset(&new->signals, SIGTERM);
     sigaddset(&new->signals, SIGINT);
     sigaddset(&new->signals, SIGHUP);
+    sigaddset(&new->signals, SIGUSR2);
     enum esp_status status = open_log(settings, settings->log_level, error);
     if (status == ESP_OK && !arguments->foreground)
         status = go_to_background(error);
@@ -319,6 +326,9 @@ enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct 
         }
     }
     daemon->was_ready = true;
+    snprintf(again.listen, sizeof again.listen, "%s", address);
+    if (daemon->http)
+        snprintf(again.http, sizeof again.http, "%s", http_address(daemon->http));
     log_notice("ready address=%s pid=%ld", address, (long)getpid());
     daemon->watchdog_ns = notify_watchdog_ns();
     notify_systemd("READY=1");
@@ -412,6 +422,21 @@ static void reload_all(struct daemon *daemon, void (*reload)(void *arg), void *a
     notify_systemd("READY=1");
 }
 
+static void end_wait(struct daemon *daemon, int number)
+{
+    again.wanted = number == SIGUSR2;
+    log_notice("stopping on %s%s",
+               number == SIGTERM  ? "SIGTERM"
+               : number == SIGINT ? "SIGINT"
+                                  : "SIGUSR2",
+               again.wanted ? ", to start again" : "");
+    if (again.wanted)
+        notify_reloading(); /* systemd would see to it that what stops stays away */
+    else
+        notify_systemd("STOPPING=1");
+    daemon_look_away(daemon);
+}
+
 void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg)
 {
     int64_t pause_ns = TRIM_S * NS_PER_S;
@@ -425,10 +450,8 @@ void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg)
             return_memory(&worked_s);
         if (daemon->watchdog_ns > 0)
             show_life(daemon);
-        if (number == SIGTERM || number == SIGINT) {
-            log_notice("stopping on %s", number == SIGTERM ? "SIGTERM" : "SIGINT");
-            notify_systemd("STOPPING=1");
-            daemon_look_away(daemon);
+        if (number == SIGTERM || number == SIGINT || number == SIGUSR2) {
+            end_wait(daemon, number);
             return;
         }
         if (number == SIGHUP)
@@ -443,15 +466,78 @@ void daemon_stop(struct daemon *daemon)
         return;
     http_close(daemon->http);
     http_address_file(daemon->settings, path, sizeof path);
-    if (daemon->http && *path)
+    if (daemon->http && *path && !again.wanted)
         unlink(path);
-    if (daemon->settings->address_file)
+    if (daemon->settings->address_file && !again.wanted)
         unlink(daemon->settings->address_file);
     if (daemon->was_ready) /* else it never ran: the log's last line is why */
         log_notice("stopped");
     log_close();
     pthread_mutex_destroy(&daemon->lock);
     free(daemon);
+}
+
+/* ---- again ---- */
+
+#define AGAIN_LISTEN "ESPALIER_AGAIN_LISTEN"
+#define AGAIN_HTTP   "ESPALIER_AGAIN_HTTP"
+
+/* The same host, and the file leaves the port open. */
+static bool is_kept(const char *wanted, const char *before)
+{
+    const char *port = strrchr(wanted, ':');
+    return port && strcmp(port, ":0") == 0 && strncmp(wanted, before, (size_t)(port - wanted) + 1) == 0;
+}
+
+static void take_address(const char *variable, char **address, struct arena *arena)
+{
+    const char *before = getenv(variable);
+    if (before && *address && is_kept(*address, before)) {
+        char *copy = arena_strdup(arena, before);
+        *address = copy ? copy : *address;
+    }
+    unsetenv(variable);
+}
+
+void daemon_take_addresses(struct settings_node *settings, struct arena *arena)
+{
+    take_address(AGAIN_LISTEN, &settings->listen, arena);
+    take_address(AGAIN_HTTP, &settings->http, arena);
+}
+
+/* What is installed at this program's path now: a newer release, perhaps. */
+static bool own_path(char *path, size_t size)
+{
+    static const char replaced[] = " (deleted)";
+    const size_t length = sizeof replaced - 1;
+    ssize_t n = readlink("/proc/self/exe", path, size - 1);
+    if (n <= 0)
+        return false;
+    path[n] = '\0';
+    if ((size_t)n > length && strcmp(path + n - length, replaced) == 0)
+        path[(size_t)n - length] = '\0';
+    return true;
+}
+
+int daemon_end(char **argv, int exit_code)
+{
+    char path[4096], *arguments[] = {argv[0], (char *)"--foreground", NULL, NULL};
+    if (!again.wanted || exit_code != 0)
+        return exit_code;
+    if (!own_path(path, sizeof path)) {
+        fprintf(stderr, "%s: cannot run again: it does not find its own file\n", argv[0]);
+        return 1;
+    }
+    /* It stands where it is to stand: in the background, if it went there. The file is the last operand. */
+    for (int i = 1; argv[i]; i++)
+        if (argv[i][0] != '-')
+            arguments[2] = argv[i];
+    setenv(AGAIN_LISTEN, again.listen, 1);
+    setenv(AGAIN_HTTP, again.http, 1);
+    close_range(STDERR_FILENO + 1, ~0U, 0);
+    execv(path, arguments);
+    fprintf(stderr, "%s: cannot run %s again: %s\n", argv[0], path, strerror(errno));
+    return 1;
 }
 
 uint64_t daemon_incarnation(void)

@@ -12,6 +12,7 @@
  *     daemon_wait(daemon);                    until SIGTERM or SIGINT
  *     ... stop the node ...
  *     daemon_stop(daemon);
+ *     return daemon_end(argv, exit_code);     where it is to run again, it does
  */
 #ifndef SERVICES_DAEMON_H
 #define SERVICES_DAEMON_H
@@ -41,11 +42,15 @@ int daemon_failed(const struct daemon_arguments *arguments, const struct esp_err
 
 struct daemon;
 
+/* When this is a program that SIGUSR2 has started again: it listens where it did, so that those who know its
+ * addresses find it, where `settings` leaves the ports open. To be called before daemon_start(), once. */
+void daemon_take_addresses(struct settings_node *settings, struct arena *arena);
+
 /* Opens the log and, unless `foreground`, goes to the background: the process that was started waits until
  * daemon_ready() or a failure, and exits with 0 or 1, so that whoever started it knows. Blocks SIGTERM,
- * SIGINT and SIGHUP for this thread and all that it makes (a helper process that is forked later should
- * unblock them), ignores SIGPIPE, and allows itself as many descriptors as it may have (65536 at most). To be
- * called before any thread exists. The settings are borrowed until daemon_stop(). */
+ * SIGINT, SIGHUP and SIGUSR2 for this thread and all that it makes (a helper process that is forked later
+ * should unblock them), ignores SIGPIPE, and allows itself as many descriptors as it may have (65536 at
+ * most). To be called before any thread exists. The settings are borrowed until daemon_stop(). */
 enum esp_status daemon_start(const struct daemon_arguments *arguments, const struct settings_node *settings,
                              struct daemon **daemon, struct esp_error *error);
 
@@ -67,13 +72,19 @@ enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *no
  * waiting process go, and tells systemd when it asked (NOTIFY_SOCKET). */
 enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error);
 
-/* Waits for SIGTERM or SIGINT; then the HTTP port says that the daemon stops. On SIGHUP the log is opened
- * again and the log level is read again from the file; `reload` (may be NULL) is called too, on this thread.
- * systemd is told of all this, and that the node is alive when it wants to know (WATCHDOG_USEC). */
+/* Waits for SIGTERM, SIGINT or SIGUSR2; then the HTTP port says that the daemon stops. On SIGHUP the log is
+ * opened again and the log level is read again from the file; `reload` (may be NULL) is called too, on this
+ * thread. systemd is told of all this, and that the node is alive when it wants to know (WATCHDOG_USEC). */
 void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg);
 
-/* Closes the HTTP port, removes the address files and closes the log. NULL is nothing to do. */
+/* Closes the HTTP port, removes the address files (unless it runs again) and closes the log. NULL is nothing
+ * to do. */
 void daemon_stop(struct daemon *daemon);
+
+/* The end of main(), when no other thread is left. After SIGUSR2, and when all went well, the program runs
+ * again as the same process: what is installed now, with its file as it is now, and does not return. Else:
+ * `exit_code`. */
+int daemon_end(char **argv, int exit_code);
 
 /* A number for this start of the node: random, never 0. */
 uint64_t daemon_incarnation(void);

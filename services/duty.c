@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/duty.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOVE_MS 3000 /* how long a new parent may take to answer */
 /* How often a node looks whether its preferred parent is back: doubling, so that one that never comes back
@@ -48,6 +50,13 @@ enum esp_status duty_permits(const struct duty *duty, const struct envelope *env
                      envelope->identity, duty->options.name);
 }
 
+void duty_signal(void *arg, enum duty_control what)
+{
+    static const int signals[] = {[DUTY_RELOAD] = SIGHUP, [DUTY_STOP] = SIGTERM, [DUTY_RESTART] = SIGUSR2};
+    (void)arg;
+    kill(getpid(), signals[what]);
+}
+
 /* ---- answers ---- */
 
 static void answer(struct duty *duty, struct duty_asker *asker, enum esp_status status, const char *text,
@@ -85,10 +94,21 @@ static enum esp_status keep(struct duty *duty, const char **text, struct esp_err
     return place_save(duty->state_dir, duty->options.name, &duty->place, error);
 }
 
+/* Takes no new sessions until it is started again: nothing is kept, so whoever wanted it may die. */
+static enum esp_status drain_briefly(struct duty *duty, const char **text, struct esp_error *error)
+{
+    if (!duty->ops->drain)
+        return error_set(error, ESP_INVALID, "\"%s\" takes no sessions: drain the servers below it",
+                         duty->options.name);
+    *text = "until it is started again";
+    duty->ops->drain(duty->options.self, true);
+    return ESP_OK;
+}
+
 static enum esp_status drain(struct duty *duty, bool on, const char **text, struct esp_error *error)
 {
     if (!duty->ops->drain)
-        return error_set(error, ESP_INVALID, "\"%s\" is an agent: drain the servers below it",
+        return error_set(error, ESP_INVALID, "\"%s\" takes no sessions: drain the servers below it",
                          duty->options.name);
     const bool before = duty->place.draining;
     duty->place.draining = on;
@@ -100,13 +120,26 @@ static enum esp_status drain(struct duty *duty, bool on, const char **text, stru
     return status;
 }
 
+/* Whether `what` can be done to the process from here. */
+static enum esp_status check_control(const struct duty *duty, struct esp_error *error)
+{
+    if (duty->options.control)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID, "\"%s\" cannot be stopped or reloaded from outside",
+                     duty->options.name);
+}
+
 static enum esp_status control(struct duty *duty, enum duty_control what, struct esp_error *error)
 {
-    if (!duty->options.control)
-        return error_set(error, ESP_INVALID, "\"%s\" cannot be stopped or reloaded from outside",
-                         duty->options.name);
-    duty->options.control(duty->options.control_arg, what);
-    return ESP_OK;
+    enum esp_status status = check_control(duty, error);
+    if (status == ESP_OK)
+        duty->options.control(duty->options.control_arg, what);
+    return status;
+}
+
+static bool is_end(const char *verb)
+{
+    return strcmp(verb, "stop") == 0 || strcmp(verb, "restart") == 0;
 }
 
 static enum esp_status disable(struct duty *duty, const char *const *problems, size_t n, bool disabled,
@@ -114,7 +147,7 @@ static enum esp_status disable(struct duty *duty, const char *const *problems, s
 {
     enum esp_status status = ESP_OK;
     if (!duty->ops->drain)
-        return error_set(error, ESP_INVALID, "\"%s\" is an agent: it solves no problems itself",
+        return error_set(error, ESP_INVALID, "\"%s\" is no server: it solves no problems itself",
                          duty->options.name);
     if (n == 0)
         return error_set(error, ESP_INVALID, "expected the names of problems, found none");
@@ -161,14 +194,16 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
     *text = "";
     if (strcmp(verb, "look") == 0)
         return ESP_OK;
+    if (strcmp(verb, "drain") == 0 && n == 1 && strcmp(words[0], "briefly") == 0)
+        return drain_briefly(duty, text, error);
     if (strcmp(verb, "drain") == 0 || strcmp(verb, "undrain") == 0)
         return drain(duty, *verb == 'd', text, error);
     if (strcmp(verb, "disable") == 0 || strcmp(verb, "enable") == 0)
         return disable(duty, words, n, *verb == 'd', text, error);
     if (strcmp(verb, "reload") == 0)
         return control(duty, DUTY_RELOAD, error);
-    if (strcmp(verb, "stop") == 0)
-        return control(duty, DUTY_STOP, error);
+    if (is_end(verb))
+        return check_control(duty, error); /* done when the answer is on its way */
     if (strcmp(verb, "trace") == 0 && n == 1)
         return trace_tell(&duty->trace, words[0], clock_now_ns(duty->options.membership.clock), arena, text,
                           error);
@@ -194,6 +229,8 @@ static void carry_out(struct duty *duty, struct duty_asker *asker, const char *v
         if (strcmp(verb, "look") != 0 && strcmp(verb, "trace") != 0)
             duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : error.text);
         answer(duty, asker, status, text, &error);
+        if (status == ESP_OK && is_end(verb))
+            control(duty, *verb == 's' ? DUTY_STOP : DUTY_RESTART, &error);
     }
     arena_clear(&arena);
 }

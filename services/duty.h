@@ -8,10 +8,11 @@
  *     verb      words             what it does
  *     look                        nothing: tells the generation
  *     move      NAME ADDRESS      changes the parent, answered when that is done
- *     drain, undrain              takes no new sessions; takes them again
+ *     drain [briefly], undrain    takes no new sessions; takes them again. Briefly: until it is started again
  *     disable, enable PROBLEM...  does not solve them (any more, or again)
  *     reload                      as SIGHUP
  *     stop                        as SIGTERM
+ *     restart                     ends as by stop, and runs again at the same address: as SIGUSR2
  *     trace     SESSION           lines of core/trace.h
  *
  * By itself a node that has found another parent, because the preferred one was gone, goes back when that one
@@ -25,7 +26,11 @@
 #include "services/place.h"
 #include "util/config.h"
 
-enum duty_control { DUTY_RELOAD, DUTY_STOP };
+enum duty_control { DUTY_RELOAD, DUTY_STOP, DUTY_RESTART };
+
+/* For duty_options.control of a daemon: as if somebody had sent it SIGHUP, SIGTERM or SIGUSR2, which its main
+ * thread waits for (services/daemon.h). */
+void duty_signal(void *arg, enum duty_control what);
 
 struct duty_options {
     const char *name;                            /* of the node; lives as long as it */

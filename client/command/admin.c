@@ -4,8 +4,10 @@
 #include "client/command/session.h"
 #include "util/names.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum exit_code view_open(const struct command_line *command, struct view *view)
 {
@@ -90,8 +92,83 @@ enum exit_code admin_order(const struct command_line *command, const struct view
 {
     const struct esp_node *top = view_top(view, node);
     if (!top)
-        return command_usage(command, "'%s' is a redirector: it takes no orders", node->name);
+        top = node; /* a redirector: what can be said to it, it does itself */
     if (esp_administer(top->address, node->name, verb, words, n_words, generation, text) == ESP_OK)
         return EXIT_DONE;
     return refused(command);
+}
+
+/* ---- orders, one after the other ---- */
+
+void orders_done(const struct command_line *command, json_t *list, const char *node, const char *what,
+                 const char *remark)
+{
+    if (command->json)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s}", "node", node, "done", what, "remark", remark));
+    else
+        printf("%s: %s%s%s\n", node, what, *remark ? ", " : "", remark);
+}
+
+static enum exit_code finish(const struct command_line *command, enum exit_code code, json_t *list)
+{
+    grpc_finalize();
+    if (code == EXIT_DONE && command->json)
+        return command_json(list);
+    json_decref(list);
+    return code == EXIT_DONE ? command_flush() : code;
+}
+
+enum exit_code orders_run(const struct command_line *command,
+                          enum exit_code (*give)(struct orders *orders, const void *arg), const void *arg)
+{
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    struct orders orders = {.command = command, .list = json_array()};
+    code = view_open(command, &orders.view);
+    if (code == EXIT_DONE)
+        code = give(&orders, arg);
+    view_close(&orders.view);
+    return finish(command, code, orders.list);
+}
+
+enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, const char *verb,
+                           const char *const *words, size_t n_words, const char *what)
+{
+    char *text = NULL;
+    enum exit_code code =
+        admin_order(orders->command, &orders->view, node, verb, words, n_words, NULL, &text);
+    if (code == EXIT_DONE)
+        orders_done(orders->command, orders->list, node->name, what, text);
+    free(text);
+    return code;
+}
+
+enum exit_code orders_wait_idle(const struct command_line *command, const char *name, double patience_s)
+{
+    const struct timespec pause = {.tv_nsec = 300 * 1000000L};
+    for (double waited_s = 0;; waited_s += 0.3) {
+        struct view view;
+        unsigned busy = 0;
+        enum exit_code code = view_open(command, &view);
+        if (code != EXIT_DONE)
+            return code;
+        for (size_t i = 0; i < view.n; i++)
+            if (strcmp(view.nodes[i].name, name) == 0 && !view.nodes[i].unreachable)
+                busy = view.nodes[i].running + view.nodes[i].queued;
+        view_close(&view);
+        if (busy == 0)
+            return EXIT_DONE;
+        if (patience_s > 0 && waited_s >= patience_s) {
+            struct esp_error error;
+            error_set(&error, ESP_TIMEOUT,
+                      "'%s' still has %u sessions; it takes no new ones and has not been stopped", name,
+                      busy);
+            return command_fail(command, &error);
+        }
+        if (waited_s >= 1)
+            command_progress(command, "%s: %u sessions to go", name, busy);
+        nanosleep(&pause, NULL);
+    }
 }

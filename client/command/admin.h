@@ -33,4 +33,24 @@ enum exit_code admin_order(const struct command_line *command, const struct view
                            const struct esp_node *node, const char *verb, const char *const *words,
                            size_t n_words, uint64_t *generation, char **text);
 
+/* What orders are given by: the tree as it is now, and what has come of them. */
+struct orders {
+    const struct command_line *command;
+    struct view view;
+    json_t *list;
+};
+
+/* Opens the platform, looks at its tree, and between that and closing it lets `give` give the orders. */
+enum exit_code orders_run(const struct command_line *command,
+                          enum exit_code (*give)(struct orders *orders, const void *arg), const void *arg);
+/* What came of an order: a line for people, an object of a list for programs. */
+void orders_done(const struct command_line *command, json_t *list, const char *node, const char *what,
+                 const char *remark);
+/* One order to one node, and a line about it. */
+enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, const char *verb,
+                           const char *const *words, size_t n_words, const char *what);
+/* Waits until nothing runs on the server or waits there; what is not seen any more has ended too. EXIT_DONE,
+ * or it took longer than `patience_s` (0: any time), which has been said. */
+enum exit_code orders_wait_idle(const struct command_line *command, const char *name, double patience_s);
+
 #endif

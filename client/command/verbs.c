@@ -242,6 +242,12 @@ const struct verb command_verbs[] = {
     {"admin reload", "NODE...", "Let daemons read their files again",
      "As SIGHUP: the log is opened again, the log level and a server's problems are read again.", NULL,
      WITH_PLATFORM, 1, -1, verb_admin_reload},
+    {"admin restart", "[NODE]...", "Run daemons again, one after the other, without a failed call",
+     "Without NODE: the whole platform, servers first. A server takes no new sessions and finishes those it\n"
+     "has before it goes, unless it is the only one; the next daemon goes when the platform is whole again.\n"
+     "Each runs what is installed now, with its file as it is now, at the address that it had. --timeout\n"
+     "ends the waiting for sessions, and for the platform (60 s).",
+     NULL, WITH_PLATFORM, 0, -1, verb_admin_restart},
     {"admin stop", "NODE...", "Stop daemons",
      "As SIGTERM: a server gives its sessions some seconds to end. Refused where nodes below an agent would "
      "be\n"

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier admin restart: daemons are run again one after the other, so that the platform goes on working.
+ */
+#include "client/command/admin.h"
+#include "client/command/session.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define PATIENCE_S 60.0 /* with one daemon, unless --timeout says */
+#define POLL_NS    (100 * NS_PER_MS)
+
+/* What the platform has to be again before the next daemon goes. */
+struct whole {
+    struct orders *orders;
+    uint64_t offers; /* problems, each counted as often as there are servers for it */
+    double idle_s, patience_s;
+};
+
+static uint64_t count_offers(void)
+{
+    struct esp_problem_entry *entries = NULL;
+    size_t n = 0;
+    uint64_t offers = 0;
+    if (esp_problem_list(&entries, &n) != ESP_OK)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        offers += entries[i].servers;
+    esp_problem_list_free(entries);
+    return offers;
+}
+
+/* The first node that was there and is not; NULL: all are. `node` must have been started since. */
+static const struct esp_node *first_missing(const struct view *before, const struct view *now,
+                                            const struct esp_node *node)
+{
+    for (size_t i = 0; i < before->n; i++) {
+        const struct esp_node *wanted = &before->nodes[i], *found = NULL;
+        for (size_t k = 0; k < now->n && !found; k++)
+            if (strcmp(now->nodes[k].name, wanted->name) == 0)
+                found = &now->nodes[k];
+        if (wanted->unreachable)
+            continue;
+        if (!found || found->unreachable || (wanted == node && found->incarnation == node->incarnation))
+            return wanted;
+    }
+    return NULL;
+}
+
+/* A tree that cannot be had now is one that is not whole: its top may be what starts again. */
+static bool is_whole(const struct whole *whole, const struct esp_node *node, char *missing, size_t size)
+{
+    struct view now = {0};
+    const struct esp_node *first = node;
+    snprintf(missing, size, "%s", node->name);
+    if (esp_tree(NULL, &now.nodes, &now.n) == ESP_OK)
+        first = first_missing(&whole->orders->view, &now, node);
+    view_close(&now);
+    if (first)
+        snprintf(missing, size, "%s", first->name);
+    else if (count_offers() < whole->offers)
+        snprintf(missing, size, "what the servers solve");
+    else
+        return true;
+    return false;
+}
+
+static enum exit_code wait_whole(const struct whole *whole, const struct esp_node *node)
+{
+    const struct command_line *command = whole->orders->command;
+    const struct timespec pause = {.tv_nsec = POLL_NS};
+    const int64_t begun_ns = clock_now_ns(&clock_system);
+    int64_t told_ns = begun_ns + NS_PER_S;
+    char missing[300] = "";
+    while (!is_whole(whole, node, missing, sizeof missing)) {
+        const int64_t now_ns = clock_now_ns(&clock_system);
+        if ((double)(now_ns - begun_ns) / NS_PER_S >= whole->patience_s) {
+            struct esp_error error;
+            error_set(&error, ESP_TIMEOUT,
+                      "after the restart of '%s', '%s' is not there again within %.3g s: nothing more is "
+                      "restarted; its log tells why",
+                      node->name, missing, whole->patience_s);
+            return command_fail(command, &error);
+        }
+        if (now_ns >= told_ns) {
+            command_progress(command, "%s: waiting for %s", node->name, missing);
+            told_ns = now_ns + NS_PER_S;
+        }
+        nanosleep(&pause, NULL);
+    }
+    return EXIT_DONE;
+}
+
+/* Somebody else takes the sessions meanwhile. */
+static bool has_company(const struct view *view, const struct esp_node *server)
+{
+    for (size_t i = 0; i < view->n; i++)
+        if (&view->nodes[i] != server && view->nodes[i].role == ESP_ROLE_SERVER &&
+            !view->nodes[i].unreachable && !view->nodes[i].draining)
+            return true;
+    return false;
+}
+
+/* A server that is alone is not drained: clients wait a while for one that is gone, not for one that refuses
+ * them. Its sessions have the seconds that a stop leaves them. */
+static enum exit_code make_idle(const struct whole *whole, const struct esp_node *node)
+{
+    struct orders *orders = whole->orders;
+    const char *briefly = "briefly";
+    if (node->role != ESP_ROLE_SERVER || !has_company(&orders->view, node))
+        return EXIT_DONE;
+    enum exit_code code = admin_order(orders->command, &orders->view, node, "drain", &briefly, 1, NULL, NULL);
+    return code == EXIT_DONE ? orders_wait_idle(orders->command, node->name, whole->idle_s) : code;
+}
+
+static enum exit_code restart_one(const struct whole *whole, const struct esp_node *node)
+{
+    struct orders *orders = whole->orders;
+    const int64_t begun_ns = clock_now_ns(&clock_system);
+    enum exit_code code = make_idle(whole, node);
+    if (code == EXIT_DONE)
+        code = admin_order(orders->command, &orders->view, node, "restart", NULL, 0, NULL, NULL);
+    if (code == EXIT_DONE)
+        code = wait_whole(whole, node);
+    char remark[60];
+    snprintf(remark, sizeof remark, "%.1f s", (double)(clock_now_ns(&clock_system) - begun_ns) / NS_PER_S);
+    if (code == EXIT_DONE)
+        orders_done(orders->command, orders->list, node->name, "restarted", remark);
+    return code;
+}
+
+/* ---- the whole platform ---- */
+
+static unsigned depth_of(const struct view *view, const struct esp_node *node)
+{
+    unsigned depth = 0;
+    while (depth <= view->n && (node = view_parent(view, node)))
+        depth++;
+    return depth;
+}
+
+/* Those so far below the top: the servers, or the agents. */
+static enum exit_code restart_level(const struct whole *whole, bool servers, unsigned depth)
+{
+    const struct view *view = &whole->orders->view;
+    enum exit_code code = EXIT_DONE;
+    for (size_t i = 0; i < view->n && code == EXIT_DONE; i++) {
+        const struct esp_node *node = &view->nodes[i];
+        if ((node->role == ESP_ROLE_SERVER) == servers && depth_of(view, node) == depth && !node->unreachable)
+            code = restart_one(whole, node);
+    }
+    return code;
+}
+
+/* From below: an agent that starts again learns at once from those that are whole. */
+static enum exit_code restart_all(const struct whole *whole)
+{
+    const struct view *view = &whole->orders->view;
+    enum exit_code code = EXIT_DONE;
+    unsigned deepest = 0;
+    for (size_t i = 0; i < view->n; i++)
+        if (depth_of(view, &view->nodes[i]) > deepest)
+            deepest = depth_of(view, &view->nodes[i]);
+    for (unsigned depth = deepest + 1; depth-- > 0 && code == EXIT_DONE;)
+        code = restart_level(whole, true, depth);
+    for (unsigned depth = deepest + 1; depth-- > 0 && code == EXIT_DONE;)
+        code = restart_level(whole, false, depth);
+    return code;
+}
+
+static enum exit_code restart(struct orders *orders, const void *idle_s)
+{
+    const struct command_line *command = orders->command;
+    struct whole whole = {.orders = orders, .offers = count_offers(), .idle_s = *(const double *)idle_s};
+    whole.patience_s = whole.idle_s > 0 ? whole.idle_s : PATIENCE_S;
+    if (command->n_operands == 0)
+        return restart_all(&whole);
+    enum exit_code code = EXIT_DONE;
+    for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
+        const struct esp_node *node = view_find(command, &orders->view, command->operands[i]);
+        code = node ? restart_one(&whole, node) : EXIT_USAGE;
+    }
+    return code;
+}
+
+enum exit_code verb_admin_restart(const struct command_line *command)
+{
+    double idle_s = 0;
+    struct esp_error error;
+    if (session_timeout(command, &idle_s, &error) != ESP_OK)
+        return command_usage(command, "%s", error.text);
+    return orders_run(command, restart, &idle_s);
+}

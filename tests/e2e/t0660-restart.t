@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A whole platform is restarted, daemon by daemon, under a stream of calls, none of which fails.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-redirector espalier-agent espalier-sed
+XDG_RUNTIME_DIR=$work
+export XDG_RUNTIME_DIR
+at_exit() {
+    espalier down small >down.out 2>&1
+}
+{
+    printf 'problems = { "%s/problems/lapack", "%s/problems/blas" }\n' "$top_srcdir" "$top_srcdir"
+    echo 'redirector { }'
+    echo 'master "MA" { }'
+    echo 'leader "LA" { parent = "MA" }'
+    for name in S T; do
+        echo "server \"$name\" { parent = \"LA\" slots = 1 }"
+    done
+} >small.conf
+check "a platform" espalier up small.conf
+ESPALIER_CONFIG=$work/espalier/small/client.conf
+export ESPALIER_CONFIG
+folder=$work/espalier/small
+for name in redirector MA LA S T; do
+    cat "$folder/$name.address"
+done >addresses
+cp "$folder/processes" processes
+
+call() {
+    espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+}
+stream() {
+    while [ ! -e "$work/enough" ]; do
+        call >>"$work/stream" 2>&1 || echo failed >>"$work/failures"
+        echo call >>"$work/calls"
+    done
+}
+stream &
+streams=$!
+stream &
+streams="$streams $!"
+wait_until test -s "$work/calls"
+check "all of it is restarted" espalier admin restart
+check_says "from below" '^S: restarted, ' '^T: restarted, ' '^LA: restarted, ' '^MA: restarted, ' '^redirector: restarted, '
+touch "$work/enough"
+# shellcheck disable=SC2086
+wait $streams
+cat "$work/failures" "$work/stream" >"$log" 2>/dev/null
+check "no call has failed" test ! -e "$work/failures"
+check "calls were made meanwhile" test "$(wc -l <"$work/calls")" -ge 10
+for name in redirector MA LA S T; do
+    cat "$folder/$name.address"
+done >now
+check "each is where it was" cmp addresses now
+check "and is the same process" cmp processes "$folder/processes"
+again() {
+    for name in redirector MA LA S T; do
+        [ "$(grep -c ' ready address=' "$folder/$name.log")" -eq 2 ] || { echo "$name"; return 1; }
+    done
+}
+check "that was started once more" again
+check "a call" call
+check_fails 2 "what is not there" espalier admin restart U
+check_says "is told" "no node named 'U'"
+check "it reads its file again" espalier admin reload redirector
+check "down ends all of it" espalier down small
+check_says "as it was started" '5 daemons stopped'
+finish
