@@ -58,6 +58,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_cancel.c \
 	client/command/verb_config.c \
 	client/command/verb_data.c \
+	client/command/verb_directory.c \
 	client/command/verb_down.c \
 	client/command/verb_fetch.c \
 	client/command/verb_jobs.c \
@@ -189,6 +190,13 @@ client_libclient_la_SOURCES = \
 	client/wishes.h
 client_libclient_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS) $(FFI_LIBS)
+
+# Reading and writing a directory: a program of its own, as it links libldap.
+pkglibexec_PROGRAMS += client/espalier-directory
+client_espalier_directory_SOURCES = client/command/directory.c
+client_espalier_directory_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
+client_espalier_directory_LDADD = client/command/libcommand.la services/libdirectory.la services/libservices.la \
+	core/libcore.la util/libutil.la $(JANSSON_LIBS) -lm
 
 # The command is linked against the library's parts, not the shared library: it starts faster.
 bin_PROGRAMS += client/espalier

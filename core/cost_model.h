@@ -165,6 +165,11 @@ double cost_correct(struct cost_correction *correction, double seconds, double f
 
 /* Where a server keeps its models: <state_dir>/models. */
 void cost_folder(const char *state_dir, char *path, size_t size);
+/* The model with its measurements as a text, for free(); NULL without memory. */
+char *cost_text(const struct cost_model *model, size_t *length);
+/* Reads such a text, which `path` names in messages: as cost_load(). */
+enum esp_status cost_parse(const char *text, size_t length, const char *path, struct arena *arena,
+                           struct cost_model *model, struct esp_error *error);
 /* Writes the model with its measurements, atomically: a temporary file, synced, renamed. ESP_SYSTEM. */
 enum esp_status cost_save(const struct cost_model *model, const char *path, struct esp_error *error);
 /* Reads it into *model, which points into `arena`. ESP_NOT_FOUND, ESP_SYSTEM; ESP_INVALID with

@@ -105,20 +105,28 @@ static enum esp_status write_whole(const char *path, const char *text, size_t le
     return status;
 }
 
-enum esp_status cost_save(const struct cost_model *model, const char *path, struct esp_error *error)
+char *cost_text(const struct cost_model *model, size_t *length)
 {
-    char *text = NULL, temporary[4096];
-    size_t length = 0;
-    FILE *file = open_memstream(&text, &length);
+    char *text = NULL;
+    FILE *file = open_memstream(&text, length);
     if (!file)
-        return error_no_memory(error, "a cost model's text");
+        return NULL;
     write_model(file, model);
     fflush(file);
-    fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, length));
-    if (fclose(file) != 0) {
-        free(text);
+    fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
+    if (fclose(file) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+enum esp_status cost_save(const struct cost_model *model, const char *path, struct esp_error *error)
+{
+    char temporary[4096];
+    size_t length = 0;
+    char *text = cost_text(model, &length);
+    if (!text)
         return error_no_memory(error, "a cost model's text");
-    }
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
     enum esp_status status = write_whole(temporary, text, length, error);
     if (status == ESP_OK && rename(temporary, path) != 0)
@@ -395,6 +403,21 @@ static enum esp_status parse(char *text, size_t length, const char *path, struct
     if (status == ESP_OK && (!model->problem[0] || !model->digest || !model->n_variables ||
                              !model->time.n_pieces || !model->threads))
         status = error_set(error, ESP_INVALID, "%s: its problem, variables or times are missing", path);
+    return status;
+}
+
+enum esp_status cost_parse(const char *text, size_t length, const char *path, struct arena *arena,
+                           struct cost_model *model, struct esp_error *error)
+{
+    if (length > MOST_FILE)
+        return error_set(error, ESP_INVALID, "%s: expected at most %d bytes", path, MOST_FILE);
+    char *copy = malloc(length + 1); /* parsing cuts lines */
+    if (!copy)
+        return error_no_memory(error, "a cost model's text");
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    enum esp_status status = parse(copy, length, path, arena, model, error);
+    free(copy);
     return status;
 }
 

@@ -28,3 +28,4 @@ dist_doc_DATA += doc/parallel-models.md
 dist_doc_DATA += doc/parallel-servers.md
 dist_doc_DATA += doc/administration.md
 dist_doc_DATA += doc/data.md
+dist_doc_DATA += doc/directory.md

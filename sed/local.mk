@@ -141,11 +141,13 @@ noinst_LTLIBRARIES += sed/libservice.la
 sed_libservice_la_SOURCES = \
 	sed/corrections_file.c \
 	sed/corrections_file.h \
+	sed/directory_watch.c \
+	sed/directory_watch.h \
 	sed/sensors.c \
 	sed/sensors.h \
 	sed/service.c \
 	sed/service.h
-sed_libservice_la_LIBADD = sed/libserver.la sed/libworkers.la services/libnws.la services/libservices.la
+sed_libservice_la_LIBADD = sed/libserver.la sed/libworkers.la services/libnws.la services/libdirectory.la services/libservices.la
 if WITH_OMNIORB
 sbin_PROGRAMS += sed/espalier-sed
 sed_espalier_sed_SOURCES = sed/main.c

@@ -5,6 +5,7 @@
 #include "sed/accuracy.h"
 #include "sed/corrections_file.h"
 #include "sed/cpu_quota.h"
+#include "sed/directory_watch.h"
 #include "sed/errands.h"
 #include "sed/machine_memory.h"
 #include "sed/processes.h"
@@ -14,6 +15,7 @@
 #include "sed/workers_joined.h"
 #include "util/log.h"
 
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -30,6 +32,8 @@
 #define KILL_MS   2000
 /* Threads that move data and write files: two transfers of two streams each, and as many files. */
 #define ERRAND_THREADS 8
+/* Agents of the directory to try, at most. */
+#define DIRECTORY_PARENTS 8
 
 /* Of a worker's memory: what each thread of BLAS takes and keeps (a buffer of 128 MiB in Debian's OpenBLAS, a
  * stack), for which nobody should have to account; and what a routine may have where nobody says it. */
@@ -48,7 +52,8 @@ struct service {
     struct server *server;
     _Atomic(struct server *) listener; /* the server, once it can be told of output */
     struct endpoint *endpoint;
-    struct sensors *sensors; /* NULL: none */
+    struct sensors *sensors;           /* NULL: none */
+    struct directory_watch *directory; /* NULL: none */
 };
 
 /* ---- descriptions ---- */
@@ -116,6 +121,37 @@ static void leave_out_disabled(const struct node_place *place, struct problem_se
             problems->problems[problems->n_problems++] = problems->problems[i];
 }
 
+static void tell_passed_over(void *arg, const struct esp_error *error)
+{
+    (void)arg;
+    log_debug("of the directory's descriptions: %s", error->text);
+}
+
+/* The problems of the server's files, and of the directory what those do not have. */
+static enum esp_status add_directory(struct service *service, struct problem_set **problems,
+                                     struct esp_error *error)
+{
+    const struct config_strings *own = &service->settings->problems;
+    const char *folder = directory_watch_problems(service->directory);
+    struct problem_set *all = NULL;
+    if (folder) {
+        const char **paths = calloc(own->n + 1, sizeof *paths);
+        if (!paths)
+            return error_no_memory(error, "a list of problems");
+        for (size_t i = 0; i < own->n; i++)
+            paths[i] = own->items[i];
+        paths[own->n] = folder;
+        enum esp_status status = problem_load_good(paths, own->n + 1, tell_passed_over, NULL, &all, error);
+        free(paths);
+        if (status != ESP_OK)
+            return status;
+        problem_set_destroy(*problems);
+        *problems = all;
+    }
+    directory_watch_check(service->directory, *problems);
+    return ESP_OK;
+}
+
 static enum esp_status load(struct service *service, struct problem_set **problems, struct esp_error *error)
 {
     const struct settings_sed *settings = service->settings;
@@ -129,6 +165,8 @@ static enum esp_status load(struct service *service, struct problem_set **proble
     service->place = place;
     status = problem_load_all((const char *const *)settings->problems.items, settings->problems.n, problems,
                               error);
+    if (status == ESP_OK && service->directory)
+        status = add_directory(service, problems, error);
     if (status == ESP_OK)
         leave_out_disabled(&service->place, *problems);
     return status;
@@ -154,20 +192,41 @@ static enum esp_status usable_models(const struct service *service, struct cost_
     return status;
 }
 
-/* What the calibration has left in the server's folder. Without it forecasts are work over speed. */
+/* What the calibration has left in the server's folder, and what the directory has where that has nothing. */
+static enum esp_status read_models(struct service *service, struct cost_set *all, struct esp_error *error)
+{
+    struct cost_set measured = {0};
+    char folder[4096];
+    enum esp_status status = ESP_OK;
+    *all = (struct cost_set){.fastest_s_per_flop = HUGE_VAL};
+    if (service->directory)
+        status = directory_watch_models(service->directory, all, error);
+    if (status == ESP_OK && service->settings->node.state_dir) {
+        cost_folder(service->settings->node.state_dir, folder, sizeof folder);
+        status = cost_load_folder(folder, tell_wrong, NULL, &measured, error);
+    }
+    for (uint32_t i = 0; i < measured.n && status == ESP_OK; i++)
+        status = cost_set_add(all, &measured.models[i], true, error);
+    cost_set_clear(&measured);
+    if (status != ESP_OK)
+        cost_set_clear(all);
+    return status;
+}
+
+/* Without models forecasts are work over speed. */
 static void load_models(struct service *service)
 {
     struct cost_set all, models;
     struct esp_error error = {0};
-    char folder[4096];
-    if (!service->settings->node.state_dir)
+    const char *state_dir = service->settings->node.state_dir;
+    if (!state_dir && !service->directory)
         return;
     /* Read again: models that are the same ones go on with what was learned. */
-    corrections_file_save(service->server, service->settings->node.state_dir);
-    cost_folder(service->settings->node.state_dir, folder, sizeof folder);
-    enum esp_status status = cost_load_folder(folder, tell_wrong, NULL, &all, &error);
-    if (status == ESP_OK)
-        status = usable_models(service, &all, &models, &error);
+    if (state_dir)
+        corrections_file_save(service->server, state_dir);
+    enum esp_status status = read_models(service, &all, &error);
+    if (status == ESP_OK && (status = usable_models(service, &all, &models, &error)) != ESP_OK)
+        cost_set_clear(&all);
     if (status != ESP_OK) {
         log_warning("cost models stay as they were: %s", error.text);
         return;
@@ -181,7 +240,8 @@ static void load_models(struct service *service)
     if (found)
         log_notice("%u cost models, %u of them for %u threads", found, n,
                    (unsigned)service->settings->threads);
-    corrections_file_load(service->server, service->settings->node.state_dir);
+    if (state_dir)
+        corrections_file_load(service->server, state_dir);
 }
 
 void service_reload(struct service *service)
@@ -201,6 +261,13 @@ void service_reload(struct service *service)
     }
     if (server_set_problems(service->server, problems, &error) != ESP_OK)
         log_error("the problems stay as they were: %s", error.text);
+}
+
+/* The main thread reads all again. */
+static void on_directory(void *arg)
+{
+    (void)arg;
+    kill(getpid(), SIGHUP);
 }
 
 /* ---- opening ---- */
@@ -264,7 +331,11 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
         return error_no_memory(error, "a server");
     service->settings = settings;
     service->memory_bytes = machine_memory_take(settings->memory_bytes, &service->share);
-    enum esp_status status = load(service, &service->problems, error);
+    enum esp_status status = ESP_OK;
+    if (settings->directory.url)
+        status = directory_watch_create(settings, &service->directory, error);
+    if (status == ESP_OK)
+        status = load(service, &service->problems, error);
     if (status == ESP_OK)
         status = create_workers(service, error);
     if (status == ESP_OK && settings->ranks > 0)
@@ -313,10 +384,11 @@ static enum esp_status create_server(struct service *service, const struct trans
         status = open_files(settings, &files, error);
     if (status != ESP_OK)
         return status;
-    const char **parents = calloc(settings->parents.n + 2, sizeof *parents);
+    const char **parents = calloc(settings->parents.n + 2 + DIRECTORY_PARENTS, sizeof *parents);
+    char *told[DIRECTORY_PARENTS];
     if (!parents)
         return error_no_memory(error, "the parents");
-    size_t n_parents = 0;
+    size_t n_parents = 0, n_told = 0;
     /* Where an administrator has moved it; should that be gone, where its file says. */
     if (service->place.parent)
         parents[n_parents++] = service->place.parent;
@@ -324,6 +396,10 @@ static enum esp_status create_server(struct service *service, const struct trans
         parents[n_parents++] = settings->parent;
     for (size_t i = 0; i < settings->parents.n; i++)
         parents[n_parents++] = settings->parents.items[i];
+    if (service->directory)
+        n_told = directory_watch_parents(service->directory, told, DIRECTORY_PARENTS);
+    for (size_t i = 0; i < n_told; i++)
+        parents[n_parents++] = told[i];
     struct server_options options = {
         .name = settings->node.name,
         .incarnation = incarnation,
@@ -363,12 +439,15 @@ static enum esp_status create_server(struct service *service, const struct trans
     service->problems = NULL; /* the server's, even when this fails */
     status = server_create(&options, &service->server, error);
     free(parents);
+    for (size_t i = 0; i < n_told; i++)
+        free(told[i]);
     if (status == ESP_OK && settings->node.state_dir) {
         char path[4096];
         snprintf(path, sizeof path, "%s/" ACCURACY_FILE, settings->node.state_dir);
         server_set_accuracy(service->server, path);
-        load_models(service);
     }
+    if (status == ESP_OK)
+        load_models(service);
     return status;
 }
 
@@ -390,6 +469,9 @@ enum esp_status service_open(struct service *service, struct transport *transpor
     if (service->settings->sensors &&
         sensors_create(service->server, node->state_dir, &service->sensors, &why) != ESP_OK)
         log_warning("there is no sensor of the processor: %s", why.text); /* forecasts do without */
+    if (service->directory &&
+        directory_watch_start(service->directory, on_directory, service, &why) != ESP_OK)
+        log_warning("the directory is not read again: %s", why.text);
     return ESP_OK;
 }
 
@@ -401,7 +483,11 @@ const char *service_address(const struct service *service)
 bool service_health(void *self, char *text, size_t size)
 {
     const struct service *service = self;
-    return server_health(service->server, text, size);
+    const bool good = server_health(service->server, text, size);
+    const size_t n = strlen(text);
+    if (service->directory)
+        directory_watch_health(service->directory, text + n, size - n);
+    return good;
 }
 
 void service_metrics(void *self, struct metrics *metrics)
@@ -445,6 +531,8 @@ void service_close(struct service *service)
         return;
     sensors_destroy(service->sensors);
     service->sensors = NULL;
+    directory_watch_destroy(service->directory);
+    service->directory = NULL;
     if (service->server && service->settings->node.state_dir)
         corrections_file_save(service->server, service->settings->node.state_dir);
     if (service->endpoint) {

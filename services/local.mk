@@ -49,3 +49,22 @@ services_libnws_la_SOURCES = \
 	services/nws/processor.c \
 	services/nws/processor.h
 services_libnws_la_LIBADD = util/libutil.la -lm
+# The site's directory. Only what reads or writes it links it: libldap brings ten libraries.
+noinst_LTLIBRARIES += services/libdirectory.la
+services_libdirectory_la_SOURCES = \
+	services/directory/directory.c \
+	services/directory/directory.h \
+	services/directory/file.c \
+	services/directory/gather.c \
+	services/directory/gather.h \
+	services/directory/ldap.c \
+	services/directory/ldif.c \
+	services/directory/ldif.h \
+	services/directory/patience.c \
+	services/directory/patience.h \
+	services/directory/schema.c \
+	services/directory/schema.h \
+	services/directory/tree.c \
+	services/directory/tree.h
+services_libdirectory_la_CPPFLAGS = $(AM_CPPFLAGS) $(LDAP_CFLAGS)
+services_libdirectory_la_LIBADD = core/libcore.la $(LDAP_LIBS)

@@ -204,7 +204,7 @@ static enum esp_status finish_server(struct settings_sed *sed, struct arena *are
 static enum esp_status finish_sed(void *settings, struct arena *arena, struct esp_error *error)
 {
     struct settings_sed *sed = settings;
-    if (!sed->parent)
+    if (!sed->parent && !sed->directory.url)
         return error_set(error, ESP_CONFIG,
                          "expected the key \"parent\" (address of the agent above), found none");
     if (sed->problems.n == 0) {

@@ -51,6 +51,18 @@ struct settings_node {
     int64_t heartbeat_ns, lease_ns; /* of redirectors and agents: what those below keep to */
 };
 
+/* Where the site's static knowledge is (services/directory/directory.h); url NULL: nowhere. */
+struct settings_directory {
+    char *url;
+    char *bind;          /* name to bind as; NULL: anonymous */
+    char *password_file; /* its first line is the password */
+    char *sasl;          /* mechanism; NULL: a simple bind */
+    char *sasl_user;
+    bool starttls;
+    char *ca; /* PEM file */
+    int64_t timeout_ns, refresh_ns;
+};
+
 struct settings_redirector {
     struct arena arena; /* owns what the struct points to; first in each kind */
     struct settings_node node;
@@ -110,6 +122,7 @@ struct settings_sed {
     uint64_t store_memory_bytes;    /* for data that live here; 0: none do */
     int64_t data_lease_ns;          /* of volatile data whose client is not heard of */
     uint64_t store_disk_bytes;      /* for their files, in the folder "data" of state_dir */
+    struct settings_directory directory;
 };
 
 struct settings_client {

@@ -397,6 +397,55 @@ static const struct config_key sed_keys[] = {
     {0},
 };
 
+static const struct config_key directory_keys[] = {
+    {.name = "directory",
+     .type = CONFIG_STRING,
+     AT(settings_directory, url),
+     .text = "where the site keeps descriptions and cost models: ldap://HOST/BASE, or file:/PATH (else: "
+             "nowhere)"},
+    {.name = "directory_bind",
+     .type = CONFIG_STRING,
+     AT(settings_directory, bind),
+     .text = "distinguished name that it binds as (else: anonymously)"},
+    {.name = "directory_password_file",
+     .type = CONFIG_STRING,
+     AT(settings_directory, password_file),
+     .text = "file with the password for that in its first line"},
+    {.name = "directory_sasl",
+     .type = CONFIG_STRING,
+     AT(settings_directory, sasl),
+     .text = "SASL mechanism, such as EXTERNAL, GSSAPI or SCRAM-SHA-256 (else: a simple bind)"},
+    {.name = "directory_sasl_user",
+     .type = CONFIG_STRING,
+     AT(settings_directory, sasl_user),
+     .text = "who it is to a mechanism with passwords"},
+    {.name = "directory_starttls",
+     .type = CONFIG_BOOL,
+     AT(settings_directory, starttls),
+     .initial = "no",
+     .text = "yes: an ldap:// connection is encrypted, or there is none"},
+    {.name = "directory_ca",
+     .type = CONFIG_STRING,
+     AT(settings_directory, ca),
+     .text = "PEM file of the authority of the directory's certificate (else: those of the system)"},
+    {.name = "directory_timeout",
+     .type = CONFIG_DURATION,
+     AT(settings_directory, timeout_ns),
+     .initial = "5 s",
+     .least = "100 ms",
+     .most = "10 min",
+     .text = "how long to wait for each answer of the directory"},
+    {.name = "directory_refresh",
+     .type = CONFIG_DURATION,
+     AT(settings_directory, refresh_ns),
+     .initial = "10 min",
+     .least = "100 ms",
+     .most = "30 d",
+     .text = "how often it is read again; when it is away: every 30 s, or as often as this if that is more "
+             "often"},
+    {0},
+};
+
 static const struct config_key client_keys[] = {
     {.name = "redirector",
      .type = CONFIG_ADDRESS,
@@ -484,6 +533,7 @@ static const struct config_group agent_groups[] = {{name_keys, offsetof(struct s
 static const struct config_group sed_groups[] = {{name_keys, offsetof(struct settings_sed, node)},
                                                  {sed_place_keys, 0},
                                                  {sed_keys, 0},
+                                                 {directory_keys, offsetof(struct settings_sed, directory)},
                                                  {node_keys, offsetof(struct settings_sed, node)},
                                                  {tls_keys, offsetof(struct settings_sed, node.tls)},
                                                  {0}};
@@ -546,6 +596,7 @@ static const struct config_group platform_leader_groups[] = {
 static const struct config_group platform_server_groups[] = {
     {platform_server_keys, 0},
     {sed_keys, offsetof(struct platform_server, sed)},
+    {directory_keys, offsetof(struct platform_server, sed.directory)},
     {node_keys, offsetof(struct platform_server, sed.node)},
     {tls_keys, offsetof(struct platform_server, sed.node.tls)},
     {0}};

@@ -435,3 +435,6 @@ shell_tests += tests/e2e/t0701-mpi-redistribution.t
 shell_tests += tests/e2e/t0702-parallel-servers.t
 unit_tests += tests/unit/test_crc32c
 tests_unit_test_crc32c_LDADD = $(UNIT_LIBS)
+unit_tests += tests/unit/test_directory
+tests_unit_test_directory_LDADD = services/libdirectory.la services/libservices.la $(UNIT_LIBS) -lm
+e2e_tests += tests/e2e/t0640-directory.t

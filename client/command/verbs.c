@@ -94,6 +94,32 @@ static const struct command_option calibrate_options[] = {
     {'A', "all", NULL, "every problem of the server"},
     {0, NULL, NULL, NULL},
 };
+#define DIRECTORY_OPTIONS                                                                                    \
+    {'S', "sed", "FILE", "a server's file: its directory, and who it is there"},                             \
+        {'u', "url", "URL", "ldap://HOST/BASE (or ldaps, ldapi), or file:/PATH"},                            \
+        {0, "bind", "NAME", "distinguished name to bind as (else: anonymously)"},                            \
+        {0, "password-file", "FILE", "its first line is the password"},                                      \
+        {0, "sasl", "MECHANISM", "EXTERNAL, GSSAPI, SCRAM-SHA-256, ... (else: a simple bind)"},              \
+        {0, "sasl-user", "NAME", "who one is to a mechanism with passwords"},                                \
+        {0, "starttls", NULL, "encrypt, or give up"},                                                        \
+        {0, "ca", "FILE", "PEM file of the authority of the directory's certificate"},                       \
+    {                                                                                                        \
+        0, "timeout", "TIME", "for each answer (5s)"                                                         \
+    }
+static const struct command_option directory_export_options[] = {
+    DIRECTORY_OPTIONS,
+    {'o', "output", "FILE", "write there (else: standard output)"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option directory_import_options[] = {
+    DIRECTORY_OPTIONS,
+    {0, "prune", NULL, "take out of the directory what is not in the file"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option directory_show_options[] = {
+    DIRECTORY_OPTIONS,
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option forecast_options[] = {
     {0, "plot", "FILE", "write an SVG of a model against its measurements ('-': standard output)"},
     {0, NULL, NULL, NULL},
@@ -211,6 +237,17 @@ const struct verb command_verbs[] = {
      "(SIGHUP). What counts of several calls is the mean of the middle half of their times. Can be stopped\n"
      "at any point: the next run goes on.",
      calibrate_options, 0, 0, -1, verb_calibrate},
+    {"directory export", "[FILE]...", "Write what daemons' files say, or a directory, as LDIF",
+     "FILEs are those of servers, agents and redirectors: their problems, implementations, machines, cost\n"
+     "models and addresses are written as entries. Without a FILE: the entries of the directory.",
+     directory_export_options, 0, 0, -1, verb_directory_export},
+    {"directory import", "FILE", "Bring the entries of an LDIF file into a directory",
+     "Entries that are there get the values of the file; others are added. Nothing is written when an entry\n"
+     "is wrong. FILE '-' is standard input. An LDAP server needs the schema, espalier.ldif.",
+     directory_import_options, 0, 1, 1, verb_directory_import},
+    {"directory show", "[NAME]...", "Show what a directory says",
+     "All entries, or those of that name (a problem, a machine, a daemon) with what is below them.",
+     directory_show_options, 0, 0, -1, verb_directory_show},
     {"tree", "", "Show the platform's redirector, agents and servers",
      "Servers are shown with the measured speed of one slot, running and waiting sessions, memory, and\n"
      "sessions done since they were started.",

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The directory as an LDIF file.
+ */
+#include "services/directory/directory.h"
+#include "services/directory/ldif.h"
+
+#include <string.h>
+
+static const char *path_of(const struct directory_options *options)
+{
+    const char *path = options->url + strlen(directory_file.scheme);
+    return strncmp(path, "///", 3) == 0 ? path + 2 : path; /* file:///path has an empty host */
+}
+
+static enum esp_status read_file(const struct directory_options *options, struct directory_tree *tree,
+                                 const char **base, struct esp_error *error)
+{
+    return ldif_load(path_of(options), tree, base, error);
+}
+
+static enum esp_status copy(struct directory_tree *to, const struct directory_entry *entry,
+                            struct esp_error *error)
+{
+    struct directory_entry *own = directory_tree_entry(to, entry->name, error);
+    if (!own)
+        return error->status;
+    own->n_values = 0; /* all anew */
+    for (uint32_t i = 0; i < entry->n_values; i++)
+        if (directory_tree_add(to, own, entry->values[i].attribute, entry->values[i].text,
+                               entry->values[i].length, error) != ESP_OK)
+            return error->status;
+    return ESP_OK;
+}
+
+static enum esp_status write_file(const struct directory_options *options, struct directory_tree *tree,
+                                  bool prune, directory_progress progress, void *arg, struct esp_error *error)
+{
+    struct directory_tree whole = {0};
+    struct esp_error why = {0};
+    const char *base = DIRECTORY_FILE_BASE;
+    /* A file that is damaged is not written over: what is in it may be all there is. */
+    enum esp_status status = read_file(options, &whole, &base, &why);
+    if (status == ESP_NOT_FOUND || prune) {
+        directory_tree_clear(&whole);
+        base = DIRECTORY_FILE_BASE;
+    } else if (status != ESP_OK) {
+        if (error)
+            *error = why;
+        return status;
+    }
+    status = ESP_OK;
+    for (size_t i = 0; i < tree->n && status == ESP_OK; i++)
+        status = copy(&whole, tree->entries[i], error);
+    if (status == ESP_OK)
+        status = ldif_save(&whole, base, path_of(options), error);
+    if (status == ESP_OK && progress)
+        progress(arg, tree->n, tree->n);
+    directory_tree_clear(&whole);
+    return status;
+}
+
+const struct directory_backend directory_file = {"file:", read_file, write_file};

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/directory/gather.h"
+
+#include "services/directory/directory.h"
+#include "services/directory/schema.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An entry being made; the first failure stays. */
+struct maker {
+    struct directory_tree *tree;
+    struct directory_entry *entry; /* NULL: it failed, or it was there already */
+    struct esp_error *error;
+    enum esp_status status;
+    char name[DIRECTORY_MOST_NAME + 1];
+};
+
+static void put_bytes(struct maker *maker, const char *attribute, const char *text, size_t length)
+{
+    if (maker->entry && maker->status == ESP_OK && length > 0) /* LDAP knows no empty values */
+        maker->status = directory_tree_add(maker->tree, maker->entry, attribute, text, length, maker->error);
+}
+
+static void put(struct maker *maker, const char *attribute, const char *text)
+{
+    put_bytes(maker, attribute, text, strlen(text));
+}
+
+static void put_number(struct maker *maker, const char *attribute, uint64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    put(maker, attribute, text);
+}
+
+static void begin_named(struct maker *maker, struct directory_tree *tree, const char *name, const char *class,
+                        struct esp_error *error)
+{
+    maker->tree = tree;
+    maker->error = error;
+    maker->status = ESP_OK;
+    maker->entry = NULL;
+    if (maker->name != name)
+        snprintf(maker->name, sizeof maker->name, "%s", name);
+    if (directory_tree_find(tree, maker->name))
+        return;
+    maker->entry = directory_tree_entry(tree, maker->name, error);
+    maker->status = maker->entry ? ESP_OK : error ? error->status : ESP_NO_MEMORY;
+    put(maker, "objectClass", class);
+}
+
+static void begin(struct maker *maker, struct directory_tree *tree, const char *cn, const char *parent,
+                  const char *class, struct esp_error *error)
+{
+    *maker = (struct maker){.tree = tree, .error = error};
+    if (!directory_name_make(maker->name, sizeof maker->name, cn, parent)) {
+        maker->status = error_set(error, ESP_LIMIT, "the name \"%.60s...\" is too long for a directory", cn);
+        return;
+    }
+    begin_named(maker, tree, maker->name, class, error);
+    put(maker, "cn", cn);
+}
+
+enum esp_status gather_base(struct directory_tree *tree, struct esp_error *error)
+{
+    static const char *const units[] = {"", DIRECTORY_DESCRIPTIONS, DIRECTORY_PROBLEMS, DIRECTORY_MACHINES,
+                                        DIRECTORY_ENTRIES};
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < sizeof units / sizeof *units && status == ESP_OK; i++) {
+        struct maker maker = {0};
+        begin_named(&maker, tree, units[i], "organizationalUnit", error);
+        put(&maker, "ou", *units[i] ? units[i] + 3 : &DIRECTORY_FILE_BASE[3]);
+        status = maker.status;
+    }
+    return status;
+}
+
+static const char *convention_text(const struct implementation *implementation)
+{
+    if (implementation_is_parallel(implementation))
+        return "parallel";
+    return implementation->convention == CONVENTION_FORTRAN   ? "fortran"
+           : implementation->convention == CONVENTION_COMMAND ? "command"
+                                                              : "c";
+}
+
+enum esp_status gather_problem(struct directory_tree *tree, const struct problem *problem,
+                               struct esp_error *error)
+{
+    struct maker maker, below;
+    char digest[20];
+    begin(&maker, tree, problem->name, DIRECTORY_PROBLEMS, DIRECTORY_PROBLEM, error);
+    snprintf(digest, sizeof digest, "%016" PRIx64, problem->digest);
+    put(&maker, "espalierDigest", digest);
+    put(&maker, "espalierSignature", problem->source);
+    put(&maker, "description", problem->title ? problem->title : "");
+    put(&maker, "espalierGams", problem->gams ? problem->gams : "");
+    for (uint32_t i = 0; i < problem->n_implementations && maker.status == ESP_OK; i++) {
+        const struct implementation *implementation = &problem->implementations[i];
+        begin(&below, tree, implementation->name, maker.name, DIRECTORY_IMPLEMENTATION, error);
+        put(&below, "espalierConvention", convention_text(implementation));
+        put(&below, "espalierSymbol", implementation->symbol ? implementation->symbol : "");
+        put(&below, "espalierLibrary", implementation->library ? implementation->library : "");
+        maker.status = below.status;
+    }
+    return maker.status;
+}
+
+static enum esp_status gather_file(struct directory_tree *tree, const char *path, struct esp_error *error)
+{
+    struct maker maker;
+    const char *slash = strrchr(path, '/');
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return error_errno(error, "%s cannot be read", path);
+    char *text = malloc(PROBLEM_MAX_FILE);
+    const size_t length = text ? fread(text, 1, PROBLEM_MAX_FILE, file) : 0;
+    fclose(file);
+    begin(&maker, tree, slash ? slash + 1 : path, DIRECTORY_DESCRIPTIONS, DIRECTORY_DESCRIPTION, error);
+    put_bytes(&maker, "espalierText", text, length);
+    free(text);
+    return text ? maker.status : error_no_memory(error, "a problem description");
+}
+
+enum esp_status gather_descriptions(struct directory_tree *tree, const struct problem_set *problems,
+                                    struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    const char *last = "";
+    for (size_t i = 0; i < problems->n_problems && status == ESP_OK; i++) {
+        const char *file = problems->problems[i]->file;
+        if (strcmp(file, last) != 0)
+            status = gather_file(tree, file, error);
+        last = file;
+    }
+    return status;
+}
+
+enum esp_status gather_machine(struct directory_tree *tree, const struct settings_sed *settings,
+                               struct esp_error *error)
+{
+    struct maker maker;
+    begin(&maker, tree, settings->node.name, DIRECTORY_MACHINES, DIRECTORY_MACHINE, error);
+    put_number(&maker, "espalierSlots", (uint64_t)settings->slots);
+    put_number(&maker, "espalierThreads", (uint64_t)settings->threads);
+    if (settings->memory_bytes)
+        put_number(&maker, "espalierMemory", settings->memory_bytes);
+    if (settings->parent)
+        put(&maker, "espalierParent", settings->parent);
+    for (size_t i = 0; i < settings->parents.n; i++)
+        put(&maker, "espalierParent", settings->parents.items[i]);
+    return maker.status;
+}
+
+enum esp_status gather_model(struct directory_tree *tree, const char *machine, const struct cost_model *model,
+                             unsigned number, struct esp_error *error)
+{
+    struct maker maker;
+    char parent[DIRECTORY_MOST_NAME + 1], name[3 * PROBLEM_MAX_NAME], digest[20];
+    size_t length = 0;
+    if (!directory_name_make(parent, sizeof parent, machine, DIRECTORY_MACHINES))
+        return error_set(error, ESP_LIMIT, "the name \"%.60s...\" is too long for a directory", machine);
+    snprintf(name, sizeof name, "%s-%s-%" PRIu32 "-%u", model->problem, model->implementation, model->threads,
+             number);
+    snprintf(digest, sizeof digest, "%016" PRIx64, model->digest);
+    char *text = cost_text(model, &length);
+    if (!text)
+        return error_no_memory(error, "a cost model's text");
+    begin(&maker, tree, name, parent, DIRECTORY_COST_MODEL, error);
+    put(&maker, "espalierProblemName", model->problem);
+    put(&maker, "espalierDigest", digest);
+    put_number(&maker, "espalierThreads", model->threads);
+    put_bytes(&maker, "espalierModel", text, length);
+    free(text);
+    return maker.status;
+}
+
+enum esp_status gather_entry(struct directory_tree *tree, const char *name, const char *role,
+                             const char *address, struct esp_error *error)
+{
+    struct maker maker;
+    begin(&maker, tree, name, DIRECTORY_ENTRIES, DIRECTORY_ENTRY, error);
+    put(&maker, "espalierRole", role);
+    put(&maker, "espalierAddress", address);
+    return maker.status;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Entries out of what daemons' files say (services/directory/schema.h). All functions may fail with ESP_LIMIT
+ * and ESP_NO_MEMORY; what was added before stays.
+ */
+#ifndef SERVICES_DIRECTORY_GATHER_H
+#define SERVICES_DIRECTORY_GATHER_H
+
+#include "core/cost_model.h"
+#include "core/problem.h"
+#include "services/directory/tree.h"
+#include "services/settings.h"
+
+/* The base and the units below it. */
+enum esp_status gather_base(struct directory_tree *tree, struct esp_error *error);
+/* A problem with its implementations. One that is there already stays as it is. */
+enum esp_status gather_problem(struct directory_tree *tree, const struct problem *problem,
+                               struct esp_error *error);
+/* The files of descriptions that these problems were read from, as they are. ESP_NOT_FOUND, ESP_SYSTEM. */
+enum esp_status gather_descriptions(struct directory_tree *tree, const struct problem_set *problems,
+                                    struct esp_error *error);
+/* A server's machine, by its name. */
+enum esp_status gather_machine(struct directory_tree *tree, const struct settings_sed *settings,
+                               struct esp_error *error);
+/* A cost model below that machine. */
+enum esp_status gather_model(struct directory_tree *tree, const char *machine, const struct cost_model *model,
+                             unsigned number, struct esp_error *error);
+/* Where a daemon is reached. */
+enum esp_status gather_entry(struct directory_tree *tree, const char *name, const char *role,
+                             const char *address, struct esp_error *error);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Directories as LDIF (RFC 2849): content records only, those that ldapadd(1) and slapadd(8) take. The first
+ * record is that of the base; all others are below it.
+ */
+#ifndef SERVICES_DIRECTORY_LDIF_H
+#define SERVICES_DIRECTORY_LDIF_H
+
+#include "services/directory/tree.h"
+
+#include <stdio.h>
+
+/* Reads the text, which `path` names in messages, into an empty tree; `base` gets the base's name (in the
+ * tree's memory). ESP_SYNTAX with "path:line: ...", ESP_LIMIT, ESP_NO_MEMORY; the tree is empty then. */
+enum esp_status ldif_parse(const char *text, size_t length, const char *path, struct directory_tree *tree,
+                           const char **base, struct esp_error *error);
+/* The same of a file ("-": standard input). ESP_NOT_FOUND, ESP_SYSTEM too. */
+enum esp_status ldif_load(const char *path, struct directory_tree *tree, const char **base,
+                          struct esp_error *error);
+/* Writes the tree, sorted, below that base. Whether writing succeeded is told by ferror(file). ESP_NO_MEMORY.
+ */
+enum esp_status ldif_write(struct directory_tree *tree, const char *base, FILE *file,
+                           struct esp_error *error);
+/* The same into a file that is replaced as a whole: a crash leaves the old one or the new one. ESP_SYSTEM. */
+enum esp_status ldif_save(struct directory_tree *tree, const char *base, const char *path,
+                          struct esp_error *error);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/directory/schema.h"
+
+#include "core/cost_model.h"
+#include "util/config.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MOST_ATTRIBUTES 8
+
+/* What a value must be: NULL, or the words that name it when it is not. */
+typedef const char *(*value_rule)(const struct directory_value *value);
+
+struct attribute_rule {
+    const char *name;
+    bool required;
+    value_rule is;
+};
+
+static const char *any_text(const struct directory_value *value)
+{
+    return strlen(value->text) == value->length ? NULL : "text";
+}
+
+static const char *a_digest(const struct directory_value *value)
+{
+    return value->length == 16 && strspn(value->text, "0123456789abcdef") == 16 ? NULL
+                                                                                : "16 hexadecimal digits";
+}
+
+static const char *a_number(const struct directory_value *value)
+{
+    const bool good =
+        value->length > 0 && value->length <= 18 && strspn(value->text, "0123456789") == value->length;
+    return good ? NULL : "a whole number";
+}
+
+static const char *a_role(const struct directory_value *value)
+{
+    static const char *const roles[] = {"redirector", "master", "leader", "server"};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        if (strcmp(value->text, roles[i]) == 0)
+            return NULL;
+    return "redirector, master, leader or server";
+}
+
+static const char *an_address(const struct directory_value *value)
+{
+    char host[256];
+    uint16_t port;
+    return config_read_address(value->text, NULL, host, sizeof host, &port, NULL) == ESP_OK ? NULL
+                                                                                            : "HOST:PORT";
+}
+
+static const char *a_model(const struct directory_value *value)
+{
+    struct arena arena = {0};
+    struct cost_model model;
+    const bool good = cost_parse(value->text, value->length, "", &arena, &model, NULL) == ESP_OK;
+    arena_clear(&arena);
+    return good ? NULL : "a whole cost model of this version";
+}
+
+static const char *a_description(const struct directory_value *value)
+{
+    struct problem_set *set = NULL;
+    const bool good = problem_parse(value->text, value->length, "", &set, NULL) == ESP_OK;
+    problem_set_destroy(set);
+    return good ? NULL : "a description that can be read";
+}
+
+struct class_rule {
+    const char *name;
+    struct attribute_rule attributes[MOST_ATTRIBUTES + 1];
+};
+
+static const struct class_rule classes[] = {
+    {DIRECTORY_DESCRIPTION, {{"cn", true, any_text}, {"espalierText", true, a_description}}},
+    {DIRECTORY_PROBLEM,
+     {{"cn", true, any_text},
+      {"espalierDigest", true, a_digest},
+      {"espalierSignature", true, any_text},
+      {"description", false, any_text},
+      {"espalierGams", false, any_text}}},
+    {DIRECTORY_IMPLEMENTATION,
+     {{"cn", true, any_text},
+      {"espalierConvention", true, any_text},
+      {"espalierSymbol", false, any_text},
+      {"espalierLibrary", false, any_text}}},
+    {DIRECTORY_MACHINE,
+     {{"cn", true, any_text},
+      {"espalierSlots", false, a_number},
+      {"espalierThreads", false, a_number},
+      {"espalierMemory", false, a_number},
+      {"espalierAddress", false, an_address},
+      {"espalierParent", false, an_address}}},
+    {DIRECTORY_COST_MODEL,
+     {{"cn", true, any_text},
+      {"espalierProblemName", true, any_text},
+      {"espalierDigest", true, a_digest},
+      {"espalierModel", true, a_model},
+      {"espalierThreads", false, a_number}}},
+    {DIRECTORY_ENTRY,
+     {{"cn", true, any_text}, {"espalierRole", true, a_role}, {"espalierAddress", true, an_address}}},
+};
+#define N_CLASSES (sizeof classes / sizeof *classes)
+
+static const struct class_rule *find_class(const char *name)
+{
+    for (size_t i = 0; i < N_CLASSES; i++)
+        if (strcasecmp(classes[i].name, name) == 0)
+            return &classes[i];
+    return NULL;
+}
+
+bool schema_allows(const char *object_class, const char *attribute, bool *required)
+{
+    const struct class_rule *class = find_class(object_class);
+    for (const struct attribute_rule *rule = class ? class->attributes : NULL; rule && rule->name; rule++)
+        if (strcasecmp(rule->name, attribute) == 0) {
+            *required = rule->required;
+            return true;
+        }
+    return false;
+}
+
+const char *schema_class(unsigned number)
+{
+    return number < N_CLASSES ? classes[number].name : NULL;
+}
+
+const char *schema_attribute(const char *object_class, unsigned number)
+{
+    const struct class_rule *class = find_class(object_class);
+    return class && number < MOST_ATTRIBUTES ? class->attributes[number].name : NULL;
+}
+
+static bool check_rule(const struct directory_entry *entry, const struct class_rule *class,
+                       const struct attribute_rule *rule, struct esp_error *error)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < entry->n_values; i++) {
+        const struct directory_value *value = &entry->values[i];
+        if (strcasecmp(value->attribute, rule->name) != 0)
+            continue;
+        const char *expected = rule->is(value);
+        if (expected) {
+            error_set(error, ESP_INVALID, "directory: %s: %s: expected %s, found \"%.40s\"", entry->name,
+                      rule->name, expected, value->text);
+            return false;
+        }
+        found = true;
+    }
+    if (!found && rule->required)
+        error_set(error, ESP_INVALID, "directory: %s: expected %s (it is of class %s), found none",
+                  entry->name, rule->name, class->name);
+    return found || !rule->required;
+}
+
+static bool check_entry(const struct directory_entry *entry, struct esp_error *error)
+{
+    for (size_t c = 0; c < N_CLASSES; c++)
+        if (directory_entry_is(entry, classes[c].name))
+            for (const struct attribute_rule *rule = classes[c].attributes; rule->name; rule++)
+                if (!check_rule(entry, &classes[c], rule, error))
+                    return false;
+    return true;
+}
+
+/* Whether what it lies below was taken out: parents come first in a sorted tree. */
+static bool is_orphan(struct directory_tree *tree, const struct directory_entry *entry)
+{
+    const char *parent = directory_name_parent(entry->name);
+    return *parent && !directory_tree_find(tree, parent);
+}
+
+static void take_out(struct directory_tree *tree, size_t i)
+{
+    HASH_DELETE(hh, tree->by_name, tree->entries[i]);
+}
+
+size_t schema_check(struct directory_tree *tree, void (*wrong)(void *arg, const struct esp_error *error),
+                    void *arg)
+{
+    size_t n = 0;
+    directory_tree_sort(tree);
+    for (size_t i = 0; i < tree->n; i++) {
+        struct esp_error error = {0};
+        const bool good = check_entry(tree->entries[i], &error);
+        if (!good && wrong)
+            wrong(arg, &error);
+        if (good && !is_orphan(tree, tree->entries[i]))
+            tree->entries[n++] = tree->entries[i];
+        else
+            take_out(tree, i);
+    }
+    return tree->n = n;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What entries a directory of Espalier has, and what must be in them. etc/espalier.ldif says the same to an
+ * LDAP server (a test holds the two together):
+ *
+ *     BASE                                        organizationalUnit, or whatever the site has there
+ *       ou=descriptions
+ *         cn=dgesv.esp                            espalierDescription: a description file, whole
+ *       ou=problems
+ *         cn=dgesv                                espalierProblem: title, GAMS class, signature
+ *           cn=lapack                             espalierImplementation
+ *       ou=machines
+ *         cn=node7                                espalierMachine: slots, threads, parents
+ *           cn=dgesv-lapack-1-0                   espalierCostModel: a model file, whole
+ *       ou=entries
+ *         cn=master                               espalierEntry: role and addresses
+ */
+#ifndef SERVICES_DIRECTORY_SCHEMA_H
+#define SERVICES_DIRECTORY_SCHEMA_H
+
+#include "services/directory/tree.h"
+
+#define DIRECTORY_DESCRIPTIONS "ou=descriptions"
+#define DIRECTORY_PROBLEMS     "ou=problems"
+#define DIRECTORY_MACHINES     "ou=machines"
+#define DIRECTORY_ENTRIES      "ou=entries"
+
+/* Classes. */
+#define DIRECTORY_DESCRIPTION    "espalierDescription"
+#define DIRECTORY_PROBLEM        "espalierProblem"
+#define DIRECTORY_IMPLEMENTATION "espalierImplementation"
+#define DIRECTORY_MACHINE        "espalierMachine"
+#define DIRECTORY_COST_MODEL     "espalierCostModel"
+#define DIRECTORY_ENTRY          "espalierEntry"
+
+/* The attributes of a class, for the test that compares them with the schema file: whether the class has the
+ * attribute, and whether it must be there. */
+bool schema_allows(const char *object_class, const char *attribute, bool *required);
+/* The class of that number, from 0; NULL behind the last. */
+const char *schema_class(unsigned number);
+/* Its attribute of that number; NULL behind the last. */
+const char *schema_attribute(const char *object_class, unsigned number);
+
+/* Takes entries of ours out that are nonsense (an attribute is missing, or its value is not what it must be,
+ * or a description or model cannot be read), and what is below them; `wrong` (may be NULL) is told of each.
+ * Entries of other classes are let be. Returns how many are left. */
+size_t schema_check(struct directory_tree *tree, void (*wrong)(void *arg, const struct esp_error *error),
+                    void *arg);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/directory/tree.h"
+
+#include "core/problem.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+void directory_tree_clear(struct directory_tree *tree)
+{
+    HASH_CLEAR(hh, tree->by_name);
+    arena_clear(&tree->arena);
+    free(tree->entries);
+    *tree = (struct directory_tree){0};
+}
+
+/* Names are compared without regard to case; those that are too long are nobody's. */
+static bool key_of(const char *name, char key[DIRECTORY_MOST_NAME + 1])
+{
+    size_t n = 0;
+    for (; name[n] && n < DIRECTORY_MOST_NAME; n++)
+        key[n] = (char)tolower((unsigned char)name[n]);
+    key[n] = 0;
+    return !name[n];
+}
+
+struct directory_entry *directory_tree_find(const struct directory_tree *tree, const char *name)
+{
+    char key[DIRECTORY_MOST_NAME + 1];
+    struct directory_entry *entry = NULL;
+    if (key_of(name, key))
+        HASH_FIND_STR(tree->by_name, key, entry);
+    return entry;
+}
+
+static bool make_room(struct directory_tree *tree)
+{
+    if (tree->n < tree->capacity)
+        return true;
+    const size_t capacity = tree->capacity ? 2 * tree->capacity : 64;
+    struct directory_entry **entries = realloc(tree->entries, capacity * sizeof *entries);
+    if (!entries)
+        return false;
+    tree->entries = entries;
+    tree->capacity = capacity;
+    return true;
+}
+
+static struct directory_entry *add_entry(struct directory_tree *tree, const char *name, const char *key,
+                                         struct esp_error *error)
+{
+    struct directory_entry *entry = arena_alloc(&tree->arena, sizeof *entry);
+    if (entry && (entry->name = arena_strdup(&tree->arena, name)) &&
+        (entry->key = arena_strdup(&tree->arena, key)) && make_room(tree)) {
+        HASH_ADD_KEYPTR(hh, tree->by_name, entry->key, strlen(entry->key), entry);
+        if (entry->hh.tbl)
+            return tree->entries[tree->n++] = entry;
+    }
+    error_no_memory(error, "an entry of the directory");
+    return NULL;
+}
+
+struct directory_entry *directory_tree_entry(struct directory_tree *tree, const char *name,
+                                             struct esp_error *error)
+{
+    char key[DIRECTORY_MOST_NAME + 1];
+    struct directory_entry *entry = directory_tree_find(tree, name);
+    if (entry)
+        return entry;
+    if (tree->n == DIRECTORY_MOST_ENTRIES) {
+        error_set(error, ESP_LIMIT, "expected a directory of at most %d entries, found more",
+                  DIRECTORY_MOST_ENTRIES);
+        return NULL;
+    }
+    if (!key_of(name, key)) {
+        error_set(error, ESP_LIMIT, "expected a name of at most %d characters, found \"%.60s...\"",
+                  DIRECTORY_MOST_NAME, name);
+        return NULL;
+    }
+    return add_entry(tree, name, key, error);
+}
+
+static bool make_room_for_value(struct directory_tree *tree, struct directory_entry *entry)
+{
+    if (entry->n_values < entry->capacity)
+        return true;
+    const uint32_t capacity = entry->capacity ? 2 * entry->capacity : 8;
+    struct directory_value *values = arena_alloc(&tree->arena, capacity * sizeof *values);
+    if (!values)
+        return false;
+    if (entry->n_values)
+        memcpy(values, entry->values, entry->n_values * sizeof *values);
+    entry->values = values;
+    entry->capacity = capacity;
+    return true;
+}
+
+enum esp_status directory_tree_add(struct directory_tree *tree, struct directory_entry *entry,
+                                   const char *attribute, const char *text, size_t length,
+                                   struct esp_error *error)
+{
+    if (tree->arena.total + length > DIRECTORY_MOST_BYTES || entry->n_values == DIRECTORY_MOST_VALUES)
+        return error_set(error, ESP_LIMIT,
+                         "%s: expected a directory of at most %u MiB, and %d values in an entry, found more",
+                         entry->name, DIRECTORY_MOST_BYTES >> 20, DIRECTORY_MOST_VALUES);
+    const char *name = arena_strdup(&tree->arena, attribute);
+    char *own = arena_alloc(&tree->arena, length + 1);
+    if (!name || !own || !make_room_for_value(tree, entry))
+        return error_no_memory(error, "a value of the directory");
+    if (length)
+        memcpy(own, text, length);
+    entry->values[entry->n_values++] = (struct directory_value){name, own, length};
+    return ESP_OK;
+}
+
+/* ---- order ---- */
+
+static int by_depth_and_name(const void *a, const void *b)
+{
+    const struct directory_entry *one = *(struct directory_entry *const *)a,
+                                 *other = *(struct directory_entry *const *)b;
+    const unsigned d = directory_name_depth(one->name), e = directory_name_depth(other->name);
+    return d != e ? (d > e) - (d < e) : strcasecmp(one->name, other->name);
+}
+
+static int by_attribute(const void *a, const void *b)
+{
+    const struct directory_value *one = a, *other = b;
+    const int order = strcasecmp(one->attribute, other->attribute);
+    if (order)
+        return order;
+    const size_t least = one->length < other->length ? one->length : other->length;
+    const int bytes = memcmp(one->text, other->text, least);
+    return bytes ? bytes : (one->length > other->length) - (one->length < other->length);
+}
+
+void directory_tree_sort(struct directory_tree *tree)
+{
+    if (tree->n)
+        qsort(tree->entries, tree->n, sizeof *tree->entries, by_depth_and_name);
+    for (size_t i = 0; i < tree->n; i++)
+        if (tree->entries[i]->n_values)
+            qsort(tree->entries[i]->values, tree->entries[i]->n_values, sizeof *tree->entries[i]->values,
+                  by_attribute);
+}
+
+uint64_t directory_tree_digest(const struct directory_tree *tree)
+{
+    uint64_t digest = 0;
+    for (size_t i = 0; i < tree->n; i++) {
+        const struct directory_entry *entry = tree->entries[i];
+        digest = digest * 31 + digest_text(entry->name, strlen(entry->name));
+        for (uint32_t k = 0; k < entry->n_values; k++)
+            digest = digest * 31 +
+                     digest_text(entry->values[k].attribute, strlen(entry->values[k].attribute)) +
+                     digest_text(entry->values[k].text, entry->values[k].length);
+    }
+    return digest;
+}
+
+/* ---- looking ---- */
+
+const struct directory_value *directory_value(const struct directory_entry *entry, const char *attribute)
+{
+    for (uint32_t i = 0; i < entry->n_values; i++)
+        if (strcasecmp(entry->values[i].attribute, attribute) == 0)
+            return &entry->values[i];
+    return NULL;
+}
+
+bool directory_entry_is(const struct directory_entry *entry, const char *object_class)
+{
+    for (uint32_t i = 0; i < entry->n_values; i++)
+        if (strcasecmp(entry->values[i].attribute, "objectClass") == 0 &&
+            strcasecmp(entry->values[i].text, object_class) == 0)
+            return true;
+    return false;
+}
+
+void directory_entry_cn(const struct directory_entry *entry, char *text, size_t size)
+{
+    size_t n = 0;
+    const char *at = entry->name;
+    if (strncasecmp(at, "cn=", 3) == 0)
+        for (at += 3; *at && *at != ',' && n + 1 < size; at++) {
+            if (*at == '\\' && at[1])
+                at++;
+            text[n++] = *at;
+        }
+    text[n] = 0;
+}
+
+const char *directory_name_parent(const char *name)
+{
+    for (; *name; name++) {
+        if (*name == '\\' && name[1])
+            name++;
+        else if (*name == ',')
+            return name + 1;
+    }
+    return name;
+}
+
+unsigned directory_name_depth(const char *name)
+{
+    unsigned depth = 0;
+    for (; *name; name = directory_name_parent(name))
+        depth++;
+    return depth;
+}
+
+bool directory_name_make(char *name, size_t size, const char *text, const char *parent)
+{
+    size_t n = (size_t)snprintf(name, size, "cn=");
+    for (const char *at = text; *at && n + 3 < size; at++) {
+        const bool edge = (*at == ' ' && (at == text || !at[1])) || (*at == '#' && at == text);
+        if (edge || strchr(",+\"\\<>;=", *at))
+            name[n++] = '\\';
+        name[n++] = *at;
+    }
+    name[n < size ? n : size - 1] = 0;
+    return n + 3 < size &&
+           (size_t)snprintf(name + n, size - n, "%s%s", *parent ? "," : "", parent) < size - n;
+}

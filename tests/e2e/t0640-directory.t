@@ -1,0 +1,213 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The site's directory: an LDIF file, and a real LDAP server of the test's own; what a server makes of it, and what it
+# does when the directory is slow, gone, or holds nonsense.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+PATH=$PATH:/usr/sbin
+needs espalier espalier-sed espalier-crd espalier-directory slapd slapadd ldapmodify openssl
+
+# says CODE PATTERN COMMAND...: it ends with that code and writes a line like that.
+says() {
+    says_code=$1
+    says_pattern=$2
+    shift 2
+    "$@" >said 2>&1
+    says_found=$?
+    cat said
+    [ "$says_found" -eq "$says_code" ] && grep -Eq -e "$says_pattern" said
+}
+
+# ---- what servers know, as entries ----
+mkdir -p state/models problems
+cat >problems/scaled.esp <<'END2'
+problem scaled "x := a x"
+    in     int    n
+    in     double a
+    inout  double x[n]
+    work   n
+implementation blas
+    fortran dscal_(n, a, x, 1) in libblas.so.3
+END2
+sed_conf() { # NAME LINE...
+    printf 'name = "%s"\nslots = 1\nmemory = "64 MiB"\nlisten = "127.0.0.1:0"\nhttp = "127.0.0.1:0"\n' "$1"
+    printf 'address_file = "%s/%s.address"\nstate_dir = "%s/%s"\nlog_file = "%s/%s.log"\n' "$work" "$1" "$work" "$1" "$work" "$1"
+    shift
+    printf '%s\n' "$@"
+}
+sed_conf node7 'parent = "127.0.0.1:1"' "problems = { \"$work/problems\", \"$top_srcdir/problems/blas/level1.esp\" }" >node7.conf
+mkdir node7
+check "a model is measured" espalier calibrate --sed node7.conf --budget 1s --longest 5ms scaled
+agent_for_clients
+printf 'name = "MA"\nlisten = "%s"\n' "$agent" >master-agent.conf
+check "files of daemons become LDIF" espalier directory export --output site.ldif node7.conf master-agent.conf
+exported() {
+    for entry in 'cn=scaled,ou=problems' 'cn=blas,cn=scaled,ou=problems' 'cn=scaled.esp,ou=descriptions' \
+        'cn=node7,ou=machines' 'cn=scaled-blas-1-0,cn=node7,ou=machines' 'cn=MA,ou=entries'; do
+        grep -qx "dn: $entry,ou=espalier" site.ldif || { echo "$entry is missing"; return 1; }
+    done
+}
+check "with problems, implementations, machines, models and addresses" exported
+
+# ---- the LDAP server ----
+base='ou=espalier,dc=example,dc=org'
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost \
+    -addext 'subjectAltName = DNS:localhost,IP:127.0.0.1' -keyout ldap.key -out ldap.pem 2>openssl.out
+mkdir slapd.d ldap.data
+cat >slapd.ldif <<END2
+dn: cn=config
+objectClass: olcGlobal
+cn: config
+olcTLSCertificateFile: $work/ldap.pem
+olcTLSCertificateKeyFile: $work/ldap.key
+
+dn: cn=module,cn=config
+objectClass: olcModuleList
+cn: module
+olcModulePath: /usr/lib/ldap
+olcModuleLoad: back_mdb
+
+dn: cn=schema,cn=config
+objectClass: olcSchemaConfig
+cn: schema
+
+include: file:///etc/ldap/schema/core.ldif
+
+include: file://$top_srcdir/etc/espalier.ldif
+
+dn: olcDatabase=mdb,cn=config
+objectClass: olcDatabaseConfig
+objectClass: olcMdbConfig
+olcDatabase: mdb
+olcDbDirectory: $work/ldap.data
+olcSuffix: dc=example,dc=org
+olcRootDN: cn=admin,dc=example,dc=org
+olcRootPW: secret
+olcAccess: to * by dn.exact="gidNumber=$(id -g)+uidNumber=$(id -u),cn=peercred,cn=external,cn=auth" write by * read
+END2
+check "the schema is one that OpenLDAP takes" slapadd -n 0 -F slapd.d -l slapd.ldif
+port=$(awk 'BEGIN { srand(); print 20000 + int(20000 * rand()) }')
+url="ldap://127.0.0.1:$port/$base"
+ldapi="ldapi://$(echo "$work/ldapi" | sed 's|/|%2F|g')"
+start_slapd() {
+    start slapd slapd -d 0 -F slapd.d -h "ldap://127.0.0.1:$port $ldapi"
+    wait_until ldapsearch -x -H "ldap://127.0.0.1:$port" -b '' -s base
+}
+start_slapd || skip_all "slapd does not start here"
+printf 'dn: dc=example,dc=org\nobjectClass: dcObject\nobjectClass: organization\no: Example\ndc: example\n' |
+    ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >ldapadd.out 2>&1
+printf 'secret\n' >password
+
+directory() { # VERB [OPERAND]...: as the administrator
+    directory_verb=$1
+    shift
+    espalier directory "$directory_verb" --url "$url" --bind cn=admin,dc=example,dc=org --password-file password "$@"
+}
+check "who may not write is told" says 1 'bind: Invalid credentials|modifications require authentication|Insufficient access' \
+    espalier directory import --url "$url" site.ldif
+check "the entries are brought into LDAP" says 0 '[0-9]+ entries are in the directory' directory import site.ldif
+check "again, encrypted by StartTLS" says 0 'entries are in' directory import --starttls --ca ldap.pem site.ldif
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=other \
+    -keyout other.key -out other.pem 2>openssl.out
+check "a certificate of another authority is refused" says 1 'StartTLS' \
+    espalier directory show --url "$url" --starttls --ca other.pem
+check "SASL proves who one is" says 0 'entries are in' \
+    espalier directory import --url "$ldapi/$base" --sasl EXTERNAL site.ldif
+check "people are shown the entries" says 0 '^cn=scaled,ou=problems +Problem +Digest=[0-9a-f]{16} description=x := a x' \
+    espalier directory show --url "$url"
+check "one of them, with what is below it" says 0 'cn=scaled-blas-1-0,cn=node7,ou=machines +CostModel' \
+    espalier directory show --url "$url" node7
+check "what is not there is told" says 1 'no such entry' espalier directory show --url "$url" nobody
+
+same_again() {
+    espalier directory export --url "$url" --output again.ldif &&
+        grep -v -e '^dn: ou=espalier' -e '^ou: espalier' again.ldif >a && grep -v -e '^dn: ou=espalier' -e '^ou: espalier' site.ldif >b &&
+        cmp a b
+}
+check "what comes back is what was brought" same_again
+check "a file is a directory too" says 0 'entries are in' espalier directory import --url "file:$work/file.ldif" site.ldif
+check "and is shown as the other one" says 0 '^cn=MA,ou=entries +Entry +Role=master Address=' \
+    espalier directory show --url "file:$work/file.ldif"
+
+# ---- a server that stands on it: its parent, its problem and its models are there, its file has none ----
+mkdir empty
+cp "$top_srcdir/problems/blas/level1.esp" empty/
+printf 'dn: cn=node8,ou=machines,%s\nobjectClass: espalierMachine\ncn: node8\nespalierParent: %s\n' "$base" "$agent" >node8.ldif
+sed -n '/^dn: cn=scaled-blas-1-0,/,/^$/p' site.ldif | sed "s/cn=node7,ou=machines,ou=espalier/cn=node8,ou=machines,$base/" >>node8.model
+{ cat node8.ldif; echo; cat node8.model; } |
+    ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >ldapadd2.out 2>&1
+sed_conf node8 "problems = { \"$work/empty\" }" "directory = \"$url\"" 'directory_timeout = "1 s"' \
+    'directory_refresh = "200 ms"' >node8.conf
+start node8 espalier-sed --foreground node8.conf
+address_of node8.address >/dev/null
+solves() {
+    espalier problems 2>/dev/null | grep -q '^scaled '
+}
+check "a server finds its parent and its problems there" wait_until solves
+measured() {
+    espalier forecast scaled n=100000 a=2 >forecast 2>&1 || return 1
+    grep -Eq '^node8 .* (measured|extrapolated)' forecast
+}
+check "and its cost models" wait_until measured
+
+health_says() {
+    curl -s "http://$(cat node8.address.http)/health" | grep -Eq "$1"
+}
+ldap_change() {
+    ldapmodify -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >>ldapmodify.out 2>&1
+}
+printf 'dn: cn=odd-blas-1-0,cn=node8,ou=machines,%s\nchangetype: add\nobjectClass: espalierCostModel\ncn: odd-blas-1-0\nespalierProblemName: odd\nespalierDigest: 0123\nespalierModel: rubbish\n' \
+    "$base" | ldap_change
+log_says() {
+    grep -Eq "$1" node8.log
+}
+check "an entry that is nonsense is told and left out" wait_until log_says 'odd-blas-1-0.*expected 16 hexadecimal digits, found "0123"; it is left out'
+sed "s/odd-blas-1-0/unknown-blas-1-0/; s/^cn: scaled-/cn: unknown-/; s/^dn: cn=scaled-/dn: cn=unknown-/; s/^espalierProblemName: .*/espalierProblemName: unknown/" \
+    node8.model |
+    ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >>ldapmodify.out 2>&1
+check "a model of a problem that nobody knows is told" wait_until log_says 'cost model of "unknown", which this server does not solve'
+
+# ---- away ----
+stop slapd
+check "when the directory is gone, health says so" wait_until health_says '^ok node8: .*the directory is away .*what it last said serves'
+check "the log says it once" sh -c "sleep 1; [ \$(grep -c 'the directory is away' node8.log) -eq 1 ]"
+check "the problem is still solved" solves
+stop node8
+rm -f node8.address
+start node8 espalier-sed --foreground node8.conf
+address_of node8.address >/dev/null
+check "also by a server that starts meanwhile" wait_until solves
+check "with its models" wait_until measured
+check "it comes back" start_slapd
+check "and the server notices" wait_until log_says 'the directory is there again'
+
+# One that takes connections and never says a word.
+kill -STOP "$pid_slapd"
+check "a directory that says nothing has its time" says 3 'Timed out|Can.t contact' \
+    timeout 20 espalier directory show --timeout 300ms --url "$url"
+check "also with StartTLS," says 3 'Timed out|Can.t contact' \
+    timeout 20 espalier directory show --timeout 300ms --starttls --url "$url"
+check "and when TLS comes first" says 3 'Timed out|Can.t contact' \
+    timeout 20 espalier directory show --timeout 300ms --url "ldaps${url#ldap}"
+check "a server that waits says so" wait_until health_says 'the directory is away \(.*(Timed out|contact)'
+kill -CONT "$pid_slapd"
+
+# ---- bad input ----
+check "no URL is told" says 2 'expected --url URL' espalier directory show
+check "a URL of another kind" says 4 'expected "ldap://HOST/BASE".*found "http:' espalier directory show --url http://x/
+check "an address without a base" says 4 'expected "ldap://HOST/BASE"' espalier directory show --url ldap://127.0.0.1
+check "a file that is missing" says 4 'there is no file' espalier directory show --url "file:$work/nothing"
+printf 'dn: ou=espalier\nobjectClass: organizationalUnit\nou: espalier\n\nnonsense\n' >bad.ldif
+check "a line that is none, with its place" says 4 'bad.ldif:5: expected "ATTRIBUTE: VALUE", found "nonsense"' \
+    espalier directory import --url "file:$work/file.ldif" bad.ldif
+printf 'dn: ou=espalier\nou: espalier\njpegPhoto:< file:///etc/passwd\n' >bad.ldif
+check "a value in another file is not fetched" says 4 'expected values in the file itself' \
+    espalier directory import --url "file:$work/file.ldif" bad.ldif
+printf 'dn: ou=espalier\nobjectClass: top\n\ndn: cn=x,ou=espalier\nobjectClass: espalierEntry\ncn: x\nespalierRole: king\nespalierAddress: here\n' >bad.ldif
+cp file.ldif before.ldif
+check "an entry that is wrong: nothing is written" says 4 'espalierRole: expected redirector, master, leader or server, found "king"' \
+    espalier directory import --url "file:$work/file.ldif" bad.ldif
+check "the file is as it was" cmp file.ldif before.ldif
+printf 'cut' >>file.ldif
+check "a directory that is damaged is not written over" says 4 'expected "ATTRIBUTE: VALUE", found "cut"' \
+    espalier directory import --url "file:$work/file.ldif" site.ldif
+finish

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/directory/directory.h"
+#include "services/directory/gather.h"
+#include "services/directory/ldif.h"
+#include "services/directory/schema.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEAD "dn: ou=grid,dc=x\nobjectClass: organizationalUnit\nou: grid\n\n"
+
+static enum esp_status parse(const char *text, struct directory_tree *tree, const char **base,
+                             struct esp_error *error)
+{
+    *tree = (struct directory_tree){0};
+    return ldif_parse(text, strlen(text), "x.ldif", tree, base, error);
+}
+
+static void names_are_relative_to_the_first_record(void **state)
+{
+    (void)state;
+    struct directory_tree tree;
+    struct esp_error error;
+    const char *base;
+    assert_int_equal(parse("version: 2\n" HEAD, &tree, &base, &error), ESP_SYNTAX);
+    assert_int_equal(
+        parse("version: 1\n" HEAD
+              "# a remark\ndn: cn=a,ou=Grid,dc=X\ncn: a\ndescription: long\n er\nespalierText:: YQBi\n",
+              &tree, &base, &error),
+        ESP_OK);
+    assert_string_equal(base, "ou=grid,dc=x");
+    const struct directory_entry *entry = directory_tree_find(&tree, "CN=A");
+    assert_non_null(entry);
+    assert_string_equal(directory_value(entry, "Description")->text, "longer");
+    assert_int_equal(directory_value(entry, "espalierText")->length, 3);
+    assert_memory_equal(directory_value(entry, "espalierText")->text, "a\0b", 3);
+    directory_tree_clear(&tree);
+}
+
+static void mistakes_are_told_with_their_lines(void **state)
+{
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"", "x.ldif: expected entries, found none"},
+        {"cn: a\n", "x.ldif:1: expected a record that begins with \"dn: NAME\", found \"cn\""},
+        {HEAD "dn: cn=a,dc=y\ncn: a\n",
+         "x.ldif:5: expected a name below that of the first record, found \"cn=a,dc=y\""},
+        {HEAD "dn: cn=a,my-ou=grid,dc=x\ncn: a\n",
+         "x.ldif:5: expected a name below that of the first record, found \"cn=a,my-ou=grid,dc=x\""},
+        {HEAD "dn: cn=a,ou=grid,dc=x\ncn: a\n\ndn: cn=A,ou=grid,dc=x\ncn: A\n",
+         "x.ldif:8: expected each name once, found \"cn=A\""},
+        {HEAD "dn: cn=a,ou=grid,dc=x\nchangetype: delete\n",
+         "x.ldif:5: expected entries, no changes, found \"changetype\""},
+        {HEAD "dn: cn=a,ou=grid,dc=x\ncn:< file:///etc/passwd\n",
+         "x.ldif:5: expected values in the file itself, found \"cn:< file:///etc/passwd\""},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct directory_tree tree;
+        struct esp_error error = {0};
+        const char *base;
+        assert_int_equal(parse(wrong[i][0], &tree, &base, &error), ESP_SYNTAX);
+        assert_string_equal(error.text, wrong[i][1]);
+        assert_int_equal(tree.n, 0);
+    }
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+    (void)state;
+    static const char odd[] = " blank first\nand a line, \\ and bytes \x01\xff";
+    struct directory_tree tree = {0}, again = {0};
+    struct esp_error error;
+    const char *base;
+    char name[64], path[] = "/tmp/espalier-ldif-XXXXXX";
+    close(mkstemp(path));
+    assert_int_equal(gather_base(&tree, &error), ESP_OK);
+    assert_true(directory_name_make(name, sizeof name, "a, b+c ", "ou=problems"));
+    struct directory_entry *entry = directory_tree_entry(&tree, name, &error);
+    assert_int_equal(directory_tree_add(&tree, entry, "cn", "a, b+c ", 7, &error), ESP_OK);
+    assert_int_equal(directory_tree_add(&tree, entry, "espalierText", odd, sizeof odd - 1, &error), ESP_OK);
+    assert_int_equal(ldif_save(&tree, "ou=grid", path, &error), ESP_OK);
+    assert_int_equal(ldif_load(path, &again, &base, &error), ESP_OK);
+    directory_tree_sort(&again);
+    assert_true(directory_tree_digest(&tree) == directory_tree_digest(&again));
+    directory_entry_cn(directory_tree_find(&again, name), name, sizeof name);
+    assert_string_equal(name, "a, b+c ");
+    directory_tree_clear(&tree);
+    directory_tree_clear(&again);
+    unlink(path);
+}
+
+static void count_wrong(void *arg, const struct esp_error *error)
+{
+    (void)error;
+    ++*(unsigned *)arg;
+}
+
+static void nonsense_goes_out_with_what_is_below_it(void **state)
+{
+    (void)state;
+    struct directory_tree tree;
+    struct esp_error error;
+    const char *base;
+    unsigned n_wrong = 0;
+    assert_int_equal(
+        parse(HEAD
+              "dn: ou=problems,ou=grid,dc=x\nobjectClass: organizationalUnit\nou: problems\n\n"
+              "dn: cn=p,ou=problems,ou=grid,dc=x\nobjectClass: espalierProblem\ncn: p\nespalierDigest: zz\n"
+              "espalierSignature: s\n\n"
+              "dn: cn=i,cn=p,ou=problems,ou=grid,dc=x\nobjectClass: espalierImplementation\ncn: i\n"
+              "espalierConvention: c\n\n"
+              "dn: cn=q,ou=problems,ou=grid,dc=x\nobjectClass: espalierProblem\ncn: q\n"
+              "espalierDigest: 0123456789abcdef\nespalierSignature: s\n\n"
+              "dn: cn=other,ou=grid,dc=x\nobjectClass: device\ncn: other\n",
+              &tree, &base, &error),
+        ESP_OK);
+    assert_int_equal(schema_check(&tree, count_wrong, &n_wrong),
+                     4); /* the base, the unit, q, the other one */
+    assert_int_equal(n_wrong, 1);
+    assert_null(directory_tree_find(&tree, "cn=p,ou=problems"));
+    assert_null(directory_tree_find(&tree, "cn=i,cn=p,ou=problems"));
+    assert_non_null(directory_tree_find(&tree, "cn=q,ou=problems"));
+    directory_tree_clear(&tree);
+}
+
+/* The definition of a class or attribute in the schema file, with its folded lines joined. */
+static const char *definition(const char *schema, const char *kind, const char *name, char *text, size_t size)
+{
+    char wanted[128];
+    snprintf(wanted, sizeof wanted, "NAME '%s'", name);
+    for (const char *at = schema; (at = strstr(at, kind)); at++) {
+        size_t n = 0;
+        for (const char *p = at; *p && !(p[0] == '\n' && p[1] != ' ') && n + 1 < size; p++)
+            if (*p != '\n')
+                text[n++] = *p;
+        text[n] = 0;
+        if (strstr(text, wanted))
+            return text;
+    }
+    return NULL;
+}
+
+static void the_schema_file_says_the_same(void **state)
+{
+    (void)state;
+    static char schema[1 << 16], text[4096], wanted[128];
+    snprintf(text, sizeof text, "%s/etc/espalier.ldif", getenv("top_srcdir") ? getenv("top_srcdir") : ".");
+    FILE *file = fopen(text, "re");
+    assert_non_null(file);
+    schema[fread(schema, 1, sizeof schema - 1, file)] = 0;
+    fclose(file);
+    for (unsigned c = 0; schema_class(c); c++) {
+        assert_non_null(definition(schema, "olcObjectClasses:", schema_class(c), text, sizeof text));
+        const char *may = strstr(text, "MAY");
+        for (unsigned a = 0; schema_attribute(schema_class(c), a); a++) {
+            const char *attribute = schema_attribute(schema_class(c), a);
+            bool required;
+            assert_true(schema_allows(schema_class(c), attribute, &required));
+            snprintf(wanted, sizeof wanted, " %s ", attribute);
+            const char *at = strstr(strstr(text, "MUST"), wanted);
+            assert_non_null(at);
+            assert_int_equal(required, !may || at < may);
+        }
+    }
+    for (unsigned c = 0; schema_class(c); c++)
+        for (unsigned a = 0; schema_attribute(schema_class(c), a); a++)
+            if (strncmp(schema_attribute(schema_class(c), a), "espalier", 8) == 0)
+                assert_non_null(definition(schema, "olcAttributeTypes:", schema_attribute(schema_class(c), a),
+                                           text, sizeof text));
+}
+
+static void a_file_keeps_what_is_not_brought_unless_it_is_pruned(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/espalier-ldif-XXXXXX", url[64];
+    close(mkstemp(path));
+    unlink(path);
+    snprintf(url, sizeof url, "file:%s", path);
+    const struct directory_options options = {.url = url, .timeout_ms = 1000};
+    struct directory_tree one = {0}, two = {0}, all = {0};
+    struct esp_error error;
+    const char *base;
+    assert_int_equal(gather_base(&one, &error), ESP_OK);
+    assert_int_equal(gather_entry(&one, "a", "master", "h:1", &error), ESP_OK);
+    assert_int_equal(gather_base(&two, &error), ESP_OK);
+    assert_int_equal(gather_entry(&two, "b", "leader", "h:2", &error), ESP_OK);
+    assert_int_equal(directory_read(&options, &all, &base, &error), ESP_NOT_FOUND);
+    assert_int_equal(directory_write(&options, &one, false, NULL, NULL, &error), ESP_OK);
+    assert_int_equal(directory_write(&options, &two, false, NULL, NULL, &error), ESP_OK);
+    assert_int_equal(directory_read(&options, &all, &base, &error), ESP_OK);
+    assert_non_null(directory_tree_find(&all, "cn=a,ou=entries"));
+    assert_non_null(directory_tree_find(&all, "cn=b,ou=entries"));
+    directory_tree_clear(&all);
+    assert_int_equal(directory_write(&options, &two, true, NULL, NULL, &error), ESP_OK);
+    assert_int_equal(directory_read(&options, &all, &base, &error), ESP_OK);
+    assert_null(directory_tree_find(&all, "cn=a,ou=entries"));
+    directory_tree_clear(&one);
+    directory_tree_clear(&two);
+    directory_tree_clear(&all);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_relative_to_the_first_record),
+        cmocka_unit_test(mistakes_are_told_with_their_lines),
+        cmocka_unit_test(what_is_written_is_read_back),
+        cmocka_unit_test(nonsense_goes_out_with_what_is_below_it),
+        cmocka_unit_test(the_schema_file_says_the_same),
+        cmocka_unit_test(a_file_keeps_what_is_not_brought_unless_it_is_pruned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
