@@ -42,7 +42,7 @@ static void end_states(struct abstract_run *run, const struct rule *rule, uint32
         struct esp_error unimportant;
         abstract_step_name(&rule->steps[i], first, name, sizeof name);
         if (esp_problem_describe(name, &problem) == ESP_OK && only_ends_states(run, &rule->steps[i], problem))
-            abstract_do_step(run, &rule->steps[i], name, &unimportant);
+            abstract_do_step(run, rule, &rule->steps[i], name, &unimportant);
         esp_problem_free(problem);
     }
 }
@@ -55,7 +55,7 @@ static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule
         char name[PROBLEM_MAX_NAME + 1];
         abstract_step_name(&rule->steps[i], first, name, sizeof name);
         append(run->taken, sizeof run->taken, ", ", name);
-        enum esp_status status = abstract_do_step(run, &rule->steps[i], name, error);
+        enum esp_status status = abstract_do_step(run, rule, &rule->steps[i], name, error);
         if (status != ESP_OK) {
             struct esp_error why = *error;
             end_states(run, rule, i + 1, first);
@@ -66,11 +66,21 @@ static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule
     return ESP_OK;
 }
 
-/* After a failure the next rule has its turn: when the rule says so and it was the computation that failed,
- * or when nobody has the problem. */
+/* After a failure the next rule has its turn: when the rule says so and it was the computation that failed;
+ * when nobody has the problem; or when what this one needs is too large (its arrays here, or its memory
+ * there: another may do with less). */
 static bool goes_on(const struct rule *rule, enum esp_status status)
 {
-    return (rule->may_fail && status == ESP_FAILED) || status == ESP_UNKNOWN_PROBLEM;
+    return (rule->may_fail && status == ESP_FAILED) || status == ESP_UNKNOWN_PROBLEM ||
+           status == ESP_NO_MEMORY || status == ESP_LIMIT;
+}
+
+/* The newest failure is the error itself, so what was before it ends in front of it. */
+static void cut_history(struct abstract_run *run, const struct esp_error *newest)
+{
+    size_t length = strlen(run->passed_over), own = strlen(newest->text);
+    if (length >= own && strcmp(run->passed_over + length - own, newest->text) == 0)
+        run->passed_over[length > own + 1 ? length - own - 2 : 0] = 0;
 }
 
 static void add_history(const struct abstract_run *run, struct esp_error *error)
@@ -93,10 +103,9 @@ static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uin
         enum esp_status status = do_rule(run, &rules[rivals[i]], first, &why);
         if (status == ESP_OK)
             return ESP_OK;
-        if (!goes_on(&rules[rivals[i]], status)) {
-            *error = why;
+        *error = why;
+        if (!goes_on(&rules[rivals[i]], status))
             return status;
-        }
         append(run->passed_over, sizeof run->passed_over, "; ", why.text);
         abstract_forget_after(run, run->n_given);
     }
@@ -138,9 +147,17 @@ enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *err
 {
     struct given given[PROBLEM_MAX_ARGUMENTS];
     uint32_t rivals[ABSTRACT_MAX_RULES], first;
+    struct esp_error last = {0}; /* of a rule that has given way */
     enum esp_status status = abstract_look(run, given, &first, error);
     for (uint32_t i = 0; status == ESP_OK;) {
+        last = *run->passed_over ? *error : last;
         status = abstract_resolve(run->problem, given, &i, error);
+        if (status != ESP_OK && last.status != ESP_OK) { /* nobody is left to give way to */
+            *error = last;
+            status = last.status;
+            cut_history(run, &last);
+            break;
+        }
         if (status != ESP_OK) {
             tell_asymmetry(run, given, error);
             break;

@@ -40,6 +40,7 @@ static enum esp_status take(const struct abstract_run *run, const struct argumen
     enum esp_status status = abstract_result(run, argument, rows, cols, &matrix, error);
     if (status != ESP_OK)
         return status;
+    status = matrix_make_dense(&matrix, 0, error);
     for (size_t k = 0; k < (size_t)(rows * cols) && status == ESP_OK; k++) {
         double re = matrix.values[matrix.is_complex ? 2 * k : k];
         double im = matrix.is_complex ? matrix.values[2 * k + 1] : 0;

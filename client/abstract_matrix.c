@@ -114,6 +114,8 @@ enum esp_status abstract_result(const struct abstract_run *run, const struct arg
                          run->problem->name, argument->name, (long long)rows, (long long)cols, run->taken,
                          (long long)from->rows, (long long)from->cols);
     bool is_complex = argument->type == TYPE_COMPLEX || argument->type == TYPE_DOUBLE_COMPLEX;
+    if (matrix_is_sparse(from) && from->rows == rows && from->cols == cols && !argument->properties)
+        return matrix_to_sparse(from, result, error);
     enum esp_status status = matrix_init(result, rows, cols, is_complex, 0, error);
     if (status == ESP_OK)
         shape_result(from, argument->properties, result);

@@ -48,18 +48,13 @@ static enum esp_status give_padded(struct values *values, const char *name, cons
     return status;
 }
 
-static bool is_stored_in_lines(enum storage storage)
-{
-    return storage == STORAGE_CSC || storage == STORAGE_CSR;
-}
-
 static enum esp_status give_matrix(const struct abstract_run *run, struct values *values, size_t index,
                                    const struct matrix *matrix, struct esp_error *error)
 {
     const struct argument *formal = values_argument(values, index);
     const char *name = values->problem->arguments[index].name;
     struct matrix dense;
-    if (matrix_is_sparse(matrix) && !is_stored_in_lines(formal->storage)) {
+    if (matrix_is_sparse(matrix) && formal->storage == STORAGE_FULL) {
         enum esp_status status = matrix_to_dense(matrix, 0, &dense, error);
         if (status != ESP_OK)
             return status;
@@ -143,9 +138,55 @@ static enum esp_status give_inputs(const struct abstract_run *run, const struct 
     return ESP_OK;
 }
 
+/* What is stored by columns or rows stays sparse. */
+static enum esp_status take_output(const struct values *values, size_t index, struct matrix *matrix,
+                                   struct esp_error *error)
+{
+    return values_argument(values, index)->storage >= STORAGE_CSC
+               ? values_sparse(values, index, matrix, error)
+               : values_matrix(values, index, matrix, error);
+}
+
+/* Whether something will ask for what goes by that name: a later step, or the caller. */
+static bool is_wanted(const struct abstract_run *run, const struct rule *rule, const struct step *step,
+                      const char *name)
+{
+    if (step != &rule->steps[rule->n_steps - 1])
+        return true; /* steps take inputs by names that only their problems tell */
+    int index = problem_argument_index(run->problem, name);
+    return index >= 0 && run->problem->arguments[index].mode == MODE_OUT;
+}
+
+/* One output, by each name that it has from now on. */
+static enum esp_status take_named(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                  const struct values *values, size_t index, struct esp_error *error)
+{
+    const char *inner = values->problem->arguments[index].name;
+    const struct pair *pair = abstract_renamed(step, inner);
+    const char *names[ABSTRACT_MAX_PAIRS + 1];
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < step->n_results; k++)
+        if (strcmp(step->results[k].inner, inner) == 0)
+            names[n++] = step->results[k].outer;
+    if (n == 0)
+        names[n++] = pair && pair->outer ? pair->outer : inner;
+    for (uint32_t k = 0; k < n; k++) {
+        struct matrix matrix;
+        if (!is_wanted(run, rule, step, names[k]))
+            continue;
+        enum esp_status status = take_output(values, index, &matrix, error);
+        if (status == ESP_OK)
+            status = abstract_set(run, names[k], &matrix, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
 /* The outputs of the step, by the names that they have from now on. */
-static enum esp_status take_outputs(struct abstract_run *run, const struct step *step,
-                                    const struct values *values, struct esp_error *error)
+static enum esp_status take_outputs(struct abstract_run *run, const struct rule *rule,
+                                    const struct step *step, const struct values *values,
+                                    struct esp_error *error)
 {
     const struct esp_problem *problem = values->problem;
     for (uint32_t i = 0; i < step->n_results; i++)
@@ -155,30 +196,14 @@ static enum esp_status take_outputs(struct abstract_run *run, const struct step 
     for (size_t i = 0; i < problem->n_arguments; i++) {
         const struct esp_problem_argument *formal = &problem->arguments[i];
         const struct pair *pair = abstract_renamed(step, formal->name);
-        struct matrix matrix;
-        uint32_t names = 0;
         enum esp_status status = ESP_OK;
-        if (argument_out(formal) && formal->type == ESP_TYPE_STATE && values->slots[i].text) {
+        if (!argument_out(formal))
+            continue;
+        if (formal->type == ESP_TYPE_STATE && values->slots[i].text)
             status = abstract_set_state(run, pair && pair->outer ? pair->outer : formal->name,
                                         values->slots[i].text, error);
-            if (status != ESP_OK)
-                return status;
-        }
-        if (!argument_out(formal) || !values->slots[i].memory || formal->type >= ESP_TYPE_STRING)
-            continue;
-        for (uint32_t k = 0; k < step->n_results && status == ESP_OK; k++) {
-            if (strcmp(step->results[k].inner, formal->name) != 0)
-                continue;
-            names++;
-            status = values_matrix(values, i, &matrix, error);
-            if (status == ESP_OK)
-                status = abstract_set(run, step->results[k].outer, &matrix, error);
-        }
-        if (names == 0 && status == ESP_OK) {
-            status = values_matrix(values, i, &matrix, error);
-            if (status == ESP_OK)
-                status = abstract_set(run, pair && pair->outer ? pair->outer : formal->name, &matrix, error);
-        }
+        else if (formal->type < ESP_TYPE_STRING && values->slots[i].memory)
+            status = take_named(run, rule, step, values, i, error);
         if (status != ESP_OK)
             return status;
     }
@@ -283,8 +308,8 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
     return status == ESP_OK ? values_prepare(values, error) : status;
 }
 
-enum esp_status abstract_do_step(struct abstract_run *run, const struct step *step, const char *name,
-                                 struct esp_error *error)
+enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                 const char *name, struct esp_error *error)
 {
     struct esp_problem *problem = NULL;
     struct values values = {0};
@@ -294,7 +319,7 @@ enum esp_status abstract_do_step(struct abstract_run *run, const struct step *st
     if (status == ESP_OK)
         status = values_cut(&values, error);
     if (status == ESP_OK)
-        status = take_outputs(run, step, &values, error);
+        status = take_outputs(run, rule, step, &values, error);
     values_clear(&values);
     esp_problem_free(problem);
     return status;

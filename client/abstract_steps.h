@@ -46,8 +46,8 @@ enum esp_status abstract_last_error(struct esp_error *error);
 /* At the server of the step before, if it has this problem too; else where the agents say. */
 enum esp_status abstract_make_handle(const struct abstract_run *run, const char *problem,
                                      grpc_function_handle_t *handle, struct esp_error *error);
-/* Calls the problem `name` of the step, and takes over what it gives. */
-enum esp_status abstract_do_step(struct abstract_run *run, const struct step *step, const char *name,
-                                 struct esp_error *error);
+/* Calls the problem `name` of that step of the rule, and takes over what it gives. */
+enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                 const char *name, struct esp_error *error);
 
 #endif

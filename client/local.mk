@@ -181,6 +181,7 @@ client_libclient_la_SOURCES = \
 	client/values_data.c \
 	client/values_random.c \
 	client/values_random.h \
+	client/values_packed.c \
 	client/values_storage.c \
 	client/values_storage.h \
 	client/values_take.c \

@@ -42,6 +42,7 @@ void values_clear(struct values *values)
         free(values->slots[i].datum);
         free(values->slots[i].kept);
         free(values->slots[i].memory);
+        matrix_clear(&values->slots[i].sparse);
     }
     free(values->slots);
     free(values->arguments);
@@ -202,7 +203,7 @@ enum esp_status values_prepare_output(struct values *values, size_t index, struc
         argument->data = &slot->text;
         return ESP_OK;
     }
-    if (formal->n_dims && values->some_saved && !slot->path)
+    if (formal->n_dims && ((values->some_saved && !slot->path) || values->is_late))
         return ESP_OK;
     if (!formal->n_dims)
         return value_memory(values, index, 16, error);

@@ -21,20 +21,23 @@ struct values {
         char *
             spool; /* a file of ours where an output of type file stands in for "-"; values_clear() ends it */
         bool given;
-        bool is_full;     /* a matrix as it is, whatever its description says of its storage */
-        bool is_nothing;  /* [], of which the other arguments may say what extents it has */
-        size_t block;     /* bytes of `memory` when it holds pointers to texts */
-        uint64_t n_texts; /* of those */
-        uint64_t count;   /* elements given, when the extents are not (three dimensions and more) */
-        char *random;     /* the input is made up: as it was asked for */
-        char *datum;      /* the input lives on servers: its identity */
-        bool is_kept;     /* the output stays on the server, */
-        char *kept;       /* under this identity after the call */
+        bool is_full; /* a matrix as it is, whatever its description says of its storage: in `memory`, */
+        struct matrix sparse; /* or here, when it came sparse and is to be packed or banded; */
+                              /* of a result of an abstract problem: the result, when that is sparse */
+        bool is_nothing;      /* [], of which the other arguments may say what extents it has */
+        size_t block;         /* bytes of `memory` when it holds pointers to texts */
+        uint64_t n_texts;     /* of those */
+        uint64_t count;       /* elements given, when the extents are not (three dimensions and more) */
+        char *random;         /* the input is made up: as it was asked for */
+        char *datum;          /* the input lives on servers: its identity */
+        bool is_kept;         /* the output stays on the server, */
+        char *kept;           /* under this identity after the call */
     } * slots;
     uint64_t max_input;                 /* bytes that a file or an array in it has at most; 0: the default */
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
     bool as_json;                       /* what goes to "-" is part of the JSON value */
     bool some_saved;                    /* then arrays without a path are not fetched */
+    bool is_late; /* output arrays get memory when they are there: values_prepare() makes none */
 };
 
 /* Typed and shown as a text. */

@@ -13,14 +13,14 @@ static const struct problem *described(const struct values *values)
     return values->described->problems[0];
 }
 
-static uint32_t described_index(const struct values *values, size_t index)
+uint32_t values_described_index(const struct values *values, size_t index)
 {
     return (uint32_t)problem_argument_index(described(values), values->problem->arguments[index].name);
 }
 
 const struct argument *values_argument(const struct values *values, size_t index)
 {
-    return &described(values)->arguments[described_index(values, index)];
+    return &described(values)->arguments[values_described_index(values, index)];
 }
 
 void values_scope(const struct values *values, struct number *scope)
@@ -29,7 +29,7 @@ void values_scope(const struct values *values, struct number *scope)
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
         const struct argument *argument = values_argument(values, i);
         const struct esp_argument *given = &values->arguments[i];
-        struct number *number = &scope[described_index(values, i)];
+        struct number *number = &scope[values_described_index(values, i)];
         if (argument->n_dims || argument->type > TYPE_DOUBLE)
             continue;
         if (given->data)
@@ -196,124 +196,6 @@ enum esp_status values_sparse(const struct values *values, size_t index, struct 
     return status;
 }
 
-/* ---- packed and banded ---- */
-
-/* How far from the diagonal the elements of a full matrix reach. */
-static void measure_band(const struct values *values, size_t index, int64_t *below, int64_t *above)
-{
-    const struct esp_problem_argument *formal = &values->problem->arguments[index];
-    const int64_t *dims = values->arguments[index].dims;
-    *below = *above = 0;
-    for (int64_t j = 0; j < dims[1]; j++)
-        for (int64_t i = 0; i < dims[0]; i++) {
-            double re, im;
-            value_load(formal->type, values->slots[index].memory, (size_t)(j * dims[0] + i), &re, &im);
-            if (re == 0 && im == 0)
-                continue;
-            *below = i - j > *below ? i - j : *below;
-            *above = j - i > *above ? j - i : *above;
-        }
-}
-
-/* Sets the int that the width of that side is, unless it was given. */
-static enum esp_status give_width(struct values *values, const struct argument *argument, unsigned side,
-                                  const int64_t reach[2], struct esp_error *error)
-{
-    uint32_t described_at;
-    bool both;
-    if (!problem_band_width(argument, side, &described_at, &both))
-        return ESP_OK;
-    int64_t width = both && reach[1 - side] > reach[side] ? reach[1 - side] : reach[side];
-    int index = signature_find(values->problem, described(values)->arguments[described_at].name);
-    if (index < 0 || values->slots[index].given || values->problem->arguments[index].initial)
-        return ESP_OK;
-    enum esp_status status = value_memory(values, (size_t)index, 16, error);
-    values->slots[index].given = true;
-    if (status == ESP_OK)
-        value_store(values->problem->arguments[index].type, values->slots[index].memory, 0, (double)width, 0);
-    return status;
-}
-
-enum esp_status values_measure_bands(struct values *values, struct esp_error *error)
-{
-    for (size_t i = 0; i < values->problem->n_arguments; i++) {
-        const struct argument *argument = values_argument(values, i);
-        int64_t reach[2];
-        if (argument->storage != STORAGE_BANDED || !values->slots[i].is_full)
-            continue;
-        measure_band(values, i, &reach[0], &reach[1]);
-        enum esp_status status = give_width(values, argument, 0, reach, error);
-        if (status == ESP_OK)
-            status = give_width(values, argument, 1, reach, error);
-        if (status != ESP_OK)
-            return status;
-    }
-    return ESP_OK;
-}
-
-static enum esp_status layout_of(const struct values *values, size_t index, struct layout *layout,
-                                 struct esp_error *error)
-{
-    struct number scope[PROBLEM_MAX_ARGUMENTS];
-    values_scope(values, scope);
-    return problem_layout(described(values), described_index(values, index), scope,
-                          values->arguments[index].dims, layout, error);
-}
-
-static bool is_mirrored(const struct argument *argument)
-{
-    return (argument->properties & (PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN)) != 0;
-}
-
-static enum esp_status pack(struct values *values, size_t index, struct esp_error *error)
-{
-    const struct esp_problem_argument *formal = &values->problem->arguments[index];
-    const struct argument *argument = values_argument(values, index);
-    size_t size = esp_type_size(formal->type);
-    struct layout layout;
-    uint64_t count;
-    enum esp_status status = layout_of(values, index, &layout, error);
-    if (status == ESP_OK)
-        status = values_count(values, index, &count, error);
-    if (status != ESP_OK)
-        return status;
-    const char *full = values->slots[index].memory;
-    char *stored = calloc(count ? count : 1, size);
-    if (!stored)
-        return error_no_memory(error, formal->name);
-    for (int64_t j = 0; j < layout.cols && status == ESP_OK; j++)
-        for (int64_t i = 0; i < layout.rows && status == ESP_OK; i++) {
-            const char *element = full + (size_t)(j * layout.rows + i) * size;
-            int64_t at = layout_index(&layout, i, j);
-            double re, im;
-            value_load(formal->type, element, 0, &re, &im);
-            if (at >= 0)
-                memcpy(stored + (size_t)at * size, element, size);
-            else if ((re != 0 || im != 0) && !(is_mirrored(argument) && layout_index(&layout, j, i) >= 0))
-                status =
-                    error_set(error, ESP_INVALID,
-                              "%s: row %lld, column %lld is not zero, but outside of what is stored (%s)",
-                              formal->name, (long long)i + 1, (long long)j + 1, formal->storage);
-        }
-    free(values->slots[index].memory);
-    values->slots[index].memory = values->arguments[index].data = stored;
-    values->slots[index].is_full = false;
-    return status;
-}
-
-enum esp_status values_pack(struct values *values, struct esp_error *error)
-{
-    for (size_t i = 0; i < values->problem->n_arguments; i++) {
-        enum storage storage = values_argument(values, i)->storage;
-        if (!values->slots[i].is_full || (storage != STORAGE_PACKED && storage != STORAGE_BANDED))
-            continue;
-        enum esp_status status = pack(values, i, error);
-        if (status != ESP_OK)
-            return status;
-    }
-    return ESP_OK;
-}
-
 enum esp_status values_count(const struct values *values, size_t index, uint64_t *count,
                              struct esp_error *error)
 {
@@ -323,7 +205,7 @@ enum esp_status values_count(const struct values *values, size_t index, uint64_t
     *count = 1;
     if (argument->storage == STORAGE_PACKED || argument->storage == STORAGE_BANDED) {
         struct layout layout;
-        enum esp_status status = layout_of(values, index, &layout, error);
+        enum esp_status status = values_layout(values, index, &layout, error);
         if (status != ESP_OK)
             return status;
         fits = layout_count(&layout, count);
@@ -358,7 +240,7 @@ enum esp_status values_unpack(const struct values *values, size_t index, struct 
     }
     enum esp_status status = matrix_init(matrix, dims[0], dims[1], is_complex, 0, error);
     if (status == ESP_OK)
-        status = layout_of(values, index, &layout, error);
+        status = values_layout(values, index, &layout, error);
     for (int64_t j = 0; status == ESP_OK && j < dims[1]; j++)
         for (int64_t i = 0; i < dims[0]; i++) {
             size_t to = (size_t)(j * dims[0] + i);
@@ -473,7 +355,7 @@ enum esp_status values_cut(struct values *values, struct esp_error *error)
         struct shape shape = {.n_dims = given->n_dims};
         memcpy(shape.dims, given->dims, sizeof shape.dims);
         enum esp_status status =
-            problem_cut(described(values), described_index(values, i), scope, &shape, error);
+            problem_cut(described(values), values_described_index(values, i), scope, &shape, error);
         if (status != ESP_OK) {
             error->status = ESP_FAILED; /* the routine's count, not the caller's */
             return ESP_FAILED;

@@ -34,6 +34,9 @@ size_t characters_length(const char *text, size_t size);
 /* The argument as core/problem.h describes it. */
 const struct argument *values_argument(const struct values *values, size_t index);
 
+/* The number that argument `index` has in the description. */
+uint32_t values_described_index(const struct values *values, size_t index);
+
 /* The values of the scalars that are known, by the description's indices (PROBLEM_MAX_ARGUMENTS of them). */
 void values_scope(const struct values *values, struct number *scope);
 
@@ -44,6 +47,15 @@ enum esp_status values_compress(struct values *values, size_t index, const struc
 
 /* Before sizes are completed: numbers of diagonals that follow from the band matrices that were given. */
 enum esp_status values_measure_bands(struct values *values, struct esp_error *error);
+
+/* Argument `index` is packed or banded, the matrix sparse: nothing is made dense. A copy waits for
+ * values_pack(). ESP_INVALID: it cannot be that argument. */
+enum esp_status values_take_sparse(struct values *values, size_t index, const struct matrix *matrix,
+                                   struct esp_error *error);
+
+/* Where elements of argument `index`, which is packed or banded, lie when sizes are known. */
+enum esp_status values_layout(const struct values *values, size_t index, struct layout *layout,
+                              struct esp_error *error);
 
 /* After that: matrices that were given in full become packed or banded. ESP_INVALID names an element that is
  * not zero and has no place. */

@@ -99,6 +99,8 @@ enum esp_status value_take_matrix(struct values *values, size_t index, const str
     enum storage storage = values_argument(values, index)->storage;
     if (storage == STORAGE_CSC || storage == STORAGE_CSR)
         return values_compress(values, index, matrix, error);
+    if (matrix_is_sparse(matrix))
+        return values_take_sparse(values, index, matrix, error);
     enum esp_status status = values_take_extents(values, index, given, error);
     if (status == ESP_OK)
         status = value_memory(values, index, (size_t)(matrix->rows * matrix->cols) * size, error);
@@ -136,7 +138,7 @@ static enum esp_status take_matrix_file(struct values *values, size_t index, con
 {
     struct matrix_file file;
     enum storage storage = values_argument(values, index)->storage;
-    bool keeps_sparse = storage == STORAGE_CSC || storage == STORAGE_CSR;
+    bool keeps_sparse = storage != STORAGE_FULL;
     enum esp_status status = keeps_sparse ? matrix_load(path, values->max_input, &file, error)
                                           : matrix_load_array(path, values->max_input, &file, error);
     if (status == ESP_OK && !keeps_sparse &&

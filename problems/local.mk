@@ -10,6 +10,7 @@ nobase_dist_pkgdata_DATA += problems/lapack/eigenvalues/symmetric.esp problems/l
 nobase_dist_pkgdata_DATA += problems/lapack/orthogonal.esp problems/lapack/singular-values.esp
 nobase_dist_pkgdata_DATA += problems/lapack/least-squares.esp
 nobase_dist_pkgdata_DATA += problems/sparse/direct.esp problems/sparse/iterative.esp problems/sparse/kept.esp
+nobase_dist_pkgdata_DATA += problems/sparse/products.esp
 nobase_dist_pkgdata_DATA += problems/elementwise/elementwise.esp
 nobase_dist_pkgdata_DATA += problems/lapack/norms.esp problems/abstract/systems.esp problems/abstract/factorisations.esp
 nobase_dist_pkgdata_DATA += problems/abstract/iterative.esp problems/abstract/elements.esp problems/lapack/dense.esp

@@ -9,6 +9,7 @@
 #include "solvers/sparse_structure.h"
 
 #include <complex.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* Coordinates from 1, as MUMPS wants them; element k is number from[k] of the compressed columns. */

@@ -7,11 +7,13 @@
 
 #include <cmumps_c.h>
 
-#define FUNCTION  esp_cmumps
-#define OPEN      esp_cmumps_open
-#define SOLVE     esp_cmumps_solve
-#define LETTER    'c'
-#define NUMBER    float complex
-#define STRUCTURE CMUMPS_STRUC_C
-#define CALL      cmumps_c
+#define FUNCTION    esp_cmumps
+#define OPEN        esp_cmumps_open
+#define SOLVE       esp_cmumps_solve
+#define DETERMINANT esp_cmumps_det
+#define LETTER      'c'
+#define NUMBER      float complex
+#define REAL        float
+#define STRUCTURE   CMUMPS_STRUC_C
+#define CALL        cmumps_c
 #include "solvers/mumps_type.h"

@@ -7,11 +7,13 @@
 
 #include <dmumps_c.h>
 
-#define FUNCTION  esp_dmumps
-#define OPEN      esp_dmumps_open
-#define SOLVE     esp_dmumps_solve
-#define LETTER    'd'
-#define NUMBER    double
-#define STRUCTURE DMUMPS_STRUC_C
-#define CALL      dmumps_c
+#define FUNCTION    esp_dmumps
+#define OPEN        esp_dmumps_open
+#define SOLVE       esp_dmumps_solve
+#define DETERMINANT esp_dmumps_det
+#define LETTER      'd'
+#define NUMBER      double
+#define REAL        double
+#define STRUCTURE   DMUMPS_STRUC_C
+#define CALL        dmumps_c
 #include "solvers/mumps_type.h"

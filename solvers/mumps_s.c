@@ -7,11 +7,13 @@
 
 #include <smumps_c.h>
 
-#define FUNCTION  esp_smumps
-#define OPEN      esp_smumps_open
-#define SOLVE     esp_smumps_solve
-#define LETTER    's'
-#define NUMBER    float
-#define STRUCTURE SMUMPS_STRUC_C
-#define CALL      smumps_c
+#define FUNCTION    esp_smumps
+#define OPEN        esp_smumps_open
+#define SOLVE       esp_smumps_solve
+#define DETERMINANT esp_smumps_det
+#define LETTER      's'
+#define NUMBER      float
+#define REAL        float
+#define STRUCTURE   SMUMPS_STRUC_C
+#define CALL        smumps_c
 #include "solvers/mumps_type.h"

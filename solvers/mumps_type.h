@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MUMPS for one type: FUNCTION, OPEN, SOLVE, LETTER, NUMBER, STRUCTURE and CALL are defined by who includes
- * this.
+ * MUMPS for one type: FUNCTION, OPEN, SOLVE, DETERMINANT, LETTER, NUMBER, REAL, STRUCTURE and CALL are
+ * defined by who includes this.
  */
 static void quiet(STRUCTURE *mumps)
 {
@@ -35,7 +35,7 @@ static int begin(struct instance *instance, int sym, int n, const int *pointers,
     instance->mumps.irn = instance->list.rows;
     instance->mumps.jcn = instance->list.columns;
     instance->mumps.a = (void *)instance->values;
-    return SOLVER_OK;
+    return instance->list.count > 0 ? SOLVER_OK : SOLVER_SINGULAR; /* MUMPS has no matrix of zeros */
 }
 
 static int step(struct instance *instance, int job, int nrhs, void *b, int *info)
@@ -72,6 +72,38 @@ SOLVER int FUNCTION(int sym, int n, int nrhs, const int *pointers, const int *ro
         status = step(&instance, 6, nrhs, b, info); /* analyse, factor, solve */
     end(&instance);
     return status;
+}
+
+/* Mantissa and exponent come apart (ICNTL(33)); the scaling that MUMPS chose is in them. */
+SOLVER int DETERMINANT(int n, const int *pointers, const int *rows, const void *values, NUMBER *det,
+                       REAL *logabs, int *info)
+{
+    struct instance instance = {.values = NULL};
+    *info = 0;
+    *det = 1;
+    *logabs = 0;
+    if (!structure_is_good(n, pointers, rows))
+        return SOLVER_INVALID;
+    if (n == 0)
+        return SOLVER_OK;
+    int status = begin(&instance, 0, n, pointers, rows, values);
+    instance.mumps.icntl[32] = 1;
+    if (status == SOLVER_OK)
+        status = step(&instance, 4, 0, NULL, info);
+    const double re = instance.mumps.rinfog[11], im = instance.mumps.rinfog[12];
+    const int exponent = instance.mumps.infog[33];
+    const bool is_complex = LETTER == 'c' || LETTER == 'z';
+    end(&instance);
+    if (status != SOLVER_OK && status != SOLVER_SINGULAR)
+        return status;
+    const double modulus = status == SOLVER_SINGULAR ? 0 : hypot(re, is_complex ? im : 0);
+    *det = modulus == 0 ? 0 : (NUMBER)ldexp(re, exponent);
+    if (is_complex && modulus > 0)
+        ((REAL *)det)[1] = (REAL)ldexp(im, exponent);
+    *logabs = (REAL)(log(modulus) + exponent * log(2));
+    if (modulus == 0)
+        *logabs = -(REAL)INFINITY;
+    return SOLVER_OK;
 }
 
 static void release(struct kept *kept)

@@ -7,11 +7,13 @@
 
 #include <zmumps_c.h>
 
-#define FUNCTION  esp_zmumps
-#define OPEN      esp_zmumps_open
-#define SOLVE     esp_zmumps_solve
-#define LETTER    'z'
-#define NUMBER    double complex
-#define STRUCTURE ZMUMPS_STRUC_C
-#define CALL      zmumps_c
+#define FUNCTION    esp_zmumps
+#define OPEN        esp_zmumps_open
+#define SOLVE       esp_zmumps_solve
+#define DETERMINANT esp_zmumps_det
+#define LETTER      'z'
+#define NUMBER      double complex
+#define REAL        double
+#define STRUCTURE   ZMUMPS_STRUC_C
+#define CALL        zmumps_c
 #include "solvers/mumps_type.h"

@@ -55,6 +55,17 @@ SOLVER int esp_cmumps(int sym, int n, int nrhs, const int *pointers, const int *
                       void *b, int *info);
 SOLVER int esp_zmumps(int sym, int n, int nrhs, const int *pointers, const int *rows, const void *values,
                       void *b, int *info);
+/* The determinant; the logarithm of its modulus tells where it overflows. 0 and -infinity: singular. */
+#ifndef __cplusplus
+SOLVER int esp_smumps_det(int n, const int *pointers, const int *rows, const void *values, float *det,
+                          float *logabs, int *info);
+SOLVER int esp_dmumps_det(int n, const int *pointers, const int *rows, const void *values, double *det,
+                          double *logabs, int *info);
+SOLVER int esp_cmumps_det(int n, const int *pointers, const int *rows, const void *values,
+                          float _Complex *det, float *logabs, int *info);
+SOLVER int esp_zmumps_det(int n, const int *pointers, const int *rows, const void *values,
+                          double _Complex *det, double *logabs, int *info);
+#endif
 
 /* ---- the same, factored once ----
  * What opens sets *state, or leaves it null when it fails; esp_sparse_close() frees any of them and sets it
@@ -142,6 +153,28 @@ DENSE(d, double, double)
 DENSE(c, float _Complex, float)
 DENSE(z, double _Complex, double)
 #undef DENSE
+
+/* ---- sparse matrices by compressed columns, also rectangular ones (solvers/compressed.h) ----
+ * A is m x k, B k x n, C m x n; what is named with pointers and rows (Ap, Ai) is sparse. A sparse product has
+ * exactly nzc elements, which esp_cscproduct_size() counts first (SOLVER_NO_MEMORY: more than an int). The
+ * transpose of an m x n matrix has as many as that. SOLVER_INVALID: no compressed columns, or another nzc. */
+#define COMPRESSED(letter, scalar)                                                                           \
+    SOLVER int esp_##letter##cscmm(int m, int n, int k, const int *Ap, const int *Ai, const scalar *A,       \
+                                   const scalar *B, scalar *C);                                              \
+    SOLVER int esp_##letter##mmcsc(int m, int n, int k, const scalar *A, const int *Bp, const int *Bi,       \
+                                   const scalar *B, scalar *C);                                              \
+    SOLVER int esp_##letter##cscproduct(int m, int n, int k, const int *Ap, const int *Ai, const scalar *A,  \
+                                        const int *Bp, const int *Bi, const scalar *B, int nzc, int *Cp,     \
+                                        int *Ci, scalar *C);                                                 \
+    SOLVER int esp_##letter##csctranspose(int m, int n, const int *Ap, const int *Ai, const scalar *A,       \
+                                          int *Bp, int *Bi, scalar *B);
+COMPRESSED(s, float)
+COMPRESSED(d, double)
+COMPRESSED(c, float _Complex)
+COMPRESSED(z, double _Complex)
+#undef COMPRESSED
+SOLVER int esp_cscproduct_size(int m, int n, int k, const int *Ap, const int *Ai, const int *Bp,
+                               const int *Bi, int *count);
 #endif
 
 #ifdef __cplusplus

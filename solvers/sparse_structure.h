@@ -19,4 +19,19 @@ static inline bool structure_is_good(int n, const int *pointers, const int *rows
     return true;
 }
 
+/* The same of m x n, rows in any order; none twice is not asked for. */
+static inline bool columns_are_good(int m, int n, const int *pointers, const int *rows)
+{
+    if (m < 0 || n < 0 || pointers[0] != 0)
+        return false;
+    for (int j = 0; j < n; j++) {
+        if (pointers[j + 1] < pointers[j])
+            return false;
+        for (int k = pointers[j]; k < pointers[j + 1]; k++)
+            if (rows[k] < 0 || rows[k] >= m)
+                return false;
+    }
+    return true;
+}
+
 #endif

@@ -119,6 +119,7 @@ static enum esp_status prepare(const struct command_line *command, struct abstra
                                bool *too_real, struct esp_error *error)
 {
     arguments->values.as_json = command->json;
+    arguments->values.is_late = true; /* what is sparse has no memory for all of it */
     enum esp_status status = values_format(command, &arguments->values.format, error);
     for (int arrays = 0; arrays < 2; arrays++)
         for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
@@ -136,27 +137,53 @@ static enum esp_status prepare(const struct command_line *command, struct abstra
     return status == ESP_OK ? give_scalars(arguments, error) : status;
 }
 
+static enum esp_status store_result(struct values *values, size_t index, const struct matrix *matrix,
+                                    struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    for (size_t k = 0; k < (size_t)(matrix->rows * matrix->cols); k++)
+        if (!value_store(formal->type, values->slots[index].memory, k,
+                         matrix->values[matrix->is_complex ? 2 * k : k],
+                         matrix->is_complex ? matrix->values[2 * k + 1] : 0))
+            return error_set(error, ESP_FAILED, "%s: element %zu cannot be a %s", formal->name, k + 1,
+                             esp_type_name(formal->type));
+    return ESP_OK;
+}
+
+/* A sparse result stays one: whole, it may not fit memory. */
+static enum esp_status take_result(struct abstract_arguments *arguments, size_t index,
+                                   struct esp_error *error)
+{
+    struct values *values = &arguments->values;
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    const int64_t *dims = values->arguments[index].dims;
+    struct matrix matrix;
+    enum esp_status status =
+        abstract_result(&arguments->run, values_argument(values, index), formal->n_dims ? dims[0] : 1,
+                        formal->n_dims > 1 ? dims[1] : 1, &matrix, error);
+    if (status != ESP_OK)
+        return status;
+    if (matrix_is_sparse(&matrix)) {
+        values->slots[index].sparse = matrix;
+        return value_memory(values, index, 1, error);
+    }
+    values->is_late = false;
+    status = values->slots[index].memory ? ESP_OK : values_prepare_output(values, index, error);
+    if (status == ESP_OK)
+        status = store_result(values, index, &matrix, error);
+    matrix_clear(&matrix);
+    return status;
+}
+
 static enum esp_status take_results(struct abstract_arguments *arguments, struct esp_error *error)
 {
     struct values *values = &arguments->values;
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
         const struct esp_problem_argument *formal = &values->problem->arguments[i];
-        const int64_t *dims = values->arguments[i].dims;
-        struct matrix matrix;
-        if (!argument_out(formal) || !values->slots[i].memory)
+        bool wanted = !formal->n_dims || !values->some_saved || values->slots[i].path;
+        if (!argument_out(formal) || !wanted || values->slots[i].is_kept)
             continue;
-        enum esp_status status =
-            abstract_result(&arguments->run, values_argument(values, i), formal->n_dims ? dims[0] : 1,
-                            formal->n_dims > 1 ? dims[1] : 1, &matrix, error);
-        if (status != ESP_OK)
-            return status;
-        for (size_t k = 0; k < (size_t)(matrix.rows * matrix.cols) && status == ESP_OK; k++)
-            if (!value_store(formal->type, values->slots[i].memory, k,
-                             matrix.values[matrix.is_complex ? 2 * k : k],
-                             matrix.is_complex ? matrix.values[2 * k + 1] : 0))
-                status = error_set(error, ESP_FAILED, "%s: element %zu cannot be a %s", formal->name, k + 1,
-                                   esp_type_name(formal->type));
-        matrix_clear(&matrix);
+        enum esp_status status = take_result(arguments, i, error);
         if (status != ESP_OK)
             return status;
     }

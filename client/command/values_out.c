@@ -40,6 +40,8 @@ static enum esp_status write_text(const char *path, const char *text, struct esp
 static enum esp_status result_matrix(const struct values *values, size_t index, struct matrix *matrix,
                                      struct esp_error *error)
 {
+    if (values->slots[index].sparse.starts)
+        return matrix_to_sparse(&values->slots[index].sparse, matrix, error);
     return values_argument(values, index)->storage >= STORAGE_CSC
                ? values_sparse(values, index, matrix, error)
                : values_matrix(values, index, matrix, error);

@@ -51,6 +51,43 @@ solves upper.mtx 60 dtrtrs
 solves definite.mtx 30 dposv
 solves indefinite.mtx 30 dsysv
 
+# Large sparse matrices stay sparse, whatever they look like, in all types.
+awk 'BEGIN { n = 40000; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, 2*n-1
+    for (i = 1; i <= n; i++) { print i, i, 2.01; if (i < n) print i + 1, i, -1 } }' >long.mtx
+awk 'BEGIN { n = 40000; print "%%MatrixMarket matrix coordinate real general\n" n, n, 2*n-1
+    for (i = 1; i <= n; i++) { print i, i, 2; if (i < n) print i, i + 1, -1 } }' >bidiagonal.mtx
+awk 'BEGIN { k = 200; n = k*k; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, n + 2*k*(k-1)
+    for (i = 1; i <= n; i++) { print i, i, 4; if (i % k) print i + 1, i, -1; if (i + k <= n) print i + k, i, -1 } }' >laplace.mtx
+awk 'BEGIN { n = 40000; print "%%MatrixMarket matrix coordinate real general\n" n, 10*n, n
+    for (i = 1; i <= n; i++) print i, 10*i, 2 }' >wide.mtx
+solves long.mtx 40000 dgbsv
+solves bidiagonal.mtx 40000 dgbsv
+solves laplace.mtx 40000 dcholmod
+check "linsolve" espalier call linsolve A=@laplace.mtx B=@b.mtx -o X=x.mtx
+check_says "too" 'linsolve: done by (dcholmod|dic_open)'
+for letter in s c; do
+    check "in single precision ($letter)" espalier call "${letter}solve" A=@laplace.mtx B=@b.mtx -o X=x.mtx
+    check_says "by MUMPS" "done by ${letter}mumps"
+done
+check "the product of sparse matrices" espalier call mul A=@laplace.mtx B=@bidiagonal.mtx -o C=w.mtx
+check_says "has its routine" 'done by dcscproduct_size, dcscproduct'
+check "and is sparse" espalier matrix info w.mtx
+check_says "with its elements" '40000 x 40000'
+check "the transpose" espalier call transpose A=@bidiagonal.mtx -o B=t.mtx
+check "of the transpose" espalier call transpose A=@t.mtx -o B=tt.mtx
+check_says "too" 'done by dcsctranspose'
+check "is the matrix" cmp bidiagonal.mtx tt.mtx
+check "the size" espalier call size A=@laplace.mtx
+check_says "is known" 'done by dcscextents' 'rows = 40000'
+check "the determinant" espalier call det A=@bidiagonal.mtx
+check_says "by MUMPS" 'done by dmumps_det' 'det = inf'
+awk 'BEGIN { n = 120; print "%%MatrixMarket matrix coordinate real general\n" n, n, n+1
+    for (i = 1; i <= n; i++) print i, i, (i == 1 ? -3 : 1); print 1, n, 5 }' >arrow.mtx
+check "a smaller one" espalier call det A=@arrow.mtx
+check_says "is a number" 'det = -(3|3.0000|2.99999)'
+check_fails 1 "what is too large for every rule" espalier call solve A=@wide.mtx B=@b.mtx
+check_says "is told with what was tried" 'dgelsy: a dense matrix of 40000 x 400000 .*limit'
+
 check "what looks definite and is not" espalier call solve A='[1,3;3,1]' B='[1;2]'
 check_says "is tried, and solved by the next rule" 'dposv on S: .*not positive definite' 'done by dsysv'
 check "the same for programs" espalier call --json solve A='[1,3;3,1]' B='[1;2]'
@@ -85,7 +122,7 @@ done
 check "the page of solve" espalier problems solve
 check_says "shows its rules" 'try dposv giving X = B when A positive-definite hermitian' 'take dgelsy'
 check "and for programs" espalier problems --json solve
-check_says "too" '"rules": \["take dtrtrs'
+check_says "too" '"rules": \["take dgbsv.AB = A.'
 
 # rebuild FILE PROBLEM: the factors' product is the matrix again, seen by its action on a vector of ones
 check_product() {

@@ -8,12 +8,13 @@
 
 #define NRHS 2
 
-/* Gives a matrix by its compressed columns. */
-static void give_sparse(struct trial *trial, struct mat A)
+/* Gives argument `name` by its compressed columns, in <name>p and <name>i. */
+static void give_columns(struct trial *trial, const char *name, struct mat A)
 {
     struct lab *lab = &trial->lab;
     struct mat starts = mat_new(lab, A.n + 1, 1), rows, values;
-    int nz = 0;
+    const char pointers[] = {name[0], 'p', 0}, indices[] = {name[0], 'i', 0};
+    int nz = 0, index = problem_argument_index(trial->problem, name);
     for (int i = 0; i < A.m * A.n; i++)
         nz += A.v[i] != 0;
     rows = mat_new(lab, nz, 1);
@@ -27,11 +28,35 @@ static void give_sparse(struct trial *trial, struct mat A)
             }
         starts.v[j + 1] = nz;
     }
-    give(trial, "Ap", starts);
-    give(trial, "Ai", rows);
-    give(trial, "A", values);
-    trial->dims[problem_argument_index(trial->problem, "A")][0] = A.m;
-    trial->dims[problem_argument_index(trial->problem, "A")][1] = A.n;
+    give(trial, pointers, starts);
+    give(trial, indices, rows);
+    give(trial, name, values);
+    trial->dims[index][0] = A.m;
+    trial->dims[index][1] = A.n;
+}
+
+static void give_sparse(struct trial *trial, struct mat A)
+{
+    give_columns(trial, "A", A);
+}
+
+/* An m x n result by its compressed columns, whose rows ascend. */
+static struct mat result_columns(struct trial *trial, const char *name, int m, int n)
+{
+    const char pointers[] = {name[0], 'p', 0}, indices[] = {name[0], 'i', 0};
+    struct mat starts = result(trial, pointers), rows = result(trial, indices),
+               A = mat_new(&trial->lab, m, n);
+    struct mat values = result_vector(trial, name, rows.m);
+    double disorder = starts.m == n + 1 && starts.v[0] == 0 && starts.v[n] == rows.m ? 0 : 1;
+    for (int j = 0; j < n && disorder == 0; j++)
+        for (int k = (int)creal(starts.v[j]); k < (int)creal(starts.v[j + 1]); k++) {
+            int i = (int)creal(rows.v[k]);
+            disorder += i < 0 || i >= m || (k > creal(starts.v[j]) && i <= creal(rows.v[k - 1]));
+            if (disorder == 0)
+                AT(A, i, j) = values.v[k];
+        }
+    at_most(trial, "rows out of order", disorder, 0);
+    return A;
 }
 
 /* The Laplacian of a grid of k x k points, which is positive definite; plus, for a general matrix, a wind. */
@@ -98,6 +123,89 @@ static void sparse_positive(struct trial *trial)
     give_sparse(trial, A);
     give(trial, "B", mat_new(&trial->lab, 3, 1));
     run_fails(trial, "not positive definite");
+}
+
+/* A random matrix of which a third of the elements are not zero. */
+static struct mat mat_thin(struct trial *trial, int m, int n)
+{
+    struct mat A = mat_random(&trial->lab, m, n);
+    for (int i = 0; i < m * n; i++)
+        A.v[i] = i % 3 ? 0 : A.v[i];
+    return A;
+}
+
+static void sparse_product(struct trial *trial)
+{
+    bool left = has(trial, "Ap"), right = has(trial, "Bp");
+    EACH_SIZE (n) {
+        if (n > 40)
+            continue;
+        trial_case(trial, "m=%d k=%d n=%d", n + 2, n, n + 1);
+        struct mat A = mat_thin(trial, n + 2, n), B = mat_thin(trial, n, n + 1);
+        left ? give_columns(trial, "A", A) : give(trial, "A", A);
+        right ? give_columns(trial, "B", B) : give(trial, "B", B);
+        if (run(trial))
+            near(trial, "A B", result(trial, "C"), mat_mul(&trial->lab, A, B), 10 * (n + 1) * trial->eps);
+    }
+    trial_case(trial, "a row that is not there");
+    struct mat wrong = mat_new(&trial->lab, 1, 1);
+    wrong.v[0] = 7;
+    give_columns(trial, left ? "A" : "B", mat_identity(&trial->lab, 1));
+    give(trial, left ? "Ai" : "Bi", wrong);
+    give(trial, left ? "B" : "A", mat_identity(&trial->lab, 1));
+    run_fails(trial, "no compressed columns");
+}
+
+static void sparse_by_sparse(struct trial *trial)
+{
+    EACH_SIZE (n) {
+        if (n > 40)
+            continue;
+        trial_case(trial, "m=%d k=%d n=%d", n + 2, n, n + 1);
+        struct mat A = mat_thin(trial, n + 2, n), B = mat_thin(trial, n, n + 1),
+                   C = mat_mul(&trial->lab, A, B);
+        int count = 0;
+        for (int i = 0; i < C.m * C.n; i++)
+            count += C.v[i] != 0;
+        give_columns(trial, "A", A);
+        give_columns(trial, "B", B);
+        if (!has(trial, "C")) {
+            if (run(trial))
+                at_most(trial, "the number of elements", cabs(result_number(trial, "nzc") - count), 0);
+            continue;
+        }
+        give_number(trial, "nzc", count);
+        if (run(trial))
+            near(trial, "A B", result_columns(trial, "C", n + 2, n + 1), C, 10 * (n + 1) * trial->eps);
+    }
+    if (!has(trial, "C"))
+        return;
+    trial_case(trial, "room for too few");
+    give_columns(trial, "A", mat_identity(&trial->lab, 3));
+    give_columns(trial, "B", mat_identity(&trial->lab, 3));
+    give_number(trial, "nzc", 2);
+    run_fails(trial, "has not nzc");
+}
+
+static void sparse_transpose(struct trial *trial)
+{
+    EACH_SIZE (n) {
+        trial_case(trial, "m=%d n=%d", n + 1, n);
+        struct mat A = mat_thin(trial, n + 1, n);
+        give_sparse(trial, A);
+        if (run(trial))
+            near(trial, "B", result_columns(trial, "B", n, n + 1), mat_transposed(&trial->lab, A, false), 0);
+    }
+}
+
+static void sparse_extents(struct trial *trial)
+{
+    trial_case(trial, "5 x 3");
+    give_sparse(trial, mat_thin(trial, 5, 3));
+    if (!run(trial))
+        return;
+    at_most(trial, "rows", cabs(result_number(trial, "rows") - 5), 0);
+    at_most(trial, "columns", cabs(result_number(trial, "columns") - 3), 0);
 }
 
 static void iterative(struct trial *trial)
@@ -261,7 +369,7 @@ static void determinant(struct trial *trial)
             AT(A, 0, j) = AT(A, n - 1, j);
             AT(A, n - 1, j) = kept;
         }
-        give(trial, "A", A);
+        has(trial, "Ap") ? give_sparse(trial, A) : give(trial, "A", A);
         if (!run(trial))
             continue;
         at_most(trial, "det", cabs(result_number(trial, "det") - wanted), 1e3 * (n + 1) * trial->eps);
@@ -269,7 +377,8 @@ static void determinant(struct trial *trial)
                 1e3 * (n + 1) * trial->eps);
     }
     trial_case(trial, "a singular matrix");
-    give(trial, "A", mat_new(&trial->lab, 3, 3));
+    has(trial, "Ap") ? give_sparse(trial, mat_new(&trial->lab, 3, 3))
+                     : give(trial, "A", mat_new(&trial->lab, 3, 3));
     if (run(trial))
         at_most(trial, "det", cabs(result_number(trial, "det")), 0);
 }
@@ -458,6 +567,13 @@ static const struct row solvers[] = {
     {"dcholmod", 'd', sparse_positive},
     {"zcholmod", 'z', sparse_positive},
     ROWS(mumps, sparse_general),
+    ROWS(mumps_det, determinant),
+    ROWS(cscmm, sparse_product),
+    ROWS(mmcsc, sparse_product),
+    ROWS(cscproduct_size, sparse_by_sparse),
+    ROWS(cscproduct, sparse_by_sparse),
+    ROWS(csctranspose, sparse_transpose),
+    ROWS(cscextents, sparse_extents),
     ROWS(cg, iterative),
     ROWS(gmres, iterative),
     ROWS(add, binary),

@@ -188,6 +188,16 @@ struct mat result(struct trial *trial, const char *argument)
     return value;
 }
 
+struct mat result_vector(struct trial *trial, const char *argument, int n)
+{
+    uint32_t i = index_of(trial, argument);
+    enum base_type type = trial->problem->arguments[i].type;
+    struct mat value = mat_new(&trial->lab, n, 1);
+    for (int k = 0; k < n; k++)
+        value.v[k] = load(type, (char *)trial->values[i] + (size_t)k * base_type_size(type));
+    return value;
+}
+
 double complex result_number(struct trial *trial, const char *argument)
 {
     return result(trial, argument).v[0];

@@ -58,6 +58,8 @@ void run_fails(struct trial *trial, const char *text);
 
 /* ---- outputs ---- */
 struct mat result(struct trial *trial, const char *argument);
+/* The first n numbers as they are stored (of a matrix by compressed columns). */
+struct mat result_vector(struct trial *trial, const char *argument, int n);
 double complex result_number(struct trial *trial, const char *argument);
 
 /* ---- checks ---- */

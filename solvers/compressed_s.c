@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "solvers/solvers.h"
+
+#include <complex.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME(root) esp_s##root
+#define SCALAR     float
+#include "solvers/compressed.h"
