@@ -90,12 +90,12 @@ static enum esp_status parse_type(const struct lines *lines, struct span type, s
         return lines_expected(lines, error, type, "a type such as RUA");
     if (letters[0] == 'Q') {
         error_set(
-            error, ESP_INVALID,
+            error, ESP_SYNTAX,
             "type %s: expected values in the file, found a pattern whose values are in another file, which "
             "is not supported",
             letters);
         error_prefix(error, "%s:%llu", lines->name, (unsigned long long)lines->number);
-        return ESP_INVALID;
+        return ESP_SYNTAX;
     }
     file->field = field_of[strchr(fields, letters[0]) - fields];
     file->symmetry = letters[1] == 'S'   ? SYMMETRY_SYMMETRIC
@@ -103,12 +103,12 @@ static enum esp_status parse_type(const struct lines *lines, struct span type, s
                      : letters[1] == 'H' ? SYMMETRY_HERMITIAN
                                          : SYMMETRY_GENERAL;
     if (letters[2] == 'E') {
-        error_set(error, ESP_INVALID,
+        error_set(error, ESP_SYNTAX,
                   "type %s: expected an assembled matrix (such as %c%cA), found unassembled "
                   "elements, which are not supported",
                   letters, letters[0], letters[1]);
         error_prefix(error, "%s:%llu", lines->name, (unsigned long long)lines->number);
-        return ESP_INVALID;
+        return ESP_SYNTAX;
     }
     if (letters[1] == 'H' && letters[0] != 'C')
         return lines_error(lines, error, "type %s: a Hermitian matrix is complex", letters);

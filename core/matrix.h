@@ -106,9 +106,9 @@ struct matrix_file {
  * would be exceeded, or a count that so short a file cannot hold, is refused before memory is taken. Integers
  * beyond 2^53 that a double cannot hold, numbers beyond a double's range, entries given twice and an entry
  * outside the matrix are errors; nan and inf are values like others. ESP_SYNTAX: "file:line: expected ...,
- * found ..." (a binary file: "file: byte 10: ..."); ESP_NOT_FOUND, ESP_SYSTEM, ESP_LIMIT, ESP_NO_MEMORY,
- * ESP_INVALID (a kind that is not supported: unassembled elements). On success matrix_file_clear() frees; on
- * failure nothing is held. */
+ * found ..." (a binary file: "file: byte 10: ..."); also of one that is larger than the cap or memory,
+ * or of a kind that is not supported (unassembled elements); ESP_NOT_FOUND, ESP_SYSTEM. On success
+ * matrix_file_clear() frees; on failure nothing is held. */
 enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
                             struct esp_error *error);
 /* The same, also of arrays with three to MATRIX_MAX_DIMS dimensions, which matrix_load() refuses
@@ -118,7 +118,7 @@ enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct m
 /* matrix_load(), then dense whatever the file is. */
 enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct matrix_file *file,
                                   struct esp_error *error);
-/* matrix_load_array() from memory; `name` stands for the file in messages. */
+/* matrix_load_array() from memory; `name` stands for the file in messages. Too large: ESP_LIMIT. */
 enum esp_status matrix_parse(const char *text, size_t length, const char *name, uint64_t max_bytes,
                              struct matrix_file *file, struct esp_error *error);
 void matrix_file_clear(struct matrix_file *file);

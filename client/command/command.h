@@ -79,6 +79,9 @@ enum exit_code command_complete(int n, char **words);
 /* Which exit code tells of a status. */
 enum exit_code command_exit_code(enum esp_status status);
 
+/* "espalier VERB: text" (`verb` "": "espalier: text") and the end of the line on standard error. Names in the
+ * text come from anywhere: control characters show as \x1b. */
+void command_complain(const char *verb, const char *text);
 /* "espalier solve: text" on standard error and, with --json, {"error": ...} on standard output.
  * Returns the exit code of the status. */
 enum exit_code command_fail(const struct command_line *command, const struct esp_error *error);
@@ -86,6 +89,8 @@ enum exit_code command_fail(const struct command_line *command, const struct esp
 enum exit_code command_usage(const struct command_line *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A number; JSON has neither NaN nor infinity: "NaN", "Infinity" and "-Infinity" are texts. */
+json_t *command_json_real(double value);
 /* Prints the value as JSON, and lets go of it. EXIT_FAILED when standard output takes it not. */
 enum exit_code command_json(json_t *value);
 

@@ -143,7 +143,8 @@ static enum exit_code fail_without_verb(int argc, char **argv, const char *forma
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "espalier: %s\nTry 'espalier --help'.\n", text);
+    command_complain("", text);
+    fputs("Try 'espalier --help'.\n", stderr);
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "-j") == 0) {
             command_error_json(ESP_INVALID, text);
@@ -242,6 +243,38 @@ static void find_json(struct command_line *command, int argc, char **argv,
     free(words);
 }
 
+static const struct option_value *option_given(const struct command_line *command, const char *name)
+{
+    for (int i = command->n_options; i-- > 0;)
+        if (strcmp(command->options[i].name, name) == 0)
+            return &command->options[i];
+    return NULL;
+}
+
+/* Options that add one thing each time: all that have NAME=..., and these. */
+static bool may_repeat(const struct command_option *option)
+{
+    static const char *const names[] = {"problems", "property", "known", "search", "gams"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(option->name, names[i]) == 0)
+            return true;
+    return !option->argument || strchr(option->argument, '=');
+}
+
+/* Of two values one would be lost. */
+static bool take_option(struct command_line *command, const struct command_option *option, const char *value,
+                        enum exit_code *code)
+{
+    const struct option_value *before = option_given(command, option->name);
+    if (before && !may_repeat(option)) {
+        *code = command_usage(command, "expected option '--%s' once, found it with '%s' and with '%s'",
+                              option->name, before->value, value);
+        return false;
+    }
+    command->options[command->n_options++] = (struct option_value){option->name, value ? value : ""};
+    return true;
+}
+
 /* Reads the words behind the verb. False, with the exit code, when the command ends here. */
 static bool parse_words(struct command_line *command, int argc, char **argv, enum exit_code *code)
 {
@@ -268,7 +301,8 @@ static bool parse_words(struct command_line *command, int argc, char **argv, enu
             *code = command_flush();
             return false;
         }
-        command->options[command->n_options++] = (struct option_value){option->name, optarg ? optarg : ""};
+        if (!take_option(command, option, optarg, code))
+            return false;
     }
     command->operands = argv + optind;
     command->n_operands = argc - optind;
@@ -287,10 +321,8 @@ static bool parse_words(struct command_line *command, int argc, char **argv, enu
 
 const char *command_option_value(const struct command_line *command, const char *name)
 {
-    for (int i = command->n_options; i-- > 0;)
-        if (strcmp(command->options[i].name, name) == 0)
-            return command->options[i].value;
-    return NULL;
+    const struct option_value *given = option_given(command, name);
+    return given ? given->value : NULL;
 }
 
 enum exit_code command_run(int argc, char **argv)

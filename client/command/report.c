@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <libgen.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,9 +102,20 @@ enum esp_status command_check_output(const char *path, struct esp_error *error)
     return status;
 }
 
+void command_complain(const char *verb, const char *text)
+{
+    fprintf(stderr, "espalier%s%s: ", *verb ? " " : "", verb);
+    for (; *text; text++)
+        if (((unsigned char)*text < ' ' && *text != '\n') || *text == 0x7f)
+            fprintf(stderr, "\\x%02x", (unsigned char)*text);
+        else
+            fputc(*text, stderr);
+    fputc('\n', stderr);
+}
+
 enum exit_code command_fail(const struct command_line *command, const struct esp_error *error)
 {
-    fprintf(stderr, "espalier %s: %s\n", command->verb->name, error->text);
+    command_complain(command->verb->name, error->text);
     if (command->json)
         command_error_json(error->status, error->text);
     return command_exit_code(error->status);
@@ -116,11 +128,18 @@ enum exit_code command_usage(const struct command_line *command, const char *for
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    fprintf(stderr, "espalier %s: %s\nTry 'espalier %s --help'.\n", command->verb->name, text,
-            command->verb->name);
+    command_complain(command->verb->name, text);
+    fprintf(stderr, "Try 'espalier %s --help'.\n", command->verb->name);
     if (command->json)
         command_error_json(ESP_INVALID, text);
     return EXIT_USAGE;
+}
+
+json_t *command_json_real(double value)
+{
+    if (isfinite(value))
+        return json_real(value);
+    return json_string(isnan(value) ? "NaN" : value > 0 ? "Infinity" : "-Infinity");
 }
 
 enum exit_code command_json(json_t *value)

@@ -28,6 +28,9 @@ static enum esp_status choose_config(const struct command_line *command, char *p
         return error_set(error, ESP_INVALID, "--config and --platform say both where the platform is");
     if (*config || (!platform && getenv("ESPALIER_CONFIG")))
         return ESP_OK;
+    if (platform && strchr(platform, '/'))
+        return error_set(error, ESP_INVALID, "--platform: expected a platform's name, found '%.100s'",
+                         platform);
     struct platform_state state;
     enum esp_status status =
         platform_state_locate(platform ? platform : PLATFORM_DEFAULT_NAME, &state, error);

@@ -275,15 +275,10 @@ void values_print(const struct values *values)
     }
 }
 
-/* JSON has neither NaN nor infinity: null. */
-static json_t *real_json(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *element_json(double re, double im, bool is_complex)
 {
-    return is_complex ? json_pack("[o,o]", real_json(re), real_json(im)) : real_json(re);
+    return is_complex ? json_pack("[o,o]", command_json_real(re), command_json_real(im))
+                      : command_json_real(re);
 }
 
 static json_t *matrix_element_json(const struct matrix *matrix, int64_t row, int64_t col, bool integers)

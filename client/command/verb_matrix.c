@@ -28,12 +28,6 @@ static void examine(const struct matrix *matrix, struct findings *findings)
     findings->norm = matrix_norm_inf(matrix);
 }
 
-/* JSON knows no infinity */
-static json_t *real_or_null(double value)
-{
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *as_json(const char *path, const struct matrix_file *file, const struct findings *findings)
 {
     return json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o}",
@@ -44,7 +38,7 @@ static json_t *as_json(const char *path, const struct matrix_file *file, const s
                      (json_int_t)file->entries, "nonzeros", (json_int_t)findings->nonzeros,
                      "right_hand_sides", (json_int_t)file->rhs.cols, "symmetric", (int)findings->is_symmetric,
                      "positive_diagonal", (int)findings->positive_diagonal, "finite",
-                     (int)findings->is_finite, "norm_inf", real_or_null(findings->norm));
+                     (int)findings->is_finite, "norm_inf", command_json_real(findings->norm));
 }
 
 static void print(const char *path, const struct matrix_file *file, const struct findings *findings)

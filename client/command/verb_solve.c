@@ -262,8 +262,7 @@ static json_t *solution_json(const struct command_line *command, const struct sy
                   (json_int_t)system->x.cols, "problem", system->problem, "instead_of", system->instead,
                   "instead_why", system->instead ? status_json(system->instead_why) : json_null(), "session",
                   system->info ? session_json(system->info) : json_null(), "backward_error",
-                  isfinite(system->backward_error) ? json_real(system->backward_error) : json_null(),
-                  "warning", system->warning);
+                  command_json_real(system->backward_error), "warning", system->warning);
     if (value && output)
         json_object_set_new(value, "output", json_string(output));
     else if (value)

@@ -240,14 +240,14 @@ static bool has_column(const struct esp_problem_argument *formal)
 static double real_of(const json_t *list, size_t index)
 {
     json_t *value = json_array_get(list, index);
-    return json_is_number(value) ? json_number_value(value) : NAN;
+    return json_is_string(value) ? strtod(json_string_value(value), NULL) : json_number_value(value);
 }
 
 static char *output_text(const struct row *row, const char *name, int digits)
 {
     json_t *value = row->outputs ? json_object_get(row->outputs, name) : NULL;
     char text[80] = "";
-    if (json_is_string(value))
+    if (json_is_string(value)) /* NaN and infinity are texts too */
         return strdup(json_string_value(value));
     if (json_is_integer(value))
         snprintf(text, sizeof text, "%lld", (long long)json_integer_value(value));
@@ -255,8 +255,6 @@ static char *output_text(const struct row *row, const char *name, int digits)
         snprintf(text, sizeof text, "%.*g", digits, json_real_value(value));
     else if (json_is_array(value))
         snprintf(text, sizeof text, "%.*g%+.*gi", digits, real_of(value, 0), digits, real_of(value, 1));
-    else if (json_is_null(value))
-        strcpy(text, "nan"); /* JSON has neither NaN nor infinity */
     return strdup(text);
 }
 

@@ -462,6 +462,9 @@ static enum esp_status prepare(struct up *up, struct esp_error *error)
     enum esp_status status;
     if (wait && (config_read_duration(wait, &ns, error) != ESP_OK || ns <= 0))
         return error_set(error, ESP_INVALID, "--wait: expected a time such as '30 s', found '%s'", wait);
+    if (name && strchr(name, '/'))
+        return error_set(error, ESP_INVALID,
+                         "--name: expected letters, digits, '.', '_', '-', found '%.100s'", name);
     up->patience_ns = ns;
     up->begun_ns = clock_now_ns(&clock_system);
     if (!name)

@@ -66,7 +66,7 @@ check_says "is found out before memory is taken" 'lie.mtx:2: 10000000000 entries
 printf '%%%%MatrixMarket matrix coordinate real general\n1000000 1000000 1\n1 1 1\n' >huge.mtx
 check "a sparse matrix whose dense form no memory holds" espalier matrix info huge.mtx
 check_says "is looked at as it is" '1000000 x 1000000, 1 entries' 'dense +8 TB'
-check_fails 1 "but not solved as a dense one" espalier solve huge.mtx
+check_fails 4 "but not solved as a dense one" espalier solve huge.mtx
 check_says "as the limit tells" 'huge.mtx: a dense matrix of .* needs more than the limit'
 for ending in npy csv hb rb mtx.gz; do
     check "a matrix becomes a file x.$ending" espalier matrix convert "$matrices/pores_1.mtx" "x.$ending"
@@ -88,6 +88,18 @@ check_says "names what is for it" 'expected a square matrix, found 2 x 1' 'dgels
 printf '%%%%MatrixMarket matrix array real general\n2 2\n1\nnan\n0\n1\n' >nan.mtx
 check_fails 4 "a system with what is no number" espalier solve nan.mtx
 check_says "names the element" 'row 2, column 1 is not a finite number'
+sed '3s/RUA/RUE/' "$matrices/utm300.rua" >elements.rue
+check_fails 4 "a file of unassembled elements" espalier solve elements.rue
+check_says "is told to be one" 'elements.rue:3: type RUE: expected an assembled matrix'
+check_fails 2 "two files for one solution" espalier solve "$matrices/pores_1.mtx" -o a.mtx --output b.mtx
+check_says "are one too many" "expected option '--output' once, found it with 'a.mtx' and with 'b.mtx'"
+check_fails 2 "a platform's name with a folder" espalier up -n a/b
+check_says "is none" "--name: expected letters.*found 'a/b'"
+check_fails 2 "nor with other verbs" espalier tree --platform a/b
+check "what is no finite number is a text in JSON" espalier matrix info --json nan.mtx
+check_says "that says what it is" '"norm_inf": "NaN"'
+check_fails 4 "a name with control characters" espalier solve "$(printf 'a\033[2Jb')"
+check_says "does not reach the terminal" 'a\\x1b\[2Jb: no such file'
 check_fails 2 "a right-hand side of another size" espalier solve "$matrices/pores_1.mtx" column.mtx
 check_says "is told apart" 'B has 2 rows, but A has 30'
 
