@@ -68,6 +68,9 @@ static void print_usage(const struct daemon_arguments *arguments, FILE *file)
             arguments->program, arguments->text, arguments->path);
 }
 
+/* As the `espalier` command has them: its manual page tells what they mean. */
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INPUT = 4 };
+
 bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *arguments, int *exit_code)
 {
     static const struct option options[] = {
@@ -91,13 +94,13 @@ bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *argu
             return false;
         default: /* getopt_long() has said what is wrong */
             fprintf(stderr, "Try '%s --help'.\n", arguments->program);
-            *exit_code = 2;
+            *exit_code = EXIT_USAGE;
             return false;
         }
     }
     if (argc - optind > 1) {
         fprintf(stderr, "%s: expected one configuration file, found %d\n", arguments->program, argc - optind);
-        *exit_code = 2;
+        *exit_code = EXIT_USAGE;
         return false;
     }
     if (optind < argc)
@@ -108,7 +111,7 @@ bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *argu
 int daemon_failed(const struct daemon_arguments *arguments, const struct esp_error *error)
 {
     bool input = error->status == ESP_CONFIG || error->status == ESP_SYNTAX || error->status == ESP_NOT_FOUND;
-    int exit_code = input ? 2 : 1;
+    int exit_code = input ? EXIT_INPUT : EXIT_FAILED;
     fprintf(stderr, "%s: %s\n", arguments->program, error->text);
     if (log_is_file())
         log_error("stops: %s", error->text);

@@ -36,7 +36,7 @@ struct daemon_arguments {
 bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *arguments, int *exit_code);
 
 /* Prints "program: text" to standard error (and the log when it is open), tells the process that waits for
- * daemon_ready() that nothing came of it, and returns the exit code (2 for ESP_CONFIG, ESP_SYNTAX and
+ * daemon_ready() that nothing came of it, and returns the exit code (4 for ESP_CONFIG, ESP_SYNTAX and
  * ESP_NOT_FOUND, else 1). */
 int daemon_failed(const struct daemon_arguments *arguments, const struct esp_error *error);
 

@@ -82,7 +82,8 @@ enum exit_code command_exit_code(enum esp_status status);
 /* "espalier VERB: text" (`verb` "": "espalier: text") and the end of the line on standard error. Names in the
  * text come from anywhere: control characters show as \x1b. */
 void command_complain(const char *verb, const char *text);
-/* "espalier solve: text" on standard error and, with --json, {"error": ...} on standard output.
+/* "espalier solve: text" and what to do next on standard error and, with --json, {"error": ...} on
+ * standard output.
  * Returns the exit code of the status. */
 enum exit_code command_fail(const struct command_line *command, const struct esp_error *error);
 /* The same for a command line that is wrong, with a pointer to --help. */

@@ -113,9 +113,25 @@ void command_complain(const char *verb, const char *text)
     fputc('\n', stderr);
 }
 
+/* What to do next, where the text cannot know; NULL: nothing. */
+static const char *advice(enum esp_status status)
+{
+    switch (status) {
+    case ESP_UNKNOWN_PROBLEM:
+        return "'espalier problems' lists what can be solved, 'espalier tree' which servers are there.";
+    case ESP_NO_SERVER:
+        return "'espalier tree' shows which servers are there and how busy they are.";
+    default:
+        return NULL;
+    }
+}
+
 enum exit_code command_fail(const struct command_line *command, const struct esp_error *error)
 {
+    const char *next = advice(error->status);
     command_complain(command->verb->name, error->text);
+    if (next)
+        fprintf(stderr, "%s\n", next);
     if (command->json)
         command_error_json(error->status, error->text);
     return command_exit_code(error->status);

@@ -24,6 +24,9 @@ signature='dgesv\(in int n, in int nrhs, inout double A\[n, n\], out int ipiv\[n
 
 check_fails 2 "an unknown problem" espalier call nosuch n=1
 check_says "by name" 'nosuch'
+check_says "with where to look" "'espalier problems' lists what can be solved"
+check_fails 2 "one with control characters" espalier call "$(printf 'no\033[2Jsuch')" n=1
+check_says "does not reach the terminal" 'no\\x1b\[2Jsuch'
 check_fails 2 "the unknown problem's page" espalier problems nosuch
 check_fails 2 "an unknown argument" espalier call dgesv Q='[1]'
 check_says "with the signature" "dgesv has no argument 'Q'" "$signature"

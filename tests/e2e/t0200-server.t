@@ -163,9 +163,12 @@ check_says "and what it is" 'no-such-host.invalid.*cannot be resolved'
 listening_at no-such-host.invalid:4321 no
 check_says "without advice about certificates" 'no-such-host.invalid.*cannot be resolved'
 sed "s/127.0.0.1:0/127.0.0.1:0/; s/\"S\"/\"T\"/; s/sed\\.log/other.log/; s/sed\\.address/other.address/; s,$work/problems\",$work/nothing\"," sed.conf >other.conf
-check_fails any "a folder that is not there is an error" espalier-sed --foreground other.conf
+check_fails 4 "a folder that is not there is an error" espalier-sed --foreground other.conf
 check_says "by name" 'nothing'
 
+check_fails 4 "a file that is not there ends it with the code of a wrong input" espalier-sed --foreground none.conf
+check_says "by name" 'none.conf'
+check_fails 2 "and a wrong command line with another" espalier-sed --frgound sed.conf
 sed "s/sed\\.log/twin.log/; s/sed\\.address/twin.address/" sed.conf >twin.conf
 start twin espalier-sed --foreground twin.conf
 check "a parent that refuses is told in the log" wait_until grep -q 'not below MA: another node named "S"' twin.log

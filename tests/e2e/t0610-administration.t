@@ -119,7 +119,7 @@ check "after a restart it is where it was moved to" wait_until below SeD LA2
 check "and calls go there" wait_until call
 stop SeD
 sed -i 's/^name SeD/name Other/' SeD/place
-check_fails 2 "the state of another node is refused" espalier-sed --foreground SeD.conf
+check_fails 4 "the state of another node is refused" espalier-sed --foreground SeD.conf
 check_says "with what to do" 'the state is of the node "Other", not of "SeD"'
 sed -i 's/^name Other/name SeD/' SeD/place
 run SeD sed

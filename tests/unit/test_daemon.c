@@ -170,13 +170,13 @@ static void the_starter_tells_of_failures(void **state)
     (void)state;
     const struct esp_error input = {ESP_CONFIG, "wrong file"}, other = {ESP_SYSTEM, "port in use"};
     write_config("");
-    assert_int_equal(exit_code_of(start(false, &input)), 2);
+    assert_int_equal(exit_code_of(start(false, &input)), 4);
     assert_int_equal(exit_code_of(start(false, &other)), 1);
     assert_int_equal(exit_code_of(start(true, &other)), 1);
     assert_true(contains(log_file, "error MA1 stops: port in use"));
     assert_int_equal(access(address_file, F_OK), -1);
     write_config("slots = 4");
-    assert_int_equal(exit_code_of(start(false, NULL)), 2);
+    assert_int_equal(exit_code_of(start(false, NULL)), 4);
 }
 
 static void an_address_file_that_cannot_be_written_is_a_failure(void **state)
