@@ -22,12 +22,11 @@ static enum esp_status give(struct abstract_run *run, const struct argument *arg
     enum esp_status status = matrix_init(&matrix, rows, cols, is_complex, 0, error);
     if (status != ESP_OK)
         return status;
-    for (size_t k = 0; k < (size_t)(rows * cols); k++) {
-        double re, im;
-        value_load(type, memory, k, &re, &im);
-        matrix.values[is_complex ? 2 * k : k] = re;
-        if (is_complex)
-            matrix.values[2 * k + 1] = im;
+    for (size_t k = 0; k < (size_t)(rows * cols) && status == ESP_OK; k++)
+        status = value_load_element(type, memory, k, &matrix, k, error);
+    if (status != ESP_OK) {
+        matrix_clear(&matrix);
+        return status;
     }
     return abstract_give(run, argument->name, &matrix, error);
 }
@@ -41,13 +40,10 @@ static enum esp_status take(const struct abstract_run *run, const struct argumen
     if (status != ESP_OK)
         return status;
     status = matrix_make_dense(&matrix, 0, error);
-    for (size_t k = 0; k < (size_t)(rows * cols) && status == ESP_OK; k++) {
-        double re = matrix.values[matrix.is_complex ? 2 * k : k];
-        double im = matrix.is_complex ? matrix.values[2 * k + 1] : 0;
-        if (!value_store((enum esp_type)(argument->type + 1), memory, k, re, im))
+    for (size_t k = 0; k < (size_t)(rows * cols) && status == ESP_OK; k++)
+        if (!value_store_element((enum esp_type)(argument->type + 1), memory, k, &matrix, k))
             status = error_set(error, ESP_INVALID, "%s: element %zu cannot be a %s", argument->name, k + 1,
                                base_type_name(argument->type));
-    }
     matrix_clear(&matrix);
     return status;
 }

@@ -108,6 +108,8 @@ enum esp_status values_compress(struct values *values, size_t index, const struc
     bool by_columns = values_argument(values, index)->storage == STORAGE_CSC;
     enum esp_status status = find_companions(values, index, &with);
     if (status == ESP_OK)
+        status = matrix_check_doubles(matrix, error); /* sparse matrices have no others */
+    if (status == ESP_OK)
         status = matrix_to_sparse(matrix, &columns, error);
     if (status == ESP_OK && !by_columns)
         status = matrix_transpose_sparse(&columns, &rows, error);
@@ -291,13 +293,17 @@ void value_load(enum esp_type type, const void *memory, size_t index, double *re
     }
 }
 
-/* An integer that a double, and so a matrix file, does not hold. */
-static bool element_is_wide(enum esp_type type, const void *memory, size_t index)
+enum esp_status value_load_element(enum esp_type type, const void *memory, size_t from, struct matrix *matrix,
+                                   size_t to, struct esp_error *error)
 {
-    if (type != ESP_TYPE_LONG && type != ESP_TYPE_INT64)
-        return false;
-    int64_t value = ((const int64_t *)memory)[index];
-    return value > INT64_C(1) << 62 || value < -(INT64_C(1) << 62) || (int64_t)(double)value != value;
+    double re, im;
+    if (type == ESP_TYPE_LONG || type == ESP_TYPE_INT64)
+        return matrix_set_integer(matrix, to, ((const int64_t *)memory)[from], error);
+    value_load(type, memory, from, &re, &im);
+    matrix->values[matrix->is_complex ? 2 * to : to] = re;
+    if (matrix->is_complex)
+        matrix->values[2 * to + 1] = im;
+    return ESP_OK;
 }
 
 static void matrix_extents(const struct esp_argument *argument, int64_t *rows, int64_t *cols)
@@ -328,16 +334,11 @@ enum esp_status values_matrix(const struct values *values, size_t index, struct 
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++) {
             size_t to = (size_t)(j * rows + i), from = values_place(formal, &values->arguments[index], to);
-            double re, im;
-            value_load(formal->type, values->slots[index].memory, from, &re, &im);
-            if (element_is_wide(formal->type, values->slots[index].memory, from)) {
+            status = value_load_element(formal->type, values->slots[index].memory, from, matrix, to, error);
+            if (status != ESP_OK) {
                 matrix_clear(matrix);
-                return error_set(error, ESP_LIMIT, "%s: element %zu does not fit a double exactly",
-                                 formal->name, from + 1);
+                return status;
             }
-            matrix->values[is_complex ? 2 * to : to] = re;
-            if (is_complex)
-                matrix->values[2 * to + 1] = im;
         }
     return ESP_OK;
 }

@@ -89,6 +89,12 @@ enum esp_status values_keep(struct values *values, size_t index, const char *wor
 enum esp_status values_prepare_datum(struct values *values, size_t index, struct esp_error *error);
 
 void value_load(enum esp_type type, const void *memory, size_t index, double *re, double *im);
+/* Between typed memory and the stored values of a dense matrix, of complex numbers when the type is; integers
+ * of 64 bits exactly. The first is false when the type cannot hold the value. */
+bool value_store_element(enum esp_type type, void *memory, size_t to, const struct matrix *matrix,
+                         size_t from);
+enum esp_status value_load_element(enum esp_type type, const void *memory, size_t from, struct matrix *matrix,
+                                   size_t to, struct esp_error *error);
 /* Zeroed memory for an argument, as its data. */
 enum esp_status value_memory(struct values *values, size_t index, size_t bytes, struct esp_error *error);
 

@@ -87,6 +87,22 @@ bool value_store(enum esp_type type, void *memory, size_t index, double re, doub
     return true;
 }
 
+static bool is_wide_type(enum esp_type type)
+{
+    return type == ESP_TYPE_LONG || type == ESP_TYPE_INT64;
+}
+
+bool value_store_element(enum esp_type type, void *memory, size_t to, const struct matrix *matrix,
+                         size_t from)
+{
+    if (matrix->wide && matrix->wide[from] && is_wide_type(type)) {
+        store_integer(type, memory, to, matrix->wide[from]);
+        return true;
+    }
+    return value_store(type, memory, to, matrix->values[matrix->is_complex ? 2 * from : from],
+                       matrix->is_complex ? matrix->values[2 * from + 1] : 0);
+}
+
 enum esp_status value_take_matrix(struct values *values, size_t index, const struct given_array *given,
                                   struct esp_error *error)
 {
@@ -115,7 +131,7 @@ enum esp_status value_take_matrix(struct values *values, size_t index, const str
                 storage == STORAGE_FULL ? values_place(formal, &values->arguments[index], from) : from;
             double re = matrix->values[matrix->is_complex ? 2 * from : from];
             double im = matrix->is_complex ? matrix->values[2 * from + 1] : 0;
-            if (!value_store(formal->type, values->slots[index].memory, to, re, im))
+            if (!value_store_element(formal->type, values->slots[index].memory, to, matrix, from))
                 return error_set(error, ESP_INVALID,
                                  "%s: expected elements of type %s, found %.17g%s in row %lld, column %lld",
                                  formal->name, esp_type_name(formal->type), re,
@@ -148,6 +164,13 @@ static enum esp_status take_matrix_file(struct values *values, size_t index, con
     }
     if (status != ESP_OK)
         return values_too_large(status, error);
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    if (file.field == FIELD_INTEGER && !is_wide_type(formal->type) &&
+        (status = matrix_check_doubles(&file.matrix, error)) != ESP_OK) {
+        error_prefix(error, "%s: %s", formal->name, path);
+        matrix_file_clear(&file);
+        return status;
+    }
     status = value_take_matrix(
         values, index,
         &(struct given_array){.matrix = &file.matrix, .n_dims = file.n_dims, .dims = file.dims}, error);

@@ -93,7 +93,7 @@ static void put_value(FILE *stream, const struct matrix_file *file, const struct
     const double *values = file->matrix.values;
     (void)row;
     if (file->field == FIELD_INTEGER) {
-        fprintf(stream, "%*" PRId64, column->width, (int64_t)values[entry]);
+        fprintf(stream, "%*" PRId64, column->width, matrix_integer(&file->matrix, (size_t)entry));
         end_item(stream, n, column->per_line);
     } else if (file->field == FIELD_COMPLEX) {
         put_real(stream, values[2 * entry], n);

@@ -31,7 +31,7 @@ enum esp_status matrix_init(struct matrix *matrix, int64_t rows, int64_t cols, b
     double *values = calloc(bytes ? bytes : 1, 1);
     if (!values)
         return error_no_memory(error, "a matrix");
-    *matrix = (struct matrix){rows, cols, is_complex, values, NULL, NULL};
+    *matrix = (struct matrix){rows, cols, is_complex, values, NULL, NULL, NULL};
     return ESP_OK;
 }
 
@@ -55,7 +55,7 @@ enum esp_status matrix_init_sparse(struct matrix *matrix, int64_t rows, int64_t 
             error, ESP_LIMIT,
             "a sparse matrix of %lld x %lld with %lld entries needs more than the limit of %.1f GB",
             (long long)rows, (long long)cols, (long long)entries, (double)limit / 1e9);
-    struct matrix made = {rows, cols, is_complex, NULL, NULL, NULL};
+    struct matrix made = {rows, cols, is_complex, NULL, NULL, NULL, NULL};
     made.values = calloc((size_t)entries + 1, is_complex ? 16 : 8);
     made.starts = calloc((size_t)cols + 1, sizeof *made.starts);
     made.indices = calloc((size_t)entries + 1, sizeof *made.indices);
@@ -74,7 +74,31 @@ void matrix_clear(struct matrix *matrix)
     free(matrix->values);
     free(matrix->starts);
     free(matrix->indices);
+    free(matrix->wide);
     *matrix = (struct matrix){0};
+}
+
+enum esp_status matrix_set_integer(struct matrix *matrix, size_t index, int64_t integer,
+                                   struct esp_error *error)
+{
+    matrix->values[index] = (double)integer;
+    if (integer_is_exact(integer))
+        return ESP_OK;
+    if (!matrix->wide && !(matrix->wide = calloc((size_t)matrix_stored(matrix), sizeof *matrix->wide)))
+        return error_no_memory(error, "the integers of a matrix");
+    matrix->wide[index] = integer;
+    return ESP_OK;
+}
+
+enum esp_status matrix_check_doubles(const struct matrix *matrix, struct esp_error *error)
+{
+    for (int64_t k = 0; matrix->wide && k < matrix_stored(matrix); k++)
+        if (matrix->wide[k])
+            return error_set(error, ESP_INVALID,
+                             "the integer %lld in row %lld, column %lld does not fit a double exactly",
+                             (long long)matrix->wide[k], (long long)(k % matrix->rows + 1),
+                             (long long)(k / matrix->rows + 1));
+    return ESP_OK;
 }
 
 int64_t matrix_stored(const struct matrix *matrix)
@@ -317,11 +341,16 @@ enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_
                             struct esp_error *error)
 {
     enum esp_status status = matrix_load_array(path, max_bytes, file, error);
-    if (status != ESP_OK || file->n_dims <= 2)
+    if (status != ESP_OK)
         return status;
-    error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path, file->n_dims);
-    matrix_file_clear(file);
-    return ESP_INVALID;
+    if (file->n_dims > 2)
+        status = error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path,
+                           file->n_dims);
+    else if (file->field == FIELD_INTEGER && (status = matrix_check_doubles(&file->matrix, error)) != ESP_OK)
+        error_prefix(error, "%s", path);
+    if (status != ESP_OK)
+        matrix_file_clear(file);
+    return status;
 }
 
 enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct matrix_file *file,

@@ -29,6 +29,8 @@ struct matrix {
     double *values;   /* never NULL in a valid matrix */
     int64_t *starts;  /* sparse: cols + 1 of them; column j has the entries starts[j] to starts[j + 1] - 1 */
     int64_t *indices; /* sparse: the row of each entry, from 0 */
+    int64_t *wide;    /* dense, real: integers that a double does not hold (`values` has them rounded), at all
+                       * other places 0; NULL: there are none */
 };
 
 /* A dense matrix of zeros. ESP_INVALID for a negative extent, ESP_LIMIT when more than `max_bytes` would be
@@ -51,6 +53,17 @@ int64_t matrix_stored(const struct matrix *matrix);
 size_t matrix_bytes(const struct matrix *matrix);
 /* The element in that row and column, from 0. */
 void matrix_element(const struct matrix *matrix, int64_t row, int64_t col, double *re, double *im);
+
+/* A stored value as an integer: exactly, where it is one. */
+static inline int64_t matrix_integer(const struct matrix *matrix, size_t index)
+{
+    return matrix->wide && matrix->wide[index] ? matrix->wide[index] : (int64_t)matrix->values[index];
+}
+/* Puts one there; the matrix is dense and real. ESP_NO_MEMORY. */
+enum esp_status matrix_set_integer(struct matrix *matrix, size_t index, int64_t integer,
+                                   struct esp_error *error);
+/* ESP_INVALID tells an integer that a double does not hold, when there is one. */
+enum esp_status matrix_check_doubles(const struct matrix *matrix, struct esp_error *error);
 
 /* A dense matrix with the same elements. Errors as of matrix_init(). */
 enum esp_status matrix_to_dense(const struct matrix *matrix, uint64_t max_bytes, struct matrix *dense,
@@ -104,15 +117,16 @@ struct matrix_file {
 
 /* Reads the file at `path` ("-": standard input). `max_bytes` caps each matrix (0: the default); a cap that
  * would be exceeded, or a count that so short a file cannot hold, is refused before memory is taken. Integers
- * beyond 2^53 that a double cannot hold, numbers beyond a double's range, entries given twice and an entry
- * outside the matrix are errors; nan and inf are values like others. ESP_SYNTAX: "file:line: expected ...,
- * found ..." (a binary file: "file: byte 10: ..."); also of one that is larger than the cap or memory,
- * or of a kind that is not supported (unassembled elements); ESP_NOT_FOUND, ESP_SYSTEM. On success
- * matrix_file_clear() frees; on failure nothing is held. */
+ * beyond 2^53 that a double cannot hold (where the file says that they are integers; in tables they are
+ * rounded as other numbers), numbers beyond a double's range, entries given twice and an entry outside the
+ * matrix are errors; nan and inf are values like others. ESP_SYNTAX: "file:line: expected ..., found ..." (a
+ * binary file: "file: byte 10: ..."); also of one that is larger than the cap or memory, or of a kind that is
+ * not supported (unassembled elements); ESP_NOT_FOUND, ESP_SYSTEM. On success matrix_file_clear() frees; on
+ * failure nothing is held. */
 enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
                             struct esp_error *error);
-/* The same, also of arrays with three to MATRIX_MAX_DIMS dimensions, which matrix_load() refuses
- * (ESP_INVALID). */
+/* The same, also of arrays with three to MATRIX_MAX_DIMS dimensions, and of dense arrays with integers that
+ * no double holds (matrix.wide), which matrix_load() refuses (ESP_INVALID). */
 enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct matrix_file *file,
                                   struct esp_error *error);
 /* matrix_load(), then dense whatever the file is. */

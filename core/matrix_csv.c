@@ -10,6 +10,7 @@
 
 #include "core/matrix_format.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define PROBED_BYTES 65536
@@ -131,21 +132,28 @@ static enum esp_status survey(struct lines *lines, char separator, int64_t cols,
     return lines_check_end(lines, error);
 }
 
-static void fill(struct lines *lines, char separator, struct matrix *matrix)
+static enum esp_status fill(struct lines *lines, char separator, struct matrix *matrix,
+                            struct esp_error *error)
 {
     struct span line, element;
     double value[2];
+    int64_t integer;
     bool ignored = false;
+    enum esp_status status = ESP_OK;
     for (int64_t i = 0; i < matrix->rows && lines_next_content(lines, '#', &line); i++)
-        for (int64_t j = 0; j < matrix->cols && next_element(&line, separator, &element); j++) {
+        for (int64_t j = 0; j < matrix->cols && next_element(&line, separator, &element) && status == ESP_OK;
+             j++) {
             size_t to = (size_t)(j * matrix->rows + i);
             if (!read_number(element, value, &ignored))
                 continue;
             if (matrix->is_complex)
                 memcpy(matrix->values + 2 * to, value, sizeof value);
+            else if (span_integer(element, &integer))
+                status = matrix_set_integer(matrix, to, integer, error);
             else
                 matrix->values[to] = value[0];
         }
+    return status;
 }
 
 enum esp_status matrix_csv_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error)
@@ -167,8 +175,7 @@ enum esp_status matrix_csv_parse(struct lines *lines, struct matrix_file *file, 
     status = matrix_init(&file->matrix, rows, cols, is_complex, lines->max_bytes, error);
     if (status != ESP_OK)
         return error_prefix(error, "%s", lines->name);
-    fill(&again, separator, &file->matrix);
-    return ESP_OK;
+    return fill(&again, separator, &file->matrix, error);
 }
 
 enum esp_status matrix_csv_write(FILE *stream, const struct matrix_file *file, struct esp_error *error)
@@ -181,7 +188,10 @@ enum esp_status matrix_csv_write(FILE *stream, const struct matrix_file *file, s
         for (int64_t j = 0; j < matrix->cols; j++) {
             double re, im;
             matrix_element(matrix, i, j, &re, &im);
-            fprintf(stream, matrix->is_complex ? "%.17g%+.17gi" : "%.17g", re, im);
+            if (matrix->wide)
+                fprintf(stream, "%" PRId64, matrix_integer(matrix, (size_t)(j * matrix->rows + i)));
+            else
+                fprintf(stream, matrix->is_complex ? "%.17g%+.17gi" : "%.17g", re, im);
             fputc(j + 1 < matrix->cols ? ',' : '\n', stream);
         }
     return ESP_OK;

@@ -65,7 +65,7 @@ bool matrix_parse_number(const char *text, double *re, double *im)
 struct inline_reading {
     int64_t rows, cols;
     bool is_complex;
-    double *values; /* NULL in the first reading */
+    struct matrix *matrix; /* NULL in the first reading */
 };
 
 static enum esp_status read_element(struct inline_reading *reading, struct span word, int64_t row,
@@ -76,13 +76,16 @@ static enum esp_status read_element(struct inline_reading *reading, struct span 
     if (!parse_element(word, value, &reading->is_complex))
         return error_set(error, ESP_INVALID, "row %lld, column %lld: expected a number, found %s",
                          (long long)row + 1, (long long)col + 1, span_show(word, shown, sizeof shown));
-    if (!reading->values)
+    if (!reading->matrix)
         return ESP_OK;
     size_t element = (size_t)(col * reading->rows + row);
+    int64_t integer;
     if (reading->is_complex)
-        memcpy(reading->values + 2 * element, value, sizeof value);
+        memcpy(reading->matrix->values + 2 * element, value, sizeof value);
+    else if (span_integer(word, &integer))
+        return matrix_set_integer(reading->matrix, element, integer, error);
     else
-        reading->values[element] = value[0];
+        reading->matrix->values[element] = value[0];
     return ESP_OK;
 }
 
@@ -113,7 +116,7 @@ static enum esp_status read_row(struct inline_reading *reading, struct span text
             return error_set(error, ESP_INVALID, "row %lld: expected a number behind the last comma",
                              (long long)row + 1);
     }
-    if (row == 0 && !reading->values)
+    if (row == 0 && !reading->matrix)
         reading->cols = col;
     if (col != reading->cols)
         return error_set(error, ESP_INVALID, "row %lld has %lld element%s, the first row %lld",
@@ -153,6 +156,9 @@ enum esp_status matrix_parse_inline(const char *text, struct matrix *matrix, str
         status = matrix_init(matrix, reading.rows, reading.cols, reading.is_complex, 0, error);
     if (status != ESP_OK)
         return status;
-    reading.values = matrix->values;
-    return read_rows(&reading, body, error);
+    reading.matrix = matrix;
+    status = read_rows(&reading, body, error);
+    if (status != ESP_OK)
+        matrix_clear(matrix);
+    return status;
 }

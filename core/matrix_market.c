@@ -117,6 +117,17 @@ static enum esp_status parse_size(struct lines *lines, struct matrix_file *file,
     return entry_sink_init(sink, lines, file, rows, cols, entries, error);
 }
 
+static enum esp_status take_integer(const struct lines *lines, struct span *line, struct matrix *matrix,
+                                    size_t index, struct esp_error *error)
+{
+    struct span word = span_word(line);
+    int64_t integer;
+    if (!span_integer(word, &integer))
+        return lines_expected(lines, error, word, "an integer value");
+    enum esp_status status = matrix_set_integer(matrix, index, integer, error);
+    return status == ESP_OK ? end_of_line(lines, *line, error) : status;
+}
+
 static enum esp_status take_number(const struct lines *lines, struct span *line, enum matrix_field field,
                                    double *value, struct esp_error *error)
 {
@@ -187,6 +198,9 @@ static enum esp_status parse_entry(const struct lines *lines, const struct matri
     } else {
         next_place(file, row, col);
     }
+    if (!file->is_sparse && file->field == FIELD_INTEGER && file->symmetry == SYMMETRY_GENERAL)
+        return take_integer(lines, &line, &sink->file->matrix,
+                            (size_t)((*col - 1) * sink->file->matrix.rows + *row - 1), error);
     if (status == ESP_OK)
         status = take_value(lines, &line, file->field, value, error);
     return status == ESP_OK ? entry_sink_put(sink, *row, *col, value, error) : status;
@@ -231,7 +245,7 @@ static void write_value(FILE *stream, const struct matrix_file *file, int64_t en
     if (file->field == FIELD_COMPLEX)
         fprintf(stream, "%.17g %.17g\n", values[2 * entry], values[2 * entry + 1]);
     else if (file->field == FIELD_INTEGER)
-        fprintf(stream, "%" PRId64 "\n", (int64_t)values[entry]);
+        fprintf(stream, "%" PRId64 "\n", matrix_integer(&file->matrix, (size_t)entry));
     else
         fprintf(stream, "%.17g\n", values[entry]);
 }

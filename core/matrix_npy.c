@@ -235,14 +235,25 @@ static void load_raw(const char *raw, unsigned size, bool swapped, unsigned char
         part[i] = (unsigned char)raw[swapped ? size - 1 - i : i];
 }
 
-/* One number; false when a double does not hold it. */
-static bool load_number(const struct npy *npy, const char *raw, double *value)
+/* One number that is no integer. */
+static double load_real(const struct npy *npy, const char *raw)
 {
     unsigned size = npy->kind == 'c' ? npy->size / 2 : npy->size;
     union {
         unsigned char bytes[8];
         float f;
         double d;
+    } part;
+    load_raw(raw, size, npy->swapped, part.bytes);
+    return size == 4 ? (double)part.f : part.d;
+}
+
+/* An integer; false when 63 bits do not hold it. */
+static bool load_integer(const struct npy *npy, const char *raw, int64_t *integer)
+{
+    unsigned size = npy->size;
+    union {
+        unsigned char bytes[8];
         int8_t i1;
         int16_t i2;
         int32_t i4;
@@ -252,18 +263,13 @@ static bool load_number(const struct npy *npy, const char *raw, double *value)
         uint64_t u8;
     } part;
     load_raw(raw, size, npy->swapped, part.bytes);
-    if (npy->kind == 'f' || npy->kind == 'c') {
-        *value = size == 4 ? (double)part.f : part.d;
+    if (npy->kind == 'i') {
+        *integer = size == 1 ? part.i1 : size == 2 ? part.i2 : size == 4 ? part.i4 : part.i8;
         return true;
     }
-    if (npy->kind == 'i') {
-        int64_t integer = size == 1 ? part.i1 : size == 2 ? part.i2 : size == 4 ? part.i4 : part.i8;
-        *value = (double)integer;
-        return integer_is_exact(integer);
-    }
     uint64_t natural = size == 1 ? part.bytes[0] : size == 2 ? part.u2 : size == 4 ? part.u4 : part.u8;
-    *value = (double)natural;
-    return natural <= INT64_MAX && integer_is_exact((int64_t)natural);
+    *integer = (int64_t)natural;
+    return natural <= INT64_MAX;
 }
 
 static enum esp_status check_size(const struct lines *lines, const struct npy *npy, const char *data,
@@ -301,21 +307,31 @@ static int64_t place_in_file(const struct npy *npy, const struct matrix *matrix,
     return place;
 }
 
+static enum esp_status load_element(const struct lines *lines, const struct npy *npy, const char *raw,
+                                    struct matrix *matrix, size_t to, struct esp_error *error)
+{
+    unsigned parts = npy->kind == 'c' ? 2 : 1;
+    int64_t integer;
+    if (npy->kind == 'f' || npy->kind == 'c') {
+        for (unsigned part = 0; part < parts; part++)
+            matrix->values[to * parts + part] = load_real(npy, raw + part * (npy->size / parts));
+        return ESP_OK;
+    }
+    if (load_integer(npy, raw, &integer))
+        return matrix_set_integer(matrix, to, integer, error);
+    return error_set(error, ESP_SYNTAX, "%s: byte %zu: the integer does not fit 64 bits with a sign",
+                     lines->name, (size_t)(raw - lines->at));
+}
+
 static enum esp_status load_elements(const struct lines *lines, const struct npy *npy, const char *data,
                                      struct matrix *matrix, struct esp_error *error)
 {
-    unsigned parts = npy->kind == 'c' ? 2 : 1, size = npy->size / parts;
+    enum esp_status status = ESP_OK;
     for (int64_t j = 0; j < matrix->cols; j++)
-        for (int64_t i = 0; i < matrix->rows; i++) {
-            int64_t to = j * matrix->rows + i, from = place_in_file(npy, matrix, i, j);
-            const char *raw = data + (size_t)from * npy->size;
-            for (unsigned part = 0; part < parts; part++)
-                if (!load_number(npy, raw + part * size, &matrix->values[(size_t)to * parts + part]))
-                    return error_set(error, ESP_SYNTAX,
-                                     "%s: byte %zu: the integer does not fit a double exactly", lines->name,
-                                     (size_t)(raw - lines->at));
-        }
-    return ESP_OK;
+        for (int64_t i = 0; i < matrix->rows && status == ESP_OK; i++)
+            status = load_element(lines, npy, data + (size_t)place_in_file(npy, matrix, i, j) * npy->size,
+                                  matrix, (size_t)(j * matrix->rows + i), error);
+    return status;
 }
 
 /* Rows are the first dimension, columns all others together. */
@@ -406,11 +422,12 @@ static const char *type_name(const struct matrix_file *file)
     }
 }
 
-static void write_number(FILE *stream, char kind, bool is_short, double value)
+static void write_number(FILE *stream, const struct matrix *matrix, int64_t index, char kind, bool is_short)
 {
+    double value = matrix->values[index];
     float narrow = (float)value;
     int32_t integer = (int32_t)(is_short && kind == 'i' ? value : 0);
-    int64_t wide = (int64_t)(!is_short && kind == 'i' ? value : 0);
+    int64_t wide = kind == 'i' && !is_short ? matrix_integer(matrix, (size_t)index) : 0;
     if (kind == 'i')
         fwrite(is_short ? (const void *)&integer : &wide, is_short ? 4 : 8, 1, stream);
     else
@@ -423,7 +440,8 @@ static enum esp_status check_numbers(const struct matrix_file *file, bool intege
 {
     double most = is_short ? 2147483647. : 9223372036854774784.;
     for (int64_t k = 0; integers && k < matrix_stored(&file->matrix); k++)
-        if (!(file->matrix.values[k] <= most && file->matrix.values[k] >= -most - 1))
+        if (!(file->matrix.wide && file->matrix.wide[k]) &&
+            !(file->matrix.values[k] <= most && file->matrix.values[k] >= -most - 1))
             return error_set(error, ESP_INVALID, "expected integers of %d bits, found %.17g",
                              is_short ? 32 : 64, file->matrix.values[k]);
     return ESP_OK;
@@ -442,6 +460,6 @@ enum esp_status matrix_npy_write(FILE *stream, const struct matrix_file *file, s
         fwrite(file->matrix.values, sizeof(double), (size_t)doubles, stream);
     else
         for (int64_t k = 0; k < doubles; k++)
-            write_number(stream, *type, is_short, file->matrix.values[k]);
+            write_number(stream, &file->matrix, k, *type, is_short);
     return ESP_OK;
 }

@@ -142,9 +142,7 @@ static enum esp_status store_result(struct values *values, size_t index, const s
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     for (size_t k = 0; k < (size_t)(matrix->rows * matrix->cols); k++)
-        if (!value_store(formal->type, values->slots[index].memory, k,
-                         matrix->values[matrix->is_complex ? 2 * k : k],
-                         matrix->is_complex ? matrix->values[2 * k + 1] : 0))
+        if (!value_store_element(formal->type, values->slots[index].memory, k, matrix, k))
             return error_set(error, ESP_FAILED, "%s: element %zu cannot be a %s", formal->name, k + 1,
                              esp_type_name(formal->type));
     return ESP_OK;

@@ -25,8 +25,8 @@ enum esp_status values_max_input(const struct command_line *command, uint64_t *b
 enum esp_status values_format(const struct command_line *command, const struct matrix_format **format,
                               struct esp_error *error);
 
-/* The first rows and columns of a matrix. */
-void matrix_print(const struct matrix *matrix);
+/* The first rows and columns of a matrix; integers with all their digits. */
+void matrix_print(const struct matrix *matrix, bool integers);
 /* A list of rows, or, of a single column of an array with one dimension, of elements. */
 json_t *matrix_json(const struct matrix *matrix, bool as_vector, bool integers);
 

@@ -142,18 +142,29 @@ enum esp_status values_write(const struct values *values, struct esp_error *erro
     return ESP_OK;
 }
 
-static const char *element_text(const struct matrix *matrix, int64_t row, int64_t col, char text[64])
+/* Of a dense matrix, exactly. */
+static int64_t integer_at(const struct matrix *matrix, int64_t row, int64_t col)
 {
     double re, im;
     matrix_element(matrix, row, col, &re, &im);
-    if (matrix->is_complex)
+    return matrix->wide ? matrix_integer(matrix, (size_t)(col * matrix->rows + row)) : (int64_t)re;
+}
+
+static const char *element_text(const struct matrix *matrix, int64_t row, int64_t col, bool integers,
+                                char text[64])
+{
+    double re, im;
+    matrix_element(matrix, row, col, &re, &im);
+    if (integers)
+        snprintf(text, 64, "%lld", (long long)integer_at(matrix, row, col));
+    else if (matrix->is_complex)
         snprintf(text, 64, "%.6g%+.6gi", re, im);
     else
         snprintf(text, 64, "%.7g", re);
     return text;
 }
 
-void matrix_print(const struct matrix *matrix)
+void matrix_print(const struct matrix *matrix, bool integers)
 {
     int64_t rows = matrix->rows > SHOWN_ROWS ? SHOWN_ROWS : matrix->rows;
     int64_t cols = matrix->cols > SHOWN_COLS ? SHOWN_COLS : matrix->cols;
@@ -161,12 +172,12 @@ void matrix_print(const struct matrix *matrix)
     int width = 0;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < cols; j++) {
-            int length = (int)strlen(element_text(matrix, i, j, text));
+            int length = (int)strlen(element_text(matrix, i, j, integers, text));
             width = length > width ? length : width;
         }
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < cols; j++)
-            printf("  %*s", width, element_text(matrix, i, j, text));
+            printf("  %*s", width, element_text(matrix, i, j, integers, text));
         puts(cols < matrix->cols ? "  ..." : "");
     }
     if (rows < matrix->rows)
@@ -270,7 +281,7 @@ void values_print(const struct values *values)
             continue;
         }
         print_extents(formal->name, &values->arguments[i], &matrix);
-        matrix_print(&matrix);
+        matrix_print(&matrix, is_integer(formal->type));
         matrix_clear(&matrix);
     }
 }
@@ -284,8 +295,10 @@ static json_t *element_json(double re, double im, bool is_complex)
 static json_t *matrix_element_json(const struct matrix *matrix, int64_t row, int64_t col, bool integers)
 {
     double re, im;
+    if (integers)
+        return json_integer((json_int_t)integer_at(matrix, row, col));
     matrix_element(matrix, row, col, &re, &im);
-    return integers ? json_integer((json_int_t)re) : element_json(re, im, matrix->is_complex);
+    return element_json(re, im, matrix->is_complex);
 }
 
 json_t *matrix_json(const struct matrix *matrix, bool as_vector, bool integers)

@@ -161,7 +161,7 @@ static enum esp_status to_array(const struct matrix_file *file, enum esp_type ty
     for (size_t i = 0; i < n; i++) {
         double re = matrix->values[matrix->is_complex ? 2 * i : i];
         double im = matrix->is_complex ? matrix->values[2 * i + 1] : 0;
-        if (!value_store(type, array->data, i, re, im))
+        if (!value_store_element(type, array->data, i, matrix, i))
             return error_set(error, ESP_INVALID, "element (%lld, %lld), %g%+gi, does not fit type %s",
                              (long long)(i % (size_t)matrix->rows + 1),
                              (long long)(i / (size_t)matrix->rows + 1), re, im, esp_type_name(type));
@@ -191,6 +191,29 @@ static enum exit_code put(const struct command_line *command, const struct esp_a
     return code;
 }
 
+/* Dense, with integers of all 64 bits where they are to be such. */
+static enum esp_status load(const struct command_line *command, struct matrix_file *file, enum esp_type *type,
+                            struct esp_error *error)
+{
+    const char *path = command->operands[0];
+    enum esp_status status = matrix_load_array(path, 0, file, error);
+    if (status != ESP_OK)
+        return status;
+    if (file->n_dims > 2)
+        status = error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path,
+                           file->n_dims);
+    if (status == ESP_OK)
+        status = matrix_make_dense(&file->matrix, 0, error);
+    if (status == ESP_OK)
+        status = type_of(command, &file->matrix, type, error);
+    if (status == ESP_OK && file->field == FIELD_INTEGER && *type != ESP_TYPE_INT64 &&
+        *type != ESP_TYPE_LONG && (status = matrix_check_doubles(&file->matrix, error)) != ESP_OK)
+        error_prefix(error, "%s", path);
+    if (status != ESP_OK)
+        matrix_file_clear(file);
+    return status;
+}
+
 enum exit_code verb_data_put(const struct command_line *command)
 {
     struct esp_error error = {0};
@@ -203,11 +226,9 @@ enum exit_code verb_data_put(const struct command_line *command)
         return command_usage(command, "expected the server on which the datum is to live: --server NAME");
     if (word && datum_mode_parse(word, &mode, &error) != ESP_OK)
         return command_usage(command, "--mode: %s", error.text);
-    if (matrix_load_dense(command->operands[0], 0, &file, &error) != ESP_OK)
+    if (load(command, &file, &type, &error) != ESP_OK)
         return command_fail(command, &error);
-    enum esp_status status = type_of(command, &file.matrix, &type, &error);
-    if (status == ESP_OK)
-        status = to_array(&file, type, &array, &error);
+    enum esp_status status = to_array(&file, type, &array, &error);
     matrix_file_clear(&file);
     enum exit_code code = status == ESP_OK ? session_open(command) : command_fail(command, &error);
     if (code == EXIT_DONE) {
@@ -231,19 +252,15 @@ static enum esp_status save(const char *path, const struct matrix_format *format
     enum esp_status status = matrix_init(&matrix, rows, cols, is_complex, UINT64_MAX, error);
     if (status != ESP_OK)
         return status;
-    for (size_t i = 0; i < (size_t)(rows * cols); i++) {
-        double re, im;
-        value_load(info->type, memory, i, &re, &im);
-        matrix.values[is_complex ? 2 * i : i] = re;
-        if (is_complex)
-            matrix.values[2 * i + 1] = im;
-    }
+    for (size_t i = 0; i < (size_t)(rows * cols) && status == ESP_OK; i++)
+        status = value_load_element(info->type, memory, i, &matrix, i, error);
     struct matrix_file file = matrix_as_file(&matrix);
     if (info->type <= ESP_TYPE_INT64)
         file.field = FIELD_INTEGER;
     file.is_short = esp_type_size(info->type) <= 4 || info->type == ESP_TYPE_COMPLEX;
     file.is_vector = info->n_dims == 1;
-    status = matrix_save(path, &file, format, error);
+    if (status == ESP_OK)
+        status = matrix_save(path, &file, format, error);
     matrix_clear(&matrix);
     return status;
 }

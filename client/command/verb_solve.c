@@ -244,7 +244,7 @@ static void print_solution(const struct system *system, const char *output)
         return;
     }
     printf("X (%lld x %lld):\n", (long long)system->x.rows, (long long)system->x.cols);
-    matrix_print(&system->x);
+    matrix_print(&system->x, false);
 }
 
 /* Words for programs: a file, or one of these. */

@@ -120,3 +120,13 @@ SHOWN double weighted(int n, const double *x, const double *weight, double *sums
     }
     return sum;
 }
+
+/* Integers that no double holds. */
+SHOWN void next_numbers(int n, int64_t *x, int64_t *largest)
+{
+    *largest = 0;
+    for (int i = 0; i < n; i++) {
+        x[i]++;
+        *largest = x[i] > *largest ? x[i] : *largest;
+    }
+}

@@ -37,6 +37,14 @@ problem every_scalar "Each type of scalar, by value and by address"
 implementation c
     c       every_scalar(a, b, c, d, e, f, g, h, i, words, a2, b2, c2, d2, e2, f2, g2, h2, i2, length) in LIBRARY
 
+problem next_numbers "64-bit integers"
+    in      int n
+    inout   int64 x[n]
+    in      double weight[n] = 1
+    out     int64 largest
+implementation ours
+    c       next_numbers(n, x, largest) in LIBRARY
+
 problem tensor "Seven dimensions"
     in      int n
     inout   double T[2, 3, 1, 2, 1, 2, n]
@@ -212,7 +220,20 @@ done
 
 check "every type of scalar as words" espalier call every_scalar a=x b=-3 c=7 d=-9 e=1152921504606846976 f=1.5 \
     g=2.25 h=1-2i i=3+4i words=four
-check_says "comes back" '^b2 = -2' '^e2 = 1152921504606846977' '^f2 = 2.5' '^h2 = 1-1i' '^i2 = 3\+5i' '^length = 4'
+check_says "comes back" '^a2 = y$' '^b2 = -2' '^e2 = 1152921504606846977' '^f2 = 2.5' '^h2 = 1-1i' '^i2 = 3\+5i' '^length = 4'
+check "integers that no double holds" espalier call next_numbers x='[9007199254740992,9223372036854775806]'
+check_says "are exact" '^ *9007199254740993$' '^ *9223372036854775807$' '^largest = 9223372036854775807$'
+printf '9007199254740992\n9007199254740994\n' >wide.csv
+check "from a table to NumPy" espalier call next_numbers x=@wide.csv -o x=wide.npy
+check "to Matrix Market" espalier call next_numbers x=@wide.npy -o x=wide.mtx
+check "to a table" espalier call next_numbers x=@wide.mtx -o x=wider.csv
+check "too" test "$(tr '\n' ' ' <wider.csv)" = '9007199254740995 9007199254740997 '
+check "from NumPy" espalier call next_numbers x='[9007199254740992]' -o x=odd.npy
+check_fails 2 "an array of doubles" espalier call next_numbers x='[1]' weight=@odd.npy
+check_says "cannot have them" 'weight: odd.npy: the integer 9007199254740993 in row 1, column 1 does not fit a double exactly'
+check "as data" sh -c 'espalier data put odd.npy --server S --type int64 >id'
+check "they are kept" espalier data get "$(cat id)" odd.csv
+check "as they are" grep -qx 9007199254740993 odd.csv
 check "seven dimensions as a row" espalier call tensor n=1 T='[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24]'
 check_says "are summed" '^sum = 300'
 check "they are saved" espalier call tensor T='[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24]' n=1 -o T=t.npy

@@ -428,9 +428,9 @@ static void backward_error_is_the_one_of_the_books(void **state)
     (void)state;
     struct esp_error error;
     double result;
-    struct matrix a = {2, 2, false, (double[]){2, 0, 1, 3}, NULL, NULL}; /* [2 1; 0 3] */
-    struct matrix x = {2, 1, false, (double[]){1, 1}, NULL, NULL};
-    struct matrix b = {2, 1, false, (double[]){3, 3}, NULL, NULL};
+    struct matrix a = {2, 2, false, (double[]){2, 0, 1, 3}, NULL, NULL, NULL}; /* [2 1; 0 3] */
+    struct matrix x = {2, 1, false, (double[]){1, 1}, NULL, NULL, NULL};
+    struct matrix b = {2, 1, false, (double[]){3, 3}, NULL, NULL, NULL};
     assert_int_equal(matrix_backward_error(&a, &x, &b, &result, &error), ESP_OK);
     assert_true(result == 0);
     b.values[1] = 4; /* residual (0, 1); ||A|| = 3, ||x|| = 1, ||b|| = 4 */
@@ -442,9 +442,9 @@ static void backward_error_is_the_one_of_the_books(void **state)
     b.rows = 1;
     assert_int_equal(matrix_backward_error(&a, &x, &b, &result, &error), ESP_INVALID);
 
-    struct matrix ca = {1, 1, true, (double[]){0, 2}, NULL, NULL}; /* 2i * (1 - i) = 2 + 2i */
-    struct matrix cx = {1, 1, true, (double[]){1, -1}, NULL, NULL};
-    struct matrix cb = {1, 1, true, (double[]){2, 2}, NULL, NULL};
+    struct matrix ca = {1, 1, true, (double[]){0, 2}, NULL, NULL, NULL}; /* 2i * (1 - i) = 2 + 2i */
+    struct matrix cx = {1, 1, true, (double[]){1, -1}, NULL, NULL, NULL};
+    struct matrix cb = {1, 1, true, (double[]){2, 2}, NULL, NULL, NULL};
     assert_int_equal(matrix_backward_error(&ca, &cx, &cb, &result, &error), ESP_OK);
     assert_true(result == 0);
 }

@@ -299,8 +299,9 @@ static void wrong_numpy_files_are_told_by_byte(void **state)
                 "m: byte 65: expected 16 bytes for 2 x 1 elements, found 8");
     refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)}", odd, 16,
                 "m: byte 65: expected 8 bytes for 1 x 1 elements, found 16");
-    refuses_npy(1, "{'descr': '<i8', 'fortran_order': False, 'shape': (2,)}", odd, 16,
-                "m: byte 73: the integer does not fit a double exactly");
+    refuses_npy(1, "{'descr': '<u8', 'fortran_order': False, 'shape': (2,)}",
+                "12345678\xff\xff\xff\xff\xff\xff\xff\xff", 16,
+                "m: byte 73: the integer does not fit 64 bits with a sign");
     refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (2,2,2)}", odd, 16,
                 "m: byte 68: expected 64 bytes for 2 x 4 elements, found 16");
     refuses_npy(1, "{'descr': '<f8', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,2)}", odd, 16,
@@ -469,11 +470,49 @@ static void sparse_matrices_are_judged_like_dense_ones(void **state)
     }
 }
 
+static void integers_of_64_bits_are_exact(void **state)
+{
+    (void)state;
+    static const int64_t values[] = {INT64_C(9007199254740993), INT64_MIN + 1, INT64_MAX, 3};
+    static const char *const texts[] = {
+        "%%MatrixMarket matrix array integer general\n4 1\n9007199254740993\n-9223372036854775807\n"
+        "9223372036854775807\n3\n",
+        "9007199254740993\n-9223372036854775807\n9223372036854775807\n3\n"};
+    for (unsigned t = 0; t < 2; t++)
+        for (unsigned f = 0; f < 3; f++) {
+            static const char *const endings[] = {"mtx", "csv", "npy"};
+            struct matrix_file file, again;
+            size_t length;
+            parse(texts[t], strlen(texts[t]), &file);
+            file.field = FIELD_INTEGER;
+            const char *bytes = written(&file, endings[f], &length);
+            parse(bytes, length, &again);
+            for (size_t k = 0; k < 4; k++) {
+                assert_true(matrix_integer(&file.matrix, k) == values[k]);
+                assert_true(matrix_integer(&again.matrix, k) == values[k]);
+                assert_true(again.matrix.values[k] == (double)values[k]);
+            }
+            matrix_file_clear(&file);
+            matrix_file_clear(&again);
+        }
+    struct esp_error error = {0};
+    struct matrix matrix;
+    assert_int_equal(matrix_parse_inline("[1, 9007199254740993]", &matrix, &error), ESP_OK);
+    assert_true(matrix_integer(&matrix, 1) == values[0]);
+    assert_int_equal(matrix_check_doubles(&matrix, &error), ESP_INVALID);
+    assert_string_equal(error.text,
+                        "the integer 9007199254740993 in row 1, column 2 does not fit a double exactly");
+    matrix_clear(&matrix);
+    refuses("%%MatrixMarket matrix coordinate integer general\n1 1 1\n1 1 9007199254740993\n",
+            "m:3: integer '9007199254740993' does not fit a double exactly");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_again),
         cmocka_unit_test(every_cut_is_noticed),
+        cmocka_unit_test(integers_of_64_bits_are_exact),
         cmocka_unit_test(damage_of_a_compressed_file_is_noticed),
         cmocka_unit_test(numpy_arrays_of_every_kind_are_read),
         cmocka_unit_test(npy_arrays_have_up_to_seven_dimensions),
