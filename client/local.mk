@@ -179,6 +179,8 @@ client_libclient_la_SOURCES = \
 	client/values.h \
 	client/values_array.c \
 	client/values_data.c \
+	client/values_function.c \
+	client/values_function.h \
 	client/values_random.c \
 	client/values_random.h \
 	client/values_packed.c \

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "client/signature.h"
+#include "client/values_function.h"
 #include "client/values_random.h"
 #include "client/values_storage.h"
 #include "client/values_texts.h"
@@ -38,6 +39,7 @@ void values_clear(struct values *values)
         if (values->slots[i].spool)
             unlink(values->slots[i].spool);
         free(values->slots[i].spool);
+        value_function_destroy(values->slots[i].function);
         free(values->slots[i].random);
         free(values->slots[i].datum);
         free(values->slots[i].kept);
@@ -115,6 +117,8 @@ enum esp_status values_assign(struct values *values, const char *word, struct es
         status = claim_input(values, index, error);
     if (status == ESP_OK && values_is_data(value) && values->problem->arguments[index].n_dims > 0)
         return values_take_datum(values, index, value, error);
+    if (status == ESP_OK && values->problem->arguments[index].type == ESP_TYPE_CALLBACK)
+        return values_take_function(values, index, value, error);
     if (status == ESP_OK && values_is_random(&values->problem->arguments[index], value))
         return values_take_random(values, index, value, error);
     return status == ESP_OK ? value_take(values, index, value, error) : status;
@@ -254,11 +258,12 @@ static enum esp_status check_given(const struct values *values, struct esp_error
         const struct esp_problem_argument *formal = &values->problem->arguments[i];
         bool is_scalar = !formal->n_dims && !is_text(formal->type) && formal->type != ESP_TYPE_FILE;
         char shape[256], how[300];
-        if (formal->type == ESP_TYPE_CALLBACK)
+        if (formal->type == ESP_TYPE_CALLBACK && !values->slots[i].given)
             return error_set(error, ESP_INVALID,
-                             "%s: %s is a function of the caller, which a command line cannot give: call it "
-                             "from a program (see espalier(3))",
-                             values->problem->name, formal->name);
+                             "%s: the function %s%s is missing: give it as an expression of its parameters, "
+                             "%s='...' (with several results: '[...; ...]')",
+                             values->problem->name, formal->name, formal->callback ? formal->callback : "",
+                             formal->name);
         if (is_scalar || !argument_in(formal) || formal->initial || values->slots[i].given)
             continue;
         return error_set(error, ESP_INVALID, "%s: the %s %s (%s) is missing: give it as %s",

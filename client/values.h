@@ -10,6 +10,8 @@
 #include "core/matrix.h"
 #include "core/problem.h"
 
+struct value_function;
+
 struct values {
     const struct esp_problem *problem; /* not owned */
     struct problem_set *described;     /* the same, for what its expressions say */
@@ -28,10 +30,11 @@ struct values {
         size_t block;         /* bytes of `memory` when it holds pointers to texts */
         uint64_t n_texts;     /* of those */
         uint64_t count;       /* elements given, when the extents are not (three dimensions and more) */
-        char *random;         /* the input is made up: as it was asked for */
-        char *datum;          /* the input lives on servers: its identity */
-        bool is_kept;         /* the output stays on the server, */
-        char *kept;           /* under this identity after the call */
+        struct value_function *function; /* a callback (client/values_function.h) */
+        char *random;                    /* the input is made up: as it was asked for */
+        char *datum;                     /* the input lives on servers: its identity */
+        bool is_kept;                    /* the output stays on the server, */
+        char *kept;                      /* under this identity after the call */
     } * slots;
     uint64_t max_input;                 /* bytes that a file or an array in it has at most; 0: the default */
     const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
@@ -51,7 +54,8 @@ enum esp_status values_init(struct values *values, const struct esp_problem *pro
 void values_clear(struct values *values);
 
 /* Takes "name=value": a number, a text, "[1,2;3,4]", "@file" (of an array: a matrix file; of a string: its
- * contents; of a file: the file), "rand" (client/values_random.h). ESP_INVALID (name, type, range, shape);
+ * contents; of a file: the file), "rand" (client/values_random.h), of a
+ * callback expressions (client/values_function.h). ESP_INVALID (name, type, range, shape);
  * what matrix_load() says. */
 enum esp_status values_assign(struct values *values, const char *word, struct esp_error *error);
 /* Takes a matrix for the argument of that name. */

@@ -98,8 +98,9 @@ static enum esp_status find_extents(const struct values *values, size_t index, s
     enum esp_status status = ESP_OK;
     for (unsigned d = 0; d < formal->n_dims && status == ESP_OK; d++) {
         if (!asked->has_extents && expr_eval_size(argument->dims[d], &scope, &dims[d], error) != ESP_OK)
-            status = error_set(error, ESP_INVALID, "extent %u, %s, is not known: tell it as rand(ROWS, COLUMNS)",
-                               d + 1, expr_text(argument->dims[d]));
+            status =
+                error_set(error, ESP_INVALID, "extent %u, %s, is not known: tell it as rand(ROWS, COLUMNS)",
+                          d + 1, expr_text(argument->dims[d]));
         else if (asked->has_extents && *rest)
             status = read_extent(problem, next_extent(&rest), &scope, &dims[d], error);
         else if (asked->has_extents)
@@ -108,7 +109,10 @@ static enum esp_status find_extents(const struct values *values, size_t index, s
     if (status == ESP_OK && asked->has_extents && *rest)
         status =
             error_set(error, ESP_INVALID, "expected %u extents, found more: '%.40s'", formal->n_dims, rest);
-    return status == ESP_OK ? ESP_OK : error_prefix(error, "%s: rand", formal->name);
+    if (status == ESP_OK)
+        return ESP_OK;
+    error->status = status == ESP_SYNTAX ? ESP_INVALID : status; /* ESP_SYNTAX is of files */
+    return error_prefix(error, "%s: rand", formal->name);
 }
 
 /* ---- elements ---- */

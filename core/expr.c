@@ -235,6 +235,8 @@ static bool evaluate_function(struct evaluation *e, const struct expr *expr, str
     if (!evaluate(e, expr->operands[0], &a))
         return false;
     double real = as_real(&a);
+    if (expr_functions[expr->code].real)
+        return give_real(e, result, expr_functions[expr->code].real(real));
     switch (expr->code) {
     case FUNCTION_IF:
         return evaluate(e, expr->operands[is_true(&a) ? 1 : 2], result);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/expr_tree.h"
 
+#include <math.h>
 #include <string.h>
 
 #define MAX_CANONICAL 8192 /* bytes of one expression in its canonical spelling */
@@ -25,21 +26,27 @@ const struct operator_row expr_operators[N_OPERATORS] = {
 };
 
 const struct function_row expr_functions[N_FUNCTIONS] = {
-    [FUNCTION_MIN] = {"min", 1, EXPR_MAX_OPERANDS},
-    [FUNCTION_MAX] = {"max", 1, EXPR_MAX_OPERANDS},
-    [FUNCTION_ABS] = {"abs", 1, 1},
-    [FUNCTION_CEIL] = {"ceil", 1, 1},
-    [FUNCTION_FLOOR] = {"floor", 1, 1},
-    [FUNCTION_LOG2] = {"log2", 1, 1},
-    [FUNCTION_SQRT] = {"sqrt", 1, 1},
-    [FUNCTION_IF] = {"if", 3, 3},
-    [FUNCTION_IS] = {"is", 2, EXPR_MAX_OPERANDS},
+    [FUNCTION_MIN] = {"min", 1, EXPR_MAX_OPERANDS, NULL},
+    [FUNCTION_MAX] = {"max", 1, EXPR_MAX_OPERANDS, NULL},
+    [FUNCTION_ABS] = {"abs", 1, 1, NULL},
+    [FUNCTION_CEIL] = {"ceil", 1, 1, NULL},
+    [FUNCTION_FLOOR] = {"floor", 1, 1, NULL},
+    [FUNCTION_LOG2] = {"log2", 1, 1, NULL},
+    [FUNCTION_SQRT] = {"sqrt", 1, 1, NULL},
+    [FUNCTION_IF] = {"if", 3, 3, NULL},
+    [FUNCTION_IS] = {"is", 2, EXPR_MAX_OPERANDS, NULL},
+    [FUNCTION_EXP] = {"exp", 1, 1, exp},
+    [FUNCTION_LOG] = {"log", 1, 1, log},
+    [FUNCTION_SIN] = {"sin", 1, 1, sin},
+    [FUNCTION_COS] = {"cos", 1, 1, cos},
+    [FUNCTION_TAN] = {"tan", 1, 1, tan},
+    [FUNCTION_ATAN] = {"atan", 1, 1, atan},
 };
 
 bool expr_reserves(const char *word)
 {
     for (unsigned f = 0; f < N_FUNCTIONS; f++)
-        if (strcmp(word, expr_functions[f].name) == 0)
+        if (!expr_functions[f].real && strcmp(word, expr_functions[f].name) == 0)
             return true;
     for (unsigned o = 0; o < N_OPERATORS; o++)
         if (strcmp(word, expr_operators[o].spelling) == 0)
@@ -126,7 +133,8 @@ static bool unknown_function(struct reader *reader, const struct expr *name)
         return lexer_fail(reader->lexer, name->offset, "unknown function '%s': did you mean '%s'?",
                           name->spelling, near);
     return lexer_fail(reader->lexer, name->offset,
-                      "unknown function '%s': there are min, max, abs, ceil, floor, log2, sqrt, if and is",
+                      "unknown function '%s': there are min, max, abs, ceil, floor, log2, sqrt, exp, log, "
+                      "sin, cos, tan, atan, if and is",
                       name->spelling);
 }
 

@@ -48,6 +48,12 @@ enum expr_function {
     FUNCTION_SQRT,
     FUNCTION_IF,
     FUNCTION_IS, /* a flag: one of the letters, whatever its case */
+    FUNCTION_EXP,
+    FUNCTION_LOG,
+    FUNCTION_SIN,
+    FUNCTION_COS,
+    FUNCTION_TAN,
+    FUNCTION_ATAN,
     N_FUNCTIONS
 };
 
@@ -74,6 +80,8 @@ extern const struct operator_row expr_operators[N_OPERATORS];
 struct function_row {
     const char *name;
     uint8_t least, most; /* operands */
+    double (*real)(
+        double); /* a function of analysis: its word is a name, too, where no '(' follows; else NULL */
 };
 extern const struct function_row expr_functions[N_FUNCTIONS];
 

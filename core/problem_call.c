@@ -101,7 +101,8 @@ static bool natural_type(const struct parser *parser, const struct expr *value, 
         enum base_type named = parser->arguments[value->index].type;
         return named != TYPE_FLOAT && named != TYPE_DOUBLE;
     }
-    if (value->kind == EXPR_FUNCTION && (value->code == FUNCTION_LOG2 || value->code == FUNCTION_SQRT))
+    if (value->kind == EXPR_FUNCTION &&
+        (value->code == FUNCTION_LOG2 || value->code == FUNCTION_SQRT || expr_functions[value->code].real))
         return false;
     if (value->kind == EXPR_FUNCTION && (value->code == FUNCTION_CEIL || value->code == FUNCTION_FLOOR))
         return true;

@@ -87,7 +87,8 @@ static enum esp_status add_list(struct sweep_axis *axis, const char *text, struc
 
 static bool is_list(const struct esp_problem_argument *formal)
 {
-    return formal->n_dims == 0 && formal->type != ESP_TYPE_STRING && formal->type != ESP_TYPE_FILE;
+    return formal->n_dims == 0 && formal->type != ESP_TYPE_STRING && formal->type != ESP_TYPE_FILE &&
+           formal->type != ESP_TYPE_CALLBACK;
 }
 
 /* ---- axes ---- */
@@ -120,10 +121,11 @@ static enum esp_status take_word(struct sweep *sweep, const struct esp_problem *
         }
         axis = &sweep->axes[sweep->n_axes++];
         const struct esp_problem_argument *formal = &problem->arguments[index];
-        *axis = (struct sweep_axis){.name = name,
-                                    .fills = is_list(formal)                   ? FILL_NOTHING
-                                             : formal->type == ESP_TYPE_STRING ? FILL_KNOWN
-                                                                               : FILL_ALL};
+        *axis = (struct sweep_axis){
+            .name = name,
+            .fills = is_list(formal)                                                        ? FILL_NOTHING
+                     : formal->type == ESP_TYPE_STRING || formal->type == ESP_TYPE_CALLBACK ? FILL_KNOWN
+                                                                                            : FILL_ALL};
     }
     if (is_list(&problem->arguments[signature_find(problem, axis->name)]))
         return add_list(axis, equals + 1, error);

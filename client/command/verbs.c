@@ -179,6 +179,7 @@ const struct verb command_verbs[] = {
      "  A=@file.mtx                     a matrix from a file (Matrix Market, NumPy, CSV, ...)\n"
      "  A=rand  A=rand(n,n)  A=rand:7   random numbers, in [0,1): of the size that the sizes tell, or of "
      "that one\n"
+     "  f='x^2 + 1'  f='[y[2]; -y[1]]'  a function that the routine calls, of its parameters\n"
      "  text=words  text=@file          a string, or one from a file\n"
      "  A=data:ID                       a datum that lives on a server ('espalier data put')\n"
      "  'A=data:ID[1:100,1:2:end]'      a section of it: FIRST:LAST, FIRST:SKIP:LAST, ':', from 1\n"

@@ -25,8 +25,26 @@ check "a function that fails, or calls the library, is told" "$steps" failures
 check "a function may take its time" "$steps" slow
 check "but not longer than the deadline" "$steps" deadline
 check "a job is refused" "$steps" job
-check_fails any "a command line has no functions" espalier call quad a=0 b=1
-check_says "which is told" 'quad: f is a function of the caller, which a command line cannot give'
+check_fails 2 "a function that is not given" espalier call quad a=0 b=1
+check_says "is asked for" "quad: the function f.in double x.: double is missing: give it as an expression of its parameters, f='...'"
+check "an expression is a function" espalier call quad a=0 b=3 f='x^2 + sin(0)'
+check_says "with the integral" '^integral = (9|8.9999999)'
+check "several are a vector" espalier call rk4 from=0 to=1 y='[1,0]' f='[y[2]; -y[1]]'
+check_says "with the solution" '^ *0.54030' '^ *-0.84147'
+check_fails 1 "what has no value" espalier call quad a=0 b=1 f='1/x'
+check_says "fails the call" 'callback f failed in the client: f: 1/x: division by zero with x = 0'
+check_fails 1 "a wrong number of results" espalier call rk4 from=0 to=1 y='[1,0]' f='y[1]'
+check_says "is told" 'f: expected 2 results, found 1 expressions'
+check_fails 1 "an element beyond the vector" espalier call rk4 from=0 to=1 y='[1]' f='y[2]'
+check_says "is told" 'f: y.2.: it has 1 elements'
+for wrong in 'x +:expected a value' 'z:unknown name .z.' 'x[1]:expected an element, from 1, of a vector that goes in' 'sinn(x):did you mean .sin.'; do
+    check_fails 2 "the function ${wrong%%:*}" espalier call quad a=0 b=1 f="${wrong%%:*}"
+    check_says "is refused before the call" "f.in double x.: double: .*${wrong#*:}"
+done
+check_fails 2 "the result of a function" espalier call rk4 from=0 to=1 y='[1]' f='slope[1]'
+check_says "is no input of it" 'expected an element.*slope.1'
+check "a sweep has several" espalier sweep quad a=0 b=2,4 f=x f='{b}'
+check_says "with a row for each" '^4  *.b.  *(16|15.99999)' '^2  *x  *(2|1.99999)'
 start client "$steps" hang "$work/asked"
 check "a client is asked" wait_until test -f asked
 stop client KILL

@@ -238,7 +238,7 @@ check "a sweep over sizes" espalier sweep dgesv n=2,7 nrhs=1 A=rand B=rand
 check_says "makes arrays of each size" '^ *2  *S  .* (us|ms|s)  .* (us|ms|s)$' '^ *7  *S '
 check "of an abstract problem" espalier sweep solve n=2,7 'A=rand({n},{n})' 'B=rand({n},1)' -o 'X=x{n}.csv'
 check "has results of each size" test "$(wc -l <x7.csv)" = 7
-check "which are inputs" espalier sweep --json dnrm2 n=2,7 x=@x{n}.csv
+check "which are inputs" espalier sweep --json dnrm2 n=2,7 'x=@x{n}.csv'
 check_says "by their names" '"x": "@x7.csv"'
 check "a call" espalier call dposv n=3 nrhs=1 A=rand B=rand
 check_says "makes a definite matrix for what wants one" '^B .3 x 1.:'
