@@ -55,7 +55,7 @@ static int status_of(int info, int positive)
 SOLVER int NAME(geinv)(int n, const SCALAR *matrix, SCALAR *x, int *info)
 {
     int lda = leading(n), lwork = -1;
-    int *pivots = malloc(((size_t)n + 1) * sizeof *pivots);
+    int *pivots = calloc((size_t)n + 1, sizeof *pivots); /* the question for sizes passes them */
     SCALAR told = 0, *work = NULL;
     copy_matrix(x, matrix, n, n);
     *info = 0;
