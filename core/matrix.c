@@ -346,8 +346,13 @@ enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_
     if (file->n_dims > 2)
         status = error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path,
                            file->n_dims);
-    else if (file->field == FIELD_INTEGER && (status = matrix_check_doubles(&file->matrix, error)) != ESP_OK)
-        error_prefix(error, "%s", path);
+    else if (file->field == FIELD_INTEGER && matrix_check_doubles(&file->matrix, error) != ESP_OK) {
+        status = ESP_SYNTAX;
+        if (error) {
+            error_prefix(error, "%s", path);
+            error->status = status;
+        }
+    }
     if (status != ESP_OK)
         matrix_file_clear(file);
     return status;

@@ -126,7 +126,7 @@ struct matrix_file {
 enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
                             struct esp_error *error);
 /* The same, also of arrays with three to MATRIX_MAX_DIMS dimensions, and of dense arrays with integers that
- * no double holds (matrix.wide), which matrix_load() refuses (ESP_INVALID). */
+ * no double holds (matrix.wide), which matrix_load() refuses (ESP_INVALID, ESP_SYNTAX). */
 enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct matrix_file *file,
                                   struct esp_error *error);
 /* matrix_load(), then dense whatever the file is. */
