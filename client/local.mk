@@ -17,6 +17,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/complete.c \
 	client/command/complete.h \
 	client/command/complete_platform.c \
+	client/command/deploy.c \
+	client/command/deploy.h \
 	client/command/jobs.c \
 	client/command/jobs.h \
 	client/command/launch.c \
@@ -33,6 +35,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/printing.h \
 	client/command/quota.c \
 	client/command/quota.h \
+	client/command/remote.c \
+	client/command/remote.h \
 	client/command/report.c \
 	client/command/condition.c \
 	client/command/condition.h \
@@ -72,6 +76,12 @@ client_command_libcommand_la_SOURCES = \
 	client/command/admin.c \
 	client/command/admin.h \
 	client/command/verb_admin.c \
+	client/command/apply_plan.c \
+	client/command/apply_plan.h \
+	client/command/settle.c \
+	client/command/settle.h \
+	client/command/verb_admin_add.c \
+	client/command/verb_admin_apply.c \
 	client/command/verb_admin_restart.c \
 	client/command/verb_trace.c \
 	client/command/verb_tree.c \

@@ -41,7 +41,7 @@ const struct config_schema *settings_schema(enum settings_kind kind)
 
 /* ---- what one table row cannot say: rules between keys, and defaults that depend on the machine ---- */
 
-static bool is_loopback(const char *address)
+bool settings_is_loopback(const char *address)
 {
     char host[256];
     uint16_t port;
@@ -88,15 +88,15 @@ static enum esp_status check_node(const struct settings_node *node, struct esp_e
     if (node->lease_ns < 2 * node->heartbeat_ns)
         return error_set(error, ESP_CONFIG,
                          "expected a lease of at least two heartbeats, or one late message ends it");
-    if (node->http && !is_loopback(node->http))
+    if (node->http && !settings_is_loopback(node->http))
         return error_set(error, ESP_CONFIG,
                          "http = \"%s\": expected an address of loopback like \"127.0.0.1:" SETTINGS_HTTP_PORT
                          "\", as these pages are for this machine only",
                          node->http);
-    if (!node->tls.ca && !node->insecure && !is_loopback(node->listen) &&
+    if (!node->tls.ca && !node->insecure && !settings_is_loopback(node->listen) &&
         check_host(node->listen, error) != ESP_OK)
         return ESP_CONFIG;
-    if (!node->tls.ca && !node->insecure && !is_loopback(node->listen))
+    if (!node->tls.ca && !node->insecure && !settings_is_loopback(node->listen))
         return error_set(error, ESP_CONFIG,
                          "listen = \"%s\" is beyond loopback: expected tls_ca, tls_certificate and tls_key, "
                          "or insecure = yes, found neither",
@@ -247,6 +247,31 @@ static const struct platform_agent *platform_find(const struct settings_platform
     return found;
 }
 
+bool settings_is_here(const char *host)
+{
+    return !host || strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0;
+}
+
+static bool same_host(const char *a, const char *b)
+{
+    return settings_is_here(a) ? settings_is_here(b) : b && strcmp(a, b) == 0;
+}
+
+/* Parent and child on two machines: each must be reached from the other one. */
+static enum esp_status check_reach(const struct settings_node *parent, const struct settings_node *child,
+                                   struct esp_error *error)
+{
+    const struct settings_node *deaf = settings_is_loopback(parent->listen)  ? parent
+                                       : settings_is_loopback(child->listen) ? child
+                                                                             : NULL;
+    if (same_host(parent->host, child->host) || !deaf)
+        return ESP_OK;
+    return error_set(error, ESP_CONFIG,
+                     "\"%s\" and \"%s\" run on different machines: expected listen = \"ADDRESS:0\" of an "
+                     "address by which \"%s\" is reached from there, found \"%s\"",
+                     parent->name, child->name, deaf->name, deaf->listen);
+}
+
 /* That `name` is borne once, and that the way up from `parent` (NULL: there already) ends at a master. */
 static enum esp_status check_place(const struct settings_platform *platform, const char *name,
                                    const char *parent, struct esp_error *error)
@@ -280,6 +305,13 @@ static enum esp_status finish_platform_agents(struct settings_platform *platform
         enum esp_status status = check_place(platform, name, agents[i].parent, error);
         if (status == ESP_OK && (status = finish_agent(&agents[i].agent, arena, error)) != ESP_OK)
             error_prefix(error, "\"%s\"", name);
+        size_t borne;
+        const struct platform_agent *above =
+            agents[i].parent ? platform_find(platform, agents[i].parent, &borne) : NULL;
+        if (status == ESP_OK && above)
+            status = check_reach(&above->agent.node, &agents[i].agent.node, error);
+        if (status == ESP_OK && !above && platform->n_redirectors > 0)
+            status = check_reach(&platform->redirectors[0].node, &agents[i].agent.node, error);
         if (status != ESP_OK)
             return status;
     }
@@ -298,8 +330,10 @@ static enum esp_status finish_platform_server(struct settings_platform *platform
         server->sed.problems = platform->problems;
     status = finish_server(&server->sed, arena, error);
     if (status != ESP_OK)
-        error_prefix(error, "\"%s\"", name);
-    return status;
+        return error_prefix(error, "\"%s\"", name);
+    size_t borne;
+    return check_reach(&platform_find(platform, server->parent, &borne)->agent.node, &server->sed.node,
+                       error);
 }
 
 static enum esp_status finish_platform(void *settings, struct arena *arena, struct esp_error *error)

@@ -42,6 +42,7 @@ struct settings_node {
     int log_level; /* enum log_level */
     char *state_dir;
     struct settings_tls tls;
+    char *host; /* in a platform: the machine where it runs, as ssh knows it; NULL: this one */
     struct config_strings administrators; /* names in the certificates of those who may administer it */
     bool insecure;                        /* may listen beyond loopback without TLS */
     int64_t connections, connections_per_peer;
@@ -151,11 +152,12 @@ struct platform_server {
     double cpu_quota; /* in processors: 0.3 lets it use 30 % of one; 0: no limit */
 };
 
-/* A whole platform on one machine, for `espalier up`. Names are unique among all daemons, parents exist and
- * lead to a master. The structs inside share the arena of the platform. */
+/* A whole platform, on this machine unless daemons name others, for `espalier up`. Names are unique among all
+ * daemons, parents exist and lead to a master. The structs inside share the arena of the platform. */
 struct settings_platform {
     struct arena arena;
     char *state_dir; /* logs, addresses, files of the daemons; NULL: a place of the user's own */
+    char *command;   /* the espalier command on other machines; NULL: on their PATH */
     struct config_strings problems;          /* for servers that name none */
     struct settings_redirector *redirectors; /* at most one */
     struct platform_agent *masters, *leaders;
@@ -191,6 +193,11 @@ enum esp_status settings_save(enum settings_kind kind, const void *settings, con
 /* Loads the file as that kind and lets go of it: ESP_OK, or what is wrong with it or with the certificates
  * and problem descriptions that it names. */
 enum esp_status settings_check(enum settings_kind kind, const char *path, struct esp_error *error);
+
+/* Whether "host:port" is reached from this machine only. */
+bool settings_is_loopback(const char *address);
+/* Whether that host of a platform's section is this machine: NULL or a name of loopback. */
+bool settings_is_here(const char *host);
 
 /* Which kind of file this is: what a word of its name says ("sed.conf", "espalier-agent.conf"; *named is set
  * then), else the kind of whose keys it has most. Errors only when it cannot be read. */

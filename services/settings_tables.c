@@ -549,6 +549,17 @@ static const struct config_key platform_keys[] = {
      .type = CONFIG_STRINGS,
      AT(settings_platform, problems),
      .text = "problem descriptions for servers that name none"},
+    {.name = "command",
+     .type = CONFIG_STRING,
+     AT(settings_platform, command),
+     .text = "path of the command espalier on other machines (else: found on their PATH)"},
+    {0},
+};
+static const struct config_key platform_host_keys[] = {
+    {.name = "host",
+     .type = CONFIG_STRING,
+     AT(settings_node, host),
+     .text = "machine where it runs, reached by ssh (else: this one)"},
     {0},
 };
 static const struct config_key platform_leader_keys[] = {
@@ -576,11 +587,13 @@ static const struct config_key platform_server_keys[] = {
 
 static const struct config_group platform_groups[] = {{platform_keys, 0}, {0}};
 static const struct config_group platform_redirector_groups[] = {
+    {platform_host_keys, offsetof(struct settings_redirector, node)},
     {parent_keys, offsetof(struct settings_redirector, node)},
     {node_keys, offsetof(struct settings_redirector, node)},
     {tls_keys, offsetof(struct settings_redirector, node.tls)},
     {0}};
 static const struct config_group platform_master_groups[] = {
+    {platform_host_keys, offsetof(struct platform_agent, agent.node)},
     {agent_keys, offsetof(struct platform_agent, agent)},
     {parent_keys, offsetof(struct platform_agent, agent.node)},
     {node_keys, offsetof(struct platform_agent, agent.node)},
@@ -588,6 +601,7 @@ static const struct config_group platform_master_groups[] = {
     {0}};
 static const struct config_group platform_leader_groups[] = {
     {platform_leader_keys, 0},
+    {platform_host_keys, offsetof(struct platform_agent, agent.node)},
     {agent_keys, offsetof(struct platform_agent, agent)},
     {parent_keys, offsetof(struct platform_agent, agent.node)},
     {node_keys, offsetof(struct platform_agent, agent.node)},
@@ -595,6 +609,7 @@ static const struct config_group platform_leader_groups[] = {
     {0}};
 static const struct config_group platform_server_groups[] = {
     {platform_server_keys, 0},
+    {platform_host_keys, offsetof(struct platform_server, sed.node)},
     {sed_keys, offsetof(struct platform_server, sed)},
     {directory_keys, offsetof(struct platform_server, sed.directory)},
     {node_keys, offsetof(struct platform_server, sed.node)},

@@ -363,7 +363,7 @@ tests_chaos_wire_LDADD = util/libutil.la
 endif
 EXTRA_DIST += tests/chaos/espalier-chaos tests/chaos/platform.bash tests/chaos/faults.bash
 e2e_tests += tests/e2e/t0650-chaos.t
-e2e_tests += tests/e2e/t0660-restart.t
+e2e_tests += tests/e2e/t0660-restart.t tests/e2e/t0661-apply.t
 e2e_tests += tests/e2e/t0104-command-tls.t
 e2e_tests += tests/e2e/t0105-command-examples.t
 e2e_tests += tests/e2e/t0106-command-completion.t

@@ -100,11 +100,11 @@ enum exit_code admin_order(const struct command_line *command, const struct view
 
 /* ---- orders, one after the other ---- */
 
-void orders_done(const struct command_line *command, json_t *list, const char *node, const char *what,
-                 const char *remark)
+void orders_done(struct orders *orders, const char *node, const char *what, const char *remark)
 {
-    if (command->json)
-        json_array_append_new(list,
+    orders->told++;
+    if (orders->command->json)
+        json_array_append_new(orders->list,
                               json_pack("{s:s, s:s, s:s}", "node", node, "done", what, "remark", remark));
     else
         printf("%s: %s%s%s\n", node, what, *remark ? ", " : "", remark);
@@ -140,7 +140,7 @@ enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, c
     enum exit_code code =
         admin_order(orders->command, &orders->view, node, verb, words, n_words, NULL, &text);
     if (code == EXIT_DONE)
-        orders_done(orders->command, orders->list, node->name, what, text);
+        orders_done(orders, node->name, what, text);
     free(text);
     return code;
 }
@@ -169,6 +169,29 @@ enum exit_code orders_wait_idle(const struct command_line *command, const char *
         }
         if (waited_s >= 1)
             command_progress(command, "%s: %u sessions to go", name, busy);
+        nanosleep(&pause, NULL);
+    }
+}
+
+enum exit_code orders_wait_gone(const struct command_line *command, const char *name, double patience_s)
+{
+    const struct timespec pause = {.tv_nsec = 100 * 1000000L};
+    for (double waited_s = 0;; waited_s += 0.1) {
+        struct view view;
+        enum exit_code code = view_open(command, &view);
+        if (code != EXIT_DONE)
+            return code;
+        const struct esp_node *node = find(&view, name);
+        const bool there = node && !node->unreachable;
+        view_close(&view);
+        if (!there)
+            return EXIT_DONE;
+        if (waited_s >= patience_s) {
+            struct esp_error error;
+            error_set(&error, ESP_TIMEOUT, "'%s' was told to stop and is still there after %.3g s", name,
+                      patience_s);
+            return command_fail(command, &error);
+        }
         nanosleep(&pause, NULL);
     }
 }

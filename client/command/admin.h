@@ -38,19 +38,24 @@ struct orders {
     const struct command_line *command;
     struct view view;
     json_t *list;
+    size_t told; /* lines for people */
 };
 
 /* Opens the platform, looks at its tree, and between that and closing it lets `give` give the orders. */
 enum exit_code orders_run(const struct command_line *command,
                           enum exit_code (*give)(struct orders *orders, const void *arg), const void *arg);
 /* What came of an order: a line for people, an object of a list for programs. */
-void orders_done(const struct command_line *command, json_t *list, const char *node, const char *what,
-                 const char *remark);
+void orders_done(struct orders *orders, const char *node, const char *what, const char *remark);
 /* One order to one node, and a line about it. */
 enum exit_code orders_tell(struct orders *orders, const struct esp_node *node, const char *verb,
                            const char *const *words, size_t n_words, const char *what);
 /* Waits until nothing runs on the server or waits there; what is not seen any more has ended too. EXIT_DONE,
  * or it took longer than `patience_s` (0: any time), which has been said. */
 enum exit_code orders_wait_idle(const struct command_line *command, const char *name, double patience_s);
+/* Waits until the tree does not show it any more: EXIT_DONE, or that was said after `patience_s`. */
+enum exit_code orders_wait_gone(const struct command_line *command, const char *name, double patience_s);
+/* Has the node run again, drained first if it is a server and not alone, and waits until the platform is
+ * whole again. `idle_s` for its sessions (0: any time), and for the platform (0: 60 s). */
+enum exit_code orders_restart(struct orders *orders, const char *name, double idle_s);
 
 #endif

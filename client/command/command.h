@@ -140,6 +140,8 @@ enum exit_code verb_admin_undrain(const struct command_line *command);
 enum exit_code verb_admin_disable(const struct command_line *command);
 enum exit_code verb_admin_enable(const struct command_line *command);
 enum exit_code verb_admin_reload(const struct command_line *command);
+enum exit_code verb_admin_add(const struct command_line *command);
+enum exit_code verb_admin_apply(const struct command_line *command);
 enum exit_code verb_admin_restart(const struct command_line *command);
 enum exit_code verb_admin_stop(const struct command_line *command);
 enum exit_code verb_admin_remove(const struct command_line *command);

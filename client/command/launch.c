@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LOG_LINES 15
@@ -169,6 +170,18 @@ bool launch_died(const struct launch *launch, struct esp_error *error)
         error_set(error, ESP_SYSTEM, "%s %s ended with exit code %d", launch->kind, launch->name,
                   WEXITSTATUS(how));
     return true;
+}
+
+void launch_stop(struct launch *launch)
+{
+    if (launch->pid <= 0)
+        return;
+    kill(launch->pid, SIGTERM);
+    for (int waited = 0; waited < 200 && waitpid(launch->pid, NULL, WNOHANG) == 0; waited++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    if (kill(launch->pid, SIGKILL) == 0)
+        waitpid(launch->pid, NULL, 0);
+    launch->pid = 0;
 }
 
 void launch_show_log(const struct launch *launch)

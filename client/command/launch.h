@@ -37,6 +37,9 @@ bool launch_ready(struct launch *launch);
 /* True when the process has ended; *error tells how, with the end of its log. */
 bool launch_died(const struct launch *launch, struct esp_error *error);
 
+/* Ends it: SIGTERM, and SIGKILL after 2 s. */
+void launch_stop(struct launch *launch);
+
 /* The last lines of the log on standard error. */
 void launch_show_log(const struct launch *launch);
 

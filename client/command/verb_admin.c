@@ -32,7 +32,7 @@ static enum exit_code move(struct orders *orders, const void *to)
     if (code != EXIT_DONE)
         return code;
     snprintf(what, sizeof what, "moved below %.200s", parent);
-    orders_done(command, orders->list, node->name, what, remark);
+    orders_done(orders, node->name, what, remark);
     return EXIT_DONE;
 }
 

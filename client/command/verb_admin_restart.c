@@ -129,7 +129,7 @@ static enum exit_code restart_one(const struct whole *whole, const struct esp_no
     char remark[60];
     snprintf(remark, sizeof remark, "%.1f s", (double)(clock_now_ns(&clock_system) - begun_ns) / NS_PER_S);
     if (code == EXIT_DONE)
-        orders_done(orders->command, orders->list, node->name, "restarted", remark);
+        orders_done(orders, node->name, "restarted", remark);
     return code;
 }
 
@@ -172,18 +172,33 @@ static enum exit_code restart_all(const struct whole *whole)
     return code;
 }
 
+static struct whole whole_of(struct orders *orders, double idle_s)
+{
+    return (struct whole){.orders = orders,
+                          .offers = count_offers(),
+                          .idle_s = idle_s,
+                          .patience_s = idle_s > 0 ? idle_s : PATIENCE_S};
+}
+
+/* The tree is another one with each restart; what has to be there again is as it is now. */
+enum exit_code orders_restart(struct orders *orders, const char *name, double idle_s)
+{
+    view_close(&orders->view);
+    enum exit_code code = view_open(orders->command, &orders->view);
+    const struct esp_node *node = code == EXIT_DONE ? view_find(orders->command, &orders->view, name) : NULL;
+    const struct whole whole = whole_of(orders, idle_s);
+    return node ? restart_one(&whole, node) : code == EXIT_DONE ? EXIT_USAGE : code;
+}
+
 static enum exit_code restart(struct orders *orders, const void *idle_s)
 {
     const struct command_line *command = orders->command;
-    struct whole whole = {.orders = orders, .offers = count_offers(), .idle_s = *(const double *)idle_s};
-    whole.patience_s = whole.idle_s > 0 ? whole.idle_s : PATIENCE_S;
+    const struct whole whole = whole_of(orders, *(const double *)idle_s);
+    enum exit_code code = EXIT_DONE;
     if (command->n_operands == 0)
         return restart_all(&whole);
-    enum exit_code code = EXIT_DONE;
-    for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++) {
-        const struct esp_node *node = view_find(command, &orders->view, command->operands[i]);
-        code = node ? restart_one(&whole, node) : EXIT_USAGE;
-    }
+    for (int i = 0; i < command->n_operands && code == EXIT_DONE; i++)
+        code = orders_restart(orders, command->operands[i], *(const double *)idle_s);
     return code;
 }
 

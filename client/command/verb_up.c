@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "client/command/command.h"
-#include "client/command/launch.h"
+#include "client/command/deploy.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
 #include "services/settings.h"
@@ -25,9 +25,8 @@
 
 struct up {
     const struct command_line *command;
-    struct platform_state state;
+    struct deploy deploy;
     struct settings_platform platform;
-    char files[PATH_MAX / 2]; /* folder of the daemons' files */
     struct launch *launches;
     size_t n_launches, n_started;
     const struct launch *dead;   /* whose log tells more */
@@ -86,62 +85,24 @@ static enum esp_status add_problems(struct up *up, struct esp_error *error)
     return paths.items ? ESP_OK : error_no_memory(error, "the platform");
 }
 
-static bool name_is_safe(const char *name)
-{
-    return *name && *name != '.' && !strchr(name, '/') && strlen(name) < 128;
-}
-
-/* Where the daemon's files are; what its section says of them itself stays. */
-static enum esp_status place_files(struct up *up, struct launch *launch, struct settings_node *node,
-                                   struct esp_error *error)
-{
-    struct arena *arena = &up->platform.arena;
-    char path[PATH_MAX];
-    launch->name = node->name;
-    if (!name_is_safe(node->name))
-        return error_set(error, ESP_CONFIG, "'%.100s' cannot be a daemon's name here: it names files too",
-                         node->name);
-    snprintf(launch->config, sizeof launch->config, "%s/%s.conf", up->files, node->name);
-    if (!node->address_file) {
-        snprintf(path, sizeof path, "%s/%s.address", up->files, node->name);
-        node->address_file = arena_strdup(arena, path);
-    }
-    if (!node->http && !(node->http = arena_strdup(arena, "127.0.0.1:0")))
-        return error_no_memory(error, "the platform");
-    if (!node->log_file) {
-        snprintf(path, sizeof path, "%s/%s.log", up->files, node->name);
-        node->log_file = arena_strdup(arena, path);
-    }
-    if (!node->state_dir) {
-        snprintf(path, sizeof path, "%s/%s", up->files, node->name);
-        if (mkdir(path, 0700) != 0 && errno != EEXIST)
-            return error_errno(error, "cannot create %s", path);
-        node->state_dir = arena_strdup(arena, path);
-    }
-    if (!node->address_file || !node->log_file || !node->state_dir)
-        return error_no_memory(error, "the platform");
-    snprintf(launch->address_file, sizeof launch->address_file, "%s", node->address_file);
-    snprintf(launch->log, sizeof launch->log, "%s", node->log_file);
-    return ESP_OK;
-}
-
-static enum esp_status start(struct up *up, const char *kind, const char *program,
-                             enum settings_kind settings_kind, void *settings, struct settings_node *node,
-                             double cpu_quota, struct esp_error *error)
+static enum esp_status start(struct up *up, const char *role, enum settings_kind kind, void *settings,
+                             struct settings_node *node, double cpu_quota, struct esp_error *error)
 {
     struct launch *launch = &up->launches[up->n_started];
-    *launch = (struct launch){.kind = kind, .program = program, .cpu_quota = cpu_quota};
-    char heading[256];
-    enum esp_status status = place_files(up, launch, node, error);
-    if (status != ESP_OK)
-        return status;
-    unlink(launch->log); /* of an earlier platform of this name */
-    snprintf(heading, sizeof heading, "Written by 'espalier up' for the platform '%s'.", up->state.name);
-    status = settings_save(settings_kind, settings, heading, launch->config, error);
-    if (status == ESP_OK)
-        status = launch_start(&up->state, launch, error);
-    if (launch->pid > 0)
+    struct deploy_daemon daemon = {.kind = kind,
+                                   .role = role,
+                                   .settings = settings,
+                                   .node = node,
+                                   .arena = &up->platform.arena,
+                                   .cpu_quota = cpu_quota};
+    enum esp_status status = settings_is_here(node->host)
+                                 ? deploy_here(&up->deploy, &daemon, launch, error)
+                                 : deploy_there(&up->deploy, node->host, &daemon, launch, error);
+    if (launch->pid > 0 || *launch->address)
         up->n_started++;
+    if (status == ESP_OK && *launch->address)
+        command_progress(up->command, "%-10s %-12s at %s on %s", role, launch->name, launch->address,
+                         node->host);
     return status;
 }
 
@@ -204,8 +165,8 @@ static enum esp_status start_redirectors(struct up *up, struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
     for (size_t i = 0; i < up->platform.n_redirectors && status == ESP_OK; i++)
-        status = start(up, "redirector", "espalier-redirector", SETTINGS_REDIRECTOR,
-                       &up->platform.redirectors[i], &up->platform.redirectors[i].node, 0, error);
+        status = start(up, "redirector", SETTINGS_REDIRECTOR, &up->platform.redirectors[i],
+                       &up->platform.redirectors[i].node, 0, error);
     return status == ESP_OK ? wait_addresses(up, error) : status;
 }
 
@@ -217,7 +178,7 @@ static enum esp_status start_masters(struct up *up, struct esp_error *error)
         struct settings_agent *agent = &up->platform.masters[i].agent;
         if (redirector)
             agent->redirector = redirector;
-        status = start(up, "master", "espalier-agent", SETTINGS_AGENT, agent, &agent->node, 0, error);
+        status = start(up, "master", SETTINGS_AGENT, agent, &agent->node, 0, error);
     }
     return status == ESP_OK ? wait_addresses(up, error) : status;
 }
@@ -232,8 +193,8 @@ static enum esp_status start_leaders(struct up *up, struct esp_error *error)
             struct platform_agent *leader = &up->platform.leaders[i];
             if (leader->agent.parent || !(leader->agent.parent = address_of(up, leader->parent)))
                 continue;
-            enum esp_status status = start(up, "leader", "espalier-agent", SETTINGS_AGENT, &leader->agent,
-                                           &leader->agent.node, 0, error);
+            enum esp_status status =
+                start(up, "leader", SETTINGS_AGENT, &leader->agent, &leader->agent.node, 0, error);
             if (status != ESP_OK)
                 return status;
             left--;
@@ -252,8 +213,8 @@ static enum esp_status start_servers(struct up *up, struct esp_error *error)
     for (size_t i = 0; i < up->platform.n_servers; i++) {
         struct platform_server *server = &up->platform.servers[i];
         server->sed.parent = address_of(up, server->parent);
-        enum esp_status status = start(up, "server", "espalier-sed", SETTINGS_SED, &server->sed,
-                                       &server->sed.node, server->cpu_quota, error);
+        enum esp_status status =
+            start(up, "server", SETTINGS_SED, &server->sed, &server->sed.node, server->cpu_quota, error);
         if (status != ESP_OK)
             return status;
     }
@@ -280,7 +241,7 @@ static enum esp_status write_client_file(struct up *up, char *path, size_t size,
     struct settings_client client;
     char text[8192];
     client_text(up, text, sizeof text);
-    snprintf(path, size, "%s/client.conf", up->state.dir);
+    snprintf(path, size, "%s/client.conf", up->deploy.state.dir);
     enum esp_status status = settings_parse(SETTINGS_CLIENT, text, path, &client, error);
     if (status != ESP_OK)
         return status;
@@ -407,9 +368,9 @@ static enum esp_status stop_all(struct up *up)
 {
     struct platform_record *records;
     size_t n;
-    enum esp_status status = platform_record_list(&up->state, &records, &n, NULL);
+    enum esp_status status = platform_record_list(&up->deploy.state, &records, &n, NULL);
     if (status == ESP_OK)
-        platform_stop(&up->state, records, n, 5000);
+        platform_stop(&up->deploy.state, records, n, 5000);
     free(records);
     return status;
 }
@@ -419,7 +380,8 @@ static enum exit_code report(const struct up *up, const char *client_file)
     if (!up->command->json) {
         printf("Platform '%s' is up: %zu daemons in %.1f s, files in %s\n"
                "Programs find it with: export ESPALIER_CONFIG=%s\n",
-               up->state.name, up->n_started, (double)waited_ns(up) / 1e9, up->files, client_file);
+               up->deploy.state.name, up->n_started, (double)waited_ns(up) / 1e9, up->deploy.files,
+               client_file);
         return command_flush();
     }
     json_t *daemons = json_array();
@@ -432,8 +394,8 @@ static enum exit_code report(const struct up *up, const char *client_file)
                                "log", launch->log, "config", launch->config, "slowed",
                                quota_text(&launch->quota, launch->cpu_quota, quota, sizeof quota)));
     }
-    return command_json(json_pack("{s:s, s:s, s:s, s:o}", "platform", up->state.name, "folder", up->files,
-                                  "client_config", client_file, "daemons", daemons));
+    return command_json(json_pack("{s:s, s:s, s:s, s:o}", "platform", up->deploy.state.name, "folder",
+                                  up->deploy.files, "client_config", client_file, "daemons", daemons));
 }
 
 /* Nobody may be left of an earlier platform of this name. */
@@ -441,15 +403,16 @@ static enum esp_status check_not_up(struct up *up, struct esp_error *error)
 {
     struct platform_record *records;
     size_t n, running = 0;
-    enum esp_status status = platform_record_list(&up->state, &records, &n, error);
+    enum esp_status status = platform_record_list(&up->deploy.state, &records, &n, error);
     for (size_t i = 0; i < n; i++)
         running += platform_record_runs(&records[i]);
     if (status == ESP_OK && running)
-        status = error_set(error, ESP_REFUSED, "platform '%s' is up already: 'espalier down%s%s' stops it",
-                           up->state.name, strcmp(up->state.name, PLATFORM_DEFAULT_NAME) ? " " : "",
-                           strcmp(up->state.name, PLATFORM_DEFAULT_NAME) ? up->state.name : "");
+        status =
+            error_set(error, ESP_REFUSED, "platform '%s' is up already: 'espalier down%s%s' stops it",
+                      up->deploy.state.name, strcmp(up->deploy.state.name, PLATFORM_DEFAULT_NAME) ? " " : "",
+                      strcmp(up->deploy.state.name, PLATFORM_DEFAULT_NAME) ? up->deploy.state.name : "");
     else if (status == ESP_OK)
-        platform_stop(&up->state, records, n, 0); /* its control groups */
+        platform_stop(&up->deploy.state, records, n, 0); /* its control groups */
     free(records);
     return status;
 }
@@ -471,13 +434,14 @@ static enum esp_status prepare(struct up *up, struct esp_error *error)
         name = up->command->n_operands ? up->command->operands[0] : PLATFORM_DEFAULT_NAME;
     if ((status = load_platform(up, error)) != ESP_OK || (status = add_problems(up, error)) != ESP_OK ||
         (status = session_check_network(error)) != ESP_OK ||
-        (status = platform_state_acquire(name, true, &up->state, error)) != ESP_OK ||
+        (status = platform_state_acquire(name, true, &up->deploy.state, error)) != ESP_OK ||
         (status = check_not_up(up, error)) != ESP_OK)
         return status;
-    snprintf(up->files, sizeof up->files, "%s",
-             up->platform.state_dir ? up->platform.state_dir : up->state.dir);
-    if (up->platform.state_dir && mkdir(up->files, 0700) != 0 && errno != EEXIST)
-        return error_errno(error, "cannot create %s", up->files);
+    snprintf(up->deploy.files, sizeof up->deploy.files, "%s",
+             up->platform.state_dir ? up->platform.state_dir : up->deploy.state.dir);
+    if (up->platform.state_dir && mkdir(up->deploy.files, 0700) != 0 && errno != EEXIST)
+        return error_errno(error, "cannot create %s", up->deploy.files);
+    up->deploy.command = up->platform.command;
     up->n_launches =
         up->platform.n_redirectors + up->platform.n_masters + up->platform.n_leaders + up->platform.n_servers;
     up->launches = calloc(up->n_launches + 1, sizeof *up->launches);
@@ -494,7 +458,7 @@ static void catch_signals(void)
 
 enum exit_code verb_up(const struct command_line *command)
 {
-    struct up up = {.command = command, .state = {.lock = -1}};
+    struct up up = {.command = command, .deploy = {.state = {.lock = -1}}};
     struct esp_error error = {0};
     char client_file[PATH_MAX];
     enum exit_code code;
@@ -511,11 +475,11 @@ enum exit_code verb_up(const struct command_line *command)
             stop_all(&up);
             if (code == EXIT_UNREACHABLE)
                 code = EXIT_FAILED;
-            fprintf(stderr, "All that was started has been stopped; logs are in %s\n", up.files);
+            fprintf(stderr, "All that was started has been stopped; logs are in %s\n", up.deploy.files);
         }
     }
     free(up.launches);
     settings_destroy(&up.platform.arena);
-    platform_state_release(&up.state);
+    platform_state_release(&up.deploy.state);
     return code;
 }

@@ -12,6 +12,7 @@ static const struct command_option up_options[] = {
 };
 static const struct command_option down_options[] = {
     {'k', "keep", NULL, "keep the platform's folder with its logs"},
+    {0, "command", "PATH", "path of the command espalier on other machines (else: on their PATH)"},
     {0, NULL, NULL, NULL},
 };
 /* Which servers a call may go to. */
@@ -137,6 +138,19 @@ static const struct command_option tree_options[] = {
 };
 static const struct command_option move_options[] = {
     {0, "to", "PARENT", "the agent that the node is to be below"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option add_options[] = {
+    {0, "to", "PARENT", "the agent that it is to be below (else: as the file says)"},
+    {0, "host", "HOST", "start it on this machine, by ssh"},
+    {0, "command", "PATH", "path of the command espalier on that machine (else: on its PATH)"},
+    {'a', "as", "PROGRAM", "agent or sed (else: by the file's name, or guessed by its keys)"},
+    {0, "no-wait", NULL, "end when it has told its address; no platform needs to be known"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option apply_options[] = {
+    {'n', "dry-run", NULL, "show what would be done, and do nothing"},
+    {0, "remove", NULL, "remove what the file does not name: drained, waited for, stopped"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option switch_options[] = {
@@ -280,6 +294,18 @@ const struct verb command_verbs[] = {
     {"admin reload", "NODE...", "Let daemons read their files again",
      "As SIGHUP: the log is opened again, the log level and a server's problems are read again.", NULL,
      WITH_PLATFORM, 1, -1, verb_admin_reload},
+    {"admin add", "FILE", "Start one more agent or server",
+     "FILE is its configuration file ('-': standard input, with --as). It is started on this machine, or on\n"
+     "another one over ssh, where Espalier is installed too; 'espalier down' ends it with the platform. It "
+     "is\n"
+     "done when the tree shows it; a server that was removed before takes sessions again.",
+     add_options, WITH_PLATFORM, 1, 1, verb_admin_add},
+    {"admin apply", "FILE", "Change the running tree into what a platform file says",
+     "What is in the file and not in the tree is started, what has another parent is moved, what has other\n"
+     "settings is restarted. What is in the tree only is left alone, or, with --remove, removed. A file "
+     "that\n"
+     "would cut the tree is refused before anything is done.",
+     apply_options, WITH_PLATFORM, 1, 1, verb_admin_apply},
     {"admin restart", "[NODE]...", "Run daemons again, one after the other, without a failed call",
      "Without NODE: the whole platform, servers first. A server takes no new sessions and finishes those it\n"
      "has before it goes, unless it is the only one; the next daemon goes when the platform is whole again.\n"

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What has to be done to a running tree so that it is the one of a platform file. Pure: nothing is asked,
+ * nothing is done.
+ */
+#ifndef CLIENT_COMMAND_APPLY_PLAN_H
+#define CLIENT_COMMAND_APPLY_PLAN_H
+
+#include "client/command/admin.h"
+#include "services/settings.h"
+
+enum step_kind { STEP_START, STEP_MOVE, STEP_REMOVE };
+
+struct step {
+    enum step_kind kind;
+    const char *name, *parent;            /* parent: "" for a master */
+    const struct platform_agent *agent;   /* of the file; NULL: a server, or it is removed */
+    const struct platform_server *server; /* of the file; NULL: an agent, or it is removed */
+    const struct esp_node *node;          /* of the tree; NULL: it is not there */
+};
+
+/* In the order in which they are to be done: parents before those below them, as no move can close a circle
+ * then, and removals last, from below. What lives and has its place is in none. */
+struct plan {
+    struct step *steps;
+    size_t n;
+    const struct esp_node **alone; /* in the tree and not in the file, and left as they are */
+    size_t n_alone;
+};
+
+/* What the texts of the plan point to must outlive it. `remove`: what the file does not name goes.
+ * ESP_REFUSED: the file cannot be had from this tree, with the reason: it is of another platform, a node
+ * would change its role or its tree, or nodes would be cut off. ESP_NO_MEMORY. */
+enum esp_status plan_make(const struct settings_platform *platform, const struct view *view, bool remove,
+                          struct plan *plan, struct esp_error *error);
+/* The file's node of that name into step->agent or step->server, and its parent's name. False: none. */
+bool plan_find(const struct settings_platform *platform, const char *name, struct step *step);
+void plan_release(struct plan *plan);
+
+#endif

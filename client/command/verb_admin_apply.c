@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier admin apply: the running tree becomes the one that a platform file describes.
+ */
+#include "config.h"
+
+#include "client/command/admin.h"
+#include "client/command/apply_plan.h"
+#include "client/command/deploy.h"
+#include "client/command/session.h"
+#include "client/command/settle.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PATIENCE_S 30.0 /* with one daemon that starts */
+
+struct apply {
+    struct settings_platform platform;
+    struct deploy deploy;
+    struct plan plan;
+    struct orders *orders;
+    uint64_t *generations; /* of the tree below each node of the view that is a top, as it was looked at */
+    double patience_s;
+    bool dry;
+};
+
+/* ---- one step ---- */
+
+static struct deploy_daemon agent_daemon(struct apply *apply, const struct platform_agent *agent)
+{
+    struct settings_agent *settings = (struct settings_agent *)&agent->agent;
+    return (struct deploy_daemon){.kind = SETTINGS_AGENT,
+                                  .role = agent->parent ? "leader" : "master",
+                                  .settings = settings,
+                                  .node = &settings->node,
+                                  .arena = &apply->platform.arena};
+}
+
+static struct deploy_daemon server_daemon(struct apply *apply, const struct platform_server *server)
+{
+    struct settings_sed *settings = (struct settings_sed *)&server->sed;
+    return (struct deploy_daemon){.kind = SETTINGS_SED,
+                                  .role = "server",
+                                  .settings = settings,
+                                  .node = &settings->node,
+                                  .arena = &apply->platform.arena,
+                                  .cpu_quota = server->cpu_quota};
+}
+
+/* Where its file says that it belongs: the address of its parent, or of the redirector, as they are now. */
+static enum esp_status place(struct apply *apply, const struct view *view, const struct step *step,
+                             struct esp_error *error)
+{
+    struct arena *arena = &apply->platform.arena;
+    const struct esp_node *above = NULL;
+    for (size_t i = 0; i < view->n; i++)
+        if (*step->parent ? strcmp(view->nodes[i].name, step->parent) == 0
+                          : view->nodes[i].role == ESP_ROLE_REDIRECTOR)
+            above = &view->nodes[i];
+    if (*step->parent && !above)
+        return error_set(error, ESP_UNREACHABLE, "'%s' is not in the tree, which '%s' is to be below",
+                         step->parent, step->name);
+    char *address = above ? arena_strdup(arena, above->address) : NULL;
+    if (above && !address)
+        return error_no_memory(error, "an address");
+    if (step->server)
+        ((struct platform_server *)step->server)->sed.parent = address;
+    else if (*step->parent)
+        ((struct platform_agent *)step->agent)->agent.parent = address;
+    else
+        ((struct platform_agent *)step->agent)->agent.redirector = address;
+    return ESP_OK;
+}
+
+/* It is here now, or there. */
+static enum esp_status launch(struct apply *apply, const struct step *step, struct esp_error *error)
+{
+    struct deploy_daemon daemon =
+        step->server ? server_daemon(apply, step->server) : agent_daemon(apply, step->agent);
+    struct launch launch = {0};
+    if (!settings_is_here(daemon.node->host))
+        return deploy_there(&apply->deploy, daemon.node->host, &daemon, &launch, error);
+    enum esp_status status = deploy_here(&apply->deploy, &daemon, &launch, error);
+    if (status == ESP_OK)
+        status = deploy_wait(&launch, (int64_t)(apply->patience_s * 1e9), error);
+    if (status != ESP_OK && launch.pid > 0) {
+        launch_stop(&launch);
+        launch_show_log(&launch);
+    }
+    return status;
+}
+
+/* The tree has grown since the plan was made: parents may be among those that were started by it. */
+static enum exit_code start(struct apply *apply, const struct step *step)
+{
+    const struct command_line *command = apply->orders->command;
+    const char *remark = "";
+    char what[300];
+    struct esp_error error;
+    struct view now;
+    enum exit_code code = view_open(command, &now);
+    if (code == EXIT_DONE && (place(apply, &now, step, &error) != ESP_OK || launch(apply, step, &error)))
+        code = command_fail(command, &error);
+    view_close(&now);
+    if (code == EXIT_DONE)
+        code = settle_in_tree(command, step->name, apply->patience_s, &remark);
+    snprintf(what, sizeof what, "started%s%.200s", *step->parent ? " below " : "", step->parent);
+    if (code == EXIT_DONE)
+        orders_done(apply->orders, step->name, what, remark);
+    return code;
+}
+
+/* Of the tree that the node is in, as it was when it was looked at. */
+static uint64_t *generation_of(struct apply *apply, const struct esp_node *node)
+{
+    const struct view *view = &apply->orders->view;
+    const struct esp_node *top = view_top(view, node);
+    return &apply->generations[top ? top - view->nodes : node - view->nodes];
+}
+
+static enum exit_code move(struct apply *apply, const struct step *step)
+{
+    struct orders *orders = apply->orders;
+    char *text = NULL, what[300], remark[300];
+    enum exit_code code = admin_order(orders->command, &orders->view, step->node, "move", &step->parent, 1,
+                                      generation_of(apply, step->node), &text);
+    if (code == EXIT_DONE) {
+        snprintf(what, sizeof what, "moved below %.200s", step->parent);
+        snprintf(remark, sizeof remark, "was below %.100s%s%.100s", step->node->parent, *text ? ", " : "",
+                 text);
+        orders_done(orders, step->name, what, remark);
+    }
+    free(text);
+    return code;
+}
+
+static enum exit_code take_out(struct apply *apply, const struct step *step)
+{
+    struct orders *orders = apply->orders;
+    const bool server = step->node->role == ESP_ROLE_SERVER;
+    enum exit_code code = EXIT_DONE;
+    if (server)
+        code = admin_order(orders->command, &orders->view, step->node, "drain", NULL, 0, NULL, NULL);
+    if (code == EXIT_DONE && server)
+        code = orders_wait_idle(orders->command, step->name, 0);
+    if (code == EXIT_DONE)
+        code = admin_order(orders->command, &orders->view, step->node, "stop", NULL, 0,
+                           generation_of(apply, step->node), NULL);
+    if (code == EXIT_DONE)
+        code = orders_wait_gone(orders->command, step->name, apply->patience_s);
+    if (code == EXIT_DONE)
+        orders_done(orders, step->name, "removed", "");
+    return code;
+}
+
+static enum exit_code carry_out(struct apply *apply)
+{
+    enum exit_code code = EXIT_DONE;
+    for (size_t i = 0; i < apply->plan.n && code == EXIT_DONE; i++) {
+        const struct step *step = &apply->plan.steps[i];
+        code = step->kind == STEP_START  ? start(apply, step)
+               : step->kind == STEP_MOVE ? move(apply, step)
+                                         : take_out(apply, step);
+    }
+    return code;
+}
+
+/* ---- settings ---- */
+
+/* Calls `use` for each daemon of the file that runs here and whose own file says something else now. */
+static enum exit_code each_changed(struct apply *apply, const struct view *view,
+                                   enum exit_code (*use)(struct apply *apply, const struct view *view,
+                                                         const struct step *step,
+                                                         struct deploy_daemon *daemon))
+{
+    enum exit_code code = EXIT_DONE;
+    struct esp_error error;
+    for (size_t i = 0; i < view->n && code == EXIT_DONE; i++) {
+        const struct esp_node *node = &view->nodes[i];
+        struct step step = {.name = node->name};
+        bool differs = false;
+        if (node->unreachable || !plan_find(&apply->platform, node->name, &step))
+            continue;
+        struct deploy_daemon daemon =
+            step.server ? server_daemon(apply, step.server) : agent_daemon(apply, step.agent);
+        if (!settings_is_here(daemon.node->host))
+            continue;
+        if (deploy_differs(&apply->deploy, &daemon, &differs, &error) != ESP_OK)
+            code = command_fail(apply->orders->command, &error);
+        else if (differs)
+            code = use(apply, view, &step, &daemon);
+    }
+    return code;
+}
+
+static enum exit_code say_changed(struct apply *apply, const struct view *view, const struct step *step,
+                                  struct deploy_daemon *daemon)
+{
+    (void)view;
+    (void)daemon;
+    orders_done(apply->orders, step->name, "would be restarted", "its settings are others");
+    return EXIT_DONE;
+}
+
+static enum exit_code renew(struct apply *apply, const struct view *view, const struct step *step,
+                            struct deploy_daemon *daemon)
+{
+    struct launch launch;
+    struct esp_error error;
+    if (place(apply, view, step, &error) != ESP_OK ||
+        deploy_write(&apply->deploy, daemon, &launch, &error) != ESP_OK)
+        return command_fail(apply->orders->command, &error);
+    return orders_restart(apply->orders, step->name, 0);
+}
+
+/* ---- the whole ---- */
+
+static void say_plan(const struct apply *apply)
+{
+    static const char *const verbs[] = {[STEP_START] = "would be started",
+                                        [STEP_MOVE] = "would be moved",
+                                        [STEP_REMOVE] = "would be removed"};
+    for (size_t i = 0; i < apply->plan.n; i++) {
+        const struct step *step = &apply->plan.steps[i];
+        char what[300];
+        const bool placed = step->kind != STEP_REMOVE && *step->parent;
+        snprintf(what, sizeof what, "%s%s%.200s", verbs[step->kind], placed ? " below " : "",
+                 placed ? step->parent : "");
+        orders_done(apply->orders, step->name, what, "");
+    }
+}
+
+static void say_alone(const struct apply *apply)
+{
+    for (size_t i = 0; i < apply->plan.n_alone; i++)
+        orders_done(apply->orders, apply->plan.alone[i]->name, "left alone",
+                    "the file does not name it (--remove removes such)");
+}
+
+/* The counts first and then the tree again: whoever changes it in between is noticed by the counts. */
+static enum exit_code look(struct apply *apply)
+{
+    struct orders *orders = apply->orders;
+    struct view before = orders->view;
+    orders->view = (struct view){0};
+    enum exit_code code = EXIT_DONE;
+    struct {
+        char name[300];
+        uint64_t generation;
+    } tops[100];
+    size_t n_tops = 0;
+    for (size_t i = 0; i < before.n && code == EXIT_DONE; i++) {
+        const struct esp_node *node = &before.nodes[i];
+        if (node->unreachable || view_top(&before, node) != node || n_tops == 100)
+            continue;
+        tops[n_tops].generation = 0;
+        snprintf(tops[n_tops].name, sizeof tops[0].name, "%s", node->name);
+        code = admin_order(orders->command, &before, node, "look", NULL, 0, &tops[n_tops++].generation, NULL);
+    }
+    view_close(&before);
+    if (code == EXIT_DONE)
+        code = view_open(orders->command, &orders->view);
+    apply->generations = calloc(orders->view.n + 1, sizeof *apply->generations);
+    for (size_t i = 0; apply->generations && i < orders->view.n; i++)
+        for (size_t k = 0; k < n_tops; k++)
+            if (strcmp(orders->view.nodes[i].name, tops[k].name) == 0)
+                apply->generations[i] = tops[k].generation;
+    return code == EXIT_DONE && !apply->generations ? EXIT_FAILED : code;
+}
+
+static enum exit_code change(struct apply *apply)
+{
+    enum exit_code code = carry_out(apply);
+    struct view now = {0};
+    if (code == EXIT_DONE) {
+        say_alone(apply); /* before restarts: they look at the tree anew, which the plan points into */
+        code = view_open(apply->orders->command, &now);
+    }
+    if (code == EXIT_DONE)
+        code = each_changed(apply, &now, renew);
+    view_close(&now);
+    return code;
+}
+
+static enum exit_code give(struct orders *orders, const void *arg)
+{
+    struct apply *apply = (struct apply *)arg;
+    struct esp_error error;
+    const bool remove = command_option_value(orders->command, "remove") != NULL;
+    apply->orders = orders;
+    enum exit_code code = look(apply);
+    if (code == EXIT_DONE &&
+        plan_make(&apply->platform, &orders->view, remove, &apply->plan, &error) != ESP_OK)
+        code = command_fail(orders->command, &error);
+    if (code == EXIT_DONE && apply->dry) {
+        say_plan(apply);
+        say_alone(apply);
+        code = each_changed(apply, &orders->view, say_changed);
+    } else if (code == EXIT_DONE) {
+        code = change(apply);
+    }
+    if (code == EXIT_DONE && json_array_size(orders->list) == 0 && !orders->command->json && !orders->told)
+        puts("The tree is as the file says.");
+    return code;
+}
+
+/* ESPALIER_CONFIG, unless the command line says something, is the platform that 'up' started with the file.
+ */
+static void choose_platform(const struct command_line *command, const struct deploy *deploy)
+{
+    static const char *const ways[] = {"config", "platform", "agent", "redirector"};
+    char path[PATH_MAX];
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        if (command_option_value(command, ways[i]))
+            return;
+    snprintf(path, sizeof path, "%s/client.conf", deploy->state.dir);
+    if (access(path, R_OK) == 0)
+        setenv("ESPALIER_CONFIG", path, 1);
+}
+
+static enum esp_status prepare(const struct command_line *command, struct apply *apply,
+                               struct esp_error *error)
+{
+    const char *file = command->operands[0], *name = command_option_value(command, "platform");
+    enum esp_status status = settings_load_platform(file, &apply->platform, error);
+    if (status == ESP_OK)
+        status = platform_state_acquire(name ? name : file, true, &apply->deploy.state, error);
+    if (status != ESP_OK)
+        return status;
+    snprintf(apply->deploy.files, sizeof apply->deploy.files, "%s",
+             apply->platform.state_dir ? apply->platform.state_dir : apply->deploy.state.dir);
+    apply->deploy.command = apply->platform.command;
+    choose_platform(command, &apply->deploy);
+    return ESP_OK;
+}
+
+enum exit_code verb_admin_apply(const struct command_line *command)
+{
+    struct apply apply = {.deploy = {.state = {.lock = -1}},
+                          .dry = command_option_value(command, "dry-run") != NULL};
+    struct esp_error error;
+    if (session_timeout(command, &apply.patience_s, &error) != ESP_OK)
+        return command_usage(command, "%s", error.text);
+    if (apply.patience_s <= 0)
+        apply.patience_s = PATIENCE_S;
+    enum exit_code code =
+        prepare(command, &apply, &error) == ESP_OK ? EXIT_DONE : command_fail(command, &error);
+    if (code == EXIT_DONE)
+        code = orders_run(command, give, &apply);
+    plan_release(&apply.plan);
+    free(apply.generations);
+    platform_state_release(&apply.deploy.state);
+    settings_destroy(&apply.platform.arena);
+    return code;
+}

@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A running tree becomes the one of a platform file, and gets nodes one by one, also on another machine: one that is
+# reached by an ssh of the test's own.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-redirector espalier-agent espalier-sed
+XDG_RUNTIME_DIR=$work
+export XDG_RUNTIME_DIR
+at_exit() {
+    espalier down small >down.out 2>&1
+}
+head='problems = { "'$top_srcdir'/problems/lapack", "'$top_srcdir'/problems/blas" }
+redirector { }
+master "MA" { }'
+platform() { # platform FILE LINES...: all of these below the redirector and the master
+    file=$1
+    shift
+    printf '%s\n' "$head" "$@" >"$file"
+}
+platform small.conf 'leader "LA1" { parent = "MA" }' 'leader "LA2" { parent = "MA" }' \
+    'server "S" { parent = "LA1" slots = 1 }' 'server "T" { parent = "LA2" slots = 1 }'
+check "a platform" espalier up small.conf
+folder=$work/espalier/small
+ESPALIER_CONFIG=$folder/client.conf
+export ESPALIER_CONFIG
+call() {
+    espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+}
+below() { # below NODE PARENT
+    espalier tree --json | tr -d ' \n' | grep -o "{[^}]*\"name\":\"$1\"[^}]*}" | grep "\"parent\":\"$2\"" | grep -q '"unreachable":false'
+}
+gone() {
+    ! espalier tree --json | tr -d ' \n' | grep -o "{[^}]*\"name\":\"$1\"[^}]*}" | grep -q '"unreachable":false'
+}
+
+# ---- a file that differs ----
+check "a file that says what there is" espalier admin apply small.conf
+check_says "changes nothing" 'The tree is as the file says'
+platform other.conf 'leader "LA1" { parent = "LA2" }' 'leader "LA2" { parent = "MA" }' 'leader "LA3" { parent = "LA1" }' \
+    'server "S" { parent = "LA3" slots = 2 }' 'server "U" { parent = "MA" slots = 1 }'
+mv other.conf small.conf
+check "what would be done is shown" espalier admin apply small.conf --dry-run --remove
+check_says "in the order in which it is done" '^LA1: would be moved below LA2$' '^LA3: would be started below LA1$' \
+    '^S: would be moved below LA3$' '^U: would be started below MA$' '^T: would be removed$' '^S: would be restarted, its settings are others$'
+check "and not done" below S LA1
+cp "$log" before
+check "without --remove" espalier admin apply small.conf
+check_says "it is done" '^LA1: moved below LA2' '^LA3: started below LA1$' '^S: moved below LA3' '^U: started below MA' '^S: restarted'
+check_says "but for what the file does not name" '^T: left alone, the file does not name it'
+check "the server is where it was to be" below S LA3
+check "and its agent" below LA1 LA2
+check "and so is the new one" below U MA
+check "the other one is where it was" below T LA2
+check "calls go on" call
+check "the new settings are in use" sh -c 'espalier tree | grep -Eq " S .*server.* 0/2 "'
+check "with --remove" espalier admin apply small.conf --remove
+check_says "it goes" '^T: removed$'
+check "it is gone" gone T
+check "again there is nothing to do" espalier admin apply small.conf --remove --json
+check_says "for programs too" '^\[\]$'
+
+# ---- what dies is started again, at its place ----
+pid=$(awk '$4 == "S" && $1 == "server" { print $2 }' "$folder/processes" | tail -n 1)
+kill -9 "$pid"
+wait_until gone S
+check "a server that has died is started by the file" espalier admin apply small.conf
+check_says "at its place" '^S: started below LA3'
+check "calls are served" call
+
+# ---- files that would cut the tree ----
+platform bad.conf 'server "S" { parent = "LA9" slots = 1 }'
+check_fails 4 "a parent that is nowhere" espalier admin apply bad.conf --platform small
+check_says "is told" 'expected a master or leader as parent, found "LA9"'
+platform bad.conf 'server "LA1" { parent = "MA" slots = 1 }'
+check_fails 1 "a role that changes" espalier admin apply bad.conf --platform small
+check_says "is refused" "'LA1' is a leader agent in the tree and a server.* in the file"
+{
+    echo 'master "X" { }'
+    echo 'server "Y" { parent = "X" slots = 1 }'
+} >bad.conf
+check_fails 1 "the file of another platform" espalier admin apply bad.conf --platform small --remove
+check_says "is refused" 'not one node of the file is in the running tree'
+{
+    echo 'master "MA" { }'
+    echo 'master "MB" { }'
+    echo 'server "S" { parent = "MB" slots = 1 }'
+} >bad.conf
+check_fails 1 "a way from tree to tree" espalier admin apply bad.conf --platform small
+check_says "is refused before anything is done" "nodes do not move between trees"
+check "nothing was done" gone MB
+
+# ---- one more ----
+printf 'name = "V"\nslots = 1\nproblems = { "%s/problems/blas" }\n' "$top_srcdir" >sed.conf
+check "a server is added" espalier admin add sed.conf --to LA2
+check_says "and told" '^V: server at 127.0.0.1:'
+check "it is where it was to be" below V LA2
+check_fails 1 "a second one of that name" espalier admin add sed.conf --to LA2
+check_says "is refused" "has a server.* named 'V' already"
+check_fails 2 "a parent that is not there" espalier admin add sed.conf --to LA8
+check_says "is told" "no node named 'LA8'"
+check "it is removed" espalier admin remove V
+wait_until gone V
+check "and added again" espalier admin add sed.conf --to LA1
+check_says "it takes sessions again" 'takes sessions again'
+check_fails 4 "a file that is none" espalier admin add nowhere.conf --to LA1
+check_fails 4 "a file of something else" espalier admin add client.conf --to LA1
+
+# ---- on another machine ----
+host=$(hostname -I 2>/dev/null | awk '{ print $1 }')
+if [ -n "$host" ]; then
+    mkdir bin there
+    cat >bin/ssh <<EOF
+#!/bin/sh
+# ssh -o BatchMode=yes -o ConnectTimeout=10 -- HOST LINE: on the machine "far", which has a folder of its own.
+[ "\$6" = far ] || { echo "no route to \$6" >&2; exit 255; }
+echo "\$7" >>"$work/said"
+XDG_RUNTIME_DIR=$work/there ESPALIER_CONFIG= exec sh -c "\$7"
+EOF
+    chmod 755 bin/ssh
+    PATH=$work/bin:$PATH
+    espalier down small >/dev/null
+    near="listen = \"$host:0\" insecure = yes"
+    {
+        printf 'problems = { "%s/problems/lapack" }\n' "$top_srcdir"
+        echo "redirector { $near }"
+        echo "master \"MA\" { $near }"
+        echo "server \"S\" { parent = \"MA\" slots = 1 host = \"far\" $near }"
+    } >small.conf
+    check "a platform on two machines" espalier up small.conf
+    check_says "says where" "server +S +at $host:[0-9]+ on far"
+    check "calls go there" call
+    there=$(awk '$1 != "host" { print $2 }' there/espalier/small/processes)
+    {
+        cat small.conf
+        echo "server \"T\" { parent = \"MA\" slots = 1 host = \"far\" $near }"
+    } >more.conf
+    mv more.conf small.conf
+    check "one more by the file" espalier admin apply small.conf
+    check_says "is started there" '^T: started below MA'
+    check_fails 4 "one more that would listen there only" espalier admin add sed.conf --to MA --host far
+    check_says "is refused" '"V" is to run on far: expected listen'
+    printf '%s\n' "$near" | sed 's/ insecure/\ninsecure/' >>sed.conf
+    check "one more by hand" espalier admin add sed.conf --to MA --host far
+    check "three run there" test "$(grep -c ' ' there/espalier/small/processes)" -eq 3
+    check_fails 3 "a machine that is not reached" env ESPALIER_CONFIG="$ESPALIER_CONFIG" sh -c 'sed s/V/W/ sed.conf >sed2.conf; espalier admin add sed2.conf --to MA --host nowhere'
+    check_says "is told, with what ssh says" 'no route to nowhere' "'ssh nowhere true' must work"
+    sed -i "s/host = \"far\" listen = \"$host:0\"/host = \"far\"/" small.conf
+    check_fails 4 "a daemon there that listens here only" espalier admin apply small.conf
+    check_says "is refused" 'run on different machines: expected listen'
+    there="$there $(awk '$1 != "host" { print $2 }' there/espalier/small/processes | tr '\n' ' ')"
+    check "down ends what runs there too" espalier down small
+    ended() {
+        # shellcheck disable=SC2086
+        ! alive $there
+    }
+    check "nothing of it is left" wait_until ended
+fi
+finish
