@@ -73,7 +73,7 @@ keys_are_described() {
     while IFS='~' read -r kind section key type initial least most text; do
         page=$(page_of "$kind" "$section")
         case $kind.$section.$key in
-        platform.*.parent | platform.*.cpu_quota) page=espalier-platform.conf.5 ;;
+        platform.*.parent | platform.*.cpu_quota | platform.*.host) page=espalier-platform.conf.5 ;;
         esac
         key_is_described "$man/$page" "$key" "$type" "$initial" "$least" "$most" || bad=1
     done <fields
