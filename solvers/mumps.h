@@ -11,6 +11,7 @@
 #include <complex.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Coordinates from 1, as MUMPS wants them; element k is number from[k] of the compressed columns. */
 struct triplets {

@@ -10,6 +10,7 @@
 #define FUNCTION    esp_cmumps
 #define OPEN        esp_cmumps_open
 #define SOLVE       esp_cmumps_solve
+#define REFINED     esp_cmumps_refined
 #define DETERMINANT esp_cmumps_det
 #define LETTER      'c'
 #define NUMBER      float complex

@@ -10,6 +10,7 @@
 #define FUNCTION    esp_dmumps
 #define OPEN        esp_dmumps_open
 #define SOLVE       esp_dmumps_solve
+#define REFINED     esp_dmumps_refined
 #define DETERMINANT esp_dmumps_det
 #define LETTER      'd'
 #define NUMBER      double

@@ -10,6 +10,7 @@
 #define FUNCTION    esp_smumps
 #define OPEN        esp_smumps_open
 #define SOLVE       esp_smumps_solve
+#define REFINED     esp_smumps_refined
 #define DETERMINANT esp_smumps_det
 #define LETTER      's'
 #define NUMBER      float

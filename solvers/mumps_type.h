@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MUMPS for one type: FUNCTION, OPEN, SOLVE, DETERMINANT, LETTER, NUMBER, REAL, STRUCTURE and CALL are
- * defined by who includes this.
+ * MUMPS for one type: FUNCTION, OPEN, SOLVE, REFINED, DETERMINANT, LETTER, NUMBER, REAL, STRUCTURE and
+ * CALL are defined by who includes this.
  */
+#define MOST_STEPS 10 /* of refinement: each gains as many digits as the factors have */
+
 static void quiet(STRUCTURE *mumps)
 {
     for (int i = 0; i < 4; i++) /* ICNTL(1) to (4): nothing is printed */
@@ -72,6 +74,75 @@ SOLVER int FUNCTION(int sym, int n, int nrhs, const int *pointers, const int *ro
         status = step(&instance, 6, nrhs, b, info); /* analyse, factor, solve */
     end(&instance);
     return status;
+}
+
+/* r := b - A x; its norm. */
+static double take_residual(int n, const int *pointers, const int *rows, const NUMBER *values,
+                            const NUMBER *b, const NUMBER *x, NUMBER *r)
+{
+    double sum = 0;
+    memcpy(r, b, (size_t)n * sizeof *r);
+    for (int j = 0; j < n; j++)
+        for (int k = pointers[j]; k < pointers[j + 1]; k++)
+            r[rows[k]] -= values[k] * x[j];
+    for (int i = 0; i < n; i++)
+        sum += creal(r[i]) * creal(r[i]) + cimag(r[i]) * cimag(r[i]);
+    return sqrt(sum);
+}
+
+/* One column; r has room for it. The newest correction is kept only when it has helped. */
+static int refine(struct instance *instance, const int *pointers, const int *rows, const NUMBER *values,
+                  const NUMBER *b, NUMBER *x, double tol, NUMBER *r, int *steps, double *residual, int *info)
+{
+    int n = instance->mumps.n, status = SOLVER_OK, done = 0;
+    memset(x, 0, (size_t)n * sizeof *x);
+    const double size = take_residual(n, pointers, rows, values, b, x, r);
+    double left = size;
+    for (int i = 0; i <= MOST_STEPS && left > tol * size && status == SOLVER_OK; i++) {
+        status = step(instance, 3, 1, r, info);
+        for (int k = 0; k < n; k++)
+            x[k] += r[k];
+        NUMBER *correction = r + n;
+        memcpy(correction, r, (size_t)n * sizeof *r);
+        double now = take_residual(n, pointers, rows, values, b, x, r);
+        done = i;
+        if (now < left) {
+            left = now;
+            continue;
+        }
+        for (int k = 0; k < n; k++)
+            x[k] -= correction[k];
+        break;
+    }
+    *steps = done > *steps ? done : *steps;
+    *residual = size > 0 && left / size > *residual ? left / size : *residual;
+    return status != SOLVER_OK ? status : left > tol * size ? SOLVER_NO_CONVERGENCE : SOLVER_OK;
+}
+
+SOLVER int REFINED(int n, int nrhs, const int *pointers, const int *rows, const void *values, const void *b,
+                   void *x, double tol, int *steps, double *residual, int *info)
+{
+    struct instance instance = {.values = NULL};
+    *steps = *info = 0;
+    *residual = 0;
+    if (!structure_is_good(n, pointers, rows))
+        return SOLVER_INVALID;
+    if (n == 0 || nrhs == 0)
+        return SOLVER_OK;
+    NUMBER *r = malloc(2 * (size_t)n * sizeof *r);
+    int status = begin(&instance, 0, n, pointers, rows, values), worst = SOLVER_OK;
+    if (status == SOLVER_OK)
+        status = r ? step(&instance, 4, 0, NULL, info) : SOLVER_NO_MEMORY;
+    for (int j = 0; j < nrhs && status == SOLVER_OK; j++) {
+        size_t at = (size_t)j * (size_t)n;
+        status = refine(&instance, pointers, rows, values, (const NUMBER *)b + at, (NUMBER *)x + at, tol, r,
+                        steps, residual, info);
+        worst = status == SOLVER_NO_CONVERGENCE ? status : worst;
+        status = status == SOLVER_NO_CONVERGENCE ? SOLVER_OK : status;
+    }
+    end(&instance);
+    free(r);
+    return status == SOLVER_OK ? worst : status;
 }
 
 /* Mantissa and exponent come apart (ICNTL(33)); the scaling that MUMPS chose is in them. */

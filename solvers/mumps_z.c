@@ -10,6 +10,7 @@
 #define FUNCTION    esp_zmumps
 #define OPEN        esp_zmumps_open
 #define SOLVE       esp_zmumps_solve
+#define REFINED     esp_zmumps_refined
 #define DETERMINANT esp_zmumps_det
 #define LETTER      'z'
 #define NUMBER      double complex

@@ -27,8 +27,9 @@ enum solver_status {
     SOLVER_INVALID = 3, /* the sparse structure is not one */
     SOLVER_FAILED = 4,  /* anything else */
     SOLVER_NO_CONVERGENCE = 5,
-    SOLVER_WRONG_STATE = 6, /* of another solver or type, or closed */
-    SOLVER_WRONG_ORDER = 7  /* n is not the order of what is kept */
+    SOLVER_WRONG_STATE = 6,    /* of another solver or type, or closed */
+    SOLVER_WRONG_ORDER = 7,    /* n is not the order of what is kept */
+    SOLVER_USELESS_FACTORS = 8 /* iterations with this preconditioner lead nowhere: tiny pivots */
 };
 
 /* ---- direct methods: factor, solve for nrhs columns of B, forget ---- */
@@ -55,6 +56,17 @@ SOLVER int esp_cmumps(int sym, int n, int nrhs, const int *pointers, const int *
                       void *b, int *info);
 SOLVER int esp_zmumps(int sym, int n, int nrhs, const int *pointers, const int *rows, const void *values,
                       void *b, int *info);
+/* Refined until the residual is at most tol times the right-hand side, as long as that helps; *steps and
+ * *residual (relative) are those of the worst column. SOLVER_NO_CONVERGENCE: it stays larger. */
+#define REFINED(letter)                                                                                      \
+    SOLVER int esp_##letter##mumps_refined(int n, int nrhs, const int *pointers, const int *rows,            \
+                                           const void *values, const void *b, void *x, double tol,           \
+                                           int *steps, double *residual, int *info);
+REFINED(s)
+REFINED(d)
+REFINED(c)
+REFINED(z)
+#undef REFINED
 /* The determinant; the logarithm of its modulus tells where it overflows. 0 and -infinity: singular. */
 #ifndef __cplusplus
 SOLVER int esp_smumps_det(int n, const int *pointers, const int *rows, const void *values, float *det,
@@ -97,8 +109,11 @@ MUMPS_OPEN(z)
 SOLVER int esp_sparse_close(void **state);
 
 /* ---- iterative methods (Eigen) ----
- * They end when the residual is at most `tolerance` times the right-hand side, or after `most` iterations (0:
- * twice the order): SOLVER_NO_CONVERGENCE. Iterations and relative residual are those of the worst column. */
+ * They end when the norm of the true residual, b - A x, is at most `tolerance` times that of b, or after
+ * `most` iterations (0: twice the order, at least 100): SOLVER_NO_CONVERGENCE, or SOLVER_USELESS_FACTORS
+ * where hardly anything was gained. Iterations and relative residual are those of the worst column; the best
+ * x that was found is there in any case. Single precision is computed in double, and x is rounded at the end.
+ */
 
 /* Conjugate gradients with incomplete Cholesky, which read the lower triangle; GMRES, begun anew after
  * `restart` iterations, with incomplete LU. The preconditioners can be kept: an incomplete LU drops what is

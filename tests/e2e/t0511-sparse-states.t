@@ -114,5 +114,18 @@ vector 60 1 >b.mtx
 check "a complex matrix" espalier call itersolve A=@hermitian.mtx B=@b.mtx
 check_says "has its own" 'zitersolve: done by zic_open, zic_cg, sparse_close'
 check_fails 1 "what does not converge" espalier call itersolve A="@$matrices/utm300.rua" B='['"$(seq -s ';' 300)"']' tol=1e-30
-check_says "is told" 'no convergence'
+check_says "is told" 'no convergence' 'the precision of the type is too little'
+awk 'BEGIN { n = 400; print "%%MatrixMarket matrix coordinate real general\n" n, n, 3*n
+    for (i = 1; i <= n; i++) { print i, i%n + 1, 1; print i, (i+150)%n + 1, 1000*(i%7) - 2999; print i, (i+200)%n + 1, 1.2*(i%5) - 3 } }' >hard.mtx
+vector 400 1 >b.mtx
+check "a matrix that no incomplete factors fit" espalier call itersolve A=@hard.mtx B=@b.mtx -o X=x.mtx
+check_says "is left to a factorisation, which is told" \
+    'dilu_gmres on S: no convergence: the incomplete factors are no preconditioner' 'done by dmumps_refined on S'
+check "the product" espalier call mul A=@hard.mtx B=@x.mtx -o C=w.mtx
+check "has a small residual" small_residual 1e-10
+vector 147 1 >b.mtx
+for letter in s c; do
+    check "single precision ($letter)" espalier call "${letter}itersolve" A="@$matrices/lund_a.mtx" B=@b.mtx -o X=x.mtx
+    check_says "reaches its tolerance" "done by ${letter}ic_open, ${letter}ic_cg, sparse_close"
+done
 finish

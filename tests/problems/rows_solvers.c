@@ -208,26 +208,96 @@ static void sparse_extents(struct trial *trial)
     at_most(trial, "columns", cabs(result_number(trial, "columns") - 3), 0);
 }
 
+/* Each column on its own: ||b - A x|| <= tol ||b||, but for the rounding of x to its type. */
+static void small_residuals(struct trial *trial, struct mat A, struct mat B, double tol)
+{
+    struct lab *lab = &trial->lab;
+    struct mat X = result(trial, "X"), R = mat_sum(lab, 1, mat_mul(lab, A, X), -1, B);
+    double worst = 0;
+    for (int j = 0; j < B.n; j++) {
+        double rounding = trial->eps * mat_norm_f(A) * mat_norm_f(mat_column(lab, X, j));
+        double size = mat_norm_f(mat_column(lab, B, j)), left = mat_norm_f(mat_column(lab, R, j));
+        double ratio = size > 0 ? fmax(0, left - rounding) / size : left;
+        worst = ratio > worst || isnan(ratio) ? ratio : worst;
+    }
+    at_most(trial, "the relative residual", worst, tol);
+    at_most(trial, "resid", creal(result_number(trial, "resid")), tol);
+}
+
+static double default_tol(const struct trial *trial)
+{
+    return trial->eps > 1e-10 ? 1e-5 : 1e-10;
+}
+
+static void iterate(struct trial *trial, struct mat A)
+{
+    struct mat B = mat_random(&trial->lab, A.n, NRHS);
+    give_sparse(trial, A);
+    give(trial, "B", B);
+    if (run(trial))
+        small_residuals(trial, A, B, default_tol(trial));
+}
+
 static void iterative(struct trial *trial)
 {
+    bool general = !strstr(trial->tried->name, "cg");
+    static const char *const files[] = {"lund_a.mtx", "pores_1.mtx", "utm300.rua"};
     for (int k = 0; k <= 16; k = 2 * k + (k == 0)) {
         trial_case(trial, "grid of %d x %d", k, k);
-        struct mat A = grid_matrix(trial, k, has(trial, "restart")), B = mat_random(&trial->lab, A.n, NRHS);
-        give_sparse(trial, A);
-        give(trial, "B", B);
-        if (!run(trial))
-            continue;
-        struct mat R = mat_sum(&trial->lab, 1, mat_mul(&trial->lab, A, result(trial, "X")), -1, B);
-        at_most(trial, "the relative residual", mat_norm_f(R),
-                (trial->eps > 1e-10 ? 1e-4 : 1e-9) * mat_norm_f(B));
+        iterate(trial, grid_matrix(trial, k, general));
     }
+    for (int i = 0; i < (general ? 3 : 1); i++) {
+        trial_case(trial, "%s", files[i]);
+        iterate(trial, example(trial, files[i]));
+    }
+    trial_case(trial, "a right-hand side of zeros");
+    give_sparse(trial, mat_identity(&trial->lab, 3));
+    give(trial, "B", mat_new(&trial->lab, 3, 1));
+    if (run(trial))
+        at_most(trial, "X", mat_max(result(trial, "X")) + cabs(result_number(trial, "resid")), 0);
+}
+
+static void iterative_alone(struct trial *trial)
+{
+    iterative(trial);
     trial_case(trial, "too few iterations");
     struct mat A = grid_matrix(trial, 12, has(trial, "restart"));
     give_sparse(trial, A);
     give(trial, "B", mat_random(&trial->lab, A.n, 1));
     give_number(trial, "maxiter", 1);
-    give_number(trial, "tol", trial->eps > 1e-10 ? 1e-7 : 1e-14);
-    run_fails(trial, "no convergence");
+    give_number(trial, "tol", 1e-14);
+    run_fails(trial, "no convergence: after ");
+    trial_case(trial, "a diagonal of zeros");
+    A = mat_new(&trial->lab, 120, 120);
+    for (int i = 0; i < 120; i++)
+        AT(A, i, 119 - i) = 1 + i;
+    give_sparse(trial, A);
+    struct mat B = mat_random(&trial->lab, 120, 1);
+    give(trial, "B", B);
+    if (!has(trial, "restart"))
+        run_fails(trial, "not positive definite");
+    else if (run(trial))
+        small_residuals(trial, A, B, default_tol(trial));
+    if (!has(trial, "restart"))
+        return;
+    trial_case(trial, "a singular matrix");
+    A = mat_identity(&trial->lab, 3);
+    AT(A, 1, 1) = 0;
+    give_sparse(trial, A);
+    give(trial, "B", mat_random(&trial->lab, 3, 1));
+    run_fails(trial, "a row of the matrix is zero");
+}
+
+static void refined(struct trial *trial)
+{
+    trial->eps > 1e-10 ? (void)0 : iterative(trial);
+    trial_case(trial, "what the type cannot reach");
+    give_sparse(trial, grid_matrix(trial, 12, true));
+    give(trial, "B", mat_random(&trial->lab, 144, 1));
+    give_number(trial, "tol", 1e-30);
+    run_fails(trial, "the precision of the type");
+    trial_case(trial, "a grid");
+    iterate(trial, grid_matrix(trial, 12, true));
 }
 
 /* ---- elements ---- */
@@ -574,8 +644,9 @@ static const struct row solvers[] = {
     ROWS(cscproduct, sparse_by_sparse),
     ROWS(csctranspose, sparse_transpose),
     ROWS(cscextents, sparse_extents),
-    ROWS(cg, iterative),
-    ROWS(gmres, iterative),
+    ROWS(mumps_refined, refined),
+    ROWS(cg, iterative_alone),
+    ROWS(gmres, iterative_alone),
     ROWS(add, binary),
     ROWS(subtract, binary),
     ROWS(times, binary),
