@@ -43,6 +43,20 @@ enum esp_status data_put(struct engine *engine, const char *server, const char *
 /* Reads all of a datum into memory of exactly its bytes, from one holder after the other. Blocks. */
 enum esp_status data_get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
                          struct data_told told, struct esp_error *error);
+/* One piece of one that is in pieces. Blocks. */
+enum esp_status data_get_piece(struct engine *engine, const char *id, unsigned piece, void *memory,
+                               uint64_t bytes, struct data_told told, struct esp_error *error);
+/* data_put() from pieces: how *datum says that they lie (data_lay()). */
+enum esp_status data_put_pieces(struct engine *engine, const char *server, const char *address,
+                                const struct datum_info *datum, const void *const *pieces,
+                                struct data_told told, char *id, struct esp_error *error);
+/* Whether what a server says of a datum is in pieces that make sense; how they lie. */
+bool data_layout(const struct datum_info *datum, struct block_cyclic_matrix *layout);
+/* Says so of one that is described as a whole. ESP_INVALID. */
+enum esp_status data_lay(struct datum_info *datum, const struct esp_data_layout *layout,
+                         struct esp_error *error);
+/* What has come of a datum is put together in its place. */
+enum esp_status data_join(const struct datum_info *datum, void *memory, struct esp_error *error);
 /* Has the server fetch it. Blocks. */
 enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
                           struct data_told told, struct esp_error *error);

@@ -60,6 +60,12 @@ static bool unpack(void *package, const struct datum_info *from, struct esp_data
                                  .created_s = (double)from->created_s,
                                  .idle_s = from->idle_s};
     memcpy(to->dims, from->dims, from->n_dims * sizeof *to->dims);
+    struct block_cyclic_matrix layout;
+    if (data_layout(from, &layout))
+        to->layout = (struct esp_data_layout){.rows = (unsigned)layout.rows.ranks,
+                                              .cols = (unsigned)layout.cols.ranks,
+                                              .row_block = layout.rows.block,
+                                              .col_block = layout.cols.block};
     return to->id && to->server && to->address && to->owner;
 }
 

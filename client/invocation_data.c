@@ -41,6 +41,7 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
     value->is_kept = given->kept != NULL;
     value->kept = given->kept;
     value->kept_mode = (uint32_t)given->kept_mode;
+    value->kept_flags |= given->kept && given->kept_in_pieces ? DATUM_AS_IT_LIES : 0;
     if (!given->datum)
         return ESP_OK;
     if (datum_reference_parse(given->datum, &id, &section, error) != ESP_OK)

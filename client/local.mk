@@ -63,6 +63,9 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_config.c \
 	client/command/verb_data.c \
 	client/command/verb_directory.c \
+	client/command/verb_data_show.c \
+	client/command/layout.c \
+	client/command/layout.h \
 	client/command/verb_down.c \
 	client/command/verb_fetch.c \
 	client/command/verb_jobs.c \
@@ -121,6 +124,7 @@ client_libclient_la_SOURCES = \
 	client/data.h \
 	client/data_find.c \
 	client/data_look.c \
+	client/data_pieces.c \
 	client/describe.c \
 	client/describe.h \
 	client/engine.c \

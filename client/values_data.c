@@ -7,6 +7,7 @@
 
 #include "core/datum_section.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,20 +82,34 @@ enum esp_status values_take_datum(struct values *values, size_t index, const cha
     return slot->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
 }
 
+/* "pieces", "sticky,pieces": without that word it is the name of a mode, or empty. */
+static bool take_pieces(const char *name, char *mode, size_t size)
+{
+    static const char word[] = "pieces";
+    size_t length = strlen(name), own = strlen(word);
+    bool found = length >= own && strcmp(name + length - own, word) == 0 &&
+                 (length == own || name[length - own - 1] == ',');
+    snprintf(mode, size, "%.*s", (int)(!found ? length : length == own ? 0 : length - own - 1), name);
+    return found;
+}
+
 enum esp_status values_keep(struct values *values, size_t index, const char *word, struct esp_error *error)
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     struct value_slot *slot = &values->slots[index];
     const char *name = word + strlen(VALUES_DATA);
     enum datum_mode mode = DATUM_VOLATILE;
+    char mode_name[64];
+    bool in_pieces = take_pieces(name, mode_name, sizeof mode_name);
     enum esp_status status = check_formal(formal, error);
-    if (status == ESP_OK && *name)
-        status = datum_mode_parse(name, &mode, error);
+    if (status == ESP_OK && *mode_name)
+        status = datum_mode_parse(mode_name, &mode, error);
     if (status != ESP_OK)
         return error_prefix(error, "-o %s", formal->name);
     slot->is_kept = values->some_saved = true;
     values->arguments[index].kept = &slot->kept;
     values->arguments[index].kept_mode = (enum esp_data_mode)mode;
+    values->arguments[index].kept_in_pieces = in_pieces;
     return ESP_OK;
 }
 

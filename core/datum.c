@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/datum.h"
 
+#include "core/datum_pieces.h"
+
 #include "util/names.h"
 #include "util/random.h"
 
@@ -172,13 +174,16 @@ enum datum_grid_mode datum_to_grid_mode(enum datum_mode mode, uint32_t flags)
 static enum esp_status check_storage(const struct datum_shape *shape, struct esp_error *error)
 {
     if (shape->storage != STORAGE_FULL && shape->storage != STORAGE_PACKED &&
-        shape->storage != STORAGE_BANDED)
-        return error_set(error, ESP_INVALID,
-                         "expected a datum stored in full, packed or banded, found storage %d (the arrays of "
-                         "a compressed matrix are three data)",
-                         (int)shape->storage);
+        shape->storage != STORAGE_BANDED && shape->storage != STORAGE_PIECES)
+        return error_set(
+            error, ESP_INVALID,
+            "expected a datum stored in full, packed, banded or in pieces, found storage %d (the "
+            "arrays of a compressed matrix are three data)",
+            (int)shape->storage);
     if (shape->storage == STORAGE_FULL)
         return ESP_OK;
+    if (shape->storage == STORAGE_PIECES)
+        return datum_pieces_check(shape, error);
     if (shape->n_dims != 2)
         return error_set(error, ESP_INVALID, "expected 2 dimensions for a %s datum, found %" PRIu32,
                          storage_name(shape->storage), shape->n_dims);
@@ -198,7 +203,7 @@ static enum esp_status check_storage(const struct datum_shape *shape, struct esp
 
 static bool count_elements(const struct datum_shape *shape, uint64_t *count)
 {
-    if (shape->storage != STORAGE_FULL) {
+    if (shape->storage == STORAGE_PACKED || shape->storage == STORAGE_BANDED) {
         struct layout layout = {.storage = shape->storage,
                                 .rows = shape->dims[0],
                                 .cols = shape->dims[1],
@@ -284,8 +289,9 @@ enum esp_status datum_shape_fits(const struct datum_shape *expected, const struc
                                  const char *what, struct esp_error *error)
 {
     char wanted[DATUM_SHAPE_TEXT], had[DATUM_SHAPE_TEXT];
-    bool fits = types_fit(expected->type, found->type) && expected->storage == found->storage &&
-                memcmp(expected->layout, found->layout, sizeof found->layout) == 0 &&
+    const struct datum_shape joined = datum_shape_joined(found);
+    bool fits = types_fit(expected->type, found->type) && expected->storage == joined.storage &&
+                memcmp(expected->layout, joined.layout, sizeof joined.layout) == 0 &&
                 dims_fit(expected, found) &&
                 (expected->row_major == found->row_major || !order_matters(found)) &&
                 (base_type_is_variable(expected->type) || expected->bytes == found->bytes);
@@ -310,6 +316,11 @@ const char *datum_shape_text(const struct datum_shape *shape, char *text, size_t
     else if (shape->storage == STORAGE_BANDED)
         snprintf(text + at, size - (size_t)at, " banded (%" PRId64 ", %" PRId64 ", %" PRId64 ")",
                  shape->layout[0], shape->layout[1], shape->layout[2]);
+    else if (shape->storage == STORAGE_PIECES)
+        snprintf(text + at, size - (size_t)at,
+                 " over %" PRId64 " x %" PRId64 " ranks (%" PRId64 " x %" PRId64 ")",
+                 (int64_t)(shape->layout[0] >> 32), (int64_t)((uint64_t)shape->layout[0] & UINT32_MAX),
+                 shape->layout[1], shape->layout[2]);
     else if (shape->row_major)
         snprintf(text + at, size - (size_t)at, " by rows");
     return text;

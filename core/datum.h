@@ -7,6 +7,7 @@
 #ifndef CORE_DATUM_H
 #define CORE_DATUM_H
 
+#include "core/block_cyclic.h"
 #include "core/message.h"
 #include "core/problem.h"
 
@@ -58,11 +59,13 @@ struct datum_shape {
     enum base_type type; /* not TYPE_STATE, TYPE_CALLBACK */
     uint32_t n_dims;     /* at most CAP_DIMS */
     int64_t dims[CAP_DIMS];
-    enum storage storage; /* which elements of the matrix are there: FULL, PACKED or BANDED; the values of a
-                           * compressed matrix are a FULL vector */
-    int64_t layout[3]; /* PACKED: 'U' or 'L' first; BANDED: diagonals below, above, rows in front; else 0 */
-    bool row_major;    /* else column-major */
-    uint64_t bytes;    /* what is stored */
+    enum storage storage; /* which elements of the matrix are there: FULL, PACKED, BANDED or PIECES; the
+                           * values of a compressed matrix are a FULL vector */
+    int64_t
+        layout[3]; /* PACKED: 'U' or 'L' first; BANDED: diagonals below, above, rows in front; PIECES: rows of
+                    * ranks * 2^32 + columns of ranks, rows of a block, columns of a block; else 0 */
+    bool row_major; /* else column-major */
+    uint64_t bytes; /* what is stored */
 };
 
 /* Works out `bytes` from the rest; of texts and files `bytes` is taken as it is. ESP_INVALID: negative
@@ -73,15 +76,26 @@ enum esp_status datum_shape_complete(struct datum_shape *shape, struct esp_error
  * ESP_INVALID tells what does not fit. */
 enum esp_status datum_shape_check(const struct datum_shape *shape, struct esp_error *error);
 
+/* A matrix or vector in pieces: how it lies. At most DATUM_MOST_PIECES, of ranks that are numbered row by
+ * row, the first of which has the first block. False: it is in one piece. */
+#define DATUM_MOST_PIECES 4096
+bool datum_shape_layout(const struct datum_shape *shape, struct block_cyclic_matrix *layout);
+/* Makes one that is stored in full one in pieces of that layout. ESP_INVALID: more than two dimensions,
+ * another storage, by rows, or a layout that is not as above, or of other extents. */
+enum esp_status datum_shape_spread(struct datum_shape *shape, const struct block_cyclic_matrix *layout,
+                                   struct esp_error *error);
+/* The same value stored in full. */
+struct datum_shape datum_shape_joined(const struct datum_shape *shape);
+
 /* What the datum is that is, or becomes, argument `index` of a call of the problem: whole arrays of numbers
  * and characters. `shape` and `scope` as problem_bind() gives them. ESP_INVALID: as problem_layout(). */
 enum esp_status datum_shape_of_argument(const struct problem *problem, uint32_t index,
                                         const struct number *scope, const struct shape *shape,
                                         struct datum_shape *datum, struct esp_error *error);
 
-/* Whether a datum of shape `found` can be the argument that `expected` describes: type, storage, order, and
- * dimensions (trailing ones of extent 1 do not count). ESP_INVALID: "A: expected double[100, 100], the datum
- * is int[5]", with `what` in front. */
+/* Whether a datum of shape `found` can be the argument that `expected` describes: type, storage (in pieces is
+ * as good as in full), order, and dimensions (trailing ones of extent 1 do not count). ESP_INVALID: "A:
+ * expected double[100, 100], the datum is int[5]", with `what` in front. */
 enum esp_status datum_shape_fits(const struct datum_shape *expected, const struct datum_shape *found,
                                  const char *what, struct esp_error *error);
 
@@ -115,6 +129,8 @@ enum datum_flag {
     DATUM_SHARED = 1 << 3   /* may be used by everybody who knows its identity, not by its owner only */
 };
 #define DATUM_ALL_FLAGS 0xfu
+/* Said beside these of a result that is to stay: in the pieces in which ranks have computed it. */
+#define DATUM_AS_IT_LIES 0x10u
 
 /* "volatile", "persistent", "persistent-return", "sticky", "sticky-return"; "unknown" beyond. */
 const char *datum_mode_name(enum datum_mode mode);

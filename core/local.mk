@@ -27,9 +27,13 @@ core_libcore_la_SOURCES = \
 	core/children.h core/chunk.h \
 	core/datum.c \
 	core/datum.h \
+	core/datum_pieces.c \
+	core/datum_pieces.h \
 	core/datum_section.c \
 	core/datum_section.h \
 	core/datum_argument.c \
+	core/pieces.c \
+	core/pieces.h \
 	core/cost_model.c \
 	core/cost_model.h \
 	core/corrections.c \

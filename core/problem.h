@@ -80,7 +80,8 @@ enum storage {
     STORAGE_PACKED, /* one triangle, column by column: n*(n+1)/2 elements */
     STORAGE_BANDED, /* LAPACK's band storage: a row for each diagonal, the columns of the matrix */
     STORAGE_CSC,    /* compressed columns: the elements of column j from pointers[j] to pointers[j + 1] */
-    STORAGE_CSR     /* compressed rows */
+    STORAGE_CSR,    /* compressed rows */
+    STORAGE_PIECES  /* of data alone: in the parts of a process grid (core/pieces.h) */
 };
 
 /* "packed"; "" for STORAGE_FULL. */

@@ -197,3 +197,21 @@ enum esp_status spread_layout(const struct problem *problem, const struct implem
     *layout = (struct block_cyclic_matrix){.rows = first, .cols = second};
     return block_cyclic_matrix_check(layout, problem->arguments[index].name, error);
 }
+
+struct process_grid spread_cut_grid(const struct problem *problem,
+                                    const struct implementation *implementation, const struct number *scope,
+                                    struct process_grid grid)
+{
+    int64_t largest = 1;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        struct block_cyclic_matrix layout;
+        if (implementation->spreads[i].kind == SPREAD_BLOCKS &&
+            spread_layout(problem, implementation, i, scope, grid, &layout, NULL) == ESP_OK) {
+            largest = layout.rows.n > largest ? layout.rows.n : largest;
+            largest = layout.cols.n > largest ? layout.cols.n : largest;
+        }
+    }
+    if (grid.block > (largest + 1) / 2)
+        grid.block = (uint32_t)((largest + 1) / 2);
+    return grid;
+}

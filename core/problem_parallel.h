@@ -44,4 +44,10 @@ enum esp_status spread_layout(const struct problem *problem, const struct implem
                               uint32_t index, const struct number *scope, struct process_grid grid,
                               struct block_cyclic_matrix *layout, struct esp_error *error);
 
+/* The same grid with blocks of at most half of the largest extent of the call's matrices: one that is a
+ * single block is none of ScaLAPACK's best tested cases (pdsyevd gives wrong vectors then). */
+struct process_grid spread_cut_grid(const struct problem *problem,
+                                    const struct implementation *implementation, const struct number *scope,
+                                    struct process_grid grid);
+
 #endif

@@ -10,6 +10,8 @@ const char *const parser_storage_words[N_STORAGE_WORDS] = {"packed", "banded", "
 
 const char *storage_name(enum storage storage)
 {
+    if (storage == STORAGE_PIECES)
+        return "block-cyclic";
     return storage == STORAGE_FULL ? "" : parser_storage_words[storage - STORAGE_PACKED];
 }
 

@@ -180,6 +180,13 @@ enum esp_data_mode {
     ESP_DATA_STICKY_RETURN
 };
 
+/* How a matrix lies in pieces, one for each rank of a process grid: block-cyclic, as ScaLAPACK has it. Ranks
+ * are numbered row by row, the first has the first block; each piece is stored by columns without gaps. */
+struct esp_data_layout {
+    unsigned rows, cols;          /* of the grid; 0: the matrix is in one piece */
+    int64_t row_block, col_block; /* rows and columns of a block */
+};
+
 /* One datum on one server. */
 struct esp_data_info {
     const char *id;
@@ -197,6 +204,7 @@ struct esp_data_info {
     uint64_t bytes_in, bytes_out; /* since it came, or since the server's start */
     double created_s;             /* seconds since 1970 */
     double idle_s;                /* since its last use */
+    struct esp_data_layout layout;
 };
 
 struct esp_argument;
@@ -214,6 +222,23 @@ enum esp_status esp_data_put(const char *server, const struct esp_argument *arra
  * has it. ESP_NOT_FOUND: none has; ESP_REFUSED: it belongs to somebody else. */
 enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_data_progress *progress,
                              void *arg);
+/* In pieces, for parallel servers: calls on such a grid take them as they lie, all others as they take the
+ * whole matrix, and esp_data_get() gives that. At most 4,096.
+ *
+ * The number of elements of piece `piece` of such an array (n_dims 1 or 2 and dims count); 0 also where there
+ * is no such piece. */
+uint64_t esp_data_piece_elements(const struct esp_argument *array, const struct esp_data_layout *layout,
+                                 unsigned piece);
+/* esp_data_put() of an array that lies in such pieces, or, `pieces` NULL, is to be cut into them
+ * (array->data): layout->rows * layout->cols of them, whose memory may be NULL where nothing is in them.
+ * ESP_INVALID too: a layout that cannot be. */
+enum esp_status esp_data_put_pieces(const char *server, const struct esp_argument *array,
+                                    const struct esp_data_layout *layout, const void *const *pieces,
+                                    enum esp_data_mode mode, esp_data_progress *progress, void *arg,
+                                    char **id);
+/* esp_data_get() of one piece, of exactly its bytes. ESP_INVALID: there is no such piece. */
+enum esp_status esp_data_get_piece(const char *id, unsigned piece, void *memory, uint64_t bytes,
+                                   esp_data_progress *progress, void *arg);
 /* Where a datum is, and what: one entry for each server that has it, its maker's first. ESP_NOT_FOUND: none.
  */
 enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size_t *n);
@@ -273,6 +298,7 @@ struct esp_argument {
     char **kept;       /* the result stays on the server as a datum, and its identity comes here, for free().
                         * NULL: it comes to `data` */
     enum esp_data_mode kept_mode;
+    int kept_in_pieces; /* where a parallel server computes it: as its ranks have it (esp_data_layout) */
 };
 
 /* Works out what was left out: scalar inputs that follow from the given extents of arrays (n from A) or have

@@ -129,7 +129,7 @@ static enum esp_status keep_output(struct call_plan *plan, const uint8_t *item, 
                          mode >= DATUM_N_MODES ? "in no mode that is known" : "is not wanted");
     planned->kept = plan->data = true;
     planned->keep_mode = mode;
-    planned->keep_flags = little(item + 8) & DATUM_ALL_FLAGS & ~(uint32_t)DATUM_REPLICA;
+    planned->keep_flags = little(item + 8) & (DATUM_ALL_FLAGS | DATUM_AS_IT_LIES) & ~(uint32_t)DATUM_REPLICA;
     return ESP_OK;
 }
 

@@ -65,6 +65,15 @@ enum esp_status areas_let_read(const struct areas *areas, struct esp_error *erro
 /* Maps fresh memory of so many bytes with guards around it. ESP_SYSTEM, ESP_LIMIT. */
 enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes, struct esp_error *error);
 
+/* Maps a range of a file whose pages hold what is others' too: no fences are written around it. ESP_SYSTEM,
+ * ESP_LIMIT, ESP_INTERNAL. */
+enum esp_status areas_share(struct areas *areas, uint32_t argument, int file, uint64_t offset, uint64_t bytes,
+                            bool writable, struct esp_error *error);
+/* Fills the part of the rank at (row, col) of layout `to` from a datum in pieces, wherever these lie. */
+enum esp_status areas_take(int file, const struct ring_pieces *from, const struct block_cyclic_matrix *to,
+                           int64_t row, int64_t col, void *part, int64_t leading, uint32_t element_bytes,
+                           struct esp_error *error);
+
 /* ---- work arrays whose size the routine tells (crd_query.c) ---- */
 
 /* Sets operands[] of the queries to memory for the first element, and of their sizes to -1. */

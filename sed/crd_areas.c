@@ -10,6 +10,8 @@
  */
 #include "sed/crd.h"
 
+#include "core/pieces.h"
+
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -46,7 +48,7 @@ const struct area *areas_find_damage(const struct areas *areas, bool *before)
     return NULL;
 }
 
-static enum esp_status map_area(const struct ring_area *from, int segment, struct area *area,
+static enum esp_status map_area(const struct ring_area *from, int segment, struct area *area, bool fenced,
                                 struct esp_error *error)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -70,7 +72,7 @@ static enum esp_status map_area(const struct ring_area *from, int segment, struc
                           .bytes = from->bytes,
                           .argument = from->argument,
                           .writable = from->writable};
-    if (area->writable)
+    if (area->writable && fenced)
         write_fences(area);
     return ESP_OK;
 }
@@ -103,6 +105,92 @@ static enum esp_status fill_area(const struct area *area, int source, uint64_t o
     return ESP_OK;
 }
 
+/* The pages of a file with these bytes, to be read. *data is where they begin. The caller unmaps *pages. */
+static enum esp_status look_at(int file, uint64_t offset, uint64_t bytes, void **pages, size_t *page_bytes,
+                               const char **data, struct esp_error *error)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), first = offset & ~(page - 1);
+    enum esp_status status = check_bounds(file, offset, bytes, error);
+    if (status != ESP_OK)
+        return status;
+    *page_bytes = offset - first + bytes;
+    *pages = mmap(NULL, *page_bytes, PROT_READ, MAP_SHARED, file, (off_t)first);
+    if (*pages == MAP_FAILED)
+        return error_errno(error, "cannot map %zu bytes of a datum", *page_bytes);
+    *data = (const char *)*pages + (offset - first);
+    return ESP_OK;
+}
+
+static bool is_matrix_of(const struct block_cyclic_matrix *layout, uint64_t element_bytes, uint64_t bytes)
+{
+    return element_bytes > 0 && block_cyclic_matrix_check(layout, "a datum", NULL) == ESP_OK &&
+           (uint64_t)(layout->rows.n * layout->cols.n) == bytes / element_bytes && bytes % element_bytes == 0;
+}
+
+/* A datum in pieces is put together. */
+static enum esp_status join_area(const struct area *area, const struct ring_area *from, int source,
+                                 struct esp_error *error)
+{
+    void *pages;
+    size_t page_bytes;
+    const char *data;
+    if (!is_matrix_of(&from->source_layout, from->element_bytes, area->bytes))
+        return error_set(error, ESP_INTERNAL, "the pieces of a datum are not those of its matrix");
+    enum esp_status status =
+        look_at(source, from->source_offset, area->bytes, &pages, &page_bytes, &data, error);
+    if (status != ESP_OK)
+        return status;
+    pieces_join(&from->source_layout, data, area->data, from->element_bytes);
+    munmap(pages, page_bytes);
+    return ESP_OK;
+}
+
+enum esp_status areas_take(int file, const struct ring_pieces *from, const struct block_cyclic_matrix *to,
+                           int64_t row, int64_t col, void *part, int64_t leading, uint32_t element_bytes,
+                           struct esp_error *error)
+{
+    uint64_t bytes = (uint64_t)(to->rows.n * to->cols.n) * element_bytes;
+    void *pages;
+    size_t page_bytes;
+    const char *data;
+    if (!is_matrix_of(&from->layout, element_bytes, bytes))
+        return error_set(error, ESP_INTERNAL, "the pieces of a datum are not those of its matrix");
+    enum esp_status status = look_at(file, from->offset, bytes, &pages, &page_bytes, &data, error);
+    if (status != ESP_OK)
+        return status;
+    pieces_take(&from->layout, data, to, row, col, part, leading, element_bytes);
+    munmap(pages, page_bytes);
+    return ESP_OK;
+}
+
+enum esp_status areas_share(struct areas *areas, uint32_t argument, int file, uint64_t offset, uint64_t bytes,
+                            bool writable, struct esp_error *error)
+{
+    const struct ring_area from = {
+        .offset = offset, .bytes = bytes, .argument = argument, .writable = writable};
+    if (areas->n == AREAS_MAX)
+        return error_set(error, ESP_LIMIT, "an argument of %llu bytes has no place",
+                         (unsigned long long)bytes);
+    enum esp_status status = check_bounds(file, offset, bytes, error);
+    if (status == ESP_OK)
+        status = map_area(&from, file, &areas->items[areas->n], false, error);
+    areas->n += status == ESP_OK;
+    return status;
+}
+
+/* Its own memory, or that of its file. */
+static enum esp_status place_area(const struct ring_area *area, const int *files, struct areas *areas,
+                                  struct esp_error *error)
+{
+    if (area->file == RING_NO_SOURCE)
+        return areas_add(areas, area->argument, area->bytes, error);
+    enum esp_status status = check_bounds(files[area->file], area->offset, area->bytes, error);
+    if (status == ESP_OK)
+        status = map_area(area, files[area->file], &areas->items[areas->n], true, error);
+    areas->n += status == ESP_OK;
+    return status;
+}
+
 enum esp_status areas_map(const struct ring_job *job, const int *files, uint32_t n_files, struct areas *areas,
                           struct esp_error *error)
 {
@@ -110,16 +198,14 @@ enum esp_status areas_map(const struct ring_job *job, const int *files, uint32_t
     for (uint32_t i = 0; i < job->n_areas && i < PROBLEM_MAX_ARGUMENTS; i++) {
         const struct ring_area *area = &job->areas[i];
         bool filled = area->source != RING_NO_SOURCE;
-        if (area->file >= n_files || (filled && area->source >= n_files)) {
+        if ((area->file >= n_files && area->file != RING_NO_SOURCE) || (filled && area->source >= n_files)) {
             areas_unmap(areas);
             return error_set(error, ESP_INTERNAL, "an argument's memory did not come with the call");
         }
-        enum esp_status status = check_bounds(files[area->file], area->offset, area->bytes, error);
-        if (status == ESP_OK)
-            status = map_area(area, files[area->file], &areas->items[i], error);
-        if (status == ESP_OK)
-            areas->n = i + 1;
-        if (status == ESP_OK && filled)
+        enum esp_status status = place_area(area, files, areas, error);
+        if (status == ESP_OK && filled && area->source_in_pieces)
+            status = join_area(&areas->items[i], area, files[area->source], error);
+        else if (status == ESP_OK && filled)
             status = fill_area(&areas->items[i], files[area->source], area->source_offset, error);
         if (status != ESP_OK) {
             areas_unmap(areas);

@@ -41,8 +41,7 @@ int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t byte
     return (int32_t)handoff->n_values++;
 }
 
-/* The number of that descriptor among those that go with the job. */
-static uint32_t put_descriptor(struct writer *writer, int fd)
+uint32_t handoff_put_descriptor(struct writer *writer, int fd)
 {
     struct handoff *handoff = writer->handoff;
     uint32_t i = 0;
@@ -54,9 +53,32 @@ static uint32_t put_descriptor(struct writer *writer, int fd)
     return i;
 }
 
+/* A datum in pieces is put together in memory of the worker's own, or where the routine writes over it. */
+static void put_source(struct writer *writer, uint32_t index, const struct job_file *source,
+                       struct ring_area *area)
+{
+    area->source = handoff_put_descriptor(writer, source->fd);
+    area->source_offset = source->offset;
+    area->source_in_pieces = source->in_pieces;
+    area->source_layout = source->layout;
+    area->element_bytes = (uint32_t)base_type_size(writer->handoff->job.problem->arguments[index].type);
+}
+
+static enum esp_status put_joined(struct writer *writer, uint32_t index, const struct job_argument *argument)
+{
+    struct ring_job *to = &writer->ring->job;
+    struct ring_area *area = &to->areas[to->n_areas++];
+    *area = (struct ring_area){
+        .bytes = argument->bytes, .argument = index, .writable = true, .file = RING_NO_SOURCE};
+    put_source(writer, index, argument->file, area);
+    return ESP_OK;
+}
+
 static enum esp_status put_area(struct writer *writer, uint32_t index, const struct job_argument *argument)
 {
     const struct job *job = &writer->handoff->job;
+    if (argument->file && argument->file->in_pieces && !argument->writable)
+        return put_joined(writer, index, argument);
     const struct job_file segment = {
         .fd = job->segment_fd, .offset = argument->offset, .bytes = job->segment_bytes - argument->offset};
     const struct job_file *file = argument->file ? argument->file : &segment;
@@ -66,14 +88,15 @@ static enum esp_status put_area(struct writer *writer, uint32_t index, const str
         return error_set(writer->error, ESP_INTERNAL, "problem %s: argument '%s' lies outside its segment",
                          job->problem->name, job->problem->arguments[index].name);
     struct ring_job *to = &writer->ring->job;
-    to->areas[to->n_areas++] =
-        (struct ring_area){.offset = file->offset,
-                           .bytes = argument->bytes,
-                           .argument = index,
-                           .writable = argument->writable,
-                           .file = put_descriptor(writer, file->fd),
-                           .source = source ? put_descriptor(writer, source->fd) : RING_NO_SOURCE,
-                           .source_offset = source ? source->offset : 0};
+    struct ring_area *area = &to->areas[to->n_areas++];
+    *area = (struct ring_area){.offset = file->offset,
+                               .bytes = argument->bytes,
+                               .argument = index,
+                               .writable = argument->writable,
+                               .file = handoff_put_descriptor(writer, file->fd),
+                               .source = RING_NO_SOURCE};
+    if (source)
+        put_source(writer, index, source, area);
     return ESP_OK;
 }
 

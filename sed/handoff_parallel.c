@@ -4,6 +4,30 @@
  */
 #include "sed/handoff_write.h"
 
+#include "core/pieces.h"
+
+static void refer(struct writer *writer, const struct job_file *file,
+                  const struct block_cyclic_matrix *layout, struct ring_pieces *pieces)
+{
+    *pieces = (struct ring_pieces){.there = 1,
+                                   .file = handoff_put_descriptor(writer, file->fd),
+                                   .offset = file->offset,
+                                   .layout = *layout};
+}
+
+/* Ranks take their parts of a datum straight from where it lies, in pieces or in one: what the routine writes
+ * over is not filled as a whole first. */
+static void put_pieces(struct writer *writer, uint32_t index, struct ring_part *part)
+{
+    const struct job_argument *argument = &writer->handoff->job.arguments[index];
+    const struct job_file *input = argument->writable ? argument->source : argument->file;
+    const struct block_cyclic_matrix whole = pieces_whole(part->layout.rows.n, part->layout.cols.n);
+    if (part->goes_in && input && input->fd >= 0)
+        refer(writer, input, input->in_pieces ? &input->layout : &whole, &part->from);
+    if (part->comes_back && argument->writable && argument->file && argument->file->in_pieces)
+        refer(writer, argument->file, &part->layout, &part->to);
+}
+
 static enum esp_status new_part(struct writer *writer, uint32_t index, struct ring_part *part)
 {
     const struct job *job = &writer->handoff->job;
@@ -17,8 +41,15 @@ static enum esp_status new_part(struct writer *writer, uint32_t index, struct ri
                                .vector = spread->kind != SPREAD_BLOCKS};
     enum esp_status status = spread_layout(job->problem, job->implementation, index, job->scope, job->grid,
                                            &part->layout, writer->error);
-    return status == ESP_OK && argument->mode != MODE_WORK ? handoff_put_argument(writer, index, &part->whole)
-                                                           : status;
+    if (status == ESP_OK)
+        put_pieces(writer, index, part);
+    bool whole = argument->mode != MODE_WORK &&
+                 ((part->goes_in && !part->from.there) || (part->comes_back && !part->to.there));
+    if (status == ESP_OK && whole)
+        status = handoff_put_argument(writer, index, &part->whole);
+    if (status == ESP_OK && whole && part->from.there && part->whole.place == OPERAND_AREA)
+        writer->ring->job.areas[part->whole.value].source = RING_NO_SOURCE;
+    return status;
 }
 
 static enum esp_status put_part(struct writer *writer, uint32_t index, enum operand_place place,

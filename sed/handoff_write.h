@@ -18,6 +18,9 @@ struct writer {
  * NULL. Returns its index among the values, or -1 when the arena is full. */
 int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument);
 
+/* The number of that descriptor among those that go with the job. */
+uint32_t handoff_put_descriptor(struct writer *writer, int fd);
+
 /* Every argument that the call passes gets its memory, once. */
 enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, struct ring_operand *operand);
 

@@ -130,26 +130,6 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     pool->n_calls++;
 }
 
-/* A matrix that is a single block is none of ScaLAPACK's best tested cases (pdsyevd gives wrong vectors
- * then): blocks are at most half of the largest extent. */
-static struct job with_cut_block(const struct job *job)
-{
-    struct job cut = *job;
-    int64_t largest = 1;
-    for (uint32_t i = 0; i < job->problem->n_arguments; i++) {
-        struct block_cyclic_matrix layout;
-        if (job->implementation->spreads[i].kind == SPREAD_BLOCKS &&
-            spread_layout(job->problem, job->implementation, i, job->scope, job->grid, &layout, NULL) ==
-                ESP_OK) {
-            largest = layout.rows.n > largest ? layout.rows.n : largest;
-            largest = layout.cols.n > largest ? layout.cols.n : largest;
-        }
-    }
-    if (job->grid.block > (largest + 1) / 2)
-        cut.grid.block = (uint32_t)((largest + 1) / 2);
-    return cut;
-}
-
 static enum esp_status start_locked(struct rank_pool *pool, const struct job *job, bool *wake,
                                     struct esp_error *error)
 {
@@ -162,7 +142,8 @@ static enum esp_status start_locked(struct rank_pool *pool, const struct job *jo
     struct gang *gang = free_gang(pool);
     if (!gang || !choose_ranks(pool, n, &first))
         return error_set(error, ESP_LIMIT, "not enough ranks are free");
-    const struct job cut = with_cut_block(job);
+    struct job cut = *job;
+    cut.grid = spread_cut_grid(job->problem, job->implementation, job->scope, job->grid);
     status = handoff_write(gang->ring, &cut, &gang->handoff, error);
     if (status != ESP_OK)
         return status;

@@ -110,22 +110,45 @@ static bool best(const struct parallel_machine *machine, const struct parallel_p
     return found;
 }
 
-bool ranks_propose(struct workers *workers, const struct problem *problem,
-                   const struct implementation *implementation, const struct number *scope, double work_flop,
-                   uint64_t bytes, struct process_grid *grid, double *seconds)
+/* Where arguments lie already, unless another grid is faster by more than moving them takes. */
+static bool best_or_where_it_lies(const struct rank_pool *pool, const struct parallel_machine *machine,
+                                  const struct parallel_problem *as, const struct parallel_question *question,
+                                  double moving_s, struct parallel_forecast *chosen, bool *stays)
+{
+    const struct process_grid *lies = &question->lies;
+    int64_t least = least_extent(question->problem, question->implementation, question->scope);
+    struct parallel_forecast there;
+    *stays = false;
+    bool found = best(machine, as, &pool->options.grid, pool->options.ranks, least, chosen);
+    if (pool->options.grid.rows > 0 || lies->rows == 0 ||
+        (uint64_t)lies->rows * lies->cols > pool->options.ranks ||
+        !best(machine, as, lies, pool->options.ranks, least, &there))
+        return found;
+    if (!found || there.seconds <= chosen->seconds + moving_s) {
+        *stays = true;
+        *chosen = there;
+    }
+    return true;
+}
+
+bool ranks_propose(struct workers *workers, const struct parallel_question *question,
+                   struct process_grid *grid, double *seconds)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
     struct rank_speed speed;
     struct parallel_forecast chosen;
+    bool stays;
     if (!ranks_speed(workers, &speed))
         return false;
     struct parallel_machine machine = machine_of(&speed);
-    struct parallel_problem as = as_modelled(problem, implementation, scope, work_flop);
-    if (!best(&machine, &as, &pool->options.grid, pool->options.ranks,
-              least_extent(problem, implementation, scope), &chosen))
+    struct parallel_problem as =
+        as_modelled(question->problem, question->implementation, question->scope, question->work_flop);
+    double moving_s = (double)question->lying_bytes * speed.byte_s;
+    if (!best_or_where_it_lies(pool, &machine, &as, question, moving_s, &chosen, &stays))
         return false;
     *grid = (struct process_grid){(uint32_t)chosen.grid.p, (uint32_t)chosen.grid.q, (uint32_t)chosen.block};
-    char letter = implementation->symbol[0] == 'p' ? implementation->symbol[1] : 'd';
-    *seconds = chosen.seconds * type_factor(letter) + (double)bytes * speed.byte_s + CALL_S;
+    const char *symbol = question->implementation->symbol;
+    *seconds = chosen.seconds * type_factor(symbol[0] == 'p' ? symbol[1] : 'd') +
+               (double)question->bytes * speed.byte_s - (stays ? moving_s : 0) + CALL_S;
     return true;
 }

@@ -104,9 +104,8 @@ void ranks_wake(struct rank_pool *pool);
 
 /* ---- ranks_choose.c ---- */
 
-bool ranks_propose(struct workers *workers, const struct problem *problem,
-                   const struct implementation *implementation, const struct number *scope, double work_flop,
-                   uint64_t bytes, struct process_grid *grid, double *seconds);
+bool ranks_propose(struct workers *workers, const struct parallel_question *question,
+                   struct process_grid *grid, double *seconds);
 
 /* ---- ranks_create.c ---- */
 

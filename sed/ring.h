@@ -75,9 +75,11 @@ struct ring_area {
     uint64_t offset, bytes;
     uint32_t argument;
     uint32_t writable;
-    uint32_t file;   /* which descriptor */
+    uint32_t file;   /* which descriptor; RING_NO_SOURCE: none, memory of the worker's own */
     uint32_t source; /* the one it is filled from before the call, or RING_NO_SOURCE */
     uint64_t source_offset;
+    uint32_t source_in_pieces, element_bytes; /* then the value lies there so: */
+    struct block_cyclic_matrix source_layout;
 };
 
 /* A work array whose size the routine is asked for first: the worker gives it memory. */
@@ -105,10 +107,19 @@ struct ring_texts {
     uint8_t goes_in, comes_back;
 };
 
+/* A datum that ranks take their parts from, or put them in. */
+struct ring_pieces {
+    uint32_t there;
+    uint32_t file; /* which descriptor */
+    uint64_t offset;
+    struct block_cyclic_matrix layout;
+};
+
 /* An array that is distributed over the ranks of a process grid. */
 struct ring_part {
     struct block_cyclic_matrix layout;
-    struct ring_operand whole; /* OPERAND_ARENA or OPERAND_AREA */
+    struct ring_operand whole;   /* OPERAND_ARENA or OPERAND_AREA, where one of these is not there: */
+    struct ring_pieces from, to; /* `to` has the layout of the part: the result is made where it will lie */
     uint32_t argument, element_bytes;
     uint8_t goes_in, comes_back;
     uint8_t into;   /* the result is in memory of its own */

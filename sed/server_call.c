@@ -255,7 +255,8 @@ static enum esp_status open_session(struct server *server, struct client *client
     struct request_cost cost;
     server_cost(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, &cost);
     struct parallel_choice choice;
-    server_choose(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, cost.compute_s, &choice);
+    server_choose(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, NULL, cost.compute_s,
+                  &choice);
     session->alone_s = cost.compute_s;
     session->ground = cost.ground;
     session->forecast_s = choice.seconds;

@@ -67,7 +67,8 @@ enum esp_status server_operands_create(struct server *server, struct session *se
         struct operand *result = add(operands, planned, i);
         result->kept = true;
         result->mode = (enum datum_mode)planned->keep_mode;
-        result->flags = planned->keep_flags;
+        result->flags = planned->keep_flags & DATUM_ALL_FLAGS;
+        result->as_it_lies = planned->keep_flags & DATUM_AS_IT_LIES;
     }
     if (status != ESP_OK)
         server_operands_free(session);
@@ -207,6 +208,7 @@ static enum esp_status take_input(struct operand *operand, struct esp_error *err
     }
     operand->file.offset = memory->offset;
     operand->file.bytes = memory->bytes;
+    operand->file.in_pieces = datum_shape_layout(store_pin_shape(operand->pin), &operand->file.layout);
     operand->state = OPERAND_HERE;
     if (argument->writable) {
         argument->source = memory->bytes > 0 ? &operand->file : NULL;
@@ -315,6 +317,22 @@ static enum esp_status make_room(struct server *server, struct operand *operand,
     return ESP_OK;
 }
 
+void server_operands_lay(struct session *session)
+{
+    struct operands *operands = session->operands;
+    const struct implementation *implementation = session->job.implementation;
+    for (uint32_t i = 0; operands && i < operands->n; i++) {
+        struct operand *operand = &operands->items[i];
+        if (!operand->kept || !operand->as_it_lies)
+            continue;
+        operand->file.in_pieces =
+            implementation_is_parallel(implementation) &&
+            implementation->spreads[operand->index].kind == SPREAD_BLOCKS &&
+            spread_layout(session->problem, implementation, operand->index, session->job.scope,
+                          session->job.grid, &operand->file.layout, NULL) == ESP_OK;
+    }
+}
+
 /* ---- getting all of them ---- */
 
 static enum esp_status step(struct server *server, struct operand *operand, struct esp_error *error)
@@ -403,7 +421,12 @@ static enum esp_status store_result(struct server *server, struct operand *opera
 {
     struct store_work *work = NULL;
     struct store *store = server->data.store;
+    struct datum_shape shape = operand->shape;
     enum esp_status status = store_put_filled(store, operand->id.key, true, error);
+    if (status == ESP_OK && operand->file.in_pieces)
+        status = datum_shape_spread(&shape, &operand->file.layout, error);
+    if (status == ESP_OK && operand->file.in_pieces)
+        status = store_put_shape(store, &operand->of->asker.is, operand->id.key, &shape, error);
     if (status == ESP_OK)
         status = store_commit(store, &operand->of->asker.is, operand->id.key, &work, error);
     if (status != ESP_OK) {

@@ -34,6 +34,7 @@ struct operand {
     uint32_t n_sources;
     enum datum_mode mode; /* of a result */
     uint32_t flags;
+    bool as_it_lies; /* a result that stays in the pieces in which ranks compute it */
     struct store_pin *pin;
     struct job_file file;
     struct job_file sent; /* of a result that the client has sent first: where it lies in the segment */
@@ -56,6 +57,9 @@ enum esp_status server_operands_create(struct server *server, struct session *se
                                        struct esp_error *error);
 /* Goes on with getting all of them. A failure ends the session. Whether all are here. */
 bool server_operands_step(struct server *server, struct session *session);
+/* Who computes the call, and on which grid, is known: results that are to stay as they lie get their layout.
+ */
+void server_operands_lay(struct session *session);
 /* The routine has returned well: its results are data from now on. True: they are on their way to the disk,
  * and the session ends later. *error: one could not be stored. */
 bool server_operands_store(struct server *server, struct session *session, struct esp_error *error);

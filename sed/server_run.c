@@ -41,11 +41,12 @@ static enum esp_status start(struct server *server, struct session *session, str
                          problem->name, problem->file, problem->line);
     /* Again: ranks may have come or gone since the call was accepted. */
     struct parallel_choice choice;
-    server_choose(server, problem, session->job.scope, session->work_flop, session->call_bytes,
+    server_choose(server, problem, session->job.scope, session->work_flop, session->call_bytes, session,
                   session->alone_s, &choice);
     session->job.id = job_id;
     session->job.implementation = choice.implementation;
     session->job.grid = choice.grid;
+    server_operands_lay(session);
     session->forecast_s = choice.seconds;
     session->job.forecast_s = session->forecast_s;
     session->job.timed = session->forecast_s >= WORTH_TIMING_S && server->options.threads == 1 &&

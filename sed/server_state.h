@@ -372,9 +372,11 @@ struct parallel_choice {
 };
 /* The problem's implementation for ranks that suits the call, or NULL. */
 const struct implementation *server_parallel(const struct problem *problem, const struct number *scope);
-/* A worker would take `alone_s`. True when the ranks are to compute it. */
+/* A worker would take `alone_s`. True when the ranks are to compute it. `session`: whose data are here; NULL:
+ * not yet. */
 bool server_choose(const struct server *server, const struct problem *problem, const struct number *scope,
-                   double work_flop, uint64_t bytes, double alone_s, struct parallel_choice *choice);
+                   double work_flop, uint64_t bytes, const struct session *session, double alone_s,
+                   struct parallel_choice *choice);
 
 /* ---- server_models.c ---- */
 /* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */

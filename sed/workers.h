@@ -18,6 +18,8 @@
 struct job_file {
     int fd;
     uint64_t offset, bytes;
+    bool in_pieces; /* a matrix, or (of a result) to become one, in pieces (core/pieces.h) of that layout */
+    struct block_cyclic_matrix layout;
 };
 
 /* One argument's memory as the server daemon holds it. */
@@ -69,6 +71,17 @@ struct job_question {
     uint32_t bytes; /* core/problem_callback.h tells how the values lie in them */
 };
 
+/* Which process grid for this call? */
+struct parallel_question {
+    const struct problem *problem;
+    const struct implementation *implementation;
+    const struct number *scope;
+    double work_flop;
+    uint64_t bytes;           /* of all arguments */
+    struct process_grid lies; /* the grid over which some of them lie already; rows 0: none does */
+    uint64_t lying_bytes;     /* that need not move when it is taken */
+};
+
 struct workers;
 
 struct workers_ops {
@@ -96,11 +109,10 @@ struct workers_ops {
     void (*answer)(struct workers *workers, uint64_t job_id, uint64_t number, enum esp_status status,
                    const void *data, uint32_t length);
     /* The process grid on which ranks would compute a call of a parallel implementation soonest, and how long
-     * that takes, with what is handed to them and back. `work_flop`, `bytes`: of the call. False: the ranks
-     * are not there. Any thread. NULL: this pool has none. */
-    bool (*propose)(struct workers *workers, const struct problem *problem,
-                    const struct implementation *implementation, const struct number *scope, double work_flop,
-                    uint64_t bytes, struct process_grid *grid, double *seconds);
+     * that takes, with what is handed to them and back. False: the ranks are not there. Any thread. NULL:
+     * this pool has none. */
+    bool (*propose)(struct workers *workers, const struct parallel_question *question,
+                    struct process_grid *grid, double *seconds);
     void (*destroy)(struct workers *workers);
 };
 

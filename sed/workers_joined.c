@@ -78,13 +78,11 @@ static void answer(struct workers *workers, uint64_t job_id, uint64_t number, en
     joined->processes->ops->answer(joined->processes, job_id, number, status, data, length);
 }
 
-static bool propose(struct workers *workers, const struct problem *problem,
-                    const struct implementation *implementation, const struct number *scope, double work_flop,
-                    uint64_t bytes, struct process_grid *grid, double *seconds)
+static bool propose(struct workers *workers, const struct parallel_question *question,
+                    struct process_grid *grid, double *seconds)
 {
     const struct joined *joined = (struct joined *)workers;
-    return joined->ranks->ops->propose(joined->ranks, problem, implementation, scope, work_flop, bytes, grid,
-                                       seconds);
+    return joined->ranks->ops->propose(joined->ranks, question, grid, seconds);
 }
 
 static void destroy(struct workers *workers)

@@ -281,6 +281,9 @@ check_PROGRAMS += tests/e2e/data_steps tests/e2e/city_steps tests/e2e/slow_link
 tests_e2e_city_steps_SOURCES = tests/e2e/city_steps.c
 tests_e2e_city_steps_LDADD = client/libespalier.la -lm
 tests_e2e_slow_link_SOURCES = tests/e2e/slow_link.c
+check_PROGRAMS += tests/e2e/piece_steps
+tests_e2e_piece_steps_SOURCES = tests/e2e/piece_steps.c
+tests_e2e_piece_steps_LDADD = client/libespalier.la
 tests_e2e_data_steps_SOURCES = tests/e2e/data_steps.c
 tests_e2e_data_steps_LDADD = client/libespalier.la -lm
 endif
@@ -413,6 +416,8 @@ tests_fuzz_fuzz_datum_SOURCES = tests/fuzz/fuzz_datum.c tests/fuzz/replay.c test
 tests_fuzz_fuzz_datum_LDADD = services/libservices.la core/libcore.la util/libutil.la
 EXTRA_DIST += tests/fuzz/corpus/datum/matrix.datum tests/fuzz/corpus/datum/blocks.datum
 EXTRA_DIST += tests/fuzz/corpus/datum/empty.datum
+unit_tests += tests/unit/test_pieces
+tests_unit_test_pieces_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_location
 tests_unit_test_location_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_replication
@@ -433,6 +438,7 @@ EXTRA_tests_mpi_test_ranks_DEPENDENCIES = tests/mpi/librankroutines.la
 endif
 shell_tests += tests/e2e/t0701-mpi-redistribution.t
 shell_tests += tests/e2e/t0702-parallel-servers.t
+shell_tests += tests/e2e/t0703-distributed-data.t
 unit_tests += tests/unit/test_crc32c
 tests_unit_test_crc32c_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_directory

@@ -150,6 +150,7 @@ enum exit_code verb_data_put(const struct command_line *command);
 enum exit_code verb_data_get(const struct command_line *command);
 enum exit_code verb_data_ls(const struct command_line *command);
 enum exit_code verb_data_info(const struct command_line *command);
+enum exit_code verb_data_show(const struct command_line *command);
 enum exit_code verb_data_rm(const struct command_line *command);
 enum exit_code verb_data_cp(const struct command_line *command);
 enum exit_code verb_data_mv(const struct command_line *command);

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "client/command/bar.h"
+#include "client/command/layout.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
 #include "client/command/values.h"
@@ -57,6 +58,10 @@ static const char *shape_text(const struct esp_data_info *info, char *text, size
 {
     struct datum_shape shape = {.type = (enum base_type)(info->type - 1), .n_dims = info->n_dims};
     memcpy(shape.dims, info->dims, sizeof shape.dims);
+    if (info->layout.rows > 0) {
+        const struct block_cyclic_matrix layout = layout_of(info, &info->layout);
+        datum_shape_spread(&shape, &layout, NULL);
+    }
     return datum_shape_text(&shape, text, size);
 }
 
@@ -170,13 +175,16 @@ static enum esp_status to_array(const struct matrix_file *file, enum esp_type ty
 }
 
 static enum exit_code put(const struct command_line *command, const struct esp_argument *array,
-                          enum datum_mode mode)
+                          const struct esp_data_layout *layout, enum datum_mode mode)
 {
     char *id = NULL;
     struct moving moving;
     moving_begin(&moving);
-    enum esp_status status = esp_data_put(command_option_value(command, "server"), array,
-                                          (enum esp_data_mode)mode, on_moved, &moving, &id);
+    const char *server = command_option_value(command, "server");
+    enum esp_status status =
+        layout ? esp_data_put_pieces(server, array, layout, NULL, (enum esp_data_mode)mode, on_moved, &moving,
+                                     &id)
+               : esp_data_put(server, array, (enum esp_data_mode)mode, on_moved, &moving, &id);
     moving_end(&moving);
     if (status != ESP_OK)
         return session_fail(command);
@@ -226,13 +234,17 @@ enum exit_code verb_data_put(const struct command_line *command)
         return command_usage(command, "expected the server on which the datum is to live: --server NAME");
     if (word && datum_mode_parse(word, &mode, &error) != ESP_OK)
         return command_usage(command, "--mode: %s", error.text);
+    struct esp_data_layout layout;
+    bool in_pieces;
+    if (layout_option(command, &in_pieces, &layout, &error) != ESP_OK)
+        return command_usage(command, "%s", error.text);
     if (load(command, &file, &type, &error) != ESP_OK)
         return command_fail(command, &error);
     enum esp_status status = to_array(&file, type, &array, &error);
     matrix_file_clear(&file);
     enum exit_code code = status == ESP_OK ? session_open(command) : command_fail(command, &error);
     if (code == EXIT_DONE) {
-        code = put(command, &array, mode);
+        code = put(command, &array, in_pieces ? &layout : NULL, mode);
         grpc_finalize();
     }
     free(array.data);

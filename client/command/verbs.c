@@ -37,6 +37,16 @@ static const struct command_option data_put_options[] = {
     {'s', "server", "NAME", "the server on which the datum is to live"},
     {'m', "mode", "MODE", "volatile (the default), persistent, sticky"},
     {'t', "type", "TYPE", "of the elements (else: double or double complex)"},
+    {'g', "grid", "PxQ", "in pieces for a grid of so many rows and columns of ranks, with --block"},
+    {'b', "block", "R[xC]", "rows and columns of a block of these pieces"},
+    {0, NULL, NULL, NULL},
+};
+static const struct command_option data_show_options[] = {
+    {'m', "map", NULL, "which rank has which block (the default)"},
+    {'z', "zoom", "R:R,C:C", "only these rows and columns, from 1"},
+    {0, "svg", "FILE", "the map as a picture"},
+    {'g', "grid", "PxQ", "what moving it to such a grid would take, with --block"},
+    {'b', "block", "R[xC]", "rows and columns of a block there"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_get_options[] = {
@@ -349,6 +359,11 @@ const struct verb command_verbs[] = {
     {"data info", "ID", "Show what a datum is, and where",
      "One paragraph for each server that has it, with its statistics there.", NULL, WITH_PLATFORM, 1, 1,
      verb_data_info},
+    {"data show", "ID", "Show how a matrix in pieces lies, and what moving it elsewhere takes",
+     "Pieces are those of a process grid, block-cyclic: 'espalier data put --grid', and results that a call\n"
+     "leaves with -o X=data:pieces. The cost of moving is that of the plan with the fewest and shortest "
+     "steps.",
+     data_show_options, WITH_PLATFORM, 1, 1, verb_data_show},
     {"data rm", "ID...", "Delete data, with their replicas",
      "Who reads one at this moment reads on to the end. There is no way back.", NULL, WITH_PLATFORM, 1, -1,
      verb_data_rm},

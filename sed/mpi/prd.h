@@ -38,8 +38,11 @@ struct rank_part {
 };
 
 /* Gives each part of the job its memory (areas, or kept memory when it is small), filled from the whole
- * array, which `whole` finds by its operand. ESP_SYSTEM, ESP_LIMIT name the argument that does not fit. */
-enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *grid, struct areas *areas,
+ * array, which `whole` finds by its operand, or from a datum in one of the files that came with the job. What
+ * lies as the call wants it is used where it is. ESP_SYSTEM, ESP_LIMIT name the argument that does not fit.
+ */
+enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *grid, const int *files,
+                            uint32_t n_files, struct areas *areas,
                             char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
                             struct rank_part *parts, struct esp_error *error);
 /* Puts this rank's elements of what comes back to their places in the whole arrays. */

@@ -139,7 +139,7 @@ static enum esp_status prepare(struct rank_state *state, const int *descriptors,
         return status;
     state->shared_areas = state->areas.n;
     memcpy(state->arena + job->front, state->ring->arena + job->front, job->end - job->front);
-    status = parts_begin(job, state->grid, &state->areas, shared, state, state->parts, error);
+    status = parts_begin(job, state->grid, descriptors, n, &state->areas, shared, state, state->parts, error);
     if (status == ESP_OK)
         status = copy_whole_areas(state, error);
     if (status != ESP_OK)
@@ -183,7 +183,7 @@ static void put_values_back(struct rank_state *state)
         for (uint32_t i = 0; i < job->n_parts; i++) {
             const struct ring_part *part = &job->parts[i];
             uint64_t bytes = (uint64_t)(part->layout.rows.n * part->layout.cols.n) * part->element_bytes;
-            if (part->comes_back && bytes > 0 && part->whole.place == OPERAND_ARENA &&
+            if (part->comes_back && !part->to.there && bytes > 0 && part->whole.place == OPERAND_ARENA &&
                 part->whole.value >= at && part->whole.value < next) {
                 next = part->whole.value;
                 behind = next + bytes;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/mpi/prd.h"
 
+#include "core/pieces.h"
+
 #include <string.h>
 
 static void place(const struct ring_part *from, const struct rank_grid *grid, struct rank_part *part)
@@ -92,7 +94,75 @@ static enum esp_status give_memory(const struct ring_part *from, uint64_t bytes,
     return status;
 }
 
-enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *grid, struct areas *areas,
+/* ---- data in pieces ---- */
+
+/* This rank's part of it, mapped: `pieces` has the layout of the part. */
+static enum esp_status map_piece(const struct ring_part *of, const struct ring_pieces *pieces,
+                                 const int *files, bool writable, const struct rank_part *part,
+                                 struct areas *areas, char **data, struct esp_error *error)
+{
+    const struct block_cyclic_matrix *layout = &of->layout;
+    int64_t rank = block_cyclic_matrix_rank(layout, part->row, part->col);
+    uint64_t bytes = pieces_count(layout, rank) * of->element_bytes;
+    if (bytes == 0)
+        return give_memory(of, part->bytes, areas, data, error);
+    enum esp_status status =
+        areas_share(areas, of->argument, files[pieces->file],
+                    pieces->offset + pieces_before(layout, rank) * of->element_bytes, bytes, writable, error);
+    if (status == ESP_OK)
+        *data = areas->items[areas->n - 1].data;
+    return status;
+}
+
+/* Read where it is: only when nothing is written there. */
+static bool is_read_in_place(const struct ring_part *part)
+{
+    return part->from.there && !part->vector && (part->into || !part->comes_back) &&
+           pieces_are_alike(&part->from.layout, &part->layout);
+}
+
+static enum esp_status place_input(const struct ring_part *from, const int *files, struct areas *areas,
+                                   struct rank_part *part, struct esp_error *error)
+{
+    if (is_read_in_place(from))
+        return map_piece(from, &from->from, files, false, part, areas, &part->data, error);
+    if (from->to.there && !from->into)
+        return map_piece(from, &from->to, files, true, part, areas, &part->data, error);
+    return give_memory(from, part->bytes, areas, &part->data, error);
+}
+
+static enum esp_status place_result(const struct ring_part *from, const int *files, struct areas *areas,
+                                    struct rank_part *part, struct esp_error *error)
+{
+    if (!from->into)
+        return ESP_OK;
+    return from->to.there ? map_piece(from, &from->to, files, true, part, areas, &part->into, error)
+                          : give_memory(from, part->bytes, areas, &part->into, error);
+}
+
+static bool files_came(const struct ring_part *part, uint32_t n_files)
+{
+    return (!part->from.there || part->from.file < n_files) && (!part->to.there || part->to.file < n_files);
+}
+
+static enum esp_status begin(const struct ring_part *from, const int *files, struct areas *areas,
+                             const char *whole, struct rank_part *part, struct esp_error *error)
+{
+    enum esp_status status = place_input(from, files, areas, part, error);
+    if (status == ESP_OK)
+        status = place_result(from, files, areas, part, error);
+    if (status != ESP_OK || !from->goes_in || is_read_in_place(from))
+        return status;
+    if (from->from.there)
+        return areas_take(files[from->from.file], &from->from, &from->layout, part->row, part->col,
+                          part->data, part->leading, from->element_bytes, error);
+    block_cyclic_gather(&from->layout, part->row, part->col, whole, part->data, part->leading,
+                        from->element_bytes);
+    return ESP_OK;
+}
+
+enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *grid, const int *files,
+                            uint32_t n_files, struct areas *areas,
                             char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
                             struct rank_part *parts, struct esp_error *error)
 {
@@ -100,16 +170,15 @@ enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *
     for (uint32_t i = 0; i < job->n_parts; i++) {
         const struct ring_part *from = &job->parts[i];
         parts[i] = (struct rank_part){0};
+        if (!files_came(from, n_files))
+            return error_set(error, ESP_INTERNAL, "a datum's memory did not come with the call");
         place(from, grid, &parts[i]);
-        uint64_t bytes = parts[i].bytes = part_bytes(from, &parts[i]);
-        enum esp_status status = give_memory(from, bytes, areas, &parts[i].data, error);
-        if (status == ESP_OK && from->into)
-            status = give_memory(from, bytes, areas, &parts[i].into, error);
+        parts[i].bytes = part_bytes(from, &parts[i]);
+        bool gathers = from->goes_in && !from->from.there;
+        enum esp_status status =
+            begin(from, files, areas, gathers ? whole(arg, &from->whole) : NULL, &parts[i], error);
         if (status != ESP_OK)
             return status;
-        if (from->goes_in)
-            block_cyclic_gather(&from->layout, parts[i].row, parts[i].col, whole(arg, &from->whole),
-                                parts[i].data, parts[i].leading, from->element_bytes);
     }
     return ESP_OK;
 }
@@ -127,7 +196,7 @@ void parts_end(const struct ring_job *job, const struct rank_grid *grid,
 {
     for (uint32_t i = 0; i < job->n_parts; i++) {
         const struct ring_part *to = &job->parts[i];
-        if (is_mine_to_write(to, grid))
+        if (!to->to.there && is_mine_to_write(to, grid))
             block_cyclic_scatter(&to->layout, parts[i].row, parts[i].col,
                                  parts[i].into ? parts[i].into : parts[i].data, parts[i].leading,
                                  whole(arg, &to->whole), to->element_bytes);

@@ -36,7 +36,7 @@ static const char magic[8] = {'E', 'S', 'P', 'D', 'A', 'T', 'U', 'M'};
 
 /* The numbers of these enums are in files. */
 _Static_assert(TYPE_CHAR == 0 && TYPE_DOUBLE == 6 && TYPE_FILE == 10, "numbers of base types are durable");
-_Static_assert(STORAGE_FULL == 0 && STORAGE_PACKED == 1 && STORAGE_BANDED == 2,
+_Static_assert(STORAGE_FULL == 0 && STORAGE_PACKED == 1 && STORAGE_BANDED == 2 && STORAGE_PIECES == 5,
                "numbers of storages are durable");
 _Static_assert(AT_ORIGIN + 2 * NAME_BYTES == AT_CRCS, "the names fill the space between");
 

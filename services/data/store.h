@@ -124,6 +124,11 @@ enum esp_status store_put_memory(struct store *store, const struct store_asker *
 enum esp_status store_put_filled(struct store *store, struct datum_key key, bool whole,
                                  struct esp_error *error);
 
+/* Of an unfinished datum: it is the same value in pieces, or in one (datum_shape_spread()). ESP_NOT_FOUND;
+ * ESP_INVALID: another value. */
+enum esp_status store_put_shape(struct store *store, const struct store_asker *asker, struct datum_key key,
+                                const struct datum_shape *shape, struct esp_error *error);
+
 /* All has arrived: makes it visible. Durable data have to be written first: *work is then to be done and
  * ended, and the datum is visible (and may be acknowledged) when store_work_end() has returned ESP_OK; after
  * a failure (ESP_NO_MEMORY: disk full; ESP_SYSTEM) it is as it was before the commit, which may be tried

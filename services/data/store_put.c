@@ -270,6 +270,22 @@ enum esp_status store_put_filled(struct store *store, struct datum_key key, bool
     return store_area_done(store, key, 0, datum->shape.bytes, whole, error);
 }
 
+enum esp_status store_put_shape(struct store *store, const struct store_asker *asker, struct datum_key key,
+                                const struct datum_shape *shape, struct esp_error *error)
+{
+    struct datum *datum;
+    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
+    if (status != ESP_OK)
+        return status;
+    const struct datum_shape before = datum_shape_joined(&datum->shape), after = datum_shape_joined(shape);
+    status = datum_shape_check(shape, error);
+    if (status == ESP_OK)
+        status = datum_shape_fits(&before, &after, "a datum that is laid out anew", error);
+    if (status == ESP_OK)
+        datum->shape = *shape;
+    return status;
+}
+
 /* ---- commit ---- */
 
 static enum esp_status check_whole(struct store *store, const struct datum *datum, struct esp_error *error)

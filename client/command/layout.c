@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/command/layout.h"
+
+#include "core/pieces.h"
+
+#include <limits.h>
+#include <stdio.h>
+
+/* "64" is both. */
+static bool read_two(const char *word, bool one_will_do, long long *first, long long *second)
+{
+    int length = 0;
+    if (sscanf(word, "%lldx%lld%n", first, second, &length) == 2 && word[length] == 0)
+        return *first > 0 && *second > 0;
+    length = 0;
+    if (!one_will_do || sscanf(word, "%lld%n", first, &length) != 1 || word[length] != 0)
+        return false;
+    *second = *first;
+    return *first > 0;
+}
+
+enum esp_status layout_option(const struct command_line *command, bool *given, struct esp_data_layout *layout,
+                              struct esp_error *error)
+{
+    const char *grid = command_option_value(command, "grid"), *block = command_option_value(command, "block");
+    long long rows, cols, row_block, col_block;
+    *given = grid && block;
+    if (!grid && !block)
+        return ESP_OK;
+    if (!grid || !block)
+        return error_set(error, ESP_INVALID, "expected both --grid and --block, or neither");
+    if (!read_two(grid, false, &rows, &cols) || rows > INT_MAX || cols > INT_MAX)
+        return error_set(error, ESP_INVALID,
+                         "--grid: expected rows and columns of ranks, as in 2x3, found %s", grid);
+    if (!read_two(block, true, &row_block, &col_block))
+        return error_set(error, ESP_INVALID,
+                         "--block: expected rows and columns of a block, as in 64 or 64x32, found %s", block);
+    *layout = (struct esp_data_layout){(unsigned)rows, (unsigned)cols, row_block, col_block};
+    return ESP_OK;
+}
+
+struct block_cyclic_matrix layout_of(const struct esp_data_info *info, const struct esp_data_layout *layout)
+{
+    return pieces_grid(info->n_dims > 0 ? info->dims[0] : 1, info->n_dims > 1 ? info->dims[1] : 1,
+                       layout->rows, layout->cols, layout->row_block, layout->col_block);
+}

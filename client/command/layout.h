@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a matrix lies in pieces, as the command is told: --grid 2x3 --block 64, or --block 64x32.
+ */
+#ifndef CLIENT_COMMAND_LAYOUT_H
+#define CLIENT_COMMAND_LAYOUT_H
+
+#include "client/command/command.h"
+#include "core/block_cyclic.h"
+#include "espalier.h"
+
+/* *given: both options are there. ESP_INVALID: one without the other, or what they say is no layout. */
+enum esp_status layout_option(const struct command_line *command, bool *given, struct esp_data_layout *layout,
+                              struct esp_error *error);
+/* Of a vector or matrix with those extents. */
+struct block_cyclic_matrix layout_of(const struct esp_data_info *info, const struct esp_data_layout *layout);
+
+#endif

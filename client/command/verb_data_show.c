@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier data show: how a matrix in pieces lies, and what moving it elsewhere would take.
+ */
+#include "config.h"
+
+#include "client/command/layout.h"
+#include "client/command/session.h"
+#include "core/block_map.h"
+#include "core/datum.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAP_WIDTH  100
+#define MAP_HEIGHT 40
+#define SVG_WIDTH  800
+#define MOST_TEXT  (64u << 20)
+/* Of a step and of a byte, where nobody has measured: Ethernet of 10 Gbit/s. */
+#define STEP_S 50e-6
+#define BYTE_S 1e-9
+
+struct picture {
+    struct block_cyclic_matrix matrix;
+    struct block_map_window window;
+    const char *svg; /* the file, or NULL */
+    bool map;
+    bool moves;
+    struct esp_data_layout to;
+};
+
+/* "FIRST:LAST,FIRST:LAST", rows and columns from 1. */
+static enum esp_status read_zoom(const char *word, struct block_map_window *window, struct esp_error *error)
+{
+    long long row, last_row, col, last_col;
+    int length = 0;
+    if (sscanf(word, "%lld:%lld,%lld:%lld%n", &row, &last_row, &col, &last_col, &length) != 4 ||
+        word[length] || row < 1 || col < 1 || last_row < row || last_col < col)
+        return error_set(error, ESP_INVALID,
+                         "--zoom: expected rows and columns from 1, as in 1:1000,501:1000, found %s", word);
+    *window = (struct block_map_window){row - 1, col - 1, last_row - row + 1, last_col - col + 1};
+    return ESP_OK;
+}
+
+static enum esp_status read_options(const struct command_line *command, struct picture *picture,
+                                    struct esp_error *error)
+{
+    const char *zoom = command_option_value(command, "zoom");
+    picture->svg = command_option_value(command, "svg");
+    picture->map = command_option_value(command, "map") || !picture->svg;
+    enum esp_status status = zoom ? read_zoom(zoom, &picture->window, error) : ESP_OK;
+    if (status == ESP_OK && picture->svg)
+        status = command_check_output(picture->svg, error);
+    return status == ESP_OK ? layout_option(command, &picture->moves, &picture->to, error) : status;
+}
+
+static enum esp_status find_matrix(const struct esp_data_info *info, struct block_cyclic_matrix *matrix,
+                                   struct esp_error *error)
+{
+    const struct esp_data_layout whole = {.rows = 1, .cols = 1, .row_block = 1, .col_block = 1};
+    if (info->n_dims < 1 || info->n_dims > 2)
+        return error_set(error, ESP_INVALID, "expected a matrix or a vector, found a datum of %u dimensions",
+                         info->n_dims);
+    *matrix = layout_of(info, info->layout.rows ? &info->layout : &whole);
+    if (info->layout.rows == 0) {
+        matrix->rows.block = matrix->rows.n > 0 ? matrix->rows.n : 1;
+        matrix->cols.block = matrix->cols.n > 0 ? matrix->cols.n : 1;
+    }
+    return ESP_OK;
+}
+
+/* A text as long as `write` makes it. */
+static enum esp_status make_text(const struct picture *picture, const char *title, bool svg, char **text,
+                                 struct esp_error *error)
+{
+    for (size_t size = 1 << 16; size <= MOST_TEXT; size *= 4) {
+        struct text writer;
+        char *room = malloc(size);
+        if (!room)
+            return error_no_memory(error, "a picture");
+        text_open(&writer, room, size);
+        if (svg)
+            block_map_svg(&picture->matrix, &picture->window, SVG_WIDTH, title, &writer);
+        else
+            block_map_text(&picture->matrix, &picture->window, MAP_WIDTH, MAP_HEIGHT, &writer);
+        if (writer.length < size) {
+            *text = room;
+            return ESP_OK;
+        }
+        free(room);
+    }
+    return error_set(error, ESP_LIMIT, "the picture takes more than %u bytes", MOST_TEXT);
+}
+
+static enum esp_status write_svg(const struct picture *picture, const char *title, struct esp_error *error)
+{
+    char *text;
+    enum esp_status status = make_text(picture, title, true, &text, error);
+    if (status != ESP_OK)
+        return status;
+    FILE *file = strcmp(picture->svg, "-") == 0 ? stdout : fopen(picture->svg, "w");
+    bool written = file && fputs(text, file) >= 0;
+    if (file && file != stdout)
+        written = fclose(file) == 0 && written;
+    free(text);
+    return written ? ESP_OK : error_errno(error, "cannot write %s", picture->svg);
+}
+
+static enum esp_status plan_move(const struct picture *picture, const struct esp_data_info *info,
+                                 struct redistribution_summary *summary, struct esp_error *error)
+{
+    const struct redistribution what = {.from = picture->matrix, .to = layout_of(info, &picture->to)};
+    const struct redistribution_costs costs = {STEP_S, BYTE_S * (double)esp_type_size(info->type)};
+    struct redistribution_plan *plan;
+    enum esp_status status = block_cyclic_matrix_check(&what.to, "--grid and --block", error);
+    if (status == ESP_OK)
+        status = redistribution_plan_create(&what, REDISTRIBUTION_BEST, &costs, &plan, error);
+    if (status != ESP_OK)
+        return status;
+    *summary = *redistribution_plan_summary(plan);
+    redistribution_plan_destroy(plan);
+    return ESP_OK;
+}
+
+static json_t *as_json(const struct esp_data_info *info, const struct picture *picture,
+                       const struct redistribution_summary *summary)
+{
+    const struct block_cyclic_matrix *m = &picture->matrix;
+    json_t *pieces = json_array();
+    for (int64_t i = 0; i < block_cyclic_matrix_ranks(m); i++) {
+        int64_t rows, cols;
+        block_cyclic_matrix_shape(m, i, &rows, &cols);
+        json_array_append_new(pieces, json_pack("[I, I]", (json_int_t)rows, (json_int_t)cols));
+    }
+    json_t *json = json_pack("{s:s, s:[I, I], s:[I, I], s:[I, I], s:o}", "id", info->id, "extents",
+                             (json_int_t)m->rows.n, (json_int_t)m->cols.n, "grid", (json_int_t)m->rows.ranks,
+                             (json_int_t)m->cols.ranks, "block", (json_int_t)m->rows.block,
+                             (json_int_t)m->cols.block, "pieces", pieces);
+    if (picture->moves)
+        json_object_set_new(json, "move",
+                            json_pack("{s:i, s:i, s:I, s:I, s:f}", "steps", (int)summary->steps,
+                                      "least_steps", (int)summary->least_steps, "cost",
+                                      (json_int_t)summary->cost, "least_cost",
+                                      (json_int_t)summary->least_cost, "seconds", summary->seconds));
+    return json;
+}
+
+static enum esp_status print_map(const struct picture *picture, const struct esp_data_info *info,
+                                 const struct redistribution_summary *summary, struct esp_error *error)
+{
+    char *text, about[4096];
+    struct text move;
+    enum esp_status status = make_text(picture, info->id, false, &text, error);
+    if (status != ESP_OK)
+        return status;
+    fputs(text, stdout);
+    free(text);
+    if (!picture->moves)
+        return ESP_OK;
+    text_open(&move, about, sizeof about);
+    block_map_move_text(summary, (double)esp_type_size(info->type), &move);
+    printf("to %u x %u ranks, blocks of %lld x %lld (at %g us a step and %g GB/s):\n%s", picture->to.rows,
+           picture->to.cols, (long long)picture->to.row_block, (long long)picture->to.col_block, STEP_S * 1e6,
+           1e-9 / BYTE_S, about);
+    return ESP_OK;
+}
+
+static enum exit_code show(const struct command_line *command, const struct esp_data_info *info,
+                           struct picture *picture)
+{
+    struct esp_error error = {0};
+    struct redistribution_summary summary = {0};
+    enum esp_status status = find_matrix(info, &picture->matrix, &error);
+    if (status == ESP_OK)
+        status = block_map_check(&picture->matrix, &picture->window, &error);
+    if (status == ESP_OK && picture->moves)
+        status = plan_move(picture, info, &summary, &error);
+    if (status == ESP_OK && picture->svg)
+        status = write_svg(picture, info->id, &error);
+    if (status == ESP_OK && command->json)
+        return command_json(as_json(info, picture, &summary));
+    if (status == ESP_OK && picture->map)
+        status = print_map(picture, info, &summary, &error);
+    return status == ESP_OK ? command_flush() : command_fail(command, &error);
+}
+
+enum exit_code verb_data_show(const struct command_line *command)
+{
+    struct picture picture = {0};
+    struct esp_error error = {0};
+    struct esp_data_info *infos;
+    const char *id = command->operands[0];
+    size_t n;
+    if (read_options(command, &picture, &error) != ESP_OK)
+        return command_usage(command, "%s", error.text);
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    if (esp_data_look(strncmp(id, "data:", 5) == 0 ? id + 5 : id, &infos, &n) != ESP_OK) {
+        code = session_fail(command);
+    } else {
+        code = show(command, &infos[0], &picture);
+        esp_data_free(infos);
+    }
+    grpc_finalize();
+    return code;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrices in pieces against where owner and place of each element say that it lies.
+ */
+#include "tests/unit/unit.h"
+#include "core/datum.h"
+#include "core/pieces.h"
+
+#include <stdlib.h>
+
+#define MOST 600
+
+static const struct block_cyclic_matrix layouts[] = {
+    {{13, 3, 2, 0}, {17, 4, 3, 0}, false},  {{13, 13, 1, 0}, {17, 17, 1, 0}, false},
+    {{13, 1, 4, 0}, {17, 17, 1, 0}, false}, {{13, 5, 3, 0}, {17, 2, 2, 0}, false},
+    {{13, 3, 2, 1}, {17, 4, 3, 2}, true},   {{13, 20, 2, 0}, {17, 30, 2, 0}, false},
+    {{13, 2, 11, 0}, {17, 1, 12, 0}, false}};
+#define N_LAYOUTS (sizeof layouts / sizeof *layouts)
+
+static void deal_out(const struct block_cyclic_matrix *layout, int32_t *pieces)
+{
+    for (int64_t j = 0; j < layout->cols.n; j++)
+        for (int64_t i = 0; i < layout->rows.n; i++) {
+            int64_t rank = block_cyclic_matrix_owner(layout, i, j);
+            pieces[pieces_before(layout, rank) + (uint64_t)block_cyclic_matrix_local(layout, i, j)] =
+                (int32_t)(1000 * i + j);
+        }
+}
+
+static void pieces_hold_each_element_where_its_owner_has_it(void **state)
+{
+    (void)state;
+    int32_t whole[MOST], expected[MOST], pieces[MOST], joined[MOST];
+    const struct block_cyclic_matrix one = pieces_whole(13, 17);
+    deal_out(&one, whole);
+    for (size_t i = 0; i < N_LAYOUTS; i++) {
+        deal_out(&layouts[i], expected);
+        pieces_cut(&layouts[i], whole, pieces, sizeof *pieces);
+        assert_memory_equal(pieces, expected, 13 * 17 * sizeof *pieces);
+        pieces_join(&layouts[i], pieces, joined, sizeof *pieces);
+        assert_memory_equal(joined, whole, 13 * 17 * sizeof *pieces);
+    }
+}
+
+/* Every rank's part of every layout out of the pieces of every other one, with columns farther apart too. */
+static void a_rank_takes_its_part_out_of_any_pieces(void **state)
+{
+    (void)state;
+    int32_t from[MOST], to[MOST], part[MOST];
+    for (size_t a = 0; a < N_LAYOUTS; a++)
+        for (size_t b = 0; b < N_LAYOUTS; b++)
+            for (int64_t rank = 0; rank < block_cyclic_matrix_ranks(&layouts[b]); rank++) {
+                int64_t row, col, rows, cols, apart = (int64_t)(a + b) % 2;
+                deal_out(&layouts[a], from);
+                deal_out(&layouts[b], to);
+                block_cyclic_matrix_place(&layouts[b], rank, &row, &col);
+                block_cyclic_matrix_shape(&layouts[b], rank, &rows, &cols);
+                memset(part, 0xff, sizeof part);
+                pieces_take(&layouts[a], from, &layouts[b], row, col, part, rows + apart, sizeof *part);
+                for (int64_t j = 0; j < cols; j++) {
+                    assert_memory_equal(part + j * (rows + apart),
+                                        to + pieces_before(&layouts[b], rank) + (uint64_t)(j * rows),
+                                        (size_t)rows * sizeof *part);
+                    if (apart)
+                        assert_int_equal(part[j * (rows + apart) + rows], -1);
+                }
+            }
+}
+
+static void layouts_are_alike_when_all_elements_lie_alike(void **state)
+{
+    (void)state;
+    const struct block_cyclic_matrix one = pieces_whole(13, 17), other = pieces_grid(13, 17, 1, 1, 2, 3);
+    assert_true(pieces_are_alike(&one, &other)); /* on one rank, blocks mean nothing */
+    for (size_t a = 0; a < N_LAYOUTS; a++)
+        for (size_t b = 0; b < N_LAYOUTS; b++)
+            assert_int_equal(pieces_are_alike(&layouts[a], &layouts[b]), a == b);
+}
+
+static void a_datum_in_pieces_says_how_it_lies(void **state)
+{
+    (void)state;
+    struct esp_error error;
+    struct block_cyclic_matrix layout;
+    char text[DATUM_SHAPE_TEXT];
+    struct datum_shape shape = {.type = TYPE_DOUBLE, .n_dims = 2, .dims = {13, 17}}, whole, expected;
+    assert_int_equal(datum_shape_complete(&shape, &error), ESP_OK);
+    expected = whole = shape;
+    assert_false(datum_shape_layout(&whole, &layout));
+    assert_int_equal(datum_shape_spread(&shape, &layouts[0], &error), ESP_OK);
+    assert_int_equal(datum_shape_check(&shape, &error), ESP_OK);
+    assert_int_equal(shape.bytes, whole.bytes);
+    assert_true(datum_shape_layout(&shape, &layout));
+    assert_true(pieces_are_alike(&layout, &layouts[0]));
+    assert_string_equal(datum_shape_text(&shape, text, sizeof text),
+                        "double[13, 17] over 2 x 3 ranks (3 x 4)");
+    assert_int_equal(datum_shape_fits(&expected, &shape, "A", &error), ESP_OK);
+    expected.dims[0] = 12;
+    assert_int_equal(datum_shape_fits(&expected, &shape, "A", &error), ESP_INVALID);
+    shape = datum_shape_joined(&shape);
+    assert_int_equal(shape.storage, STORAGE_FULL);
+    assert_memory_equal(shape.layout, whole.layout, sizeof whole.layout);
+}
+
+static void check_refused(struct datum_shape shape, const char *why)
+{
+    struct esp_error error;
+    assert_int_equal(datum_shape_complete(&shape, &error), ESP_INVALID);
+    assert_non_null(strstr(error.text, why));
+}
+
+/* As a peer may send them. */
+static void layouts_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    const struct datum_shape good = {.type = TYPE_DOUBLE,
+                                     .n_dims = 2,
+                                     .dims = {13, 17},
+                                     .storage = STORAGE_PIECES,
+                                     .layout = {INT64_C(2) << 32 | 3, 4, 5}};
+    struct datum_shape bad = good;
+    struct esp_error error;
+    assert_int_equal(datum_shape_complete(&bad, &error), ESP_OK);
+    bad = good, bad.layout[0] = 0;
+    check_refused(bad, "ranks");
+    bad = good, bad.layout[0] = -1;
+    check_refused(bad, "ranks");
+    bad = good, bad.layout[0] = INT64_C(100) << 32 | 100;
+    check_refused(bad, "at most 4096 pieces");
+    bad = good, bad.layout[1] = 0;
+    check_refused(bad, "block size");
+    bad = good, bad.n_dims = 3, bad.dims[2] = 2;
+    check_refused(bad, "a vector, or a matrix by columns");
+    bad = good, bad.row_major = true;
+    check_refused(bad, "a vector, or a matrix by columns");
+    bad = good, bad.type = TYPE_STRING;
+    check_refused(bad, "a vector, or a matrix by columns");
+    bad = good, bad.storage = STORAGE_CSC;
+    check_refused(bad, "in pieces");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_hold_each_element_where_its_owner_has_it),
+        cmocka_unit_test(a_rank_takes_its_part_out_of_any_pieces),
+        cmocka_unit_test(layouts_are_alike_when_all_elements_lie_alike),
+        cmocka_unit_test(a_datum_in_pieces_says_how_it_lies),
+        cmocka_unit_test(layouts_that_cannot_be_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
