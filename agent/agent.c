@@ -115,7 +115,7 @@ static void on_call(void *self, struct call *call, const struct message *request
 
 static void on_abandoned(void *self, struct call *call)
 {
-    if (!queries_abandon(self, call) && !administer_abandon(self, call))
+    if (!queries_abandon(self, call) && !administer_abandon(self, call) && !learning_abandon(self, call))
         question_abandon(self, call);
 }
 
@@ -216,12 +216,15 @@ static enum esp_status build(struct agent *agent, const struct agent_options *op
         status = up_create(agent, options, error);
     if (status == ESP_OK)
         status = administer_create(agent, options, error);
+    if (status == ESP_OK)
+        status = learning_begin(agent, error);
     return status;
 }
 
 static void agent_free(struct agent *agent)
 {
     question_clear(agent);
+    learning_clear(agent);
     queries_clear(agent);
     administer_clear(agent);
     timers_clear(&agent->timers);
@@ -275,7 +278,6 @@ enum esp_status agent_create(const struct agent_options *options, struct transpo
     agent->endpoint = endpoint;
     if (agent->membership)
         membership_start(agent->membership, endpoint_address(endpoint));
-    queries_expect_servers(agent);
     endpoint_leave(endpoint);
     *created = agent;
     return ESP_OK;

@@ -6,6 +6,7 @@
  *     up.c         towards the parent: membership, reports
  *     down.c       towards the children: membership, reports from them, catalogues
  *     submit.c     a client's request, answered from memory; placements
+ *     learning.c   requests that come before it knows of those below
  *     question.c   what is asked down: requests of clients, and asks from above
  *     explain.c    why no server takes a request
  *     decide.c     servers chosen from the children's answers
@@ -77,9 +78,13 @@ struct agent {
     uint64_t next_question;
     struct waiting *waiting; /* for descriptions that are on their way here */
     uint32_t n_waiting;
+    int64_t learning_ns, learned_ns; /* between these, what is not known may not be known yet, or again */
+    struct timer learned;
+    bool met_one;        /* of those below */
+    struct early *early; /* requests that came meanwhile */
+    uint32_t n_early;
     uint64_t from_memory, asked; /* requests */
     struct agent_counts counts;
-    struct timer expecting; /* while it is set, what is not known may only not be known yet, or again */
 
     struct duty duty; /* what it does on orders to itself */
     struct errand *errands, *shaping;
@@ -167,6 +172,23 @@ void submit_announce(struct agent *agent);
 /* Placements from above. */
 void submit_on_place(struct agent *agent, const struct place *place);
 
+/* learning.c: what is not known may only not be known yet, or again */
+enum esp_status learning_begin(struct agent *agent, struct esp_error *error);
+/* One below has found it: the others will within learning_ms. */
+void learning_met(struct agent *agent);
+/* Servers have gone, who may be on their way here by another parent. */
+void learning_expect(struct agent *agent);
+/* Whether it may not have heard of all below. */
+bool learning_is(const struct agent *agent);
+/* The request is of something that it has not heard of: true when that may come, and the call waits for it.
+ */
+bool learning_keeps(struct agent *agent, struct call *call, const struct submit *submit);
+/* It has heard of something, or the time is over: those who wait may be answered. */
+void learning_go_on(struct agent *agent);
+/* True when the call was one that waited. */
+bool learning_abandon(struct agent *agent, const struct call *call);
+void learning_clear(struct agent *agent);
+
 /* explain.c: why no server can take a request of a known problem, and of an unknown one. */
 void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
                     struct esp_error *error);
@@ -246,9 +268,6 @@ struct message *data_where(struct agent *agent, const struct data *asked);
 
 /* queries.c */
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);
-/* It has just been started, or servers have gone, who may be on their way here by another parent: for a
- * moment nobody is told that a problem is unknown. */
-void queries_expect_servers(struct agent *agent);
 /* Descriptions or servers arrived: who waited for one may be answered. */
 void queries_catalogs_changed(struct agent *agent);
 /* True when the call was one that waited for a description. */

@@ -19,6 +19,7 @@ static struct agent_options options_of(const struct settings_agent *settings, ui
         .candidates = (uint32_t)settings->candidates,
         .children = (uint32_t)settings->children,
         .heartbeat_ms = node->heartbeat_ns / 1000000,
+        .learning_ms = node->heartbeat_ns * 3 / 2 / 1000000,
         .lease_ms = node->lease_ns / 1000000,
         .freshness_ms = settings->freshness_ns ? settings->freshness_ns / 1000000 : -1,
         .answer_timeout_ms = settings->answer_timeout_ns / 1000000,

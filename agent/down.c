@@ -72,7 +72,7 @@ static void on_lost(void *self, struct child *child, const char *why)
     question_child_lost(agent, branch);
     data_lost(agent, child);
     knowledge_branch_remove(agent->knowledge, branch);
-    queries_expect_servers(agent);
+    learning_expect(agent);
     up_changed(agent, true);
 }
 
@@ -205,9 +205,9 @@ static void on_report(void *self, struct child *child, const struct report *repo
         lost |= knowledge_complete_end(agent->knowledge, branch) > 0;
     changed |= data_on_report(agent, child, report) && !agent->is_master;
     if (lost)
-        queries_expect_servers(agent);
-    if (changed && agent->waiting)
-        queries_catalogs_changed(agent);
+        learning_expect(agent);
+    if (changed)
+        learning_go_on(agent);
     if (whole)
         knowledge_confirm(agent->knowledge, branch, oldest(report));
     want_missing(agent, branch);

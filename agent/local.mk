@@ -13,6 +13,7 @@ agent_libagent_la_SOURCES = \
 	agent/forecast.c \
 	agent/figures.c \
 	agent/queries.c \
+	agent/learning.c \
 	agent/question.c \
 	agent/scheduler_library.c \
 	agent/scheduler_library.h \

@@ -57,7 +57,7 @@ static struct message *description(const struct variant *variant)
 static bool describe(struct agent *agent, struct call *call, const struct describe *asked)
 {
     const struct variant *variant = catalog_choose(agent->catalogs, asked->problem, 0);
-    if (variant ? !variant->text : timer_is_set(&agent->expecting))
+    if (variant ? !variant->text : learning_is(agent))
         return false;
     call_reply(call, variant ? description(variant) : unknown_problem(agent, asked->problem));
     return true;
@@ -90,25 +90,6 @@ void queries_catalogs_changed(struct agent *agent)
     DL_FOREACH_SAFE(agent->waiting, waiting, next)
     if (describe(agent, waiting->call, waiting->asked))
         waiting_free(agent, waiting);
-}
-
-/* Servers and agents that have lost their parent, or that were below an earlier life of this agent, say hello
- * within this. */
-#define EXPECTED_NS NS_PER_S
-
-static void on_expected(struct timer *timer, int64_t now_ns, void *agent)
-{
-    (void)timer;
-    (void)now_ns;
-    queries_catalogs_changed(agent); /* what is unknown now is unknown */
-}
-
-void queries_expect_servers(struct agent *agent)
-{
-    agent->expecting.fire = on_expected;
-    agent->expecting.context = agent;
-    if (timers_set(&agent->timers, &agent->expecting, agent_now(agent) + EXPECTED_NS, NULL) != ESP_OK)
-        queries_catalogs_changed(agent); /* without it, nobody waits */
 }
 
 bool queries_abandon(struct agent *agent, const struct call *call)

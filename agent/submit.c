@@ -343,6 +343,9 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
         return;
     }
     struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
+    const bool stranger = *request->server && !knowledge_find(agent->knowledge, request->server);
+    if ((!variant || stranger) && learning_keeps(agent, call, submit))
+        return;
     if (!variant) {
         submit_explain_unknown(agent, request, &error);
         agent_refuse(agent, call, request, &error);

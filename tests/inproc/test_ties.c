@@ -127,6 +127,36 @@ static void a_restarted_agent_is_found_again_with_all_below_it(void **state)
     assert_int_equal(submit("s-1-1"), ESP_OK);
 }
 
+static enum esp_status describe(const char *problem)
+{
+    struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = problem}}, reply = {0};
+    enum esp_status status = transport_call(platform.transport, "ma", &request, 30000, &reply, NULL);
+    message_clear(&reply);
+    return status;
+}
+
+/* It answers when it has heard of them, and says no only when it must have. */
+static void a_restarted_master_refuses_nobody_before_it_knows_its_servers(void **state)
+{
+    (void)state;
+    platform.agent_options.learning_ms = 6000;
+    platform_tree(&platform, 2, 2);
+    for (int what = 0; what < 3; what++) {
+        platform_agent_kill(&platform, 0);
+        platform_agent_start(&platform, 0);
+        const int64_t start_ns = inproc_now_ns(platform.transport);
+        const enum esp_status status = what == 0 ? submit("") : what == 1 ? submit("s-1-1") : describe("job");
+        assert_int_equal(status, ESP_OK);
+        assert_true(inproc_now_ns(platform.transport) - start_ns < 5 * NS_PER_S);
+        assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
+        assert_int_equal(submit("nobody"), ESP_NO_SERVER);
+        assert_true(inproc_now_ns(platform.transport) - start_ns >= 6 * NS_PER_S);
+        const int64_t later_ns = inproc_now_ns(platform.transport);
+        assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
+        assert_true(inproc_now_ns(platform.transport) - later_ns < NS_PER_S);
+    }
+}
+
 static void a_dead_server_is_forgotten_everywhere(void **state)
 {
     (void)state;
@@ -539,6 +569,7 @@ int main(void)
         TEST(any_order_makes_the_same_tree),
         TEST(orphans_go_to_the_grandparent_and_return),
         TEST(a_restarted_agent_is_found_again_with_all_below_it),
+        TEST(a_restarted_master_refuses_nobody_before_it_knows_its_servers),
         TEST(a_dead_server_is_forgotten_everywhere),
         TEST(a_server_that_leaves_is_forgotten_at_once),
         TEST(a_silent_subtree_is_lost_when_its_lease_ends_and_comes_back),
