@@ -100,12 +100,13 @@ static enum esp_status check_limits(struct server *server, const struct client *
     uint64_t kept = options->kept_bytes_per_client;
     if (client->n_sessions >= options->sessions_per_client)
         return error_set(error, ESP_LIMIT,
-                         "this client has %u sessions on server %s that it did not acknowledge; at most %u",
+                         "this client has %u sessions on server %s that it did not acknowledge; at most %u "
+                         "(sessions_per_client in the server's file)",
                          client->n_sessions, server->name, options->sessions_per_client);
     if (client->kept_bytes > kept)
         return error_set(error, ESP_LIMIT,
                          "results of this client that it did not acknowledge take %.1f MiB on server %s; "
-                         "at most %.1f MiB",
+                         "at most %.1f MiB (kept_bytes_per_client in the server's file)",
                          (double)client->kept_bytes / MIB, server->name, (double)kept / MIB);
     if (server->sessions.n_sessions >= SERVER_MOST_SESSIONS)
         return error_set(error, ESP_LIMIT, "server %s has %u sessions; at most %u", server->name,
@@ -113,8 +114,9 @@ static enum esp_status check_limits(struct server *server, const struct client *
     uint32_t waiting = server->queue.length + server->admission.waiting;
     bool must_wait = server->running + server->queue.length >= options->slots || server->admission.waiting;
     if (must_wait && waiting >= options->queue)
-        return error_set(error, ESP_LIMIT, "%u sessions wait on server %s; at most %u", waiting, server->name,
-                         options->queue);
+        return error_set(error, ESP_LIMIT,
+                         "%u sessions wait on server %s; at most %u (queue in the server's file)", waiting,
+                         server->name, options->queue);
     return ESP_OK;
 }
 
