@@ -285,7 +285,7 @@ static enum esp_status call_step(struct abstract_run *run, const struct values *
                        : why.status;
     handle_release(used);
     if (library)
-        library_leave();
+        library_leave(status == ESP_OK);
     if (status != ESP_OK)
         *error = why;
     snprintf(run->at, sizeof run->at, "%s", run->info ? run->info->server : "");

@@ -32,7 +32,7 @@ enum esp_status esp_administer(const char *address, const char *node, const char
     struct message reply = {0};
     enum esp_status status =
         transport_call(library->transport, address, &request, ORDER_MS + 1000, &reply, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     if (status == ESP_OK && text && !(*text = strdup(reply.administer_reply.text)))
         status = error_no_memory(error, "an answer");
     if (generation && reply.kind == MESSAGE_ADMINISTER_REPLY)

@@ -86,7 +86,7 @@ static bool may_call(const grpc_function_handle_t *handle, const grpc_arg_stack_
             (wrong("the function handle was never made, or was destructed"), GRPC_INVALID_FUNCTION_HANDLE);
     bool may = stack && used;
     handle_release(used);
-    library_leave();
+    library_leave(may);
     return may;
 }
 

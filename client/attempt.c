@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/attempt.h"
+#include "client/attempt_parts.h"
+#include "client/backlog.h"
 #include "client/excluded.h"
 #include "client/invocation_hold.h"
 #include "client/job.h"
 #include "client/link.h"
-#include "util/clock.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PATIENCE_MS 50 /* of a call: below it, no poll is needed */
-#define MOST_ROUNDS 4  /* times that agents are asked for one session */
-#define MOST_TRIES  4  /* of one request, when connections break */
-#define MOST_LOSSES 8  /* of one session: it may be what ends the servers */
-
-#define FIRST_WAIT_MS   20 /* for agents that come back */
-#define LONGEST_WAIT_MS 500
 
 int64_t attempt_patience_ms(const struct session *session)
 {
@@ -26,19 +19,6 @@ int64_t attempt_patience_ms(const struct session *session)
         return 0;
     int64_t left_ms = session_left_ms(session);
     return left_ms < PATIENCE_MS ? left_ms : PATIENCE_MS;
-}
-
-/* 0, 20, 80, 320 ms: a server that is being restarted, a router that hiccups. */
-static void pause_before(const struct session *session, unsigned attempt)
-{
-    if (attempt > 0)
-        engine_pause(&session->engine->closing, INT64_C(20) << (2 * (attempt - 1)));
-}
-
-/* The connection may be to blame, and the request have arrived or not. */
-static bool is_uncertain(enum esp_status status)
-{
-    return status == ESP_MAYBE || status == ESP_TIMEOUT;
 }
 
 /* Another server may well take what this one did not. Surely nothing was executed. */
@@ -59,220 +39,6 @@ static bool is_declined(enum esp_status status)
         return false;
     }
 }
-
-/* ---- choosing ---- */
-
-/* Cuts what is too long. (printf would be a visible part of a small call.) */
-static void copy_text(char *to, size_t size, const char *from)
-{
-    size_t length = strlen(from);
-    if (length >= size)
-        length = size - 1;
-    memcpy(to, from, length);
-    to[length] = 0;
-}
-
-/* The candidates become those of a new answer. They are read by others. */
-static enum esp_status set_candidates(struct session *session, struct session_candidate *candidates,
-                                      uint32_t n)
-{
-    pthread_mutex_lock(&session->engine->marks_lock);
-    free(session->candidates);
-    session->candidates = candidates;
-    session->n_candidates = n;
-    session->next_candidate = 0;
-    pthread_mutex_unlock(&session->engine->marks_lock);
-    return candidates ? ESP_OK : ESP_NO_MEMORY;
-}
-
-static enum esp_status take_candidates(struct session *session, const struct submit_reply *reply)
-{
-    uint32_t n = reply->n_candidates < MOST_CANDIDATES ? reply->n_candidates : MOST_CANDIDATES;
-    struct session_candidate *candidates = malloc((n ? n : 1) * sizeof *candidates);
-    for (uint32_t i = 0; candidates && i < n; i++) {
-        const struct candidate *from = &reply->candidates[i];
-        struct session_candidate *to = &candidates[i];
-        copy_text(to->server, sizeof to->server, from->server);
-        copy_text(to->address, sizeof to->address, from->address);
-        to->incarnation = from->incarnation;
-        to->compute_s = from->compute_s;
-        to->queue_s = from->queue_s;
-        to->transfer_s = from->transfer_s;
-        to->error_s = from->error_s;
-        to->tried = false;
-        to->status = ESP_OK;
-    }
-    session->master = reply->master;
-    session->placement = reply->placement;
-    pthread_mutex_lock(&session->engine->marks_lock); /* these are told while it runs */
-    session->capable = reply->capable;
-    session->asked = reply->asked;
-    session->submitted_ns = clock_now_ns(session->engine->clock);
-    pthread_mutex_unlock(&session->engine->marks_lock);
-    return set_candidates(session, candidates, n);
-}
-
-static enum esp_status submit_once(struct session *session, struct esp_error *error)
-{
-    struct engine *engine = session->engine;
-    struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
-    int64_t timeout_ms = session_left_ms(session);
-    request.submit.time_left_ms = (uint64_t)timeout_ms;
-    request.submit.request = (struct request){.session = session->id,
-                                              .server = session->invocation.home,
-                                              .excluded = (const char **)session->excluded,
-                                              .n_excluded = session->n_excluded};
-    enum esp_status status = invocation_request(&session->invocation, &request, error);
-    const double passed_s = (double)(clock_now_ns(engine->clock) - session->started_ns) / NS_PER_S;
-    if (status == ESP_OK)
-        status = wishes_tell(&session->wishes, passed_s, &request, error);
-    if (timeout_ms > engine->call_timeout_ms)
-        timeout_ms = engine->call_timeout_ms;
-    if (status == ESP_OK)
-        status = route_ask(engine->route, &request, timeout_ms, &reply, error);
-    if (status == ESP_OK && reply.submit_reply.n_candidates == 0)
-        status = error_set(error, ESP_NO_SERVER, "no server can take %s now", session->problem);
-    if (status == ESP_OK && take_candidates(session, &reply.submit_reply) != ESP_OK)
-        status = error_no_memory(error, "candidates");
-    message_clear(&request);
-    message_clear(&reply);
-    return status;
-}
-
-/* Nobody is there whom the request could be given to. The handle was made, so somebody was: an agent, a
- * server or the redirector was restarted and will hear of the others again. Servers that were tried and
- * declined are there, and a request that fits none of those that are is an answer. A reply that was lost is
- * none: to choose servers executes nothing. */
-static bool is_deserted(const struct session *session, enum esp_status status)
-{
-    if (status == ESP_UNREACHABLE || is_uncertain(status))
-        return true;
-    if (session->n_excluded > 0)
-        return false;
-    return status == ESP_UNKNOWN_PROBLEM ||
-           (status == ESP_NO_SERVER && route_is_deserted(session->engine->route));
-}
-
-/* The signature may have changed, not only the servers: then waiting is of no use. */
-static bool has_changed(struct session *session)
-{
-    struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = session->problem}};
-    struct message reply = {0};
-    struct esp_error error;
-    struct engine *engine = session->engine;
-    bool changed = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, &error) == ESP_OK &&
-                   reply.describe_reply.digest != session->invocation.function->digest;
-    message_clear(&reply);
-    return changed;
-}
-
-/* Asks until there is an answer other than that nobody is there, or patience ends. */
-static enum esp_status submit(struct session *session, struct esp_error *error)
-{
-    struct engine *engine = session->engine;
-    int64_t until_ns = clock_now_ns(engine->clock) + engine->agent_patience_ms * NS_PER_MS;
-    int64_t wait_ms = FIRST_WAIT_MS;
-    for (;;) {
-        enum esp_status status = submit_once(session, error);
-        if (!is_deserted(session, status))
-            return status;
-        if (status == ESP_UNKNOWN_PROBLEM && has_changed(session))
-            return status;
-        int64_t left_ms = (until_ns - clock_now_ns(engine->clock)) / NS_PER_MS;
-        if (left_ms <= 0 || session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
-            if (status == ESP_UNKNOWN_PROBLEM) {
-                error_prefix(error, "%s was known before", session->problem);
-                return error->status = ESP_NO_SERVER;
-            }
-            return error->status = status == ESP_MAYBE ? ESP_UNREACHABLE : status;
-        }
-        engine_pause(&engine->closing, wait_ms < left_ms ? wait_ms : left_ms);
-        wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;
-    }
-}
-
-/* A bound session has one candidate: the address it was given, and then, if the server has moved, the one
- * that the agents know of. */
-static enum esp_status choose_bound(struct session *session, struct esp_error *error)
-{
-    char address[CAP_ADDRESS + 1];
-    snprintf(address, sizeof address, "%s", session->bound_address);
-    if (session->rounds > 0) {
-        if (strcmp(session->server, session->bound_address) == 0)
-            return ESP_UNREACHABLE;
-        enum esp_status status = engine_resolve(session->engine, session->server, address, error);
-        if (status != ESP_OK)
-            return status;
-        if (strcmp(address, session->bound_address) == 0)
-            return ESP_UNREACHABLE; /* the error that is there says it all */
-    }
-    struct session_candidate *candidate = calloc(1, sizeof *candidate);
-    if (!candidate)
-        return error_no_memory(error, "a candidate");
-    strcpy(candidate->server, session->server);
-    strcpy(candidate->address, address);
-    return set_candidates(session, candidate, 1);
-}
-
-/* Whoever could have had it is gone, and nobody who is there declined it. The handle was made, so somebody
- * was there: on the way back, perhaps. Surely nothing was executed that may not be executed again. */
-static bool waits_for_servers(struct session *session, enum esp_status status)
-{
-    struct engine *engine = session->engine;
-    bool absent = session->bound ? session->error.status == ESP_UNREACHABLE
-                                 : (status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM) &&
-                                       excluded_are_absent(session);
-    if (!absent || session_is_cancelled(session))
-        return false;
-    int64_t now_ns = clock_now_ns(engine->clock);
-    if (session->absent_until_ns == 0) {
-        session->absent_until_ns = now_ns + engine->agent_patience_ms * NS_PER_MS;
-        session->absent_wait_ms = FIRST_WAIT_MS;
-    }
-    if (now_ns >= session->absent_until_ns || session_left_ms(session) <= session->absent_wait_ms)
-        return false;
-    engine_pause(&engine->closing, session->absent_wait_ms);
-    if (session->absent_wait_ms < LONGEST_WAIT_MS)
-        session->absent_wait_ms *= 2;
-    session->rounds = 0;
-    excluded_forget(session);
-    return true;
-}
-
-void attempt_choose(struct session *session)
-{
-    struct esp_error error = {0};
-    enum esp_status status;
-    bool again = session->rounds > 0;
-    uint32_t most = session->bound ? 2 : MOST_ROUNDS;
-    if (session->rounds >= most) {
-        if (waits_for_servers(session, ESP_NO_SERVER))
-            return;
-        if (!session->bound)
-            excluded_explain(session, ESP_NO_SERVER, &error);
-        session_end(session, session->error.status);
-        return;
-    }
-    status = session->bound ? choose_bound(session, &error) : submit(session, &error);
-    session->rounds++;
-    if (status == ESP_OK) {
-        atomic_store(&session->phase, PHASE_OFFER);
-        return;
-    }
-    if (status == ESP_UNKNOWN_PROBLEM)
-        functions_forget(session->engine->functions, session->invocation.function);
-    if (!session->bound && waits_for_servers(session, status))
-        return;
-    if (!again || !excluded_has_cause(session))
-        session->error = error;
-    else if (!session->bound)
-        excluded_explain(session, status, &error);
-    if (session->bound && waits_for_servers(session, status))
-        return;
-    session_end(session, session->error.status != ESP_PENDING ? session->error.status : status);
-}
-
-/* ---- offering ---- */
 
 /* Best effort: without it the server keeps more. */
 static void tell_open(struct session *session, struct link *link, struct message *request)
@@ -369,11 +135,11 @@ static enum esp_status call_server(struct session *session, struct link *link, s
     enum esp_status status = ESP_UNREACHABLE;
     struct engine *engine = session->engine;
     for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
-        pause_before(session, attempt);
+        attempt_pause(session, attempt);
         int64_t timeout_ms = acceptance_ms(session, request, attempt);
         status = transport_call(engine->transport, link->address, request, timeout_ms, reply, error);
-        *uncertain |= is_uncertain(status);
-        bool again = is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
+        *uncertain |= attempt_is_uncertain(status);
+        bool again = attempt_is_uncertain(status) || (*uncertain && status == ESP_UNREACHABLE);
         if (!again || session_is_cancelled(session) || session_left_ms(session) <= 1 ||
             is_silent(session, link, status, timeout_ms, error))
             break;
@@ -381,15 +147,6 @@ static enum esp_status call_server(struct session *session, struct link *link, s
         request->call.time_left_ms = (uint64_t)session_left_ms(session);
     }
     return status;
-}
-
-static void set_server(struct session *session, struct link *link, const char *server)
-{
-    pthread_mutex_lock(&session->engine->marks_lock);
-    session->link = link;
-    if (server != session->server)
-        copy_text(session->server, sizeof session->server, server);
-    pthread_mutex_unlock(&session->engine->marks_lock);
 }
 
 static void accepted(struct session *session, struct link *link, const struct session_candidate *candidate,
@@ -405,11 +162,12 @@ static void accepted(struct session *session, struct link *link, const struct se
     /* What is over at once need not be told apart from what may still go elsewhere. */
     if (atomic_load(&session->remote) < SESSION_DONE)
         engine_settle(session->engine, session, link);
+    backlog_taken(session);
     atomic_store(&session->phase, PHASE_REMOTE);
 }
 
 /* Nobody took it, or it was lost: why, and what next. */
-static void declined(struct session *session, const struct session_candidate *candidate,
+static void declined(struct session *session, const struct session_candidate *candidate, struct link *link,
                      enum esp_status status, bool uncertain, const struct esp_error *why)
 {
     session->error = *why;
@@ -425,7 +183,9 @@ static void declined(struct session *session, const struct session_candidate *ca
         attempt_recover(session);
     } else if (is_declined(status)) {
         exclude(session, candidate->server, status);
-        set_server(session, NULL, session->bound ? session->server : "");
+        if (status == ESP_LIMIT)
+            backlog_note_full(session, link);
+        attempt_set_server(session, NULL, session->bound ? session->server : "");
     } else {
         session_end(session, status);
     }
@@ -444,7 +204,7 @@ static enum esp_status offer_to(struct session *session, struct session_candidat
     if (status == ESP_OK)
         status = build_call(session, candidate, link, &request, error);
     if (status == ESP_OK) {
-        set_server(session, link, candidate->server);
+        attempt_set_server(session, link, candidate->server);
         status = call_server(session, link, &request, reply, uncertain, error);
     }
     message_clear(&request);
@@ -484,85 +244,6 @@ void attempt_offer(struct session *session)
         link_heard(link);
         accepted(session, link, candidate, &reply.call_reply.session);
     } else
-        declined(session, candidate, status, uncertain, &error);
+        declined(session, candidate, link, status, uncertain, &error);
     message_clear(&reply);
-}
-
-/* ---- losing ---- */
-
-/* Takes a new identity: the old one may still be computing somewhere. */
-static bool begin_again(struct session *session)
-{
-    struct esp_error error;
-    engine_retire(session->engine, session);
-    set_server(session, NULL, session->bound ? session->server : "");
-    if (engine_draw(session->engine, session, &error) != ESP_OK) {
-        session->error = error;
-        return false;
-    }
-    pthread_mutex_lock(&session->engine->marks_lock);
-    session->log_id = session->id;
-    pthread_mutex_unlock(&session->engine->marks_lock);
-    session->lost = false;
-    atomic_store(&session->remote, SESSION_UNKNOWN);
-    atomic_store(&session->phase, PHASE_CHOOSE);
-    return true;
-}
-
-void attempt_recover(struct session *session)
-{
-    const struct problem *problem = session->invocation.function->problem;
-    struct esp_error *error = &session->error;
-    if (session->lost && session->remote_error.status != ESP_OK) {
-        *error = session->remote_error;
-        error_prefix(error, "server %s", session->server);
-    }
-    if (session_is_cancelled(session))
-        return; /* the next step ends it */
-    if (session->attached) {
-        session_end(session, job_explain_loss(session, error));
-        return;
-    }
-    if (session_left_ms(session) <= 1) {
-        session_end(session, error->status = ESP_TIMEOUT);
-        return;
-    }
-    if (!problem->idempotent || session->invocation.consumed || session->bound ||
-        ++session->losses == MOST_LOSSES) {
-        error_prefix(error, "%s was lost in the middle of the call%s", session->problem,
-                     problem->idempotent || session->bound
-                         ? ""
-                         : ", and is not declared idempotent, so no other server was tried");
-        session_end(session, error->status = ESP_MAYBE);
-        return;
-    }
-    exclude(session, session->server, error->status);
-    if (!begin_again(session))
-        session_end(session, error->status);
-}
-
-enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,
-                            struct message *reply, struct esp_error *error)
-{
-    struct engine *engine = session->engine;
-    enum esp_status status = ESP_UNREACHABLE;
-    for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
-        pause_before(session, attempt);
-        message_clear(reply);
-        status = transport_call(engine->transport, session->link->address, request,
-                                patience_ms + engine->call_timeout_ms, reply, error);
-        if (!is_uncertain(status) && status != ESP_UNREACHABLE)
-            break;
-        if (session_is_cancelled(session) || session_left_ms(session) <= 1)
-            break;
-    }
-    if (status == ESP_OK)
-        link_heard(session->link);
-    if (is_uncertain(status) || status == ESP_UNREACHABLE || status == ESP_NOT_FOUND || status == ESP_STALE) {
-        session->lost = true;
-        session->remote_error.status = status;
-        if (error)
-            session->remote_error = *error;
-    }
-    return status;
 }

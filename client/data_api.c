@@ -19,7 +19,7 @@ static struct library *enter(void)
 
 static enum esp_status leave(enum esp_status status)
 {
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 

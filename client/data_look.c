@@ -131,7 +131,7 @@ static enum esp_status answer(const char *id, const char *server, struct esp_dat
     if (status == ESP_OK)
         status = pack(&answers, infos, n, error);
     clear(&answers);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 

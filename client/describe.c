@@ -163,7 +163,7 @@ enum esp_status esp_problem_describe(const char *name, struct esp_problem **prob
     enum esp_status status = functions_get(library->engine->functions, name, NULL, &function, error);
     if (status == ESP_OK)
         status = describe_function(function, problem, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -242,7 +242,7 @@ enum esp_status esp_problem_list(struct esp_problem_entry **entries, size_t *n)
         return error->status;
     struct collection collection = {0};
     enum esp_status status = list_pages(library->engine, &collection, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     struct esp_problem_entry *package = NULL;
     if (status == ESP_OK && !(package = package_create((collection.n + 1) * sizeof *package)))
         status = error_no_memory(error, "the list of problems");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/engine.h"
+#include "client/backlog.h"
 #include "client/link.h"
 #include "client/session.h"
 #include "util/clock.h"
@@ -12,6 +13,7 @@
 #include <utlist.h>
 
 #define RUNNERS         16
+#define FOLLOWERS       64 /* followed sessions whose output comes at once; that of others waits for them */
 #define CHAINS          32 /* asynchronous abstract problems that run at once; others wait */
 #define POLLERS         64 /* servers with asynchronous sessions that are polled at once */
 #define CALL_TIMEOUT_MS 30000
@@ -30,6 +32,13 @@ static void first_session(void *arg, struct session_id *first)
     pthread_mutex_unlock(&engine->marks_lock);
 }
 
+/* Who is awake answers a greeting at once. */
+static int64_t greeting_ms(const struct engine *engine)
+{
+    const int64_t patience_ms = engine->answer_patience_ms;
+    return patience_ms > 0 && patience_ms < engine->call_timeout_ms ? patience_ms : engine->call_timeout_ms;
+}
+
 static enum esp_status create_parts(struct engine *engine, const struct engine_options *options,
                                     struct esp_error *error)
 {
@@ -38,6 +47,7 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
                                         .agents = options->agents,
                                         .n_agents = options->n_agents,
                                         .call_timeout_ms = engine->call_timeout_ms,
+                                        .greeting_timeout_ms = greeting_ms(engine),
                                         .asker = first_session,
                                         .arg = engine};
     enum esp_status status = random_bytes(&engine->client_high, sizeof engine->client_high, error);
@@ -53,7 +63,11 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
     if (status == ESP_OK)
         status = thread_pool_create(POLLERS, &engine->pollers, error);
     if (status == ESP_OK)
+        status = thread_pool_create(FOLLOWERS, &engine->followers, error);
+    if (status == ESP_OK)
         status = thread_pool_create(CHAINS, &engine->chains, error);
+    if (status == ESP_OK)
+        status = backlog_create(engine, &engine->backlog, error);
     return status;
 }
 
@@ -140,6 +154,7 @@ static struct stop *list_stops(struct engine *engine, size_t *n)
 void engine_close(struct engine *engine)
 {
     atomic_store(&engine->closing, true);
+    backlog_release_all(engine->backlog);
     size_t n;
     struct stop *stops = list_stops(engine, &n);
     const struct link *dead = NULL;
@@ -165,8 +180,10 @@ void engine_destroy(struct engine *engine)
 {
     if (!engine)
         return;
+    backlog_destroy(engine->backlog); /* while there are runners */
     /* A poll job may still be on its way out, and runners may have handed it its work. */
     thread_pool_destroy(engine->chains);
+    thread_pool_destroy(engine->followers);
     thread_pool_destroy(engine->pollers);
     thread_pool_destroy(engine->runners);
     links_destroy(engine);
@@ -175,24 +192,6 @@ void engine_destroy(struct engine *engine)
     pthread_mutex_destroy(&engine->marks_lock);
     pthread_mutex_destroy(&engine->links_lock);
     free(engine);
-}
-
-enum esp_status engine_resolve(struct engine *engine, const char *server, char *address,
-                               struct esp_error *error)
-{
-    struct message request = {.kind = MESSAGE_TREE, .tree = {.node = server}}, reply = {0};
-    enum esp_status status = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, error);
-    const struct node_record *found = NULL;
-    if (status == ESP_OK)
-        for (uint32_t i = 0; i < reply.tree_reply.n_records; i++)
-            if (strcmp(reply.tree_reply.records[i].name, server) == 0)
-                found = &reply.tree_reply.records[i];
-    if (found && *found->address)
-        snprintf(address, CAP_ADDRESS + 1, "%s", found->address);
-    else if (status == ESP_OK)
-        status = error_set(error, ESP_NOT_FOUND, "no node of the hierarchy has the name \"%s\"", server);
-    message_clear(&reply);
-    return status;
 }
 
 /* ---- marks ---- */

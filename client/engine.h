@@ -30,6 +30,7 @@ struct engine_options {
     uint64_t inline_bytes;      /* above, an argument travels in chunks; 0: 256 KiB */
 };
 
+struct backlog;
 struct link;
 struct session;
 
@@ -39,9 +40,11 @@ struct engine {
     const struct clock *clock;
     struct route *route;
     struct functions *functions;
-    struct thread_pool *runners; /* asynchronous sessions, second streams */
-    struct thread_pool *pollers; /* long polls for asynchronous sessions */
-    struct thread_pool *chains;  /* asynchronous abstract problems: a thread waits for each */
+    struct thread_pool *runners;   /* asynchronous sessions, second streams */
+    struct thread_pool *pollers;   /* long polls for asynchronous sessions */
+    struct thread_pool *followers; /* asynchronous sessions that are followed, while the server has them */
+    struct thread_pool *chains;    /* asynchronous abstract problems: a thread waits for each */
+    struct backlog *backlog;       /* sessions for which no server has room */
     uint64_t client_high, client_low;
     int64_t call_timeout_ms, agent_patience_ms, answer_patience_ms, session_timeout_ms;
     uint64_t inline_bytes;
@@ -76,6 +79,11 @@ void engine_destroy(struct engine *engine);
 /* The address of a server by its name in the tree. ESP_NOT_FOUND. `address` has CAP_ADDRESS + 1 bytes. */
 enum esp_status engine_resolve(struct engine *engine, const char *server, char *address,
                                struct esp_error *error);
+
+/* The address of a server that the program named: "host:port" is an address, and a greeting tells whether it
+ * is a server's; anything else is a name in the tree. ESP_NOT_FOUND, whatever it is instead, with a text. */
+enum esp_status engine_find_server(struct engine *engine, const char *server, char *address,
+                                   struct esp_error *error);
 
 /* ---- marks: what servers may forget ----
  *

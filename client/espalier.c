@@ -38,7 +38,7 @@ enum esp_status esp_handle_set_deadline(grpc_function_handle_t *handle, double s
     else
         status = error_set(error, ESP_INVALID, "the function handle was never made, or was destructed");
     handle_release(used);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -75,7 +75,7 @@ enum esp_status esp_session_info_get(grpc_sessionid_t id, struct esp_session_inf
     struct telling telling = {info, ESP_OK};
     if (!table_look(library->table, id, tell_looked, &telling))
         telling.status = error_set(error, ESP_NOT_FOUND, "no session has the id %d (any more)", id);
-    library_leave();
+    library_leave(telling.status == ESP_OK);
     return telling.status;
 }
 
@@ -118,7 +118,7 @@ enum esp_status esp_session_output(grpc_sessionid_t id, char *buffer, size_t siz
     enum esp_status status = ESP_OK;
     if (!table_look(library->table, id, take_looked, &taking))
         status = error_set(error, ESP_NOT_FOUND, "no session has the id %d (any more)", id);
-    library_leave();
+    library_leave(status == ESP_OK);
     *length = taking.length;
     return status;
 }
@@ -171,7 +171,7 @@ enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argume
         library_keep(session);
     }
     handle_release(used);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -192,6 +192,6 @@ enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_
     if (status == ESP_OK)
         status = start_asynchronous(library, used, handle, &invocation, options, id, error);
     handle_release(used);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }

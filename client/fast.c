@@ -125,7 +125,7 @@ enum esp_status fast_need(enum fast_resource resource, const struct fast_call *c
         status = error_set(error, ESP_INVALID,
                            "expected operations, memory, input or output, found what no call needs");
     function_release(function);
-    library_leave();
+    library_leave(status == ESP_OK);
     arena_clear(&arena);
     return status;
 }
@@ -209,7 +209,7 @@ enum esp_status fast_forecast(const struct fast_call *call, struct fast_server *
         return error->status;
     struct message reply = {0};
     enum esp_status status = ask(library, call, &reply, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     if (status == ESP_OK && !(*servers = pack(&reply.submit_reply, n)))
         status = error_no_memory(error, "the forecasts");
     message_clear(&reply);

@@ -18,6 +18,14 @@
     if (!library)                                                                                            \
     return not_inside()
 
+/* How those begin that hand out an id. */
+#define ENTER_FOR_ID(library, id)                                                                            \
+    struct library *library = library_enter(library_error());                                                \
+    if (!library && (id))                                                                                    \
+        *(id) = GRPC_SESSIONID_VOID;                                                                         \
+    if (!library)                                                                                            \
+    return not_inside()
+
 static grpc_error_t not_inside(void)
 {
     return library_error()->status == ESP_REFUSED ? GRPC_OTHER_ERROR_CODE : GRPC_NOT_INITIALIZED;
@@ -25,7 +33,7 @@ static grpc_error_t not_inside(void)
 
 static grpc_error_t leave(grpc_error_t code)
 {
-    library_leave();
+    library_leave(code == GRPC_NO_ERROR);
     return code;
 }
 
@@ -87,18 +95,6 @@ grpc_error_t grpc_function_handle_default(grpc_function_handle_t *handle, char *
     return leave(outcome_handle_code(status));
 }
 
-/* "host:port" is an address, anything else a name in the tree. */
-static enum esp_status find_server(struct engine *engine, const char *server, char *address,
-                                   struct esp_error *error)
-{
-    if (!strchr(server, ':'))
-        return engine_resolve(engine, server, address, error);
-    if (strlen(server) > CAP_ADDRESS)
-        return error_set(error, ESP_NOT_FOUND, "\"%.40s...\" is no address", server);
-    strcpy(address, server);
-    return ESP_OK;
-}
-
 grpc_error_t grpc_function_handle_init(grpc_function_handle_t *handle, char *server_name, char *func_name)
 {
     ENTER(library);
@@ -107,9 +103,11 @@ grpc_error_t grpc_function_handle_init(grpc_function_handle_t *handle, char *ser
     if (!handle || !server_name || !func_name)
         return leave(null_pointer(!handle ? "handle" : !server_name ? "server_name" : "func_name"));
     struct esp_error *error = library_error();
-    enum esp_status status = find_server(library->engine, server_name, address, error);
+    enum esp_status status = engine_find_server(library->engine, server_name, address, error);
     if (status == ESP_OK)
         status = functions_get(library->engine->functions, func_name, address, &function, error);
+    if (status == ESP_PROTOCOL || status == ESP_SECURITY || status == ESP_VERSION)
+        status = error->status = ESP_UNREACHABLE; /* there is no server that this program could use */
     if (status == ESP_OK)
         status = handles_add(library->handles, function, server_name, address, handle, error);
     return leave(outcome_handle_code(status));
@@ -123,11 +121,12 @@ grpc_error_t grpc_function_handle_destruct(grpc_function_handle_t *handle)
 
 grpc_error_t grpc_get_handle(grpc_function_handle_t **handle, grpc_sessionid_t sessionID)
 {
+    if (handle)
+        *handle = NULL;
     ENTER(library);
     uint64_t number = 0;
     if (!handle)
         return leave(null_pointer("handle"));
-    *handle = NULL;
     grpc_error_t code = table_get_handle(library->table, sessionID, handle, &number);
     if (code == GRPC_NO_ERROR && !handles_has(library->handles, number)) {
         *handle = NULL;
@@ -167,7 +166,7 @@ grpc_error_t grpc_call(grpc_function_handle_t *handle, ...)
 
 grpc_error_t grpc_call_async(grpc_function_handle_t *handle, grpc_sessionid_t *sessionID, ...)
 {
-    ENTER(library);
+    ENTER_FOR_ID(library, sessionID);
     if (!sessionID)
         return leave(null_pointer("sessionID"));
     *sessionID = GRPC_SESSIONID_VOID;
@@ -198,9 +197,11 @@ grpc_error_t grpc_probe(grpc_sessionid_t sessionID)
 
 grpc_error_t grpc_probe_or(grpc_sessionid_t *idArray, size_t length, grpc_sessionid_t *idPtr)
 {
-    ENTER(library);
-    if (!idPtr || (!idArray && length > 0))
-        return leave(null_pointer(idPtr ? "idArray" : "idPtr"));
+    ENTER_FOR_ID(library, idPtr);
+    if (!idPtr)
+        return leave(null_pointer("idPtr"));
+    if (!idArray && length > 0)
+        return leave((*idPtr = GRPC_SESSIONID_VOID, null_pointer("idArray")));
     return leave(explain(table_probe_or(library->table, idArray, length, idPtr)));
 }
 
@@ -233,9 +234,11 @@ grpc_error_t grpc_wait_and(grpc_sessionid_t *idArray, size_t length)
 
 grpc_error_t grpc_wait_or(grpc_sessionid_t *idArray, size_t length, grpc_sessionid_t *idPtr)
 {
-    ENTER(library);
-    if (!idPtr || (!idArray && length > 0))
-        return leave(null_pointer(idPtr ? "idArray" : "idPtr"));
+    ENTER_FOR_ID(library, idPtr);
+    if (!idPtr)
+        return leave(null_pointer("idPtr"));
+    if (!idArray && length > 0)
+        return leave((*idPtr = GRPC_SESSIONID_VOID, null_pointer("idArray")));
     return leave(explain(table_wait_or(library->table, idArray, length, idPtr, library_error())));
 }
 
@@ -247,7 +250,7 @@ grpc_error_t grpc_wait_all(void)
 
 grpc_error_t grpc_wait_any(grpc_sessionid_t *idPtr)
 {
-    ENTER(library);
+    ENTER_FOR_ID(library, idPtr);
     if (!idPtr)
         return leave(null_pointer("idPtr"));
     return leave(explain(table_wait_any(library->table, idPtr, library_error())));
@@ -263,7 +266,7 @@ grpc_error_t grpc_get_error(grpc_sessionid_t sessionID)
 
 grpc_error_t grpc_get_failed_sessionid(grpc_sessionid_t *idPtr)
 {
-    ENTER(library);
+    ENTER_FOR_ID(library, idPtr);
     if (!idPtr)
         return leave(null_pointer("idPtr"));
     *idPtr = table_next_failed(library->table);

@@ -51,7 +51,7 @@ enum esp_status esp_locate(struct esp_master **masters, size_t *n)
         return error->status;
     struct message reply = {0};
     enum esp_status status = route_locate(library->engine->route, &reply, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     if (status == ESP_OK && !(*masters = pack_masters(&reply.locate_reply)))
         status = error_no_memory(error, "the list of master agents");
     if (status == ESP_OK)
@@ -76,7 +76,7 @@ enum esp_status esp_greet(const char *address, char *name, enum esp_role *role)
     struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
     enum esp_status status = transport_call(library->transport, address, &request,
                                             library->engine->call_timeout_ms, &reply, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     if (status == ESP_OK && name)
         snprintf(name, CAP_NAME + 1, "%s", reply.greet_reply.name);
     if (status == ESP_OK && role)
@@ -168,11 +168,13 @@ static enum esp_status ask_tree(struct library *library, const char *address, st
                                 struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}};
-    enum esp_status status =
-        transport_call(library->transport, address, &request, library->engine->call_timeout_ms, reply, error);
+    /* A large tree takes its time; that there is somebody to tell it does not. */
+    enum esp_status status = route_greet(library->engine->route, "tree", address, NULL, error);
     if (status != ESP_OK)
-        error_prefix_at(error, "tree", address);
-    return status;
+        return status;
+    status =
+        transport_call(library->transport, address, &request, library->engine->call_timeout_ms, reply, error);
+    return status == ESP_OK ? status : error_prefix_at(error, "tree", address);
 }
 
 static enum esp_status add_tree(struct library *library, struct forest *forest, const char *address,
@@ -241,7 +243,7 @@ static enum esp_status grow(struct library *library, struct forest *forest, cons
     if (!redirector)
         return add_masters(library, forest, error);
     enum esp_status status = add_redirector(library, forest, redirector, error);
-    if (status != ESP_UNREACHABLE && status != ESP_TIMEOUT)
+    if ((status != ESP_UNREACHABLE && status != ESP_TIMEOUT) || !route_has_masters(library->engine->route))
         return status;
     /* It is gone, but the master that was learned from it may be there. */
     struct message request = {.kind = MESSAGE_TREE, .tree = {.node = ""}}, reply = {0};
@@ -271,7 +273,7 @@ enum esp_status esp_tree(const char *address, struct esp_node **nodes, size_t *n
     struct forest forest = {0};
     struct esp_node *package = NULL;
     enum esp_status status = grow(library, &forest, address, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     if (status == ESP_OK && !(package = package_create((forest.n + 1) * sizeof *package)))
         status = error_no_memory(error, "the tree");
     if (status == ESP_OK) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/job.h"
+#include "client/backlog.h"
 #include "client/link.h"
 #include "util/clock.h"
 
@@ -57,8 +58,13 @@ static void fill_record(const struct session *session, struct job_record *record
 enum esp_status job_hand_over(struct session *session, struct job_record *record, struct esp_error *error)
 {
     session->has_owner = job_store_owner(session->owner);
-    while (session_advance(session) == STEP_WAIT && !job_is_handed_over(session))
-        session_follow(session);
+    enum session_step step;
+    while ((step = session_advance(session)) == STEP_HELD ||
+           (step == STEP_WAIT && !job_is_handed_over(session)))
+        if (step == STEP_HELD)
+            backlog_wait(session);
+        else
+            session_follow(session);
     if (atomic_load(&session->phase) == PHASE_ENDED) {
         *error = session->error;
         /* What a server may have of it nobody asks for any more. */

@@ -259,7 +259,7 @@ enum esp_status esp_job_submit(grpc_function_handle_t *handle, const struct esp_
         used ? submit(library, used, arguments, n_arguments, options, listed != 0, job, error)
              : error_set(error, ESP_INVALID, "the function handle was never made, or was destructed");
     handle_release(used);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -300,7 +300,7 @@ enum esp_status esp_job_attach(const struct esp_job *job, const struct esp_argum
         return error->status;
     enum esp_status status =
         attach(library, (const struct job *)job, arguments, n_arguments, options, session, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -358,7 +358,7 @@ static enum esp_status ask(const struct esp_job *job, const struct follow *follo
         return error->status;
     enum esp_status status =
         job_ask(library->engine, &((const struct job *)job)->record, follow, reply, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -411,7 +411,7 @@ enum esp_status esp_job_cancel(const struct esp_job *job)
     if (!library)
         return error->status;
     enum esp_status status = job_cancel(library->engine, &((const struct job *)job)->record, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -429,6 +429,6 @@ enum esp_status esp_job_forget(const struct esp_job *job)
         error_prefix(error, "job %s has left your list, but server %s could not be told", job->id,
                      job->server);
     }
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }

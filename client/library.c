@@ -22,6 +22,8 @@ static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
 /* ---- threads ---- */
 
 static _Thread_local struct esp_error last_error;
+static _Thread_local struct esp_error error_before; /* status ESP_OK: there was none */
+static _Thread_local unsigned depth; /* functions of the interface that this thread is inside */
 static _Thread_local struct past *kept;
 static pthread_key_t at_thread_end;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -75,17 +77,28 @@ struct library *library_enter(struct esp_error *error)
                   "a function that a routine calls back cannot use the library: its session waits for it");
         return NULL;
     }
+    if (depth++ == 0) {
+        error_before.status = last_error.status;
+        if (last_error.status != ESP_OK)
+            error_before = last_error;
+    }
     atomic_fetch_add(&users, 1);
     int found = atomic_load(&state);
     if (found == STATE_UP)
         return &library;
-    library_leave();
+    library_leave(false);
     outside(found, error);
     return NULL;
 }
 
-void library_leave(void)
+void library_leave(bool succeeded)
 {
+    if (--depth == 0 && succeeded && error_before.status == ESP_OK) {
+        last_error.status = ESP_OK;
+        last_error.text[0] = 0;
+    } else if (depth == 0 && succeeded) {
+        last_error = error_before;
+    }
     if (atomic_fetch_sub(&users, 1) != 1 || atomic_load(&state) != STATE_CHANGING)
         return;
     pthread_mutex_lock(&gate);

@@ -31,7 +31,8 @@ enum esp_status library_stop(struct esp_error *error);
 /* Every function of the interface is between these two. NULL: outside initialize .. finalize, or a forked
  * child (status ESP_REFUSED); `error` says which. */
 struct library *library_enter(struct esp_error *error);
-void library_leave(void);
+/* After a success the thread's last error is what it was before: what failed on the way was made up for. */
+void library_leave(bool succeeded);
 
 /* The calling thread's last error. */
 struct esp_error *library_error(void);

@@ -32,6 +32,12 @@ struct link {
     bool queued;        /* `job` waits for a thread */
     struct thread_job job;
 
+    /* For client/backlog.h: sessions that the server has of this client, when that number changed last, and
+     * the round in which one was sent here to look for room. */
+    atomic_uint n_given;
+    atomic_int_least64_t moved_ns;
+    uint64_t probed; /* under the backlog's lock */
+
     atomic_int_least64_t heard_ns; /* when the server said something last; 0: never */
     atomic_int_least64_t mute_ns;  /* until when it is believed to be silent still */
     atomic_uint_least64_t

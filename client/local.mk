@@ -110,8 +110,15 @@ client_libclient_la_SOURCES = \
 	client/argument_stack.c \
 	client/attempt.c \
 	client/attempt.h \
+	client/attempt_choose.c \
+	client/attempt_parts.h \
+	client/attempt_recover.c \
+	client/backlog.c \
+	client/backlog.h \
 	client/excluded.c \
 	client/excluded.h \
+	client/failures.c \
+	client/failures.h \
 	client/bulk.c \
 	client/bulk.h \
 	client/callback.c \
@@ -129,6 +136,7 @@ client_libclient_la_SOURCES = \
 	client/describe.h \
 	client/engine.c \
 	client/engine.h \
+	client/resolve.c \
 	client/espalier.c \
 	client/fast.c \
 	client/fast_nodes.c \
@@ -137,6 +145,9 @@ client_libclient_la_SOURCES = \
 	client/function.h \
 	client/grpc.c \
 	client/grid_api.c \
+	client/grid_api.h \
+	client/grid_api_info.c \
+	client/grid_api_moves.c \
 	client/grid_data.c \
 	client/grid_data.h \
 	client/grid_move.c \

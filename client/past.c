@@ -14,7 +14,7 @@ static const char *state_text(struct session *session)
         return "ended";
     case PHASE_CHOOSE:
     case PHASE_OFFER:
-        return "submitting";
+        return atomic_load(&session->back.held) ? "held back" : "submitting";
     }
     switch (atomic_load(&session->remote)) {
     case SESSION_RECEIVING:

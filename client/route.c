@@ -3,6 +3,7 @@
 #include "util/clock.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@ struct route {
     struct arena arena; /* of the configured agents' addresses */
     const char **agents;
     size_t n_agents;
-    int64_t call_timeout_ms;
+    int64_t greeting_timeout_ms;
+    atomic_bool heard; /* somebody has answered */
     void (*asker)(void *arg, struct session_id *first);
     void *arg;
 
@@ -45,7 +47,8 @@ enum esp_status route_create(const struct route_options *options, struct route *
         return error_no_memory(error, "the way to the agents");
     pthread_mutex_init(&route->lock, NULL);
     route->transport = options->transport;
-    route->call_timeout_ms = options->call_timeout_ms;
+    route->greeting_timeout_ms =
+        options->greeting_timeout_ms > 0 ? options->greeting_timeout_ms : options->call_timeout_ms;
     route->asker = options->asker;
     route->arg = options->arg;
     if (options->redirector && !(route->redirector = arena_strdup(&route->arena, options->redirector)))
@@ -66,6 +69,14 @@ void route_destroy(struct route *route)
     arena_clear(&route->arena);
     pthread_mutex_destroy(&route->lock);
     free(route);
+}
+
+bool route_has_masters(struct route *route)
+{
+    pthread_mutex_lock(&route->lock);
+    bool any = route->n_masters > 0;
+    pthread_mutex_unlock(&route->lock);
+    return any || route->n_agents > 0;
 }
 
 bool route_is_deserted(struct route *route)
@@ -95,6 +106,46 @@ static enum esp_status locate_from_file(struct route *route, struct message *rep
     return ESP_OK;
 }
 
+/* The first question to that address came to nothing: whatever it was, it executed nothing. */
+static enum esp_status nobody_there(const struct route *route, const char *who, const char *address,
+                                    struct esp_error *error)
+{
+    switch (error->status) {
+    case ESP_TIMEOUT:
+        return error_set(error, ESP_UNREACHABLE,
+                         "no Espalier daemon answers at %s: something takes connections there, and says "
+                         "nothing for %.3g s (stopped, overloaded, or no Espalier: is the port right?)",
+                         address, (double)route->greeting_timeout_ms / 1e3);
+    case ESP_MAYBE:
+        return error_set(
+            error, ESP_UNREACHABLE,
+            "no Espalier daemon answers at %s: what listens there ends the connection without an "
+            "answer (is the port right, do both use TLS or neither?)",
+            address);
+    case ESP_PROTOCOL:
+    case ESP_VERSION:
+        error_prefix(error, "no Espalier daemon of this contract answers at %s", address);
+        return error->status = ESP_UNREACHABLE;
+    default:
+        return error_prefix_at(error, who, address);
+    }
+}
+
+enum esp_status route_greet(struct route *route, const char *who, const char *address, enum node_role *role,
+                            struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
+    struct esp_error unread;
+    if (!error)
+        error = &unread;
+    enum esp_status status =
+        transport_call(route->transport, address, &request, route->greeting_timeout_ms, &reply, error);
+    if (status == ESP_OK && role)
+        *role = (enum node_role)reply.greet_reply.role;
+    message_clear(&reply);
+    return status == ESP_OK ? status : nobody_there(route, who, address, error);
+}
+
 enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error)
 {
     if (route->n_agents > 0)
@@ -110,13 +161,16 @@ enum esp_status route_locate(struct route *route, struct message *reply, struct 
         asker_put(&first, bytes);
         request.locate.extensions = (struct extensions){&asker, 1};
     }
-    enum esp_status status =
-        transport_call(route->transport, route->redirector, &request, route->call_timeout_ms, reply, error);
-    if (status != ESP_OK)
-        error_prefix_at(error, "redirector", route->redirector);
-    else if (reply->locate_reply.n_masters == 0)
+    enum esp_status status = transport_call(route->transport, route->redirector, &request,
+                                            route->greeting_timeout_ms, reply, error);
+    if (status != ESP_OK) {
+        status = nobody_there(route, "redirector", route->redirector, error);
+    } else if (reply->locate_reply.n_masters == 0) {
         status = error_set(error, ESP_NO_SERVER, "redirector at %s: no master agent has joined it yet",
                            route->redirector);
+    }
+    if (status == ESP_OK)
+        atomic_store(&route->heard, true); /* and so have the masters, at the redirector's */
     return status;
 }
 
@@ -202,6 +256,21 @@ static bool is_elsewhere(enum esp_status status)
     return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
 }
 
+static enum esp_status ask_master(struct route *route, const char *address, const struct message *request,
+                                  int64_t timeout_ms, struct message *reply, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    if (!atomic_load(&route->heard))
+        status = route_greet(route, "master agent", address, NULL, error);
+    if (status != ESP_OK)
+        return status;
+    status = transport_call(route->transport, address, request, timeout_ms, reply, error);
+    if (status != ESP_OK)
+        return error_prefix_at(error, "master agent", address);
+    atomic_store(&route->heard, true);
+    return status;
+}
+
 /* Goes once through the masters as they are known. Of those that answered and cannot, the first one's words
  * are told. */
 static enum esp_status ask_round(struct route *route, const struct message *request, int64_t timeout_ms,
@@ -215,10 +284,9 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
     *generation = route->generation;
     pthread_mutex_unlock(&route->lock);
     for (size_t i = 0; i < choice.n_masters && choose(route, skip, &choice); i++) {
-        status = transport_call(route->transport, choice.address, request, timeout_ms, reply, error);
+        status = ask_master(route, choice.address, request, timeout_ms, reply, error);
         if (status == ESP_OK)
             return status;
-        error_prefix_at(error, "master agent", choice.address);
         if (is_elsewhere(status)) {
             skip++;
             if (cannot.status == ESP_OK)

@@ -15,7 +15,8 @@ struct route_options {
     const char *redirector;      /* address, or NULL */
     const char *const *agents;   /* addresses of masters, in place of a redirector */
     size_t n_agents;
-    int64_t call_timeout_ms; /* for one remote call */
+    int64_t call_timeout_ms;     /* for one remote call */
+    int64_t greeting_timeout_ms; /* for the first answer of a node, a small one */
     /* For whose first session a redirector is asked, for its log; NULL: nobody's. */
     void (*asker)(void *arg, struct session_id *first);
     void *arg;
@@ -33,11 +34,20 @@ void route_destroy(struct route *route);
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error);
 
+/* Asks who is at an address, before it is asked for more: one that is awake answers at once.
+ * ESP_UNREACHABLE: nobody is, or no Espalier; the text says so of `who`. The reply's role goes to *role (or
+ * NULL). Any thread. */
+enum esp_status route_greet(struct route *route, const char *who, const char *address, enum node_role *role,
+                            struct esp_error *error);
+
 /* Asks the redirector for the masters now: a locate_reply. Without a redirector: the agents of the file. */
 enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error);
 
 /* Whether the redirector, when last asked, knew no master agent: it was restarted, and they will join it. */
 bool route_is_deserted(struct route *route);
+
+/* Whether any master agent is known, or was named by the file. */
+bool route_has_masters(struct route *route);
 
 /* The redirector's address, or NULL. */
 const char *route_redirector(const struct route *route);

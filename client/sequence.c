@@ -230,7 +230,7 @@ enum esp_status esp_sequence_begin(void)
         status = error_no_memory(error, "a sequence");
     else
         current->engine = library->engine;
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -347,6 +347,6 @@ enum esp_status esp_sequence_end(void)
     close_sequence(current, alive ? current->engine : NULL);
     current = NULL;
     if (library)
-        library_leave();
+        library_leave(status == ESP_OK);
     return status;
 }

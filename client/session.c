@@ -5,6 +5,7 @@
 #include "client/invocation_hold.h"
 #include "client/session.h"
 #include "client/attempt.h"
+#include "client/backlog.h"
 #include "client/bulk.h"
 #include "client/job.h"
 #include "client/link.h"
@@ -138,6 +139,7 @@ void session_end(struct session *session, enum esp_status status)
         session->error.text[0] = 0;
     session->ended_ns = clock_now_ns(session->engine->clock);
     engine_retire(session->engine, session);
+    backlog_left(session);
     /* Small results wait for the next call to acknowledge them; memory for large ones is wanted back. */
     if (session->link && session->heavy && !session->lost && !session->is_job)
         link_acknowledge(session->link);
@@ -244,6 +246,8 @@ enum session_step session_advance(struct session *session)
         switch (atomic_load(&session->phase)) {
         case PHASE_CHOOSE:
             attempt_choose(session);
+            if (session->holding)
+                return STEP_HELD;
             break;
         case PHASE_OFFER:
             attempt_offer(session);
@@ -261,31 +265,57 @@ enum session_step session_advance(struct session *session)
 
 enum esp_status session_call(struct session *session)
 {
-    while (session_advance(session) == STEP_WAIT)
-        if (session->follow)
+    enum session_step step;
+    while ((step = session_advance(session)) != STEP_ENDED)
+        if (step == STEP_HELD)
+            backlog_wait(session);
+        else if (session->follow)
             session_follow(session);
         else
             link_wait(session->link, session);
     return session->error.status;
 }
 
+static void follow_run(void *arg)
+{
+    struct session *session = arg;
+    session_follow(session);
+    session->job.run = session_run;
+    thread_pool_submit(session->engine->runners, &session->job); /* there is one: the session came from it */
+}
+
+/* A session that is followed holds a thread while the server computes: none of those that all others need. */
+static bool hand_to_follower(struct session *session)
+{
+    session->job.run = follow_run;
+    if (thread_pool_submit(session->engine->followers, &session->job))
+        return true;
+    session->job.run = session_run;
+    return false;
+}
+
 void session_run(void *arg)
 {
     struct session *session = arg;
-    if (session->work) {
+    enum session_step step = STEP_ENDED;
+    if (session->work)
         session->work(session);
-        session->ended(session, session->arg);
-        return;
-    }
-    enum session_step step = session_advance(session);
-    while (step == STEP_WAIT && session->follow) {
-        session_follow(session);
+    else
+        step = session_advance(session);
+    while (step != STEP_ENDED) {
+        if (step == STEP_HELD && backlog_park(session))
+            return;
+        if (step == STEP_WAIT && !session->follow) {
+            link_park(session->link, session);
+            return;
+        }
+        if (step == STEP_WAIT && hand_to_follower(session))
+            return;
+        if (step == STEP_WAIT)
+            session_follow(session);
         step = session_advance(session);
     }
-    if (step == STEP_WAIT)
-        link_park(session->link, session);
-    else
-        session->ended(session, session->arg);
+    session->ended(session, session->arg);
 }
 
 enum esp_status session_start(struct session *session, struct esp_error *error)
@@ -301,6 +331,7 @@ void session_cancel(struct session *session)
 {
     struct engine *engine = session->engine;
     atomic_store(&session->cancelled, true);
+    backlog_release(session);
     pthread_mutex_lock(&engine->marks_lock);
     const struct session *remote = session->step ? session->step : session;
     struct link *link = remote->link;

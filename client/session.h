@@ -6,6 +6,7 @@
 #ifndef CLIENT_SESSION_H
 #define CLIENT_SESSION_H
 
+#include "client/backlog.h"
 #include "client/engine.h"
 #include "client/wishes.h"
 
@@ -39,7 +40,11 @@ struct following {
 };
 
 /* What session_advance() found to be next. */
-enum session_step { STEP_WAIT, STEP_ENDED };
+enum session_step {
+    STEP_WAIT, /* for the server that has it */
+    STEP_HELD, /* for room at any server: client/backlog.h */
+    STEP_ENDED
+};
 
 #define MOST_CANDIDATES 16 /* kept of an answer */
 #define MOST_EXCLUDED   16
@@ -101,6 +106,9 @@ struct session {
     bool parked;
     uint64_t parked_after; /* the newest poll at that time: later ones know of it */
 
+    struct backlog_entry back; /* client/backlog.h */
+    bool holding;              /* it is to be held back; the runner's */
+
     /* Asynchronous sessions: runs session_run() in the pool; then `ended` is called in a pool thread, once,
      * as the last thing that the engine does with the session. NULL: a blocking session. */
     bool follow;
@@ -144,7 +152,8 @@ void session_cancel(struct session *session);
 
 /* ---- for its other halves, client/link.c, attempt.c and bulk.c ---- */
 
-/* Goes on with it. STEP_WAIT: the server computes; park it at session->link. */
+/* Goes on with it. STEP_WAIT: the server computes; park it at session->link. STEP_HELD: to backlog_park() or
+ * backlog_wait() with it. */
 enum session_step session_advance(struct session *session);
 /* The pool's job for an asynchronous session. */
 void session_run(void *session);

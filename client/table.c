@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/table.h"
+#include "client/failures.h"
 #include "client/outcome.h"
 
 #include <limits.h>
@@ -18,6 +19,7 @@ struct ticket {
     struct session *session; /* until it is reported, then */
     struct past *past;       /* what is kept; NULL: there was no memory for that */
     bool ended, reported;
+    bool pinned;         /* it failed, and there was no memory to remember that */
     unsigned cancelling; /* threads that look at the session without the lock */
     unsigned users;      /* threads that look at it without the lock, or wait for it */
     struct ticket *prev, *next;
@@ -30,8 +32,8 @@ struct table {
     struct ticket *running, *ended, *reported;
     unsigned n_reported;
     uint64_t last_serial;
-    grpc_sessionid_t failed[TABLE_HISTORY]; /* a ring */
-    unsigned first_failed, n_failed;
+    grpc_sessionid_t first_id, last_id; /* known: between them, both included */
+    struct failures *failures;
 };
 
 /* Goes on from one life of the library to the next: an old id stays invalid. */
@@ -42,6 +44,13 @@ enum esp_status table_create(struct table **result, struct esp_error *error)
     struct table *table = calloc(1, sizeof *table);
     if (!table)
         return error_no_memory(error, "the table of sessions");
+    enum esp_status status = failures_create(&table->failures, error);
+    if (status != ESP_OK) {
+        free(table);
+        return status;
+    }
+    table->last_id = (grpc_sessionid_t)(atomic_load(&last_id) % INT_MAX);
+    table->first_id = table->last_id + 1;
     pthread_mutex_init(&table->lock, NULL);
     pthread_cond_init(&table->changed, NULL);
     *result = table;
@@ -60,6 +69,7 @@ void table_destroy(struct table *table)
         free(ticket->past);
         free(ticket);
     }
+    failures_destroy(table->failures);
     pthread_cond_destroy(&table->changed);
     pthread_mutex_destroy(&table->lock);
     free(table);
@@ -80,7 +90,25 @@ static grpc_sessionid_t draw_id(struct table *table)
     do
         id = (grpc_sessionid_t)(atomic_fetch_add(&last_id, 1) % INT_MAX) + 1;
     while (find(table, id));
-    return id;
+    if (id < table->last_id) { /* after 2,147,483,647 sessions */
+        table->first_id = id;
+        failures_clear(table->failures);
+    }
+    return table->last_id = id;
+}
+
+/* It was never told. */
+static void give_back_id(struct table *table, grpc_sessionid_t id)
+{
+    unsigned drawn = (unsigned)id;
+    if (atomic_compare_exchange_strong(&last_id, &drawn, drawn - 1))
+        table->last_id--;
+}
+
+/* Reported so long ago that how it ended is all that is known. */
+static bool is_past(struct table *table, grpc_sessionid_t id)
+{
+    return id >= table->first_id && id <= table->last_id && !find(table, id);
 }
 
 /* Forgets the oldest of what was reported, but never what a thread is looking at. */
@@ -91,7 +119,7 @@ static void trim(struct table *table)
     {
         if (table->n_reported <= TABLE_HISTORY)
             break;
-        if (ticket->users > 0)
+        if (ticket->users > 0 || ticket->pinned)
             continue;
         DL_DELETE(table->reported, ticket);
         table->n_reported--;
@@ -131,6 +159,15 @@ static grpc_error_t result(const struct ticket *ticket, struct esp_error *error)
     return how_it_ended(ticket, error) == ESP_OK ? GRPC_NO_ERROR : GRPC_SESSION_FAILED;
 }
 
+/* Of any that has ended. */
+static grpc_error_t result_of(struct table *table, grpc_sessionid_t id, struct esp_error *error)
+{
+    const struct ticket *ticket = find(table, id);
+    if (ticket)
+        return result(ticket, error);
+    return failures_find(table->failures, id, error) == ESP_OK ? GRPC_NO_ERROR : GRPC_SESSION_FAILED;
+}
+
 /* Waits for one; the ticket stays. */
 static void wait_for(struct table *table, struct ticket *ticket)
 {
@@ -140,16 +177,17 @@ static void wait_for(struct table *table, struct ticket *ticket)
     ticket->users--;
 }
 
-/* The one to be told about: ended and not reported before, else ended. NULL: none has ended. */
-static struct ticket *first_ended(struct table *table, const grpc_sessionid_t *ids, size_t n)
+/* The one to be told about: ended and not reported before, else ended. GRPC_SESSIONID_VOID: none has ended.
+ */
+static grpc_sessionid_t first_ended(struct table *table, const grpc_sessionid_t *ids, size_t n)
 {
-    struct ticket *known = NULL;
+    grpc_sessionid_t known = GRPC_SESSIONID_VOID;
     for (size_t i = 0; i < n; i++) {
-        struct ticket *ticket = find(table, ids[i]);
+        const struct ticket *ticket = find(table, ids[i]);
         if (ticket && ticket->ended && !ticket->reported)
-            return ticket;
-        if (ticket && ticket->ended && !known)
-            known = ticket;
+            return ids[i];
+        if (known == GRPC_SESSIONID_VOID && (ticket ? ticket->ended : is_past(table, ids[i])))
+            known = ids[i];
     }
     return known;
 }
@@ -157,20 +195,19 @@ static struct ticket *first_ended(struct table *table, const grpc_sessionid_t *i
 static bool all_valid(struct table *table, const grpc_sessionid_t *ids, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (!find(table, ids[i]))
+        if (!find(table, ids[i]) && !is_past(table, ids[i]))
             return false;
     return true;
 }
 
 /* ---- starting and ending ---- */
 
-static void note_failed(struct table *table, grpc_sessionid_t id)
+static void note_failed(struct table *table, struct ticket *ticket, const struct esp_error *why)
 {
-    if (table->n_failed == TABLE_HISTORY) {
-        table->first_failed = (table->first_failed + 1) % TABLE_HISTORY;
-        table->n_failed--;
-    }
-    table->failed[(table->first_failed + table->n_failed++) % TABLE_HISTORY] = id;
+    grpc_sessionid_t forgotten;
+    ticket->pinned = !failures_add(table->failures, ticket->id, why, &forgotten);
+    if (forgotten >= table->first_id)
+        table->first_id = forgotten + 1;
 }
 
 /* In a pool thread, the last thing done with the session. */
@@ -184,7 +221,7 @@ static void on_ended(struct session *session, void *arg)
     DL_DELETE(table->running, ticket);
     DL_APPEND(table->ended, ticket);
     if (session->error.status != ESP_OK)
-        note_failed(table, ticket->id);
+        note_failed(table, ticket, &session->error);
     pthread_cond_broadcast(&table->changed);
     pthread_mutex_unlock(&table->lock);
 }
@@ -193,8 +230,10 @@ static bool insert(struct table *table, struct ticket *ticket)
 {
     ticket->id = draw_id(table);
     HASH_ADD_INT(table->tickets, id, ticket);
-    if (!ticket->hh.tbl)
+    if (!ticket->hh.tbl) {
+        give_back_id(table, ticket->id);
         return false;
+    }
     ticket->serial = ++table->last_serial;
     DL_APPEND(table->running, ticket);
     return true;
@@ -220,6 +259,7 @@ enum esp_status table_start(struct table *table, struct session *session, grpc_f
             if (status != ESP_OK) {
                 DL_DELETE(table->running, ticket);
                 HASH_DEL(table->tickets, ticket);
+                give_back_id(table, ticket->id);
             }
         }
         pthread_mutex_unlock(&table->lock);
@@ -252,9 +292,9 @@ grpc_error_t table_probe(struct table *table, grpc_sessionid_t id)
 {
     pthread_mutex_lock(&table->lock);
     const struct ticket *ticket = find(table, id);
-    grpc_error_t code = !ticket         ? GRPC_INVALID_SESSION_ID
-                        : ticket->ended ? GRPC_NO_ERROR
-                                        : GRPC_NOT_COMPLETED;
+    grpc_error_t code = ticket               ? ticket->ended ? GRPC_NO_ERROR : GRPC_NOT_COMPLETED
+                        : is_past(table, id) ? GRPC_NO_ERROR
+                                             : GRPC_INVALID_SESSION_ID;
     pthread_mutex_unlock(&table->lock);
     return code;
 }
@@ -262,15 +302,14 @@ grpc_error_t table_probe(struct table *table, grpc_sessionid_t id)
 grpc_error_t table_probe_or(struct table *table, const grpc_sessionid_t *ids, size_t n, grpc_sessionid_t *id)
 {
     grpc_error_t code = GRPC_INVALID_SESSION_ID;
-    *id = GRPC_SESSIONID_VOID;
+    grpc_sessionid_t found = GRPC_SESSIONID_VOID;
     pthread_mutex_lock(&table->lock);
     if (all_valid(table, ids, n)) {
-        const struct ticket *ticket = first_ended(table, ids, n);
-        code = ticket ? GRPC_NO_ERROR : GRPC_NONE_COMPLETED;
-        if (ticket)
-            *id = ticket->id;
+        found = first_ended(table, ids, n);
+        code = found != GRPC_SESSIONID_VOID ? GRPC_NO_ERROR : GRPC_NONE_COMPLETED;
     }
     pthread_mutex_unlock(&table->lock);
+    *id = found; /* which may be one of `ids` */
     return code;
 }
 
@@ -281,6 +320,18 @@ grpc_error_t table_wait(struct table *table, grpc_sessionid_t id, struct esp_err
     return table_wait_and(table, &id, 1, error);
 }
 
+/* So that none of them is forgotten while another thread waits for thousands of others. */
+static void hold_all(struct table *table, const grpc_sessionid_t *ids, size_t n, bool hold)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct ticket *ticket = find(table, ids[i]);
+        if (ticket && hold)
+            ticket->users++;
+        else if (ticket)
+            ticket->users--;
+    }
+}
+
 grpc_error_t table_wait_and(struct table *table, const grpc_sessionid_t *ids, size_t n,
                             struct esp_error *error)
 {
@@ -288,20 +339,20 @@ grpc_error_t table_wait_and(struct table *table, const grpc_sessionid_t *ids, si
     pthread_mutex_lock(&table->lock);
     if (all_valid(table, ids, n)) {
         code = GRPC_NO_ERROR;
-        for (size_t i = 0; i < n; i++)
-            find(table, ids[i])->users++; /* another thread may wait for 4096 others meanwhile */
+        hold_all(table, ids, n, true);
         for (size_t i = 0; i < n; i++) {
             struct esp_error why;
             struct ticket *ticket = find(table, ids[i]);
-            wait_for(table, ticket);
-            report(table, ticket);
-            if (result(ticket, &why) == GRPC_SESSION_FAILED && code == GRPC_NO_ERROR) {
+            if (ticket) {
+                wait_for(table, ticket);
+                report(table, ticket);
+            }
+            if (result_of(table, ids[i], &why) == GRPC_SESSION_FAILED && code == GRPC_NO_ERROR) {
                 code = GRPC_SESSION_FAILED;
                 *error = why;
             }
         }
-        for (size_t i = 0; i < n; i++)
-            find(table, ids[i])->users--;
+        hold_all(table, ids, n, false);
         trim(table);
     }
     pthread_mutex_unlock(&table->lock);
@@ -312,20 +363,21 @@ grpc_error_t table_wait_or(struct table *table, const grpc_sessionid_t *ids, siz
                            struct esp_error *error)
 {
     grpc_error_t code = n > 0 ? GRPC_INVALID_SESSION_ID : GRPC_NONE_COMPLETED;
-    struct ticket *ticket;
-    *id = GRPC_SESSIONID_VOID;
+    grpc_sessionid_t found = GRPC_SESSIONID_VOID;
     pthread_mutex_lock(&table->lock);
     if (n > 0 && all_valid(table, ids, n)) {
-        while (!(ticket = first_ended(table, ids, n)) && all_valid(table, ids, n))
+        while ((found = first_ended(table, ids, n)) == GRPC_SESSIONID_VOID && all_valid(table, ids, n))
             pthread_cond_wait(&table->changed, &table->lock);
-        if (ticket) {
-            *id = ticket->id;
-            code = result(ticket, error);
-            report(table, ticket);
+        if (found != GRPC_SESSIONID_VOID) {
+            code = result_of(table, found, error);
+            struct ticket *ticket = find(table, found);
+            if (ticket)
+                report(table, ticket);
             trim(table);
         }
     }
     pthread_mutex_unlock(&table->lock);
+    *id = found; /* which may be one of `ids` */
     return code;
 }
 
@@ -388,8 +440,9 @@ grpc_error_t table_cancel(struct table *table, grpc_sessionid_t id)
     struct ticket *ticket = find(table, id);
     if (ticket && !ticket->ended)
         cancel_ticket(table, ticket);
+    bool known = ticket || is_past(table, id);
     pthread_mutex_unlock(&table->lock);
-    return ticket ? GRPC_NO_ERROR : GRPC_INVALID_SESSION_ID;
+    return known ? GRPC_NO_ERROR : GRPC_INVALID_SESSION_ID;
 }
 
 void table_cancel_all(struct table *table)
@@ -422,6 +475,8 @@ grpc_error_t table_get_error(struct table *table, grpc_sessionid_t id, struct es
         code = GRPC_NOT_COMPLETED;
     } else if (ticket) {
         code = outcome_code(how_it_ended(ticket, error));
+    } else if (is_past(table, id)) {
+        code = outcome_code(failures_find(table->failures, id, error));
     }
     pthread_mutex_unlock(&table->lock);
     return code;
@@ -429,13 +484,8 @@ grpc_error_t table_get_error(struct table *table, grpc_sessionid_t id, struct es
 
 grpc_sessionid_t table_next_failed(struct table *table)
 {
-    grpc_sessionid_t id = GRPC_SESSIONID_VOID;
     pthread_mutex_lock(&table->lock);
-    if (table->n_failed > 0) {
-        id = table->failed[table->first_failed];
-        table->first_failed = (table->first_failed + 1) % TABLE_HISTORY;
-        table->n_failed--;
-    }
+    grpc_sessionid_t id = failures_next(table->failures);
     pthread_mutex_unlock(&table->lock);
     return id;
 }

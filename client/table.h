@@ -3,8 +3,10 @@
  * The table of asynchronous sessions under GridRPC's integer ids: who has ended, who was waited for, who
  * failed.
  *
- * A session is running, then ended, then reported (a wait function has told its caller). Reported ones are
- * kept, the newest TABLE_HISTORY of them.
+ * A session is running, then ended, then reported (a wait function has told its caller). The newest
+ * TABLE_HISTORY reported ones are kept with handle and information. Of those before them it stays known how
+ * they ended: ids are numbers in a row, so all that were drawn and are neither here nor among the failures
+ * (client/failures.h) ended well, and nothing is kept of them.
  */
 #ifndef CLIENT_TABLE_H
 #define CLIENT_TABLE_H
@@ -41,12 +43,13 @@ grpc_error_t table_cancel(struct table *table, grpc_sessionid_t id);
 void table_cancel_all(struct table *table);
 grpc_error_t table_get_error(struct table *table, grpc_sessionid_t id, struct esp_error *error);
 grpc_sessionid_t table_next_failed(struct table *table);
-/* The pointer it was started with, and the number of the handle that was behind it then. */
+/* The pointer it was started with, and the number of the handle that was behind it then; of sessions that are
+ * kept. */
 grpc_error_t table_get_handle(struct table *table, grpc_sessionid_t id, grpc_function_handle_t **handle,
                               uint64_t *number);
 
 /* Calls `look` with the session, which stays as long, or, once it was reported (session NULL), with what is
- * kept of it. False: no such id. */
+ * kept of it. False: no such id, or it is kept no more. */
 bool table_look(struct table *table, grpc_sessionid_t id,
                 void (*look)(struct session *session, const struct past *past, void *arg), void *arg);
 

@@ -311,7 +311,8 @@ enum esp_status esp_arguments_complete(const struct esp_problem *problem, struct
 struct esp_call_options {
     double deadline_s; /* for the whole session, in seconds; 0: the handle's */
     /* Bring the session's output (lines that its routine or command prints) and progress here while it runs,
-     * for the functions below, else for esp_session_output() and esp_session_info_get(). */
+     * for the functions below, else for esp_session_output() and esp_session_info_get(). Of asynchronous
+     * sessions 64 are followed at a time: the others compute too, and are followed when one of these ends. */
     int follow;
     /* Called as they come, by the thread that waits: in esp_call() the caller's, else one of the library.
      * They must not call the library. NULL: not called. */
@@ -344,7 +345,9 @@ struct esp_session_info {
     const char *id; /* as the daemons' logs print it */
     const char *problem;
     const char *server; /* that has it or had it, or "" */
-    const char *state;  /* "submitting", "waiting", "sending", "queued", "running", "receiving", "ended" */
+    /* "submitting"; "held back": until a server has room; "waiting", "sending", "queued", "running",
+     * "receiving", "ended" */
+    const char *state;
     struct esp_error error; /* how it ended; ESP_PENDING until then */
     double submit_s;        /* asking the agents for servers */
     double wait_s;          /* for memory on the server */
@@ -378,17 +381,17 @@ enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_
 
 /* Callbacks: functions of the caller that the problem's routine calls while the session runs. They have the C
  * signature that the description tells: scalars that go in by value, all else by address. grpc_call() and
- * esp_call() run them in the calling thread, asynchronous sessions in a thread of the library; a session
- * calls one at a time. When a session is tried on another server, they are called anew. Inside one, the
- * functions of this library come back with ESP_REFUSED, and a session is cancelled, or its deadline heeded,
- * when the function has returned.
+ * esp_call() run them in the calling thread, asynchronous sessions in a thread of the library (64 of them at
+ * a time, as with esp_call_options.follow); a session calls one at a time. When a session is tried on another
+ * server, they are called anew. Inside one, the functions of this library come back with ESP_REFUSED, and a
+ * session is cancelled, or its deadline heeded, when the function has returned.
  *
  * Called by such a function before it returns: it has failed, and what it leaves is not looked at. The
  * session ends with ESP_FAILED and that text. Anywhere else it does nothing. */
 void esp_callback_fail(const char *text);
 
-/* Of a session of grpc_call_async() or esp_call_async(), as long as its id is valid (candidates: until a wait
- * function has reported it). ESP_NOT_FOUND. */
+/* Of a session of grpc_call_async() or esp_call_async(), as long as it is among the last 4096 that a wait
+ * function has reported (candidates: until one has reported it). ESP_NOT_FOUND. */
 enum esp_status esp_session_info_get(grpc_sessionid_t session, struct esp_session_info **info);
 
 /* Takes what has come of the output of a session that is followed (esp_call_options without `output`): at

@@ -106,7 +106,8 @@ grpc_error_t grpc_finalize(void);
 grpc_error_t grpc_function_handle_default(grpc_function_handle_t *handle, char *func_name);
 
 /* A handle bound to one server: its name (as `espalier tree` shows it) or its address, "host:port".
- * GRPC_SERVER_NOT_FOUND: there is none of that name, or it cannot be reached; GRPC_FUNCTION_NOT_FOUND.
+ * GRPC_SERVER_NOT_FOUND: there is none of that name, what is there is no server (an agent, a stranger), or it
+ * cannot be reached; GRPC_FUNCTION_NOT_FOUND: the server does not have the problem.
  * As the standard has it, the server must be there when the handle is made: one that is being restarted at
  * that moment cannot be told from one that never was, and is not waited for; try again. Once the handle is
  * made, its calls do wait for a server that comes back (`agent_patience` in client.conf), under the same
@@ -117,7 +118,8 @@ grpc_error_t grpc_function_handle_init(grpc_function_handle_t *handle, char *ser
 grpc_error_t grpc_function_handle_destruct(grpc_function_handle_t *handle);
 
 /* *handle becomes the very pointer that the session was started with.
- * GRPC_INVALID_SESSION_ID; GRPC_INVALID_FUNCTION_HANDLE (and NULL): it was destructed in the meantime. */
+ * GRPC_INVALID_SESSION_ID (and NULL): there is none, or it is not among the last 4096 that were waited for;
+ * GRPC_INVALID_FUNCTION_HANDLE (and NULL): the handle was destructed in the meantime. */
 grpc_error_t grpc_get_handle(grpc_function_handle_t **handle, grpc_sessionid_t sessionID);
 
 /* ---- calls ---- */
@@ -156,8 +158,9 @@ grpc_error_t grpc_cancel_all(void);
 
 /* Until the session has ended. GRPC_SESSION_FAILED: it failed, grpc_get_error() says how;
  * GRPC_INVALID_SESSION_ID. Waiting again gives the same answer again.
- * Of sessions that a wait function has reported the last 4096 stay known to all functions, then their ids
- * become invalid. */
+ * An id stays valid until grpc_finalize(), unless it is older than the newest 500,000 failures. What
+ * grpc_get_handle() and esp_session_info_get() tell is kept of the last 4096 sessions that a wait function
+ * has reported; of those before them, how they ended. */
 grpc_error_t grpc_wait(grpc_sessionid_t sessionID);
 
 /* Until all of them have ended. GRPC_SESSION_FAILED: at least one failed; GRPC_INVALID_SESSION_ID: one of
@@ -188,7 +191,7 @@ grpc_error_t grpc_get_error(grpc_sessionid_t sessionID);
 char *grpc_error_string(grpc_error_t error_code);
 
 /* Sessions of grpc_call_async() that failed, one by one in the order in which they did, each once; then
- * GRPC_SESSIONID_VOID. The last 4096 are kept. */
+ * GRPC_SESSIONID_VOID. */
 grpc_error_t grpc_get_failed_sessionid(grpc_sessionid_t *idPtr);
 
 #if defined(__GNUC__)

@@ -85,6 +85,26 @@ static int farm(const char *path)
     return 0;
 }
 
+/* Far more than a server takes of one client: by a handle that is bound to it, and by one that is not. */
+static int large_farm(const char *path)
+{
+    enum { N = 3000 };
+    (void)path;
+    static grpc_sessionid_t ids[N];
+    static double c[N];
+    grpc_function_handle_t handles[2] = {handle("plus")};
+    EXPECT(grpc_function_handle_init(&handles[1], "s1", "plus") == GRPC_NO_ERROR);
+    EXPECT(grpc_function_handle_init(&handles[0], "la", "plus") == GRPC_SERVER_NOT_FOUND);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < N; i++)
+            EXPECT(grpc_call_async(&handles[round], &ids[i], (double)i, 0.5, &c[i]) == GRPC_NO_ERROR);
+        EXPECT(grpc_wait_and(ids, N) == GRPC_NO_ERROR);
+        for (int i = 0; i < N; i++)
+            EXPECT(c[i] == i + 0.5 && grpc_get_error(ids[i]) == GRPC_NO_ERROR);
+    }
+    return 0;
+}
+
 /* Sessions whose reports are as short as any: only that they are over comes back. */
 static int without_outputs(const char *path)
 {
@@ -238,6 +258,7 @@ int main(int argc, char **argv)
         int (*run)(const char *path);
     } steps[] = {{"values", values},
                  {"farm", farm},
+                 {"large-farm", large_farm},
                  {"threads", many_threads},
                  {"guest", guest},
                  {"long-and-short", long_and_short},

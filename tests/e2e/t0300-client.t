@@ -59,6 +59,7 @@ wait_until n_servers 2
 
 check "values of all sizes go and come" "$steps" values
 check "a farm of short and longer sessions" "$steps" farm
+check "a farm of 3,000 calls on servers that take 100 of a client" "$steps" large-farm
 check "a farm of sessions that give nothing back" "$steps" without-outputs
 check "eight threads share a handle" "$steps" threads
 check "signals stay as they were, initialize and finalize alternate" "$steps" guest
@@ -106,6 +107,15 @@ rm -f here
 sleep 1
 start la espalier-agent --foreground la.conf
 check "a leader agent that is killed and restarted is waited for" wait "$runner"
+wait_until n_servers 1
+
+# A master agent that was just restarted knows of nobody, and says no to nobody.
+sed -i "s/^listen = .*/listen = \"$(address ma1)\"/" ma1.conf
+rm ma1.address
+stop ma1 KILL
+start ma1 espalier-agent --foreground ma1.conf
+address_of ma1.address >/dev/null
+check "a call right behind the restart of the master agent is made" espalier call plus a=1 b=2
 wait_until n_servers 1
 
 # The redirector is asked once; then the master that it named is enough, and another when that one goes.

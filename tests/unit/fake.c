@@ -113,6 +113,8 @@ static enum esp_status dispatch(struct fake *fake, int at, const struct message 
         return fake_on_run(fake, at, request, reply, error);
     case MESSAGE_AWAIT:
         return fake_on_await(fake, at, request, reply, error);
+    case MESSAGE_FOLLOW:
+        return fake_on_follow(fake, at, request, reply, error);
     case MESSAGE_CANCEL:
         return fake_on_cancel(fake, at, request);
     default:
@@ -146,10 +148,11 @@ static enum esp_status fake_call(struct transport *transport, const char *addres
     reply->kind = message_reply_kind(request->kind);
     bool stopped = at >= 0 && fake->faults[at].stopped;
     fake->counters.unanswered += stopped && request->kind == MESSAGE_CALL;
-    enum esp_status status = at < 0 || fake->faults[at].dead
-                                 ? fake_fail(error, ESP_UNREACHABLE, "connection refused")
-                             : stopped ? fake_fail(error, ESP_TIMEOUT, "no answer in time")
-                                       : dispatch(fake, at, request, reply, error);
+    enum esp_status status =
+        at < 0 || fake->faults[at].dead ? fake_fail(error, ESP_UNREACHABLE, "connection refused")
+        : fake->faults[at].hangs_up     ? fake_fail(error, ESP_MAYBE, "it may have been executed")
+        : stopped                       ? fake_fail(error, ESP_TIMEOUT, "no answer in time")
+                                        : dispatch(fake, at, request, reply, error);
     leave(fake);
     return status;
 }

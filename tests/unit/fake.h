@@ -25,8 +25,11 @@ struct fake_faults {
     unsigned lose_chunks;   /* so many chunks end in ESP_MAYBE */
     unsigned wait_first;    /* so many sessions wait for memory before they can receive */
     bool dies_in_call;      /* the next call is answered with ESP_MAYBE, then it is dead */
+    unsigned most_sessions; /* not acknowledged, that a server takes; 0: no limit */
+    bool full;              /* calls: ESP_LIMIT, because of others */
     unsigned lost;          /* a master: so many submits find nobody below; a redirector: so many locates */
     bool silent;            /* takes calls, never reports an end */
+    bool hangs_up;          /* whatever is asked: ESP_MAYBE, as what is no node of a hierarchy */
     bool stopped;           /* nobody answers: ESP_TIMEOUT, at once and not when the time is over */
 };
 

@@ -58,6 +58,8 @@ enum esp_status fake_on_run(struct fake *fake, int server, const struct message 
                             struct message *reply, struct esp_error *error);
 enum esp_status fake_on_await(struct fake *fake, int server, const struct message *request,
                               struct message *reply, struct esp_error *error);
+enum esp_status fake_on_follow(struct fake *fake, int server, const struct message *request,
+                               struct message *reply, struct esp_error *error);
 enum esp_status fake_on_cancel(struct fake *fake, int server, const struct message *request);
 enum esp_status fake_fail(struct esp_error *error, enum esp_status status, const char *text);
 

@@ -167,6 +167,14 @@ static void answer_call(struct fake *fake, int server, uint64_t sequence, uint64
         reply->outcome = (struct outcome){ESP_NOT_FOUND, "forgotten"};
 }
 
+static bool has_room(const struct fake *fake, int server)
+{
+    unsigned n = 0, most = fake->faults[server].most_sessions;
+    for (const struct held *held = fake->held; held; held = held->next)
+        n += held->server == server;
+    return (most == 0 || n < most) && !fake->faults[server].full;
+}
+
 static struct held *open_session(struct fake *fake, int server, const struct call_request *call)
 {
     struct held *held = calloc(1, sizeof *held);
@@ -218,6 +226,8 @@ enum esp_status fake_on_call(struct fake *fake, int server, const struct message
     }
     fake_acknowledge(fake, server, call->oldest_unacknowledged);
     struct held *held = fake_find_held(fake, server, call->session.sequence);
+    if (!held && !has_room(fake, server))
+        return fake_fail(error, ESP_LIMIT, "no room here");
     if (!held)
         held = open_session(fake, server, call);
     else if (held->id.secret != call->session.secret)
@@ -287,6 +297,26 @@ enum esp_status fake_on_await(struct fake *fake, int server, const struct messag
     }
     fake->polls[server]--;
     return fake->faults[server].dead ? fake_fail(error, ESP_MAYBE, "connection broke") : ESP_OK;
+}
+
+/* Prints nothing, and does not tell how far it is. */
+enum esp_status fake_on_follow(struct fake *fake, int server, const struct message *request,
+                               struct message *reply, struct esp_error *error)
+{
+    const struct follow *follow = &request->follow;
+    int64_t until = fake_now() + (int64_t)follow->patience_ms * NS_PER_MS;
+    struct held *held;
+    while ((held = fake_find_held(fake, server, follow->session.sequence))) {
+        tick(fake, held);
+        if (has_news(held) || fake_now() >= until)
+            break;
+        fake_wait_ms(fake, 2);
+    }
+    if (!held)
+        return fake_fail(error, ESP_NOT_FOUND, "no such session");
+    reply->follow_reply.progress = -1;
+    fill_report(fake, held, &reply->arena, &reply->follow_reply.session);
+    return ESP_OK;
 }
 
 enum esp_status fake_on_cancel(struct fake *fake, int server, const struct message *request)

@@ -27,6 +27,7 @@ static void nothing_works_before_initialize(void **state)
     assert_int_equal(grpc_get_handle(&pointer, id), no);
     assert_int_equal(grpc_call(&handle, 1.0, 2.0, &c), no);
     assert_int_equal(grpc_call_async(&handle, &id, 1.0, 2.0, &c), no);
+    assert_int_equal(id, GRPC_SESSIONID_VOID);
     assert_int_equal(grpc_probe(1), no);
     assert_int_equal(grpc_probe_or(&id, 1, &other), no);
     assert_int_equal(grpc_cancel(1), no);
@@ -38,6 +39,7 @@ static void nothing_works_before_initialize(void **state)
     assert_int_equal(grpc_wait_any(&other), no);
     assert_int_equal(grpc_get_error(1), no);
     assert_int_equal(grpc_get_failed_sessionid(&other), no);
+    assert_int_equal(other, GRPC_SESSIONID_VOID);
     assert_told("grpc_initialize()");
     assert_string_equal(grpc_error_string(GRPC_NO_ERROR), "no error");
 }
@@ -221,6 +223,17 @@ static void a_bound_handle_goes_to_its_server_without_asking(void **state)
     assert_int_equal(fake_counters(fake).submits, 0);
     assert_int_equal(grpc_function_handle_init(&nobody, "s9", "add"), GRPC_SERVER_NOT_FOUND);
     assert_int_equal(grpc_function_handle_init(&nobody, "s9:1", "add"), GRPC_SERVER_NOT_FOUND);
+    const char *const others[] = {"ma1", "ma1:1", "red:1", "host:", "a/b:1", "", ":"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(grpc_function_handle_init(&nobody, (char *)others[i], "add"), GRPC_SERVER_NOT_FOUND);
+        assert_told(others[i]);
+    }
+    assert_int_equal(grpc_function_handle_init(&nobody, "ma1:1", "add"), GRPC_SERVER_NOT_FOUND);
+    assert_told("is a master agent: expected a server");
+    assert_int_equal(grpc_function_handle_init(&nobody, "s2:1", "nothing"), GRPC_FUNCTION_NOT_FOUND);
+    fake_set(fake, "s2:1", &(struct fake_faults){.stopped = true});
+    assert_int_equal(grpc_function_handle_init(&nobody, "s2:1", "scale"), GRPC_SERVER_NOT_FOUND);
+    assert_told("no Espalier daemon answers at s2:1");
 }
 
 static void get_handle_gives_back_the_handle_itself(void **state)
@@ -457,7 +470,7 @@ static void failed_sessions_come_one_by_one(void **state)
     assert_told("U(9,9)");
 }
 
-static void sessions_that_were_told_of_are_forgotten_in_the_end(void **state)
+static void of_sessions_that_were_told_of_the_end_stays_known(void **state)
 {
     (void)state;
     enum { MORE = 4096 };
@@ -472,9 +485,83 @@ static void sessions_that_were_told_of_are_forgotten_in_the_end(void **state)
         assert_int_equal(grpc_wait(id), GRPC_NO_ERROR);
         assert_true(id > first);
     }
-    assert_int_equal(grpc_probe(first), GRPC_INVALID_SESSION_ID);
-    assert_int_equal(grpc_probe(id), GRPC_NO_ERROR);
+    grpc_function_handle_t *handle = &add;
+    struct esp_session_info *info;
+    assert_int_equal(grpc_get_handle(&handle, first), GRPC_INVALID_SESSION_ID);
+    assert_null(handle);
+    assert_int_equal(esp_session_info_get(first, &info), ESP_NOT_FOUND);
+    assert_int_equal(grpc_get_handle(&handle, id), GRPC_NO_ERROR);
     assert_true(fake_counters(fake).sessions < 40);
+    /* How it ended stays known. */
+    assert_int_equal(grpc_probe(first), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait(first), GRPC_NO_ERROR);
+    assert_int_equal(grpc_get_error(first), GRPC_NO_ERROR);
+    assert_int_equal(grpc_cancel(first), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait_or(&first, 1, &first), GRPC_NO_ERROR);
+    assert_int_equal(grpc_probe(id + 1), GRPC_INVALID_SESSION_ID);
+    assert_int_equal(grpc_wait(first - 1), GRPC_INVALID_SESSION_ID); /* of an earlier life */
+}
+
+/* More than are kept, with one wait. */
+static void thousands_of_failed_sessions_stay_known(void **state)
+{
+    (void)state;
+    enum { N = 6000 };
+    static grpc_sessionid_t ids[N];
+    static int x[N];
+    static double c[N];
+    grpc_function_handle_t add = make_handle("add"), fail = make_handle("fail");
+    grpc_sessionid_t failed, found;
+    for (int i = 0; i < N; i++)
+        assert_int_equal(i % 4 ? grpc_call_async(&fail, &ids[i], i % 100, &x[i])
+                               : grpc_call_async(&add, &ids[i], 1.0, 2.0, &c[i]),
+                         GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait_and(ids, N), GRPC_SESSION_FAILED);
+    for (int i = 0; i < N; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "U(%d,%d) is exactly zero", i % 100, i % 100);
+        assert_int_equal(grpc_get_error(ids[i]), i % 4 ? GRPC_SESSION_FAILED : GRPC_NO_ERROR);
+        if (i % 4)
+            assert_told(text);
+    }
+    assert_int_equal(grpc_wait_and(ids, N), GRPC_SESSION_FAILED);
+    assert_int_equal(grpc_wait_or(ids, N, &found), GRPC_NO_ERROR); /* the first of those that ended: add */
+    assert_int_equal(grpc_wait(ids[1]), GRPC_SESSION_FAILED);
+    assert_told("U(1,1)");
+    for (int n = 0; n < N / 4 * 3; n++) {
+        assert_int_equal(grpc_get_failed_sessionid(&failed), GRPC_NO_ERROR);
+        int i = failed - ids[0];
+        assert_true(i > 0 && i < N && i % 4 && x[i] != -1);
+        x[i] = -1; /* once */
+    }
+    assert_int_equal(grpc_get_failed_sessionid(&failed), GRPC_NO_ERROR);
+    assert_int_equal(failed, GRPC_SESSIONID_VOID);
+}
+
+/* What failed on the way and was made up for is nothing that the program hears of. */
+static void *look_at_the_last_error(void *unused)
+{
+    (void)unused;
+    double c = 0;
+    grpc_function_handle_t add = make_handle("add"), nothing;
+    fake_set(fake, "s1:1", &(struct fake_faults){.dead = true});
+    fake_set(fake, "ma1:1", &(struct fake_faults){.dead = true});
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, &c), GRPC_NO_ERROR);
+    assert_int_equal(esp_last_error()->status, ESP_OK);
+    assert_string_equal(esp_last_error()->text, "");
+    assert_int_equal(grpc_function_handle_default(&nothing, "nothing"), GRPC_FUNCTION_NOT_FOUND);
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, &c), GRPC_NO_ERROR);
+    assert_int_equal(esp_last_error()->status, ESP_UNKNOWN_PROBLEM);
+    assert_told("nobody can solve that");
+    return NULL;
+}
+
+static void the_last_error_is_that_of_the_last_function_that_failed(void **state)
+{
+    (void)state;
+    pthread_t fresh; /* nothing has failed there yet */
+    assert_int_equal(pthread_create(&fresh, NULL, look_at_the_last_error, NULL), 0);
+    pthread_join(fresh, NULL);
 }
 
 static void null_pointers_are_refused(void **state)
@@ -600,7 +687,9 @@ int main(void)
         in_library(waiting_for_one_of_several),
         in_library(wait_any_gives_each_session_once),
         in_library(failed_sessions_come_one_by_one),
-        in_library(sessions_that_were_told_of_are_forgotten_in_the_end),
+        in_library(of_sessions_that_were_told_of_the_end_stays_known),
+        in_library(thousands_of_failed_sessions_stay_known),
+        in_library(the_last_error_is_that_of_the_last_function_that_failed),
         in_library(null_pointers_are_refused),
         in_library(every_code_has_its_number_and_its_text),
         in_library(threads_may_share_a_handle),

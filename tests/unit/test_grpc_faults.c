@@ -74,6 +74,28 @@ static void without_anybody_a_handle_cannot_be_made(void **state)
     assert_told("red:1");
 }
 
+static void what_is_no_node_is_told_as_that(void **state)
+{
+    (void)state;
+    const struct fake_faults strangers[] = {{.stopped = true}, {.hangs_up = true}};
+    for (int i = 0; i < 4; i++) {
+        const char *at = i < 2 ? "red:1" : "ma1:1";
+        grpc_function_handle_t handle;
+        struct esp_node *nodes;
+        size_t n;
+        set(at, strangers[i % 2]);
+        assert_int_equal(
+            grpc_initialize(write_config(i < 2 ? "redirector = \"red:1\"\n" : "agents = {\"ma1:1\"}\n")),
+            GRPC_NO_ERROR);
+        assert_int_equal(grpc_function_handle_default(&handle, "add"), GRPC_SERVER_NOT_FOUND);
+        assert_told(i < 2 ? "no Espalier daemon answers at red:1" : "no Espalier daemon answers at ma1:1");
+        assert_int_equal(esp_tree(NULL, &nodes, &n), ESP_UNREACHABLE);
+        assert_told("no Espalier daemon answers at ");
+        assert_int_equal(grpc_finalize(), GRPC_NO_ERROR);
+        set(at, (struct fake_faults){0});
+    }
+}
+
 static void initialize_patiently(void)
 {
     assert_int_equal(grpc_initialize(write_config("redirector = \"red:1\"\nagent_patience = \"10 min\"\n")),
@@ -517,6 +539,31 @@ static void blocking_threads_share_a_poll_too(void **state)
     assert_true(fake_counters(fake).polls_at_once <= 3);
 }
 
+/* More of them than there are threads that do the library's work. */
+static void followed_sessions_hold_up_no_others(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    initialize();
+    grpc_function_handle_t sleep = make_handle("sleep"), add = make_handle("add");
+    const struct esp_call_options follow = {.follow = 1};
+    grpc_sessionid_t ids[N], id;
+    int ms = 3600000, waited[N];
+    double c = 0;
+    for (int i = 0; i < N; i++) {
+        const struct esp_argument arguments[] = {{.data = &ms}, {.data = &waited[i]}};
+        assert_int_equal(esp_call_async(&sleep, arguments, 2, &follow, &ids[i]), ESP_OK);
+    }
+    assert_int_equal(grpc_call_async(&add, &id, 1.0, 2.0, &c), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait(id), GRPC_NO_ERROR);
+    assert_true(c == 3);
+    while (fake_counters(fake).executions < N + 1)
+        usleep(1000); /* all of them compute */
+    assert_true(fake_counters(fake).threads <= 64 + 16 + 3);
+    assert_int_equal(grpc_cancel_all(), GRPC_NO_ERROR);
+    assert_int_equal(grpc_wait_all(), GRPC_SESSION_FAILED);
+}
+
 static void servers_forget_what_was_received(void **state)
 {
     (void)state;
@@ -548,6 +595,7 @@ int main(void)
         in_library(a_master_that_is_gone_is_left_for_the_next),
         in_library(the_redirector_may_go_once_it_was_asked),
         in_library(without_anybody_a_handle_cannot_be_made),
+        in_library(what_is_no_node_is_told_as_that),
         in_library(a_hierarchy_that_lost_its_servers_is_waited_for),
         in_library(what_one_master_does_not_know_another_one_does),
         in_library(a_hierarchy_that_does_not_come_back_has_no_server),
@@ -571,6 +619,7 @@ int main(void)
         in_library(one_poll_waits_for_all_sessions_of_a_server),
         in_library(a_server_that_does_not_end_older_polls_is_borne),
         in_library(blocking_threads_share_a_poll_too),
+        in_library(followed_sessions_hold_up_no_others),
         in_library(servers_forget_what_was_received),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
