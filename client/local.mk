@@ -200,6 +200,8 @@ client_libclient_la_SOURCES = \
 	client/start.h \
 	client/table.c \
 	client/table.h \
+	client/table_parts.h \
+	client/table_wait.c \
 	client/values.c \
 	client/values.h \
 	client/values_array.c \
