@@ -322,16 +322,35 @@ static bool check_queries(struct parser *parser, uint32_t offset)
     return true;
 }
 
+/* What a routine has no way to take, or to give back. */
+static bool check_text(struct parser *parser, const struct argument *argument, uint32_t offset)
+{
+    if (argument->type == TYPE_FILE)
+        return lexer_fail(&parser->lexer, offset,
+                          "'%s' is a file, which only a command can take (a string or an array of char can "
+                          "hold its contents)",
+                          argument->name);
+    if (argument->type == TYPE_STRING && argument->mode != MODE_IN)
+        return lexer_fail(&parser->lexer, offset,
+                          "'%s' is a string whose length is not known before the call, which only a command "
+                          "can give back (a routine has arrays of char)",
+                          argument->name);
+    return true;
+}
+
 /* Pointers to texts are C's; files are for commands. */
 static bool check_texts(struct parser *parser, uint32_t offset)
 {
     const struct implementation *implementation = parser->implementation;
     for (uint32_t p = 0; p < implementation->n_parameters; p++) {
         const struct call_parameter *parameter = &implementation->parameters[p];
-        if (parameter->kind != PARAMETER_ARGUMENT ||
-            !argument_is_texts(&parser->arguments[parameter->argument]))
+        if (parameter->kind != PARAMETER_ARGUMENT)
             continue;
         const struct argument *argument = &parser->arguments[parameter->argument];
+        if (argument->n_dims == 0 && !check_text(parser, argument, offset))
+            return false;
+        if (!argument_is_texts(argument))
+            continue;
         if (argument->type == TYPE_FILE)
             return lexer_fail(&parser->lexer, offset,
                               "'%s' is an array of files, which only a command can take", argument->name);

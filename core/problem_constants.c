@@ -74,6 +74,52 @@ static bool check_dims(struct parser *parser, const struct argument *argument)
     return true;
 }
 
+static bool constant_size(const struct expr *expr, int64_t *value)
+{
+    static const struct scope nothing = {NULL, 0};
+    return is_constant(expr) && expr_eval_size(expr, &nothing, value, NULL) == ESP_OK;
+}
+
+/* Of a section a[size:start,end,skip], what is constant: 0 <= start <= end < size and skip >= 1. */
+static bool check_section(struct parser *parser, const struct argument *argument, uint32_t d)
+{
+    static const char *const what[] = {"start", "end", "skip"};
+    struct expr *const *bounds = argument->section[d];
+    int64_t start, end, skip, size;
+    for (unsigned i = 0; i < 3; i++) {
+        if (!check_parts(parser, bounds[i]))
+            return false;
+        if (is_constant(bounds[i]) && !constant_size(bounds[i], &skip))
+            return lexer_fail(&parser->lexer, bounds[i]->offset,
+                              "the section of '%s': expected %s to be a whole number from 0 on, found %s",
+                              argument->name, what[i], expr_text(bounds[i]));
+    }
+    if (constant_size(bounds[0], &start) && constant_size(bounds[1], &end) && start > end)
+        return lexer_fail(&parser->lexer, bounds[1]->offset,
+                          "the section of '%s': expected an end from its start on, found %s behind %s",
+                          argument->name, expr_text(bounds[1]), expr_text(bounds[0]));
+    if (constant_size(argument->dims[d], &size))
+        for (unsigned i = 0; i < 2; i++)
+            if (constant_size(bounds[i], &end) && end >= size)
+                return lexer_fail(&parser->lexer, bounds[i]->offset,
+                                  "the section of '%s': expected its %s below the size %s, found %s",
+                                  argument->name, what[i], expr_text(argument->dims[d]),
+                                  expr_text(bounds[i]));
+    if (constant_size(bounds[2], &skip) && skip < 1)
+        return lexer_fail(&parser->lexer, bounds[2]->offset,
+                          "the section of '%s': expected a skip from 1 on, found %s", argument->name,
+                          expr_text(bounds[2]));
+    return true;
+}
+
+static bool check_sections(struct parser *parser, const struct argument *argument)
+{
+    for (uint32_t d = 0; d < argument->n_dims; d++)
+        if (argument->section[d][0] && !check_section(parser, argument, d))
+            return false;
+    return true;
+}
+
 static bool check_square(struct parser *parser, const struct argument *argument)
 {
     const char *word = argument->storage == STORAGE_PACKED                 ? "packed"
@@ -159,8 +205,8 @@ bool parser_check_constants(struct parser *parser)
     const struct problem *problem = parser->problem;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &parser->arguments[i];
-        if (!check_dims(parser, argument) || !check_triangle(parser, argument) ||
-            !check_diagonals(parser, argument) ||
+        if (!check_dims(parser, argument) || !check_sections(parser, argument) ||
+            !check_triangle(parser, argument) || !check_diagonals(parser, argument) ||
             (argument->n_dims == 2 && !check_square(parser, argument)) || !check_pointers(parser, argument))
             return false;
         if (argument->initial && !parser_check_value(parser, argument->initial, argument->type))

@@ -56,26 +56,6 @@ static bool goes_by_value(const struct problem *problem, const struct implementa
            argument->type < TYPE_STATE; /* pointers are passed as addresses are */
 }
 
-static enum esp_status check_type(const struct problem *problem, const struct call_parameter *parameter,
-                                  struct esp_error *error)
-{
-    if (parameter->kind != PARAMETER_ARGUMENT)
-        return ESP_OK;
-    const struct argument *argument = &problem->arguments[parameter->argument];
-    if (argument->type == TYPE_FILE)
-        return error_set(error, ESP_INVALID,
-                         "problem %s: argument '%s' is a file, which a routine in a "
-                         "library cannot take (a string or an array of char can hold its contents)",
-                         problem->name, argument->name);
-    if (argument->type == TYPE_STRING && argument->mode != MODE_IN && argument->n_dims == 0)
-        return error_set(error, ESP_INVALID,
-                         "problem %s: argument '%s' is a string that a routine in a "
-                         "library cannot return, because its length is not known before the call (an array "
-                         "of char can be returned)",
-                         problem->name, argument->name);
-    return ESP_OK;
-}
-
 static enum esp_status add_parameter(struct call_signature *signature, enum parameter_pass pass,
                                      enum base_type type, struct esp_error *error)
 {
@@ -93,11 +73,9 @@ static enum esp_status add_parameters(const struct problem *problem,
     uint32_t n_lengths = 0;
     for (uint32_t i = 0; i < implementation->n_parameters; i++) {
         const struct call_parameter *parameter = &implementation->parameters[i];
-        enum esp_status status = check_type(problem, parameter, error);
-        if (status == ESP_OK)
-            status = add_parameter(
-                signature, goes_by_value(problem, implementation, parameter) ? PASS_VALUE : PASS_ADDRESS,
-                parameter_type(problem, parameter), error);
+        enum esp_status status = add_parameter(
+            signature, goes_by_value(problem, implementation, parameter) ? PASS_VALUE : PASS_ADDRESS,
+            parameter_type(problem, parameter), error);
         if (status != ESP_OK)
             return status;
         n_lengths += signature_has_length(problem, implementation, parameter);

@@ -18,6 +18,7 @@
 struct findings {
     json_t *list; /* of texts, with --json; else NULL */
     unsigned n;
+    unsigned n_unseen; /* steps of rules that name problems which could not be looked up */
     enum exit_code code;
 };
 
@@ -43,6 +44,13 @@ static void on_missing(void *arg, const char *text)
     if (findings->code == EXIT_DONE)
         findings->code = EXIT_FAILED;
     tell(findings, text);
+}
+
+static void on_unseen(void *arg, const char *text)
+{
+    struct findings *findings = arg;
+    (void)text; /* it would say that nobody has such a problem */
+    findings->n_unseen++;
 }
 
 /* "lapack: dgesv_ in liblapack.so.3" for each, or "a signature only". */
@@ -126,7 +134,15 @@ static enum esp_status check_steps(const struct command_line *command, const str
     if (status != ESP_OK)
         return status;
     /* Where nothing is installed, nothing is known. */
-    abstract_check(set, asked || known->n_problems > 0 ? known : NULL, on_wrong, on_missing, findings);
+    const bool has_known = asked || known->n_problems > 0;
+    abstract_check(set, known, on_wrong, has_known ? on_missing : on_unseen, findings);
+    if (findings->n_unseen > 0)
+        fprintf(
+            stderr,
+            "%u step%s of rules name%s problems that are not in these files, and none are installed in %s: "
+            "--known PATH tells where to look them up\n",
+            findings->n_unseen, findings->n_unseen == 1 ? "" : "s", findings->n_unseen == 1 ? "s" : "",
+            ESP_PROBLEMDIR);
     problem_set_destroy(known);
     return ESP_OK;
 }
@@ -160,8 +176,9 @@ enum exit_code verb_problems_check(const struct command_line *command)
     }
     enum exit_code written;
     if (findings.list) {
-        written = command_json(json_pack("{s:b, s:o, s:o}", "good", findings.n == 0, "problems",
-                                         set_json(set), "mistakes", findings.list));
+        written =
+            command_json(json_pack("{s:b, s:o, s:o, s:i}", "good", findings.n == 0, "problems", set_json(set),
+                                   "mistakes", findings.list, "steps_not_looked_up", (int)findings.n_unseen));
     } else {
         if (set->n_problems)
             print_set(set);

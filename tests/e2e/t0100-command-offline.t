@@ -125,6 +125,8 @@ check_says "is told, and a library" "b.esp:2: problem more: liblapack.so.3 has n
     "b.esp:8: problem prints: there is no program .no-such-program. beside the description, in /usr/local/bin"
 printf 'abstract it "Do it"\n in int n\n in double A[n, n]\n out double X[n, n]\n try dposv giving X = B when A symmetric\n take dgesv giving X = B\n' >esp/c.esp
 check "abstract problems are shown too" espalier problems check esp
+check_says "and that what they name is not looked up where nothing is installed" \
+    '^2 steps of rules name problems that are not in these files, .* --known PATH'
 check_says "with what they pick" '^it +Do it +picks dposv, dgesv$' '^4 problems$'
 mkdir rules
 printf 'problem dfoo "it"\n in int n\n in double a[n]\n out double x[n]\nabstract it "Do it"\n in int n\n in double A[n]\n out double X[n]\n take dfoo(b = A) giving X = y\n take dfoo(a = A) giving X = a\n take it giving X = X\n take ?foo(c = A) giving X = x\n take elsewhere(q = A) giving X = z\n take dfoo(a = A) giving X = x\n' >rules/a.esp

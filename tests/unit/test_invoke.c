@@ -174,20 +174,6 @@ static void the_folder_of_the_description_is_searched_for_its_library(void **sta
     assert_string_equal(absolute.folder, "");
 }
 
-static void what_a_library_cannot_take_is_refused(void **state)
-{
-    (void)state;
-    struct call_signature signature;
-    struct esp_error error;
-    const struct problem *problem =
-        describe("problem p \"x\"\n in file input\nimplementation i\n c f(input) in x.so\n");
-    assert_int_equal(signature_build(problem, &problem->implementations[0], &signature, &error), ESP_INVALID);
-    assert_non_null(strstr(error.text, "argument 'input' is a file"));
-    problem = describe("problem p \"x\"\n out string s\nimplementation i\n c f(s) in x.so\n");
-    assert_int_equal(signature_build(problem, &problem->implementations[0], &signature, &error), ESP_INVALID);
-    assert_non_null(strstr(error.text, "argument 's' is a string"));
-}
-
 static void a_damaged_signature_is_seen(void **state)
 {
     (void)state;
@@ -215,7 +201,6 @@ int main(void)
         cmocka_unit_test(a_result_parameter_goes_by_address_in_c_too),
         cmocka_unit_test(keys_tell_signatures_apart),
         cmocka_unit_test(the_folder_of_the_description_is_searched_for_its_library),
-        cmocka_unit_test(what_a_library_cannot_take_is_refused),
         cmocka_unit_test(a_damaged_signature_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, teardown);

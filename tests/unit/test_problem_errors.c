@@ -6,6 +6,8 @@
 #include <stdlib.h>
 
 #define S "problem p \"t\"\n"
+#define T "problem p \"x\"\nout string s\nimplementation i\n"
+#define F "problem p \"x\"\nin file input\nimplementation i\n"
 #define I S "in int n\nout double y[n]\nimplementation i\n"
 
 static void check_message(const char *text, size_t length, const char *message)
@@ -127,6 +129,14 @@ static void wrong_descriptions_say_where_and_what(void **state)
                                                   "the file: the '[' in line 3, column 12 has not been "
                                                   "closed"},
         {S "in int n\nin double x[n:0,n - 1,k]\n", "3:23: unknown name 'k'"},
+        {S "in double x[4:3,1,1]\n", "2:17: the section of 'x': expected an end from its start on, found 1 "
+                                     "behind 3"},
+        {S "in double x[4:0,4,1]\n", "2:17: the section of 'x': expected its end below the size 4, found 4"},
+        {S "in int n\nin double x[4:4,n,1]\n",
+         "3:15: the section of 'x': expected its start below the size 4, found 4"},
+        {S "in double x[4:0,3,0]\n", "2:19: the section of 'x': expected a skip from 1 on, found 0"},
+        {S "in int n\nin double x[n:-1,n-1,1]\n",
+         "3:15: the section of 'x': expected start to be a whole number from 0 on, found -1"},
         {S "in int n\nin double x[n:,n - 1,2]\n", "3:15: expected a value, found ','"},
         {S "in int n\nout int m\nin double x[n:0,m,1]\n",
          "4:17: 'm' is an output: its value is not known before the call"},
@@ -313,6 +323,11 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {I "c f(n, y, out string s)\n", "5:22: a result is a number, not a string"},
         {I "c f(n, y, 2*y)\n", "5:13: 'y' is an array: an expression can use scalars only"},
         {I "c f(n, y, inf + 1)\n", "5:11: unknown name 'inf'"},
+        {T "c f(s)\n", "4:3: 's' is a string whose length is not known before the call, which only a command "
+                       "can give back (a routine has arrays of char)"},
+        {F "fortran f(input)\n",
+         "4:9: 'input' is a file, which only a command can take (a string or an array "
+         "of char can hold its contents)"},
         {I "c n = f(n, y)\n", "5:3: 'n' cannot take what the routine returns: "
                               "expected an 'out' scalar"},
         {I "c y = f(n, y)\n", "5:3: 'y' cannot take what the routine returns: "
