@@ -146,7 +146,7 @@ enum esp_status values_too_large(enum esp_status status, struct esp_error *error
     size_t length = strlen(error->text);
     if (status == ESP_LIMIT && length < sizeof error->text)
         snprintf(error->text + length, sizeof error->text - length, " (--max-input sets the limit)");
-    return status;
+    return matrix_file_fault(status, error);
 }
 
 static enum esp_status take_matrix_file(struct values *values, size_t index, const char *path,

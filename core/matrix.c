@@ -327,8 +327,7 @@ static enum esp_status read_all(int fd, const char *path, uint64_t max_bytes, ch
     return error_no_memory(error, path);
 }
 
-/* A file that announces more than may be read, or than memory holds, is a wrong input. */
-static enum esp_status too_large(enum esp_status status, struct esp_error *error)
+enum esp_status matrix_file_fault(enum esp_status status, struct esp_error *error)
 {
     if (status != ESP_LIMIT && status != ESP_NO_MEMORY)
         return status;
@@ -375,7 +374,7 @@ enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct m
     if (status == ESP_OK)
         status = matrix_parse(text, length, standard_input ? "standard input" : path, max_bytes, file, error);
     free(text);
-    return too_large(status, error);
+    return status;
 }
 
 enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct matrix_file *file,
@@ -384,11 +383,10 @@ enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct m
     enum esp_status status = matrix_load(path, max_bytes, file, error);
     if (status != ESP_OK)
         return status;
-    struct esp_error why;
-    status = matrix_make_dense(&file->matrix, max_bytes, &why);
+    status = matrix_make_dense(&file->matrix, max_bytes, error);
     if (status == ESP_OK)
         return ESP_OK;
+    error_prefix(error, "%s", path);
     matrix_file_clear(file);
-    error_set(error, status, "%s: %s", path, why.text);
-    return too_large(status, error);
+    return status;
 }

@@ -120,8 +120,8 @@ struct matrix_file {
  * beyond 2^53 that a double cannot hold (where the file says that they are integers; in tables they are
  * rounded as other numbers), numbers beyond a double's range, entries given twice and an entry outside the
  * matrix are errors; nan and inf are values like others. ESP_SYNTAX: "file:line: expected ..., found ..." (a
- * binary file: "file: byte 10: ..."); also of one that is larger than the cap or memory, or of a kind that is
- * not supported (unassembled elements); ESP_NOT_FOUND, ESP_SYSTEM. On success matrix_file_clear() frees; on
+ * binary file: "file: byte 10: ..."); also of a kind that is not supported (unassembled elements);
+ * ESP_NOT_FOUND, ESP_SYSTEM, ESP_LIMIT, ESP_NO_MEMORY. On success matrix_file_clear() frees; on
  * failure nothing is held. */
 enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
                             struct esp_error *error);
@@ -132,7 +132,10 @@ enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct m
 /* matrix_load(), then dense whatever the file is. */
 enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct matrix_file *file,
                                   struct esp_error *error);
-/* matrix_load_array() from memory; `name` stands for the file in messages. Too large: ESP_LIMIT. */
+/* For who takes a file that announces more than its limit or memory holds for a wrong file: ESP_LIMIT and
+ * ESP_NO_MEMORY become ESP_SYNTAX, in `error` too (may be NULL); others stay. */
+enum esp_status matrix_file_fault(enum esp_status status, struct esp_error *error);
+/* matrix_load_array() from memory; `name` stands for the file in messages. */
 enum esp_status matrix_parse(const char *text, size_t length, const char *name, uint64_t max_bytes,
                              struct matrix_file *file, struct esp_error *error);
 void matrix_file_clear(struct matrix_file *file);

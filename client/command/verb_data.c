@@ -228,7 +228,7 @@ enum exit_code verb_data_put(const struct command_line *command)
     struct matrix_file file = {0};
     struct esp_argument array = {0};
     enum datum_mode mode = DATUM_VOLATILE;
-    enum esp_type type;
+    enum esp_type type = ESP_TYPE_DOUBLE;
     const char *word = command_option_value(command, "mode");
     if (!command_option_value(command, "server"))
         return command_usage(command, "expected the server on which the datum is to live: --server NAME");
@@ -238,7 +238,7 @@ enum exit_code verb_data_put(const struct command_line *command)
     bool in_pieces;
     if (layout_option(command, &in_pieces, &layout, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
-    if (load(command, &file, &type, &error) != ESP_OK)
+    if (matrix_file_fault(load(command, &file, &type, &error), &error) != ESP_OK)
         return command_fail(command, &error);
     enum esp_status status = to_array(&file, type, &array, &error);
     matrix_file_clear(&file);

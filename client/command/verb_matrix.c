@@ -71,7 +71,7 @@ enum exit_code verb_matrix_info(const struct command_line *command)
     struct esp_error error = {0};
     struct matrix_file file;
     const char *path = command->operands[0];
-    if (matrix_load(path, 0, &file, &error) != ESP_OK)
+    if (matrix_file_fault(matrix_load(path, 0, &file, &error), &error) != ESP_OK)
         return command_fail(command, &error);
     struct findings findings;
     examine(&file.matrix, &findings);
@@ -111,8 +111,8 @@ enum exit_code verb_matrix_convert(const struct command_line *command)
         return command_usage(
             command, "%s: expected an ending that names a format (.mtx, .npy, .csv, .hb, .rb), or --format",
             to);
-    if (matrix_load(from, 0, &file, &error) != ESP_OK || set_layout(command, &file, &error) != ESP_OK ||
-        matrix_save(to, &file, format, &error) != ESP_OK)
+    if (matrix_file_fault(matrix_load(from, 0, &file, &error), &error) != ESP_OK ||
+        set_layout(command, &file, &error) != ESP_OK || matrix_save(to, &file, format, &error) != ESP_OK)
         code = command_fail(command, &error);
     else if (command->json)
         code = command_json(json_pack("{s:s, s:s, s:I, s:I}", "file", to, "format",

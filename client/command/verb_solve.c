@@ -67,7 +67,7 @@ static enum esp_status load_a(const char *path, struct system *system, struct es
 {
     enum esp_status status = matrix_load_dense(path, 0, &system->file, error);
     if (status != ESP_OK)
-        return status;
+        return matrix_file_fault(status, error);
     const struct matrix *a = &system->file.matrix;
     if (a->rows != a->cols)
         return error_set(error, ESP_INVALID,
@@ -105,7 +105,7 @@ static enum esp_status load_b(const struct command_line *command, struct system 
         struct matrix_file file;
         status = matrix_load_dense(path, 0, &file, error);
         if (status != ESP_OK)
-            return status;
+            return matrix_file_fault(status, error);
         system->b = file.matrix;
         file.matrix = (struct matrix){0};
         matrix_file_clear(&file);
