@@ -225,6 +225,8 @@ void attempt_choose(struct session *session)
     if (!is_due(session))
         return;
     status = session->bound ? choose_bound(session, &error) : submit(session, &error);
+    if (status == ESP_NO_SERVER && session->invocation.home[0])
+        error_prefix(&error, "the state is on server %s, and ends with it", session->invocation.home);
     session->rounds++;
     if (status == ESP_OK) {
         atomic_store(&session->phase, PHASE_OFFER);

@@ -38,9 +38,23 @@ void attempt_set_server(struct session *session, struct link *link, const char *
     pthread_mutex_unlock(&session->engine->marks_lock);
 }
 
+/* A state that nobody will ever know of keeps a worker and its memory until its lease ends: the server closes
+ * it when it hears that its session was given up. */
+static void give_up(struct session *session)
+{
+    int index = problem_state_index(session->invocation.function->problem);
+    bool opens = index >= 0 && session->invocation.function->problem->arguments[index].mode == MODE_OUT;
+    if (!opens || !session->link || session->id.sequence == 0)
+        return;
+    session->given_up = session->link;
+    session->given_up_id = session->id;
+    session_tell_given_up(session);
+}
+
 bool attempt_begin_again(struct session *session)
 {
     struct esp_error error;
+    give_up(session);
     engine_retire(session->engine, session);
     backlog_left(session);
     attempt_set_server(session, NULL, session->bound ? session->server : "");

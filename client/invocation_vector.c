@@ -80,6 +80,31 @@ static enum esp_status check_extents(const struct argument *argument, const stru
                      shape->n_dims ? wanted : "a scalar", found);
 }
 
+/* What sizes were given that an extent disagrees with says more than the extents: "B has 3 rows, but n = 2
+ * was given". */
+static enum esp_status explain_extents(const struct problem *problem, const struct number *scope,
+                                       const struct esp_argument *arguments, struct esp_error *error)
+{
+    const int64_t *known_dims[PROBLEM_MAX_ARGUMENTS] = {0};
+    uint32_t n_known[PROBLEM_MAX_ARGUMENTS] = {0};
+    struct number values[PROBLEM_MAX_ARGUMENTS];
+    struct esp_error why = {0};
+    memcpy(values, scope, problem->n_arguments * sizeof *values);
+    for (uint32_t i = 0, k = 0; i < problem->n_arguments; i++) {
+        if (!argument_is_passed(&problem->arguments[i]))
+            continue;
+        const struct esp_argument *given = &arguments[k++];
+        if (problem->arguments[i].n_dims == 0 || !given->data || given->n_dims == 0 ||
+            given->n_dims > ESP_MAX_DIMS)
+            continue;
+        known_dims[i] = given->dims;
+        n_known[i] = given->n_dims;
+    }
+    if (problem_infer(problem, known_dims, n_known, values, &why) != ESP_OK)
+        *error = why;
+    return error->status;
+}
+
 enum esp_status invocation_from_vector(struct invocation *invocation, struct function *function,
                                        const struct esp_argument *arguments, size_t n_arguments,
                                        struct esp_error *error)
@@ -116,9 +141,12 @@ enum esp_status invocation_from_vector(struct invocation *invocation, struct fun
     }
     if (status == ESP_OK)
         status = invocation_bind(invocation, &binding, error);
+    const bool bound = status == ESP_OK;
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++)
         status = check_extents(invocation_argument(invocation, &invocation->values[i]),
                                &binding.shapes[invocation->values[i].index], &arguments[i], error);
+    if (status == ESP_INVALID && bound)
+        status = explain_extents(function->problem, binding.scope, arguments, error);
     if (status != ESP_OK)
         invocation_release(invocation);
     return status;

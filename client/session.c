@@ -16,6 +16,7 @@
 #include <string.h>
 
 #define NO_LIMIT_MS    INT64_C(2592000000) /* 30 days: as long as anything here lasts */
+#define GIVEN_UP_MS    1000                /* how long to tell one that a state is not wanted */
 #define CANCEL_MS      5000                /* how long to tell a server that a session is cancelled */
 #define END_PATIENCE_S 1e9                 /* a longer deadline is none */
 
@@ -132,8 +133,19 @@ static void stop_remote(struct session *session)
     message_clear(&reply);
 }
 
+void session_tell_given_up(struct session *session)
+{
+    struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = session->given_up_id}},
+                   reply = {0};
+    if (session->given_up && transport_call(session->engine->transport, session->given_up->address, &request,
+                                            GIVEN_UP_MS, &reply, NULL) == ESP_OK)
+        session->given_up = NULL;
+    message_clear(&reply);
+}
+
 void session_end(struct session *session, enum esp_status status)
 {
+    session_tell_given_up(session); /* it may be back */
     session->error.status = status;
     if (status == ESP_OK)
         session->error.text[0] = 0;

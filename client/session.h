@@ -97,6 +97,8 @@ struct session {
     struct session_timings timings;
     int64_t absent_until_ns, absent_wait_ms; /* for servers that are not there to come back; 0: not yet */
     uint32_t losses;                         /* servers that had accepted it, and lost it */
+    struct link *given_up;                   /* the last of them may have opened a state, */
+    struct session_id given_up_id;           /* as this session: it was not reached to close it. Or NULL */
     double forecast_s, forecast_compute_s, forecast_error_s;
 
     struct session *mark_prev, *mark_next; /* engine->unsettled or link->held */
@@ -149,6 +151,8 @@ enum esp_status session_start(struct session *session, struct esp_error *error);
 /* Ends it as soon as possible and stops the computation. Any thread; the session must not be destroyed
  * meanwhile. */
 void session_cancel(struct session *session);
+/* To who is in given_up, when there is somebody. Best effort. */
+void session_tell_given_up(struct session *session);
 
 /* ---- for its other halves, client/link.c, attempt.c and bulk.c ---- */
 

@@ -57,7 +57,8 @@ enum esp_status value_memory(struct values *values, size_t index, size_t bytes, 
     struct value_slot *slot = &values->slots[index];
     slot->memory = calloc(bytes ? bytes : 1, 1);
     if (!slot->memory)
-        return error_no_memory(error, "an argument");
+        return error_set(error, ESP_NO_MEMORY, "%s: there is no memory here for its %.3g GB",
+                         values->problem->arguments[index].name, (double)bytes / 1e9);
     values->arguments[index].data = slot->memory;
     values->arguments[index].type = values->problem->arguments[index].type;
     return ESP_OK;

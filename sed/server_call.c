@@ -389,5 +389,7 @@ void server_on_cancel(struct server *server, struct call *call, const struct mes
     }
     if (!session_has_ended(session))
         server_stop_session(server, session, ESP_CANCELLED);
+    else if (!session->detached) /* of a job, it means that its result is not needed any more */
+        server_kept_give_up(server, session);
     call_reply(call, message_create(MESSAGE_DONE_REPLY));
 }

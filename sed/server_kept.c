@@ -188,6 +188,21 @@ void server_kept_lost(void *arg, uint64_t job_id)
     endpoint_leave(server->endpoint);
 }
 
+void server_kept_give_up(struct server *server, const struct session *session)
+{
+    int index = problem_state_index(session->problem);
+    struct kept *kept, *next;
+    if (index < 0 || session->problem->arguments[index].mode != MODE_OUT)
+        return;
+    DL_FOREACH_SAFE(server->kept, kept, next)
+    {
+        if (kept->job_id != session->job.id || kept->busy)
+            continue;
+        server->workers->ops->drop(server->workers, kept->job_id);
+        end_kept(server, kept, "the call that opened it was given up by its client");
+    }
+}
+
 void server_kept_release(struct server *server)
 {
     struct kept *kept, *next;

@@ -330,6 +330,8 @@ enum esp_status server_kept_after(struct server *server, struct session *session
                                   struct esp_error *error);
 /* The workers' report that the worker with that state has died. Takes the lock. */
 void server_kept_lost(void *arg, uint64_t job_id);
+/* The client of a session that has ended never got the result: the state that it has opened is closed. */
+void server_kept_give_up(struct server *server, const struct session *session);
 void server_kept_release(struct server *server);
 
 /* ---- server_chunk.c ---- */

@@ -71,8 +71,24 @@ dropped() {
 }
 sleep 3.5
 check "is dropped after its lease" wait_until dropped
+# A job leaves a state as a call does, and works on one.
+check "a job that opens one" sh -c 'espalier submit -s A counter_open start=7 >job'
+check "ends" espalier fetch --wait "$(cat job)"
+state=$(grep -Eo 'state:[0-9a-f]{32}@A' "$log")
+check "and the state is there" test -n "$state"
+check "a job that works on it" sh -c "espalier submit counter_add counter=$state by=2 >job"
+check "finds its server" espalier fetch --wait "$(cat job)"
+check_says "and the count" 'count *= *9'
+check "so does a call, after the jobs are forgotten" espalier call counter_add counter="$state" by=1
+check_says "too" 'count *= *10'
+check "a job that closes it" sh -c "espalier submit counter_close counter=$state >job"
+check "ends it" espalier fetch --wait "$(cat job)"
+check_fails any "for everybody" espalier call counter_add counter="$state" by=1
+check_says "which is told" 'it was closed by counter_close'
 check "one whose server is restarted" open_at A 1
 stop A
+check_fails any "and is not there meanwhile" espalier call counter_add counter="$state" by=1
+check_says "is told as that" 'the state is on server A, and ends with it: .*A'
 start A espalier-sed --foreground A.conf
 check "is gone" wait_until both
 check_fails any "with it" espalier call counter_add counter="$state" by=1

@@ -246,4 +246,8 @@ check "an abstract one" espalier call --json solve A='rand(4,4):9' B='rand(4,1)'
 check_says "too" '"taken": "dgesv"'
 check_fails 2 "sizes that nothing tells" espalier call solve A=rand B=rand
 check_says "are asked for" 'A: rand: extent 1, m, is not known: tell it as rand.ROWS, COLUMNS.'
+check_fails 1 "a result that no memory holds" espalier call dgemm m=1000000000 n=1000000000 k=0 A=rand B=rand
+check_says "is named" 'C: there is no memory here for its 8e.09 GB'
+check_fails 2 "a vector of the wrong length" espalier call dgesv n=2 nrhs=1 A='[1,2;3,4]' B='[1;2;3]'
+check_says "is told with what it disagrees with" 'dgesv: B has 3 rows, but n = 2 was given'
 finish

@@ -231,6 +231,22 @@ static void a_state_that_nobody_uses_is_dropped(void **state)
     assert_non_null(strstr(answered.text, "nobody used it for 600 s"));
 }
 
+static void a_state_whose_call_is_given_up_is_closed(void **state)
+{
+    (void)state;
+    struct answered answered, cancelled;
+    char identity[128];
+    open_state(1, identity);
+    assert_int_equal(rig.pool.dropped, 0);
+    rig_cancel(&rig, rig_session(1, 1), &cancelled);
+    rig_run(&rig, 0.1);
+    assert_int_not_equal(rig.pool.dropped, 0);
+    call("use", 2, 1e6, identity, 1000, &answered);
+    rig_run(&rig, 0.1);
+    assert_int_equal(answered.status, ESP_NOT_FOUND);
+    assert_non_null(strstr(answered.text, "the call that opened it was given up"));
+}
+
 static void who_waits_for_a_state_that_ends_is_told(void **state)
 {
     (void)state;
@@ -288,8 +304,9 @@ int main(void)
         TEST(a_line_comes_while_the_session_runs),       TEST(what_was_lost_is_told_by_the_position),
         TEST(progress_comes_when_there_is_some),         TEST(patience_ends_a_follow_and_not_its_session),
         TEST(a_state_keeps_its_memory_and_is_worked_on), TEST(one_call_at_a_time_works_on_a_state),
-        TEST(a_state_that_nobody_uses_is_dropped),       TEST(who_waits_for_a_state_that_ends_is_told),
-        TEST(an_identity_that_is_none_is_refused),       TEST(a_state_of_another_library_is_refused),
+        TEST(a_state_that_nobody_uses_is_dropped),       TEST(a_state_whose_call_is_given_up_is_closed),
+        TEST(who_waits_for_a_state_that_ends_is_told),   TEST(an_identity_that_is_none_is_refused),
+        TEST(a_state_of_another_library_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

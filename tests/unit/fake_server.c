@@ -99,6 +99,12 @@ static void execute(struct fake *fake, struct held *held)
         allocate(held, 11, held->bytes[9]);
         memcpy(held->data[11], held->data[9], held->bytes[9]);
         *(int16_t *)held->data[12] *= 2;
+    } else if (strcmp(name, "open") == 0) {
+        char *text = NULL;
+        int length = asprintf(&text, "state:0123456789abcdef0123456789abcdef@s%d", held->server + 1);
+        allocate(held, 1, length > 0 ? (uint64_t)length : 0);
+        memcpy(held->data[1], text, held->bytes[1]);
+        free(text);
     } else if (strcmp(name, "filter") == 0) {
         allocate(held, 1, held->bytes[0]);
         memcpy(held->data[1], held->data[0], held->bytes[0]);

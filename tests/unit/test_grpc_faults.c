@@ -326,6 +326,22 @@ static void a_server_that_dies_in_a_call_is_replaced_if_that_is_harmless(void **
     assert_int_equal(fake_counters(fake).executions, before + 1);
 }
 
+static void a_state_of_a_call_that_went_elsewhere_is_given_up(void **state)
+{
+    (void)state;
+    initialize();
+    grpc_function_handle_t open = make_handle("open");
+    char *kept = NULL;
+    set("s1:1", (struct fake_faults){.lose_replies = 4}); /* executed, but nobody knows */
+    assert_int_equal(grpc_call(&open, 1, &kept), GRPC_NO_ERROR);
+    assert_string_equal(kept, "state:0123456789abcdef0123456789abcdef@s2");
+    assert_int_equal(fake_counters(fake).cancels, 1);
+    free(kept);
+    assert_int_equal(grpc_call(&open, 1, &kept), GRPC_NO_ERROR);
+    assert_int_equal(fake_counters(fake).cancels, 1);
+    free(kept);
+}
+
 static void initialize_with_patience(void)
 {
     assert_int_equal(grpc_initialize(write_config("redirector = \"red:1\"\nanswer_patience = \"200 ms\"\n"
@@ -608,6 +624,7 @@ int main(void)
         in_library(a_bound_handle_waits_for_its_server),
         in_library(closing_the_library_ends_a_wait),
         in_library(a_lost_reply_is_asked_for_and_nothing_runs_twice),
+        in_library(a_state_of_a_call_that_went_elsewhere_is_given_up),
         in_library(a_server_that_dies_in_a_call_is_replaced_if_that_is_harmless),
         in_library(a_stopped_server_is_waited_for_once),
         in_library(a_stopped_server_that_is_the_only_one_is_waited_for_once),
