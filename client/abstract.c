@@ -126,8 +126,8 @@ static void tell_asymmetry(const struct abstract_run *run, const struct given *g
         size_t used = strlen(error->text);
         int64_t row, col;
         double re, im, other_re, other_im;
-        if (!(wish->properties & ~given[wish->input].properties & wanted) || matrix->rows != matrix->cols ||
-            matrix_is_symmetric(matrix, &row, &col))
+        if (!(wish->properties & ~given[wish->input].properties & wanted) || !matrix ||
+            matrix->rows != matrix->cols || matrix_is_symmetric(matrix, &row, &col))
             continue;
         matrix_element(matrix, row, col, &re, &im);
         matrix_element(matrix, col, row, &other_re, &other_im);

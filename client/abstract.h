@@ -19,11 +19,19 @@ struct library;
 
 #define ABSTRACT_MAX_VARIABLES 256
 
+/* A matrix that nobody has here. */
+struct datum_variable {
+    char *reference; /* owned: "ID" or "ID[section]" */
+    enum base_type type;
+    int64_t rows, cols;
+};
+
 /* What goes by a name: given, or left by a step. Scalars are matrices of one element. */
 struct variable {
     char name[PROBLEM_MAX_NAME + 1];
     struct matrix matrix;
-    char *text; /* owned: of a state that a step left, in place of a matrix */
+    char *text;                   /* owned: of a state that a step left, in place of a matrix */
+    struct datum_variable *datum; /* owned: it lives on servers, in place of a matrix */
 };
 
 struct abstract_run {
@@ -50,6 +58,11 @@ void abstract_close(struct abstract_run *run);
 /* Gives an input; its memory is the run's from now on (also when this fails). */
 enum esp_status abstract_give(struct abstract_run *run, const char *name, struct matrix *matrix,
                               struct esp_error *error);
+
+/* Gives an input that lives on servers, "ID" or "ID[section]", of these extents. Rules look at it there
+ * (?gestructure), and steps take it from there. */
+enum esp_status abstract_give_datum(struct abstract_run *run, const char *name, const char *reference,
+                                    enum base_type type, int64_t rows, int64_t cols, struct esp_error *error);
 
 /* Goes through the rules. ESP_INVALID: none fits; else how the rule that was taken failed. The text tells
  * what was tried before. Blocks; between initialize and finalize. */

@@ -30,6 +30,11 @@ static void measure(const struct matrix *matrix, int64_t *below, int64_t *above,
     }
 }
 
+static bool is_band(int64_t below, int64_t above, int64_t rows)
+{
+    return 4 * (2 * below + above + 1) <= rows;
+}
+
 static void look_at(const struct matrix *matrix, const struct argument *argument, struct given *given)
 {
     int64_t below, above;
@@ -45,12 +50,51 @@ static void look_at(const struct matrix *matrix, const struct argument *argument
         /* Presumed: only the factorization tells, and `try` goes on when it fails. */
         given->properties |= matrix_has_positive_diagonal(matrix) ? PROPERTY_POSITIVE_DEFINITE : 0;
     }
-    given->is_banded = is_square && 4 * (2 * below + above + 1) <= matrix->rows;
+    given->is_banded = is_square && is_band(below, above, matrix->rows);
     given->is_sparse = matrix_is_sparse(matrix) &&
                        8.0 * (double)matrix_stored(matrix) <= (double)matrix->rows * (double)matrix->cols;
 }
 
-enum esp_status abstract_look(const struct abstract_run *run, struct given *given, uint32_t *first,
+/* Whether a rule asks for more of the input than its type and extents. */
+static bool matters(const struct problem *problem, uint32_t input)
+{
+    const struct abstract *abstract = problem->abstract;
+    for (uint32_t r = 0; r < abstract->n_rules; r++)
+        for (uint32_t i = 0; i < abstract->rules[r].n_wishes; i++)
+            if (abstract->rules[r].wishes[i].input == input && abstract->rules[r].wishes[i].properties)
+                return true;
+    return false;
+}
+
+/* What ?gestructure says of it on its server, to which the steps go too. */
+static enum esp_status look_at_datum(struct abstract_run *run, const char *name,
+                                     const struct datum_variable *datum, struct given *given,
+                                     struct esp_error *error)
+{
+    static const char *const told[] = {"below", "above", "hermitian", "positive", "unit"};
+    struct pair renamed = {.inner = "A", .outer = name};
+    const struct step step = {.problem = "?gestructure", .renamed = &renamed, .n_renamed = 1};
+    int64_t values[5] = {0};
+    const uint32_t n = run->n_variables;
+    char problem[PROBLEM_MAX_NAME + 1];
+    *given = (struct given){.type = datum->type, .rows = datum->rows, .cols = datum->cols};
+    abstract_step_name(&step, given, problem, sizeof problem);
+    enum esp_status status = abstract_do_step(run, NULL, &step, problem, error);
+    for (int i = 0; i < 5 && status == ESP_OK; i++) {
+        const struct matrix *value = abstract_find(run, told[i]);
+        values[i] = value ? (int64_t)value->values[0] : 0;
+    }
+    abstract_forget_after(run, n);
+    bool is_complex = datum->type >= TYPE_COMPLEX;
+    given->properties |= values[0] == 0 ? PROPERTY_UPPER : 0;
+    given->properties |= values[1] == 0 ? PROPERTY_LOWER : 0;
+    given->properties |= values[2] ? PROPERTY_HERMITIAN | (is_complex ? 0 : PROPERTY_SYMMETRIC) : 0;
+    given->properties |= values[2] && values[3] ? PROPERTY_POSITIVE_DEFINITE : 0;
+    given->properties |= values[4] ? PROPERTY_UNIT_DIAGONAL : 0;
+    return status;
+}
+
+enum esp_status abstract_look(struct abstract_run *run, struct given *given, uint32_t *first,
                               struct esp_error *error)
 {
     *first = 0;
@@ -59,12 +103,21 @@ enum esp_status abstract_look(const struct abstract_run *run, struct given *give
         const struct argument *argument = &run->problem->arguments[i];
         const struct matrix *matrix = abstract_find(run, argument->name);
         given[i] = (struct given){.type = argument->type, .rows = 1, .cols = 1};
+        const struct datum_variable *datum = abstract_find_datum(run, argument->name);
         if (argument->mode != MODE_IN || argument->n_dims == 0)
             continue;
-        if (!matrix)
+        if (!matrix && !datum)
             return error_set(error, ESP_INVALID, "%s: the input %s is missing", run->problem->name,
                              argument->name);
-        look_at(matrix, argument, &given[i]);
+        enum esp_status status = ESP_OK;
+        if (datum && !matters(run->problem, i))
+            given[i] = (struct given){.type = datum->type, .rows = datum->rows, .cols = datum->cols};
+        else if (datum)
+            status = look_at_datum(run, argument->name, datum, &given[i], error);
+        else
+            look_at(matrix, argument, &given[i]);
+        if (status != ESP_OK)
+            return error_prefix(error, "%s", argument->name);
         *first = found ? *first : i;
         found = true;
     }

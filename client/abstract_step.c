@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The rows that an array of the step's problem has, as far as the scalars known by name tell; else -1. */
@@ -69,6 +70,19 @@ static enum esp_status give_matrix(const struct abstract_run *run, struct values
                                : values_assign_matrix(values, name, matrix, error);
 }
 
+static enum esp_status give_datum(struct values *values, const char *name, const struct datum_variable *datum,
+                                  struct esp_error *error)
+{
+    size_t size = strlen(name) + strlen(datum->reference) + sizeof "=" VALUES_DATA;
+    char *word = malloc(size);
+    if (!word)
+        return error_no_memory(error, "the identity of a datum");
+    snprintf(word, size, "%s=" VALUES_DATA "%s", name, datum->reference);
+    enum esp_status status = values_assign(values, word, error);
+    free(word);
+    return status;
+}
+
 /* A number or letter that the rule says. */
 static enum esp_status give_value(struct values *values, const char *name, double value,
                                   struct esp_error *error)
@@ -120,11 +134,14 @@ static enum esp_status give_inputs(const struct abstract_run *run, const struct 
         const struct pair *pair = abstract_renamed(step, formal->name);
         if (!argument_in(formal) || values->slots[i].given)
             continue;
-        const struct matrix *matrix = abstract_find(run, pair && pair->outer ? pair->outer : formal->name);
+        const char *outer = pair && pair->outer ? pair->outer : formal->name;
+        const struct matrix *matrix = abstract_find(run, outer);
+        const struct datum_variable *datum = abstract_find_datum(run, outer);
         enum esp_status status = ESP_OK;
         if (formal->type == ESP_TYPE_STATE)
-            status = give_state(run, values, formal->name, pair && pair->outer ? pair->outer : formal->name,
-                                error);
+            status = give_state(run, values, formal->name, outer, error);
+        else if (datum)
+            status = give_datum(values, formal->name, datum, error);
         else if (pair && !pair->outer)
             status = give_value(values, formal->name, pair->value, error);
         else if (matrix)
@@ -151,7 +168,7 @@ static enum esp_status take_output(const struct values *values, size_t index, st
 static bool is_wanted(const struct abstract_run *run, const struct rule *rule, const struct step *step,
                       const char *name)
 {
-    if (step != &rule->steps[rule->n_steps - 1])
+    if (!rule || step != &rule->steps[rule->n_steps - 1])
         return true; /* steps take inputs by names that only their problems tell */
     int index = problem_argument_index(run->problem, name);
     return index >= 0 && run->problem->arguments[index].mode == MODE_OUT;

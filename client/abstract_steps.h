@@ -10,6 +10,8 @@
 
 /* What goes by a name now; NULL: nothing, or a state. */
 const struct matrix *abstract_find(const struct abstract_run *run, const char *name);
+/* The datum that goes by a name now; NULL: nothing, or something else. */
+const struct datum_variable *abstract_find_datum(const struct abstract_run *run, const char *name);
 /* What an argument of the step's problem goes by here; NULL: by its own name. */
 const struct pair *abstract_renamed(const struct step *step, const char *inner);
 /* The step's problem with all that there is for it; both are the caller's, also when this fails. */
@@ -35,8 +37,9 @@ enum esp_status abstract_set_state(struct abstract_run *run, const char *name, c
 
 /* ---- client/abstract_matrix.c ---- */
 
-/* Looks at all inputs: given[] has one for each argument, *first is that of the first array. */
-enum esp_status abstract_look(const struct abstract_run *run, struct given *given, uint32_t *first,
+/* Looks at all inputs, at data where they live: given[] has one for each argument, *first is that of the
+ * first array. Blocks. */
+enum esp_status abstract_look(struct abstract_run *run, struct given *given, uint32_t *first,
                               struct esp_error *error);
 
 /* ---- client/abstract_step.c ---- */
@@ -46,7 +49,8 @@ enum esp_status abstract_last_error(struct esp_error *error);
 /* At the server of the step before, if it has this problem too; else where the agents say. */
 enum esp_status abstract_make_handle(const struct abstract_run *run, const char *problem,
                                      grpc_function_handle_t *handle, struct esp_error *error);
-/* Calls the problem `name` of that step of the rule, and takes over what it gives. */
+/* Calls the problem `name` of that step, and takes over what it gives: all of it, unless the step is the last
+ * of `rule` (NULL: of none), whose outputs are those of the abstract problem. */
 enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
                                  const char *name, struct esp_error *error);
 

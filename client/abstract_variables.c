@@ -23,6 +23,10 @@ void abstract_forget_after(struct abstract_run *run, uint32_t n)
         matrix_clear(&variable->matrix);
         free(variable->text);
         variable->text = NULL;
+        if (variable->datum)
+            free(variable->datum->reference);
+        free(variable->datum);
+        variable->datum = NULL;
     }
 }
 
@@ -60,7 +64,13 @@ static const struct variable *find_variable(const struct abstract_run *run, cons
 const struct matrix *abstract_find(const struct abstract_run *run, const char *name)
 {
     const struct variable *variable = find_variable(run, name);
-    return variable && !variable->text ? &variable->matrix : NULL;
+    return variable && !variable->text && !variable->datum ? &variable->matrix : NULL;
+}
+
+const struct datum_variable *abstract_find_datum(const struct abstract_run *run, const char *name)
+{
+    const struct variable *variable = find_variable(run, name);
+    return variable ? variable->datum : NULL;
 }
 
 const char *abstract_find_state(const struct abstract_run *run, const char *name)
@@ -89,5 +99,23 @@ enum esp_status abstract_give(struct abstract_run *run, const char *name, struct
 {
     enum esp_status status = abstract_set(run, name, matrix, error);
     run->n_given = run->n_variables;
+    return status;
+}
+
+enum esp_status abstract_give_datum(struct abstract_run *run, const char *name, const char *reference,
+                                    enum base_type type, int64_t rows, int64_t cols, struct esp_error *error)
+{
+    struct matrix none = {0};
+    struct datum_variable *datum = calloc(1, sizeof *datum);
+    char *copy = strdup(reference);
+    enum esp_status status = datum && copy ? abstract_give(run, name, &none, error)
+                                           : error_no_memory(error, "the identity of a datum");
+    if (status == ESP_OK) {
+        *datum = (struct datum_variable){copy, type, rows, cols};
+        run->variables[run->n_variables - 1].datum = datum;
+        return ESP_OK;
+    }
+    free(datum);
+    free(copy);
     return status;
 }

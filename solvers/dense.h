@@ -102,3 +102,34 @@ SOLVER void NAME(extents)(int m, int n, const SCALAR *a, int *rows, int *columns
     *rows = m;
     *columns = n;
 }
+
+/* Whether A = A^H. */
+static bool is_hermitian(int n, const SCALAR *a)
+{
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i <= j; i++)
+            if (!(a[(size_t)j * (size_t)n + (size_t)i] == (SCALAR)conj(a[(size_t)i * (size_t)n + (size_t)j])))
+                return false;
+    return true;
+}
+
+SOLVER void NAME(gestructure)(int m, int n, const SCALAR *a, int *below, int *above, int *hermitian,
+                              int *positive, int *unit)
+{
+    *below = *above = 0;
+    *hermitian = m == n && is_hermitian(n, a);
+    *positive = *unit = m == n;
+    for (int j = 0; j < n; j++)
+        for (int i = 0; i < m; i++) {
+            SCALAR element = a[(size_t)j * (size_t)m + (size_t)i];
+            if (element == 0)
+                continue;
+            *below = i - j > *below ? i - j : *below;
+            *above = j - i > *above ? j - i : *above;
+        }
+    for (int j = 0; j < n && j < m; j++) {
+        SCALAR element = a[(size_t)j * (size_t)m + (size_t)j];
+        *positive = *positive && creal(element) > 0 && cimag(element) == 0;
+        *unit = *unit && element == 1;
+    }
+}

@@ -157,6 +157,8 @@ KRYLOV(z)
     SOLVER int esp_##letter##gepinv(int m, int n, const scalar *matrix, real tolerance, scalar *a,           \
                                     scalar *x, int *rank);                                                   \
     SOLVER void esp_##letter##gecond(int n, const real *s, real *cond);                                      \
+    SOLVER void esp_##letter##gestructure(int m, int n, const scalar *a, int *below, int *above,             \
+                                          int *hermitian, int *positive, int *unit);                         \
     SOLVER void esp_##letter##extents(int m, int n, const scalar *a, int *rows, int *columns);               \
     SOLVER int esp_##letter##geinv(int n, const scalar *matrix, scalar *x, int *info);                       \
     SOLVER int esp_##letter##gethinqr(int m, int n, const scalar *matrix, scalar *f, scalar *q, scalar *r);  \

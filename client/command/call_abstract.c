@@ -56,6 +56,34 @@ static bool is_too_real(const struct esp_problem *problem, size_t index, const s
     return matrix->is_complex && type != ESP_TYPE_COMPLEX && type != ESP_TYPE_DOUBLE_COMPLEX;
 }
 
+static bool is_complex(enum esp_type type)
+{
+    return type == ESP_TYPE_COMPLEX || type == ESP_TYPE_DOUBLE_COMPLEX;
+}
+
+/* It stays where it lives. */
+static enum esp_status take_datum(struct abstract_arguments *arguments, size_t index, const char *text,
+                                  bool *too_real, struct esp_error *error)
+{
+    struct values *values = &arguments->values;
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    struct esp_argument *argument = &values->arguments[index];
+    enum esp_status status = values_take_datum(values, index, text, error);
+    if (status != ESP_OK)
+        return status;
+    values->slots[index].given = true;
+    if (is_complex(argument->type) && !is_complex(formal->type)) {
+        *too_real = true;
+        return ESP_OK;
+    }
+    if (argument->type != formal->type)
+        return error_set(error, ESP_INVALID, "%s: expected data of type %s, found %s", formal->name,
+                         esp_type_name(formal->type), esp_type_name(argument->type));
+    return abstract_give_datum(&arguments->run, formal->name, values->slots[index].datum,
+                               (enum base_type)(argument->type - 1), argument->dims[0],
+                               argument->n_dims > 1 ? argument->dims[1] : 1, error);
+}
+
 static enum esp_status take_array(struct abstract_arguments *arguments, size_t index, const char *text,
                                   bool *too_real, struct esp_error *error)
 {
@@ -64,6 +92,8 @@ static enum esp_status take_array(struct abstract_arguments *arguments, size_t i
     struct matrix matrix = {0};
     if (values->slots[index].given)
         return error_set(error, ESP_INVALID, "%s is given twice", formal->name);
+    if (values_is_data(text))
+        return take_datum(arguments, index, text, too_real, error);
     enum esp_status status = read_matrix(values, index, text, &matrix, error);
     if (status != ESP_OK)
         return status;
@@ -115,6 +145,14 @@ static enum esp_status give_scalars(struct abstract_arguments *arguments, struct
     return ESP_OK;
 }
 
+static bool keeps_some(const struct values *values)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++)
+        if (values->slots[i].is_kept)
+            return true;
+    return false;
+}
+
 static enum esp_status prepare(const struct command_line *command, struct abstract_arguments *arguments,
                                bool *too_real, struct esp_error *error)
 {
@@ -129,6 +167,12 @@ static enum esp_status prepare(const struct command_line *command, struct abstra
         if (strcmp(command->options[i].name, "output") != 0)
             continue;
         status = values_save_to(&arguments->values, word, error);
+        if (status == ESP_OK && keeps_some(&arguments->values))
+            status =
+                error_set(error, ESP_INVALID,
+                          "-o %s: %s passes results through this command: name a file, and 'espalier data "
+                          "put' it",
+                          word, arguments->values.problem->name);
         if (status == ESP_OK && strchr(word, '='))
             status = command_check_output(strchr(word, '=') + 1, error);
     }
@@ -336,10 +380,24 @@ static enum exit_code go(const struct command_line *command, const struct esp_pr
     return too_real ? go_complex(command, problem, submit, run_plain) : code;
 }
 
+/* Data are whole matrices: rules for sparse ones are none for them. NULL: there is no other. */
+static const struct rule *first_of_whole(const struct abstract *abstract)
+{
+    for (uint32_t i = 0; i < abstract->n_rules; i++) {
+        const struct rule *rule = &abstract->rules[i];
+        bool sparse = false;
+        for (uint32_t k = 0; k < rule->n_wishes; k++)
+            sparse |= (rule->wishes[k].traits & TRAIT_SPARSE) != 0;
+        if (!sparse)
+            return rule;
+    }
+    return NULL;
+}
+
 /* The one problem that does it whatever is given, under the same names; false: it depends. */
 static bool only_step(const struct problem *problem, char name[PROBLEM_MAX_NAME + 1])
 {
-    const struct rule *rule = problem->abstract->n_rules > 0 ? &problem->abstract->rules[0] : NULL;
+    const struct rule *rule = first_of_whole(problem->abstract);
     const struct step *step = rule ? &rule->steps[0] : NULL;
     struct given first = {.type = TYPE_DOUBLE};
     for (uint32_t i = problem->n_arguments; i-- > 0;)
@@ -361,9 +419,9 @@ static bool takes_data(const struct command_line *command)
     return false;
 }
 
-/* What lives on servers nobody looks at here: it goes to the problem that takes whatever it is. */
+/* Where one problem does it whatever is given, it takes data as they are. */
 static enum exit_code go_with_data(const struct command_line *command, const struct esp_problem *problem,
-                                   problem_run *run_plain)
+                                   bool submit, problem_run *run_plain)
 {
     struct values values = {0}, plain_values = {0};
     struct esp_problem *plain = NULL;
@@ -371,12 +429,10 @@ static enum exit_code go_with_data(const struct command_line *command, const str
     enum exit_code code = EXIT_FAILED;
     char name[PROBLEM_MAX_NAME + 1];
     enum esp_status status = values_init(&values, problem, &error);
-    if (status == ESP_OK && !only_step(values.described->problems[0], name))
-        status = error_set(
-            &error, ESP_INVALID,
-            "%s picks its problem by what is in the matrices, and data are not looked at where they "
-            "live: call that problem ('espalier problems %s' shows them)",
-            problem->name, problem->name);
+    bool depends = status == ESP_OK && !only_step(values.described->problems[0], name);
+    values_clear(&values);
+    if (depends)
+        return go(command, problem, submit, run_plain);
     if (status == ESP_OK && esp_problem_describe(name, &plain) != ESP_OK)
         code = session_fail(command);
     else if (status == ESP_OK && (status = values_init(&plain_values, plain, &error)) == ESP_OK)
@@ -384,7 +440,6 @@ static enum exit_code go_with_data(const struct command_line *command, const str
     if (status != ESP_OK)
         code = command_fail(command, &error);
     values_clear(&plain_values);
-    values_clear(&values);
     esp_problem_free(plain);
     return code;
 }
@@ -392,13 +447,13 @@ static enum exit_code go_with_data(const struct command_line *command, const str
 enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem,
                              problem_run *run_plain)
 {
-    return takes_data(command) ? go_with_data(command, problem, run_plain)
+    return takes_data(command) ? go_with_data(command, problem, false, run_plain)
                                : go(command, problem, false, run_plain);
 }
 
 enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem,
                                problem_run *run_plain)
 {
-    return takes_data(command) ? go_with_data(command, problem, run_plain)
+    return takes_data(command) ? go_with_data(command, problem, true, run_plain)
                                : go(command, problem, true, run_plain);
 }

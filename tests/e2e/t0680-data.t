@@ -98,8 +98,16 @@ check "and leave results" espalier fetch --wait "$job"
 check_says "of them" '-0.6536436'
 check "a section transposed" espalier call transpose "A=data:${large}[1:2,1:3]"
 check_says "comes back" 'B \(3 x 2\)|B .3 x 2.:'
-check_fails 2 "what is picked by its contents" espalier call solve "A=data:$a" "B=data:$b"
-check_says "is not" 'solve picks its problem by what is in the matrices'
+check "what is picked by its contents is looked at where it lives" espalier call solve "A=data:$a" "B=data:$b" -o X=solved.csv
+check_says "and solved there" 'solve: done by d[a-z]+ on A'
+check "with the same result" cmp x.csv solved.csv
+check "products, too" espalier call mul "A=data:$a" B=@x.csv -o C=product.csv
+check "factors" espalier call lu "A=data:$a"
+check_says "are computed there" 'lu: done by dgetrf on A' 'U .2 x 2'
+check_fails 2 "what no rule fits" espalier call chol "A=data:${large}[1:3,1:3]"
+check_says "is told" 'chol: there is no problem for what is given .A: double 3 x 3'
+check_fails 2 "results that would stay" espalier call solve "A=data:$a" "B=data:$b" -o X=data:
+check_says "are refused with what to do" 'name a file'
 check_fails any "what lies outside is refused before anything is sent" espalier call dgesv "A=data:${a}[1:3,1:3]" B=@b.mtx
 check_says "with the range" "A: expected a range within 1 to 2 in dimension 1 .*found 1:3"
 check_fails any "so is a section that has not the extents" espalier call dgesv "A=data:${a}[1,1]" "B=data:$b"

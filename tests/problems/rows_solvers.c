@@ -610,6 +610,38 @@ static void two_norm_condition(struct trial *trial)
         at_most(trial, "cond", cabs(result_number(trial, "cond")), 0);
 }
 
+/* It must be what these five numbers say. */
+static void structure_is(struct trial *trial, struct mat A, const char *what, const int wanted[5])
+{
+    static const char *const names[] = {"below", "above", "hermitian", "positive", "unit"};
+    trial_case(trial, "%s", what);
+    give(trial, "A", A);
+    if (run(trial))
+        for (int i = 0; i < 5; i++)
+            at_most(trial, names[i], cabs(result_number(trial, names[i]) - wanted[i]), 0);
+}
+
+static void structure(struct trial *trial)
+{
+    double complex i = trial->lab.is_complex ? I : 1;
+    struct mat A = mat_new(&trial->lab, 4, 4);
+    structure_is(trial, mat_new(&trial->lab, 0, 0), "nothing", (int[]){0, 0, 1, 1, 1});
+    A = mat_identity(&trial->lab, 4);
+    structure_is(trial, A, "ones", (int[]){0, 0, 1, 1, 1});
+    A = mat_identity(&trial->lab, 4);
+    AT(A, 0, 2) = 1;
+    structure_is(trial, A, "upper", (int[]){0, 2, 0, 1, 1});
+    A = mat_identity(&trial->lab, 4);
+    AT(A, 3, 0) = i, AT(A, 0, 3) = conj(i), AT(A, 2, 2) = 3;
+    structure_is(trial, A, "hermitian", (int[]){3, 3, 1, 1, 0});
+    A = mat_identity(&trial->lab, 4);
+    AT(A, 1, 1) = -1;
+    structure_is(trial, A, "not positive", (int[]){0, 0, 1, 0, 0});
+    A = mat_new(&trial->lab, 3, 2);
+    AT(A, 2, 0) = 1;
+    structure_is(trial, A, "tall", (int[]){2, 0, 0, 0, 0});
+}
+
 static void extents(struct trial *trial)
 {
     EACH_SIZE (n) {
@@ -627,6 +659,7 @@ static const struct row solvers[] = {
     ROWS(gepinv, pseudoinverse),
     ROWS(gecond, condition),
     ROWS(extents, extents),
+    ROWS(gestructure, structure),
     ROWS(geinv, inverse),
     ROWS(gethinqr, thin_qr),
     ROWS(gehess, hessenberg),
