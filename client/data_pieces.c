@@ -169,7 +169,7 @@ enum esp_status esp_data_put_pieces(const char *server, const struct esp_argumen
         status = cut(&datum, layout, array->data, &own, &all, error);
     if (status == ESP_OK)
         status = put_on(library->engine, server, &datum, pieces ? pieces : own, told, id, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     free(own);
     free(all);
     return status;
@@ -186,6 +186,6 @@ enum esp_status esp_data_get_piece(const char *id, unsigned piece, void *memory,
     if (!library)
         return error->status;
     enum esp_status status = data_get_piece(library->engine, id, piece, memory, bytes, told, error);
-    library_leave();
+    library_leave(status == ESP_OK);
     return status;
 }
