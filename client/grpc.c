@@ -2,6 +2,7 @@
  *
  * The GridRPC API: what each function means is said in include/grpc.h, how it is done below it.
  */
+#include "grpc_data.h"
 #include "client/abstract.h"
 #include "client/invocation_data.h"
 #include "client/library.h"
@@ -294,6 +295,9 @@ char *grpc_error_string(grpc_error_t error_code)
         [GRPC_UNKNOWN_ERROR_CODE] = "unknown error code",
         [GRPC_LAST_ERROR_CODE] = "last error code",
     };
+    static char invalid_data[] = "invalid data (never made, or freed)"; /* grpc_data.h */
+    if (error_code == GRPC_INVALID_DATA)
+        return invalid_data;
     size_t index = (size_t)error_code;
     char *text = index <= GRPC_LAST_ERROR_CODE ? strings[index] : NULL;
     return text ? text : strings[GRPC_UNKNOWN_ERROR_CODE];

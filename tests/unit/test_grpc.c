@@ -2,6 +2,7 @@
  *
  * The GridRPC API to the letter.
  */
+#include "grpc_data.h"
 #include "tests/unit/grpc_fixture.h"
 
 #include <complex.h>
@@ -593,6 +594,7 @@ static void every_code_has_its_number_and_its_text(void **state)
     const char *unknown = grpc_error_string(GRPC_UNKNOWN_ERROR_CODE);
     for (int code = 0; code <= GRPC_NONE_COMPLETED; code++)
         assert_string_not_equal(grpc_error_string((grpc_error_t)code), unknown);
+    assert_string_equal(grpc_error_string(GRPC_INVALID_DATA), "invalid data (never made, or freed)");
     assert_string_equal(grpc_error_string((grpc_error_t)14), unknown);
     assert_string_equal(grpc_error_string((grpc_error_t)-5), unknown);
     assert_string_equal(grpc_error_string((grpc_error_t)99), unknown);
