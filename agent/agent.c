@@ -23,6 +23,7 @@ struct node_record agent_own_record(const struct agent *agent)
         .address = agent->endpoint ? endpoint_address(agent->endpoint) : "",
         .role = agent->is_master ? ROLE_MASTER : ROLE_LEADER,
         .incarnation = agent->options.incarnation,
+        .link = agent->link,
     };
 }
 
@@ -233,6 +234,7 @@ static void agent_free(struct agent *agent)
     children_destroy(agent->children);
     data_clear(agent);
     absent_release(&agent->absentees);
+    link_graph_clear(&agent->links);
     knowledge_destroy(agent->knowledge);
     catalog_store_destroy(agent->catalogs);
     index_search_release(&agent->search);

@@ -24,6 +24,7 @@ struct agent_options {
     size_t n_parents;
     const char *const *redirectors;
     size_t n_redirectors;
+    const char *probe;          /* URL where children measure their links to it; NULL: nowhere */
     const char *scheduler;      /* a name of core/scheduler.h, or the path of a library (with a /) */
     uint32_t breadth;           /* candidates that an answer carries up (8) */
     uint32_t candidates;        /* that a client gets when it does not say (3) */
@@ -48,15 +49,21 @@ struct agent_options {
 /* Starts serving. What the options point to is copied. */
 enum esp_status agent_create(const struct agent_options *options, struct transport *transport,
                              struct agent **agent, struct esp_error *error);
-/* As its configuration file says. `incarnation` also seeds its random choices. */
+/* As its configuration file says. `incarnation` also seeds its random choices; `probe` as in the options. */
 enum esp_status agent_create_configured(const struct settings_agent *settings, uint64_t incarnation,
-                                        struct transport *transport, struct agent **agent,
+                                        const char *probe, struct transport *transport, struct agent **agent,
                                         struct esp_error *error);
 const char *agent_address(const struct agent *agent);
 /* Leaves in order: tells parent and children, then stops serving and frees all. NULL is nothing to do. */
 void agent_stop(struct agent *agent, const char *reason);
 /* Frees all without a word to anybody, as if the process had died (tests). */
 void agent_drop(struct agent *agent);
+
+/* Links, as services/nws/links.h has their operations; `agent` is a struct agent. Any thread but from inside
+ * an operation of its own. */
+bool agent_parent(void *agent, char name[256], char url[385]);
+void agent_to_parent(void *agent, const struct path *path);
+void agent_between(void *agent, const char *child, const char *brother, const struct path *path);
 
 /* What it knows, for tests and benchmarks; any thread but from inside an operation of its own. */
 struct agent_figures {

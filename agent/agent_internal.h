@@ -13,6 +13,7 @@
  *     queries.c    what people ask: greet, describe, list, tree
  *     administer.c what administrators want of it and of nodes below it
  *     data.c       where data are
+ *     links.c      what was measured of links
  *     figures.c    what is counted: metrics, health
  */
 #ifndef AGENT_AGENT_INTERNAL_H
@@ -25,6 +26,7 @@
 #include "core/catalog.h"
 #include "core/children.h"
 #include "core/knowledge.h"
+#include "core/link_graph.h"
 #include "core/location_report.h"
 #include "core/membership.h"
 #include "core/scheduler.h"
@@ -85,6 +87,10 @@ struct agent {
     uint32_t n_early;
     uint64_t from_memory, asked; /* requests */
     struct agent_counts counts;
+
+    struct path link;        /* from its parent, as measured last */
+    bool link_told;          /* those above have heard of it */
+    struct link_graph links; /* between children, and to them */
 
     struct duty duty; /* what it does on orders to itself */
     struct errand *errands, *shaping;
@@ -265,6 +271,12 @@ bool data_on_report(struct agent *agent, struct child *child, const struct repor
  * 0 also for what is no identity. */
 size_t data_children(const struct agent *agent, const char *datum, struct child **children, size_t capacity);
 struct message *data_where(struct agent *agent, const struct data *asked);
+
+/* links.c */
+/* For the inputs of a merge, whose children are these (NULL: lost): their links to each other, in `arena`.
+ * Leaves them out where nothing is known, or without memory. */
+void links_brothers(struct agent *agent, const struct knowledge_node *const *children, size_t n,
+                    uint64_t bytes, struct arena *arena, struct aggregate_input *inputs);
 
 /* queries.c */
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);

@@ -31,11 +31,12 @@ static struct agent_options options_of(const struct settings_agent *settings, ui
 }
 
 enum esp_status agent_create_configured(const struct settings_agent *settings, uint64_t incarnation,
-                                        struct transport *transport, struct agent **agent,
+                                        const char *probe, struct transport *transport, struct agent **agent,
                                         struct esp_error *error)
 {
     struct agent_options options = options_of(settings, incarnation);
     struct node_place place = {0};
+    options.probe = probe;
     enum esp_status status = ESP_OK;
     if (options.state_dir)
         status = place_load(options.state_dir, options.name, &place, error);

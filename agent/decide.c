@@ -118,6 +118,15 @@ static void correct(const struct question *question, struct response *merged)
     }
 }
 
+static uint64_t largest_datum(const struct request *request)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < request->n_arguments; i++)
+        if (argument_is_datum(&request->arguments[i]) && request->arguments[i].bytes > bytes)
+            bytes = request->arguments[i].bytes;
+    return bytes;
+}
+
 bool decide_merge(struct question *question, struct arena *arena, struct response *merged)
 {
     struct agent *agent = question->agent;
@@ -125,8 +134,10 @@ bool decide_merge(struct question *question, struct arena *arena, struct respons
     const struct variant *variant = catalog_variant(agent->catalogs, request->digest);
     struct aggregate_input *inputs =
         arena_alloc(arena, (question->n_asked ? question->n_asked : 1) * sizeof *inputs);
+    const struct knowledge_node **children =
+        arena_alloc(arena, (question->n_asked ? question->n_asked : 1) * sizeof *children);
     size_t n = 0;
-    for (uint32_t i = 0; inputs && i < question->n_asked; i++) {
+    for (uint32_t i = 0; inputs && children && i < question->n_asked; i++) {
         const struct asked *asked = &question->asked[i];
         const struct knowledge_node *child = knowledge_find(agent->knowledge, asked->child);
         const struct response *response = asked->answer ? &asked->answer->answer.response : NULL;
@@ -136,11 +147,16 @@ bool decide_merge(struct question *question, struct arena *arena, struct respons
             (remembered = arena_alloc(arena, sizeof *remembered)) &&
             branch_from_memory(agent, asked->branch, variant, request, arena, remembered))
             response = remembered;
-        if (response)
-            inputs[n++] = (struct aggregate_input){response, child ? child->link : (struct path){0}};
+        if (!response)
+            continue;
+        children[n] = child;
+        inputs[n++] = (struct aggregate_input){response, child ? child->link : (struct path){0}, NULL};
     }
+    if (inputs && children && request_has_data(request))
+        links_brothers(agent, children, n, largest_datum(request), arena, inputs);
     struct esp_error error;
-    if (!inputs || aggregate_merge(agent->name, request, inputs, n, arena, merged, &error) != ESP_OK)
+    if (!inputs || !children ||
+        aggregate_merge(agent->name, request, inputs, n, arena, merged, &error) != ESP_OK)
         return false;
     /* At the top each candidate's whole load is kept while choosing; see decide_begin(). */
     if (!question->group)

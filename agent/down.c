@@ -71,6 +71,7 @@ static void on_lost(void *self, struct child *child, const char *why)
     administer_child_lost(agent, child->name);
     question_child_lost(agent, branch);
     data_lost(agent, child);
+    link_graph_remove(&agent->links, child->name);
     knowledge_branch_remove(agent->knowledge, branch);
     learning_expect(agent);
     up_changed(agent, true);
@@ -234,6 +235,7 @@ enum esp_status down_create(struct agent *agent, struct esp_error *error)
         .most = agent->options.children,
         .lease_ms = agent->options.lease_ms,
         .heartbeat_ms = agent->options.heartbeat_ms,
+        .probe = agent->options.probe,
         .clock = agent->clock,
     };
     return children_create(&options, &ops, agent, &agent->children, error);

@@ -12,6 +12,7 @@ agent_libagent_la_SOURCES = \
 	agent/explain.c \
 	agent/forecast.c \
 	agent/figures.c \
+	agent/links.c \
 	agent/queries.c \
 	agent/learning.c \
 	agent/question.c \
@@ -24,5 +25,5 @@ if WITH_OMNIORB
 sbin_PROGRAMS += agent/espalier-agent
 agent_espalier_agent_SOURCES = agent/main.c
 nodist_EXTRA_agent_espalier_agent_SOURCES = dummy.cc
-agent_espalier_agent_LDADD = services/libdaemon.la agent/libagent.la orb/liborb.la core/libcore.la -lm
+agent_espalier_agent_LDADD = services/liblinks.la services/libdaemon.la agent/libagent.la orb/liborb.la core/libcore.la -lm
 endif

@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "orb/orb.h"
 #include "services/daemon.h"
+#include "services/nws/links.h"
 
 static enum esp_status open_transport(const struct settings_node *node, struct transport **transport,
                                       struct esp_error *error)
@@ -24,21 +25,49 @@ static enum esp_status open_transport(const struct settings_node *node, struct t
     return orb_open(&options, transport, error);
 }
 
+/* Forecasts do without links that are not measured. */
+static void open_links(const struct settings_agent *settings, struct links **links)
+{
+    const struct settings_node *node = &settings->node;
+    const struct links_options options = {.name = node->name,
+                                          .listen = node->listen,
+                                          .probe = node->probe,
+                                          .state_dir = node->state_dir,
+                                          .every_ns = node->probe_every_ns};
+    struct esp_error error;
+    if (links_create(&options, links, &error) != ESP_OK)
+        log_warning("links are not measured: %s", error.text);
+}
+
+static void start_links(struct links *links, struct agent *agent)
+{
+    const struct links_ops ops = {agent, agent_parent, agent_to_parent, agent_between};
+    struct esp_error error;
+    if (links_start(links, &ops, &error) != ESP_OK)
+        log_warning("links are not measured: %s", error.text);
+}
+
 static enum esp_status serve(const struct settings_agent *settings, struct daemon *daemon,
                              struct esp_error *error)
 {
     struct transport *transport = NULL;
     struct agent *agent = NULL;
+    struct links *links = NULL;
     enum esp_status status = open_transport(&settings->node, &transport, error);
+    open_links(settings, &links);
     if (status == ESP_OK)
-        status = agent_create_configured(settings, daemon_incarnation(), transport, &agent, error);
+        status = agent_create_configured(settings, daemon_incarnation(), links_url(links), transport, &agent,
+                                         error);
     const struct daemon_node node = {agent, agent_health, agent_metrics};
     if (status == ESP_OK)
         status = daemon_watch(daemon, &node, error);
     if (status == ESP_OK)
         status = daemon_ready(daemon, agent_address(agent), error);
     if (status == ESP_OK)
+        start_links(links, agent);
+    if (status == ESP_OK)
         daemon_wait(daemon, NULL, NULL);
+    links_destroy(links);
     agent_stop(agent, "the agent stops");
     transport_destroy(transport);
     return status;

@@ -64,7 +64,8 @@ static void on_report(void *self, bool complete, struct message *message)
         return;
     }
     struct node_record own = agent_own_record(agent);
-    bool tell_own = add_absent(agent, message, &own) || complete;
+    bool tell_own = add_absent(agent, message, &own) || complete || !agent->link_told;
+    agent->link_told = true;
     if (!knowledge_report(agent->knowledge, complete, tell_own ? &own : NULL, REPORT_BYTES, &message->arena,
                           &message->report)) {
         message->report = (struct report){.oldest_s = 1e9};

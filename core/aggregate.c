@@ -173,6 +173,12 @@ static struct path best_path(const struct merge *merge, size_t from, const struc
             /* An unknown way still says that there is one: better than none. */
             if (is_better(&way, &best, argument->bytes))
                 best = way;
+            if (!merge->inputs[c].brothers)
+                continue;
+            way = path_join(path_join(response->data[i].to_me, merge->inputs[c].brothers[from]),
+                            access_path(merge->inputs[from].response, estimate));
+            if (way.known && is_better(&way, &best, argument->bytes))
+                best = way;
         }
     }
     return best;

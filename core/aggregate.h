@@ -30,6 +30,9 @@
 struct aggregate_input {
     const struct response *response;
     struct path link; /* between this agent and the child that answered */
+    /* To the child of each input, measured or over the shortest path, so that data between brothers need not
+     * come this way; NULL: nothing is known of such links. */
+    const struct path *brothers;
 };
 
 /* Merges without cutting. What `merged` points to lies in `arena` or belongs to the inputs. `name` is the

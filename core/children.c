@@ -14,7 +14,7 @@
 
 struct children {
     struct children_options options;
-    char *name;
+    char *name, *probe;
     struct children_ops ops;
     void *self;
     struct child *by_name, *by_address;
@@ -26,7 +26,9 @@ enum esp_status children_create(const struct children_options *options, const st
                                 void *self, struct children **children, struct esp_error *error)
 {
     struct children *c = calloc(1, sizeof *c);
-    if (!c || !(c->name = strdup(options->name))) {
+    if (!c || !(c->name = strdup(options->name)) ||
+        (options->probe && !(c->probe = strdup(options->probe)))) {
+        free(c ? c->name : NULL);
         free(c);
         return error_no_memory(error, "the children");
     }
@@ -66,6 +68,7 @@ void children_destroy(struct children *c)
         child_free(child);
     }
     refusals_release(&c->refusals);
+    free(c->probe);
     free(c->name);
     free(c);
 }
@@ -142,7 +145,7 @@ static void post_welcome(struct children *c, const char *address, uint64_t incar
                 .n_ancestors = (uint32_t)n + 1,
             },
     };
-    struct extension items[1 + WELCOME_EXTENSIONS];
+    struct extension items[2 + WELCOME_EXTENSIONS];
     struct refuges refuges = {.n = 0};
     uint8_t bytes[REFUGES_BYTES];
     uint32_t n_items = 0;
@@ -151,6 +154,9 @@ static void post_welcome(struct children *c, const char *address, uint64_t incar
     if (c->ops.refuges)
         c->ops.refuges(c->self, child, &refuges);
     items[n_items++] = refuges_put(&refuges, bytes);
+    if (c->probe)
+        items[n_items++] =
+            (struct extension){EXTENSION_PROBE, (const uint8_t *)c->probe, (uint32_t)strlen(c->probe)};
     message.welcome.extensions = (struct extensions){.items = items, .n = n_items};
     c->ops.post(c->self, address, incarnation, &message);
 }

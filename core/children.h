@@ -25,6 +25,10 @@
  * The first part is marked `complete`. */
 #define EXTENSION_PART 11
 
+/* Tag in a welcome: the URL at which children measure their link to this node (services/nws/probe_port.h). */
+#define EXTENSION_PROBE 32
+#define CAP_PROBE_URL   384
+
 /* What a report is of all that the child knows. */
 enum report_part {
     REPORT_CHANGES,
@@ -61,6 +65,7 @@ struct children_options {
     uint64_t features, required; /* those spoken here; those that a child must have too */
     uint32_t most;               /* children at most; 0: 10,000 */
     int64_t lease_ms, heartbeat_ms;
+    const char *probe; /* URL where they measure their links; copied; NULL: nowhere */
     const struct clock *clock;
 };
 

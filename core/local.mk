@@ -114,6 +114,8 @@ core_libcore_la_SOURCES = \
 	core/parallel_model.c \
 	core/parallel_model.h \
 	core/parallel_trsm.c \
+	core/link_graph.c \
+	core/link_graph.h \
 	core/path.c \
 	core/path.h \
 	core/predictor.c \

@@ -85,12 +85,27 @@ static int64_t clamp(uint64_t value, int64_t least, int64_t most)
     return (int64_t)value < least ? least : (int64_t)value;
 }
 
+static void take_probe(struct membership *m, const struct welcome *welcome)
+{
+    const struct extension *probe = extension_find(&welcome->extensions, EXTENSION_PROBE);
+    const uint32_t n = probe && probe->length <= CAP_PROBE_URL ? probe->length : 0;
+    if (n)
+        memcpy(m->parent_probe, probe->value, n);
+    m->parent_probe[n] = 0;
+}
+
+const char *membership_parent_probe(const struct membership *m)
+{
+    return m->state == STATE_JOINED && *m->parent_probe ? m->parent_probe : NULL;
+}
+
 static void take_terms(struct membership *m, const struct welcome *welcome)
 {
     int64_t heartbeat_ms = clamp(welcome->heartbeat_ms, HEARTBEAT_LEAST_MS, HEARTBEAT_MOST_MS);
     m->heartbeat_ns = heartbeat_ms * NS_PER_MS;
     m->lease_ns = clamp(welcome->lease_ms, 2 * heartbeat_ms, LEASE_MOST_MS) * NS_PER_MS;
     m->agreed_features = welcome->features & m->features;
+    take_probe(m, welcome);
 }
 
 static void post_goodbye(struct membership *m, const char *address, const char *reason)

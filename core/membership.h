@@ -89,6 +89,8 @@ const char *membership_parent_name(const struct membership *membership);
 const char *membership_parent_address(const struct membership *membership);
 uint64_t membership_parent_incarnation(const struct membership *membership);
 uint64_t membership_features(const struct membership *membership); /* those that both have */
+/* The URL at which the parent lets its children measure their links (EXTENSION_PROBE); NULL: it does not. */
+const char *membership_parent_probe(const struct membership *membership);
 /* Joined, and the parent has confirmed all that it was told. */
 bool membership_settled(const struct membership *membership);
 /* Why there is no tie to the preferred parent, as last told to `changed`; NULL: not (yet) told. */

@@ -6,6 +6,7 @@
 #ifndef CORE_MEMBERSHIP_INTERNAL_H
 #define CORE_MEMBERSHIP_INTERNAL_H
 
+#include "core/children.h"
 #include "core/membership.h"
 
 enum state { STATE_OUT, STATE_SEEKING, STATE_JOINED };
@@ -30,6 +31,7 @@ struct membership {
     int64_t hello_ns;
     char **said; /* per parent: the last reason told to `changed` since it was joined, or NULL */
 
+    char parent_probe[CAP_PROBE_URL + 1];
     char *parent_name;
     uint64_t parent_incarnation;
     uint64_t agreed_features;

@@ -18,6 +18,19 @@ double path_time_s(double latency_s, double inverse_bandwidth, double bytes)
     return seconds + bytes * inverse_bandwidth;
 }
 
+double path_inverse_bandwidth(double latency_s, double bytes, double seconds)
+{
+    double least = 0, most = bytes > 0 ? seconds / bytes : 0; /* slow start only adds to bytes * rate */
+    for (int i = 0; i < 60; i++) {
+        const double middle = (least + most) / 2;
+        if (path_time_s(latency_s, middle, bytes) - latency_s > seconds)
+            most = middle;
+        else
+            least = middle;
+    }
+    return least;
+}
+
 double path_seconds(const struct path *path, uint64_t bytes)
 {
     if (!path->known)

@@ -19,6 +19,11 @@
  * not known, or does not limit). Does not fall when anything grows. No bytes take the latency. */
 double path_time_s(double latency_s, double inverse_bandwidth, double bytes);
 
+/* The other way round: seconds for a byte, from a transfer of so many bytes over that latency that took
+ * `seconds` from its first byte's arrival on (path_time_s() without the latency). 0: no slower than latency
+ * explains. */
+double path_inverse_bandwidth(double latency_s, double bytes, double seconds);
+
 /* The same of a path; 0 when nothing is known of it: an unknown link decides nothing. */
 double path_seconds(const struct path *path, uint64_t bytes);
 

@@ -152,7 +152,7 @@ if WITH_OMNIORB
 sbin_PROGRAMS += sed/espalier-sed
 sed_espalier_sed_SOURCES = sed/main.c
 nodist_EXTRA_sed_espalier_sed_SOURCES = dummy.cc
-sed_espalier_sed_LDADD = services/libdaemon.la sed/libservice.la orb/liborb.la core/libcore.la util/libutil.la
+sed_espalier_sed_LDADD = sed/libservice.la services/liblinks.la services/libdaemon.la services/libservices.la orb/liborb.la core/libcore.la util/libutil.la
 endif
 # Distributed data move between the ranks of an MPI job.
 if WITH_MPI

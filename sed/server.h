@@ -118,6 +118,10 @@ void server_log_output(struct server *server, uint64_t job_id, const char *line)
 /* What the sensor of the processor has read: from now on forecasts count with it. Takes the endpoint's lock.
  * Memory and disk in bytes, 0: not known. What is no share of a processor is passed over. */
 void server_sense(struct server *server, double available, double memory_free, double disk_free);
+/* Links, as services/nws/links.h has their operations; `server` is a struct server. Take the endpoint's lock.
+ */
+bool server_parent(void *server, char name[256], char url[385]);
+void server_to_parent(void *server, const struct path *path);
 /* What sessions with a processor of their own really got of it since this was last asked: the mean, 0 when
  * none has ended. Takes the endpoint's lock. */
 double server_processor_got(struct server *server);

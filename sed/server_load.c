@@ -279,6 +279,7 @@ static struct node_record *make_record(const struct server *server, struct arena
         .role = ROLE_SERVER,
         .incarnation = server->incarnation,
         .draining = server->draining,
+        .link = server->link,
         .catalog = server->shelf->digest,
         .speed_flops = server->speed.flops,
         .slots = server->options.slots,

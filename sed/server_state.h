@@ -182,6 +182,7 @@ struct server {
     } history, got;              /* readings since the last value of the history; what sessions got */
     bool corrected;              /* something was learned since corrections were last asked for */
     struct weather weather;      /* as told to it last; all zero: by nobody */
+    struct path link;            /* from its parent, as measured last */
     struct predictor *available; /* NULL: nobody has told it anything */
     double told_available;       /* the forecast that agents have */
     struct duty duty;            /* on orders of administrators */

@@ -135,6 +135,29 @@ void server_sense(struct server *server, double available, double memory_free, d
     endpoint_leave(server->endpoint);
 }
 
+bool server_parent(void *self, char name[256], char url[385])
+{
+    struct server *server = self;
+    endpoint_enter(server->endpoint);
+    const char *parent = membership_parent_name(server->membership);
+    const char *probe = parent ? membership_parent_probe(server->membership) : NULL;
+    if (probe) {
+        snprintf(name, 256, "%s", parent);
+        snprintf(url, 385, "%s", probe);
+    }
+    endpoint_leave(server->endpoint);
+    return probe != NULL;
+}
+
+void server_to_parent(void *self, const struct path *path)
+{
+    struct server *server = self;
+    endpoint_enter(server->endpoint);
+    server->link = *path;
+    server_load_changed(server, 0);
+    endpoint_leave(server->endpoint);
+}
+
 void server_note_processor(struct server *server, const struct session *session, double cpu_s)
 {
     if (!(cpu_s > 0) || !(session->compute_s >= 10 * WORTH_TIMING_S) || server->options.threads > 1)

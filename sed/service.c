@@ -13,6 +13,7 @@
 #include "sed/sensors.h"
 #include "sed/server.h"
 #include "sed/workers_joined.h"
+#include "services/nws/links.h"
 #include "util/log.h"
 
 #include <math.h>
@@ -54,6 +55,7 @@ struct service {
     struct endpoint *endpoint;
     struct sensors *sensors;           /* NULL: none */
     struct directory_watch *directory; /* NULL: none */
+    struct links *links;               /* NULL: none */
 };
 
 /* ---- descriptions ---- */
@@ -451,6 +453,25 @@ static enum esp_status create_server(struct service *service, const struct trans
     return status;
 }
 
+/* Forecasts do without links that are not measured. */
+static void start_links(struct service *service)
+{
+    const struct settings_node *node = &service->settings->node;
+    const struct links_options options = {.name = node->name,
+                                          .listen = endpoint_address(service->endpoint),
+                                          .probe = node->probe,
+                                          .state_dir = node->state_dir,
+                                          .every_ns = node->probe_every_ns};
+    const struct links_ops ops = {
+        .self = service->server, .parent = server_parent, .to_parent = server_to_parent};
+    struct esp_error error = {0};
+    enum esp_status status = links_create(&options, &service->links, &error);
+    if (status == ESP_OK)
+        status = links_start(service->links, &ops, &error);
+    if (status != ESP_OK)
+        log_warning("links are not measured: %s", error.text);
+}
+
 enum esp_status service_open(struct service *service, struct transport *transport, uint64_t incarnation,
                              struct esp_error *error)
 {
@@ -469,6 +490,7 @@ enum esp_status service_open(struct service *service, struct transport *transpor
     if (service->settings->sensors &&
         sensors_create(service->server, node->state_dir, &service->sensors, &why) != ESP_OK)
         log_warning("there is no sensor of the processor: %s", why.text); /* forecasts do without */
+    start_links(service);
     if (service->directory &&
         directory_watch_start(service->directory, on_directory, service, &why) != ESP_OK)
         log_warning("the directory is not read again: %s", why.text);
@@ -531,6 +553,8 @@ void service_close(struct service *service)
         return;
     sensors_destroy(service->sensors);
     service->sensors = NULL;
+    links_destroy(service->links);
+    service->links = NULL;
     directory_watch_destroy(service->directory);
     service->directory = NULL;
     if (service->server && service->settings->node.state_dir)

@@ -12,6 +12,8 @@
 
 struct service;
 
+struct links;
+
 /* Reads the descriptions and starts the workers: to be called before the process has threads. Problems that
  * cannot be called on this machine are logged and left out. The settings are borrowed. ESP_SYNTAX,
  * ESP_NOT_FOUND, ESP_INVALID when no problem is left; what starting workers ends with. */

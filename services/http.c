@@ -20,7 +20,7 @@
 struct http {
     struct http_pages pages;
     struct MHD_Daemon *daemon;
-    char address[80];
+    char address[HTTP_ADDRESS];
 };
 
 /* ---- pages ---- */
@@ -115,7 +115,7 @@ static int listen_at(const struct addrinfo *info)
     return -1;
 }
 
-static void note_address(struct http *http, int fd)
+static void note_address(int fd, char bound[HTTP_ADDRESS])
 {
     struct sockaddr_storage address;
     socklen_t length = sizeof address;
@@ -123,11 +123,11 @@ static void note_address(struct http *http, int fd)
     if (getsockname(fd, (struct sockaddr *)&address, &length) == 0)
         getnameinfo((struct sockaddr *)&address, length, host, sizeof host, port, sizeof port,
                     NI_NUMERICHOST | NI_NUMERICSERV);
-    snprintf(http->address, sizeof http->address, strchr(host, ':') ? "[%.60s]:%.10s" : "%.60s:%.10s", host,
-             port);
+    snprintf(bound, HTTP_ADDRESS, strchr(host, ':') ? "[%.60s]:%.10s" : "%.60s:%.10s", host, port);
 }
 
-static enum esp_status open_socket(const char *address, int *fd, struct esp_error *error)
+enum esp_status http_listen(const char *key, const char *address, bool loopback, int *fd,
+                            char bound[HTTP_ADDRESS], struct esp_error *error)
 {
     char host[256];
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
@@ -135,20 +135,24 @@ static enum esp_status open_socket(const char *address, int *fd, struct esp_erro
     const char *colon = strrchr(address, ':');
     bool bracketed = *address == '[' && colon && colon[-1] == ']';
     if (!colon || (size_t)(colon - address) >= sizeof host)
-        return error_set(error, ESP_CONFIG, "http: expected \"host:port\", found \"%.100s\"", address);
+        return error_set(error, ESP_CONFIG, "%s: expected \"host:port\", found \"%.100s\"", key, address);
     snprintf(host, sizeof host, "%.*s", (int)(colon - address) - 2 * bracketed, address + bracketed);
-    if (getaddrinfo(host, colon + 1, &hints, &info) != 0 || !is_loopback(info->ai_addr)) {
+    if (getaddrinfo(host, colon + 1, &hints, &info) != 0 || (loopback && !is_loopback(info->ai_addr))) {
         if (info)
             freeaddrinfo(info);
-        return error_set(error, ESP_CONFIG,
-                         "http: expected an address of loopback like \"127.0.0.1:4790\" (these pages are for "
-                         "this machine only), found \"%.100s\"",
+        return error_set(error, ESP_CONFIG, "%s: expected %s, found \"%.100s\"", key,
+                         loopback
+                             ? "an address of loopback like \"127.0.0.1:4790\" (these pages are for this "
+                               "machine only)"
+                             : "an address of this machine",
                          address);
     }
     enum esp_status status = ESP_OK;
     *fd = listen_at(info);
     if (*fd < 0)
-        status = error_errno(error, "http: cannot listen at %.100s", address);
+        status = error_errno(error, "%s: cannot listen at %.100s", key, address);
+    else
+        note_address(*fd, bound);
     freeaddrinfo(info);
     return status;
 }
@@ -162,12 +166,11 @@ enum esp_status http_open(const char *address, const struct http_pages *pages, s
         return error_no_memory(error, "the HTTP port");
     http->pages = *pages;
     int fd = -1;
-    enum esp_status status = open_socket(address, &fd, error);
+    enum esp_status status = http_listen("http", address, true, &fd, http->address, error);
     if (status != ESP_OK) {
         free(http);
         return status;
     }
-    note_address(http, fd);
     http->daemon =
         MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, http,
                          MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,

@@ -28,4 +28,10 @@ const char *http_address(const struct http *http);
 /* Returns when no page is being made any more. NULL is nothing to do. */
 void http_close(struct http *http);
 
+#define HTTP_ADDRESS 80
+/* A listening socket at the address, "host:port", of loopback only if so wanted; `bound` gets the address
+ * with its port. `key` names the address in messages. ESP_CONFIG, ESP_SYSTEM. */
+enum esp_status http_listen(const char *key, const char *address, bool loopback, int *fd,
+                            char bound[HTTP_ADDRESS], struct esp_error *error);
+
 #endif

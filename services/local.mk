@@ -68,3 +68,16 @@ services_libdirectory_la_SOURCES = \
 	services/directory/tree.h
 services_libdirectory_la_CPPFLAGS = $(AM_CPPFLAGS) $(LDAP_CFLAGS)
 services_libdirectory_la_LIBADD = core/libcore.la $(LDAP_LIBS)
+# Links to other daemons, measured by HTTP. Programs list it before services/libdaemon, whose sockets it uses.
+noinst_LTLIBRARIES += services/liblinks.la
+services_liblinks_la_SOURCES = \
+	services/nws/links.c \
+	services/nws/links.h \
+	services/nws/probe.c \
+	services/nws/probe.h \
+	services/nws/probe_port.c \
+	services/nws/probe_port.h \
+	services/nws/series.c \
+	services/nws/series.h
+services_liblinks_la_CPPFLAGS = $(AM_CPPFLAGS) $(MICROHTTPD_CFLAGS) $(CURL_CFLAGS)
+services_liblinks_la_LIBADD = $(MICROHTTPD_LIBS) $(CURL_LIBS) -lm

@@ -49,6 +49,9 @@ struct settings_node {
     uint64_t message_bytes;
     int64_t connect_timeout_ns, call_timeout_ns;
     int64_t first_message_timeout_ns, stall_timeout_ns; /* of those who connect */
+    char
+        *probe; /* of agents and servers: address of the port where links are measured; NULL: beside listen */
+    int64_t probe_every_ns;
     int64_t heartbeat_ns, lease_ns; /* of redirectors and agents: what those below keep to */
 };
 

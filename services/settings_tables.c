@@ -397,6 +397,22 @@ static const struct config_key sed_keys[] = {
     {0},
 };
 
+static const struct config_key probe_keys[] = {
+    {.name = "probe",
+     .type = CONFIG_STRING,
+     AT(settings_node, probe),
+     .text = "address of the port where others measure their links to this node, or none (else: a free port "
+             "beside `listen`; none on loopback)"},
+    {.name = "probe_every",
+     .type = CONFIG_DURATION,
+     AT(settings_node, probe_every_ns),
+     .initial = "10 s",
+     .least = "100 ms",
+     .most = "1 d",
+     .text = "how often this node measures its links, at most, and never for more than 2 % of their time"},
+    {0},
+};
+
 static const struct config_key directory_keys[] = {
     {.name = "directory",
      .type = CONFIG_STRING,
@@ -527,6 +543,7 @@ static const struct config_group agent_groups[] = {{name_keys, offsetof(struct s
                                                    {agent_place_keys, 0},
                                                    {agent_keys, 0},
                                                    {parent_keys, offsetof(struct settings_agent, node)},
+                                                   {probe_keys, offsetof(struct settings_agent, node)},
                                                    {node_keys, offsetof(struct settings_agent, node)},
                                                    {tls_keys, offsetof(struct settings_agent, node.tls)},
                                                    {0}};
@@ -534,6 +551,7 @@ static const struct config_group sed_groups[] = {{name_keys, offsetof(struct set
                                                  {sed_place_keys, 0},
                                                  {sed_keys, 0},
                                                  {directory_keys, offsetof(struct settings_sed, directory)},
+                                                 {probe_keys, offsetof(struct settings_sed, node)},
                                                  {node_keys, offsetof(struct settings_sed, node)},
                                                  {tls_keys, offsetof(struct settings_sed, node.tls)},
                                                  {0}};
@@ -596,6 +614,7 @@ static const struct config_group platform_master_groups[] = {
     {platform_host_keys, offsetof(struct platform_agent, agent.node)},
     {agent_keys, offsetof(struct platform_agent, agent)},
     {parent_keys, offsetof(struct platform_agent, agent.node)},
+    {probe_keys, offsetof(struct platform_agent, agent.node)},
     {node_keys, offsetof(struct platform_agent, agent.node)},
     {tls_keys, offsetof(struct platform_agent, agent.node.tls)},
     {0}};
@@ -604,6 +623,7 @@ static const struct config_group platform_leader_groups[] = {
     {platform_host_keys, offsetof(struct platform_agent, agent.node)},
     {agent_keys, offsetof(struct platform_agent, agent)},
     {parent_keys, offsetof(struct platform_agent, agent.node)},
+    {probe_keys, offsetof(struct platform_agent, agent.node)},
     {node_keys, offsetof(struct platform_agent, agent.node)},
     {tls_keys, offsetof(struct platform_agent, agent.node.tls)},
     {0}};
@@ -612,6 +632,7 @@ static const struct config_group platform_server_groups[] = {
     {platform_host_keys, offsetof(struct platform_server, sed.node)},
     {sed_keys, offsetof(struct platform_server, sed)},
     {directory_keys, offsetof(struct platform_server, sed.directory)},
+    {probe_keys, offsetof(struct platform_server, sed.node)},
     {node_keys, offsetof(struct platform_server, sed.node)},
     {tls_keys, offsetof(struct platform_server, sed.node.tls)},
     {0}};

@@ -446,3 +446,6 @@ tests_unit_test_crc32c_LDADD = $(UNIT_LIBS)
 unit_tests += tests/unit/test_directory
 tests_unit_test_directory_LDADD = services/libdirectory.la services/libservices.la $(UNIT_LIBS) -lm
 e2e_tests += tests/e2e/t0640-directory.t
+unit_tests += tests/unit/test_links
+tests_unit_test_links_LDADD = services/liblinks.la services/libdaemon.la services/libservices.la $(UNIT_LIBS) -lm
+e2e_tests += tests/e2e/t0641-links.t

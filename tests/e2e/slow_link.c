@@ -2,12 +2,12 @@
  *
  * slow_link: a link of a given rate and delay between two network namespaces, for tests as root.
  *
- *     slow_link NAMESPACE1 NAMESPACE2 MBIT_PER_S DELAY_MS FILE
+ *     slow_link NAMESPACE1 NAMESPACE2 MBIT_PER_S DELAY_MS FILE [DEVICE]
  *
- * Makes the device "slow0" in each of the namespaces (of ip-netns(8)); addresses are the caller's to give.
- * Packets of each direction pass one after the other at that rate, come so much later, and are dropped when
- * half a second's worth waits. Runs until it is killed. FILE has, ten times a second anew, the bytes that
- * have passed each way.
+ * Makes the device DEVICE ("slow0") in each of the namespaces (of ip-netns(8)); addresses are the caller's to
+ * give. Packets of each direction pass one after the other at that rate, come so much later, and are dropped
+ * when half a second's worth waits. Runs until it is killed. FILE has, ten times a second anew, the bytes
+ * that have passed each way.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -57,7 +57,7 @@ static int64_t now_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static int open_in(const char *name)
+static int open_in(const char *name, const char *device_name)
 {
     char path[256];
     struct ifreq request = {.ifr_flags = IFF_TUN | IFF_NO_PI};
@@ -67,9 +67,9 @@ static int open_in(const char *name)
         fail(path);
     close(space);
     int device = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-    strcpy(request.ifr_name, "slow0");
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%s", device_name);
     if (device < 0 || ioctl(device, TUNSETIFF, &request) != 0)
-        fail("slow0");
+        fail(device_name);
     return device;
 }
 
@@ -124,11 +124,13 @@ static void tell(const char *path, const struct direction *ways)
 
 int main(int argc, char **argv)
 {
-    if (argc != 6)
-        return fprintf(stderr, "usage: slow_link NAMESPACE1 NAMESPACE2 MBIT_PER_S DELAY_MS FILE\n"), 2;
+    if (argc != 6 && argc != 7)
+        return fprintf(stderr, "usage: slow_link NAMESPACE1 NAMESPACE2 MBIT_PER_S DELAY_MS FILE [DEVICE]\n"),
+               2;
+    const char *device = argc == 7 ? argv[6] : "slow0";
     bytes_per_ns = atof(argv[3]) / 8e3;
     delay_ns = (int64_t)(atof(argv[4]) * 1e6);
-    int first = open_in(argv[1]), second = open_in(argv[2]);
+    int first = open_in(argv[1], device), second = open_in(argv[2], device);
     struct direction ways[2] = {{.from = first, .to = second}, {.from = second, .to = first}};
     for (int i = 0; i < 2; i++)
         if (!(ways[i].packets = malloc(MOST_PACKETS * sizeof(struct packet))))

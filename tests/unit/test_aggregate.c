@@ -86,7 +86,7 @@ static struct response *answer(struct site *site, int at)
     size_t n = 0;
     for (int i = 0; i < site->n; i++)
         if (site->nodes[i].parent == at)
-            inputs[n++] = (struct aggregate_input){answer(site, i), site->nodes[i].link};
+            inputs[n++] = (struct aggregate_input){answer(site, i), site->nodes[i].link, NULL};
     struct esp_error error;
     assert_int_equal(aggregate_merge(node->name, &site->request, inputs, n, &site->arena, response, &error),
                      ESP_OK);
@@ -222,7 +222,7 @@ static void a_link_that_nobody_measured_decides_nothing(void **state)
     struct server_estimate servers[] = {{.server = "a", .compute_s = 2}, {.server = "b", .compute_s = 1}};
     struct response a = {.name = "a", .servers = &servers[0], .n_servers = 1, .capable = 1};
     struct response b = {.name = "b", .servers = &servers[1], .n_servers = 1, .capable = 1};
-    struct aggregate_input inputs[] = {{&a, {0}}, {&b, {true, 0.1, 1e6}}};
+    struct aggregate_input inputs[] = {{&a, {0}, NULL}, {&b, {true, 0.1, 1e6}, NULL}};
     struct request request = {.server = ""};
     struct arena arena = {0};
     struct response merged;
@@ -273,7 +273,7 @@ static void a_hostile_answer_does_no_harm(void **state)
     struct server_estimate server = {.server = "s", .transfer = ways, .n_transfer = 2, .compute_s = NAN};
     struct response response = {
         .name = "s", .data = rows, .n_data = 3, .servers = &server, .n_servers = 1, .capable = 4000000000};
-    struct aggregate_input inputs[] = {{&response, {true, 0.1, 1e6}}, {&response, {0}}};
+    struct aggregate_input inputs[] = {{&response, {true, 0.1, 1e6}, NULL}, {&response, {0}, NULL}};
     struct argument_attribute argument = {
         .index = 7, .mode = MODE_IN, .bytes = 5, .datum = "d", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
@@ -287,6 +287,33 @@ static void a_hostile_answer_does_no_harm(void **state)
     arena_clear(&arena);
 }
 
+/* A datum with one child, a server below another: by way of this agent it takes 20 s, straight 1 s. */
+static void data_between_brothers_take_the_measured_link(void **state)
+{
+    (void)state;
+    struct data_location here = {.argument = 0, .holder = "a", .to_me = {.known = true}};
+    struct server_estimate server = {.server = "b", .compute_s = 1};
+    struct response a = {.name = "a", .data = &here, .n_data = 1};
+    struct response b = {.name = "b", .servers = &server, .n_servers = 1, .capable = 1};
+    const struct path slow = {true, 0.01, 1e6}, quick = {true, 0.001, 20e6};
+    const struct path from_a[] = {{0}, quick}, from_b[] = {quick, {0}};
+    struct argument_attribute argument = {
+        .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "d", .holder = ""};
+    struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
+    struct arena arena = {0};
+    struct response merged;
+    struct esp_error error;
+    struct aggregate_input inputs[] = {{&a, slow, NULL}, {&b, slow, NULL}};
+    assert_int_equal(aggregate_merge("MA", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+    assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s > 20);
+    inputs[0].brothers = from_a;
+    inputs[1].brothers = from_b;
+    assert_int_equal(aggregate_merge("MA", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+    const double in_s = aggregate_transfer(&request, &merged, &merged.servers[0]).in_s;
+    assert_true(in_s > 1 && in_s < 1.1);
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -297,6 +324,7 @@ int main(void)
         cmocka_unit_test(a_link_that_nobody_measured_decides_nothing),
         cmocka_unit_test(the_cut_keeps_the_best_in_order),
         cmocka_unit_test(a_hostile_answer_does_no_harm),
+        cmocka_unit_test(data_between_brothers_take_the_measured_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What was measured of links: its own to the parent, told in its record, and those between children, which
+ * measure them in turns (services/nws/links.h).
+ */
+#include "agent/agent_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* With so many children that answer, data come by way of this agent in forecasts: a search for each pair
+ * takes long. */
+#define MOST_BROTHERS 64
+
+bool agent_parent(void *self, char name[256], char url[385])
+{
+    struct agent *agent = self;
+    endpoint_enter(agent->endpoint);
+    const char *parent =
+        agent->membership && !agent->is_master ? membership_parent_name(agent->membership) : NULL;
+    const char *probe = parent ? membership_parent_probe(agent->membership) : NULL;
+    if (probe) {
+        snprintf(name, 256, "%s", parent);
+        snprintf(url, 385, "%s", probe);
+    }
+    endpoint_leave(agent->endpoint);
+    return probe != NULL;
+}
+
+void agent_to_parent(void *self, const struct path *path)
+{
+    struct agent *agent = self;
+    endpoint_enter(agent->endpoint);
+    agent->link = *path;
+    agent->link_told = false;
+    up_changed(agent, false);
+    endpoint_leave(agent->endpoint);
+}
+
+void agent_between(void *self, const char *child, const char *brother, const struct path *path)
+{
+    struct agent *agent = self;
+    endpoint_enter(agent->endpoint);
+    /* Somebody who is no child any more, or never was one, has no link here. */
+    if (children_find(agent->children, child) && children_find(agent->children, brother) &&
+        !link_graph_set(&agent->links, child, brother, path))
+        log_warning("the link between \"%s\" and \"%s\" is not kept: there are too many", child, brother);
+    endpoint_leave(agent->endpoint);
+}
+
+void links_brothers(struct agent *agent, const struct knowledge_node *const *children, size_t n,
+                    uint64_t bytes, struct arena *arena, struct aggregate_input *inputs)
+{
+    if (agent->links.n_links == 0 || n > MOST_BROTHERS)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (children[i])
+            link_graph_set(&agent->links, agent->name, children[i]->name, &children[i]->link);
+    for (size_t i = 0; i < n; i++) {
+        struct path *paths = arena_alloc(arena, n * sizeof *paths);
+        for (size_t k = 0; paths && k < n; k++)
+            if (children[i] && children[k] && i != k)
+                paths[k] = link_graph_path(&agent->links, children[i]->name, children[k]->name, bytes);
+        inputs[i].brothers = paths;
+    }
+}

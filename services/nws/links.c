@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/nws/links.h"
+
+#include "core/path.h"
+#include "services/nws/probe.h"
+#include "util/clock.h"
+#include "util/config.h"
+#include "util/hash.h"
+#include "util/log.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define TIMEOUT_MS 10000
+#define SHARE      0.02 /* of a link's time, at most */
+#define MOST_PEERS 256
+/* Transfers that are shorter tell of latency and schedulers, not of rates. */
+#define TELLING_BYTES (256 << 10)
+#define AGAIN_NS      NS_PER_S
+
+/* A link, to the parent, to a brother, or between two children. */
+struct peer {
+    char *name;
+    struct series *series;
+    UT_hash_handle hh;
+};
+
+struct links {
+    struct links_ops ops;
+    char *name, *state_dir;
+    int64_t every_ns;
+    struct probe_port *port;
+    pthread_t thread;
+    pthread_mutex_t telling; /* held while the node is told what children measured; of `told` */
+    bool told;               /* the node is there */
+    pthread_mutex_t lock;    /* of what follows */
+    pthread_cond_t wake;
+    struct peer *peers;
+    bool runs;
+    volatile bool stop; /* looked at by a probe without the lock */
+    bool silent;        /* the last turn failed; told once */
+};
+
+/* ---- peers ---- */
+
+/* A name as that of a file: what could lead elsewhere is spelled. */
+static void file_of(const struct links *links, const char *name, char *path, size_t size)
+{
+    size_t n = (size_t)snprintf(path, size, "%s/links/", links->state_dir);
+    for (; *name && n + 4 < size; name++) {
+        const bool plain = isalnum((unsigned char)*name) || (*name == '-' || *name == '_');
+        n += (size_t)snprintf(path + n, size - n, plain ? "%c" : "%%%02X", (unsigned char)*name);
+    }
+    snprintf(path + n, size - n, ".ring");
+}
+
+/* With the lock. */
+static struct peer *get_peer(struct links *links, const char *name)
+{
+    struct peer *peer;
+    struct esp_error error;
+    char path[4096];
+    HASH_FIND_STR(links->peers, name, peer);
+    if (peer || HASH_COUNT(links->peers) >= MOST_PEERS || !(peer = calloc(1, sizeof *peer)))
+        return peer;
+    if (links->state_dir)
+        file_of(links, name, path, sizeof path);
+    peer->name = strdup(name);
+    if (peer->name && series_open(links->state_dir ? path : NULL, &peer->series, &error) == ESP_OK)
+        HASH_ADD_KEYPTR(hh, links->peers, peer->name, strlen(peer->name), peer);
+    if (peer->series && peer->hh.tbl)
+        return peer;
+    series_close(peer->series);
+    free(peer->name);
+    free(peer);
+    return NULL;
+}
+
+/* Adds the measurement and tells the forecast; false when there is none. */
+static bool note(struct links *links, const char *name, const struct link_measurement *measurement,
+                 struct path *forecast)
+{
+    pthread_mutex_lock(&links->lock);
+    struct peer *peer = get_peer(links, name);
+    const bool taken = peer && series_add(peer->series, measurement);
+    if (peer && !taken)
+        log_warning(
+            "link to \"%s\": a measurement that cannot be is left out: connection %.3g ms, latency %.3g ms, "
+            "%.3g Mb/s",
+            name, measurement->connect_ms, measurement->latency_ms, measurement->bandwidth);
+    const bool known = peer && series_forecast(peer->series, forecast, NULL);
+    pthread_mutex_unlock(&links->lock);
+    return taken && known;
+}
+
+void links_transfer(struct links *links, const char *peer, double bytes, double seconds)
+{
+    struct path path = {0};
+    struct link_measurement measurement = {.time_s = time(NULL)};
+    if (!links || bytes < TELLING_BYTES || !(seconds > 0))
+        return;
+    pthread_mutex_lock(&links->lock);
+    struct peer *known = get_peer(links, peer);
+    if (known)
+        series_forecast(known->series, &path, NULL);
+    pthread_mutex_unlock(&links->lock);
+    const double inverse = path_inverse_bandwidth(path.latency_s, bytes, seconds - path.latency_s);
+    if (inverse <= 0)
+        return;
+    measurement.bandwidth = fmin(8e-6 / inverse, SERIES_MOST_MBITS);
+    note(links, peer, &measurement, &path);
+}
+
+/* ---- a turn ---- */
+
+struct turn {
+    char parent[PROBE_MOST_NAME + 1], url[PROBE_MOST_URL + 1];
+    char brother[PROBE_MOST_NAME + 1], brother_url[PROBE_MOST_URL + 1];
+    char report[2048];
+    size_t length;
+    double busy_s;
+};
+
+static enum esp_status measure(struct links *links, struct turn *turn, const char *peer, const char *url,
+                               struct path *forecast, struct esp_error *error)
+{
+    struct link_measurement measurement;
+    double busy_s = 0;
+    enum esp_status status = probe_link(url, TIMEOUT_MS, &links->stop, &measurement, &busy_s, error);
+    turn->busy_s = fmax(turn->busy_s, busy_s);
+    if (status != ESP_OK)
+        return status;
+    const int n =
+        snprintf(turn->report + turn->length, sizeof turn->report - turn->length, "%s %.17g %.17g %.17g\n",
+                 peer, measurement.connect_ms, measurement.latency_ms, measurement.bandwidth);
+    turn->length += n > 0 && (size_t)n < sizeof turn->report - turn->length ? (size_t)n : 0;
+    if (!note(links, peer, &measurement, forecast))
+        forecast->known = false;
+    return ESP_OK;
+}
+
+static enum esp_status take_turn(struct links *links, struct turn *turn, struct esp_error *error)
+{
+    char text[PROBE_MOST_NAME + PROBE_MOST_URL + 4], answer[PROBE_MOST_NAME + PROBE_MOST_URL + 4];
+    struct path path = {0}, aside;
+    struct esp_error ignored;
+    snprintf(text, sizeof text, "%s %s\n", links->name, probe_port_url(links->port));
+    enum esp_status status = probe_post(turn->url, "turn", text, TIMEOUT_MS, answer, sizeof answer, error);
+    if (status != ESP_OK)
+        return status;
+    turn->length = (size_t)snprintf(turn->report, sizeof turn->report, "%s\n", links->name);
+    status = measure(links, turn, turn->parent, turn->url, &path, error);
+    if (status == ESP_OK && path.known)
+        links->ops.to_parent(links->ops.self, &path);
+    /* A brother that is gone, or cannot be reached from here, is no failure of the turn. */
+    if (status == ESP_OK && sscanf(answer, "%255s %384s", turn->brother, turn->brother_url) == 2)
+        measure(links, turn, turn->brother, turn->brother_url, &aside, &ignored);
+    /* Also when nothing came of it: the next one waits for the turn. */
+    enum esp_status given =
+        probe_post(turn->url, "done", turn->report, TIMEOUT_MS, NULL, 0, status == ESP_OK ? error : &ignored);
+    return status == ESP_OK ? given : status;
+}
+
+static void tell(struct links *links, enum esp_status status, const struct esp_error *error)
+{
+    const bool failed = status != ESP_OK && status != ESP_BUSY && status != ESP_CANCELLED;
+    if (failed && !links->silent)
+        log_warning("the link to the parent is not measured: %s", error->text);
+    else if (status == ESP_OK && links->silent)
+        log_notice("the link to the parent is measured again");
+    if (status != ESP_BUSY)
+        links->silent = failed;
+}
+
+/* True when it is time to end. */
+static bool pause_for(struct links *links, int64_t ns)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    ns += until.tv_nsec;
+    until.tv_sec += ns / NS_PER_S;
+    until.tv_nsec = ns % NS_PER_S;
+    pthread_mutex_lock(&links->lock);
+    while (!links->stop && pthread_cond_timedwait(&links->wake, &links->lock, &until) == 0)
+        ;
+    const bool stop = links->stop;
+    pthread_mutex_unlock(&links->lock);
+    return stop;
+}
+
+static void *run(void *self)
+{
+    struct links *links = self;
+    int64_t pause_ns = AGAIN_NS / 4;
+    while (!pause_for(links, pause_ns)) {
+        struct turn turn = {.busy_s = 0};
+        struct esp_error error = {0};
+        pause_ns = AGAIN_NS;
+        if (!links->ops.parent(links->ops.self, turn.parent, turn.url))
+            continue;
+        enum esp_status status = take_turn(links, &turn, &error);
+        tell(links, status, &error);
+        if (status == ESP_BUSY)
+            continue;
+        const int64_t rest_ns = (int64_t)(turn.busy_s / SHARE * 1e9);
+        pause_ns = rest_ns > links->every_ns ? rest_ns : links->every_ns;
+    }
+    return NULL;
+}
+
+/* ---- what children tell ---- */
+
+static void on_measured(void *self, const char *child, const char *peer,
+                        const struct link_measurement *measurement)
+{
+    struct links *links = self;
+    struct path path;
+    char pair[2 * PROBE_MOST_NAME + 2];
+    if (strcmp(peer, links->name) == 0)
+        return; /* its own record tells, as forecast */
+    snprintf(pair, sizeof pair, "%s:%s", child, peer);
+    if (!note(links, pair, measurement, &path))
+        return;
+    pthread_mutex_lock(&links->telling);
+    if (links->told && links->ops.between)
+        links->ops.between(links->ops.self, child, peer, &path);
+    pthread_mutex_unlock(&links->telling);
+}
+
+/* ---- life ---- */
+
+/* "10.0.0.1:0" of "10.0.0.1:4780"; "" where there is to be no port. */
+static void port_address(const struct links_options *options, char *address, size_t size)
+{
+    char host[256] = "";
+    uint16_t port;
+    *address = 0;
+    if (options->probe && strcmp(options->probe, "none") != 0)
+        snprintf(address, size, "%s", options->probe);
+    if (options->probe || config_read_address(options->listen, "0", host, sizeof host, &port, NULL) != ESP_OK)
+        return;
+    if (strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0 || !*host)
+        return; /* loopback would measure nothing */
+    snprintf(address, size, strchr(host, ':') ? "[%s]:0" : "%s:0", host);
+}
+
+enum esp_status links_create(const struct links_options *options, struct links **created,
+                             struct esp_error *error)
+{
+    char address[300], folder[4096];
+    pthread_condattr_t attributes;
+    *created = NULL;
+    port_address(options, address, sizeof address);
+    if (!*address)
+        return ESP_OK;
+    struct links *links = calloc(1, sizeof *links);
+    if (!links)
+        return error_no_memory(error, "the links");
+    links->every_ns = options->every_ns;
+    links->name = strdup(options->name);
+    links->state_dir = options->state_dir ? strdup(options->state_dir) : NULL;
+    if (links->state_dir &&
+        snprintf(folder, sizeof folder, "%s/links", links->state_dir) < (int)sizeof folder &&
+        mkdir(folder, 0700) != 0 && errno != EEXIST)
+        log_warning("%s: %s; measurements of links are kept in memory", folder, strerror(errno));
+    pthread_mutex_init(&links->lock, NULL);
+    pthread_mutex_init(&links->telling, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&links->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    const struct probe_port_ops port_ops = {links, on_measured};
+    enum esp_status status = links->name && (links->state_dir || !options->state_dir)
+                                 ? ESP_OK
+                                 : error_no_memory(error, "the links");
+    if (status == ESP_OK)
+        status = probe_port_open(address, &port_ops, &links->port, error);
+    if (status == ESP_OK)
+        *created = links;
+    else
+        links_destroy(links);
+    return status;
+}
+
+const char *links_url(const struct links *links)
+{
+    return links ? probe_port_url(links->port) : NULL;
+}
+
+enum esp_status links_start(struct links *links, const struct links_ops *ops, struct esp_error *error)
+{
+    sigset_t all, before;
+    if (!links)
+        return ESP_OK;
+    pthread_mutex_lock(&links->telling);
+    links->ops = *ops;
+    links->told = true;
+    pthread_mutex_unlock(&links->telling);
+    sigfillset(&all); /* signals are for the main thread */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const int code = pthread_create(&links->thread, NULL, run, links);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    links->runs = code == 0;
+    return code == 0 ? ESP_OK : error_set(error, ESP_SYSTEM, "no thread for the links (error %d)", code);
+}
+
+void links_stop(struct links *links)
+{
+    if (!links)
+        return;
+    pthread_mutex_lock(&links->telling);
+    links->told = false;
+    pthread_mutex_unlock(&links->telling);
+    if (!links->runs)
+        return;
+    pthread_mutex_lock(&links->lock);
+    links->stop = true;
+    pthread_cond_signal(&links->wake);
+    pthread_mutex_unlock(&links->lock);
+    pthread_join(links->thread, NULL);
+    links->runs = false;
+}
+
+void links_destroy(struct links *links)
+{
+    if (!links)
+        return;
+    links_stop(links);
+    probe_port_close(links->port);
+    struct peer *peer, *next;
+    HASH_ITER(hh, links->peers, peer, next)
+    {
+        HASH_DELETE(hh, links->peers, peer);
+        series_close(peer->series);
+        free(peer->name);
+        free(peer);
+    }
+    pthread_cond_destroy(&links->wake);
+    pthread_mutex_destroy(&links->telling);
+    pthread_mutex_destroy(&links->lock);
+    free(links->state_dir);
+    free(links->name);
+    free(links);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The links of a daemon: its probe port, and the thread that measures, when it has the turn among the
+ * children of its parent, the link to the parent and to one brother, at most 2 % of the time of either. Each
+ * link has its series (services/nws/series.h), kept in the folder "links" of state_dir.
+ */
+#ifndef SERVICES_NWS_LINKS_H
+#define SERVICES_NWS_LINKS_H
+
+#include "services/nws/probe_port.h"
+
+struct links;
+
+/* Called from the daemon's threads; may wait for its node's lock, not for anything else. */
+struct links_ops {
+    void *self;
+    /* The parent's name and the URL of its probe port; false: there is none (yet). */
+    bool (*parent)(void *self, char name[PROBE_MOST_NAME + 1], char url[PROBE_MOST_URL + 1]);
+    /* The link to the parent, as forecast now. */
+    void (*to_parent)(void *self, const struct path *path);
+    /* A child has measured its link to a brother. NULL: the node has no children. */
+    void (*between)(void *self, const char *child, const char *brother, const struct path *path);
+};
+
+struct links_options {
+    const char *name;   /* of the node */
+    const char *listen; /* where the daemon is reached: the port is beside it */
+    const char *probe;  /* address of the port; NULL: a free one beside `listen`, none on loopback; "none" */
+    const char *state_dir; /* NULL: series are in memory only */
+    int64_t every_ns;      /* between turns, at least */
+};
+
+/* The port is open from here on. *links stays NULL where there are to be none. What the options point to is
+ * copied. ESP_CONFIG, ESP_SYSTEM. */
+enum esp_status links_create(const struct links_options *options, struct links **links,
+                             struct esp_error *error);
+/* Of the own port, for children. Lives as long as the links. NULL of NULL. */
+const char *links_url(const struct links *links);
+/* A transfer between this node and a peer went so: it counts as a measurement. `bytes` that took `seconds` in
+ * one piece. Any thread. */
+void links_transfer(struct links *links, const char *peer, double bytes, double seconds);
+/* The thread begins: the node is there to be asked. ESP_SYSTEM. NULL is nothing to do. */
+enum esp_status links_start(struct links *links, const struct links_ops *ops, struct esp_error *error);
+/* Before the node is destroyed: its operations are called no more. NULL is nothing to do. */
+void links_stop(struct links *links);
+void links_destroy(struct links *links);
+
+#endif

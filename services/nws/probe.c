@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/nws/probe.h"
+
+#include "core/path.h"
+#include "services/nws/probe_port.h"
+
+#include <curl/curl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define PINGS        5
+#define FIRST_BYTES  (32.0 * 1024)
+#define FIRST_PACKET 1448 /* of an Ethernet */
+/* A transfer of this long, and of so many round trips, has left slow start behind. */
+#define LONG_S     0.1
+#define LONG_TRIPS 8
+
+struct sink {
+    char *text;
+    size_t size, length;
+    const volatile bool *stop;
+};
+
+static size_t take(char *data, size_t one, size_t n, void *arg)
+{
+    struct sink *sink = arg;
+    const size_t left = sink->size > sink->length ? sink->size - sink->length - 1 : 0;
+    const size_t taken = n < left ? n : left;
+    (void)one;
+    if (taken) {
+        memcpy(sink->text + sink->length, data, taken);
+        sink->length += taken;
+        sink->text[sink->length] = 0;
+    }
+    return sink->stop && *sink->stop ? 0 : n;
+}
+
+static enum esp_status failed(CURLcode code, const char *url, struct esp_error *error)
+{
+    const enum esp_status status = code == CURLE_OPERATION_TIMEDOUT ? ESP_TIMEOUT
+                                   : code == CURLE_WRITE_ERROR      ? ESP_CANCELLED
+                                   : code == CURLE_OUT_OF_MEMORY    ? ESP_NO_MEMORY
+                                                                    : ESP_UNREACHABLE;
+    /* Without the secret that the URL ends in. */
+    const char *host = strstr(url, "//");
+    return error_set(error, status, "probe of %.*s: %s", host ? (int)strcspn(host + 2, "/") : 0,
+                     host ? host + 2 : "", curl_easy_strerror(code));
+}
+
+static CURL *open_handle(int64_t timeout_ms, struct sink *sink)
+{
+    CURL *handle = curl_easy_init();
+    if (!handle)
+        return NULL;
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http");
+    curl_easy_setopt(handle, CURLOPT_PROXY, ""); /* a proxy's link is another one */
+    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, sink);
+    return handle;
+}
+
+static enum esp_status perform(CURL *handle, const char *url, const char *page, struct esp_error *error)
+{
+    char whole[PROBE_MOST_URL + 64];
+    long answered = 0;
+    snprintf(whole, sizeof whole, "%s/%s", url, page);
+    curl_easy_setopt(handle, CURLOPT_URL, whole);
+    const CURLcode code = curl_easy_perform(handle);
+    if (code != CURLE_OK)
+        return failed(code, url, error);
+    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &answered);
+    if (answered == 200)
+        return ESP_OK;
+    return error_set(error, answered == 503 ? ESP_BUSY : ESP_REFUSED, "probe: answered with HTTP status %ld",
+                     answered);
+}
+
+static double time_of(CURL *handle, CURLINFO what)
+{
+    curl_off_t us = 0;
+    curl_easy_getinfo(handle, what, &us);
+    return (double)us / 1e6;
+}
+
+/* ---- the three figures ---- */
+
+/* The least of some small messages on the open connection: what is above it is queues and schedulers. */
+static enum esp_status measure_latency(CURL *handle, const char *url, struct link_measurement *measurement,
+                                       struct esp_error *error)
+{
+    double least_s = HUGE_VAL;
+    for (int i = 0; i < PINGS; i++) {
+        if (perform(handle, url, "bytes?n=1", error) != ESP_OK)
+            return error->status;
+        if (i == 0)
+            measurement->connect_ms = 1e3 * (time_of(handle, CURLINFO_CONNECT_TIME_T) -
+                                             time_of(handle, CURLINFO_NAMELOOKUP_TIME_T));
+        const double trip_s =
+            time_of(handle, CURLINFO_STARTTRANSFER_TIME_T) - time_of(handle, CURLINFO_PRETRANSFER_TIME_T);
+        least_s = fmin(least_s, trip_s);
+    }
+    measurement->latency_ms = 1e3 * least_s;
+    if (measurement->connect_ms > 0) /* the kernel answers that: no program has to wake */
+        measurement->latency_ms = fmin(measurement->latency_ms, measurement->connect_ms);
+    return ESP_OK;
+}
+
+/* The first transfer finds the window closed. The one before the last, a quarter of it, has opened it as far
+ * as the link is long: from its first packet's arrival on the last one came at the rate of the link. */
+static double seconds_per_byte(double bytes, double took_s, double trip_s)
+{
+    return bytes > FIRST_BYTES ? took_s / (bytes - FIRST_PACKET)
+                               : path_inverse_bandwidth(trip_s / 2, bytes, took_s);
+}
+
+/* Greater and greater transfers, until one is long enough to tell the rate. */
+static enum esp_status measure_bandwidth(CURL *handle, const char *url, struct link_measurement *measurement,
+                                         double *busy_s, struct esp_error *error)
+{
+    const double trip_s = measurement->latency_ms / 1e3;
+    for (double bytes = FIRST_BYTES; bytes <= PROBE_MOST_BYTES; bytes *= 4) {
+        char page[64];
+        snprintf(page, sizeof page, "bytes?n=%.0f", bytes);
+        if (perform(handle, url, page, error) != ESP_OK)
+            /* A port that has served enough has still told what it told before. */
+            return error->status == ESP_REFUSED && measurement->bandwidth > 0 ? ESP_OK : error->status;
+        const double took_s =
+            time_of(handle, CURLINFO_TOTAL_TIME_T) - time_of(handle, CURLINFO_STARTTRANSFER_TIME_T);
+        const double inverse = seconds_per_byte(bytes, took_s, trip_s);
+        *busy_s += took_s;
+        if (inverse > 0)
+            measurement->bandwidth = fmin(8e-6 / inverse, SERIES_MOST_MBITS);
+        const double rounds_s = LONG_TRIPS * trip_s;
+        if ((took_s >= LONG_S && took_s >= rounds_s) || 4 * took_s > PROBE_MOST_S)
+            break;
+    }
+    return ESP_OK;
+}
+
+enum esp_status probe_link(const char *url, int64_t timeout_ms, const volatile bool *stop,
+                           struct link_measurement *measurement, double *busy_s, struct esp_error *error)
+{
+    struct sink sink = {.stop = stop};
+    struct esp_error own;
+    if (!error)
+        error = &own;
+    CURL *handle = open_handle(timeout_ms, &sink);
+    if (!handle)
+        return error_no_memory(error, "a probe");
+    *busy_s = 0;
+    *measurement = (struct link_measurement){.time_s = time(NULL)};
+    enum esp_status status = measure_latency(handle, url, measurement, error);
+    if (status == ESP_OK)
+        status = measure_bandwidth(handle, url, measurement, busy_s, error);
+    curl_easy_cleanup(handle);
+    return status;
+}
+
+enum esp_status probe_post(const char *url, const char *page, const char *text, int64_t timeout_ms,
+                           char *answer, size_t size, struct esp_error *error)
+{
+    struct sink sink = {.text = answer, .size = size};
+    CURL *handle = open_handle(timeout_ms, &sink);
+    if (!handle)
+        return error_no_memory(error, "a probe");
+    if (size)
+        *answer = 0;
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, text);
+    enum esp_status status = perform(handle, url, page, error);
+    curl_easy_cleanup(handle);
+    return status;
+}

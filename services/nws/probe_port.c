@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/nws/probe_port.h"
+
+#include "services/http.h"
+#include "util/clock.h"
+#include "util/random.h"
+
+#include <inttypes.h>
+#include <microhttpd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_S    15
+#define MOST_UPLOAD   (8u << 10)
+#define RATE_WINDOW_S 10
+#define FORGET_S      600 /* a child that asked for no turn for so long is gone */
+
+/* A child that takes turns. */
+struct known {
+    char name[PROBE_MOST_NAME + 1], url[PROBE_MOST_URL + 1];
+    int64_t asked_s;
+    uint64_t measured; /* turn in which it last was the brother */
+};
+
+struct probe_port {
+    struct probe_port_ops ops;
+    struct MHD_Daemon *daemon;
+    char url[PROBE_MOST_URL + 1], secret[40];
+    uint64_t turns;
+    char holder[PROBE_MOST_NAME + 1]; /* "": nobody */
+    int64_t holder_until_s;
+    struct known *known;
+    size_t n_known;
+    int64_t window_s; /* in which so many bytes were served */
+    uint64_t window_bytes;
+};
+
+/* What comes with a POST. */
+struct upload {
+    size_t length;
+    char text[MOST_UPLOAD + 1];
+};
+
+static int64_t now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* ---- answers ---- */
+
+static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status, const char *text)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(strlen(text), (void *)text, MHD_RESPMEM_MUST_COPY);
+    if (!response)
+        return MHD_NO;
+    if (status == MHD_HTTP_SERVICE_UNAVAILABLE)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, "1");
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static bool may_serve(struct probe_port *port, uint64_t bytes)
+{
+    const int64_t window = now_s() / RATE_WINDOW_S;
+    if (window != port->window_s)
+        port->window_bytes = 0;
+    port->window_s = window;
+    if (port->window_bytes + bytes > PROBE_RATE_BYTES)
+        return false;
+    port->window_bytes += bytes;
+    return true;
+}
+
+/* Nothing that a line would compress: a page of noise, over and over. */
+static ssize_t noise(void *arg, uint64_t position, char *buffer, size_t most)
+{
+    (void)arg;
+    uint64_t state = position * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    for (size_t i = 0; i < most; i++) {
+        if (i % 8 == 0)
+            state = state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        buffer[i] = (char)(state >> (8 * (i % 8)));
+    }
+    return (ssize_t)most;
+}
+
+static enum MHD_Result answer_bytes(struct probe_port *port, struct MHD_Connection *connection)
+{
+    const char *text = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, "n");
+    char *end = NULL;
+    const unsigned long long n = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    if (n == 0 || *end || n > PROBE_MOST_BYTES)
+        return answer(connection, MHD_HTTP_BAD_REQUEST, "expected bytes?n=NUMBER, at most 16777216\n");
+    if (!may_serve(port, n))
+        return answer(connection, MHD_HTTP_TOO_MANY_REQUESTS, "this port has served enough for now\n");
+    struct MHD_Response *response = MHD_create_response_from_callback(n, 64 << 10, noise, NULL, NULL);
+    if (!response)
+        return MHD_NO;
+    enum MHD_Result result = MHD_queue_response(connection, MHD_HTTP_OK, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* ---- turns ---- */
+
+static struct known *know(struct probe_port *port, const char *name)
+{
+    const int64_t now = now_s();
+    for (size_t i = 0; i < port->n_known; i++)
+        if (strcmp(port->known[i].name, name) == 0)
+            return &port->known[i];
+    for (size_t i = 0; i < port->n_known; i++)
+        if (now - port->known[i].asked_s > FORGET_S) {
+            port->known[i] = (struct known){0};
+            return &port->known[i];
+        }
+    if (port->n_known == PROBE_MOST_KNOWN)
+        return NULL;
+    struct known *grown = realloc(port->known, (port->n_known + 1) * sizeof *grown);
+    if (!grown)
+        return NULL;
+    port->known = grown;
+    grown[port->n_known] = (struct known){0};
+    return &grown[port->n_known++];
+}
+
+/* Who was nobody's brother for longest, and still asks for turns. */
+static struct known *choose_brother(struct probe_port *port, const char *name)
+{
+    struct known *best = NULL;
+    for (size_t i = 0; i < port->n_known; i++) {
+        struct known *known = &port->known[i];
+        if (strcmp(known->name, name) != 0 && now_s() - known->asked_s <= FORGET_S &&
+            (!best || known->measured < best->measured))
+            best = known;
+    }
+    return best;
+}
+
+static enum MHD_Result give_turn(struct probe_port *port, struct MHD_Connection *connection,
+                                 const struct upload *upload)
+{
+    char name[PROBE_MOST_NAME + 1] = "", url[PROBE_MOST_URL + 1] = "",
+                                text[PROBE_MOST_NAME + PROBE_MOST_URL + 4] = "";
+    if (sscanf(upload->text, "%255s %384s", name, url) != 2 || strncmp(url, "http", 4) != 0)
+        return answer(connection, MHD_HTTP_BAD_REQUEST, "expected \"NAME URL\"\n");
+    if (*port->holder && strcmp(port->holder, name) != 0 && now_s() < port->holder_until_s)
+        return answer(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "another one measures\n");
+    struct known *child = know(port, name);
+    if (child) {
+        strcpy(child->name, name);
+        strcpy(child->url, url);
+        child->asked_s = now_s();
+    }
+    strcpy(port->holder, name);
+    port->holder_until_s = now_s() + PROBE_LEASE_S;
+    port->turns++;
+    struct known *brother = choose_brother(port, name);
+    if (brother) {
+        brother->measured = port->turns;
+        snprintf(text, sizeof text, "%s %s\n", brother->name, brother->url);
+    }
+    return answer(connection, MHD_HTTP_OK, text);
+}
+
+static enum MHD_Result take_measurements(struct probe_port *port, struct MHD_Connection *connection,
+                                         struct upload *upload)
+{
+    char *rest = NULL, *line = strtok_r(upload->text, "\n", &rest);
+    if (!line || strlen(line) > PROBE_MOST_NAME)
+        return answer(connection, MHD_HTTP_BAD_REQUEST, "expected a name, then measurements\n");
+    const char *child = line;
+    while ((line = strtok_r(NULL, "\n", &rest))) {
+        char peer[PROBE_MOST_NAME + 1];
+        struct link_measurement measurement = {.time_s = time(NULL)};
+        if (sscanf(line, "%255s %lf %lf %lf", peer, &measurement.connect_ms, &measurement.latency_ms,
+                   &measurement.bandwidth) != 4)
+            return answer(connection, MHD_HTTP_BAD_REQUEST,
+                          "expected \"PEER CONNECT_MS LATENCY_MS MBITS\"\n");
+        port->ops.measured(port->ops.self, child, peer, &measurement);
+    }
+    if (strcmp(port->holder, child) == 0)
+        *port->holder = 0;
+    return answer(connection, MHD_HTTP_OK, "");
+}
+
+/* ---- the port ---- */
+
+/* Says the same time of both, whatever is compared. */
+static bool is_secret(const struct probe_port *port, const char *text, size_t length)
+{
+    unsigned char differs = length != strlen(port->secret);
+    for (size_t i = 0; i < length && port->secret[i]; i++)
+        differs |= (unsigned char)(text[i] ^ port->secret[i]);
+    return !differs;
+}
+
+static enum MHD_Result on_post(struct probe_port *port, struct MHD_Connection *connection, const char *page,
+                               struct upload *upload)
+{
+    if (strcmp(page, "/turn") == 0)
+        return give_turn(port, connection, upload);
+    if (strcmp(page, "/done") == 0)
+        return take_measurements(port, connection, upload);
+    return answer(connection, MHD_HTTP_NOT_FOUND, "there are bytes, turn and done\n");
+}
+
+static enum MHD_Result on_request(void *self, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *data, size_t *size,
+                                  void **state)
+{
+    struct probe_port *port = self;
+    struct upload *upload = *state;
+    (void)version;
+    if (!upload) /* only the head is here yet */
+        return (*state = calloc(1, sizeof *upload)) ? MHD_YES : MHD_NO;
+    if (*size > 0) {
+        const size_t left = MOST_UPLOAD - upload->length, taken = *size < left ? *size : left;
+        memcpy(upload->text + upload->length, data, taken);
+        upload->length += taken;
+        *size = 0;
+        return MHD_YES;
+    }
+    const char *page = strchr(url + 1, '/');
+    if (*url != '/' || !page || !is_secret(port, url + 1, (size_t)(page - url - 1)))
+        return answer(connection, MHD_HTTP_FORBIDDEN, "this port is for nodes of the tree\n");
+    if (strcmp(method, MHD_HTTP_METHOD_POST) == 0)
+        return on_post(port, connection, page, upload);
+    if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 && strcmp(page, "/bytes") == 0)
+        return answer_bytes(port, connection);
+    return answer(connection, MHD_HTTP_NOT_FOUND, "there are bytes, turn and done\n");
+}
+
+static void on_end(void *self, struct MHD_Connection *connection, void **state,
+                   enum MHD_RequestTerminationCode code)
+{
+    (void)self;
+    (void)connection;
+    (void)code;
+    free(*state);
+    *state = NULL;
+}
+
+static enum esp_status draw_secret(struct probe_port *port, struct esp_error *error)
+{
+    uint64_t numbers[2];
+    enum esp_status status = random_bytes(numbers, sizeof numbers, error);
+    snprintf(port->secret, sizeof port->secret, "%016" PRIx64 "%016" PRIx64, numbers[0], numbers[1]);
+    return status;
+}
+
+enum esp_status probe_port_open(const char *address, const struct probe_port_ops *ops,
+                                struct probe_port **opened, struct esp_error *error)
+{
+    char bound[80];
+    int fd = -1;
+    struct probe_port *port = calloc(1, sizeof *port);
+    if (!port)
+        return error_no_memory(error, "the probe's port");
+    port->ops = *ops;
+    enum esp_status status = draw_secret(port, error);
+    if (status == ESP_OK)
+        status = http_listen("probe", address, false, &fd, bound, error);
+    if (status != ESP_OK) {
+        free(port);
+        return status;
+    }
+    snprintf(port->url, sizeof port->url, "http://%s/%s", bound, port->secret);
+    port->daemon =
+        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, port,
+                         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, PROBE_CONNECTIONS,
+                         MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         (size_t)(128 << 10), MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
+    if (!port->daemon) {
+        close(fd);
+        free(port);
+        return error_set(error, ESP_SYSTEM, "probe: the port at %s cannot be served", bound);
+    }
+    *opened = port;
+    return ESP_OK;
+}
+
+const char *probe_port_url(const struct probe_port *port)
+{
+    return port->url;
+}
+
+void probe_port_close(struct probe_port *port)
+{
+    if (!port)
+        return;
+    MHD_stop_daemon(port->daemon); /* closes the socket too */
+    free(port->known);
+    free(port);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "services/nws/series.h"
+
+#include "core/predictor.h"
+#include "util/crc32c.h"
+#include "util/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADING "ESPLINK 1\n"
+
+/* As it lies in the file, little-endian as all machines that we run on. */
+struct record {
+    uint64_t number; /* 1, 2, 3, ...; 0: none yet */
+    int64_t time_s;
+    double connect_ms, latency_ms, bandwidth;
+    uint32_t unused, checksum; /* of all before it */
+};
+
+struct series {
+    char *path;
+    int fd;                          /* -1: memory only */
+    uint64_t number, refused, found; /* found: whole records in the ring */
+    bool told;
+    struct link_measurement last;
+    struct predictor *latency, *bandwidth;
+};
+
+static uint32_t checksum(const struct record *record)
+{
+    return crc32c(0, (const char *)record, offsetof(struct record, checksum));
+}
+
+static bool is_possible(double value, double most)
+{
+    return isfinite(value) && value >= 0 && value <= most;
+}
+
+static bool can_be(const struct link_measurement *measurement)
+{
+    return is_possible(measurement->connect_ms, SERIES_MOST_MS) &&
+           is_possible(measurement->latency_ms, SERIES_MOST_MS) &&
+           is_possible(measurement->bandwidth, SERIES_MOST_MBITS) &&
+           (measurement->latency_ms > 0 || measurement->bandwidth > 0);
+}
+
+static void learn(struct series *series, const struct link_measurement *measurement)
+{
+    if (measurement->latency_ms > 0)
+        predictor_add(series->latency, measurement->latency_ms);
+    if (measurement->bandwidth > 0)
+        predictor_add(series->bandwidth, measurement->bandwidth);
+    series->last = *measurement;
+}
+
+/* ---- the ring ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const struct record *one = a, *other = b;
+    return (one->number > other->number) - (one->number < other->number);
+}
+
+/* Takes the records that are whole; false when something else is among them. */
+static bool take_records(struct series *series, struct record *records, size_t n)
+{
+    bool whole = true;
+    size_t good = 0;
+    for (size_t i = 0; i < n; i++) {
+        static const struct record none;
+        if (memcmp(&records[i], &none, sizeof none) == 0)
+            continue;
+        const struct link_measurement measurement = {records[i].connect_ms, records[i].latency_ms,
+                                                     records[i].bandwidth, records[i].time_s};
+        if (records[i].checksum == checksum(&records[i]) && records[i].number % SERIES_RECORDS == i &&
+            can_be(&measurement))
+            records[good++] = records[i];
+        else
+            whole = false;
+    }
+    if (good)
+        qsort(records, good, sizeof *records, by_number);
+    for (size_t i = 0; i < good; i++) {
+        learn(series, &(struct link_measurement){records[i].connect_ms, records[i].latency_ms,
+                                                 records[i].bandwidth, records[i].time_s});
+        series->number = records[i].number;
+    }
+    series->found = good;
+    return whole;
+}
+
+/* False: the file is damaged. */
+static bool read_ring(struct series *series)
+{
+    char head[SERIES_HEADER] = "";
+    struct record *records = calloc(SERIES_RECORDS, sizeof *records);
+    if (!records)
+        return true;
+    ssize_t n = pread(series->fd, head, sizeof head, 0);
+    bool good = n == 0; /* new */
+    if (n == sizeof head && memcmp(head, HEADING, sizeof HEADING - 1) == 0) {
+        n = pread(series->fd, records, SERIES_RECORDS * sizeof *records, SERIES_HEADER);
+        good = n >= 0 && n % (ssize_t)sizeof *records == 0 &&
+               take_records(series, records, (size_t)n / sizeof *records);
+    }
+    free(records);
+    return good;
+}
+
+static bool write_head(const struct series *series)
+{
+    static const char head[SERIES_HEADER] = HEADING;
+    return pwrite(series->fd, head, sizeof head, 0) == sizeof head;
+}
+
+static void write_record(struct series *series, const struct link_measurement *measurement)
+{
+    struct record record = {.number = series->number,
+                            .time_s = measurement->time_s,
+                            .connect_ms = measurement->connect_ms,
+                            .latency_ms = measurement->latency_ms,
+                            .bandwidth = measurement->bandwidth};
+    record.checksum = checksum(&record);
+    const off_t at = SERIES_HEADER + (off_t)(series->number % SERIES_RECORDS) * (off_t)sizeof record;
+    if (pwrite(series->fd, &record, sizeof record, at) == sizeof record)
+        return;
+    if (!series->told)
+        log_warning("%s cannot be written: %s; the link's measurements are kept in memory", series->path,
+                    strerror(errno));
+    series->told = true;
+}
+
+static void set_aside(struct series *series)
+{
+    char aside[4200];
+    snprintf(aside, sizeof aside, "%s.damaged", series->path);
+    log_warning(
+        "%s is damaged, or of another version: it is set aside as %s; %llu measurements of it are used",
+        series->path, aside, (unsigned long long)series->found);
+    close(series->fd);
+    if (rename(series->path, aside) != 0)
+        log_warning("%s cannot be renamed: %s", series->path, strerror(errno));
+    series->fd = open(series->path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+}
+
+static void open_ring(struct series *series)
+{
+    series->fd = open(series->path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+    if (series->fd >= 0 && !read_ring(series))
+        set_aside(series);
+    if (series->fd < 0 || !write_head(series)) {
+        log_warning("%s: %s; the link's measurements are kept in memory", series->path, strerror(errno));
+        series->told = true;
+    }
+}
+
+enum esp_status series_open(const char *path, struct series **opened, struct esp_error *error)
+{
+    struct series *series = calloc(1, sizeof *series);
+    if (!series)
+        return error_no_memory(error, "a series");
+    series->fd = -1;
+    if (predictor_create(&series->latency, error) != ESP_OK ||
+        predictor_create(&series->bandwidth, error) != ESP_OK || (path && !(series->path = strdup(path)))) {
+        series_close(series);
+        return error_no_memory(error, "a series");
+    }
+    if (path)
+        open_ring(series);
+    *opened = series;
+    return ESP_OK;
+}
+
+void series_close(struct series *series)
+{
+    if (!series)
+        return;
+    if (series->fd >= 0)
+        close(series->fd);
+    predictor_destroy(series->latency);
+    predictor_destroy(series->bandwidth);
+    free(series->path);
+    free(series);
+}
+
+/* ---- use ---- */
+
+bool series_add(struct series *series, const struct link_measurement *measurement)
+{
+    if (!can_be(measurement)) {
+        series->refused++;
+        return false;
+    }
+    series->number++;
+    learn(series, measurement);
+    if (series->fd >= 0)
+        write_record(series, measurement);
+    return true;
+}
+
+bool series_forecast(const struct series *series, struct path *path, double *error)
+{
+    struct prediction latency, bandwidth;
+    const bool knows_latency = predictor_forecast(series->latency, 1, &latency);
+    const bool knows_bandwidth = predictor_forecast(series->bandwidth, 1, &bandwidth);
+    *path = (struct path){.known = knows_latency || knows_bandwidth};
+    if (knows_latency)
+        path->latency_s = fmax(latency.value, 0) / 2e3;
+    if (knows_bandwidth)
+        path->bandwidth_bps = fmax(bandwidth.value, 0) * 1e6 / 8;
+    if (error)
+        *error = knows_bandwidth && bandwidth.value > 0 ? bandwidth.error / bandwidth.value : 0;
+    return path->known;
+}
+
+uint64_t series_count(const struct series *series, uint64_t *refused)
+{
+    if (refused)
+        *refused = series->refused;
+    return series->number;
+}
+
+bool series_last(const struct series *series, struct link_measurement *measurement)
+{
+    *measurement = series->last;
+    return series->number > 0;
+}

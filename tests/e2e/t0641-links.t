@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Links are measured by probes: an agent and three servers in network namespaces of their own, whose links have known
+# rates and delays. What the weather shows, what forecasts make of it, and what becomes of damaged series.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed ip curl
+link=$top_builddir/tests/e2e/slow_link
+[ -x "$link" ] || skip_all "built without the ORB"
+[ "$(id -u)" -eq 0 ] && [ -c /dev/net/tun ] || skip_all "network namespaces and /dev/net/tun are root's"
+at_exit() {
+    stop_all
+    for space in hub near far; do
+        ip netns del "esp-$space-$$" 2>/dev/null
+    done
+}
+hub=esp-hub-$$
+for space in hub near far; do
+    ip netns add "esp-$space-$$" 2>/dev/null || skip_all "no network namespaces can be made"
+    ip netns exec "esp-$space-$$" ip link set lo up
+done
+in_space() {
+    in_space=$1
+    shift
+    ip netns exec "esp-$in_space-$$" "$@"
+}
+
+# The hub is 10.99.0.1, whoever asks.
+in_space hub ip addr add 10.99.0.1/32 dev lo
+in_space hub sh -c 'echo 1 >/proc/sys/net/ipv4/ip_forward' 2>/dev/null
+connect() { # NAME NUMBER MBITS DELAY_MS
+    start "link$2" "$link" $hub "esp-$1-$$" "$3" "$4" "$work/passed$2" "esp$2"
+    wait_until test -s "passed$2"
+    in_space hub ip addr add "10.99.$2.1/24" dev "esp$2"
+    in_space hub ip link set "esp$2" up
+    in_space "$1" ip addr add "10.99.$2.2/24" dev "esp$2"
+    in_space "$1" ip link set "esp$2" up
+    in_space "$1" ip route add default via "10.99.$2.1"
+}
+connect near 1 50 2
+connect far 2 16 15
+
+printf 'name = "MA"\nlisten = "10.99.0.1:0"\ninsecure = true\naddress_file = "%s/agent.address"\nstate_dir = "%s/state-MA"\n' \
+    "$work" "$work" >agent.conf
+mkdir state-MA state-near state-far
+start agent ip netns exec $hub espalier-agent --foreground agent.conf
+agent=$(address_of agent.address)
+printf 'agents = { "%s" }\n' "$agent" >client.conf
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+start_near_or_far() { # NAME NUMBER
+    printf 'name = "%s"\nparent = "%s"\nlisten = "10.99.%s.2:0"\ninsecure = true\nslots = 1\nmemory = "256 MiB"\n' "$1" "$agent" "$2" >"$1.conf"
+    printf 'state_dir = "%s/state-%s"\nprobe_every = "300 ms"\nproblems = { "%s/problems/blas" }\nlog_file = "%s/%s.log"\n' \
+        "$work" "$1" "$top_srcdir" "$work" "$1" >>"$1.conf"
+    start "$1" ip netns exec "esp-$1-$$" espalier-sed --foreground "$1.conf"
+}
+start_near_or_far near 1
+start_near_or_far far 2
+
+weather() { # NAME FIELD
+    in_space hub espalier weather --json | tr -d '\n' | sed -n "s/.*\"name\": \"$1\"[^}]*\(}[^}]*\)\?\"$2\": \([0-9.e+-]*\).*/\2/p"
+}
+# within NAME FIELD LEAST MOST
+within() {
+    weather "$1" "$2" | awk -v least="$3" -v most="$4" '{ print; good = $1 >= least && $1 <= most } END { exit !good }'
+}
+check "the rate of a link of 50 Mbit/s is found" wait_until within near bandwidthTcp 38 55
+check "and of one of 16 Mbit/s" wait_until within far bandwidthTcp 12 18
+check "there and back takes 4 ms" wait_until within near latencyTcp 4 8
+check "and 30 ms" wait_until within far latencyTcp 30 37
+shows_links() {
+    in_space hub espalier weather >shown && cat shown && grep -Eq '^far .* [0-9.]+ ms +[0-9.]+ Mbit/s' shown
+}
+check "people are shown both" shows_links
+
+# 1000 x 1000 doubles: three matrices there, one back.
+transfers() { # NAME LEAST MOST
+    in_space hub espalier forecast --json dgemm m=1000 n=1000 k=1000 | tr -d '\n' |
+        sed -n "s/.*\"server\": \"$1\"[^}]*\"transfer_s\": \([0-9.e+-]*\).*/\1/p" |
+        awk -v least="$2" -v most="$3" '{ print; good = $1 >= least && $1 <= most } END { exit !good }'
+}
+check "a forecast counts with the link: 32 MB in some 5 s" transfers near 4 8
+check "and in some 16 s" transfers far 13 23
+
+brothers() {
+    [ -s state-MA/links/near%3Afar.ring ] || [ -s state-MA/links/far%3Anear.ring ]
+}
+check "brothers measure the link between them, and the agent hears of it" wait_until brothers
+
+# The rings are what servers go on with; a damaged one is told and set aside.
+stop far
+printf 'rubbish' >state-far/links/MA.ring
+start_near_or_far far 2
+check "a damaged series is told, and set aside" wait_until grep -q 'MA.ring is damaged.*set aside as' far.log
+check "and measuring goes on" wait_until within far bandwidthTcp 12 18
+
+# Strangers get nothing, and nobody too much.
+url=$(in_space near ss -tlnp 2>/dev/null | awk '/espalier-sed/ { print $4 }' | sort -u)
+is_forbidden() {
+    for address in $url; do
+        in_space hub curl -s -m 5 "http://$address/0123/bytes?n=1" && return 0
+    done
+    return 1
+}
+check "who does not know the secret is turned away" is_forbidden
+check_says "with a word" 'this port is for nodes of the tree'
+finish

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/link_graph.h"
+#include "core/path.h"
+#include "services/nws/links.h"
+#include "services/nws/probe.h"
+#include "services/nws/probe_port.h"
+#include "util/clock.h"
+#include "util/random.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- series ---- */
+
+static char ring[64];
+
+static int make_name(void **state)
+{
+    (void)state;
+    strcpy(ring, "/tmp/espalier-ring-XXXXXX");
+    int fd = mkstemp(ring);
+    if (fd >= 0)
+        close(fd);
+    return unlink(ring);
+}
+
+static int remove_files(void **state)
+{
+    char aside[80];
+    (void)state;
+    unlink(ring);
+    snprintf(aside, sizeof aside, "%s.damaged", ring);
+    unlink(aside);
+    return 0;
+}
+
+static struct series *open_series(const char *path)
+{
+    struct series *series;
+    struct esp_error error;
+    assert_int_equal(series_open(path, &series, &error), ESP_OK);
+    return series;
+}
+
+static bool add(struct series *series, double connect_ms, double latency_ms, double bandwidth)
+{
+    const struct link_measurement measurement = {connect_ms, latency_ms, bandwidth, 1};
+    return series_add(series, &measurement);
+}
+
+static void a_series_goes_on_after_a_restart(void **state)
+{
+    (void)state;
+    struct path before, after;
+    struct series *series = open_series(ring);
+    assert_false(series_forecast(series, &before, NULL));
+    for (int i = 0; i < SERIES_RECORDS + 40; i++) /* once round */
+        assert_true(add(series, 2, 4 + i % 3, 80 + i % 5));
+    assert_true(series_forecast(series, &before, NULL));
+    series_close(series);
+    series = open_series(ring);
+    assert_int_equal(series_count(series, NULL), SERIES_RECORDS + 40);
+    assert_true(series_forecast(series, &after, NULL));
+    assert_true(fabs(after.latency_s / before.latency_s - 1) < 0.2);
+    assert_true(fabs(after.bandwidth_bps / before.bandwidth_bps - 1) < 0.05);
+    assert_true(after.latency_s >= 0.002 && after.latency_s <= 0.003); /* half of there and back */
+    assert_true(after.bandwidth_bps >= 80e6 / 8 && after.bandwidth_bps <= 84e6 / 8); /* bytes, not bits */
+    struct stat status;
+    assert_int_equal(stat(ring, &status), 0);
+    assert_true(status.st_size <= 64 * SERIES_RECORDS);
+    series_close(series);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    struct path path;
+    uint64_t refused;
+    struct series *series = open_series(NULL);
+    const double wrong[][3] = {{-1, 1, 1},  {1, -1, 1},    {1, 1, -1},    {NAN, 1, 1}, {1, INFINITY, 1},
+                               {1, 1, NAN}, {1, 1, 1e300}, {1e300, 1, 1}, {1, 0, 0}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(add(series, wrong[i][0], wrong[i][1], wrong[i][2]));
+    assert_false(series_forecast(series, &path, NULL));
+    assert_true(add(series, 0, 0, 10)); /* of a transfer: only the rate */
+    assert_true(series_forecast(series, &path, NULL));
+    assert_true(path.bandwidth_bps == 10e6 / 8 && path.latency_s == 0);
+    assert_int_equal(series_count(series, &refused), 1);
+    assert_int_equal(refused, sizeof wrong / sizeof *wrong);
+    series_close(series);
+}
+
+/* The clock of a measurement is for people: one that jumps back, or to the end of days, changes no forecast.
+ */
+static void a_clock_that_jumps_changes_nothing(void **state)
+{
+    (void)state;
+    const int64_t times[] = {1700000000, 5, INT64_MAX, -7, 1700000001};
+    struct series *jumps = open_series(ring), *steady = open_series(NULL);
+    for (int i = 0; i < 5; i++) {
+        const struct link_measurement jumping = {1, 2, 10 + i, times[i]}, straight = {1, 2, 10 + i, i};
+        assert_true(series_add(jumps, &jumping) && series_add(steady, &straight));
+    }
+    series_close(jumps);
+    jumps = open_series(ring);
+    struct path one, other;
+    assert_int_equal(series_count(jumps, NULL), 5);
+    assert_true(series_forecast(jumps, &one, NULL) && series_forecast(steady, &other, NULL));
+    assert_true(one.bandwidth_bps == other.bandwidth_bps);
+    series_close(jumps);
+    series_close(steady);
+}
+
+static void damage(long at, const char *bytes, size_t n)
+{
+    int fd = open(ring, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0 && pwrite(fd, bytes, n, at) == (ssize_t)n);
+    close(fd);
+}
+
+static void a_damaged_ring_is_set_aside_and_its_whole_records_used(void **state)
+{
+    (void)state;
+    char aside[80];
+    struct path path;
+    struct series *series = open_series(ring);
+    for (int i = 0; i < 9; i++)
+        add(series, 1, 2, 50);
+    series_close(series);
+    damage(SERIES_HEADER + 3 * 48 + 20, "\x7f\x7f\x7f", 3);
+    series = open_series(ring);
+    snprintf(aside, sizeof aside, "%s.damaged", ring);
+    assert_int_equal(access(aside, F_OK), 0);
+    assert_true(series_forecast(series, &path, NULL) && path.bandwidth_bps == 50e6 / 8);
+    assert_true(add(series, 1, 2, 50));
+    series_close(series);
+    unlink(aside);
+    series = open_series(ring); /* the new file is whole */
+    assert_int_equal(access(aside, F_OK), -1);
+    assert_int_equal(series_count(series, NULL), 10);
+    series_close(series);
+    damage(0, "ESPLINK 9", 9); /* of a later version */
+    series = open_series(ring);
+    assert_int_equal(access(aside, F_OK), 0);
+    assert_int_equal(series_count(series, NULL), 0);
+    series_close(series);
+}
+
+/* ---- paths ---- */
+
+static void a_rate_is_found_again_from_the_time_it_makes(void **state)
+{
+    (void)state;
+    for (double latency_s = 1e-5; latency_s < 0.2; latency_s *= 7)
+        for (double rate = 1e5; rate < 1e9; rate *= 11)
+            for (double bytes = 1e5; bytes < 1e8; bytes *= 13) {
+                const double seconds = path_time_s(latency_s, 1 / rate, bytes) - latency_s;
+                const double found = 1 / path_inverse_bandwidth(latency_s, bytes, seconds);
+                /* Where slow start is all of it, many rates make nearly the same time. */
+                if (bytes > 20 * rate * latency_s + 1e5)
+                    assert_true(fabs(found / rate - 1) < 0.01);
+                assert_true(fabs(path_time_s(latency_s, 1 / found, bytes) - latency_s - seconds) <
+                            1e-6 + 0.01 * seconds);
+            }
+    assert_true(path_inverse_bandwidth(0.01, 1e6, 0.001) < 1e-9); /* quicker than latency lets it be */
+}
+
+static struct path path_of(double latency_s, double bps)
+{
+    return (struct path){true, latency_s, bps};
+}
+
+static void ways_that_nobody_measured_are_the_shortest_over_links(void **state)
+{
+    (void)state;
+    struct link_graph graph = {0};
+    const struct path slow = path_of(0.01, 1e6), quick = path_of(0.001, 1e8), unknown = {0};
+    assert_true(link_graph_set(&graph, "hub", "a", &slow));
+    assert_true(link_graph_set(&graph, "hub", "b", &quick));
+    struct path way = link_graph_path(&graph, "b", "a", 1000000);
+    assert_true(way.known && fabs(way.latency_s - 0.011) < 1e-12 && way.bandwidth_bps == 1e6);
+    assert_true(link_graph_set(&graph, "a", "c", &quick) && link_graph_set(&graph, "c", "b", &quick));
+    way = link_graph_path(&graph, "b", "a", 1000000); /* round the slow one */
+    assert_true(fabs(way.latency_s - 0.002) < 1e-12 && way.bandwidth_bps == 1e8);
+    way = link_graph_path(&graph, "b", "b", 1000000);
+    assert_true(way.known && way.latency_s == 0);
+    assert_false(link_graph_path(&graph, "b", "nobody", 1).known);
+    assert_true(link_graph_set(&graph, "a", "c", &unknown));
+    assert_true(link_graph_path(&graph, "b", "a", 1000000).bandwidth_bps == 1e6);
+    link_graph_remove(&graph, "hub");
+    assert_false(link_graph_path(&graph, "b", "a", 1000000).known);
+    link_graph_clear(&graph);
+}
+
+/* ---- the port ---- */
+
+struct heard {
+    unsigned n;
+    char child[64], peer[64];
+    struct link_measurement measurement;
+};
+
+static void on_measured(void *self, const char *child, const char *peer,
+                        const struct link_measurement *measurement)
+{
+    struct heard *heard = self;
+    heard->n++;
+    snprintf(heard->child, sizeof heard->child, "%s", child);
+    snprintf(heard->peer, sizeof heard->peer, "%s", peer);
+    heard->measurement = *measurement;
+}
+
+static void a_port_serves_those_who_know_it(void **state)
+{
+    (void)state;
+    struct heard heard = {0};
+    const struct probe_port_ops ops = {&heard, on_measured};
+    struct probe_port *port;
+    struct esp_error error;
+    struct link_measurement measurement;
+    double busy_s;
+    char url[PROBE_MOST_URL + 1], answer[512];
+    assert_int_equal(probe_port_open("127.0.0.1:0", &ops, &port, &error), ESP_OK);
+    snprintf(url, sizeof url, "%s", probe_port_url(port));
+    assert_int_equal(probe_link(url, 5000, NULL, &measurement, &busy_s, &error), ESP_OK);
+    assert_true(measurement.latency_ms > 0 && measurement.connect_ms > 0 && measurement.bandwidth > 10);
+    /* Turns: one at a time; the second child is the first one's brother. */
+    assert_int_equal(probe_post(url, "turn", "a http://x/1", 5000, answer, sizeof answer, &error), ESP_OK);
+    assert_string_equal(answer, "");
+    assert_int_equal(probe_post(url, "turn", "b http://y/2", 5000, answer, sizeof answer, &error), ESP_BUSY);
+    assert_int_equal(probe_post(url, "done", "a\nMA 1 2 3\n", 5000, answer, sizeof answer, &error), ESP_OK);
+    assert_int_equal(heard.n, 1);
+    assert_string_equal(heard.child, "a");
+    assert_string_equal(heard.peer, "MA");
+    assert_true(heard.measurement.connect_ms == 1 && heard.measurement.bandwidth == 3);
+    assert_int_equal(probe_post(url, "turn", "b http://y/2", 5000, answer, sizeof answer, &error), ESP_OK);
+    assert_string_equal(answer, "a http://x/1\n");
+    /* Nonsense. */
+    assert_int_equal(probe_post(url, "turn", "b", 5000, answer, sizeof answer, &error), ESP_REFUSED);
+    assert_int_equal(probe_post(url, "done", "b\nMA fast", 5000, answer, sizeof answer, &error), ESP_REFUSED);
+    assert_int_equal(probe_post(url, "what", "b", 5000, answer, sizeof answer, &error), ESP_REFUSED);
+    url[strlen(url) - 1] ^= 1; /* another secret */
+    assert_int_equal(probe_link(url, 5000, NULL, &measurement, &busy_s, &error), ESP_REFUSED);
+    assert_null(strstr(error.text, strrchr(url, '/') + 1));
+    probe_port_close(port);
+    assert_int_equal(probe_link(url, 500, NULL, &measurement, &busy_s, &error), ESP_UNREACHABLE);
+}
+
+static void a_port_serves_only_so_much(void **state)
+{
+    (void)state;
+    struct heard heard = {0};
+    const struct probe_port_ops ops = {&heard, on_measured};
+    struct probe_port *port;
+    struct esp_error error;
+    unsigned served = 0;
+    assert_int_equal(probe_port_open("127.0.0.1:0", &ops, &port, &error), ESP_OK);
+    const char *url = probe_port_url(port);
+    for (unsigned i = 0; i < 30; i++) {
+        struct link_measurement measurement;
+        double busy_s;
+        served += probe_link(url, 5000, NULL, &measurement, &busy_s, &error) == ESP_OK;
+        if (error.status == ESP_REFUSED && served < i + 1)
+            break;
+    }
+    assert_true(served < 30);
+    probe_port_close(port);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_series_goes_on_after_a_restart, make_name, remove_files),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test_setup_teardown(a_clock_that_jumps_changes_nothing, make_name, remove_files),
+        cmocka_unit_test_setup_teardown(a_damaged_ring_is_set_aside_and_its_whole_records_used, make_name,
+                                        remove_files),
+        cmocka_unit_test(a_rate_is_found_again_from_the_time_it_makes),
+        cmocka_unit_test(ways_that_nobody_measured_are_the_shortest_over_links),
+        cmocka_unit_test(a_port_serves_those_who_know_it),
+        cmocka_unit_test(a_port_serves_only_so_much),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
