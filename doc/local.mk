@@ -18,6 +18,7 @@ dist_man_MANS += doc/man/espalier-client.conf.5 doc/man/espalier-redirector.conf
 dist_man_MANS += doc/man/espalier-problem.5 doc/man/espalier-sed.conf.5 doc/man/espalier-platform.conf.5
 dist_doc_DATA = README.md ARCHITECTURE.md
 dist_doc_DATA += doc/tutorial-publish.md
+dist_doc_DATA += doc/tutorial-more.md
 dist_doc_DATA += doc/problem-description.md
 dist_doc_DATA += doc/tls.md
 dist_doc_DATA += doc/forecast.md

@@ -75,6 +75,7 @@ TESTS += $(shell_tests)
 if WITH_OMNIORB
 TESTS += $(e2e_tests)
 endif
+EXTRA_DIST += tests/e2e/tutorial.sh
 EXTRA_DIST += tests/e2e/harness.sh $(shell_tests) $(e2e_tests)
 EXTRA_DIST += tests/e2e/product.esp
 shell_tests += tests/check-architecture.t
@@ -376,6 +377,7 @@ e2e_tests += tests/e2e/t0107-tls-refusals.t
 e2e_tests += tests/e2e/t0500-arguments.t
 e2e_tests += tests/e2e/t0502-callbacks.t
 e2e_tests += tests/e2e/t0504-tutorial.t
+e2e_tests += tests/e2e/t0530-tutorial-more.t
 e2e_tests += tests/e2e/t0505-worker-limits.t
 e2e_tests += tests/e2e/t0510-abstract.t
 e2e_tests += tests/e2e/t0600-calibrate.t
