@@ -199,6 +199,10 @@ void learning_clear(struct agent *agent);
 void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
                     struct esp_error *error);
 void submit_explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error);
+/* What is added to "no server solves it" while children of the agent are lost ("": none is): they may have.
+ */
+#define LOST_TEXT 80
+const char *submit_lost_words(struct agent *agent, char text[LOST_TEXT]);
 
 /* question.c */
 struct member { /* a client's request that waits */

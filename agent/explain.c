@@ -153,9 +153,10 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
         uint64_t memory = index_most_memory(&variant->catalogs[i]->index);
         most_memory = memory > most_memory ? memory : most_memory;
     }
+    char lost[LOST_TEXT];
     if (servers == 0)
-        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s", agent->name,
-                  request->problem);
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
+                  request->problem, submit_lost_words(agent, lost));
     else if (taking == 0)
         error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", servers,
                   request->problem);
@@ -167,10 +168,21 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
         explain_silent(agent, variant, request, error);
 }
 
+const char *submit_lost_words(struct agent *agent, char text[LOST_TEXT])
+{
+    const uint32_t lost = absent_count(&agent->absentees, agent_now(agent));
+    *text = 0;
+    if (lost > 0)
+        snprintf(text, LOST_TEXT, "; %u node%s below it cannot be reached, and may solve it", lost,
+                 lost == 1 ? "" : "s");
+    return text;
+}
+
 void submit_explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error)
 {
     const struct variant *other = catalog_choose(agent->catalogs, request->problem, 0);
     const char *closest = catalog_closest(agent->catalogs, request->problem);
+    char lost[LOST_TEXT];
     if (other)
         error_set(error, ESP_UNKNOWN_PROBLEM,
                   "%s is known with another signature (%016" PRIx64 ", the client has %016" PRIx64
@@ -180,6 +192,6 @@ void submit_explain_unknown(struct agent *agent, const struct request *request, 
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s; did you mean %s?",
                   agent->name, request->problem, closest);
     else
-        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s", agent->name,
-                  request->problem);
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
+                  request->problem, submit_lost_words(agent, lost));
 }

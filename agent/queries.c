@@ -36,9 +36,14 @@ struct waiting {
 static struct message *unknown_problem(struct agent *agent, const char *problem)
 {
     const char *closest = catalog_closest(agent->catalogs, problem);
+    char lost[LOST_TEXT];
+    if (!closest)
+        return message_failure(MESSAGE_DESCRIBE_REPLY, ESP_UNKNOWN_PROBLEM,
+                               "no server below \"%s\" solves %s%s", agent->name, problem,
+                               submit_lost_words(agent, lost));
     return message_failure(MESSAGE_DESCRIBE_REPLY, ESP_UNKNOWN_PROBLEM,
-                           "no server below \"%s\" solves %s%s%s%s", agent->name, problem,
-                           closest ? "; did you mean " : "", closest ? closest : "", closest ? "?" : "");
+                           "no server below \"%s\" solves %s; did you mean %s?", agent->name, problem,
+                           closest);
 }
 
 static struct message *description(const struct variant *variant)
