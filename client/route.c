@@ -113,18 +113,18 @@ static enum esp_status nobody_there(const struct route *route, const char *who, 
     switch (error->status) {
     case ESP_TIMEOUT:
         return error_set(error, ESP_UNREACHABLE,
-                         "no Espalier daemon answers at %s: something takes connections there, and says "
+                         "%s: no Espalier daemon answers at %s: something takes connections there, and says "
                          "nothing for %.3g s (stopped, overloaded, or no Espalier: is the port right?)",
-                         address, (double)route->greeting_timeout_ms / 1e3);
+                         who, address, (double)route->greeting_timeout_ms / 1e3);
     case ESP_MAYBE:
         return error_set(
             error, ESP_UNREACHABLE,
-            "no Espalier daemon answers at %s: what listens there ends the connection without an "
+            "%s: no Espalier daemon answers at %s: what listens there ends the connection without an "
             "answer (is the port right, do both use TLS or neither?)",
-            address);
+            who, address);
     case ESP_PROTOCOL:
     case ESP_VERSION:
-        error_prefix(error, "no Espalier daemon of this contract answers at %s", address);
+        error_prefix(error, "%s: no Espalier daemon of this contract answers at %s", who, address);
         return error->status = ESP_UNREACHABLE;
     default:
         return error_prefix_at(error, who, address);
