@@ -341,6 +341,9 @@ tests_e2e_libclientroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /
 check_PROGRAMS += tests/e2e/client_steps tests/e2e/follow_steps tests/e2e/abstract_steps
 tests_e2e_abstract_steps_SOURCES = tests/e2e/abstract_steps.c
 tests_e2e_abstract_steps_LDADD = client/libespalier.la -lm
+check_PROGRAMS += tests/e2e/plain_steps
+tests_e2e_plain_steps_SOURCES = tests/e2e/plain_steps.c tests/problems/plain_names.h
+tests_e2e_plain_steps_LDADD = tests/problems/libmat.la client/libespalier.la $(UNIT_LIBS) -lm
 tests_e2e_follow_steps_SOURCES = tests/e2e/follow_steps.c
 tests_e2e_follow_steps_LDADD = client/libespalier.la -lm
 tests_e2e_client_steps_SOURCES = tests/e2e/client_steps.c tests/e2e/steps.h
@@ -384,6 +387,7 @@ e2e_tests += tests/e2e/t0600-calibrate.t
 e2e_tests += tests/e2e/t0620-forecast.t
 e2e_tests += tests/e2e/t0630-choice.t tests/e2e/t0631-rivals.t tests/e2e/t0632-weather.t
 e2e_tests += tests/e2e/t0511-sparse-states.t
+e2e_tests += tests/e2e/t0521-plain-names.t
 unit_tests += tests/inproc/test_client
 tests_inproc_test_client_SOURCES = tests/inproc/test_client.c tests/inproc/server_rig.c tests/inproc/server_rig.h \
 	tests/unit/no_entry.c

@@ -276,7 +276,8 @@ static bool divides(const char *name)
 {
     static const char *const names[] = {"solve", "linsolve", "inv"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0 || (name[0] && strcmp(name + 1, names[i]) == 0))
+        if (strcmp(name, names[i]) == 0 ||
+            (name[0] && strchr("scz", name[0]) && strcmp(name + 1, names[i]) == 0)) /* pinv is none */
             return true;
     return false;
 }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # The mathematics of every problem in problems/: a row for each in rows_*.c, a program for each group.
-check_LTLIBRARIES += tests/problems/libtrial.la
-tests_problems_libtrial_la_SOURCES = tests/problems/mat.c tests/problems/mat.h tests/problems/mat_diagonals.c
+check_LTLIBRARIES += tests/problems/libtrial.la tests/problems/libmat.la
+tests_problems_libmat_la_SOURCES = tests/problems/mat.c tests/problems/mat.h tests/problems/mat_diagonals.c
+tests_problems_libtrial_la_SOURCES = tests/problems/plain_names.h
 tests_problems_libtrial_la_SOURCES += tests/problems/trial.c tests/problems/trial.h
 tests_problems_libtrial_la_SOURCES += tests/problems/table.c tests/problems/table.h
 tests_problems_libtrial_la_SOURCES += tests/problems/rows_blas1.c tests/problems/rows_blas2.c tests/problems/rows_blas3.c
-tests_problems_libtrial_la_LIBADD = tests/unit/librig.la sed/libworkers.la $(UNIT_LIBS) -lm
+tests_problems_libtrial_la_LIBADD = tests/problems/libmat.la tests/unit/librig.la sed/libworkers.la $(UNIT_LIBS) -lm
 
 unit_tests += tests/problems/test_blas1
 tests_problems_test_blas1_LDADD = tests/problems/libtrial.la
