@@ -134,6 +134,17 @@ bench_programs += bench/bench_pdgemr2d
 bench_bench_pdgemr2d_SOURCES = bench/bench_pdgemr2d.c
 bench_bench_pdgemr2d_LDADD = bench/libbench.la -lm
 EXTRA_bench_bench_pdgemr2d_DEPENDENCIES = bench/redistribute_mpi
+if WITH_OMNIORB
+EXTRA_PROGRAMS += bench/scalapack_mpi
+bench_scalapack_mpi_SOURCES = bench/scalapack_mpi.c
+bench_scalapack_mpi_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
+bench_scalapack_mpi_LDADD = $(SCALAPACK_LIBS) $(MPI_LIBS)
+CLEANFILES += bench/scalapack_mpi
+bench_programs += bench/bench_parallel
+bench_bench_parallel_SOURCES = bench/bench_parallel.c
+bench_bench_parallel_LDADD = bench/libplatform.la client/libespalier.la
+EXTRA_bench_bench_parallel_DEPENDENCIES = bench/scalapack_mpi
+endif
 bench_programs += bench/bench_ranks
 bench_bench_ranks_SOURCES = bench/bench_ranks.c
 bench_bench_ranks_LDADD = bench/libbench.la sed/libworkers.la core/libcore.la util/libutil.la -lm

@@ -59,6 +59,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/plot.h \
 	client/command/verb_accuracy.c \
 	client/command/verb_forecast.c \
+	client/command/forecast_grids.c \
+	client/command/forecast_grids.h \
 	client/command/verb_cancel.c \
 	client/command/verb_config.c \
 	client/command/verb_data.c \

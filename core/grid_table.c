@@ -49,11 +49,18 @@ static size_t choose(int64_t most, int64_t best, size_t room, int64_t *shown)
     return n;
 }
 
+/* With fewer digits where the cell has no room for four. */
+static void write_seconds(char *cell, size_t size, double seconds, bool best)
+{
+    if (snprintf(cell, size, "%.4g%s", seconds, best ? "*" : "") >= CELL)
+        snprintf(cell, size, "%.1e%s", seconds, best ? "*" : "");
+}
+
 static void put_seconds(struct text *text, const struct parallel_forecast *forecast, bool best)
 {
     char cell[32] = "";
     if (forecast && isfinite(forecast->seconds))
-        snprintf(cell, sizeof cell, "%.4g%s", forecast->seconds, best ? "*" : "");
+        write_seconds(cell, sizeof cell, forecast->seconds, best);
     else if (forecast)
         snprintf(cell, sizeof cell, "-");
     text_printf(text, "%*s", CELL, cell);

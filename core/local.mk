@@ -32,6 +32,8 @@ core_libcore_la_SOURCES = \
 	core/datum_section.c \
 	core/datum_section.h \
 	core/datum_argument.c \
+	core/parallel_profile.c \
+	core/parallel_profile.h \
 	core/pieces.c \
 	core/pieces.h \
 	core/cost_model.c \

@@ -35,6 +35,7 @@ sed_libworkers_la_SOURCES = \
 	sed/ranks_launch.c \
 	sed/ranks_monitor.c \
 	sed/ranks_pool.h \
+	sed/ranks_profile.c \
 	sed/ring.c \
 	sed/ring.h \
 	sed/signature.c \

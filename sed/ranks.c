@@ -215,8 +215,11 @@ void ranks_collect(struct rank_pool *pool, struct gang *gang)
     if (!mine)
         return;
     uint64_t job_id = gang->job_id;
-    handoff_read(gang->ring, &gang->handoff, ranks_now_ns() - gang->started_ns, NULL, &end, &unused);
+    int64_t now = ranks_now_ns();
+    handoff_read(gang->ring, &gang->handoff, now - gang->started_ns, NULL, &end, &unused);
     pthread_mutex_lock(&pool->lock);
+    if (end.error.status == ESP_OK)
+        ranks_profile_learn(pool, gang, now);
     if (gang->verdict != ESP_OK)
         describe_verdict(gang, &end);
     release(pool, gang);
@@ -317,16 +320,6 @@ void ranks_count(struct workers *workers, struct ranks_counts *counts)
     counts->started = pool->n_started;
     counts->failed = pool->failed;
     pthread_mutex_unlock(&pool->lock);
-}
-
-bool ranks_speed(struct workers *workers, struct rank_speed *speed)
-{
-    struct rank_pool *pool = (struct rank_pool *)workers;
-    pthread_mutex_lock(&pool->lock);
-    bool there = pool->state == JOB_UP;
-    *speed = pool->speed;
-    pthread_mutex_unlock(&pool->lock);
-    return there;
 }
 
 int32_t ranks_pid(struct workers *workers, uint32_t rank)

@@ -14,6 +14,7 @@ struct ranks_options {
     struct process_grid grid; /* that every call runs on; rows 0, block 0: as the models say */
     const char *mpirun;       /* NULL: "mpirun", found in PATH */
     const char *program;      /* espalier-prd; NULL: beside this program, or as installed */
+    const char *profile;      /* the file that keeps what is known of the ranks; NULL: none does */
     const char *folder;       /* where the private folder with the socket is made; NULL: $TMPDIR or /tmp */
     /* Lines that mpirun and the ranks print (job 0). On the pool's thread, or NULL. */
     void (*output)(void *arg, uint64_t job_id, const char *line);
@@ -39,10 +40,6 @@ struct ranks_counts {
     bool failed;      /* the last one could not be started: calls are refused until another one could */
 };
 void ranks_count(struct workers *workers, struct ranks_counts *counts);
-
-/* What the slowest of them measured when they started. False: they are not there. */
-struct rank_speed;
-bool ranks_speed(struct workers *workers, struct rank_speed *speed);
 
 /* The process id of a rank, 0 when it is not there. */
 int32_t ranks_pid(struct workers *workers, uint32_t rank);

@@ -12,9 +12,6 @@
 
 /* To wake ranks that sleep, and until all have answered, on a machine that has other work too. */
 #define CALL_S 2e-4
-/* Level 1 and 2 kernels are that much slower than products: they wait for memory, which ranks share. */
-#define SLOWNESS 6
-#define KERNEL_S 1e-6
 
 static const int64_t blocks[] = {16, 32, 64, 128};
 
@@ -54,16 +51,6 @@ static struct parallel_problem as_modelled(const struct problem *problem,
 static double type_factor(char letter)
 {
     return letter == 's' ? 0.5 : letter == 'c' ? 2 : letter == 'z' ? 4 : 1;
-}
-
-static struct parallel_machine machine_of(const struct rank_speed *speed)
-{
-    double flops = speed->flops > 0 ? speed->flops : 1e9;
-    return (struct parallel_machine){.polynomials =
-                                         parallel_polynomials_from_rates(flops, flops / SLOWNESS, KERNEL_S),
-                                     .latency_s = speed->latency_s,
-                                     .element_s = 8 * speed->byte_s,
-                                     .broadcast = parallel_broadcast_find("tree")};
 }
 
 /* Rows (or columns) of ranks that would have nothing are of no use. */
@@ -131,24 +118,35 @@ static bool best_or_where_it_lies(const struct rank_pool *pool, const struct par
     return true;
 }
 
+/* False: the ranks are not there. */
+static bool ranks_known(struct rank_pool *pool, struct parallel_profile *profile)
+{
+    pthread_mutex_lock(&pool->lock);
+    bool there = pool->state == JOB_UP;
+    *profile = pool->profile;
+    pthread_mutex_unlock(&pool->lock);
+    return there;
+}
+
 bool ranks_propose(struct workers *workers, const struct parallel_question *question,
                    struct process_grid *grid, double *seconds)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
-    struct rank_speed speed;
+    struct parallel_profile profile;
     struct parallel_forecast chosen;
     bool stays;
-    if (!ranks_speed(workers, &speed))
+    if (!ranks_known(pool, &profile))
         return false;
-    struct parallel_machine machine = machine_of(&speed);
+    struct parallel_machine machine = parallel_profile_machine(&profile);
     struct parallel_problem as =
         as_modelled(question->problem, question->implementation, question->scope, question->work_flop);
-    double moving_s = (double)question->lying_bytes * speed.byte_s;
+    double moving_s = (double)question->lying_bytes * profile.byte_s;
     if (!best_or_where_it_lies(pool, &machine, &as, question, moving_s, &chosen, &stays))
         return false;
     *grid = (struct process_grid){(uint32_t)chosen.grid.p, (uint32_t)chosen.grid.q, (uint32_t)chosen.block};
     const char *symbol = question->implementation->symbol;
     *seconds = chosen.seconds * type_factor(symbol[0] == 'p' ? symbol[1] : 'd') +
-               (double)question->bytes * speed.byte_s - (stays ? moving_s : 0) + CALL_S;
+               (double)question->bytes * profile.byte_s - (stays ? moving_s : 0) + CALL_S;
+    *seconds *= parallel_profile_factor(&profile, symbol);
     return true;
 }

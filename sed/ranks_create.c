@@ -30,6 +30,11 @@ static enum esp_status take_options(struct rank_pool *pool, const struct ranks_o
         return error_no_memory(error, "the pool of ranks");
     for (uint32_t i = 0; i < options->ranks; i++)
         pool->ranks[i].socket = pool->ranks[i].process = -1;
+    pool->profile_path = options->profile ? strdup(options->profile) : NULL;
+    if (options->profile && !pool->profile_path)
+        return error_no_memory(error, "the pool of ranks");
+    pool->options.profile = pool->profile_path;
+    ranks_profile_load(pool);
     if (access(pool->program, X_OK) != 0)
         return error_set(error, ESP_NOT_FOUND,
                          "there is no program of ranks, %s: parallel servers need a build with MPI "
@@ -139,6 +144,7 @@ void ranks_destroy(struct workers *workers)
     if (pool->has_monitor) {
         ranks_wake(pool);
         pthread_join(pool->monitor, NULL);
+        ranks_profile_save(pool, true);
     }
     for (uint32_t i = 0; pool->ranks && i < pool->options.ranks; i++) {
         close_if_open(pool->ranks[i].socket);
@@ -164,6 +170,7 @@ void ranks_destroy(struct workers *workers)
     free(pool->program);
     free(pool->folder);
     free(pool->path);
+    free(pool->profile_path);
     free(pool->ranks);
     free(pool->busy);
     free(pool);

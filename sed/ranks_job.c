@@ -107,6 +107,7 @@ static void on_ready(struct rank_pool *pool, struct rank *rank, const struct ran
     if (pool->state != JOB_STARTING || pool->n_ready < pool->options.ranks)
         return;
     enter(pool, JOB_UP);
+    ranks_profile_measured(pool);
     log_notice("%u ranks are ready: %.3g Gflop/s each, %.3g us and %.3g GB/s between two",
                pool->options.ranks, pool->speed.flops / 1e9, pool->speed.latency_s * 1e6,
                pool->speed.byte_s > 0 ? 1e-9 / pool->speed.byte_s : 0);

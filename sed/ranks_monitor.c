@@ -141,6 +141,7 @@ void *ranks_monitor(void *arg)
         for (int i = 0; i < n; i++)
             handle(pool, events[i].data.u64);
         running = sweep(pool);
+        ranks_profile_save(pool, false);
     }
     return NULL;
 }

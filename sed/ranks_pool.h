@@ -11,6 +11,7 @@
 #ifndef SED_RANKS_POOL_H
 #define SED_RANKS_POOL_H
 
+#include "core/parallel_profile.h"
 #include "sed/handoff.h"
 #include "sed/rank_board.h"
 #include "sed/ranks.h"
@@ -47,6 +48,7 @@ struct rank_pool {
     struct workers workers; /* first */
     struct ranks_options options;
     char *mpirun, *program, *folder, *path; /* path: of the socket */
+    char *profile_path;                     /* or NULL */
     pthread_mutex_t lock;
     /* under the lock */
     enum job_state state;
@@ -57,9 +59,12 @@ struct rank_pool {
     struct gang gangs[RANK_RINGS_MOST];
     uint32_t n_gangs, n_ready, n_gone;
     struct rank_speed speed; /* the slowest of each */
-    pid_t mpirun_pid;        /* 0: none */
-    int mpirun_process;      /* its pidfd, or -1 */
-    uint64_t n_started;      /* jobs */
+    struct parallel_profile profile;
+    int64_t profile_saved_ns;
+    bool profile_changed;
+    pid_t mpirun_pid;   /* 0: none */
+    int mpirun_process; /* its pidfd, or -1 */
+    uint64_t n_started; /* jobs */
     uint64_t n_calls;
     int64_t since_ns;  /* of the state */
     int64_t retry_ns;  /* JOB_DOWN: when to start it */
@@ -127,6 +132,15 @@ void ranks_on_mpirun_end(struct rank_pool *pool);
  * *buried when the last rank of an ending job is gone: its calls are to be reported. */
 int64_t ranks_tick(struct rank_pool *pool, bool *buried);
 bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what);
+
+/* ---- ranks_profile.c ---- */
+
+void ranks_profile_load(struct rank_pool *pool);
+/* With the lock: all ranks have measured; a call has ended well. */
+void ranks_profile_measured(struct rank_pool *pool);
+void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_t now_ns);
+/* Without the lock: writes the file if there is anything new, `now` or once a minute. */
+void ranks_profile_save(struct rank_pool *pool, bool now);
 
 /* ---- ranks_launch.c ---- */
 

@@ -310,7 +310,10 @@ static enum esp_status create_workers(struct service *service, struct esp_error 
 static enum esp_status add_ranks(struct service *service, struct esp_error *error)
 {
     const struct settings_sed *settings = service->settings;
+    char profile[4100];
+    snprintf(profile, sizeof profile, "%s/ranks", settings->node.state_dir ? settings->node.state_dir : "");
     const struct ranks_options options = {
+        .profile = settings->node.state_dir ? profile : NULL,
         .ranks = (uint32_t)settings->ranks,
         .grid = {settings->grid_rows, settings->grid_cols, (uint32_t)settings->block},
         .mpirun = settings->mpirun,

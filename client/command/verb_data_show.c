@@ -95,7 +95,7 @@ static enum esp_status make_text(const struct picture *picture, const char *titl
 
 static enum esp_status write_svg(const struct picture *picture, const char *title, struct esp_error *error)
 {
-    char *text;
+    char *text = NULL;
     enum esp_status status = make_text(picture, title, true, &text, error);
     if (status != ESP_OK)
         return status;

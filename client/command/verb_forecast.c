@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/command/forecast_grids.h"
 #include "client/command/plot.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
@@ -133,6 +134,8 @@ enum exit_code verb_forecast(const struct command_line *command)
     for (int i = 1; i < command->n_operands; i++)
         if (read_word(command->operands[i], &words, &error) != ESP_OK)
             return command_fail(command, &error);
+    if (command_option_value(command, "grids"))
+        return forecast_grids(command, words.values, words.n);
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;

@@ -133,6 +133,9 @@ static const struct command_option directory_show_options[] = {
 };
 static const struct command_option forecast_options[] = {
     {0, "plot", "FILE", "write an SVG of a model against its measurements ('-': standard output)"},
+    {'g', "grids", "RANKS", "of a routine of ScaLAPACK: the time on each grid of at most so many ranks"},
+    {0, "ranks", "FILE", "what the ranks of a server are like ('ranks' in its state_dir), for --grids"},
+    {0, "svg", "FILE", "the table of --grids as a picture ('-': standard output)"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option problems_check_options[] = {
@@ -250,7 +253,10 @@ const struct verb command_verbs[] = {
      "Values are those of scalars: n=1000 nrhs=1 uplo=U. What has a default can be left out. A server has\n"
      "the computation with its expected error, the transfers, the queue, the total, the memory, and what\n"
      "the forecast stands on; or why it would not be chosen.\n"
-     "  espalier forecast --plot model.svg FILE.model   draws a model of the state_dir of a server",
+     "  espalier forecast --plot model.svg FILE.model   draws a model of the state_dir of a server\n"
+     "  espalier forecast pdgemm n=2048 --grids 32      pdgemm, pdtrsm, pdgetrf, pdpotrf or pdgeqrf on grids "
+     "of\n"
+     "                                                  ranks, by its model; needs no platform",
      forecast_options, WITH_PLATFORM, 1, -1, verb_forecast},
     {"accuracy", "FILE...", "Show how good forecasts have been",
      "FILE is the accuracy.tsv that a server writes into its state_dir, a line for each session. The error\n"

@@ -136,4 +136,42 @@ why="expected rows and columns of ranks" check "so is a grid that is none" refus
 why="at most 4096 pieces" check "and one of too many ranks" refused --grid 100x100 --block 3
 no_such() { ! espalier data show "$A" --zoom 1:2 2>error && grep -q "expected rows and columns from 1" error; }
 check "a zoom that is none is an error" no_such
+
+# A server that chooses by itself. What it knows of its ranks is that they are very fast, so that the choice does
+# not hang on what else this machine does.
+mkdir -p state
+printf '%s\n' 'espalier-ranks 1' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' 'end a927eb61' >state/ranks
+mkdir both
+cat >both/mul.esp <<END
+problem mul "C := A B"
+    in      int     m, n, k
+    in      double  A[m, k], B[k, n]
+    out     double  C[m, n]
+    work    2*m*n*k
+implementation ours
+    fortran dgemm_('N', 'N', m, n, k, double 1, A, m, B, k, double 0, C, m) in libblas.so.3
+implementation scalapack
+    parallel fortran pdgemm_('N', 'N', m, n, k, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B), double 0, C, 1, 1, desc(C)) in libscalapack-openmpi.so.2.2
+END
+server chooses both "ranks = 2
+state_dir = \"$work/state\""
+espalier_knows() { espalier problems | grep -q '^mul '; }
+wait_until espalier_knows
+wait_until grep -q "ranks are ready" chooses.log
+check "what was known of ranks is known again" grep -q "forecasts for 2 ranks go on as they were" chooses.log
+by() { grep "called: mul\|started: mul by" chooses.log | tail -n 1 | grep "by $1"; }
+matrix 500 500 1 >large.csv
+large() { espalier call mul A=@large.csv B=@large.csv -o C=large.npy && by "scalapack on"; }
+small() { espalier call mul A=@b.csv B=@t.csv -o C=small.csv && by ours; }
+check "a large call goes to ranks" large
+check "a small one to a worker" small
+stop chooses
+kept() { grep -q "^took pdgemm_ " state/ranks && ! grep -q "^flops 1e+12" state/ranks; }
+check "what they measured and what calls took is kept" kept
+tells() { espalier forecast pdgemm n=2000 --grids 2 --ranks state/ranks --svg grids.svg >out && grep -q '^fastest: ' out &&
+    grep -q '<svg' grids.svg; }
+check "and forecasts for grids go by it" tells
+damaged() { echo rubbish >state/ranks && ! espalier forecast pdgemm n=2000 --grids 2 --ranks state/ranks 2>error &&
+    grep -q "espalier-ranks 1" error; }
+check "a file that is none is an error" damaged
 finish
