@@ -110,6 +110,45 @@ static void start(struct platform *platform, struct moving *moving, const struct
         bench_fail("%s", esp_last_error()->text);
 }
 
+static void *memory_for(uint64_t bytes, bool lent)
+{
+    void *memory = lent ? esp_alloc(bytes) : malloc(bytes);
+    if (!memory)
+        bench_fail("no memory for %llu MB", (unsigned long long)(bytes / MB));
+    memset(memory, 1, bytes);
+    return memory;
+}
+
+/* From and into memory of esp_alloc() nothing moves: a call of 1 GB takes as long as one of 16 MB. */
+static double milliseconds(void *context, size_t n)
+{
+    struct moving *moving = context;
+    return (double)(n * moving->bytes) / 1e3 / ours(context, n);
+}
+
+static void run_lent(bool in, size_t rounds)
+{
+    const struct bench_case which = {"bulk",
+                                     in ? "argument in, one host, esp_alloc, 1 GB against 16 MB"
+                                        : "result out, one host, esp_alloc, 1 GB against 16 MB",
+                                     "ms", BENCH_AT_MOST, 2};
+    struct platform platform;
+    struct moving large = {.in = in, .bytes = 1000 * MB}, small = {.in = in, .bytes = 16 * MB};
+    start(&platform, &large,
+          &(struct platform_options){.host = "127.0.0.1", .server = memory_line(false, large.bytes)});
+    small.take = large.take;
+    small.give = large.give;
+    large.data = memory_for(large.bytes, true);
+    small.data = memory_for(small.bytes, true);
+    milliseconds(&large, 1);
+    milliseconds(&small, 1);
+    bench_compare(&which, milliseconds, &large, milliseconds, &small, 20, rounds ? rounds : 7);
+    grpc_finalize();
+    platform_stop(&platform);
+    esp_free(large.data);
+    esp_free(small.data);
+}
+
 static void run(const struct way *way, size_t size, bool in, size_t rounds)
 {
     char name[96];
@@ -117,17 +156,11 @@ static void run(const struct way *way, size_t size, bool in, size_t rounds)
     struct moving moving = {.in = in, .fresh = way->fresh, .bytes = sizes[size].bytes};
     const char *host = way->one_host ? "127.0.0.1" : own_address();
     snprintf(name, sizeof name, "%s %s, %s", in ? "argument in" : "result out", way->name, sizes[size].name);
-    moving.data = malloc(moving.bytes);
-    if (!moving.data)
-        bench_fail("no memory for %s", sizes[size].name);
-    memset(moving.data, 1, moving.bytes);
+    moving.data = memory_for(moving.bytes, false);
     raw_tcp_start(&moving.raw, host, way->connections, moving.bytes);
-    platform_start(&platform,
-                   &(struct platform_options){.host = host, .server = memory_line(way->fresh, moving.bytes)});
-    if (grpc_initialize(platform.client_conf) != GRPC_NO_ERROR ||
-        grpc_function_handle_default(&moving.take, "bench_take") != GRPC_NO_ERROR ||
-        grpc_function_handle_default(&moving.give, "bench_give") != GRPC_NO_ERROR)
-        bench_fail("%s", esp_last_error()->text);
+    start(&platform, &moving,
+          &(struct platform_options){
+              .host = host, .server = memory_line(way->fresh, moving.bytes), .tls = way->tls});
     ours(&moving, 1);
     theirs(&moving, 1);
     const struct bench_case which = {"bulk", name, "MB/s", BENCH_AT_LEAST, way->bound};
@@ -147,10 +180,7 @@ static void run_memory(void)
                                          32};
     struct platform platform;
     struct moving moving = {.in = true, .bytes = 1000 * MB};
-    moving.data = malloc(moving.bytes);
-    if (!moving.data)
-        bench_fail("no memory");
-    memset(moving.data, 1, moving.bytes);
+    moving.data = memory_for(moving.bytes, false);
     start(&platform, &moving,
           &(struct platform_options){.host = own_address(), .server = memory_line(false, moving.bytes)});
     moving.bytes = 1 * MB;
@@ -169,19 +199,28 @@ static void run_memory(void)
     free(moving.data);
 }
 
-int main(int argc, char **argv)
+static void run_all(bool tls, const char *text, size_t rounds)
 {
-    size_t rounds = argc > 2 ? (size_t)atoi(argv[2]) : 0;
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
-        for (int out = 0; out < 2; out++)
+        for (int out = 0; ways[way].tls == tls && out < 2; out++)
             for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++) {
                 char name[96];
                 snprintf(name, sizeof name, "%s %s, %s", out ? "result out" : "argument in", ways[way].name,
                          sizes[size].name);
-                if (argc < 2 || strstr(name, argv[1]))
+                if (strstr(name, text))
                     run(&ways[way], size, !out, rounds);
             }
+}
+
+int main(int argc, char **argv)
+{
+    size_t rounds = argc > 2 ? (size_t)atoi(argv[2]) : 0;
+    run_all(false, argc > 1 ? argv[1] : "", rounds);
+    for (int out = 0; out < 2; out++)
+        if (argc < 2 || strstr("esp_alloc", argv[1]))
+            run_lent(!out, rounds);
     if (argc < 2 || strstr("peak memory", argv[1]))
         run_memory();
+    run_all(true, argc > 1 ? argv[1] : "", rounds); /* last: with TLS once, a process stays with it */
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "client/excluded.h"
 #include "client/invocation_hold.h"
 #include "client/job.h"
+#include "client/lend.h"
 #include "client/link.h"
 
 #include <stdio.h>
@@ -40,23 +41,27 @@ static bool is_declined(enum esp_status status)
     }
 }
 
+/* Best effort: without memory the call goes without it. */
+static void add_extension(struct message *request, uint32_t tag, const uint8_t *value, uint32_t length)
+{
+    struct extensions *extensions = &request->call.extensions;
+    struct extension *items = arena_alloc(&request->arena, (extensions->n + 1) * sizeof *items);
+    if (!items)
+        return;
+    if (extensions->n > 0)
+        memcpy(items, extensions->items, extensions->n * sizeof *items);
+    items[extensions->n] = (struct extension){.tag = tag, .value = value, .length = length};
+    extensions->items = items;
+    extensions->n++;
+}
+
 /* Best effort: without it the server keeps more. */
 static void tell_open(struct session *session, struct link *link, struct message *request)
 {
     struct open_sessions open;
-    if (!engine_open(session->engine, link, &open))
-        return;
-    struct extensions *extensions = &request->call.extensions;
-    struct extension *items = arena_alloc(&request->arena, (extensions->n + 1) * sizeof *items);
     uint8_t *bytes = arena_alloc(&request->arena, OPEN_BYTES);
-    if (!items || !bytes)
-        return;
-    if (extensions->n > 0)
-        memcpy(items, extensions->items, extensions->n * sizeof *items);
-    items[extensions->n] =
-        (struct extension){.tag = EXTENSION_OPEN, .value = bytes, .length = open_put(&open, bytes)};
-    extensions->items = items;
-    extensions->n++;
+    if (bytes && engine_open(session->engine, link, &open))
+        add_extension(request, EXTENSION_OPEN, bytes, open_put(&open, bytes));
 }
 
 static enum esp_status build_call(struct session *session, const struct session_candidate *candidate,
@@ -86,6 +91,8 @@ static enum esp_status build_call(struct session *session, const struct session_
         extensions[1] = (struct extension){EXTENSION_OWNER, session->owner, OWNER_BYTES};
         request->call.extensions = (struct extensions){extensions, session->has_owner ? 2 : 1};
     }
+    if (lend_is_wanted(session, link->address))
+        add_extension(request, EXTENSION_LENDS, (const uint8_t *)"", 0);
     return invocation_arguments(&session->invocation, request, error);
 }
 

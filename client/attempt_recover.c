@@ -3,6 +3,7 @@
 #include "client/backlog.h"
 #include "client/excluded.h"
 #include "client/job.h"
+#include "client/lend.h"
 #include "client/link.h"
 
 #include <string.h>
@@ -54,6 +55,7 @@ static void give_up(struct session *session)
 bool attempt_begin_again(struct session *session)
 {
     struct esp_error error;
+    lend_end(&session->invocation, false);
     give_up(session);
     engine_retire(session->engine, session);
     backlog_left(session);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bulk.h"
 #include "client/attempt.h"
+#include "client/lend.h"
 #include "client/link.h"
 #include "core/chunk.h"
 #include "util/clock.h"
@@ -31,7 +32,7 @@ struct piece {
 
 static uint64_t extent(const struct transfer *transfer, const struct value *value)
 {
-    return transfer->send ? (value->bulk ? value->bytes : 0) : value->fetch;
+    return transfer->send ? (value->bulk && !value->lent ? value->bytes : 0) : value->fetch;
 }
 
 static uint64_t total(const struct transfer *transfer)
@@ -207,6 +208,7 @@ void bulk_send(struct session *session)
 {
     struct esp_error error = {0};
     struct message reply = {0}, request = {.kind = MESSAGE_RUN};
+    lend_values(session);
     enum esp_status status = run_transfer(session, true, &error);
     if (status == ESP_CANCELLED)
         return; /* the next step ends it */

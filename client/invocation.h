@@ -29,6 +29,8 @@ struct value {
     void *out;               /* where results go; NULL: nobody wants them */
     uint64_t bytes;          /* of `in`; of `out` too when VALUE_MEMORY; of the elements when VALUE_SECTION */
     bool bulk;               /* `in` travels in chunks */
+    bool lent;               /* ... not: the server uses it, or writes the result, where it is, */
+    bool lent_out;           /* and this is a result (client/lend.h) */
     uint64_t fetch;          /* bytes of a result that is still on the server */
     void *loaded;            /* owned: the contents of a file that is sent, the elements of a section */
     struct section *section; /* owned, of VALUE_SECTION */

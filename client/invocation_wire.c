@@ -180,7 +180,7 @@ static enum esp_status take_result(struct invocation *invocation, const struct c
     if (status != ESP_OK)
         return status;
     if (result->kind == KIND_BULK) {
-        value->fetch = result->bytes;
+        value->fetch = value->lent_out ? 0 : result->bytes;
         return ESP_OK;
     }
     if (result->kind != KIND_INLINE || result->length != result->bytes)

@@ -121,6 +121,10 @@ client_libclient_la_SOURCES = \
 	client/excluded.h \
 	client/failures.c \
 	client/failures.h \
+	client/buffer.c \
+	client/buffer.h \
+	client/lend.c \
+	client/lend.h \
 	client/bulk.c \
 	client/bulk.h \
 	client/callback.c \

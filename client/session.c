@@ -8,6 +8,7 @@
 #include "client/backlog.h"
 #include "client/bulk.h"
 #include "client/job.h"
+#include "client/lend.h"
 #include "client/link.h"
 #include "util/clock.h"
 
@@ -150,6 +151,7 @@ void session_end(struct session *session, enum esp_status status)
     if (status == ESP_OK)
         session->error.text[0] = 0;
     session->ended_ns = clock_now_ns(session->engine->clock);
+    lend_end(&session->invocation, status == ESP_OK);
     engine_retire(session->engine, session);
     backlog_left(session);
     /* Small results wait for the next call to acknowledge them; memory for large ones is wanted back. */

@@ -129,6 +129,7 @@ BODY(open_reply, open_reply)
 BODY(data_reply, data_reply)
 BODY(pull_reply, pull_reply)
 BODY(administer_reply, administer_reply)
+BODY(reach_request, reach)
 
 #define TWO_WAY(walk, operation, reply)                                                                      \
     {                                                                                                        \
@@ -179,6 +180,7 @@ static const struct {
     [MESSAGE_DATA] = TWO_WAY(data, "data", DATA_REPLY),
     [MESSAGE_PULL] = TWO_WAY(pull_request, "pull", PULL_REPLY),
     [MESSAGE_ADMINISTER] = TWO_WAY(administer, "administer", ADMINISTER_REPLY),
+    [MESSAGE_REACH] = TWO_WAY(reach_request, "reach", CHUNK_REPLY),
     [MESSAGE_GREET_REPLY] = OTHER(greet_reply, "greet reply"),
     [MESSAGE_LOCATE_REPLY] = OTHER(locate_reply, "locate reply"),
     [MESSAGE_SUBMIT_REPLY] = OTHER(submit_reply, "submit reply"),

@@ -354,6 +354,9 @@ struct call_argument {
  * the datum's mode (enum datum_mode), as 4-byte little-endian numbers. Their results are of KIND_DATUM. */
 #define EXTENSION_KEPT 40
 #define KEPT_BYTES     12
+/* Tag in a call_request: memory is to be lent (REACH_LEND) before it runs: it waits for `run` even when no
+ * argument comes in chunks. */
+#define EXTENSION_LENDS 44
 /* Said again with the same session (its reply was lost), it starts nothing: the answer is how that session
  * stands. The same holds for run, put and get. */
 /* Tag of an extension of a call_request, without a value: the session goes on when its client is gone. */
@@ -513,7 +516,8 @@ struct follow_reply {
 /* Server: a piece of a large argument or result. */
 enum chunk_flag {
     CHUNK_HAS_CRC = 1,
-    CHUNK_DATUM = 2 /* of a datum: the session's client id is its number, the secret the ticket */
+    CHUNK_DATUM = 2,      /* of a datum: the session's client id is its number, the secret the ticket */
+    CHUNK_NOT_REACHED = 4 /* in the reply to a reach: nothing was moved, put or get the piece instead */
 };
 struct chunk {
     struct session_id session;
@@ -528,6 +532,25 @@ struct chunk_reply {
     uint64_t length;
     uint32_t flags;
     uint32_t crc32c;
+};
+
+/* Server: a piece that the server moves by itself, in or out of the memory of the asker, who runs on the same
+ * host as the same user. That is not believed: the system tells the server who is at the other end of the
+ * connection, and the proof, which lies in that process's memory, that it is the one that wrote this.
+ * Answered with a chunk_reply. */
+enum reach_way {
+    REACH_TAKE = 1, /* from `place` in the asker's memory */
+    REACH_FILL = 2, /* to `place` in the asker's memory */
+    REACH_LEND = 3  /* all of a value: it is in the memory file `descriptor` of the asker, from `place` on */
+};
+struct reach_request {
+    struct chunk chunk;
+    uint32_t way;
+    uint64_t place;
+    uint32_t descriptor;
+    uint64_t proof_place; /* where the asker has in its memory: */
+    uint64_t proof_high, proof_low;
+    struct extensions extensions;
 };
 
 enum message_kind {
@@ -569,7 +592,8 @@ enum message_kind {
     MESSAGE_DATA,
     MESSAGE_PULL,
     MESSAGE_ADMINISTER,
-    MESSAGE_LAST_REQUEST = MESSAGE_ADMINISTER,
+    MESSAGE_REACH, /* as put or get, between processes on one host */
+    MESSAGE_LAST_REQUEST = MESSAGE_REACH,
     /* their replies */
     MESSAGE_GREET_REPLY = 64,
     MESSAGE_LOCATE_REPLY,
@@ -580,7 +604,7 @@ enum message_kind {
     MESSAGE_CALL_REPLY, /* of call and run */
     MESSAGE_AWAIT_REPLY,
     MESSAGE_DONE_REPLY,  /* of cancel, finish and drop */
-    MESSAGE_CHUNK_REPLY, /* of put and get */
+    MESSAGE_CHUNK_REPLY, /* of put, get and reach */
     MESSAGE_FOLLOW_REPLY,
     MESSAGE_OFFER_REPLY,
     MESSAGE_OPEN_REPLY,
@@ -628,6 +652,7 @@ struct message {
         struct data data;
         struct pull_request pull;
         struct administer administer;
+        struct reach_request reach;
         struct greet_reply greet_reply;
         struct locate_reply locate_reply;
         struct submit_reply submit_reply;

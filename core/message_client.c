@@ -256,6 +256,18 @@ void walk_chunk_reply(struct wire *w, struct chunk_reply *m)
     U32(crc32c);
 }
 
+void walk_reach_request(struct wire *w, struct reach_request *m)
+{
+    SUB(walk_chunk, chunk);
+    U32(way);
+    U64(place);
+    U32(descriptor);
+    U64(proof_place);
+    U64(proof_high);
+    U64(proof_low);
+    EXTENSIONS;
+}
+
 void walk_administer(struct wire *w, struct administer *m)
 {
     TEXT(node, CAP_NAME);

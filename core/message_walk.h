@@ -96,6 +96,7 @@ void walk_cancel(struct wire *w, struct cancel *m);
 void walk_done_reply(struct wire *w, struct done_reply *m);
 void walk_chunk(struct wire *w, struct chunk *m);
 void walk_chunk_reply(struct wire *w, struct chunk_reply *m);
+void walk_reach_request(struct wire *w, struct reach_request *m);
 void walk_administer(struct wire *w, struct administer *m);
 void walk_administer_reply(struct wire *w, struct administer_reply *m);
 

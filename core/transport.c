@@ -80,6 +80,16 @@ enum esp_status transport_get(struct transport *transport, const char *address, 
     return transport->ops->get(transport, address, header, data, moved, timeout_ms, error);
 }
 
+enum esp_status transport_lend(struct transport *transport, const char *address, const struct message *header,
+                               int file, uint64_t offset, int64_t timeout_ms, bool *lent,
+                               struct esp_error *error)
+{
+    *lent = false;
+    if (!transport->ops->lend)
+        return ESP_OK;
+    return transport->ops->lend(transport, address, header, file, offset, timeout_ms, lent, error);
+}
+
 const struct clock *transport_clock(const struct transport *transport)
 {
     return transport->clock;

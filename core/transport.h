@@ -45,6 +45,11 @@ struct endpoint_ops {
      * transport's own affair, between hosts without TLS). The data moved without the lock. */
     void (*chunk_done)(void *self, const struct message *header, bool write, struct chunk_area *area,
                        bool complete);
+    /* All of a value is in `file`, from `offset` on: memory of the asker, a process of the same user, who
+     * will not change it as long as the value is wanted; nobody can make it smaller. The node may take the
+     * descriptor over, by setting *file to -1. Its answer is a chunk_reply; NULL: put it in chunks. NULL
+     * member: never. */
+    struct message *(*lend)(void *self, const struct message *header, int *file, uint64_t offset);
     /* When tick() is next wanted, on the transport's clock (CLOCK_NEVER: not at all). Asked after each of the
      * other operations. */
     int64_t (*due)(void *self);
@@ -118,6 +123,14 @@ enum esp_status transport_put(struct transport *transport, const char *address, 
 enum esp_status transport_get(struct transport *transport, const char *address, const struct message *header,
                               void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
 
+/* Offers all of a value, the `header`'s bytes of the memory file `file` from `offset` on, to a node on this
+ * host that serves the same user, so that it uses them where they are and nothing is moved. The file is
+ * sealed against shrinking and growing; `file` stays the caller's. *lent false with ESP_OK: that is not
+ * possible here, put it. Small, whatever the length. */
+enum esp_status transport_lend(struct transport *transport, const char *address, const struct message *header,
+                               int file, uint64_t offset, int64_t timeout_ms, bool *lent,
+                               struct esp_error *error);
+
 /* Ends the calls and chunks that are under way now, as if their time were over: for a program that closes and
  * does not want to wait for who does not answer. Those that begin later go their way. One that is just
  * opening its connection ends when that stands or does not. Any thread; at most now and then. */
@@ -152,6 +165,9 @@ struct transport_ops {
                            void *data, uint64_t *moved, int64_t timeout_ms, struct esp_error *error);
     void (*destroy)(struct transport *transport);
     void (*interrupt)(struct transport *transport); /* NULL: nothing lasts here */
+    enum esp_status (*lend)(struct transport *transport, const char *address, const struct message *header,
+                            int file, uint64_t offset, int64_t timeout_ms, bool *lent,
+                            struct esp_error *error); /* NULL: never possible */
 };
 
 /* First members of an implementation's structs. */

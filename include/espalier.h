@@ -167,6 +167,19 @@ struct esp_problem_entry {
 enum esp_status esp_problem_list(struct esp_problem_entry **entries, size_t *n);
 void esp_problem_list_free(struct esp_problem_entry *entries);
 
+/* ---- memory that need not be copied ----
+ *
+ * Arrays in memory of esp_alloc() that are large arguments of a call, or its results, are used where they are
+ * by a server that runs on the same host as the same user; with any other server they are as all others. The
+ * array of a result begins where esp_alloc() said and is as long as it was asked for. After a fork() the
+ * memory is shared with the child. */
+
+/* Zeroed memory, at a multiple of 8 bytes; NULL, and errno, without it. Goes back by esp_free() only. */
+void *esp_alloc(size_t bytes);
+/* No call may be using it. NULL is nothing to do; ESP_INVALID: it did not come from esp_alloc(), or went back
+ * already. */
+enum esp_status esp_free(void *memory);
+
 /* ---- data that live on servers ----
  *
  * A datum is an array with an identity, "SERVER:32 hexadecimal digits", which names the server that made it

@@ -307,7 +307,7 @@ void ChunkUpcall::unmarshalArguments(cdrStream &stream)
         found_crc = stream_get_bytes(stream, area.data, bytes, header.chunk.flags & CHUNK_HAS_CRC);
 }
 
-static struct message *chunk_reply(uint64_t length)
+struct message *chunk_reply(uint64_t length)
 {
     struct message *reply = message_create(MESSAGE_CHUNK_REPLY);
     if (reply)

@@ -66,13 +66,13 @@ class ChunkUpcall : public Upcall
     void run() override;
     void marshalReturnedValues(cdrStream &stream) override;
 
-  private:
+  protected:
     void open_area();
     void close_area(bool complete);
     void check_area();
 
     Endpoint &endpoint;
-    const bool write;
+    bool write;
     struct message header = {};
     struct chunk_area area = {};
     bool area_open = false;
@@ -80,7 +80,12 @@ class ChunkUpcall : public Upcall
     struct message *reply = nullptr;
 };
 
+/* A reply to a put, get or reach that moved so many bytes. NULL without memory. */
+struct message *chunk_reply(uint64_t length);
+
 /* limits.cc: whether the peer's end of the connection is closed. */
 bool connection_is_gone(omni::giopConnection *connection);
+/* limits.cc: of its socket; -1. */
+int connection_descriptor(omni::giopConnection *connection);
 
 #endif

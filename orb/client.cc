@@ -5,6 +5,7 @@
  */
 #include "orb/failure.h"
 #include "orb/peer.h"
+#include "orb/reach.h"
 #include "orb/refusal.h"
 #include "orb/stream.h"
 #include "orb/transport.h"
@@ -213,6 +214,8 @@ enum esp_status orb_put(struct transport *transport, const char *address, const 
     enum esp_status status = check_chunk(header, MESSAGE_PUT, error);
     if (status != ESP_OK)
         return status;
+    if (reach_put(self, address, header->chunk, data, timeout_ms, &status, error))
+        return status;
     struct message request = {};
     request.kind = MESSAGE_PUT;
     request.chunk = header->chunk;
@@ -252,6 +255,8 @@ enum esp_status orb_get(struct transport *transport, const char *address, const 
     *moved = 0;
     enum esp_status status = check_chunk(header, MESSAGE_GET, error);
     if (status != ESP_OK)
+        return status;
+    if (reach_get(self, address, header->chunk, data, moved, timeout_ms, &status, error))
         return status;
     struct message request = {};
     request.kind = MESSAGE_GET;

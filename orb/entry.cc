@@ -3,6 +3,7 @@
 #include "orb/call.h"
 #include "orb/limits.h"
 #include "orb/local.h"
+#include "orb/reach.h"
 
 #include <omniORB4/internal/giopServer.h>
 #include <omniORB4/omniInterceptors.h>
@@ -64,6 +65,9 @@ class Entry : public PortableServer::ServantBase
             handle.upcall(this, upcall);
         } else if (kind == MESSAGE_PUT || kind == MESSAGE_GET) {
             ChunkUpcall upcall(*endpoint, kind == MESSAGE_PUT);
+            handle.upcall(this, upcall);
+        } else if (kind == MESSAGE_REACH) {
+            ReachUpcall upcall(*endpoint, handle);
             handle.upcall(this, upcall);
         } else {
             CallUpcall upcall(*endpoint, handle, kind);

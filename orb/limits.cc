@@ -393,3 +393,8 @@ bool connection_is_gone(omni::giopConnection *connection)
     return poll_for.fd >= 0 && poll(&poll_for, 1, 0) == 1 &&
            (poll_for.revents & (POLLRDHUP | POLLHUP | POLLERR));
 }
+
+int connection_descriptor(omni::giopConnection *connection)
+{
+    return Holder::descriptor(connection);
+}

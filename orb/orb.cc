@@ -3,6 +3,7 @@
  * Opening and closing; the table of operations.
  */
 #include "orb/orb.h"
+#include "orb/reach.h"
 #include "orb/entry.h"
 #include "orb/failure.h"
 #include "orb/limits.h"
@@ -178,8 +179,8 @@ static void orb_interrupt(struct transport *transport)
 }
 
 static const struct transport_ops operations = {
-    orb_serve,    orb_close,    orb_address, orb_post, orb_enter, orb_leave,   orb_reply,
-    orb_envelope, orb_set_help, orb_call,    orb_put,  orb_get,   orb_destroy, orb_interrupt,
+    orb_serve,    orb_close, orb_address, orb_post, orb_enter,   orb_leave,     orb_reply,  orb_envelope,
+    orb_set_help, orb_call,  orb_put,     orb_get,  orb_destroy, orb_interrupt, reach_lend,
 };
 
 static int64_t stalled_ms(const struct orb_options *options)

@@ -24,7 +24,8 @@ Peer::Peer(CORBA::ORB_ptr orb, const std::string &at, bool tls, bool local, bool
 {
     std::string place = std::string(tls ? "ssliop:" : "iiop:") + "1.2@" + at;
     const std::string path = local ? local_asking_path(at) : "";
-    if (!path.empty())
+    near = !path.empty();
+    if (near)
         place = "omniunix:" + path + ":," + place;
     std::string uri = "corbaloc:" + place + (own_connection ? "," + place : "") + "/" ENTRY_KEY;
     object = orb->string_to_object(uri.c_str());

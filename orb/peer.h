@@ -26,6 +26,7 @@ class Peer
 
     const std::string address;
     std::atomic<bool> answered{false}; /* something, once: it speaks as this side does */
+    std::atomic<bool> near{false};     /* it may be able to reach into this process's memory (orb/reach.h) */
     omniObjRef *reference() const
     {
         return object->_PR_getobj();

@@ -99,6 +99,7 @@ static void contract_and_codec_agree()
         {MESSAGE_DATA, same_bytes<Data>},
         {MESSAGE_PULL, same_bytes<Pull>},
         {MESSAGE_ADMINISTER, same_bytes<Administer>},
+        {MESSAGE_REACH, same_bytes<Reach>},
         {MESSAGE_GREET_REPLY, same_bytes<GreetReply>},
         {MESSAGE_LOCATE_REPLY, same_bytes<LocateReply>},
         {MESSAGE_SUBMIT_REPLY, same_bytes<SubmitReply>},
@@ -310,6 +311,10 @@ class TypedServer : public POA_Espalier::Server
         throw CORBA::NO_IMPLEMENT();
     }
     Espalier::PullReply *pull(const Espalier::Pull &) override
+    {
+        throw CORBA::NO_IMPLEMENT();
+    }
+    Espalier::ChunkReply *reach(const Espalier::Reach &) override
     {
         throw CORBA::NO_IMPLEMENT();
     }

@@ -60,7 +60,7 @@ static enum esp_status map_area(const struct ring_area *from, int segment, struc
     if (room == MAP_FAILED)
         return error_errno(error, "cannot reserve %zu bytes of addresses for an argument", bytes);
     char *pages = mmap(room + RING_GUARD_BYTES, bytes, from->writable ? PROT_READ | PROT_WRITE : PROT_READ,
-                       MAP_SHARED | MAP_FIXED | MAP_POPULATE, segment, (off_t)first);
+                       MAP_SHARED | MAP_FIXED | (from->lazy ? 0 : MAP_POPULATE), segment, (off_t)first);
     if (pages == MAP_FAILED) {
         error_errno(error, "cannot map %zu bytes of an argument", bytes);
         munmap(room, bytes + 2 * RING_GUARD_BYTES);

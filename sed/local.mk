@@ -96,6 +96,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_await.c \
 	sed/server_call.c \
 	sed/server_chunk.c \
+	sed/server_lend.c \
 	sed/server_contents.c \
 	sed/server_clients.c \
 	sed/server_administer.c \

@@ -74,7 +74,7 @@ struct ring_operand {
 struct ring_area {
     uint64_t offset, bytes;
     uint32_t argument;
-    uint32_t writable;
+    uint16_t writable, lazy;
     uint32_t file;   /* which descriptor; RING_NO_SOURCE: none, memory of the worker's own */
     uint32_t source; /* the one it is filled from before the call, or RING_NO_SOURCE */
     uint64_t source_offset;

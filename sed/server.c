@@ -218,6 +218,7 @@ const struct endpoint_ops server_ops = {
     .abandoned = on_abandoned,
     .chunk = server_on_chunk,
     .chunk_done = server_on_chunk_done,
+    .lend = server_on_lend,
     .due = on_due,
     .tick = on_tick,
 };

@@ -28,6 +28,8 @@ static bool add_result(const struct server *server, const struct session *sessio
         result->length = (uint32_t)strlen(datum_id_text(datum, text));
         return (result->data = arena_memdup(arena, text, result->length)) != NULL;
     }
+    if (session->arguments[index].was_lent && !argument->data)
+        return true; /* it is in the client's memory already */
     if (argument->bytes > server->options.inline_bytes || argument->bytes > *budget)
         return true;
     result->kind = KIND_INLINE;

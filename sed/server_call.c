@@ -263,6 +263,7 @@ static enum esp_status open_session(struct server *server, struct client *client
     session->ground = cost.ground;
     session->forecast_s = choice.seconds;
     session->detached = extension_find(&call->extensions, EXTENSION_DETACHED) != NULL;
+    session->bulk |= extension_find(&call->extensions, EXTENSION_LENDS) != NULL;
     session->state = SESSION_WAITING;
     DL_APPEND2(server->active, session, prev_active, next_active);
     server->stashed_bytes += session->stash_bytes;

@@ -91,8 +91,8 @@ void server_on_chunk(void *self, const struct message *header, bool write, struc
         area->reply = message_failure(MESSAGE_CHUNK_REPLY, status, "%s", error.text);
         return;
     }
-    if (write && session->state != SESSION_RECEIVING) {
-        /* Said again after run: it is there already, and the routine may be reading it. */
+    if (write && (session->state != SESSION_RECEIVING || session->arguments[chunk->argument].was_lent)) {
+        /* Said again: it is there already, and the routine may be reading it. */
         area->reply = chunk_answer(chunk->length);
         return;
     }

@@ -86,6 +86,8 @@ void server_metrics(void *self, struct metrics *metrics)
                     "Arguments of the sessions that ended well.");
     metrics_counter(metrics, "espalier_server_result_bytes_total", (double)totals->bytes_out,
                     "Results of the sessions that ended well.");
+    metrics_counter(metrics, "espalier_server_lent_bytes_total", (double)server->lent_bytes,
+                    "Arguments and results that were used where clients of this host have them.");
     metrics_histogram(metrics, "espalier_server_queue_seconds", &totals->queued_s,
                       "Time that sessions waited for a slot, their arguments being there.");
     metrics_histogram(metrics, "espalier_server_compute_seconds", &totals->computed_s,

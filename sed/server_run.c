@@ -117,7 +117,8 @@ static bool has_results_in_segment(const struct session *session)
 {
     for (uint32_t i = 0; i < session->problem->n_arguments; i++)
         if (session->job.arguments[i].in_segment && session->arguments[i].kind != KIND_ABSENT &&
-            !operands_result(session, i) && argument_is_output(&session->problem->arguments[i]))
+            !operands_result(session, i) && argument_is_output(&session->problem->arguments[i]) &&
+            !(session->arguments[i].was_lent && session->problem->arguments[i].mode == MODE_OUT))
             return true;
     return false;
 }
@@ -245,6 +246,7 @@ void server_end_session(struct server *server, struct session *session, enum ses
     log_ended(server, session);
     server_count_end(server, session);
     server_operands_release(server, session, state == SESSION_DONE);
+    server_lends_release(server, session);
     server_trace_end(server, session);
     server_load_changed(server, session->forecast_s);
     server_session_changed(server, session);

@@ -137,6 +137,8 @@ struct server {
     uint64_t stashed_bytes;
     uint64_t printed_bytes; /* of rings with what sessions have printed */
     uint32_t receiving, waiting;
+    uint32_t n_lent;     /* arguments and results in memory of clients, now; */
+    uint64_t lent_bytes; /* of all there were */
     uint32_t n_jobs;
     uint64_t job_bytes; /* memory that jobs have reserved, results that wait included */
 
@@ -234,6 +236,8 @@ void server_look_at_piece(struct session *session, uint32_t index, const void *d
 /* Whether the inputs, which are all there, hold what the description asks for: ESP_INVALID names the element.
  */
 enum esp_status server_check_contents(const struct session *session, struct esp_error *error);
+/* Whether the contents of such an argument are looked at. */
+bool server_looks_at(const struct argument *argument);
 
 /* ---- server_run.c ---- */
 /* Starts what can start. */
@@ -339,6 +343,12 @@ void server_kept_release(struct server *server);
 void server_on_chunk(void *self, const struct message *header, bool write, struct chunk_area *area);
 void server_on_chunk_done(void *self, const struct message *header, bool write, struct chunk_area *area,
                           bool complete);
+
+/* ---- server_lend.c ---- */
+/* endpoint_ops.lend: an argument or a result lies in the client's memory. */
+struct message *server_on_lend(void *self, const struct message *header, int *file, uint64_t offset);
+/* The session has ended: lets go of what was lent to it. */
+void server_lends_release(struct server *server, struct session *session);
 
 /* ---- server_load.c ---- */
 /* A call came: its promise is fulfilled. */

@@ -28,6 +28,7 @@ struct printed;
 struct operands;
 struct kept;
 struct shelf;
+struct lent;
 
 /* One client program, as long as it has sessions here or was heard of lately: whoever forgets what a client
  * has acknowledged could execute a call a second time. */
@@ -56,8 +57,10 @@ struct turn {
 };
 
 struct session_argument {
-    uint32_t kind; /* enum argument_kind, from the call */
-    bool in_store; /* it is, or becomes, a datum: its memory is the store's */
+    uint32_t kind;     /* enum argument_kind, from the call */
+    bool in_store;     /* it is, or becomes, a datum: its memory is the store's */
+    bool was_lent;     /* it lies in the client's own memory (server_lend.c), */
+    struct lent *lent; /* as long as the session has not ended */
     struct ranges arrived;
     bool suspect; /* a piece had a number in it that is not finite, or could not be told by itself */
 };

@@ -14,12 +14,13 @@
 /* Arguments that are not in the segment may take this much in all, 64 bytes more counted for each. */
 #define WORKERS_INLINE_BYTES (128 * 1024)
 
-/* Memory of a datum: so many bytes of a memory file. */
+/* Memory of a datum, or of a client: so many bytes of a memory file. */
 struct job_file {
     int fd;
     uint64_t offset, bytes;
     bool in_pieces; /* a matrix, or (of a result) to become one, in pieces (core/pieces.h) of that layout */
     struct block_cyclic_matrix layout;
+    bool lazy; /* a worker looks at its pages when it needs them, not all at once before the call */
 };
 
 /* One argument's memory as the server daemon holds it. */

@@ -214,13 +214,31 @@ static struct segment *find_dirty(struct segments *segments, int64_t before_ns)
     return segment;
 }
 
+/* Only where something was written: what was reserved and never used has no memory, and is to get none. */
+static void zero(const struct segment *segment)
+{
+    off_t end = (off_t)segment->dirty;
+    for (off_t from = 0, to; from < end; from = to) {
+        from = lseek(segment->fd, from, SEEK_DATA);
+        if (from < 0 && errno == ENXIO)
+            return;
+        to = from < 0 ? end : lseek(segment->fd, from, SEEK_HOLE);
+        if (from < 0)
+            from = 0; /* such a file system does not tell */
+        if (to <= from || to > end)
+            to = end;
+        if (from < to)
+            memset(segment->data + from, 0, (size_t)(to - from));
+    }
+}
+
 static void clean_idle(struct segments *segments, int64_t before_ns)
 {
     struct segment *segment;
     while (!segments->stopping && (segment = find_dirty(segments, before_ns))) {
         leave_pool(segments, segment); /* nobody can take it meanwhile */
         pthread_mutex_unlock(&segments->lock);
-        memset(segment->data, 0, segment->dirty);
+        zero(segment);
         segment->dirty = 0;
         pthread_mutex_lock(&segments->lock);
         join_pool(segments, segment);

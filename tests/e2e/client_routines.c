@@ -10,6 +10,7 @@ SHOWN void add(double a, double b, double *c);
 SHOWN void twice(int n, double *x, double *y, double *sum);
 SHOWN void nap(int ms, int *slept);
 SHOWN void rest(int ms);
+SHOWN void fill_slowly(int n, double *x);
 SHOWN void hold(const char *path, int *held);
 
 void add(double a, double b, double *c)
@@ -31,6 +32,15 @@ void nap(int ms, int *slept)
 {
     usleep((useconds_t)ms * 1000);
     *slept = ms;
+}
+
+/* The first element, half a second, the others. */
+void fill_slowly(int n, double *x)
+{
+    x[0] = 1;
+    usleep(500000);
+    for (int i = 1; i < n; i++)
+        x[i] = 1;
 }
 
 void rest(int ms)
