@@ -63,6 +63,7 @@ struct server_options {
     uint64_t seed;
     const char *state_dir; /* and these three: for administrators, as struct duty_options has them */
     const struct config_strings *administrators;
+    const struct config_strings *data_servers; /* who may read everybody's data; borrowed; NULL: nobody */
     void (*control)(void *arg, enum duty_control what);
     void *control_arg;
     const struct clock *clock;    /* the transport's */

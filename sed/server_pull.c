@@ -82,6 +82,18 @@ static void close_at(struct pull *pull, const char *address, uint64_t ticket)
     message_clear(&reply);
 }
 
+/* The source has let this server in, perhaps because it is one: for whom it fetches it has to see itself. */
+static enum esp_status check_owner(const struct pull *pull, const struct datum_info *record,
+                                   struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    if (pull->asker.is.trusted || (record->flags & DATUM_SHARED) || !record->owner || !*record->owner ||
+        strcmp(record->owner, pull->asker.identity) == 0)
+        return ESP_OK;
+    return error_set(error, ESP_REFUSED, "datum %s belongs to somebody else",
+                     datum_id_short(&pull->id, text));
+}
+
 /* Room in the store, as the source describes the datum. */
 static enum esp_status begin(struct pull *pull, const struct datum_info *record, struct esp_error *error)
 {
@@ -94,6 +106,8 @@ static enum esp_status begin(struct pull *pull, const struct datum_info *record,
                               .created_s = record->created_s};
     struct datum_id made;
     enum esp_status status = server_data_shape(record, &fresh.shape, error);
+    if (status == ESP_OK)
+        status = check_owner(pull, record, error);
     if (status == ESP_OK)
         status = datum_may_leave((enum datum_mode)record->mode, record->flags, !(pull->flags & DATUM_REPLICA),
                                  error);

@@ -431,6 +431,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .properties = (const char *const *)settings->properties.items,
         .n_properties = settings->properties.n,
         .administrators = &settings->node.administrators,
+        .data_servers = &settings->data_servers,
         .control = duty_signal,
         .clock = transport_clock(transport),
         .workers = service->workers,

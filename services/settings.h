@@ -100,19 +100,21 @@ struct settings_sed {
     char *parent;
     struct config_strings parents;
     struct config_strings problems; /* description files, and folders of them */
-    int64_t threads;                /* BLAS threads of one slot */
-    int64_t slots;                  /* calls at a time; never 0 after loading */
-    int64_t spares;                 /* warm workers beyond the slots */
-    int64_t ranks;                  /* that compute together; 0: none */
-    char *mpirun;                   /* program that starts them; NULL: the one in PATH */
-    char *grid;                     /* "2x4", of ranks; NULL: as the models say */
-    uint32_t grid_rows, grid_cols;  /* what it says; 0: as the models say */
-    int64_t block;                  /* of distributed matrices; 0: as the models say */
-    uint64_t memory_bytes;          /* for arguments and results of all calls; 0: a share of the machine's */
-    uint64_t worker_memory_bytes;   /* that a routine may allocate; 0: as memory_bytes, but not little */
-    uint64_t worker_keeps_bytes;    /* of it, after a call */
-    bool sensors;                   /* of processor, memory and disk */
-    int64_t price;                  /* of an hour of a slot */
+    struct config_strings
+        data_servers;              /* names in the certificates of servers that fetch for their clients */
+    int64_t threads;               /* BLAS threads of one slot */
+    int64_t slots;                 /* calls at a time; never 0 after loading */
+    int64_t spares;                /* warm workers beyond the slots */
+    int64_t ranks;                 /* that compute together; 0: none */
+    char *mpirun;                  /* program that starts them; NULL: the one in PATH */
+    char *grid;                    /* "2x4", of ranks; NULL: as the models say */
+    uint32_t grid_rows, grid_cols; /* what it says; 0: as the models say */
+    int64_t block;                 /* of distributed matrices; 0: as the models say */
+    uint64_t memory_bytes;         /* for arguments and results of all calls; 0: a share of the machine's */
+    uint64_t worker_memory_bytes;  /* that a routine may allocate; 0: as memory_bytes, but not little */
+    uint64_t worker_keeps_bytes;   /* of it, after a call */
+    bool sensors;                  /* of processor, memory and disk */
+    int64_t price;                 /* of an hour of a slot */
     struct config_strings properties; /* words that requests may ask for */
     int64_t queue;                    /* waiting calls, at most */
     int64_t sessions_per_client;

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# With TLS data belong to who put them: servers fetch them from each other for their owners, and for nobody else.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed openssl
+
+certificates() {
+    curve="-pkeyopt ec_paramgen_curve:P-256"
+    # shellcheck disable=SC2086
+    openssl req -x509 -newkey ec $curve -nodes -keyout ca.key -out ca.pem -subj /CN=ca -days 2 &&
+        for who in agent nodeA nodeB alice bob; do
+            openssl req -newkey ec $curve -nodes -keyout $who.key -out $who.csr -subj /CN=$who &&
+                openssl x509 -req -in $who.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out $who.pem -days 2 ||
+                return 1
+        done
+}
+tls() { # tls WHO: the lines that name the certificate
+    printf 'tls_ca = "%s"\ntls_certificate = "%s"\ntls_key = "%s"\n' "$work/ca.pem" "$work/$1.pem" "$work/$1.key"
+}
+check "an authority, and certificates" certificates
+agent_for_clients "$(tls agent)"
+server_below_agent A A "$(tls nodeA)" 'slots = 1' 'data_servers = { "nodeB" }' \
+    "problems = { \"$top_srcdir/tests/e2e/product.esp\" }"
+server_below_agent B B "$(tls nodeB)" 'slots = 1' "problems = { \"$top_srcdir/tests/e2e/product.esp\" }"
+for who in alice bob; do
+    { cat client.conf; tls $who; } >$who.conf
+done
+as() { # as WHO WORD...: a command by that user
+    who=$1
+    shift
+    ESPALIER_CONFIG=$work/$who.conf espalier "$@"
+}
+servers() {
+    as alice problems | grep -Eq "^product .* 2 "
+}
+check "two servers are there" wait_until servers
+
+printf '%%%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n4\n' >a.mtx
+put() { # put SERVER: alice's datum
+    as alice data put a.mtx -s "$1" >id
+}
+check "alice has a datum on A" put A
+id=$(cat id)
+multiply() { # multiply WHO SERVER
+    as "$1" call product "A=data:$id" B='[1,0;0,1]' -s "$2" -o C=-
+}
+check_fails any "bob may not compute with it there" multiply bob A
+check_says "and hears why" 'belongs to alice'
+check_fails any "nor elsewhere" multiply bob B
+check_says "by a server that could fetch it" 'belongs to alice'
+check "alice's call on B fetches it from A" multiply alice B
+check_says "and computes" '^4$'
+check "she has one on B" put B
+id=$(cat id)
+check_fails any "which does not let A in" multiply alice A
+check_says "as its file does not name it" 'belongs to alice'
+finish
