@@ -89,7 +89,8 @@ void server_operands_free(struct session *session)
 
 /* ---- letting go ---- */
 
-static void let_go(struct server *server, struct operand *operand)
+/* `used`: a routine has had it, and its session has ended. */
+static void let_go(struct server *server, struct operand *operand, bool used)
 {
     if (operand->state != OPERAND_HERE)
         return;
@@ -97,7 +98,7 @@ static void let_go(struct server *server, struct operand *operand)
         store_put_filled(server->data.store, operand->id.key, false, NULL);
         store_abort(server->data.store, &operand->of->asker.is, operand->id.key, NULL);
     } else {
-        store_release(server->data.store, operand->pin, false);
+        store_release(server->data.store, operand->pin, used);
         operand->pin = NULL;
         close(operand->file.fd);
     }
@@ -113,7 +114,7 @@ void server_operands_release(struct server *server, struct session *session, boo
             server_pull_leave(&operand->waiter);
             operand->state = OPERAND_AWAY;
         }
-        let_go(server, operand);
+        let_go(server, operand, session->started_ns != 0);
         struct job_argument *argument = &session->job.arguments[operand->index];
         if (session->arguments[operand->index].in_store)
             argument->data = NULL;
@@ -163,7 +164,7 @@ static void was_cut(struct operand *operand)
     bool goes_on = !session_has_ended(session);
     operand->state = OPERAND_HERE;
     if (!goes_on)
-        let_go(server, operand);
+        let_go(server, operand, false);
     leave_session(server, session);
     if (goes_on)
         proceed(server, session);
@@ -181,7 +182,7 @@ static enum esp_status take_section(struct operand *operand, struct esp_error *e
         return ESP_OK;
     operand->of->session->moving--;
     if (status != ESP_OK)
-        let_go(server, operand);
+        let_go(server, operand, false);
     return status;
 }
 
@@ -230,7 +231,7 @@ static void was_read(struct chore *chore, enum esp_status status, const struct e
     else
         operand->state = OPERAND_AWAY; /* the pin is gone */
     if (session_has_ended(session))
-        let_go(server, operand);
+        let_go(server, operand, false);
     else if (status != ESP_OK)
         fail(operand->of, operand, &why);
     leave_session(server, session);
@@ -349,7 +350,7 @@ static enum esp_status step(struct server *server, struct operand *operand, stru
 static void step_back(struct server *server, struct operands *operands)
 {
     for (uint32_t i = 0; i < operands->n; i++)
-        let_go(server, &operands->items[i]);
+        let_go(server, &operands->items[i], false);
     operands->blocked = server->data.blocked = true;
     server->data.due_ns = 0; /* the tick tells when to try again */
 }
