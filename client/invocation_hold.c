@@ -5,6 +5,7 @@
 #include "client/invocation_data.h"
 #include "client/sequence.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,24 +225,86 @@ static enum esp_status leave(struct value *value, struct engine *engine, const c
     return put_now ? ESP_OK : invocation_find_datum(engine, value, error);
 }
 
+/* Several arrays are put at the same time: one waits for nobody's answers but its own. */
+struct leaving {
+    struct thread_job job;
+    struct value *value;
+    struct engine *engine;
+    const char *server, *address;
+    enum esp_status status;
+    struct esp_error error;
+    bool submitted;
+    pthread_mutex_t *lock; /* of `done` */
+    pthread_cond_t *changed;
+    bool done;
+};
+
+static void leave_it(void *arg)
+{
+    struct leaving *one = arg;
+    one->status = leave(one->value, one->engine, one->server, one->address, &one->error);
+    pthread_mutex_lock(one->lock);
+    one->done = true;
+    pthread_cond_signal(one->changed);
+    pthread_mutex_unlock(one->lock);
+}
+
+/* What no other thread has begun, this one does. */
+static void leave_all(struct leaving *all, uint32_t n, struct engine *engine)
+{
+    pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+    for (uint32_t i = 0; i < n; i++) {
+        all[i].lock = &lock;
+        all[i].changed = &changed;
+        all[i].job = (struct thread_job){.run = leave_it, .arg = &all[i]};
+        all[i].submitted = i > 0 && thread_pool_submit(engine->runners, &all[i].job);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!all[i].submitted || thread_pool_withdraw(engine->runners, &all[i].job))
+            leave_it(&all[i]);
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < n; i++)
+        while (!all[i].done)
+            pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    pthread_cond_destroy(&changed);
+    pthread_mutex_destroy(&lock);
+}
+
 enum esp_status hold_leave(struct invocation *invocation, struct engine *engine, const char *server,
                            const char *address, struct esp_error *error)
 {
     const struct problem *problem = invocation->function->problem;
-    for (uint32_t i = 0; i < invocation->n_values; i++) {
-        struct value *value = &invocation->values[i];
-        if (!value->held || value->datum)
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        n += invocation->values[i].held && !invocation->values[i].datum;
+    struct leaving *all = n > 0 ? calloc(n, sizeof *all) : NULL;
+    if (n == 0)
+        return ESP_OK;
+    if (!all)
+        return error_no_memory(error, "the arguments of a call");
+    for (uint32_t i = 0, next = 0; i < invocation->n_values; i++)
+        if (invocation->values[i].held && !invocation->values[i].datum)
+            all[next++] = (struct leaving){
+                .value = &invocation->values[i], .engine = engine, .server = server, .address = address};
+    leave_all(all, n, engine);
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; i < n; i++) {
+        struct value *value = all[i].value;
+        if (all[i].status == ESP_OK)
             continue;
-        enum esp_status status = leave(value, engine, server, address, error);
-        if (status != ESP_OK && value->held->required)
-            return error_prefix(error, "%s: argument \"%s\"", problem->name,
-                                problem->arguments[value->index].name);
-        if (status == ESP_OK)
-            continue;
-        holding_release(value->held); /* it is sent, and nothing stays */
-        value->held = NULL;
+        if (value->held->required && status == ESP_OK) {
+            *error = all[i].error;
+            status = error_prefix(error, "%s: argument \"%s\"", problem->name,
+                                  problem->arguments[value->index].name);
+        } else if (!value->held->required) {
+            holding_release(value->held); /* it is sent, and nothing stays */
+            value->held = NULL;
+        }
     }
-    return ESP_OK;
+    free(all);
+    return status;
 }
 
 /* ---- what comes out and stays ---- */
