@@ -12,9 +12,6 @@
 #include "bench/raw_tcp.h"
 #include "espalier.h"
 
-#include <arpa/inet.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,23 +47,6 @@ static double theirs(void *context, size_t n)
         seconds += moving->in ? raw_tcp_put(&moving->raw, (char *)moving->data, moving->bytes, moving->fresh)
                               : raw_tcp_get(&moving->raw, (char *)moving->data, moving->bytes, moving->fresh);
     return (double)(n * moving->bytes) / 1e6 / seconds;
-}
-
-/* An address of this machine that others reach it by; 127.0.0.1 when it has none. */
-static const char *own_address(void)
-{
-    static char text[INET_ADDRSTRLEN] = "127.0.0.1";
-    struct ifaddrs *all;
-    if (getifaddrs(&all) != 0)
-        return text;
-    for (const struct ifaddrs *one = all; one; one = one->ifa_next)
-        if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET && !(one->ifa_flags & IFF_LOOPBACK)) {
-            inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr, text,
-                      sizeof text);
-            break;
-        }
-    freeifaddrs(all);
-    return text;
 }
 
 struct way {
@@ -154,7 +134,7 @@ static void run(const struct way *way, size_t size, bool in, size_t rounds)
     char name[96];
     struct platform platform;
     struct moving moving = {.in = in, .fresh = way->fresh, .bytes = sizes[size].bytes};
-    const char *host = way->one_host ? "127.0.0.1" : own_address();
+    const char *host = way->one_host ? "127.0.0.1" : bench_own_address();
     snprintf(name, sizeof name, "%s %s, %s", in ? "argument in" : "result out", way->name, sizes[size].name);
     moving.data = memory_for(moving.bytes, false);
     raw_tcp_start(&moving.raw, host, way->connections, moving.bytes);
@@ -181,8 +161,9 @@ static void run_memory(void)
     struct platform platform;
     struct moving moving = {.in = true, .bytes = 1000 * MB};
     moving.data = memory_for(moving.bytes, false);
-    start(&platform, &moving,
-          &(struct platform_options){.host = own_address(), .server = memory_line(false, moving.bytes)});
+    start(
+        &platform, &moving,
+        &(struct platform_options){.host = bench_own_address(), .server = memory_line(false, moving.bytes)});
     moving.bytes = 1 * MB;
     ours(&moving, 20);
     double client = bench_resident_mb(getpid()), server = bench_resident_mb(platform.server);

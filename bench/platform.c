@@ -2,6 +2,9 @@
 #include "bench/platform.h"
 #include "bench/bench.h"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -176,7 +179,8 @@ void platform_start(struct platform *platform, const struct platform_options *op
 {
     static const struct platform_options plain;
     options = options ? options : &plain;
-    char more[2048], fresh[128] = "", problems[512], *redirector, *master, *leader, *server, here[512];
+    char more[2048], fresh[128] = "", problems[512], *redirector, *master, *leader, *server, *second = NULL,
+                     here[512];
     memset(platform, 0, sizeof *platform);
     platform->host = options->host ? options->host : "127.0.0.1";
     make_folder(platform->folder, sizeof platform->folder);
@@ -222,6 +226,8 @@ void platform_start(struct platform *platform, const struct platform_options *op
     snprintf(more, sizeof more, "parent = \"%s\"\nslots = 8\nproblems = { %s }\n%s", leader, problems,
              options->server ? options->server : "");
     platform->server = start_daemon(platform, "sed/espalier-sed", "server", more, &server);
+    if (options->second_server)
+        platform->second = start_daemon(platform, "sed/espalier-sed", "second", more, &second);
     snprintf(platform->client_conf, sizeof platform->client_conf, "%s/client.conf", platform->folder);
     write_file(platform->folder, "client.conf", "redirector = \"%s\"\n%s", redirector, platform->identity);
     snprintf(platform->program, sizeof platform->program, "%s/client/espalier", build_folder());
@@ -236,10 +242,12 @@ void platform_start(struct platform *platform, const struct platform_options *op
     free(master);
     free(leader);
     free(server);
+    free(second);
 }
 
 void platform_stop(struct platform *platform)
 {
+    stop(platform->second);
     stop(platform->server);
     stop(platform->leader);
     stop(platform->master);
@@ -336,4 +344,22 @@ void reference_stop(struct reference *reference)
     stop(reference->server);
     remove_folder(reference->folder);
     free(reference->address);
+}
+
+/* ---- addresses ---- */
+
+const char *bench_own_address(void)
+{
+    static char text[INET_ADDRSTRLEN] = "127.0.0.1";
+    struct ifaddrs *all;
+    if (getifaddrs(&all) != 0)
+        return text;
+    for (const struct ifaddrs *one = all; one; one = one->ifa_next)
+        if (one->ifa_addr && one->ifa_addr->sa_family == AF_INET && !(one->ifa_flags & IFF_LOOPBACK)) {
+            inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr, text,
+                      sizeof text);
+            break;
+        }
+    freeifaddrs(all);
+    return text;
 }

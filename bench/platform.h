@@ -16,7 +16,7 @@ struct platform {
     char folder[64];
     char client_conf[96]; /* for grpc_initialize() */
     char program[512];    /* the espalier command */
-    pid_t redirector, master, leader, server;
+    pid_t redirector, master, leader, server, second;
 };
 
 struct platform_options {
@@ -24,6 +24,7 @@ struct platform_options {
     const char *descriptions; /* that the server has besides; NULL: none */
     const char *host;         /* NULL: 127.0.0.1, beside whose ports daemons have Unix sockets */
     const char *server;       /* more lines of the server's file; NULL: none */
+    bool second_server;       /* "second", as the first one */
     bool tls;                 /* all with one certificate, which openssl makes */
 };
 
@@ -31,6 +32,9 @@ struct platform_options {
  * called. Ends the program with a message on failure. */
 void platform_start(struct platform *platform, const struct platform_options *options);
 void platform_stop(struct platform *platform);
+
+/* An address of this machine that others reach it by; 127.0.0.1 when it has none. */
+const char *bench_own_address(void);
 
 struct reference {
     char folder[64];
