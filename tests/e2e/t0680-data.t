@@ -156,6 +156,26 @@ check "it comes back" wait_until is_back
 check "what was persistent is there, byte by byte" got_back "$a" a.npy
 check "the large one too" got_back "$large" large.npy
 
+# ---- the destination dies in the middle of a move ----
+b_knows() { # it is back, and says what it has
+    espalier tree --json | grep -q "$(cat B.address)" && espalier data ls -s B >on-B
+}
+die_moving() { # die_moving SECONDS: B is killed so long after a move to it has begun
+    espalier data mv "$large" B >moved 2>&1 &
+    mover=$!
+    sleep "$1"
+    stop B KILL
+    wait $mover
+    start_server B
+    wait_until b_knows && got_back "$large" large.npy && ! find state-B -name '*.new' | grep -q .
+}
+for after in 0.02 0.06 0.15; do
+    check "nothing is lost with a destination that dies after $after s, and no half datum is there" die_moving $after
+done
+check "and it moves after all" espalier data mv "$large" B
+check "whole" got_back "$large" large.npy
+check "and back" espalier data mv "$large" A
+
 # ---- a disk fails ----
 check "a datum for the disk" put a.mtx B persistent
 stop B KILL
