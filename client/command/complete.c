@@ -134,7 +134,7 @@ static void offer_operand(const struct completion *completion)
             completion_offer_arguments(completion, false);
     } else if (begins(operands, "JOB") || begins(operands, "[JOB")) {
         completion_offer_jobs(completion);
-    } else if (begins(operands, "ID")) {
+    } else if (begins(operands, "ID") || begins(operands, "[ID")) {
         offer_data_operand(completion);
     } else if (strcmp(completion->verb->name, "down") == 0) {
         completion_offer_platforms(completion);

@@ -381,18 +381,45 @@ enum exit_code verb_data_rm(const struct command_line *command)
     return worst;
 }
 
-static enum exit_code copy(const struct command_line *command, bool move)
+static enum exit_code copy_one(const struct command_line *command, const char *id, const char *to, bool move)
 {
     struct moving moving;
+    moving_begin(&moving);
+    enum esp_status status = esp_data_copy(id, to, move, on_moved, &moving);
+    moving_end(&moving);
+    return status == ESP_OK ? EXIT_DONE : session_fail(command);
+}
+
+/* What cannot go is told, and the others go all the same. Replicas have their originals elsewhere. */
+static enum exit_code copy_all(const struct command_line *command, const char *from, const char *to,
+                               bool move)
+{
+    struct esp_data_info *infos;
+    size_t n;
+    if (esp_data_list(from, &infos, &n) != ESP_OK)
+        return session_fail(command);
+    enum exit_code worst = EXIT_DONE;
+    for (size_t i = 0; i < n; i++) {
+        enum exit_code code = infos[i].replica && move ? EXIT_DONE : copy_one(command, infos[i].id, to, move);
+        worst = code != EXIT_DONE ? code : worst;
+    }
+    esp_data_free(infos);
+    return worst;
+}
+
+static enum exit_code copy(const struct command_line *command, bool move)
+{
+    const char *from = command_option_value(command, "from");
+    if (from && command->n_operands == 2)
+        return command_usage(command, "expected an ID, or --from for all data of a server, found both");
+    if (!from && command->n_operands == 1)
+        return command_usage(command,
+                             "expected the ID of a datum and a server, or --from SERVER and a server");
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
-    moving_begin(&moving);
-    enum esp_status status =
-        esp_data_copy(identity(command->operands[0]), command->operands[1], move, on_moved, &moving);
-    moving_end(&moving);
-    if (status != ESP_OK)
-        code = session_fail(command);
+    code = from ? copy_all(command, from, command->operands[0], move)
+                : copy_one(command, identity(command->operands[0]), command->operands[1], move);
     grpc_finalize();
     return code;
 }

@@ -49,6 +49,10 @@ static const struct command_option data_show_options[] = {
     {'b', "block", "R[xC]", "rows and columns of a block there"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option data_copy_options[] = {
+    {'f', "from", "SERVER", "all data of that server, in place of ID"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option data_get_options[] = {
     {'f', "format", "FORMAT", "of the file: mtx, npy, rb, hb, csv (else: by its ending)"},
     {0, NULL, NULL, NULL},
@@ -373,13 +377,13 @@ const struct verb command_verbs[] = {
     {"data rm", "ID...", "Delete data, with their replicas",
      "Who reads one at this moment reads on to the end. There is no way back.", NULL, WITH_PLATFORM, 1, -1,
      verb_data_rm},
-    {"data cp", "ID SERVER", "Have a server fetch a replica of a datum",
-     "It comes straight from a server that has it. A replica may be dropped when memory is short.", NULL,
-     WITH_PLATFORM, 2, 2, verb_data_cp},
-    {"data mv", "ID SERVER", "Move a datum to another server",
+    {"data cp", "[ID] SERVER", "Have a server fetch a replica of a datum",
+     "It comes straight from a server that has it. A replica may be dropped when memory is short.",
+     data_copy_options, WITH_PLATFORM, 1, 2, verb_data_cp},
+    {"data mv", "[ID] SERVER", "Move a datum to another server",
      "It is deleted where it was when the other server has all of it, durable if it was. Sticky data do not "
      "move.",
-     NULL, WITH_PLATFORM, 2, 2, verb_data_mv},
+     data_copy_options, WITH_PLATFORM, 1, 2, verb_data_mv},
     {"matrix info", "FILE", "Show what a matrix file holds",
      "Format, size, symmetry, norm, and whether it brings a right-hand side. Read are Matrix Market,\n"
      "Harwell-Boeing and Rutherford-Boeing (assembled), NumPy .npy, and CSV files, recognised by what is in\n"

@@ -146,6 +146,19 @@ check "in the one place" wait_until sh -c "espalier data info $large | grep -c '
 check "back it goes" espalier data mv "$large" A
 check "where it was" wait_until has "$large" 'on +A .*disk'
 
+# All of a server's.
+check "all data of a server move" espalier data mv --from A B
+elsewhere() {
+    ! espalier data ls -s A | grep -v replica | grep -q 'A:'
+}
+check "and it has none any more" wait_until elsewhere
+check "they are as they were" got_back "$a" a.npy
+check_fails 2 "one, or all" espalier data mv "$a" B --from A
+check_says "is asked" 'expected an ID, or --from'
+check_fails 2 "a place is not enough" espalier data mv B
+check "back they go" espalier data mv "$a" A
+check "both" espalier data mv "$large" A
+
 # ---- a server dies ----
 stop A KILL
 start_server A
@@ -175,6 +188,23 @@ done
 check "and it moves after all" espalier data mv "$large" B
 check "whole" got_back "$large" large.npy
 check "and back" espalier data mv "$large" A
+
+# ---- a source dies while it is read ----
+read_from_dying() { # read_from_dying SECONDS: A is killed so long after somebody has begun to read from it
+    espalier data get "$large" back.npy >got 2>&1 &
+    reader=$!
+    sleep "$1"
+    stop A KILL
+    wait $reader && cmp back.npy large.npy
+    outcome=$?
+    start_server A
+    wait_until is_back && return $outcome
+}
+check "a second server gets it" espalier data cp "$large" B
+check "agents know" wait_until has "$large" 'on +B .*replica'
+for after in 0.02 0.05; do
+    check "who reads from a source that dies after $after s goes on with the other one" read_from_dying $after
+done
 
 # ---- a disk fails ----
 check "a datum for the disk" put a.mtx B persistent

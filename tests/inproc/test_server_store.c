@@ -48,6 +48,8 @@ static enum esp_status ask(struct rig *of, const char *address, const struct mes
     return transport_call(rig.transport, address, request, 10000, reply, error);
 }
 
+static uint32_t flags_of_offers; /* enum datum_flag */
+
 static enum esp_status offer(const struct datum_id *id, const char *address, int64_t n, struct message *reply,
                              struct esp_error *error)
 {
@@ -57,6 +59,7 @@ static enum esp_status offer(const struct datum_id *id, const char *address, int
                                               .type = TYPE_DOUBLE,
                                               .dims = &n,
                                               .n_dims = 1,
+                                              .flags = flags_of_offers,
                                               .bytes = 8 * (uint64_t)n};
     return ask(&rig, address, &request, reply, error);
 }
@@ -311,6 +314,24 @@ static void a_call_reads_a_datum_where_it_is(void **state)
     assert_int_equal(drop(&id, &error), ESP_OK);
 }
 
+static void a_strictly_volatile_datum_goes_with_the_session_that_used_it(void **state)
+{
+    (void)state;
+    flags_of_offers = DATUM_STRICT;
+    struct datum_id id = put("sed");
+    flags_of_offers = 0;
+    char text[DATUM_TEXT];
+    struct answered answered;
+    struct esp_error error;
+    double back[N];
+    assert_int_equal(get(&id, "sed", back, &error), ESP_OK); /* to look at it is no session */
+    call(&rig, datum_id_text(&id, text), false, 1, &answered);
+    assert_int_equal(answered.state, SESSION_DONE);
+    assert_int_equal(rig_counts(&rig).store.data, 0);
+    assert_int_equal(get(&id, "sed", back, &error), ESP_NOT_FOUND);
+    assert_non_null(strstr(error.text, "strictly volatile"));
+}
+
 static void a_result_stays_and_is_used_again(void **state)
 {
     (void)state;
@@ -450,6 +471,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_datum_is_put_and_read),
         TEST(what_is_not_finished_is_seen_by_nobody),
+        TEST(a_strictly_volatile_datum_goes_with_the_session_that_used_it),
         TEST(an_interrupted_put_goes_on_where_it_was),
         TEST(chunks_that_are_damaged_are_sent_again),
         TEST(what_is_deleted_is_gone_and_says_so),
