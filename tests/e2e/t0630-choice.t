@@ -95,7 +95,7 @@ build() { # NAME SOURCE
 }
 refuses() { # SCHEDULER TEXT
     agent refused "$1"
-    fails 2 "$2" espalier-agent --foreground "$work/refused.conf"
+    fails 4 "$2" espalier-agent --foreground "$work/refused.conf"
 }
 cat >dearest.c <<'END'
 #include <espalier_scheduler.h>
