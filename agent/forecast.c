@@ -39,6 +39,10 @@ static bool exclude_by_constraints(const struct knowledge_node *node, const stru
 {
     struct constraints constraints;
     constraints_get(&request->extensions, &constraints);
+    if (*request->server && strcmp(request->server, node->name) != 0) {
+        snprintf(why, size, "only server \"%s\" is wanted", request->server);
+        return true;
+    }
     const char *missing = property_missing(&constraints.wanted, &node->terms.properties);
     if (missing)
         snprintf(why, size, "it has not the property \"%s\"", missing);
@@ -77,6 +81,18 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
 static double total_s(const struct candidate *candidate)
 {
     return candidate->compute_s + candidate->queue_s + candidate->transfer_s;
+}
+
+/* Of one that could take it, but not in time. */
+static bool is_too_late(const struct candidate *candidate, const struct request *request, char *why,
+                        size_t size)
+{
+    struct constraints constraints;
+    constraints_get(&request->extensions, &constraints);
+    if (total_s(candidate) <= constraints.finish_s)
+        return false;
+    snprintf(why, size, "ends in %.3g s, wanted within %.3g s", total_s(candidate), constraints.finish_s);
+    return true;
 }
 
 /* Few enough to be sorted by insertion, with their costs beside them. */
@@ -134,6 +150,11 @@ static bool fill(struct agent *agent, const struct variant *variant, const struc
         if (!submit_candidate(request, &node->entry, &query, arena, &reply->candidates[n],
                               told + n * COST_BYTES_TOLD))
             return false;
+        if (is_too_late(&reply->candidates[n], request, why, sizeof why)) {
+            reply->capable--;
+            exclude(&excluded, node->name, why);
+            continue;
+        }
         put_in_order(reply->candidates, told, n++);
     }
     reply->n_candidates = n;

@@ -5,6 +5,8 @@
  */
 #include "agent/agent_internal.h"
 
+#include "core/client_links.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,6 +266,9 @@ bool submit_candidate(const struct request *request, const struct index_entry *e
         .queue_s = submit_queue_s(&view),
         .transfer_s = view.transfer_s,
     };
+    struct path own;
+    if (client_links_find(&request->extensions, node->address, &own))
+        candidate->transfer_s = path_seconds(&own, query->bytes_in) + path_seconds(&own, query->bytes_out);
     const struct computer computer = knowledge_computer(node);
     estimate_cost(request, &computer, &cost);
     candidate->compute_s = cost.compute_s;
@@ -355,7 +360,8 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
         call_reply(call, forecast_answer(agent, variant, request));
         return;
     }
-    if (request_has_data(request) ||
+    /* What is found fastest in memory stands on the agents' own links. */
+    if (request_has_data(request) || extension_find(&request->extensions, EXTENSION_CLIENT_LINKS) ||
         !knowledge_is_fresh(agent->knowledge, variant, agent->options.freshness_ms * NS_PER_MS)) {
         question_submit(agent, call, submit, variant);
         return;

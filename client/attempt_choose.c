@@ -68,6 +68,8 @@ static enum esp_status submit_once(struct session *session, struct esp_error *er
     const double passed_s = (double)(clock_now_ns(engine->clock) - session->started_ns) / NS_PER_S;
     if (status == ESP_OK)
         status = wishes_tell(&session->wishes, passed_s, &request, error);
+    if (status == ESP_OK && !links_tell(engine, &request.submit.request, &request.arena))
+        status = error_no_memory(error, "a request");
     if (timeout_ms > engine->call_timeout_ms)
         timeout_ms = engine->call_timeout_ms;
     if (status == ESP_OK)

@@ -188,7 +188,10 @@ static enum esp_status run_transfer(struct session *session, bool send, struct e
     pthread_mutex_unlock(&transfer.lock);
     pthread_cond_destroy(&transfer.left);
     pthread_mutex_destroy(&transfer.lock);
-    session->sent_ns += clock_now_ns(session->engine->clock) - start_ns;
+    const int64_t took_ns = clock_now_ns(session->engine->clock) - start_ns;
+    session->sent_ns += took_ns;
+    if (transfer.status == ESP_OK)
+        link_learn(session->link, bytes, (double)took_ns / 1e9);
     if (transfer.status != ESP_OK)
         *error = transfer.error;
     return transfer.status;

@@ -4,6 +4,8 @@
  */
 #include "fast.h"
 
+#include "client/link.h"
+#include "client/wishes.h"
 #include "client/library.h"
 #include "client/package.h"
 #include "core/estimate.h"
@@ -181,9 +183,11 @@ static struct fast_server *pack(const struct submit_reply *reply, size_t *n)
     return servers;
 }
 
-static enum esp_status ask(struct library *library, const struct fast_call *call, struct message *reply,
+static enum esp_status ask(struct library *library, const struct fast_call *call,
+                           const struct esp_call_options *options, struct message *reply,
                            struct esp_error *error)
 {
+    struct wishes wishes = {0};
     struct message message = {.kind = MESSAGE_SUBMIT};
     struct function *function = NULL;
     struct extension extension = {EXTENSION_FORECAST, (const uint8_t *)"", 0};
@@ -193,13 +197,26 @@ static enum esp_status ask(struct library *library, const struct fast_call *call
     message.submit.time_left_ms = (uint64_t)library->engine->call_timeout_ms;
     message.submit.request.extensions = (struct extensions){&extension, 1};
     if (status == ESP_OK)
+        status = wishes_take(&wishes, options, error);
+    if (status == ESP_OK)
+        status = wishes_tell(&wishes, 0, &message, error);
+    if (status == ESP_OK && !links_tell(library->engine, &message.submit.request, &message.arena))
+        status = error_no_memory(error, "a request");
+    if (status == ESP_OK)
         status = route_ask(library->engine->route, &message, library->engine->call_timeout_ms, reply, error);
     function_release(function);
     arena_clear(&message.arena);
+    wishes_release(&wishes);
     return status;
 }
 
 enum esp_status fast_forecast(const struct fast_call *call, struct fast_server **servers, size_t *n)
+{
+    return fast_forecast_within(call, NULL, servers, n);
+}
+
+enum esp_status fast_forecast_within(const struct fast_call *call, const struct esp_call_options *options,
+                                     struct fast_server **servers, size_t *n)
 {
     struct esp_error *error = library_error();
     struct library *library;
@@ -208,7 +225,7 @@ enum esp_status fast_forecast(const struct fast_call *call, struct fast_server *
     if (check_call(call, error) != ESP_OK || !(library = library_enter(error)))
         return error->status;
     struct message reply = {0};
-    enum esp_status status = ask(library, call, &reply, error);
+    enum esp_status status = ask(library, call, options, &reply, error);
     library_leave(status == ESP_OK);
     if (status == ESP_OK && !(*servers = pack(&reply.submit_reply, n)))
         status = error_no_memory(error, "the forecasts");

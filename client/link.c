@@ -294,8 +294,14 @@ static enum esp_status acknowledge(struct link *link, int64_t timeout_ms, struct
     request.await = (struct await){.client_high = link->engine->client_high,
                                    .client_low = link->engine->client_low,
                                    .oldest_unacknowledged = engine_oldest(link->engine, link)};
+    const int64_t start_ns = clock_now_ns(link->engine->clock);
     enum esp_status status =
         transport_call(link->engine->transport, link->address, &request, timeout_ms, &reply, error);
+    const double trip_s = (double)(clock_now_ns(link->engine->clock) - start_ns) / 1e9;
+    pthread_mutex_lock(&link->lock);
+    if (status == ESP_OK && (link->trip_s <= 0 || trip_s < link->trip_s))
+        link->trip_s = trip_s;
+    pthread_mutex_unlock(&link->lock);
     message_clear(&reply);
     return status;
 }

@@ -15,12 +15,17 @@
 #define HASH_NONFATAL_OOM 1 /* a library does not end the process */
 #include <uthash.h>
 
+#define LINK_RATES 5
+
 struct link {
     struct engine *engine;
     UT_hash_handle hh;    /* engine->links, under engine->links_lock */
     struct session *held; /* accepted here and not yet acknowledged, under engine->marks_lock */
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock;     /* of what follows */
+    double rates[LINK_RATES]; /* bytes per second of the last transfers, a ring */
+    unsigned n_rates;         /* ever */
+    double trip_s;            /* shortest of a small message there and back; 0: not known */
     pthread_cond_t news;
     struct session *parked;
     unsigned n_parked, n_parked_async;
@@ -82,6 +87,12 @@ enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error 
  * by one, and again by the next one when its reply is lost. ESP_UNREACHABLE: it does not say. Any thread. */
 enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *incarnation,
                                  struct esp_error *error);
+
+/* A transfer of so many bytes went so: what is learned of the link. Short ones tell nothing. */
+void link_learn(struct link *link, uint64_t bytes, double seconds);
+/* Tells in a request what is known of all links (core/client_links.h), if the request has so many bytes that
+ * links matter. False without memory. */
+bool links_tell(struct engine *engine, struct request *request, struct arena *arena);
 
 /* Acknowledges what has ended, now (otherwise the next call to that server does). */
 void link_acknowledge(struct link *link);

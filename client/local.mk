@@ -188,6 +188,7 @@ client_libclient_la_SOURCES = \
 	client/library.h \
 	client/link.c \
 	client/link.h \
+	client/link_learn.c \
 	client/outcome.c \
 	client/outcome.h \
 	client/package.c \

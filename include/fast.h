@@ -53,6 +53,10 @@ struct fast_server {
 /* All servers that the master agent knows: those that could take the call, the soonest done first, then those
  * that are excluded. */
 enum esp_status fast_forecast(const struct fast_call *call, struct fast_server **servers, size_t *n);
+/* The same with constraints (of the options, those that esp_call() has for the choice; NULL: none): servers
+ * that do not meet them are among the excluded ones. ESP_INVALID: a constraint that cannot be. */
+enum esp_status fast_forecast_within(const struct fast_call *call, const struct esp_call_options *options,
+                                     struct fast_server **servers, size_t *n);
 void fast_forecast_free(struct fast_server *servers);
 
 /* Time of the computation on that server (NULL: on the one where all would be done first), and its expected

@@ -9,6 +9,8 @@
 #ifndef SED_ACCURACY_H
 #define SED_ACCURACY_H
 
+#include "util/arena.h"
+
 struct accuracy;
 
 #define ACCURACY_FILE  "accuracy.tsv"
@@ -16,9 +18,18 @@ struct accuracy;
 /* Shorter computations are not noted: they come by the ten thousand, and nobody waits for them. */
 #define ACCURACY_LEAST_S 0.001
 
-/* NULL: it cannot be written (logged). */
+/* Of so many sessions of a problem, the last ones, it can tell how good they were, and of so many problems.
+ */
+#define ACCURACY_KEPT     256
+#define ACCURACY_PROBLEMS 512
+
+/* NULL: it cannot be written (logged). What a former life has written counts in what is told. */
 struct accuracy *accuracy_open(const char *path);
 void accuracy_close(struct accuracy *accuracy); /* NULL is nothing to do */
+/* A line for each problem, in `arena`, separated by tabs: its name, how many sessions are told of, and of the
+ * error (actual - forecast) / actual the mean and the median of its size, the size that 9 of 10 do not
+ * exceed, and the mean (a bias). NULL without memory. */
+const char *accuracy_tell(const struct accuracy *accuracy, struct arena *arena);
 void accuracy_note(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * What administrators want of a server, and what it remembers of the sessions it had.
  */
+#include "sed/accuracy.h"
 #include "sed/server_state.h"
 
 #include <string.h>
@@ -40,8 +41,17 @@ static void told(void *self, const char *verb, enum esp_status status, const cha
     log_notice("%s: %s%s%s", verb, status == ESP_OK ? "done" : "not done", *text ? ", " : "", text);
 }
 
+/* What only a server knows. */
+static const char *ask(void *self, const char *verb, struct arena *arena)
+{
+    const struct server *server = self;
+    if (strcmp(verb, "accuracy") != 0)
+        return NULL;
+    return server->accuracy ? accuracy_tell(server->accuracy, arena) : "";
+}
+
 static const struct duty_ops duty_ops = {
-    .own_address = own_address, .post = post, .drain = drain, .moved = moved, .told = told};
+    .own_address = own_address, .post = post, .drain = drain, .moved = moved, .told = told, .ask = ask};
 
 enum esp_status server_duty_create(struct server *server, struct esp_error *error)
 {

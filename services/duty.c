@@ -207,6 +207,9 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
     if (strcmp(verb, "trace") == 0 && n == 1)
         return trace_tell(&duty->trace, words[0], clock_now_ns(duty->options.membership.clock), arena, text,
                           error);
+    if (duty->ops->ask && n == 0 && (*text = duty->ops->ask(duty->options.self, verb, arena)))
+        return ESP_OK;
+    *text = "";
     if (strcmp(verb, "move") == 0) {
         enum esp_status status = begin_move(duty, words, n, error);
         return status == ESP_OK ? ESP_PENDING : status;
@@ -226,7 +229,7 @@ static void carry_out(struct duty *duty, struct duty_asker *asker, const char *v
     if (status == ESP_PENDING) {
         duty->mover = *asker;
     } else {
-        if (strcmp(verb, "look") != 0 && strcmp(verb, "trace") != 0)
+        if (strcmp(verb, "look") != 0 && strcmp(verb, "trace") != 0 && strcmp(verb, "accuracy") != 0)
             duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : error.text);
         answer(duty, asker, status, text, &error);
         if (status == ESP_OK && is_end(verb))

@@ -54,6 +54,9 @@ struct duty_ops {
     void (*moved)(void *self);
     /* What came of an order that took time: for the log. */
     void (*told)(void *self, const char *verb, enum esp_status status, const char *text);
+    /* The answer to a verb without words that is the node's own, in `arena`; NULL: it knows no such verb. May
+     * be NULL. */
+    const char *(*ask)(void *self, const char *verb, struct arena *arena);
 };
 
 /* Whom to answer: a call, or the parent that sent an order. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier accuracy: how good the forecasts of a server have been, from the file in its state_dir.
+ * espalier accuracy: how good the forecasts of servers have been, by what each of a platform tells, or from
+ * the file in a server's state_dir.
  */
 #include "config.h"
 
-#include "client/command/command.h"
+#include "client/command/admin.h"
+#include "client/command/session.h"
 #include "client/command/table.h"
 
 #include <errno.h>
@@ -136,8 +138,82 @@ static enum exit_code print_summary(const struct command_line *command, struct s
     return command_flush();
 }
 
+/* ---- a platform ---- */
+
+static void add_line(struct table *table, json_t *list, const char *server, const char *line)
+{
+    char problem[64];
+    unsigned n;
+    struct figures f;
+    if (sscanf(line, "%63s %u %lf %lf %lf %lf", problem, &n, &f.mean, &f.median, &f.ninth, &f.bias) != 6)
+        return;
+    table_cell(table, "%s", server);
+    table_cell(table, "%s", problem);
+    table_cell(table, "%u", n);
+    table_cell(table, "%.1f %%", 100 * f.mean);
+    table_cell(table, "%.1f %%", 100 * f.median);
+    table_cell(table, "%.1f %%", 100 * f.ninth);
+    table_cell(table, "%+.1f %%", 100 * f.bias);
+    json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f}", "server", server, "problem",
+                                          problem, "sessions", (json_int_t)n, "mean_error", f.mean,
+                                          "median_error", f.median, "ninth_decile", f.ninth, "bias", f.bias));
+}
+
+/* One that does not answer is missing, which has been said. */
+static enum exit_code ask_servers(const struct command_line *command, const struct view *view,
+                                  struct table *table, json_t *list)
+{
+    enum exit_code code = EXIT_DONE;
+    for (size_t i = 0; i < view->n; i++) {
+        char *text = NULL, *rest = NULL;
+        if (view->nodes[i].role != ESP_ROLE_SERVER || view->nodes[i].unreachable)
+            continue;
+        const enum exit_code one =
+            admin_order(command, view, &view->nodes[i], "accuracy", NULL, 0, NULL, &text);
+        for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+            add_line(table, list, view->nodes[i].name, line);
+        free(text);
+        code = one == EXIT_DONE ? code : one;
+    }
+    return code;
+}
+
+static enum exit_code summarise_platform(const struct command_line *command)
+{
+    static const char *const headings[] = {"server",  "problem",  ">sessions", ">mean error",
+                                           ">median", ">9 of 10", ">bias"};
+    struct table table;
+    struct view view;
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    if ((code = view_open(command, &view)) != EXIT_DONE) {
+        grpc_finalize();
+        return code;
+    }
+    table_init(&table, 7, headings);
+    json_t *list = json_array();
+    code = ask_servers(command, &view, &table, list);
+    const bool none = json_array_size(list) == 0;
+    view_close(&view);
+    grpc_finalize();
+    if (command->json) {
+        const enum exit_code printed = command_json(list);
+        return code == EXIT_DONE ? printed : code;
+    }
+    json_decref(list);
+    if (none)
+        puts("no server has a session of a millisecond or longer to tell of (or a state_dir to note it in)");
+    else
+        table_print(&table, 0, stdout);
+    const enum exit_code printed = command_flush();
+    return code == EXIT_DONE ? printed : code;
+}
+
 enum exit_code verb_accuracy(const struct command_line *command)
 {
+    if (command->n_operands == 0)
+        return summarise_platform(command);
     struct summary *summary = calloc(1, sizeof *summary);
     struct esp_error error = {0};
     char old[4200];

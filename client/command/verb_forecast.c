@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/command/constraints.h"
 #include "client/command/forecast_grids.h"
 #include "client/command/plot.h"
 #include "client/command/session.h"
@@ -140,9 +141,16 @@ enum exit_code verb_forecast(const struct command_line *command)
     if (code != EXIT_DONE)
         return code;
     const struct fast_call call = {command->operands[0], words.values, words.n};
+    struct constraint_words constraints;
+    struct esp_call_options options = {0};
     struct fast_server *servers = NULL;
     size_t n = 0;
-    if (fast_forecast(&call, &servers, &n) != ESP_OK)
+    if (constraints_read(command, &constraints, &options, &error) != ESP_OK) {
+        grpc_finalize();
+        return command_fail(command, &error);
+    }
+    options.server = command_option_value(command, "server"); /* also when it is the only one */
+    if (fast_forecast_within(&call, &options, &servers, &n) != ESP_OK)
         code = session_fail(command);
     else
         code = command->json ? print_json(servers, n) : print_servers(servers, n);

@@ -261,11 +261,13 @@ const struct verb command_verbs[] = {
      "  espalier forecast pdgemm n=2048 --grids 32      pdgemm, pdtrsm, pdgetrf, pdpotrf or pdgeqrf on grids "
      "of\n"
      "                                                  ranks, by its model; needs no platform",
-     forecast_options, WITH_PLATFORM, 1, -1, verb_forecast},
-    {"accuracy", "FILE...", "Show how good forecasts have been",
-     "FILE is the accuracy.tsv that a server writes into its state_dir, a line for each session. The error\n"
-     "is that of the computation, relative to what it took; a bias above 0: it took longer than forecast.",
-     NULL, 0, 1, -1, verb_accuracy},
+     forecast_options, WITH_PLATFORM | WITH_CONSTRAINTS, 1, -1, verb_forecast},
+    {"accuracy", "[FILE]...", "Show how good forecasts have been",
+     "Each server of the platform is asked, which takes who may administer it. FILE is the accuracy.tsv "
+     "that\n"
+     "a server writes into its state_dir, a line for each session. The error is that of the computation,\n"
+     "relative to what it took; a bias above 0: it took longer than forecast.",
+     NULL, WITH_PLATFORM, 0, -1, verb_accuracy},
     {"calibrate", "[PROBLEM]...", "Measure problems on this server's machine, so that forecasts come true",
      "Calls each problem with sizes of all kinds, as the server's workers would, and writes cost models\n"
      "into the server's state_dir, where the server finds them when it starts or reads its file again\n"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/nws/links.h"
 
-#include "core/path.h"
 #include "services/nws/probe.h"
 #include "util/clock.h"
 #include "util/config.h"
@@ -22,9 +21,7 @@
 #define TIMEOUT_MS 10000
 #define SHARE      0.02 /* of a link's time, at most */
 #define MOST_PEERS 256
-/* Transfers that are shorter tell of latency and schedulers, not of rates. */
-#define TELLING_BYTES (256 << 10)
-#define AGAIN_NS      NS_PER_S
+#define AGAIN_NS   NS_PER_S
 
 /* A link, to the parent, to a brother, or between two children. */
 struct peer {
@@ -99,24 +96,6 @@ static bool note(struct links *links, const char *name, const struct link_measur
     const bool known = peer && series_forecast(peer->series, forecast, NULL);
     pthread_mutex_unlock(&links->lock);
     return taken && known;
-}
-
-void links_transfer(struct links *links, const char *peer, double bytes, double seconds)
-{
-    struct path path = {0};
-    struct link_measurement measurement = {.time_s = time(NULL)};
-    if (!links || bytes < TELLING_BYTES || !(seconds > 0))
-        return;
-    pthread_mutex_lock(&links->lock);
-    struct peer *known = get_peer(links, peer);
-    if (known)
-        series_forecast(known->series, &path, NULL);
-    pthread_mutex_unlock(&links->lock);
-    const double inverse = path_inverse_bandwidth(path.latency_s, bytes, seconds - path.latency_s);
-    if (inverse <= 0)
-        return;
-    measurement.bandwidth = fmin(8e-6 / inverse, SERIES_MOST_MBITS);
-    note(links, peer, &measurement, &path);
 }
 
 /* ---- a turn ---- */

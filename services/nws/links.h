@@ -36,9 +36,6 @@ enum esp_status links_create(const struct links_options *options, struct links *
                              struct esp_error *error);
 /* Of the own port, for children. Lives as long as the links. NULL of NULL. */
 const char *links_url(const struct links *links);
-/* A transfer between this node and a peer went so: it counts as a measurement. `bytes` that took `seconds` in
- * one piece. Any thread. */
-void links_transfer(struct links *links, const char *peer, double bytes, double seconds);
 /* The thread begins: the node is there to be asked. ESP_SYSTEM. NULL is nothing to do. */
 enum esp_status links_start(struct links *links, const struct links_ops *ops, struct esp_error *error);
 /* Before the node is destroyed: its operations are called no more. NULL is nothing to do. */

@@ -74,6 +74,17 @@ check "a model is drawn against its measurements" drawn
 check "a file that is no model is told" fails 4 'expected a cost model' espalier forecast --plot x.svg sed.conf
 awk 'BEGIN { print "%%MatrixMarket matrix array real general\n700 700"; for (i = 0; i < 490000; i++) print i % 7 }' >a.mtx
 check "forecast and actual time of a session are noted" noted
+platform_tells() {
+    espalier accuracy | tee told && grep -Eq '^here +dgemm +1 +[0-9.]+ % ' told &&
+        espalier accuracy --json | grep -q '"server": "here"'
+}
+check "the platform's servers tell how good they were" platform_tells
+check "a constraint excludes a server: its name" shows 'excluded: only server "there" is wanted' \
+    espalier forecast ddot n=1000 --server there
+check "a property" shows 'excluded: it has not the property "gpu"' espalier forecast ddot n=1000 --property gpu
+check "the time" shows 'wanted within 1e-06 s' espalier forecast dgemm m=900 n=900 k=900 --deadline 1us
+check "the memory" shows 'of memory, at most 1 MB are wanted' espalier forecast dgemm m=900 n=900 k=900 --memory '1 MB'
+check "a constraint that is none is told" fails 2 '--deadline: expected a time' espalier forecast ddot n=1000 --deadline soon
 
 # ---- what was learned outlives the server ----
 learned() {
@@ -101,4 +112,11 @@ check "one with a damaged file too" wait_until serves
 check "and says so" goes_on 'damaged or cut.*set aside as .*corrections.damaged' sed3
 check "the file is kept for whoever wants to look" test -s state/corrections.damaged
 check "a file that is missing is told" fails 4 'nowhere' espalier accuracy nowhere
+
+# ---- a model file of another version: told, left out, and the others serve ----
+later=$(echo state/models/ddot-*-1-0.model | sed 's/ddot/dlater/')
+sed 's/^espalier-cost-model 1$/espalier-cost-model 2/' state/models/ddot-*-1-0.model >"$later"
+kill -HUP "$pid_sed3"
+check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1, found one of version 2; calibrate again' sed3
+check "the others serve" wait_until forecasts_measured
 finish

@@ -86,6 +86,17 @@ brothers() {
 }
 check "brothers measure the link between them, and the agent hears of it" wait_until brothers
 
+# A client beside the server "near": the agents' way there is 50 Mbit/s long, its own is not.
+placed_after() { # the transfer that the agent expected of the last call
+    sed -n 's/.*dgemm placed on "near".*transfer \([0-9.e+-]*\) s.*/\1/p' agent.out | awk -v most="$1" '{ last = $1 } END { print NR, last; exit !(NR > 1 && last < most) }'
+}
+own_link() {
+    in_space near espalier sweep dgemm m=500,501,502 n=500 k=500 A=rand B=rand alpha=1 --server near --deadline '1 min' --parallel 1 || return 1
+    head -c 100000 agent.out | grep 'dgemm placed'
+    placed_after 0.3
+}
+check "a client learns its own link from its transfers, and the choice counts with it" own_link
+
 # The rings are what servers go on with; a damaged one is told and set aside.
 stop far
 printf 'rubbish' >state-far/links/MA.ring

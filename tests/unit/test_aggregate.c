@@ -5,6 +5,7 @@
  */
 #include "tests/unit/unit.h"
 #include "core/aggregate.h"
+#include "core/client_links.h"
 #include "core/problem.h"
 #include "util/random.h"
 
@@ -314,6 +315,41 @@ static void data_between_brothers_take_the_measured_link(void **state)
     arena_clear(&arena);
 }
 
+/* What a client tells of its own link counts, and not the way of the agents; cut anywhere, it tells nothing
+ * wrong. */
+static void a_client_s_own_link_counts(void **state)
+{
+    (void)state;
+    struct arena arena = {0};
+    struct server_estimate server = {.server = "b", .address = "h:1", .compute_s = 1};
+    struct response b = {.name = "b", .servers = &server, .n_servers = 1, .capable = 1};
+    struct argument_attribute argument = {
+        .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "", .holder = ""};
+    struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
+    const struct client_link links[] = {{"x:9", {true, 0.5, 1e3}}, {"h:1", {true, 0.001, 20e6}}};
+    struct aggregate_input input = {&b, {true, 0.01, 1e6}, NULL};
+    struct response merged;
+    struct esp_error error;
+    struct path path;
+    assert_int_equal(aggregate_merge("MA", &request, &input, 1, &arena, &merged, &error), ESP_OK);
+    assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s > 20);
+    assert_true(client_links_add(&request.extensions, links, 2, &arena));
+    const double in_s = aggregate_transfer(&request, &merged, &merged.servers[0]).in_s;
+    assert_true(in_s > 1 && in_s < 1.1);
+    assert_false(client_links_find(&request.extensions, "y:1", &path));
+    for (uint32_t n = 0; n < request.extensions.items[0].length; n++) {
+        struct extension cut = {EXTENSION_CLIENT_LINKS, request.extensions.items[0].value, n};
+        const struct extensions extensions = {&cut, 1};
+        assert_false(client_links_find(&extensions, "h:1", &path));
+    }
+    const struct client_link nonsense = {"n:1", {true, -1, 1e6}};
+    assert_true(client_links_add(&(struct extensions){0}, NULL, 0, &arena));
+    request.extensions = (struct extensions){0};
+    assert_true(client_links_add(&request.extensions, &nonsense, 1, &arena));
+    assert_false(client_links_find(&request.extensions, "n:1", &path));
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +361,7 @@ int main(void)
         cmocka_unit_test(the_cut_keeps_the_best_in_order),
         cmocka_unit_test(a_hostile_answer_does_no_harm),
         cmocka_unit_test(data_between_brothers_take_the_measured_link),
+        cmocka_unit_test(a_client_s_own_link_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
