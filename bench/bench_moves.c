@@ -62,7 +62,7 @@ static void run(const struct bench_case *which, const char *host, uint64_t bytes
     if (grpc_initialize(platform.client_conf) != GRPC_NO_ERROR ||
         esp_data_put("server", &array, ESP_DATA_VOLATILE, NULL, NULL, &moving.id) != ESP_OK)
         bench_fail("%s", esp_last_error()->text);
-    ours(&moving, 4); /* memory of both is there then */
+    ours(&moving, 4); /* then both have their memory */
     theirs(&moving, 2);
     bench_compare(which, ours, &moving, theirs, &moving, 2, rounds);
     free(moving.id);

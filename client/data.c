@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#define MOST_LOOKED  4     /* times that somebody is looked for who has a datum */
 #define MOST_RESUMED 5     /* times that a transfer goes on with a new ticket */
 #define PULL_MS      10000 /* of one look at a copy under way */
 
@@ -367,10 +368,19 @@ static enum esp_status mode_at(struct engine *engine, const char *id, const stru
     return status;
 }
 
-enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
-                          struct data_told told, struct esp_error *error)
+/* The first of them that has it says so: agents hear of moves a little later. */
+static enum esp_status mode_of(struct engine *engine, const char *id, const struct data_holder *holders,
+                               size_t n, uint32_t *mode, struct esp_error *error)
 {
-    struct progress progress = {.told = told};
+    enum esp_status status = ESP_NOT_FOUND;
+    for (size_t i = 0; status == ESP_NOT_FOUND && i < n; i++)
+        status = mode_at(engine, id, &holders[i], mode, error);
+    return status;
+}
+
+static enum esp_status copy_once(struct engine *engine, const char *id, const char *server, bool move,
+                                 struct progress *progress, struct esp_error *error)
+{
     struct data_holder holders[DATA_MOST_HOLDERS];
     char address[CAP_ADDRESS + 1];
     size_t n = 0;
@@ -379,14 +389,27 @@ enum esp_status data_copy(struct engine *engine, const char *id, const char *ser
     if (status == ESP_OK)
         status = data_find(engine, id, true, holders, &n, error);
     if (status == ESP_OK && move)
-        status = mode_at(engine, id, &holders[0], &mode, error);
+        status = mode_of(engine, id, holders, n, &mode, error);
     if (status == ESP_OK)
-        status = pull(engine, id, address, holders, n, move, mode, &progress, error);
+        status = pull(engine, id, address, holders, n, move, mode, progress, error);
     for (size_t i = 0; status == ESP_OK && move && i < n; i++) {
         if (strcmp(holders[i].server, server) != 0)
             status = drop_at(engine, id, &holders[i], error);
         if (status == ESP_NOT_FOUND) /* somebody else moves it, too */
             status = ESP_OK;
+    }
+    return status;
+}
+
+enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
+                          struct data_told told, struct esp_error *error)
+{
+    struct progress progress = {.told = told};
+    enum esp_status status = ESP_NOT_FOUND;
+    for (unsigned i = 0; status == ESP_NOT_FOUND && i < MOST_LOOKED; i++) {
+        if (i > 0) /* it has just moved, perhaps, and nobody knows where yet */
+            engine_pause(&engine->closing, INT64_C(100) << (i - 1));
+        status = copy_once(engine, id, server, move, &progress, error);
     }
     return status;
 }

@@ -16,16 +16,28 @@ static bool is_compressed(const struct argument *argument)
     return argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR;
 }
 
-bool server_looks_at(const struct argument *argument)
+static bool is_looked_at(const struct argument *argument)
 {
     return argument_is_input(argument) &&
            ((argument->properties & PROPERTY_FINITE) || is_compressed(argument));
 }
 
+/* What one of them is looked at by must not change meanwhile, either. */
+bool server_looks_at(const struct problem *problem, uint32_t index)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        bool leads = is_compressed(argument) && (argument->pointers == index || argument->indices == index);
+        if (is_looked_at(argument) && (i == index || leads))
+            return true;
+    }
+    return false;
+}
+
 void server_look_at_piece(struct session *session, uint32_t index, const void *data, uint64_t bytes)
 {
     const struct argument *argument = &session->problem->arguments[index];
-    if (server_looks_at(argument) && !problem_piece_is_finite(argument, data, bytes))
+    if (is_looked_at(argument) && !problem_piece_is_finite(argument, data, bytes))
         session->arguments[index].suspect = true;
 }
 
@@ -43,7 +55,7 @@ static void gather(const struct session *session, const void **data)
     const struct problem *problem = session->problem;
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
-        if (!server_looks_at(argument) || session->arguments[i].kind == KIND_ABSENT ||
+        if (!is_looked_at(argument) || session->arguments[i].kind == KIND_ABSENT ||
             was_told_by_pieces(session, i))
             continue;
         /* A datum that the routine writes over is copied by the worker: it is not in its place yet. */

@@ -42,7 +42,7 @@ static bool may_be_lent(const struct session *session, const struct chunk *chunk
     bool wanted = given->kind == KIND_BULK || (given->kind == KIND_WANTED && argument->mode == MODE_OUT);
     return wanted && job->in_segment && !given->in_store && chunk->offset == 0 && chunk->length > 0 &&
            chunk->length == job->bytes && argument->n_dims > 0 && !argument_is_texts(argument) &&
-           !argument->is_section && !server_looks_at(argument);
+           !argument->is_section && !server_looks_at(session->problem, chunk->argument);
 }
 
 /* A worker that writes gets no more than the array: a guard page lies right behind it. */

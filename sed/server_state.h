@@ -236,8 +236,8 @@ void server_look_at_piece(struct session *session, uint32_t index, const void *d
 /* Whether the inputs, which are all there, hold what the description asks for: ESP_INVALID names the element.
  */
 enum esp_status server_check_contents(const struct session *session, struct esp_error *error);
-/* Whether the contents of such an argument are looked at. */
-bool server_looks_at(const struct argument *argument);
+/* Whether its contents are looked at, or lead to those of another one. */
+bool server_looks_at(const struct problem *problem, uint32_t index);
 
 /* ---- server_run.c ---- */
 /* Starts what can start. */

@@ -146,6 +146,13 @@ check "in the one place" wait_until sh -c "espalier data info $large | grep -c '
 check "back it goes" espalier data mv "$large" A
 check "where it was" wait_until has "$large" 'on +A .*disk'
 
+there_and_back() {
+    for to in B A B A; do
+        espalier data mv "$large" $to || return 1
+    done
+}
+check "moves right behind each other find it before the agents do" there_and_back
+
 # All of a server's.
 check "all data of a server move" espalier data mv --from A B
 elsewhere() {
