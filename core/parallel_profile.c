@@ -26,11 +26,13 @@
 struct parallel_machine parallel_profile_machine(const struct parallel_profile *profile)
 {
     double flops = profile->flops > 0 ? profile->flops : 1e9;
-    return (struct parallel_machine){.polynomials =
-                                         parallel_polynomials_from_rates(flops, flops / SLOWNESS, KERNEL_S),
-                                     .latency_s = profile->latency_s,
-                                     .element_s = 8 * profile->byte_s,
-                                     .broadcast = parallel_broadcast_find("tree")};
+    struct parallel_machine machine = {.polynomials =
+                                           parallel_polynomials_from_rates(flops, flops / SLOWNESS, KERNEL_S),
+                                       .latency_s = profile->latency_s,
+                                       .element_s = 8 * profile->byte_s,
+                                       .broadcast = parallel_broadcast_find("tree")};
+    machine.polynomials.of[PARALLEL_GEMM][4] = profile->update_s;
+    return machine;
 }
 
 static double join(double known, double fresh)
@@ -38,10 +40,11 @@ static double join(double known, double fresh)
     return known > 0 && fresh > 0 ? sqrt(known * fresh) : fresh > 0 ? fresh : known;
 }
 
-void parallel_profile_measured(struct parallel_profile *profile, double flops, double latency_s,
-                               double byte_s)
+void parallel_profile_measured(struct parallel_profile *profile, double flops, double update_s,
+                               double latency_s, double byte_s)
 {
     profile->flops = join(profile->flops, flops);
+    profile->update_s = join(profile->update_s, update_s);
     profile->latency_s = join(profile->latency_s, latency_s);
     profile->byte_s = join(profile->byte_s, byte_s);
 }
@@ -101,8 +104,8 @@ static void put(char *text, size_t *length, const char *format, ...)
 size_t parallel_profile_write(const struct parallel_profile *profile, char *text)
 {
     size_t length = 0;
-    put(text, &length, HEADING "ranks %" PRIu32 "\nflops %.9g\nlatency_s %.9g\nbyte_s %.9g\n", profile->ranks,
-        profile->flops, profile->latency_s, profile->byte_s);
+    put(text, &length, HEADING "ranks %" PRIu32 "\nflops %.9g\nupdate_s %.9g\nlatency_s %.9g\nbyte_s %.9g\n",
+        profile->ranks, profile->flops, profile->update_s, profile->latency_s, profile->byte_s);
     for (uint32_t i = 0; i < profile->n_routines; i++)
         put(text, &length, "took %s %.9g %" PRIu32 "\n", profile->routines[i].name,
             profile->routines[i].factor, profile->routines[i].calls);
@@ -135,6 +138,8 @@ static bool read_line(const char *line, struct parallel_profile *profile)
         return true;
     if (sscanf(line, "flops %lf%n", &profile->flops, &end) == 1 && line[end] == '\n')
         return is_number(profile->flops);
+    if (sscanf(line, "update_s %lf%n", &profile->update_s, &end) == 1 && line[end] == '\n')
+        return is_number(profile->update_s);
     if (sscanf(line, "latency_s %lf%n", &profile->latency_s, &end) == 1 && line[end] == '\n')
         return is_number(profile->latency_s);
     if (sscanf(line, "byte_s %lf%n", &profile->byte_s, &end) == 1 && line[end] == '\n')
@@ -161,10 +166,10 @@ enum esp_status parallel_profile_read(const char *text, size_t length, struct pa
     unsigned number = 2;
     for (char *line = whole + sizeof HEADING - 1; *line; line = strchr(line, '\n') + 1, number++)
         if (!strchr(line, '\n') || !read_line(line, &read))
-            return error_set(
-                error, ESP_INVALID,
-                "line %u: expected ranks, flops, latency_s, byte_s, or 'took' a routine, found %.*s", number,
-                (int)strcspn(line, "\n"), line);
+            return error_set(error, ESP_INVALID,
+                             "line %u: expected ranks, flops, update_s, latency_s, byte_s, or 'took' a "
+                             "routine, found %.*s",
+                             number, (int)strcspn(line, "\n"), line);
     *profile = read;
     return ESP_OK;
 }

@@ -7,6 +7,7 @@
  *     espalier-ranks 1
  *     ranks 4
  *     flops 1.62e+10                 of a product of matrices, each rank while all compute
+ *     update_s 1.1e-09               of each element of the result besides, in each product
  *     latency_s 3.1e-06              of a message between two
  *     byte_s 3.2e-10                 and of each byte of a long one
  *     took pdgemm_ 1.08 12           times as long as forecast, over so many calls
@@ -31,18 +32,19 @@ struct profile_routine {
 
 struct parallel_profile {
     uint32_t ranks;
-    double flops, latency_s, byte_s; /* 0: not known */
+    double flops, update_s, latency_s, byte_s; /* 0: not known */
     uint32_t n_routines;
     struct profile_routine routines[PROFILE_MOST_ROUTINES];
 };
 
-/* As equations want it: level 3 kernels as measured, level 1 and 2 as much slower as they are on machines
- * whose processors share their memory. */
+/* As equations want it: products as measured (short ones, as those of small blocks, are slower by what the
+ * result takes), level 1 and 2 kernels as much slower as they are on machines whose processors share their
+ * memory. */
 struct parallel_machine parallel_profile_machine(const struct parallel_profile *profile);
 
 /* A job of MPI has measured: what is known counts as much as the new, or nothing where nothing is known. */
-void parallel_profile_measured(struct parallel_profile *profile, double flops, double latency_s,
-                               double byte_s);
+void parallel_profile_measured(struct parallel_profile *profile, double flops, double update_s,
+                               double latency_s, double byte_s);
 
 /* What to multiply the routine's forecasts by: 1 as long as nobody knows better. */
 double parallel_profile_factor(const struct parallel_profile *profile, const char *routine);

@@ -11,7 +11,7 @@
 #include "sed/ring.h"
 
 #define RANK_LINK_VARIABLE "ESPALIER_RANKS" /* of the environment: the path of the daemon's socket */
-#define RANK_LINK_VERSION  2u
+#define RANK_LINK_VERSION  3u
 #define RANKS_MOST         256 /* of one server */
 #define RANK_RINGS_MOST    16  /* calls at a time */
 
@@ -25,6 +25,7 @@ enum rank_message_kind {
 /* What a rank has measured while all others measured too. */
 struct rank_speed {
     double flops;     /* of a product of matrices */
+    double update_s;  /* and of each element of the result besides, in each product */
     double latency_s; /* of a message to the next rank */
     double byte_s;    /* and of each byte of a long one */
 };

@@ -95,6 +95,7 @@ static void note_speed(struct rank_pool *pool, const struct rank_speed *of)
     if (pool->n_ready == 0)
         *all = *of;
     all->flops = of->flops < all->flops ? of->flops : all->flops;
+    all->update_s = of->update_s > all->update_s ? of->update_s : all->update_s;
     all->latency_s = of->latency_s > all->latency_s ? of->latency_s : all->latency_s;
     all->byte_s = of->byte_s > all->byte_s ? of->byte_s : all->byte_s;
 }

@@ -36,7 +36,8 @@ void ranks_profile_load(struct rank_pool *pool)
 
 void ranks_profile_measured(struct rank_pool *pool)
 {
-    parallel_profile_measured(&pool->profile, pool->speed.flops, pool->speed.latency_s, pool->speed.byte_s);
+    const struct rank_speed *is = &pool->speed;
+    parallel_profile_measured(&pool->profile, is->flops, is->update_s, is->latency_s, is->byte_s);
     pool->profile_changed = true;
 }
 

@@ -89,7 +89,8 @@ static enum esp_status read_problem(const char *routine, const struct values *va
 }
 
 /* Where nobody has measured: a core of these years, and links between processes of one machine. */
-static const struct parallel_profile guess = {.flops = 1e10, .latency_s = 5e-6, .byte_s = 1e-9};
+static const struct parallel_profile guess = {
+    .flops = 1e10, .latency_s = 5e-6, .byte_s = 1e-9, .update_s = 1e-9};
 
 static enum esp_status read_machine(const struct command_line *command, struct parallel_profile *profile,
                                     struct esp_error *error)

@@ -6,7 +6,8 @@
 
 #include <stdlib.h>
 
-#define ORDER      160
+#define ORDER      256
+#define SHORT      16
 #define PRODUCTS   5
 #define ROUNDS     50
 #define LONG_BYTES (1 << 20)
@@ -15,21 +16,37 @@
 void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
             const int *, const double *, const int *, const double *, double *, const int *, size_t, size_t);
 
-static double product_flops(void)
+/* Seconds of C (n x n) += A (n x k) B (k x n): the best of some, the first of which warms up. */
+static double product_s(int n, int k, const double *a, const double *b, double *c)
 {
-    const int n = ORDER;
     const double one = 1;
-    double *matrices = calloc(3 * ORDER * ORDER, sizeof *matrices), flops = 0;
-    double *a = matrices, *b = a + ORDER * ORDER, *c = b + ORDER * ORDER;
+    double best = 0;
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int i = 0; matrices && i <= PRODUCTS; i++) {
+    for (int i = 0; i <= PRODUCTS; i++) {
         double begun = MPI_Wtime();
-        dgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &one, c, &n, 1, 1);
-        double rate = 2.0 * n * n * n / (MPI_Wtime() - begun);
-        flops = i == 1 || (i > 1 && rate > flops) ? rate : flops; /* the first one warms up */
+        dgemm_("N", "N", &n, &n, &k, &one, a, &n, b, &k, &one, c, &n, 1, 1);
+        double seconds = MPI_Wtime() - begun;
+        best = i == 1 || (i > 1 && seconds < best) ? seconds : best;
+    }
+    return best;
+}
+
+/* Long sums tell what an operation takes, short ones what it takes to read and write the result. */
+static void measure_products(struct rank_speed *speed)
+{
+    const double elements = (double)ORDER * ORDER;
+    double *matrices = calloc(3 * ORDER * ORDER, sizeof *matrices);
+    int all, mine = matrices != NULL;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (all) {
+        double *a = matrices, *b = a + ORDER * ORDER, *c = b + ORDER * ORDER;
+        double longer = product_s(ORDER, ORDER, a, b, c), shorter = product_s(ORDER, SHORT, a, b, c);
+        double multiply_s = (longer - shorter) / (elements * (ORDER - SHORT));
+        speed->flops = multiply_s > 0 ? 2 / multiply_s : 2 * elements * ORDER / longer;
+        double update_s = shorter / elements - SHORT * 2 / speed->flops;
+        speed->update_s = update_s > 0 ? update_s : 0;
     }
     free(matrices);
-    return flops;
 }
 
 /* Everybody sends to the next rank, and receives from the one before. Seconds of one such message. */
@@ -48,7 +65,8 @@ static double message_s(char *out, char *in, int bytes, int times)
 
 void rank_measure(struct rank_speed *speed)
 {
-    *speed = (struct rank_speed){.flops = product_flops()};
+    *speed = (struct rank_speed){0};
+    measure_products(speed);
     char *out = calloc(2, LONG_BYTES), *in = out ? out + LONG_BYTES : NULL;
     int all, mine = out != NULL;
     MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);

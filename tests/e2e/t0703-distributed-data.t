@@ -165,12 +165,18 @@ large() { espalier call mul A=@large.csv B=@large.csv -o C=large.npy && by "scal
 small() { espalier call mul A=@b.csv B=@t.csv -o C=small.csv && by ours; }
 check "a large call goes to ranks" large
 check "a small one to a worker" small
+K=$(espalier data put a.csv --server chooses --mode persistent --grid 2x3 --block 2x4)
 stop chooses
 kept() { grep -q "^took pdgemm_ " state/ranks && ! grep -q "^flops 1e+12" state/ranks; }
 check "what they measured and what calls took is kept" kept
 tells() { espalier forecast pdgemm n=2000 --grids 2 --ranks state/ranks --svg grids.svg >out && grep -q '^fastest: ' out &&
     grep -q '<svg' grids.svg; }
 check "and forecasts for grids go by it" tells
+start chooses espalier-sed --foreground "$work/chooses.conf"
+wait_until espalier_knows
+returns() { is_in_pieces "$K" "2 x 3" "2 x 4" && same "$K" a.csv; }
+wait_until returns
+check "a persistent datum in pieces is still that when its server comes back" returns
 damaged() { echo rubbish >state/ranks && ! espalier forecast pdgemm n=2000 --grids 2 --ranks state/ranks 2>error &&
     grep -q "espalier-ranks 1" error; }
 check "a file that is none is an error" damaged

@@ -167,6 +167,22 @@ static void a_product_is_the_same_on_every_grid_and_block(void **state)
     }
 }
 
+/* Who is through first must not leave others waiting for its last message, and who sleeps must not miss the
+ * next call: tiny and large ones, on grids that share some of their ranks. */
+static void calls_follow_each_other_on_changing_grids(void **state)
+{
+    (void)state;
+    static const struct process_grid grids[] = {{2, 2, 8}, {1, 1, 4},  {1, 2, 16},
+                                                {4, 1, 3}, {2, 1, 40}, {1, 3, 7}};
+    static const int sizes[] = {1, 120, 3, 40, 1, 2, 150};
+    for (size_t i = 0; i < 84; i++) {
+        int n = sizes[i % 7];
+        multiplies(grids[i % 6], n, n, n, n > 20);
+        if (i % 20 == 19)
+            usleep(2000); /* long enough to fall asleep */
+    }
+}
+
 static void pivots_of_all_ranks_come_back(void **state)
 {
     (void)state;
@@ -511,6 +527,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_is_the_same_on_every_grid_and_block),
+        cmocka_unit_test(calls_follow_each_other_on_changing_grids),
         cmocka_unit_test(pivots_of_all_ranks_come_back),
         cmocka_unit_test(info_is_told_as_what_it_means),
         cmocka_unit_test(a_routine_gets_a_communicator_of_its_grid),

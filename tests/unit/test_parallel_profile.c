@@ -6,11 +6,12 @@
 #include "core/parallel_profile.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static struct parallel_profile known(void)
 {
     struct parallel_profile profile = {.ranks = 4};
-    parallel_profile_measured(&profile, 1.6e10, 3e-6, 2.5e-10);
+    parallel_profile_measured(&profile, 1.6e10, 1e-9, 3e-6, 2.5e-10);
     return profile;
 }
 
@@ -62,7 +63,7 @@ static void a_new_measurement_counts_as_much_as_what_is_known(void **state)
 {
     (void)state;
     struct parallel_profile profile = known();
-    parallel_profile_measured(&profile, 0.4e10, 3e-6, 0); /* 0: could not be measured */
+    parallel_profile_measured(&profile, 0.4e10, 1e-9, 3e-6, 0); /* 0: could not be measured */
     assert_true(fabs(profile.flops / 0.8e10 - 1) < 1e-9);
     assert_true(profile.byte_s == 2.5e-10);
 }
@@ -89,6 +90,17 @@ static void what_was_written_is_read(void **state)
     }
 }
 
+/* What small blocks cost: a product of short sums reads and writes its result all the same. */
+static void small_blocks_are_dearer_than_large_ones(void **state)
+{
+    (void)state;
+    const struct parallel_profile profile = known();
+    const struct parallel_machine machine = parallel_profile_machine(&profile);
+    const struct parallel_grid grid = {1, 2};
+    assert_true(parallel_gemm_s(&machine, grid, 16, 1000, 1000, 1000) >
+                1.2 * parallel_gemm_s(&machine, grid, 64, 1000, 1000, 1000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -97,6 +109,7 @@ int main(void)
         cmocka_unit_test(what_tells_nothing_is_not_heeded),
         cmocka_unit_test(a_new_measurement_counts_as_much_as_what_is_known),
         cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(small_blocks_are_dearer_than_large_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How long ranks are forecast to take, against how long they take, on sizes that were never measured; and the
+ * grid and block size that are chosen, against the best of all that were tried.
+ */
+#include "bench/bench.h"
+
+#include "sed/ranks.h"
+#include "util/clock.h"
+
+#include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RANKS = 2, MOST = 1200, TRAINING = 12, SIZES = 20 };
+
+static const char description[] =
+    "problem pdgemm \"C := A B\"\n"
+    "    in      int     n\n"
+    "    in      double  A[n, n], B[n, n]\n"
+    "    out     double  C[n, n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdgemm_('N', 'N', n, n, n, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B), double 0, "
+    "C, 1, 1, desc(C)) in libscalapack-openmpi.so.2.2\n"
+    "problem pdgetrf \"LU\"\n"
+    "    in      int     n\n"
+    "    inout   double  A[n, n]\n"
+    "    out     int     pivots[n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdgetrf_(n, n, A, 1, 1, desc(A), pivots, out info) in libscalapack-openmpi.so.2.2\n"
+    "    spread  pivots rows of A\n";
+
+static struct {
+    struct workers *ranks;
+    const struct problem *problem;
+    struct job job;
+    struct job_argument arguments[8];
+    struct number scope[8];
+    int32_t n;
+    int segment;
+    double *memory; /* of three matrices, and the pivots */
+    _Atomic bool ended;
+} caller;
+
+static void on_end(void *arg, uint64_t job_id, const struct job_end *end)
+{
+    (void)arg;
+    (void)job_id;
+    if (end->error.status != ESP_OK)
+        bench_fail("%s", end->error.text);
+    atomic_store(&caller.ended, true);
+}
+
+static void open_segment(void)
+{
+    const size_t bytes = 4 * sizeof(double) * MOST * MOST;
+    caller.segment = memfd_create("bench", MFD_CLOEXEC);
+    if (caller.segment < 0 || ftruncate(caller.segment, (off_t)bytes) != 0)
+        bench_fail("cannot make a segment");
+    caller.memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, caller.segment, 0);
+    if (caller.memory == MAP_FAILED)
+        bench_fail("cannot map a segment");
+}
+
+static void open_ranks(struct process_grid grid)
+{
+    struct esp_error error;
+    struct ranks_counts counts = {0};
+    if (ranks_create(&(struct ranks_options){.ranks = RANKS, .grid = grid}, &caller.ranks, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    caller.ranks->ended = on_end;
+    for (int i = 0; i < 3000 && counts.ranks < RANKS; i++) {
+        nanosleep(&(struct timespec){.tv_nsec = 10 * NS_PER_MS}, NULL);
+        ranks_count(caller.ranks, &counts);
+    }
+    if (counts.ranks < RANKS)
+        bench_fail("the ranks were not there within 30 s");
+}
+
+static void take_matrix(unsigned index, unsigned place, bool writable)
+{
+    uint64_t offset = sizeof(double) * MOST * MOST * place;
+    caller.arguments[index] =
+        (struct job_argument){.data = (char *)caller.memory + offset,
+                              .bytes = sizeof(double) * (uint64_t)caller.n * (uint64_t)caller.n,
+                              .writable = writable,
+                              .in_segment = true,
+                              .offset = offset};
+}
+
+/* Anew for each call: LU overwrites its matrix. */
+static void prepare(const struct problem *problem, int32_t n)
+{
+    bool product = strcmp(problem->name, "pdgemm") == 0;
+    caller.problem = problem;
+    caller.n = n;
+    for (int64_t i = 0; i < (int64_t)n * n; i++)
+        caller.memory[i] = caller.memory[(int64_t)MOST * MOST + i] =
+            i % (n + 1) == 0 ? n : (double)(i * 7919 % 1000) / 1000;
+    caller.scope[0] = (struct number){.kind = NUMBER_INTEGER, .integer = n};
+    caller.arguments[0] = (struct job_argument){.data = &caller.n, .bytes = sizeof caller.n};
+    take_matrix(1, 0, !product);
+    take_matrix(2, 1, !product);
+    take_matrix(3, 2, true);
+    if (!product)
+        caller.arguments[2].bytes = sizeof(int32_t) * (uint64_t)n;
+    caller.job = (struct job){.id = caller.job.id,
+                              .problem = problem,
+                              .implementation = &problem->implementations[0],
+                              .arguments = caller.arguments,
+                              .scope = caller.scope,
+                              .segment_fd = caller.segment,
+                              .segment_bytes = 4 * sizeof(double) * MOST * MOST,
+                              .attended = true};
+}
+
+static double forecast(struct process_grid *grid)
+{
+    double n = caller.n, seconds;
+    bool product = strcmp(caller.problem->name, "pdgemm") == 0;
+    const struct parallel_question question = {.problem = caller.problem,
+                                               .implementation = caller.job.implementation,
+                                               .scope = caller.scope,
+                                               .work_flop = (product ? 2 : 2.0 / 3) * n * n * n,
+                                               .bytes = (uint64_t)((product ? 24 : 8) * n * n)};
+    if (!caller.ranks->ops->propose(caller.ranks, &question, grid, &seconds))
+        bench_fail("the ranks propose nothing");
+    return seconds;
+}
+
+static double call(struct process_grid grid, double forecast_s)
+{
+    struct esp_error error;
+    caller.job.grid = grid;
+    caller.job.forecast_s = forecast_s;
+    caller.job.id++;
+    atomic_store(&caller.ended, false);
+    double begun = bench_now();
+    if (caller.ranks->ops->start(caller.ranks, &caller.job, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    while (caller.ranks->ops->help(caller.ranks, caller.job.id, clock_now_ns(&clock_system) + NS_PER_S))
+        ;
+    while (!atomic_load(&caller.ended)) /* the pool's own thread has it: it will be there in a moment */
+        sched_yield();
+    return bench_now() - begun;
+}
+
+/* Forecast and called `times` times: the median of what it took. */
+static double measure(const struct problem *problem, int32_t n, int times, double *forecast_s)
+{
+    double taken[8];
+    struct process_grid grid;
+    for (int i = 0; i < times; i++) {
+        prepare(problem, n);
+        double seconds = forecast(&grid);
+        if (i == 0)
+            *forecast_s = seconds;
+        taken[i] = call(grid, seconds);
+    }
+    return bench_median(taken, (size_t)times);
+}
+
+static void forecast_errors(const struct problem *problem, struct process_grid grid)
+{
+    double forecast_s, errors = 0, repeats = 0;
+    char title[80];
+    open_ranks(grid);
+    for (int32_t i = 0; i < TRAINING; i++)
+        measure(problem, 200 + i * 80, 1, &forecast_s);
+    for (int32_t i = 0; i < SIZES; i++) {
+        int32_t n = 233 + i * 43;
+        double first = measure(problem, n, 3, &forecast_s), unused;
+        errors += fabs(forecast_s - first) / first / SIZES;
+        repeats += fabs(measure(problem, n, 3, &unused) - first) / first / SIZES;
+    }
+    caller.ranks->ops->destroy(caller.ranks);
+    snprintf(title, sizeof title, "%s on %u x %u, mean error", problem->name, grid.rows, grid.cols);
+    bench_row(&(struct bench_case){"grids", title, "%", BENCH_AT_MOST, 1}, 100 * errors,
+              fmax(4, 1.3 * 100 * repeats));
+}
+
+static void choice(const struct problem *problem, int32_t n)
+{
+    static const struct process_grid grids[] = {{1, 1, 0}, {1, 2, 0}, {2, 1, 0}};
+    static const uint32_t blocks[] = {16, 32, 64, 128};
+    struct process_grid chosen, all[12];
+    double taken[12][5], best = INFINITY, of_chosen = 0;
+    char title[80];
+    open_ranks((struct process_grid){0});
+    prepare(problem, n);
+    forecast(&chosen);
+    for (int round = 0; round < 5; round++) /* in turns: what else the machine does meets all of them */
+        for (int i = 0; i < 12; i++) {
+            all[i] = grids[i / 4];
+            all[i].block = blocks[i % 4];
+            prepare(problem, n);
+            taken[i][round] = call(all[i], 0);
+        }
+    for (int i = 0; i < 12; i++) {
+        double median = bench_median(taken[i], 5);
+        best = fmin(best, median);
+        if (all[i].rows == chosen.rows && all[i].cols == chosen.cols && all[i].block == chosen.block)
+            of_chosen = median;
+    }
+    caller.ranks->ops->destroy(caller.ranks);
+    snprintf(title, sizeof title, "%s n = %d, %u x %u/%u chosen, best", problem->name, n, chosen.rows,
+             chosen.cols, chosen.block);
+    bench_row(&(struct bench_case){"grids", title, "ms", BENCH_AT_MOST, 1.05}, of_chosen * 1e3, best * 1e3);
+}
+
+int main(void)
+{
+    struct problem_set *problems;
+    struct esp_error error;
+    if (problem_parse(description, strlen(description), "bench_grids", &problems, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    open_segment();
+    for (uint32_t i = 0; i < problems->n_problems; i++) {
+        const struct problem *problem = problems->problems[i];
+        forecast_errors(problem, (struct process_grid){1, 1, 64});
+        forecast_errors(problem, (struct process_grid){1, 2, 64});
+        forecast_errors(problem, (struct process_grid){2, 1, 64});
+        choice(problem, 600);
+        choice(problem, 1000);
+    }
+    problem_set_destroy(problems);
+    return 0;
+}
