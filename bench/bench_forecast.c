@@ -1,25 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How right forecasts are: six routines are calibrated on this machine, then called at random sizes that the
- * calibration has not seen. A size's actual time is the median of 15 calls; what two halves of those calls
- * differ by is the repeatability, beyond which no forecast can be right. Times are of the processor, as the
- * core may not be idle. Then what an estimate costs inside a server.
+ * How right forecasts are: six routines are calibrated on one processor of this machine, then called at
+ * random sizes that the calibration has not seen. A size's actual time is the median of 15 calls, in three
+ * visits at separate times; what two halves of those calls differ by is the repeatability, beyond which no
+ * forecast can be right. Times are of the processor, as the core may not be idle. Then the same beside a
+ * competitor that only the sensor knows of, in times of the clock; and what an estimate costs inside a
+ * server.
  */
 #include "bench/bench.h"
 #include "core/estimate.h"
+#include "core/predictor.h"
 #include "core/problem.h"
 #include "sed/calibrate.h"
 #include "sed/processes.h"
 #include "services/fast/design.h"
+#include "services/nws/processor.h"
 
 #include <math.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CALLS        15
+#define VISIT        5 /* of them, one after the other */
 #define MODEL_FOLDER "bench-models"
 
 struct setting {
@@ -98,42 +107,170 @@ static bool draw(const struct design *design, const struct cost_set *models, con
     return false;
 }
 
-static void measure(struct calibration *calibration, const struct problem *problem,
-                    const struct setting *setting, const struct cost_set *models)
+/* ---- sizes, visited at separate times ---- */
+
+/* A size and what its calls took: what disturbs the machine for a while disturbs one visit of each. */
+struct visited {
+    const struct problem *problem;
+    struct design_point point;
+    struct request request;
+    struct scalar_value scalars[PROBLEM_MAX_ARGUMENTS];
+    double forecast_s[CALLS], taken_s[CALLS];
+    int n;
+};
+
+struct visits {
+    struct calibration *calibration;
+    const struct cost_set *models;
+    struct visited *all;
+    int n;
+    /* With a competitor: what the sensor tells, and times of the clock; else all zero, and those of the
+     * processor. */
+    struct processor_sensor *sensor;
+    struct predictor *predictor;
+};
+
+static void draw_all(struct visits *visits, const struct problem *problem, const struct setting *setting)
 {
     struct design design;
     struct esp_error error;
     struct random random;
-    double off = 0, repeat = 0;
-    int n = 0;
     random_seed(&random, 4711);
     if (design_begin(problem, &design, &error) != ESP_OK)
         bench_fail("%s", error.text);
-    for (int i = 0; i < setting->sizes; i++) {
-        struct scalar_value scalars[PROBLEM_MAX_ARGUMENTS];
-        struct design_point point = {.x = {0}};
-        struct request request;
-        struct request_cost cost;
-        double seconds[CALLS], cpu_s[CALLS], odd[CALLS], even[CALLS];
-        if (!draw(&design, models, setting, &random, &point, &request, scalars))
+    int found = 0;
+    for (; found < setting->sizes; found++) {
+        struct visited *visited = &visits->all[visits->n];
+        *visited = (struct visited){.problem = problem};
+        if (!draw(&design, visits->models, setting, &random, &visited->point, &visited->request,
+                  visited->scalars))
             break;
-        if (calibration_call(calibration, problem, &point, CALLS, seconds, cpu_s, &error) != ESP_OK)
-            bench_fail("%s", error.text);
-        estimate_cost(&request, &(struct computer){.speed_flops = 1e10, .models = models}, &cost);
+        visits->n++;
+    }
+    if (found == 0)
+        bench_fail("%s: no size takes long enough", problem->name);
+}
+
+/* As a server's sensor does it. */
+static double available_now(struct visits *visits)
+{
+    struct processor_reading reading;
+    struct prediction prediction;
+    if (!visits->sensor)
+        return 0;
+    if (processor_sensor_read(visits->sensor, &reading))
+        predictor_add(visits->predictor, reading.available_cpu);
+    return predictor_forecast(visits->predictor, 5, &prediction) ? prediction.value : 0;
+}
+
+static void visit(struct visits *visits, struct visited *visited)
+{
+    double seconds[VISIT], cpu_s[VISIT];
+    struct request_cost cost;
+    struct esp_error error;
+    const struct computer computer = {
+        .speed_flops = 1e10, .models = visits->models, .available = available_now(visits)};
+    visited->request.scalars = visited->scalars;
+    estimate_cost(&visited->request, &computer, &cost);
+    if (calibration_call(visits->calibration, visited->problem, &visited->point, VISIT, seconds, cpu_s,
+                         &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    for (int k = 0; k < VISIT; k++, visited->n++) {
+        visited->forecast_s[visited->n] = cost.compute_s;
+        visited->taken_s[visited->n] = visits->sensor ? seconds[k] : cpu_s[k];
+        if (visits->sensor && seconds[k] >= 0.1)
+            processor_sensor_learn(visits->sensor, cpu_s[k] / seconds[k]);
+    }
+}
+
+static void row_of(const struct visits *visits, const struct problem *problem, double least, double factor,
+                   const char *how)
+{
+    double off = 0, repeat = 0;
+    int n = 0;
+    for (int i = 0; i < visits->n; i++) {
+        struct visited *visited = &visits->all[i];
+        double odd[CALLS], even[CALLS];
+        if (visited->problem != problem)
+            continue;
         for (int k = 0; k < CALLS; k++)
-            (k % 2 ? odd : even)[k / 2] = cpu_s[k];
-        double halves = fabs(bench_median(odd, CALLS / 2) / bench_median(even, CALLS - CALLS / 2) - 1);
-        double actual = bench_median(cpu_s, CALLS);
-        off += fabs(cost.compute_s - actual) / actual;
-        repeat += halves;
+            (k % 2 ? odd : even)[k / 2] = visited->taken_s[k];
+        repeat += fabs(bench_median(odd, CALLS / 2) / bench_median(even, CALLS - CALLS / 2) - 1);
+        const double actual = bench_median(visited->taken_s, CALLS);
+        off += fabs(bench_median(visited->forecast_s, CALLS) - actual) / actual;
         n++;
     }
-    if (n == 0)
-        bench_fail("%s: no size takes long enough", problem->name);
-    char name[64];
-    snprintf(name, sizeof name, "%s: mean error in %%", problem->name);
+    char name[96];
+    snprintf(name, sizeof name, "%s%s: mean error in %%", problem->name, how);
     const struct bench_case which = {"forecast", name, "%", BENCH_AT_MOST, 1};
-    bench_row(&which, 100 * off / n, 100 * fmax(0.05, 1.3 * repeat / n));
+    bench_row(&which, 100 * off / n, 100 * fmax(least, factor * repeat / n));
+}
+
+static void visit_all(struct visits *visits)
+{
+    for (int i = 0; i < visits->n; i++)
+        visits->all[i].n = 0;
+    for (int round = 0; round < CALLS / VISIT; round++)
+        for (int i = 0; i < visits->n; i++)
+            visit(visits, &visits->all[i]);
+}
+
+/* ---- beside a competitor ---- */
+
+/* A process of nobody's that wants all of the one processor that we may use. Returns its pid. */
+static pid_t start_competitor(void)
+{
+    int ends[2];
+    pid_t pid = 0;
+    if (pipe(ends) != 0)
+        bench_fail("no pipe for a competitor");
+    const pid_t bench = getpid(), between = fork();
+    if (between == 0) {
+        if ((pid = fork()) == 0)
+            for (volatile unsigned long i = 0; i % 100000000 || kill(bench, 0) == 0; i++)
+                ; /* it ends with the benchmark, however that ends */
+        _exit(pid == 0 || write(ends[1], &pid, sizeof pid) == sizeof pid ? 0 : 1);
+    }
+    waitpid(between, NULL, 0);
+    if (read(ends[0], &pid, sizeof pid) != sizeof pid || pid <= 0)
+        bench_fail("no competitor");
+    close(ends[0]);
+    close(ends[1]);
+    return pid;
+}
+
+static void confine(void)
+{
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    sched_getaffinity(0, sizeof all, &all);
+    for (int i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &all)) {
+            CPU_SET(i, &one);
+            break;
+        }
+    sched_setaffinity(0, sizeof one, &one);
+}
+
+static void beside_competitor(struct visits *visits)
+{
+    static const struct timespec second = {.tv_sec = 1};
+    const struct processor_options options = {0};
+    struct esp_error error;
+    if (processor_sensor_create(&options, &visits->sensor, &error) != ESP_OK ||
+        predictor_create(&visits->predictor, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    const pid_t competitor = start_competitor();
+    for (int i = 0; i < 10; i++) {
+        nanosleep(&second, NULL);
+        available_now(visits);
+        if (i == 4)
+            processor_sensor_learn(visits->sensor, processor_active_test(30000000));
+    }
+    visit_all(visits);
+    kill(competitor, SIGKILL);
+    processor_sensor_destroy(visits->sensor);
+    predictor_destroy(visits->predictor);
 }
 
 /* ---- what an estimate costs ---- */
@@ -184,6 +321,7 @@ int main(void)
     const struct setting setting = {.budget_s = number_of("BENCH_FORECAST_BUDGET", 60),
                                     .longest_s = number_of("BENCH_FORECAST_LONGEST", 2),
                                     .sizes = (int)number_of("BENCH_FORECAST_SIZES", 40)};
+    confine(); /* the workers too */
     struct problem_set *set = load();
     struct workers *workers = open_workers(set);
     struct calibration *calibration;
@@ -208,8 +346,19 @@ int main(void)
     }
     if (cost_load_folder(MODEL_FOLDER, NULL, NULL, &models, &error) != ESP_OK)
         bench_fail("%s", error.text);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        measure(calibration, problem_find(set, names[i]), &setting, &models);
+    enum { N = sizeof names / sizeof *names };
+    struct visits visits = {.calibration = calibration, .models = &models};
+    if (!(visits.all = calloc((size_t)(N * (setting.sizes > 0 ? setting.sizes : 1)), sizeof *visits.all)))
+        bench_fail("no memory");
+    for (size_t i = 0; i < N; i++)
+        draw_all(&visits, problem_find(set, names[i]), &setting);
+    visit_all(&visits);
+    for (size_t i = 0; i < N; i++)
+        row_of(&visits, problem_find(set, names[i]), 0.05, 1.3, "");
+    beside_competitor(&visits);
+    for (size_t i = 0; i < N; i++)
+        row_of(&visits, problem_find(set, names[i]), 0.15, 1.5, ", with a competitor");
+    free(visits.all);
     cost_of_estimate(problem_find(set, "dgemm"), &models);
     workers->ops->destroy(workers);
     calibration_destroy(calibration);

@@ -30,6 +30,11 @@ bench_programs += bench/bench_makespan
 bench_bench_makespan_SOURCES = bench/bench_makespan.c
 bench_bench_makespan_LDADD = bench/libbench.la tests/inproc/libplatform.la -lm
 
+bench_programs += bench/bench_links
+bench_bench_links_SOURCES = bench/bench_links.c
+bench_bench_links_LDADD = bench/libbench.la services/liblinks.la services/libdaemon.la services/libservices.la \
+	core/libcore.la util/libutil.la -lm
+
 bench_programs += bench/bench_sensors
 bench_bench_sensors_SOURCES = bench/bench_sensors.c
 bench_bench_sensors_LDADD = bench/libbench.la services/libnws.la core/libcore.la util/libutil.la -lm
@@ -60,7 +65,7 @@ bench_bench_predictor_LDADD = bench/libbench.la core/libcore.la util/libutil.la 
 
 bench_programs += bench/bench_forecast
 bench_bench_forecast_SOURCES = bench/bench_forecast.c
-bench_bench_forecast_LDADD = bench/libbench.la sed/libcalibrate.la core/libcore.la util/libutil.la -lm
+bench_bench_forecast_LDADD = bench/libbench.la sed/libcalibrate.la services/libnws.la core/libcore.la util/libutil.la -lm
 
 # Calls through the whole hierarchy, against the ORB alone.
 if WITH_OMNIORB
