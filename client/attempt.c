@@ -64,6 +64,44 @@ static void tell_open(struct session *session, struct link *link, struct message
         add_extension(request, EXTENSION_OPEN, bytes, open_put(&open, bytes));
 }
 
+static bool is_keeper(const char *keepers, const char *address)
+{
+    const char *at = strstr(keepers, address);
+    return at && at > keepers && at[-1] == ' ' && at[strlen(address)] == ' ';
+}
+
+/* Candidates, the next ones first, join those that earlier calls named; who is called now is one, too, but
+ * only for others. */
+static void note_keepers(struct session *session)
+{
+    if (!session->keepers && !(session->keepers = calloc(1, KEEPERS_BYTES)))
+        return;
+    char *keepers = session->keepers;
+    for (uint32_t i = 0; i < session->n_candidates; i++) {
+        const struct session_candidate *candidate =
+            &session->candidates[(session->next_candidate + i) % session->n_candidates];
+        size_t used = strlen(keepers);
+        if (!is_keeper(keepers, candidate->address) && !strchr(candidate->server, ' ') &&
+            used + strlen(candidate->server) + strlen(candidate->address) + 3 <= KEEPERS_BYTES)
+            sprintf(keepers + used, "%s %s ", candidate->server, candidate->address);
+    }
+}
+
+/* Of problems that save their state: what the call was first, and who may have something of it. Best effort:
+ * without, it begins at the beginning. */
+static void tell_checkpoints(struct session *session, struct message *request)
+{
+    uint8_t *origin = arena_alloc(&request->arena, ORIGIN_BYTES);
+    if (!session->invocation.function->problem->checkpoint || session->bound || !origin)
+        return;
+    note_keepers(session);
+    const char *keepers = session->keepers ? arena_strdup(&request->arena, session->keepers) : NULL;
+    origin_put(&session->origin, origin);
+    add_extension(request, EXTENSION_ORIGIN, origin, ORIGIN_BYTES);
+    if (keepers)
+        add_extension(request, EXTENSION_KEEPERS, (const uint8_t *)keepers, (uint32_t)strlen(keepers));
+}
+
 static enum esp_status build_call(struct session *session, const struct session_candidate *candidate,
                                   struct link *link, struct message *request, struct esp_error *error)
 {
@@ -93,6 +131,7 @@ static enum esp_status build_call(struct session *session, const struct session_
     }
     if (lend_is_wanted(session, link->address))
         add_extension(request, EXTENSION_LENDS, (const uint8_t *)"", 0);
+    tell_checkpoints(session, request);
     return invocation_arguments(&session->invocation, request, error);
 }
 

@@ -72,7 +72,7 @@ enum esp_status session_begin(struct engine *engine, struct invocation *invocati
     if (status == ESP_OK)
         status = engine_draw(engine, session, error);
     if (status == ESP_OK) {
-        session->log_id = session->id;
+        session->log_id = session->origin = session->id;
         *result = session;
     } else {
         session_discard(session);
@@ -101,6 +101,7 @@ void session_discard(struct session *session)
     free(session->following.kept);
     free(session->candidates);
     free(session->plan);
+    free(session->keepers);
     free(session);
 }
 

@@ -63,6 +63,8 @@ struct session {
     struct invocation invocation;
     struct session_id id;     /* sequence 0: it has ended */
     struct session_id log_id; /* stays */
+    struct session_id origin; /* the first one of all: what was saved of the call is known by it */
+    char *keepers;            /* who may have that: EXTENSION_KEEPERS; NULL: nobody yet */
     char problem[PROBLEM_MAX_NAME + 1];
     bool bound;
     struct wishes wishes; /* which servers may take it */

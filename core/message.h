@@ -391,6 +391,16 @@ struct open_sessions {
  * its result will still be kept; until it has ended: the whole lease. */
 #define EXTENSION_JOB_LEASE 27
 
+/* Tag in a call of a problem with checkpoints, ORIGIN_BYTES: the first session in which the client wanted
+ * this very call. States that were saved in it, or in later ones, are its own. */
+#define EXTENSION_ORIGIN 71
+#define ORIGIN_BYTES     32
+/* Tag in the same: names and addresses of servers that keep, or may keep, copies of these states, each
+ * followed by a blank, the preferred ones first. */
+#define EXTENSION_KEEPERS 72
+#define KEEPERS_MOST      4
+#define KEEPERS_BYTES     (KEEPERS_MOST * (CAP_NAME + CAP_ADDRESS + 2))
+
 struct call_request {
     struct session_id session;
     uint64_t oldest_unacknowledged; /* below it, the server forgets and refuses */
@@ -723,6 +733,9 @@ bool lease_get(const struct extensions *extensions, uint64_t *left_ms);
 
 #define ASKER_BYTES 24
 void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES]);
+/* What EXTENSION_ORIGIN carries. Reading: false when it is not there. */
+void origin_put(const struct session_id *origin, uint8_t bytes[ORIGIN_BYTES]);
+bool origin_get(const struct extensions *extensions, struct session_id *origin);
 bool asker_get(const struct extensions *extensions, struct session_id *first);
 
 /* What EXTENSION_OPEN carries, as little-endian 64-bit numbers. Writing: returns its length. Reading: false

@@ -35,6 +35,25 @@ bool asker_get(const struct extensions *extensions, struct session_id *first)
     return true;
 }
 
+void origin_put(const struct session_id *origin, uint8_t bytes[ORIGIN_BYTES])
+{
+    const uint64_t numbers[] = {htole64(origin->client_high), htole64(origin->client_low),
+                                htole64(origin->sequence), htole64(origin->secret)};
+    memcpy(bytes, numbers, sizeof numbers);
+}
+
+bool origin_get(const struct extensions *extensions, struct session_id *origin)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_ORIGIN);
+    uint64_t numbers[4];
+    if (!extension || extension->length != sizeof numbers)
+        return false;
+    memcpy(numbers, extension->value, sizeof numbers);
+    *origin = (struct session_id){le64toh(numbers[0]), le64toh(numbers[1]), le64toh(numbers[2]),
+                                  le64toh(numbers[3])};
+    return true;
+}
+
 uint32_t open_put(const struct open_sessions *open, uint8_t bytes[OPEN_BYTES])
 {
     uint64_t numbers[2 + CAP_OPEN] = {htole64(open->version), htole64(open->ceiling)};

@@ -210,6 +210,7 @@ struct problem {
     struct expr *work;   /* floating point operations, or NULL */
     struct expr *memory; /* bytes needed beyond the arguments, or NULL */
     bool idempotent;     /* a repetition is harmless */
+    bool checkpoint;     /* its routine saves its state, and goes on from there when it is called again */
     struct implementation *implementations;
     uint32_t n_implementations;
     const struct abstract *abstract; /* its rules (core/abstract.h) when it is abstract, else NULL */

@@ -264,6 +264,8 @@ static void write_cost(struct text *text, const struct problem *problem)
         write_cost_line(text, "memory  ", problem->memory, " bytes beyond the arguments\n");
     if (!problem->idempotent)
         text_put(text, INDENT "a repetition is not harmless: a failed call is never tried again\n");
+    if (problem->checkpoint)
+        text_put(text, INDENT "saves its state: what a crash interrupts goes on from there\n");
     if (*problem->gams)
         text_printf(text, "\nGAMS class\n" INDENT "%s\n", problem->gams);
 }

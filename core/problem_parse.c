@@ -210,6 +210,15 @@ static bool read_idempotent(struct parser *parser)
     return lexer_advance(&parser->lexer);
 }
 
+static bool read_checkpoint(struct parser *parser)
+{
+    bool yes = lexer_at_name(&parser->lexer, "yes");
+    if (!yes && !lexer_at_name(&parser->lexer, "no"))
+        return lexer_expected(&parser->lexer, "yes or no", NULL);
+    parser->problem->checkpoint = yes;
+    return lexer_advance(&parser->lexer);
+}
+
 static bool read_require(struct parser *parser)
 {
     struct problem *problem = parser->problem;
@@ -281,6 +290,7 @@ static const struct clause clauses[] = {
     {"work", PART_SIGNATURE, false, read_work},
     {"memory", PART_SIGNATURE, true, read_memory},
     {"idempotent", PART_SIGNATURE, true, read_idempotent},
+    {"checkpoint", PART_SIGNATURE, true, read_checkpoint},
     {"implementation", PART_SIGNATURE, false, parser_implementation},
     {"fortran", PART_IMPLEMENTATION, false, read_fortran},
     {"c", PART_IMPLEMENTATION, false, read_c},
@@ -320,11 +330,28 @@ static bool add_problem(struct parser *parser, struct problem *problem)
     return true;
 }
 
+/* A second attempt gets the arguments of the first one, and is made without anybody being asked. */
+static bool check_checkpoint(struct parser *parser)
+{
+    const struct problem *problem = parser->problem;
+    const char *why = NULL;
+    for (uint32_t i = 0; i < problem->n_arguments && !why; i++)
+        if (parser->arguments[i].mode == MODE_INOUT)
+            why = "has an inout argument, which its first attempt may have overwritten: use in and out";
+        else if (parser->arguments[i].type == TYPE_STATE)
+            why = "has a state, which does not outlive a crash";
+    if (!problem->idempotent)
+        why = "is not idempotent, and may not be called again";
+    return !problem->checkpoint || !why ||
+           lexer_fail(&parser->lexer, parser->lexer.token.offset, "checkpoint: '%s' %s", problem->name, why);
+}
+
 /* The signature is complete where the first implementation, the next problem or the text's end is. */
 static bool end_signature(struct parser *parser)
 {
     return keep_description(parser) && parser_resolve_pending(parser) && parser_check_arguments(parser) &&
-           parser_check_constants(parser) && parser_check_abstract(parser) && parser_write_source(parser);
+           parser_check_constants(parser) && parser_check_abstract(parser) && check_checkpoint(parser) &&
+           parser_write_source(parser);
 }
 
 bool parser_end_problem(struct parser *parser)

@@ -146,6 +146,8 @@ static void write_problem(struct text *text, const struct problem *problem)
     write_expression(text, "memory", problem->memory);
     if (!problem->idempotent)
         text_put(text, "idempotent no\n");
+    if (problem->checkpoint)
+        text_put(text, "checkpoint yes\n");
     for (uint32_t i = 0; problem->abstract && i < problem->abstract->n_rules; i++) {
         abstract_write_rule(problem, &problem->abstract->rules[i], text);
         text_put(text, "\n");

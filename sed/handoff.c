@@ -3,6 +3,7 @@
 
 #include "core/texts.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static uint32_t round_up(uint64_t bytes)
@@ -454,6 +455,9 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     ring->job.n_texts = 0;
     ring->job.n_parts = 0;
     ring->job.grid = job->grid;
+    snprintf(ring->job.checkpoint, sizeof ring->job.checkpoint, "%s", job->checkpoint ? job->checkpoint : "");
+    ring->job.checkpoint_number = job->checkpoint_number;
+    atomic_store_explicit(&ring->saved, job->checkpoint_number, memory_order_relaxed);
     atomic_store_explicit(&ring->question.asked, 0, memory_order_relaxed);
     atomic_store_explicit(&ring->question.answered, 0, memory_order_relaxed);
     ring->job.segment_bytes = job->segment_bytes;

@@ -3,6 +3,8 @@
 noinst_LTLIBRARIES += sed/libworkers.la
 sed_libworkers_la_SOURCES = \
 	sed/folder.c \
+	sed/checkpoint.c \
+	sed/checkpoint.h \
 	sed/folder.h \
 	sed/handoff.c \
 	sed/handoff.h \
@@ -73,6 +75,9 @@ sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # The server daemon as a state machine, without processes and network.
 noinst_LTLIBRARIES += sed/libserver.la
 sed_libserver_la_SOURCES = \
+	sed/checkpoint_mirror.c \
+	sed/checkpoint_mirror.h \
+	sed/server_checkpoint.c \
 	sed/admission.c \
 	sed/admission.h \
 	sed/accuracy.c \

@@ -174,9 +174,11 @@ struct ring_job {
     struct ring_texts texts[PROBLEM_MAX_ARGUMENTS];
     uint32_t n_parts;
     struct ring_part parts[PROBLEM_MAX_ARGUMENTS];
-    struct process_grid grid; /* rows 0: it is no parallel job */
-    uint32_t first_rank;      /* of the consecutive ones in the grid */
-    uint32_t front, end;      /* of what of the arena is filled */
+    struct process_grid grid;            /* rows 0: it is no parallel job */
+    uint32_t first_rank;                 /* of the consecutive ones in the grid */
+    uint32_t front, end;                 /* of what of the arena is filled */
+    char checkpoint[SIGNATURE_MAX_PATH]; /* file for the state of the routine; "": it saves none */
+    uint64_t checkpoint_number;          /* of the one that is there; 0: none */
     uint32_t n_callbacks;
     struct ring_callback callbacks[RING_MAX_CALLBACKS];
     struct ring_area areas[PROBLEM_MAX_ARGUMENTS];
@@ -251,6 +253,7 @@ struct ring {
     _Alignas(64) _Atomic uint32_t ready;   /* the worker has started up */
     _Atomic uint32_t taken;                /* the request that it has begun */
     _Atomic double progress;               /* that the routine has told; below 0: none */
+    _Atomic uint64_t saved;                /* number of the last checkpoint; 0: none */
     _Atomic uint64_t kept; /* bytes that the worker kept after its last call, when it ends for that */
     struct ring_gang gang;
     struct ring_answer answer;

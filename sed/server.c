@@ -308,6 +308,7 @@ enum esp_status server_create(const struct server_options *options, struct serve
         server_destroy(server);
         return status;
     }
+    server_checkpoints_open(server);
     *result = server;
     return ESP_OK;
 }
@@ -337,7 +338,7 @@ void server_drain(struct server *server)
 void server_leave(struct server *server)
 {
     endpoint_enter(server->endpoint);
-    server->draining = true;
+    server->draining = server->leaving = true;
     membership_leave(server->membership, "it is shutting down");
     struct session *session, *next;
     DL_FOREACH_SAFE2(server->active, session, next, next_active)
@@ -398,6 +399,7 @@ void server_count(struct server *server, struct server_counts *counts)
 static void free_session(struct server *server, struct session *session)
 {
     struct shelf *shelf = session->shelf;
+    server_checkpoint_forget(session);
     segments_give(server->segments, session->segment);
     server_operands_release(server, session, true);
     server_operands_free(session);

@@ -264,6 +264,7 @@ static enum esp_status open_session(struct server *server, struct client *client
     session->forecast_s = choice.seconds;
     session->detached = extension_find(&call->extensions, EXTENSION_DETACHED) != NULL;
     session->bulk |= extension_find(&call->extensions, EXTENSION_LENDS) != NULL;
+    server_checkpoint_begin(server, session, call);
     session->state = SESSION_WAITING;
     DL_APPEND2(server->active, session, prev_active, next_active);
     server->stashed_bytes += session->stash_bytes;
@@ -354,6 +355,10 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     server->receiving--;
     session->state = SESSION_QUEUED;
     session->ready_ns = server_now(server);
+    if (server_checkpoint_fetch(server, session)) {
+        server_set_timer(server, session);
+        return ESP_OK;
+    }
     queue_push(&server->queue, session_turn(session), &session->queued);
     server_dispatch(server);
     if (session->state == SESSION_QUEUED)

@@ -52,6 +52,7 @@ static enum esp_status start(struct server *server, struct session *session, str
     session->job.timed = session->forecast_s >= WORTH_TIMING_S && server->options.threads == 1 &&
                          !implementation_is_parallel(choice.implementation);
     session->job.time_limit_ms = session->job.implementation->time_limit_ms;
+    server_checkpoint_prepare(server, session);
     session->job.attended = server->brought && session_id_equal(server->brought, &session->id);
     /* Before it starts: the worker may well run on this processor before this thread does again. */
     session->started_ns = server_now(server);
@@ -245,6 +246,7 @@ void server_end_session(struct server *server, struct session *session, enum ses
     DL_DELETE2(server->active, session, prev_active, next_active);
     log_ended(server, session);
     server_count_end(server, session);
+    server_checkpoint_ended(server, session);
     server_operands_release(server, session, state == SESSION_DONE);
     server_lends_release(server, session);
     server_trace_end(server, session);
@@ -331,6 +333,18 @@ static void job_done(struct server *server, struct session *session)
         server_end_session(server, session, SESSION_FAILED, &error);
 }
 
+/* Its worker has crashed, and its routine can go on from what it has saved: it has the next slot. */
+static void resume(struct server *server, struct session *session, const struct esp_error *error)
+{
+    char text[SESSION_TEXT];
+    log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text), "%s: goes on from its checkpoint",
+              error->text);
+    session->state = SESSION_QUEUED;
+    queue_push_front(&server->queue, session_turn(session), &session->queued);
+    server_load_changed(server, session->forecast_s);
+    server_session_changed(server, session);
+}
+
 static void job_ended(struct server *server, struct session *session, const struct job_end *end)
 {
     struct esp_error error;
@@ -346,6 +360,8 @@ static void job_ended(struct server *server, struct session *session, const stru
         server_load_changed(server, 1);
     if (session->stopping != ESP_OK)
         end_stopped(server, session, session->stopping);
+    else if (end->error.status == ESP_CRASHED && server_checkpoint_resumes(session))
+        resume(server, session, &end->error);
     else if (kept != ESP_OK)
         server_end_session(server, session, SESSION_FAILED, &error);
     else if (end->error.status == ESP_OK)

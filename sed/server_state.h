@@ -187,7 +187,9 @@ struct server {
     struct path link;            /* from its parent, as measured last */
     struct predictor *available; /* NULL: nobody has told it anything */
     double told_available;       /* the forecast that agents have */
-    struct duty duty;            /* on orders of administrators */
+    struct timer mirroring; /* when running sessions are looked at for new states; set while there are such */
+    bool leaving;           /* it shuts down: sessions that it stops are not over */
+    struct duty duty;       /* on orders of administrators */
     struct log_quota done_lines; /* about small sessions, which come by the ten thousand */
     bool draining;
 };
@@ -318,6 +320,24 @@ void server_job_asked(void *arg, uint64_t job_id);
 struct message *server_follow_answer(struct server *server, const struct waiter *waiter);
 /* Its session has printed a line (with its '\n'), or a piece of one. */
 void server_printed(struct server *server, struct session *session, const char *line);
+
+/* ---- server_checkpoint.c ---- */
+/* Once, at the start: the folder is there, and what nobody has come for is not. Without a state_dir there are
+ * no checkpoints. */
+void server_checkpoints_open(struct server *server);
+/* The call of a problem with checkpoints has come: what it is known by, and who keeps copies. */
+void server_checkpoint_begin(struct server *server, struct session *session, const struct call_request *call);
+/* Its arguments are here. True: an earlier state of it is being looked for at its keepers, and it is put into
+ * the queue when that is over. */
+bool server_checkpoint_fetch(struct server *server, struct session *session);
+/* It goes without having ended: the server does. */
+void server_checkpoint_forget(struct session *session);
+/* Before its job starts: where its routine saves its state, and what it goes on from. */
+void server_checkpoint_prepare(struct server *server, struct session *session);
+/* Its worker has crashed: whether it is to be called again, as it has saved a state in this attempt. */
+bool server_checkpoint_resumes(const struct session *session);
+/* It has ended: the state goes, unless the server stops and may be asked to go on. */
+void server_checkpoint_ended(struct server *server, struct session *session);
 
 /* ---- server_kept.c: states ---- */
 /* Before a session is opened: whether the state that it works on is here. */

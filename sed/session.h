@@ -101,6 +101,7 @@ struct session {
     struct kept *works_on; /* RUNNING: the state that it has to itself */
     struct kept *aside;    /* QUEUED: the state that it waits for, and not in the queue */
     struct session *prev_aside, *next_aside;
+    struct mirror *mirror;   /* the state that its routine saves, and its copies; NULL: none */
     uint64_t beyond_bytes;   /* that the description asks for beyond the arguments */
     struct printed *printed; /* what it has printed; NULL: nothing */
 

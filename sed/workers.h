@@ -48,12 +48,14 @@ struct job {
     const struct number *scope;     /* values of the scalar arguments, for expressions in the call */
     int segment_fd;                 /* memfd with the arguments that are in_segment; -1: none */
     uint64_t segment_bytes;
-    bool timed;               /* the processor time that it takes is wanted too */
-    bool attended;            /* a thread comes at once to `help`: nobody else need be woken by the end */
-    double forecast_s;        /* of the computation; 0: not known */
-    int64_t time_limit_ms;    /* 0: none; after it the worker is killed */
-    uint64_t state;           /* the call works on the state that this job left behind; 0: on none */
-    struct process_grid grid; /* of a parallel implementation: the ranks that compute it */
+    bool timed;                 /* the processor time that it takes is wanted too */
+    bool attended;              /* a thread comes at once to `help`: nobody else need be woken by the end */
+    double forecast_s;          /* of the computation; 0: not known */
+    int64_t time_limit_ms;      /* 0: none; after it the worker is killed */
+    const char *checkpoint;     /* file for the state that the routine saves; NULL: it saves none */
+    uint64_t checkpoint_number; /* of the state that is in it; 0: none */
+    uint64_t state;             /* the call works on the state that this job left behind; 0: on none */
+    struct process_grid grid;   /* of a parallel implementation: the ranks that compute it */
 };
 
 struct job_end {

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# An iterative solver that saves its state goes on from there when its worker, or its server, is killed: the solution is the
+# one of a run without a crash, to the bit, and the number of sweeps is the same in all.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed cc
+
+mkdir solver
+cp "$top_srcdir/examples/checkpoint/poisson.esp" solver
+check "the example is built as its text says" cc -O2 -fPIC -shared -I"$top_srcdir/include" -o solver/libpoisson.so \
+    "$top_srcdir/examples/checkpoint/poisson.c" -lm
+agent_for_clients 'freshness = "100 ms"'
+server() { # server NAME: with a state folder of its own
+    server_below_agent "$1" "$1" 'slots = 1' "problems = { \"$work/solver\" }" "state_dir = \"$work/state-$1\"" "${2:-}"
+}
+server S
+n=200
+awk -v n=$n 'BEGIN { print "%%MatrixMarket matrix array real general"; print n, n; for (i = 0; i < n * n; i++) print 1 + i % 7 }' >f.mtx
+solve() { # solve NAME: what comes is in files of that name
+    espalier call poisson n=$n f=@f.mtx every=0.03 -o u="$1.npy" -o iterations="$1-n.csv" -o from="$1-from.csv" >"$1.out" 2>&1
+}
+shows_problem() { espalier problems poisson; }
+check "the solver is there" wait_until shows_problem
+check "a run without a crash" solve calm
+number() { # number FILE
+    grep -v '^%' "$1" | tail -n 1
+}
+check "runs through" test "$(number calm-from.csv)" -eq 0
+nothing_left() { [ -z "$(ls "$work"/state-*/checkpoints)" ]; }
+check "and leaves no state behind" nothing_left
+
+saved() { # saved SERVER: its routine has saved a state
+    ls "state-$1/checkpoints" | grep -qv new
+}
+same() { # same NAME: the solution and the sweeps of the calm run, and some were not made again
+    cmp calm.npy "$1.npy" && [ "$(number calm-n.csv)" -eq "$(number "$1-n.csv")" ] && [ "$(number "$1-from.csv")" -gt 0 ]
+}
+# The process that computes: the busiest below the server.
+worker_of() {
+    for pid in $(descendants "$1"); do
+        echo "$(awk '{ print $14 + $15 }' "/proc/$pid/stat") $pid"
+    done | sort -n | tail -n 1 | cut -d' ' -f2
+}
+
+# ---- the worker ----
+solve worker &
+call=$!
+check "a call saves its state" wait_until saved S
+# shellcheck disable=SC2154
+kill -9 "$(worker_of "$pid_S")"
+check "its worker is killed, and the call succeeds" wait $call
+check "with the same result, and from where it was" same worker
+check "the log says so" grep -q 'goes on from its checkpoint' S.log
+check "no state is left behind" nothing_left
+
+# ---- the server ----
+solve server &
+call=$!
+check "a call saves its state" wait_until saved S
+stop S KILL
+check "what it has saved is there" saved S
+start_server S
+check "its server is killed and comes back, and the call succeeds" wait $call
+check "with the same result, and from where it was" same server
+check "no state is left behind" nothing_left
+
+# ---- another server ----
+server T
+two_servers() { [ "$(espalier tree | grep -c ' server ')" -eq 2 ]; }
+check "a second server" wait_until two_servers
+copied() { # a copy has come to the other one
+    grep -q 'stored' T.log || grep -q 'stored' S.log
+}
+solve other &
+call=$!
+check "a call's state goes to the other server" wait_until copied
+if saved S; then first=S last=T; else first=T last=S; fi
+stop $first KILL
+check "its server is killed for good, and the call succeeds" wait $call
+check "with the same result, and from where it was" same other
+check "the other server tells where it has the state from" grep -q 'goes on from checkpoint' $last.log
+nothing_kept() { [ -z "$(espalier data ls --json | tr -d '[] \n')" ] && [ -z "$(ls "state-$last/checkpoints")" ]; }
+check "no state is left behind there" wait_until nothing_kept
+
+# ---- what may not save ----
+{
+    echo 'problem wrong "w"'
+    echo '    inout double x[3]'
+    echo '    checkpoint yes'
+} >wrong.esp
+check_fails any "a problem that overwrites its argument" espalier problems check wrong.esp
+check_says "is told" "checkpoint: 'wrong' has an inout argument"
+finish
