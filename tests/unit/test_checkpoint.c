@@ -102,7 +102,7 @@ static void a_damaged_state_is_none(void **state)
 
 static void an_empty_state_is_one(void **state)
 {
-    char text[1];
+    char text[1] = "";
     uint64_t bytes = 9;
     (void)state;
     assert_int_equal(checkpoint_save(path, 3, text, 0), 0);
