@@ -27,6 +27,7 @@ enum esp_status membership_create(const struct membership_options *options, cons
     m->clock = options->clock;
     m->role = options->role;
     m->features = options->features;
+    m->quiet = options->quiet;
     m->retry_first_ms = options->retry_first_ms > 0 ? options->retry_first_ms : RETRY_FIRST_MS;
     m->retry_most_ms = options->retry_most_ms > 0 ? options->retry_most_ms : RETRY_MOST_MS;
     m->random = options->seed ? options->seed : 1;

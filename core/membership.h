@@ -37,6 +37,8 @@ struct membership_options {
     int64_t retry_first_ms, retry_most_ms; /* between hellos, doubling, with jitter; 0: 100 and 5000 */
     uint64_t seed;
     const struct clock *clock;
+    bool quiet; /* why there is no tie is not told to `changed`, only that there is one: a look whether
+                 * somebody is back, which the owner has told of before */
     const struct membership *after; /* of the same node, which it is to replace: numbers go on; or NULL */
 };
 

@@ -29,6 +29,7 @@ struct membership {
     size_t tries;                   /* hellos since the tie was lost, for the backoff */
     uint32_t hellos, hellos_before; /* ever, and before welcomes could count again */
     int64_t hello_ns;
+    bool quiet;
     char **said; /* per parent: the last reason told to `changed` since it was joined, or NULL */
 
     char parent_probe[CAP_PROBE_URL + 1];

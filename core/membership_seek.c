@@ -23,7 +23,7 @@ void membership_say(struct membership *m, size_t index, const char *parent, cons
         return;
     free(*said);
     *said = strdup(why);
-    if (m->ops.changed)
+    if (m->ops.changed && !m->quiet)
         m->ops.changed(m->self, false, parent, why);
 }
 

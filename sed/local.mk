@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Computational workers: the daemon's side, and the program they run in.
+# The file of a routine's state: the worker writes it, the server names it.
+noinst_LTLIBRARIES += sed/libcheckpoint.la
+sed_libcheckpoint_la_SOURCES = sed/checkpoint.c sed/checkpoint.h
 noinst_LTLIBRARIES += sed/libworkers.la
 sed_libworkers_la_SOURCES = \
 	sed/folder.c \
-	sed/checkpoint.c \
-	sed/checkpoint.h \
 	sed/folder.h \
 	sed/handoff.c \
 	sed/handoff.h \
@@ -70,7 +71,7 @@ sed_espalier_crd_SOURCES = \
 	sed/crd_worker.c \
 	sed/crd_xerbla.c \
 	sed/spawner.c
-sed_espalier_crd_LDADD = util/libown.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
+sed_espalier_crd_LDADD = util/libown.la sed/libcheckpoint.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # The server daemon as a state machine, without processes and network.
 noinst_LTLIBRARIES += sed/libserver.la
@@ -131,7 +132,7 @@ sed_libserver_la_SOURCES = \
 	sed/speed.c \
 	sed/speed.h \
 	sed/workers.h
-sed_libserver_la_LIBADD = services/libduty.la core/libcore.la util/libutil.la -lm
+sed_libserver_la_LIBADD = sed/libcheckpoint.la services/libduty.la core/libcore.la util/libutil.la -lm
 # Measuring problems: a program of its own, as it links LAPACK, whose threads no daemon wants.
 noinst_LTLIBRARIES += sed/libcalibrate.la
 sed_libcalibrate_la_SOURCES = \

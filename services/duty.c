@@ -301,6 +301,7 @@ static void look_for_preferred(struct duty *duty)
     const int64_t now_ns = clock_now_ns(options->membership.clock);
     if (!preferred || options->membership.role == ROLE_MASTER) {
         duty->return_ns = 0;
+        duty->looks = 0;
         return;
     }
     if (!duty->return_ns) {
@@ -311,10 +312,11 @@ static void look_for_preferred(struct duty *duty)
         return;
     duty->pause_ns = duty->pause_ns < RETURN_MOST_NS / 2 ? 2 * duty->pause_ns : RETURN_MOST_NS;
     duty->return_ns = now_ns + duty->pause_ns;
+    struct membership_options tie = options->membership;
+    tie.quiet = duty->looks++ > 0;
     duty->returning =
-        handover_begin(&duty->handover, *options->tie, &options->membership, options->membership_ops,
-                       options->self, duty->ops->own_address(options->self), preferred, MOVE_MS,
-                       NULL) == ESP_OK;
+        handover_begin(&duty->handover, *options->tie, &tie, options->membership_ops, options->self,
+                       duty->ops->own_address(options->self), preferred, MOVE_MS, NULL) == ESP_OK;
 }
 
 static void has_moved(struct duty *duty)

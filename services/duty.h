@@ -80,6 +80,7 @@ struct duty {
     bool returning;    /* what is under way is the return to the preferred parent */
     int64_t return_ns; /* when that is tried next; 0: it is where it should be */
     int64_t pause_ns;
+    unsigned looks; /* for the preferred parent, since it was lost: the log hears of the first one */
 };
 
 /* Reads what was changed in an earlier life. ESP_CONFIG and ESP_SYSTEM as place_load() has them. */

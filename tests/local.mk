@@ -392,12 +392,12 @@ tests_chaos_client_LDADD = client/libespalier.la util/libutil.la
 tests_chaos_wire_SOURCES = tests/chaos/wire.c
 tests_chaos_wire_LDADD = util/libutil.la
 endif
-EXTRA_DIST += tests/chaos/espalier-chaos tests/chaos/platform.bash tests/chaos/faults.bash
+EXTRA_DIST += tests/chaos/espalier-chaos tests/chaos/platform.bash tests/chaos/faults.bash tests/chaos/watch.bash
 e2e_tests += tests/e2e/t0650-chaos.t
 e2e_tests += tests/e2e/t0660-restart.t tests/e2e/t0661-apply.t
 e2e_tests += tests/e2e/t0662-checkpoints.t
 unit_tests += tests/unit/test_checkpoint
-tests_unit_test_checkpoint_LDADD = sed/libworkers.la $(UNIT_LIBS)
+tests_unit_test_checkpoint_LDADD = sed/libcheckpoint.la $(UNIT_LIBS)
 e2e_tests += tests/e2e/t0104-command-tls.t
 e2e_tests += tests/e2e/t0105-command-examples.t
 e2e_tests += tests/e2e/t0106-command-completion.t

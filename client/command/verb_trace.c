@@ -84,8 +84,8 @@ static enum exit_code ask(const struct command_line *command, const struct view 
     return code;
 }
 
-/* The agents at the top know where it went; then those on the path to that server. What does not answer is
- * missing, which has been said. */
+/* The agents at the top know where it went; then that server, and all agents below: those on the path to it,
+ * wherever they and it have moved since. What does not answer is missing, which has been said. */
 static enum exit_code follow(const struct command_line *command, const struct view *view, struct way *way)
 {
     enum exit_code code = EXIT_DONE, one;
@@ -98,14 +98,12 @@ static enum exit_code follow(const struct command_line *command, const struct vi
             return one;
         code = one == EXIT_DONE ? code : one;
     }
-    const struct esp_node *node = NULL;
-    for (size_t i = 0; *way->server && i < view->n; i++)
-        if (strcmp(view->nodes[i].name, way->server) == 0)
-            node = &view->nodes[i];
-    for (size_t i = 0; node && i <= view->n && view_top(view, node) != node; i++) {
-        if (!node->unreachable && (one = ask(command, view, node, way)) != EXIT_DONE)
+    for (size_t i = 0; *way->server && i < view->n; i++) {
+        const struct esp_node *node = &view->nodes[i];
+        const bool agent = node->role == ESP_ROLE_LEADER && view_top(view, node) != node;
+        if (!node->unreachable && (agent || strcmp(node->name, way->server) == 0) &&
+            (one = ask(command, view, node, way)) != EXIT_DONE)
             code = one;
-        node = view_parent(view, node);
     }
     return code;
 }

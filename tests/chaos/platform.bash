@@ -55,7 +55,7 @@ start_node() {
     local -a enter=()
     read -r machine program <<<"${program_of[$1]}"
     [ "$machine" = 0 ] || enter=(nsenter "--net=/proc/${machine_pid[$machine]}/ns/net")
-    "${enter[@]}" "$top_builddir/$program" --foreground "$work/$1.conf" >>"$1.out" 2>&1 &
+    TMPDIR=$work/tmp "${enter[@]}" "$top_builddir/$program" --foreground "$work/$1.conf" >>"$1.out" 2>&1 &
     pid_of[$1]=$! # the daemon itself
 }
 
@@ -84,6 +84,7 @@ make_platform() {
 lease = "2 s"'
     ip link set lo up && ip addr add $hub/32 dev lo && echo 1 >/proc/sys/net/ipv4/ip_forward || return 1
     for k in 1 2; do make_machine $k || return 1; done
+    mkdir "$work/tmp"
     write_problems
     : >quiet/ledger
     node R redirector/espalier-redirector 0 4000 "$terms"
@@ -154,6 +155,7 @@ report() {
     }
     END {
         if (whole) complain("the tree was not whole 60 s after the last fault")
+        while ((getline line < "quiet/complaints") > 0) complain(line)
         if (!count["done"]) complain("no call was done")
         printf "espalier-chaos: %d calls: %d done, %d perhaps executed, %d failed, %d wrong, %d extra runs; longest %d ms; whole after %d ms; %d complaints; seed %s\n", \
             calls, count["done"], count["maybe"], count["failed"] + count["unmade"], count["wrong"], extra, longest, whole_ms, complaints, seed

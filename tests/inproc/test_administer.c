@@ -343,6 +343,52 @@ static void who_found_another_parent_returns_to_the_preferred_one(void **state)
     agent_drop(agent);
 }
 
+static unsigned count_lines(const char *path, const char *what)
+{
+    char line[1000];
+    unsigned n = 0;
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file))
+        n += strstr(line, what) != NULL;
+    if (file)
+        fclose(file);
+    return n;
+}
+
+/* It looks once a minute; whoever reads the log wants to know it once. */
+static void a_preferred_parent_that_stays_away_is_told_once(void **state)
+{
+    (void)state;
+    struct agent_options options;
+    struct agent *agent;
+    struct esp_error error;
+    const char *const parents[] = {"la-0", "la-1"};
+    char path[] = "/tmp/test_administer.XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    platform_tree(&platform, 2, 1);
+    options = platform.agent_options;
+    options.name = options.listen = "orphan";
+    options.incarnation = 4711;
+    options.parents = parents;
+    options.n_parents = 2;
+    assert_int_equal(agent_create(&options, platform.transport, &agent, &error), ESP_OK);
+    platform_run_ms(&platform, 2000);
+    assert_parent("orphan", "la-0");
+    platform_agent_kill(&platform, 1); /* la-0 */
+    platform_run_ms(&platform, 4000);
+    assert_parent("orphan", "la-1");
+    const struct log_options log = {.node = "all", .path = path, .level = LOG_NOTICE_LEVEL};
+    assert_int_equal(log_open(&log, &error), ESP_OK);
+    platform_run_ms(&platform, 300 * 1000);
+    log_close();
+    assert_true(count_lines(path, "not below \"la-0\"") <= 1);
+    assert_parent("orphan", "la-1");
+    agent_drop(agent);
+    close(fd);
+    unlink(path);
+}
+
 static void a_session_can_be_followed(void **state)
 {
     (void)state;
@@ -388,6 +434,7 @@ int main(void)
         TEST(orders_survive_a_network_that_loses_and_reorders),
         TEST(the_new_shape_survives_a_restart),
         TEST(who_found_another_parent_returns_to_the_preferred_one),
+        TEST(a_preferred_parent_that_stays_away_is_told_once),
         TEST(a_session_can_be_followed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
