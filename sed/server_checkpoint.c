@@ -63,7 +63,7 @@ struct mirror {
     uint64_t key;
     struct keeper keepers[KEEPERS_MOST];
     uint32_t n_keepers, n_others; /* others: that are not this server, which may have been one before */
-    uint64_t copied;                      /* number of the newest state that a keeper has; 0: none */
+    uint64_t copied;              /* number of the newest state that a keeper has; 0: none */
     bool busy, fetching, dropping, dirty; /* dirty: keepers have something of it */
     bool over;                            /* the call has its answer, and nobody goes on with it */
 };

@@ -30,7 +30,10 @@ nothing_left() { [ -z "$(ls "$work"/state-*/checkpoints)" ]; }
 check "and leaves no state behind" nothing_left
 
 saved() { # saved SERVER: its routine has saved a state
-    ls "state-$1/checkpoints" | grep -qv new
+    for file in "state-$1/checkpoints"/*; do
+        case $file in *.new | *'*') ;; *) return 0 ;; esac
+    done
+    return 1
 }
 same() { # same NAME: the solution and the sweeps of the calm run, and some were not made again
     cmp calm.npy "$1.npy" && [ "$(number calm-n.csv)" -eq "$(number "$1-n.csv")" ] && [ "$(number "$1-from.csv")" -gt 0 ]
