@@ -6,6 +6,7 @@
 
 #include "sed/folder.h"
 #include "util/clock.h"
+#include "util/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -78,6 +79,8 @@ static enum esp_status run_program(struct pool *pool, struct link *link, int soc
     posix_spawn_file_actions_adddup2(&files, socket, SPAWNER_SOCKET);
     posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDWR, 0);
     posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_RDWR, 0);
+    /* Not the standard error of whoever started the daemon, who may wait for its end. */
+    posix_spawn_file_actions_adddup2(&files, log_descriptor(), 2);
     posix_spawnattr_setsigdefault(&attributes, &all); /* the ORB ignores SIGPIPE: routines do not */
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);

@@ -2,6 +2,7 @@
 #include "util/config_value.h"
 #include "util/clock.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -196,6 +197,21 @@ static bool split_address(const char *text, const char **host, size_t *length, c
     return *length > 0 && strcspn(*host, " \t/\"'") >= *length;
 }
 
+/* A host with colons in it must be an IPv6 address, perhaps with a zone ("fe80::1%eth0"). */
+static bool is_host(const char *host)
+{
+    char bare[INET6_ADDRSTRLEN];
+    struct in6_addr address;
+    size_t length = strcspn(host, "%");
+    if (!strchr(host, ':'))
+        return true;
+    if (length >= sizeof bare)
+        return false;
+    memcpy(bare, host, length);
+    bare[length] = '\0';
+    return inet_pton(AF_INET6, bare, &address) == 1;
+}
+
 enum esp_status config_read_address(const char *text, const char *default_port, char *host, size_t host_size,
                                     uint16_t *port, struct esp_error *error)
 {
@@ -216,6 +232,9 @@ enum esp_status config_read_address(const char *text, const char *default_port, 
                          host_size - 1, length);
     memcpy(host, start, length);
     host[length] = '\0';
+    if (!is_host(host))
+        return error_set(error, ESP_CONFIG,
+                         "expected a host name or an IPv6 address in front of the port, found \"%s\"", host);
     *port = (uint16_t)value;
     return ESP_OK;
 }

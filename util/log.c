@@ -206,6 +206,14 @@ void log_close(void)
     pthread_mutex_unlock(&lock);
 }
 
+int log_descriptor(void)
+{
+    pthread_mutex_lock(&lock);
+    int fd = descriptor;
+    pthread_mutex_unlock(&lock);
+    return fd;
+}
+
 bool log_is_file(void)
 {
     pthread_mutex_lock(&lock);

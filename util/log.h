@@ -26,6 +26,8 @@ enum esp_status log_reopen(struct esp_error *error);
 void log_close(void);
 /* Whether lines go to a file and not to standard error. */
 bool log_is_file(void);
+/* What lines are written to now, for what a child process has to say; it stays the log's. */
+int log_descriptor(void);
 
 /* One line; control characters in it are escaped, so no input can forge a second line.
  * `session` is the printed session id, or NULL. Any thread. */

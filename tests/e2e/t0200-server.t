@@ -179,6 +179,13 @@ start nameless espalier-sed --foreground nameless.conf
 check "servers that nobody has named have names that differ" wait_until grep -q "$(hostname)-sed-pid.* joined MA" nameless.log
 check "and stop" stop nameless TERM
 
+# In the background, whoever reads what its starter writes is not kept waiting.
+sed 's/^name.*/name = "B"/; s/sed\.log/back.log/; s/sed\.address/back.address/' sed.conf >back.conf
+check "a server in the background lets go of its starter's streams" \
+    timeout 60 sh -c 'espalier-sed back.conf 2>&1 | cat'
+check "and is there" wait_until tree_has '"name": "B"'
+check "until it is told to stop" espalier admin stop B
+
 # Stopping: what runs may end, what does not end is stopped.
 printf 'problem doze "sleeps"\n    in int ms\n    out int done\nimplementation c\n    c spin(ms, done) in %s\n' \
     "$library" >problems/doze.esp

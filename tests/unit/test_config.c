@@ -300,6 +300,9 @@ static void reads_addresses(void **state)
     assert_int_equal(config_read_address("[::1", "1", host, sizeof host, &port, &error), ESP_CONFIG);
     assert_int_equal(config_read_address("a b:1", "1", host, sizeof host, &port, &error), ESP_CONFIG);
     assert_int_equal(config_read_address("a:", "1", host, sizeof host, &port, &error), ESP_CONFIG);
+    assert_int_equal(config_read_address("x:y:z", "1", host, sizeof host, &port, &error), ESP_CONFIG);
+    assert_int_equal(config_read_address("[1:2]:3", NULL, host, sizeof host, &port, &error), ESP_CONFIG);
+    assert_int_equal(config_read_address("fe80::1%lo", "1", host, sizeof host, &port, &error), ESP_OK);
     assert_int_equal(config_read_address("abcdefghijklmnop:1", NULL, host, sizeof host, &port, &error),
                      ESP_CONFIG);
 }
