@@ -35,13 +35,28 @@ static bool is_alone(void)
     return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
 }
 
+/* Between two bays lies one guard: its halves are theirs. */
+static void locate_bay(uintptr_t address, struct ring_answer *answer)
+{
+    const struct ring_job *job = &here.ring->job;
+    for (uint32_t i = 0; i < BAYS; i++) {
+        uintptr_t begin = (uintptr_t)here.ring->arena + ring_bay_there(i), end = begin + bay_bytes(i);
+        if ((job->bays >> i & 1) == 0 || address < begin - RING_GUARD_BYTES / 2 ||
+            address >= end + RING_GUARD_BYTES / 2)
+            continue;
+        answer->argument = job->bay_arguments[i];
+        answer->place = address < begin ? FAULT_BEFORE : address >= end ? FAULT_BEHIND : FAULT_INSIDE;
+    }
+}
+
 static void locate(uintptr_t address, struct ring_answer *answer)
 {
     answer->address = address;
     answer->place = FAULT_ELSEWHERE;
-    uintptr_t arena_end = (uintptr_t)(here.ring + 1);
+    uintptr_t arena_end = (uintptr_t)here.ring->bays;
     if (address >= arena_end && address < arena_end + RING_GUARD_BYTES)
         answer->place = FAULT_ARENA;
+    locate_bay(address, answer);
     for (uint32_t i = 0; i < here.areas->n; i++) {
         const struct area *area = &here.areas->items[i];
         uintptr_t begin = (uintptr_t)area->pages, end = begin + area->page_bytes;

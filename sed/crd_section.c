@@ -11,9 +11,7 @@ static void *elements_of(struct ring *ring, const struct areas *areas, const str
     const struct ring_operand *from = &section->elements;
     if (from->place == OPERAND_AREA && from->value < areas->n && areas->items[from->value].bytes >= bytes)
         return areas->items[from->value].data;
-    if (from->place == OPERAND_ARENA && bytes <= RING_ARENA_BYTES && from->value <= RING_ARENA_BYTES - bytes)
-        return ring->arena + from->value;
-    return NULL;
+    return from->place == OPERAND_ARENA ? ring_value(ring, from, bytes) : NULL;
 }
 
 enum esp_status sections_begin(struct ring *ring, struct areas *areas, void **memory, struct esp_error *error)

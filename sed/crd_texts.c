@@ -45,10 +45,7 @@ static const void *value_of(struct ring *ring, const struct areas *areas, const 
     if (from->place == OPERAND_AREA && from->value < areas->n &&
         areas->items[from->value].bytes >= texts->bytes)
         return areas->items[from->value].data;
-    if (from->place == OPERAND_ARENA && texts->bytes <= RING_ARENA_BYTES &&
-        from->value <= RING_ARENA_BYTES - texts->bytes)
-        return ring->arena + from->value;
-    return NULL;
+    return from->place == OPERAND_ARENA ? ring_value(ring, from, texts->bytes) : NULL;
 }
 
 static enum esp_status begin_one(struct ring *ring, struct areas *areas, const struct ring_texts *texts,

@@ -218,8 +218,8 @@ static bool resolve_operands(struct worker *worker, void **operands, struct esp_
             operands[i] = (void *)(uintptr_t)operand->value;
         else if (operand->place == OPERAND_AREA && operand->value < worker->areas.n)
             operands[i] = worker->areas.items[operand->value].data;
-        else if (operand->place == OPERAND_ARENA && operand->value <= RING_ARENA_BYTES - 16)
-            operands[i] = worker->ring->arena + operand->value;
+        else if (operand->place == OPERAND_ARENA && ring_value(worker->ring, operand, 16))
+            operands[i] = ring_value(worker->ring, operand, 16);
         else if (operand->place == OPERAND_STATE)
             operands[i] = operand->value ? (void *)&worker->state : worker->state;
         else if (operand->place == OPERAND_SECTION && operand->value < job->n_sections)

@@ -18,9 +18,32 @@ static uint32_t fence_bytes(const struct job *job, int32_t argument)
                                                                          : RING_FENCE_BYTES;
 }
 
+/* At the end of its bay: what goes beyond that meets the guard at once. */
+static int32_t put_in_bay(struct writer *writer, const void *from, uint32_t bytes, int32_t argument)
+{
+    struct handoff *handoff = writer->handoff;
+    uint32_t bay = (uint32_t)handoff->argument_bays[argument];
+    uint32_t begin = RING_ARENA_BYTES + bay_offset(bay), end = begin + bay_bytes(bay);
+    uint32_t offset = end - round_up(bytes);
+    ring_fence_write(ring_room(writer->ring, begin), offset - begin);
+    if (from)
+        memcpy(ring_room(writer->ring, offset), from, bytes);
+    ring_fence_write(ring_room(writer->ring, offset + bytes), end - offset - bytes);
+    writer->ring->job.bay_arguments[bay] = (uint32_t)argument;
+    handoff->values[handoff->n_values] =
+        (struct handoff_value){.offset = offset,
+                               .there = ring_bay_there(bay) + (offset - begin),
+                               .bytes = bytes,
+                               .argument = argument,
+                               .bay = (int32_t)bay};
+    return (int32_t)handoff->n_values++;
+}
+
 int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument)
 {
     struct handoff *handoff = writer->handoff;
+    if (argument >= 0 && handoff->argument_bays[argument] >= 0)
+        return put_in_bay(writer, from, (uint32_t)bytes, argument);
     uint32_t fence = fence_bytes(&handoff->job, argument), more = fence - RING_FENCE_BYTES;
     if (bytes > RING_ARENA_BYTES || handoff->n_values >= HANDOFF_MAX_VALUES ||
         handoff->used + more + round_up(bytes) + fence > RING_ARENA_BYTES) {
@@ -37,8 +60,8 @@ int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t byte
         memcpy(arena + offset, from, bytes);
     handoff->used = offset + round_up(bytes) + fence;
     ring_fence_write(arena + offset + bytes, handoff->used - offset - bytes);
-    handoff->values[handoff->n_values] =
-        (struct handoff_value){.offset = offset, .bytes = (uint32_t)bytes, .argument = argument};
+    handoff->values[handoff->n_values] = (struct handoff_value){
+        .offset = offset, .there = offset, .bytes = (uint32_t)bytes, .argument = argument, .bay = -1};
     return (int32_t)handoff->n_values++;
 }
 
@@ -165,7 +188,7 @@ enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, stru
                         : handoff_put_value(writer, argument->data, argument->bytes, (int32_t)index);
     if (*value < 0)
         return ESP_LIMIT;
-    *operand = (struct ring_operand){.value = handoff->values[*value].offset, .place = OPERAND_ARENA};
+    *operand = (struct ring_operand){.value = handoff->values[*value].there, .place = OPERAND_ARENA};
     return ESP_OK;
 }
 
@@ -257,7 +280,7 @@ static enum esp_status put_expression(struct writer *writer, const struct call_p
     int32_t value = handoff_put_value(writer, raw, base_type_size(parameter->type), -1);
     if (value < 0)
         return ESP_LIMIT;
-    *operand = (struct ring_operand){.value = writer->handoff->values[value].offset, .place = OPERAND_ARENA};
+    *operand = (struct ring_operand){.value = writer->handoff->values[value].there, .place = OPERAND_ARENA};
     return ESP_OK;
 }
 
@@ -327,7 +350,7 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
     if (value < 0)
         return ESP_LIMIT;
     handoff->parameter_values[index] = value;
-    *operand = (struct ring_operand){.value = handoff->values[value].offset, .place = OPERAND_ARENA};
+    *operand = (struct ring_operand){.value = handoff->values[value].there, .place = OPERAND_ARENA};
     return ESP_OK;
 }
 
@@ -388,9 +411,17 @@ static enum esp_status put_result(struct writer *writer)
     return ESP_OK;
 }
 
-/* What a call's values take at most, fences and all. *arrays: there are some among them. */
-static uint64_t arena_need(const struct job *job, bool *arrays)
+/* Commands take their values as files, and ranks of their own copy of the arena. */
+static bool has_bays(const struct job *job)
 {
+    return !job->implementation->command && job->grid.rows == 0;
+}
+
+/* What a call's values take of the arena at most, fences and all, when each array that finds a bay has it.
+ * *arrays: there are some that do not. */
+static uint64_t arena_need(const struct job *job, struct handoff *handoff, bool *arrays)
+{
+    uint64_t bays = 0;
     const struct implementation *implementation = job->implementation;
     uint64_t bytes = RING_FENCE_BYTES + (implementation->returns ? 16 + RING_FENCE_BYTES : 0);
     *arrays = false;
@@ -398,6 +429,10 @@ static uint64_t arena_need(const struct job *job, bool *arrays)
         const struct argument *argument = &job->problem->arguments[i];
         if (argument_is_queried(argument) || argument->type == TYPE_STATE ||
             (job->arguments[i].in_segment && job->arguments[i].bytes > 0 && argument->type != TYPE_STRING))
+            continue;
+        if (argument->n_dims > 0 && job->arguments[i].bytes > 0 && has_bays(job))
+            handoff->argument_bays[i] = (int8_t)bay_take(&bays, job->arguments[i].bytes);
+        if (handoff->argument_bays[i] >= 0)
             continue;
         if (job->arguments[i].bytes >= RING_ARENA_BYTES)
             return RING_ARENA_BYTES;
@@ -415,12 +450,22 @@ static uint64_t arena_need(const struct job *job, bool *arrays)
 static void begin_arena(struct ring *ring, const struct job *job, struct handoff *handoff)
 {
     bool arrays = false;
-    uint64_t need = job->implementation->command ? RING_ARENA_BYTES : arena_need(job, &arrays);
+    memset(handoff->argument_bays, -1, job->problem->n_arguments * sizeof *handoff->argument_bays);
+    uint64_t need = job->implementation->command ? RING_ARENA_BYTES : arena_need(job, handoff, &arrays);
     uint32_t first = need < RING_ARENA_BYTES ? (uint32_t)(RING_ARENA_BYTES - need) & ~15u : 0;
     uint32_t fence = !arrays ? 0 : first < RING_FRONT_FENCE ? first : RING_FRONT_FENCE;
     handoff->front = first - fence;
     handoff->used = first + RING_FENCE_BYTES;
     ring_fence_write(ring->arena + handoff->front, handoff->used - handoff->front);
+}
+
+/* For the worker to tell whose guard was met. */
+static void tell_bays(struct ring *ring, const struct handoff *handoff)
+{
+    ring->job.bays = 0;
+    for (uint32_t i = 0; i < handoff->n_values; i++)
+        if (handoff->values[i].bay >= 0)
+            ring->job.bays |= UINT64_C(1) << handoff->values[i].bay;
 }
 
 static void end_arena(struct ring *ring, struct handoff *handoff)
@@ -472,6 +517,7 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
         handoff->has_texts = ring->job.n_texts > 0;
         if (status == ESP_OK)
             end_arena(ring, handoff);
+        tell_bays(ring, handoff);
         ring->job.front = handoff->front;
         ring->job.end = handoff->end;
     }

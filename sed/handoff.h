@@ -11,10 +11,12 @@
 
 #define HANDOFF_MAX_VALUES (PROBLEM_MAX_ARGUMENTS + PROBLEM_MAX_PARAMETERS + 1)
 
-/* A value in the arena, as the daemon remembers it. */
+/* A value in the arena or in a bay, as the daemon remembers it. */
 struct handoff_value {
-    uint32_t offset, bytes;
-    int32_t argument; /* or -1: a temporary or a result */
+    uint32_t offset, bytes; /* behind the arena's beginning */
+    uint64_t there;         /* the same in the worker */
+    int32_t argument;       /* or -1: a temporary or a result */
+    int32_t bay;            /* or -1: it lies in the arena */
 };
 
 /* What the daemon remembers of a job that a worker has. */
@@ -31,6 +33,7 @@ struct handoff {
     int32_t result_value;                             /* the function's result, or -1 */
     int32_t parameter_values[PROBLEM_MAX_PARAMETERS]; /* PARAMETER_RESULTs, or -1 */
     int32_t argument_values[PROBLEM_MAX_ARGUMENTS];   /* -1: in the segment, or not passed */
+    int8_t argument_bays[PROBLEM_MAX_ARGUMENTS];      /* -1: none is its own */
 };
 
 /* Where a server looks for the program of a command that is not beside its description. */

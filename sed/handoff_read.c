@@ -34,27 +34,55 @@ static void append_last_words(struct job_end *end, const char *last_words)
                  last_words);
 }
 
+/* What its array leaves of a bay, in front and behind. */
+static bool bay_is_damaged(const struct ring *ring, const struct handoff_value *value, bool *before)
+{
+    uint32_t begin = RING_ARENA_BYTES + bay_offset((uint32_t)value->bay);
+    uint32_t end = begin + bay_bytes((uint32_t)value->bay), behind = value->offset + value->bytes;
+    *before = ring_fence_damage(ring_room_read(ring, begin), value->offset - begin) >= 0;
+    return *before || ring_fence_damage(ring_room_read(ring, behind), end - behind) >= 0;
+}
+
+/* The first value in the arena from number `i` on; NULL: none is left. */
+static const struct handoff_value *value_in_arena(const struct handoff *handoff, uint32_t i)
+{
+    while (i < handoff->n_values && handoff->values[i].bay >= 0)
+        i++;
+    return i < handoff->n_values ? &handoff->values[i] : NULL;
+}
+
+/* The fence behind a value in the arena, up to the next one. */
+static bool fence_behind_is_damaged(const struct ring *ring, const struct handoff *handoff,
+                                    const struct handoff_value *value, int32_t *argument, bool *before)
+{
+    const struct handoff_value *behind = value_in_arena(handoff, (uint32_t)(value - handoff->values) + 1);
+    uint32_t next = behind ? behind->offset : handoff->end, from = value->offset + value->bytes;
+    int64_t damage = ring_fence_damage(ring->arena + from, next - from);
+    if (damage < 0)
+        return false;
+    /* Damage that leaves the first half behind a value alone came from the value behind it. */
+    *before = damage >= (next - from) / 2 && behind && behind->argument >= 0;
+    *argument = *before ? behind->argument : value->argument;
+    return true;
+}
+
 /* Looks at all fences. On damage *argument is whose end was overrun (or beginning, *before), or -1. */
 static bool fence_is_damaged(const struct ring *ring, const struct handoff *handoff, int32_t *argument,
                              bool *before)
 {
-    uint32_t first = handoff->n_values > 0 ? handoff->values[0].offset : handoff->used;
+    const struct handoff_value *value = value_in_arena(handoff, 0);
+    uint32_t first = value ? value->offset : handoff->used;
     if (ring_fence_damage(ring->arena + handoff->front, first - handoff->front) >= 0) {
-        *argument = handoff->n_values > 0 ? handoff->values[0].argument : -1;
+        *argument = value ? value->argument : -1;
         *before = true;
         return true;
     }
     for (uint32_t i = 0; i < handoff->n_values; i++) {
-        const struct handoff_value *value = &handoff->values[i];
-        uint32_t next = i + 1 < handoff->n_values ? handoff->values[i + 1].offset : handoff->end;
-        uint32_t from = value->offset + value->bytes;
-        int64_t damage = ring_fence_damage(ring->arena + from, next - from);
-        if (damage < 0)
-            continue;
-        /* Damage that leaves the first half behind a value alone came from the value behind it. */
-        *before = damage >= (next - from) / 2 && i + 1 < handoff->n_values && value[1].argument >= 0;
-        *argument = *before ? value[1].argument : value->argument;
-        return true;
+        value = &handoff->values[i];
+        *argument = value->argument;
+        if (value->bay >= 0 ? bay_is_damaged(ring, value, before)
+                            : fence_behind_is_damaged(ring, handoff, value, argument, before))
+            return true;
     }
     return false;
 }
@@ -77,7 +105,7 @@ static int32_t changed_input(const struct ring *ring, const struct handoff *hand
         const struct job_argument *argument =
             value->argument >= 0 ? &handoff->job.arguments[value->argument] : NULL;
         if (argument && !argument->writable && argument->data && argument->bytes <= value->bytes &&
-            memcmp(ring->arena + value->offset, argument->data, argument->bytes) != 0)
+            memcmp(ring_room_read(ring, value->offset), argument->data, argument->bytes) != 0)
             return value->argument;
     }
     return -1;
@@ -286,7 +314,7 @@ static void copy_outputs(const struct ring *ring, const struct handoff *handoff)
             continue;
         const struct job_argument *argument = &job->arguments[value->argument];
         if (argument->writable && argument->data && argument->bytes <= value->bytes)
-            memcpy(argument->data, ring->arena + value->offset, argument->bytes);
+            memcpy(argument->data, ring_room_read(ring, value->offset), argument->bytes);
     }
     const struct call_parameter *result = &job->implementation->result;
     if (handoff->result_value >= 0 && result->kind == PARAMETER_ARGUMENT) {

@@ -5,6 +5,8 @@ noinst_LTLIBRARIES += sed/libcheckpoint.la
 sed_libcheckpoint_la_SOURCES = sed/checkpoint.c sed/checkpoint.h
 noinst_LTLIBRARIES += sed/libworkers.la
 sed_libworkers_la_SOURCES = \
+	sed/bays.c \
+	sed/bays.h \
 	sed/folder.c \
 	sed/folder.h \
 	sed/handoff.c \

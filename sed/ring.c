@@ -36,13 +36,19 @@ enum esp_status ring_create(struct ring **ring, int *fd, struct esp_error *error
 
 struct ring *ring_map_guarded(int fd)
 {
-    char *room = mmap(NULL, sizeof(struct ring) + RING_GUARD_BYTES, PROT_NONE,
+    const size_t words = offsetof(struct ring, arena), first = offsetof(struct ring, bays);
+    char *room = mmap(NULL, words + RING_REACH + RING_GUARD_BYTES, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
         return NULL;
-    void *memory =
-        mmap(room, sizeof(struct ring), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    void *memory = mmap(room, first, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0);
+    if (memory == MAP_FAILED || sysconf(_SC_PAGESIZE) > BAY_LEAST_BYTES)
+        return memory == MAP_FAILED ? NULL : memory;
+    for (uint32_t i = 0; i < BAYS; i++)
+        if (mmap(room + words + ring_bay_there(i), bay_bytes(i), PROT_READ | PROT_WRITE,
+                 MAP_SHARED | MAP_FIXED, fd, (off_t)(first + bay_offset(i))) == MAP_FAILED)
+            return NULL;
+    return memory;
 }
 
 void ring_unmap(struct ring *ring)

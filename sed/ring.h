@@ -12,19 +12,24 @@
  *   +----------------+ page
  *   | arena          | unused ... fence value fence value fence
  *   +----------------+ (the worker has a guard region behind it)
+ *   | bays           | each: fence array
+ *   +----------------+ (the worker has a guard region behind each, sed/bays.h)
  *
- * The arena is last, so that a routine that runs over a small argument meets fences and then the guard, and
- * not the words.
+ * The words are first, so that a routine that runs over a small argument meets fences and then a guard, and
+ * not the words. Scalars, texts and what commands take lie in the arena, arrays of routines in bays as far as
+ * there are some.
  */
 #ifndef SED_RING_H
 #define SED_RING_H
 
 #include "core/problem_parallel.h"
 #include "core/section.h"
+#include "sed/bays.h"
 #include "sed/signature.h"
 #include "core/problem_callback.h"
 #include "sed/workers.h"
 #include <stdatomic.h>
+#include <stddef.h>
 
 #define RING_ARENA_BYTES (WORKERS_INLINE_BYTES + 64 * 1024) /* fences, temporaries and results besides */
 #define RING_FENCE_BYTES 32                                 /* at least, before and behind each value */
@@ -44,7 +49,7 @@
 #define RING_WAITERS 0x80000000u /* with RING_POSTED: somebody sleeps on the word */
 
 enum operand_place {
-    OPERAND_ARENA,    /* offset in the arena */
+    OPERAND_ARENA,    /* offset from the arena, as the worker has mapped it */
     OPERAND_AREA,     /* index of an area of the segment */
     OPERAND_NUMBER,   /* the number itself: a hidden length */
     OPERAND_QUERY,    /* index of a queried work array */
@@ -177,6 +182,8 @@ struct ring_job {
     struct process_grid grid;            /* rows 0: it is no parallel job */
     uint32_t first_rank;                 /* of the consecutive ones in the grid */
     uint32_t front, end;                 /* of what of the arena is filled */
+    uint64_t bays;                       /* those that are used, a bit each, */
+    uint32_t bay_arguments[BAYS];        /* and what for */
     char checkpoint[SIGNATURE_MAX_PATH]; /* file for the state of the routine; "": it saves none */
     uint64_t checkpoint_number;          /* of the one that is there; 0: none */
     uint32_t n_callbacks;
@@ -260,11 +267,38 @@ struct ring {
     struct ring_job job;
     struct ring_question question;
     _Alignas(4096) unsigned char arena[RING_ARENA_BYTES];
+    _Alignas(BAY_LEAST_BYTES) unsigned char bays[BAYS_BYTES]; /* memory that no call uses is never there */
 };
+
+/* The daemon has bays right behind the arena, the worker each behind a guard. Bytes from the arena's
+ * beginning on: */
+#define RING_ROOM_BYTES (RING_ARENA_BYTES + BAYS_BYTES)                       /* in the daemon */
+#define RING_REACH      (RING_ROOM_BYTES + BAYS * (uint64_t)RING_GUARD_BYTES) /* in the worker */
+static inline uint64_t ring_bay_there(uint32_t bay)
+{
+    return RING_ARENA_BYTES + bay_offset(bay) + (bay + 1) * (uint64_t)RING_GUARD_BYTES;
+}
+/* In the daemon: byte `offset` < RING_ROOM_BYTES of arena and bays. */
+static inline unsigned char *ring_room(struct ring *ring, uint64_t offset)
+{
+    return (unsigned char *)ring + offsetof(struct ring, arena) + offset;
+}
+static inline const unsigned char *ring_room_read(const struct ring *ring, uint64_t offset)
+{
+    return (const unsigned char *)ring + offsetof(struct ring, arena) + offset;
+}
+/* In the worker: the value of an OPERAND_ARENA, or NULL when so many bytes there are none of the ring's. */
+static inline void *ring_value(struct ring *ring, const struct ring_operand *operand, uint64_t bytes)
+{
+    if (bytes > RING_REACH || operand->value > RING_REACH - bytes)
+        return NULL;
+    return ring_room(ring, operand->value);
+}
 
 /* Makes a ring as a memory file of its own, mapped here. The caller owns both (close, ring_unmap). */
 enum esp_status ring_create(struct ring **ring, int *fd, struct esp_error *error);
-/* Maps it in a worker, with a guard region behind. NULL when the system refuses (errno). */
+/* Maps it in a worker, with guard regions behind the arena and each bay. NULL when the system refuses
+ * (errno). */
 struct ring *ring_map_guarded(int fd);
 void ring_unmap(struct ring *ring);
 

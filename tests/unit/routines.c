@@ -149,6 +149,13 @@ ROUTINE void write_at(int n, int at, double *y)
     ((volatile double *)y)[at] = 7;
 }
 
+ROUTINE void write_beside(int n, int at, double *y, double *z, double *w)
+{
+    for (int i = 0; i < n; i++)
+        y[i] = z[i] = w[i] = 1;
+    ((volatile double *)z)[at] = 7;
+}
+
 ROUTINE void write_input(int n, const double *x, double *y)
 {
     ((volatile double *)(uintptr_t)x)[0] = n;

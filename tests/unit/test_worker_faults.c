@@ -20,48 +20,49 @@
     " in \"libroutines.so\"\n"
 #define N "    in int n\n"
 
-static const char description[] = PROBLEM(
-    "fill", N "    in double value\n    out double x[n]\n",
-    "fill(n, value, x)") PROBLEM("null_write", N,
-                                 "null_write(n)") PROBLEM("overrun", N "    in int by\n    out double x[n]\n",
-                                                          "overrun(n, by, x)")
-    PROBLEM("underrun", N "    in int by\n    out double x[n]\n", "underrun(n, by, x)") PROBLEM(
-        "read_beyond", N "    in int by, write\n    inout double x[n]\n",
-        "read_beyond(n, by, write, x)") PROBLEM("write_at",
-                                                N "    in int at\n    in double x[n]\n    out double y[n]\n",
-                                                "write_at(n, at, y)")
-        PROBLEM("write_input", N "    in double x[n]\n    out double y[n]\n", "write_input(n, x, y)") PROBLEM(
-            "leave", "    in int code\n", "leave(code)") PROBLEM("leave_at_once", "    in int code\n",
-                                                                 "leave_at_once(code)")
-            PROBLEM("give_up", N, "give_up(n)") PROBLEM("raise_signal", N, "raise_signal(n)") PROBLEM(
-                "spin", "    in int ms\n    out int done\n",
-                "spin(ms, done)") PROBLEM("spin_for_ever", N,
-                                          "spin_for_ever(n)") PROBLEM("fill_for_ever",
-                                                                      N "    out double x[n]\n",
-                                                                      "fill_for_ever(n, x)")
-                PROBLEM("leave_a_daemon", N "    out int pid\n", "leave_a_daemon(n, pid)") PROBLEM(
-                    "leave_a_child", N "    out int pid\n",
-                    "leave_a_child(n, pid)") PROBLEM("use_up_the_stack", N,
-                                                     "use_up_the_stack(n)") PROBLEM("make_a_mess", N,
-                                                                                    "make_a_mess(n)")
-                    PROBLEM("find_a_mess", N "    out int found\n", "found = find_a_mess(n)") PROBLEM(
-                        "close_all",
-                        N, "close_all(n)") PROBLEM("scribble_before", N "    out double x[n]\n",
-                                                   "scribble_before(100000, x)") PROBLEM("print_much",
-                                                                                         "    in int lines\n",
-                                                                                         "print_much(lines)")
-                        PROBLEM("print_bytes", "    in int n\n", "print_bytes(n)")
-                            PROBLEM("print_line", N, "print_line(n)") PROBLEM(
-                                "open_descriptors",
-                                N "    out int open\n",
-                                "open = open_descriptors(n)") "problem fortran_stop \"STOP as gfortran makes "
-                                                              "it\"\n    in string text\n    in long length\n"
-                                                              "implementation test\n    c "
-                                                              "_gfortran_stop_string(text, length, int 0) in "
-                                                              "\"libgfortran.so.5\"\n" PROBLEM(
-                                                                  "length_of",
-                                                                  "    in string text\n    out int length\n",
-                                                                  "length = length_of(text)");
+static const char description[] = PROBLEM("fill", N "    in double value\n    out double x[n]\n",
+                                          "fill(n, value, x)") PROBLEM("null_write", N, "null_write(n)")
+    PROBLEM("overrun", N "    in int by\n    out double x[n]\n", "overrun(n, by, x)") PROBLEM(
+        "write_beside", N "    in int at\n    out double y[n], z[n]\n    work double w[n]\n",
+        "write_beside(n, at, y, z, w)")
+        PROBLEM("underrun", N "    in int by\n    out double x[n]\n", "underrun(n, by, x)") PROBLEM(
+            "read_beyond", N "    in int by, write\n    inout double x[n]\n", "read_beyond(n, by, write, x)")
+            PROBLEM(
+                "write_at", N "    in int at\n    in double x[n]\n    out double y[n]\n",
+                "write_at(n, at, y)") PROBLEM("write_input", N "    in double x[n]\n    out double y[n]\n",
+                                              "write_input(n, x, y)") PROBLEM("leave", "    in int code\n",
+                                                                              "leave(code)")
+                PROBLEM("leave_at_once", "    in int code\n", "leave_at_once(code)") PROBLEM(
+                    "give_up", N, "give_up(n)") PROBLEM("raise_signal", N, "raise_signal(n)")
+                    PROBLEM("spin", "    in int ms\n    out int done\n", "spin(ms, done)") PROBLEM(
+                        "spin_for_ever", N, "spin_for_ever(n)") PROBLEM("fill_for_ever",
+                                                                        N "    out double x[n]\n",
+                                                                        "fill_for_ever(n, x)")
+                        PROBLEM("leave_a_daemon", N "    out int pid\n", "leave_a_daemon(n, pid)") PROBLEM(
+                            "leave_a_child", N "    out int pid\n",
+                            "leave_a_child(n, pid)") PROBLEM("use_up_the_stack", N,
+                                                             "use_up_the_stack(n)") PROBLEM("make_a_mess", N,
+                                                                                            "make_a_mess(n)")
+                            PROBLEM("find_a_mess", N "    out int found\n", "found = find_a_mess(n)") PROBLEM(
+                                "close_all",
+                                N, "close_all(n)") PROBLEM("scribble_before", N "    out double x[n]\n",
+                                                           "scribble_before(100000, x)")
+                                PROBLEM("print_much", "    in int lines\n", "print_much(lines)") PROBLEM(
+                                    "print_bytes", "    in int n\n",
+                                    "print_bytes(n)") PROBLEM("print_line", N, "print_line(n)")
+                                    PROBLEM("open_descriptors", N "    out int open\n",
+                                            "open = open_descriptors(n)") "problem fortran_stop \"STOP as "
+                                                                          "gfortran makes "
+                                                                          "it\"\n    in string text\n    in "
+                                                                          "long length\n"
+                                                                          "implementation test\n    c "
+                                                                          "_gfortran_stop_string(text, "
+                                                                          "length, int 0) in "
+                                                                          "\"libgfortran.so.5\"\n" PROBLEM(
+                                                                              "length_of",
+                                                                              "    in string text\n    out "
+                                                                              "int length\n",
+                                                                              "length = length_of(text)");
 
 static struct rig rig;
 
@@ -209,17 +210,16 @@ static void a_write_beside_the_array_within_its_pages_is_seen(void **state)
     assert_works(&rig);
 }
 
-static void an_overrun_of_a_small_argument_is_seen_by_the_fences(void **state)
+static void an_overrun_of_a_small_argument_meets_the_fence_or_the_guard(void **state)
 {
     (void)state;
-    int n = 3;
+    int n = 3, by = 1; /* 8 bytes behind it are left of its bay */
     double x[3] = {0};
-    for (int by = 1; by < 100; by *= 3)
-        assert_error(rig_call(&rig, "overrun", (void *[]){&n, &by, x}, false), ESP_CRASHED,
-                     "wrote behind argument 'x' (24 bytes)");
-    int far = 100000;
-    assert_error(rig_call(&rig, "overrun", (void *[]){&n, &far, x}, false), ESP_CRASHED,
+    assert_error(rig_call(&rig, "overrun", (void *[]){&n, &by, x}, false), ESP_CRASHED,
                  "wrote behind argument 'x' (24 bytes)");
+    for (by = 2; by < 200000; by *= 7)
+        assert_error(rig_call(&rig, "overrun", (void *[]){&n, &by, x}, false), ESP_CRASHED,
+                     "it wrote behind the end of argument 'x'");
     assert_works(&rig);
 }
 
@@ -248,6 +248,39 @@ static void a_write_that_jumps_is_seen(void **state)
     }
     assert_true(x[0] == 1 && x[1] == 2 && x[2] == 3);
     assert_works(&rig);
+}
+
+/* Neither into another result, nor into work arrays, nor far in front of all. */
+static void a_write_that_jumps_does_not_reach_another_array(void **state)
+{
+    (void)state;
+    int n = 3, at;
+    double y[3], z[3];
+    void *values[] = {&n, &at, y, z, NULL};
+    for (at = -(200 << 10); at < 200 << 10; at += at >= -550 && at < 550 ? 11 : 7001) {
+        struct esp_error error = rig_call(&rig, "write_beside", values, false);
+        if (at >= 0 && at < n)
+            assert_error(error, ESP_OK, "");
+        else
+            assert_error(error, ESP_CRASHED, at < 0 ? "in front of argument 'z'" : "argument 'z'");
+    }
+    assert_works(&rig);
+}
+
+/* Arrays of more kinds of sizes than there are bays for some still have fences. */
+static void many_small_arrays_find_places(void **state)
+{
+    (void)state;
+    static double y[1400], z[1400];
+    for (int n = 1; n <= 1400; n += 173) {
+        int at = n - 1;
+        void *values[] = {&n, &at, y, z, NULL};
+        memset(y, 0, sizeof y);
+        assert_error(rig_call(&rig, "write_beside", values, false), ESP_OK, "");
+        assert_true(y[0] == 1 && y[n - 1] == 1 && z[n - 1] == 7);
+        at = n;
+        assert_error(rig_call(&rig, "write_beside", values, false), ESP_CRASHED, "argument 'z'");
+    }
 }
 
 static void a_small_input_that_was_written_is_seen(void **state)
@@ -717,8 +750,10 @@ int main(void)
         cmocka_unit_test(an_overrun_meets_the_guard_behind_the_array),
         cmocka_unit_test(reading_ahead_of_the_array_is_no_fault),
         cmocka_unit_test(an_underrun_meets_the_guard_in_front_of_the_array),
-        cmocka_unit_test(an_overrun_of_a_small_argument_is_seen_by_the_fences),
+        cmocka_unit_test(an_overrun_of_a_small_argument_meets_the_fence_or_the_guard),
         cmocka_unit_test(an_underrun_of_a_small_argument_is_seen_by_the_fences),
+        cmocka_unit_test(a_write_that_jumps_does_not_reach_another_array),
+        cmocka_unit_test(many_small_arrays_find_places),
         cmocka_unit_test(a_write_that_jumps_is_seen),
         cmocka_unit_test(a_small_input_that_was_written_is_seen),
         cmocka_unit_test(an_input_cannot_be_written),
