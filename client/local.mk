@@ -73,6 +73,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_jobs.c \
 	client/command/verb_matrix.c \
 	client/command/verb_output.c \
+	client/command/opener.c \
+	client/command/opener.h \
 	client/command/verb_problems.c \
 	client/command/verb_problems_check.c \
 	client/command/verb_solve.c \

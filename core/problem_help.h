@@ -19,8 +19,8 @@ size_t problem_usage(const struct problem *problem, char *buffer, size_t size);
 size_t problem_example(const struct problem *problem, char *buffer, size_t size);
 
 /* A command line that can be pasted and works: small matrices typed out, and options that the preconditions
- * allow. Returns as problem_usage(); 0: there is none (arrays of texts or files, preconditions that no simple
- * values meet, callbacks). */
+ * allow; a state is that in the shell's variable of its name. Returns as problem_usage(); 0: there is none
+ * (arrays of texts or files, preconditions that no simple values meet, callbacks). */
 size_t problem_trial(const struct problem *problem, char *buffer, size_t size);
 
 /* Whether a caller who gives all input arrays may leave out argument `index`: a scalar that has a default or

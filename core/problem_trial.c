@@ -177,6 +177,8 @@ static void write_input(struct text *text, const struct trial *trial, uint32_t i
         text_put(text, "words");
     else if (argument->type == TYPE_FILE)
         text_put(text, "@/etc/os-release");
+    else if (argument->type == TYPE_STATE)
+        text_printf(text, "\"$%s\"", argument->name);
     else if (argument->n_dims == 0)
         write_scalar(text, argument->type, &trial->scope[index]);
     else if (argument->type == TYPE_CHAR && argument->n_dims == 1)

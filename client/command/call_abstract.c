@@ -238,7 +238,7 @@ static enum exit_code show(const struct command_line *command, const struct abst
     const struct esp_session_info *info = run->info;
     struct esp_error error = {0};
     if (!command->json && *run->passed_over)
-        fprintf(stderr, "%s\n", run->passed_over);
+        fprintf(stderr, "%s: warning: %s\n", run->problem->name, run->passed_over);
     if (!command->json && *run->weighed && command_option_value(command, "verbose"))
         fprintf(stderr, "%s: weighed: %s\n", run->problem->name, run->weighed);
     if (!command->json)

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/command/opener.h"
 #include "client/command/session.h"
 #include "client/signature.h"
 #include "client/command/table.h"
@@ -123,11 +124,31 @@ static void print_arguments(const struct esp_problem *problem)
     table_print(&table, 2, stdout);
 }
 
+/* The call that opens the state which this problem takes; *command is what the shell is told for that. */
+static void print_opener(const struct problem *problem, char *command, size_t size)
+{
+    const char *name = problem->arguments[problem_state_index(problem)].name;
+    struct problem_set *opener = opener_find(problem);
+    char text[4096];
+    if (!opener) {
+        printf("\nIts state '%s' comes from a call of a problem that leaves one: give what that call has "
+               "shown.\n",
+               name);
+        return;
+    }
+    problem_example(opener->problems[0], text, sizeof text);
+    printf("\nIts state '%s' comes from %s: give what that call has shown.\n  %s\n", name,
+           opener->problems[0]->name, text);
+    if (opener_command(opener->problems[0], problem, command, size) >= size)
+        *command = 0;
+    problem_set_destroy(opener);
+}
+
 /* How it is called: with files, and with numbers, so that it can be pasted. */
 static void print_usage(const struct esp_problem *problem)
 {
     struct problem_set *set;
-    char text[4096];
+    char text[4096], opener[4500] = "";
     if (problem_parse(problem->source, strlen(problem->source), problem->name, &set, NULL) != ESP_OK)
         return;
     if (problem_example(set->problems[0], text, sizeof text) == 0)
@@ -135,13 +156,12 @@ static void print_usage(const struct esp_problem *problem)
     else
         printf("\nCall it with files:\n  %s\n", text);
     int kept = problem_state_index(set->problems[0]);
-    if (kept >= 0 && argument_is_input(&set->problems[0]->arguments[kept]))
-        printf("\nIts state '%s' comes from a call of a problem that leaves one: give what that call has "
-               "shown.\n",
-               set->problems[0]->arguments[kept].name);
+    bool wants_state = kept >= 0 && argument_is_input(&set->problems[0]->arguments[kept]);
+    if (wants_state)
+        print_opener(set->problems[0], opener, sizeof opener);
     size_t length = problem_trial(set->problems[0], text, sizeof text);
-    if (length > 0 && length < sizeof text)
-        printf("\nTry it:\n  %s\n", text);
+    if (length > 0 && length < sizeof text && (*opener || !wants_state))
+        printf("\nTry it:\n%s%s%s  %s\n", *opener ? "  " : "", opener, *opener ? "\n" : "", text);
     problem_set_destroy(set);
 }
 

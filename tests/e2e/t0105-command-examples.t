@@ -15,16 +15,21 @@ every_example_runs() {
     wrong=0
     while read -r name; do
         espalier problems "$name" >page
-        ! grep -q "^Its state '.*' comes from a call" page || continue
-        example=$(sed -n '/^Try it:/{n;s/^  //;p;}' page)
+        example=$(sed -n '/^Try it:/,${/^Try it:/d;s/^  //;p;}' page)
         [ -n "$example" ] || { echo "$name has no example"; wrong=1; continue; }
-        sh -c "$example" >example.out 2>&1 </dev/null || { echo "$example"; cat example.out; wrong=1; }
+        # Those that solve open a state first, which would keep a worker.
+        case $name in
+        sparse_close) ;;
+        *_solve | *_cg | *_gmres) example="$example && { [ -z \"\$F\$P\" ] || espalier call sparse_close F=\"\$F\$P\"; }" ;;
+        esac
+        env -u F -u P sh -c "$example" >example.out 2>&1 </dev/null || { echo "$example"; cat example.out; wrong=1; }
     done <names
     [ $wrong -eq 0 ]
 }
 check "every problem's example runs" every_example_runs
 check "a problem that takes a state" espalier problems dumfpack_solve
-check_says "says where it comes from" "^Its state 'F' comes from a call of a problem that leaves one"
+check_says "says where it comes from" "^Its state 'F' comes from dumfpack_open" \
+    '^  espalier call dumfpack_open A=@A.mtx' "^  F=\\$\\(espalier call dumfpack_open A='.*' [|] grep -o"
 check "dgesv's page" espalier problems dgesv
 check_says "has one with files and one with numbers" 'espalier call dgesv A=@A.mtx B=@B.mtx' \
     "espalier call dgesv A='\[4,1;1,5\]' B="
