@@ -54,7 +54,7 @@ static bool candidate(enum base_type type, unsigned n, struct number *value)
 static bool is_good(struct trial *trial)
 {
     const struct problem *problem = trial->problem;
-    unsigned char raw[PROBLEM_MAX_ARGUMENTS][16];
+    unsigned char raw[PROBLEM_MAX_ARGUMENTS][16] = {{0}};
     const void *inputs[PROBLEM_MAX_ARGUMENTS] = {NULL};
     struct number bound[PROBLEM_MAX_ARGUMENTS];
     for (uint32_t i = 0; i < problem->n_arguments; i++)
@@ -62,6 +62,8 @@ static bool is_good(struct trial *trial)
             if (number_store(&trial->scope[i], problem->arguments[i].type, raw[i], NULL) != ESP_OK)
                 return false;
             inputs[i] = raw[i];
+        } else if (problem->arguments[i].type == TYPE_STATE && argument_is_input(&problem->arguments[i])) {
+            inputs[i] = raw[i]; /* sizes do not depend on it */
         }
     if (problem_bind(problem, inputs, bound, trial->shapes, NULL) != ESP_OK)
         return false;

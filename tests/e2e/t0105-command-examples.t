@@ -30,6 +30,8 @@ check "every problem's example runs" every_example_runs
 check "a problem that takes a state" espalier problems dumfpack_solve
 check_says "says where it comes from" "^Its state 'F' comes from dumfpack_open" \
     '^  espalier call dumfpack_open A=@A.mtx' "^  F=\\$\\(espalier call dumfpack_open A='.*' [|] grep -o"
+check "an iterative solver of single precision" espalier problems cgmres
+check_says "says what its residual is of" 'X is rounded at the end, and resid is that of the solution before'
 check "dgesv's page" espalier problems dgesv
 check_says "has one with files and one with numbers" 'espalier call dgesv A=@A.mtx B=@B.mtx' \
     "espalier call dgesv A='\[4,1;1,5\]' B="
