@@ -610,11 +610,17 @@ static void two_norm_condition(struct trial *trial)
         at_most(trial, "cond", cabs(result_number(trial, "cond")), 0);
 }
 
-/* It must be what these five numbers say. */
-static void structure_is(struct trial *trial, struct mat A, const char *what, const int wanted[5])
+/* A case of its own: what was made for the one before is gone. */
+static struct mat identity_of(struct trial *trial, const char *what)
+{
+    trial_case(trial, "%s", what);
+    return mat_identity(&trial->lab, 4);
+}
+
+/* The case's matrix must be what these five numbers say. */
+static void structure_is(struct trial *trial, struct mat A, const int wanted[5])
 {
     static const char *const names[] = {"below", "above", "hermitian", "positive", "unit"};
-    trial_case(trial, "%s", what);
     give(trial, "A", A);
     if (run(trial))
         for (int i = 0; i < 5; i++)
@@ -623,23 +629,24 @@ static void structure_is(struct trial *trial, struct mat A, const char *what, co
 
 static void structure(struct trial *trial)
 {
+    struct mat A = identity_of(trial, "ones");
     double complex i = trial->lab.is_complex ? I : 1;
-    struct mat A = mat_new(&trial->lab, 4, 4);
-    structure_is(trial, mat_new(&trial->lab, 0, 0), "nothing", (int[]){0, 0, 1, 1, 1});
-    A = mat_identity(&trial->lab, 4);
-    structure_is(trial, A, "ones", (int[]){0, 0, 1, 1, 1});
-    A = mat_identity(&trial->lab, 4);
+    structure_is(trial, A, (int[]){0, 0, 1, 1, 1});
+    A = identity_of(trial, "upper");
     AT(A, 0, 2) = 1;
-    structure_is(trial, A, "upper", (int[]){0, 2, 0, 1, 1});
-    A = mat_identity(&trial->lab, 4);
+    structure_is(trial, A, (int[]){0, 2, 0, 1, 1});
+    A = identity_of(trial, "hermitian");
     AT(A, 3, 0) = i, AT(A, 0, 3) = conj(i), AT(A, 2, 2) = 3;
-    structure_is(trial, A, "hermitian", (int[]){3, 3, 1, 1, 0});
-    A = mat_identity(&trial->lab, 4);
+    structure_is(trial, A, (int[]){3, 3, 1, 1, 0});
+    A = identity_of(trial, "not positive");
     AT(A, 1, 1) = -1;
-    structure_is(trial, A, "not positive", (int[]){0, 0, 1, 0, 0});
+    structure_is(trial, A, (int[]){0, 0, 1, 0, 0});
+    trial_case(trial, "tall");
     A = mat_new(&trial->lab, 3, 2);
     AT(A, 2, 0) = 1;
-    structure_is(trial, A, "tall", (int[]){2, 0, 0, 0, 0});
+    structure_is(trial, A, (int[]){2, 0, 0, 0, 0});
+    trial_case(trial, "nothing");
+    structure_is(trial, mat_new(&trial->lab, 0, 0), (int[]){0, 0, 1, 1, 1});
 }
 
 static void extents(struct trial *trial)
