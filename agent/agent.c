@@ -27,6 +27,18 @@ struct node_record agent_own_record(const struct agent *agent)
     };
 }
 
+/* Whether it was refused before for the same; from now on it was. */
+static bool was_refused(struct agent *agent, const struct session_id *session, enum esp_status status)
+{
+    if (session->sequence == 0)
+        return false; /* not a session's */
+    for (uint32_t i = 0; i < REFUSALS; i++)
+        if (agent->refusals[i].status == status && session_id_equal(&agent->refusals[i].session, session))
+            return true;
+    agent->refusals[agent->next_refusal++ % REFUSALS] = (struct told_refusal){*session, status};
+    return false;
+}
+
 void agent_refuse(struct agent *agent, struct call *call, const struct request *request,
                   const struct esp_error *error)
 {
@@ -35,8 +47,10 @@ void agent_refuse(struct agent *agent, struct call *call, const struct request *
     status_count(&agent->counts.refused, error->status);
     trace_note(&agent->duty.trace, &request->session, TRACE_REFUSED, now_ns, now_ns,
                esp_status_string(error->status));
-    if (log_quota_take(&agent->refused_lines, agent_now(agent)))
-        log_write(LOG_NOTICE_LEVEL, session_id_text(&request->session, text), "refused: %s", error->text);
+    const bool again = was_refused(agent, &request->session, error->status);
+    if (again ? log_wants(LOG_DEBUG_LEVEL) : log_quota_take(&agent->refused_lines, now_ns))
+        log_write(again ? LOG_DEBUG_LEVEL : LOG_NOTICE_LEVEL, session_id_text(&request->session, text),
+                  "refused: %s", error->text);
     call_reply(call, message_failure(MESSAGE_SUBMIT_REPLY, error->status, "%s", error->text));
 }
 

@@ -9,6 +9,7 @@
  *     learning.c   requests that come before it knows of those below
  *     question.c   what is asked down: requests of clients, and asks from above
  *     explain.c    why no server takes a request
+ *     lost.c       nodes that were lost
  *     decide.c     servers chosen from the children's answers
  *     queries.c    what people ask: greet, describe, list, tree
  *     administer.c what administrators want of it and of nodes below it
@@ -47,6 +48,14 @@ struct agent_counts {
     struct status_counts refused;
     uint64_t asks, unanswered; /* from above; children that did not answer in time */
     uint64_t children_joined, children_lost;
+};
+
+/* A session that was refused. Its client asks again for as long as it has patience, and the log is told once.
+ */
+#define REFUSALS 64
+struct told_refusal {
+    struct session_id session;
+    enum esp_status status;
 };
 
 struct agent {
@@ -97,6 +106,8 @@ struct agent {
     uint64_t next_errand, generation; /* generation: changes of the tree below that were asked here */
     struct log_quota placed_lines;    /* about small sessions, which come by the ten thousand */
     struct log_quota refused_lines;
+    struct told_refusal refusals[REFUSALS]; /* the newest, in a ring */
+    uint32_t next_refusal;
 };
 
 static inline int64_t agent_now(const struct agent *agent)
@@ -182,7 +193,8 @@ void submit_on_place(struct agent *agent, const struct place *place);
 enum esp_status learning_begin(struct agent *agent, struct esp_error *error);
 /* One below has found it: the others will within learning_ms. */
 void learning_met(struct agent *agent);
-/* Servers have gone, who may be on their way here by another parent. */
+/* Servers have gone, who may be on their way here by another parent; or one has come and will tell what it
+ * has soon. */
 void learning_expect(struct agent *agent);
 /* Whether it may not have heard of all below. */
 bool learning_is(const struct agent *agent);
@@ -199,10 +211,12 @@ void learning_clear(struct agent *agent);
 void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
                     struct esp_error *error);
 void submit_explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error);
-/* What is added to "no server solves it" while children of the agent are lost ("": none is): they may have.
- */
+/* lost.c: nodes that were lost without a word, here and below */
+/* What is added to "no server solves it" while there are such ("": there are none): they may. */
 #define LOST_TEXT 80
-const char *submit_lost_words(struct agent *agent, char text[LOST_TEXT]);
+const char *lost_words(struct agent *agent, char text[LOST_TEXT]);
+/* Puts them behind the others of a tree reply. False without memory. */
+bool lost_add(struct agent *agent, struct message *message);
 
 /* question.c */
 struct member { /* a client's request that waits */
@@ -286,6 +300,8 @@ void links_brothers(struct agent *agent, const struct knowledge_node *const *chi
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);
 /* Descriptions or servers arrived: who waited for one may be answered. */
 void queries_catalogs_changed(struct agent *agent);
+/* Copies what a record points to, which a reply outlives. False without memory. */
+bool queries_own_record(struct arena *arena, struct node_record *record, bool with_weather);
 /* True when the call was one that waited for a description. */
 bool queries_abandon(struct agent *agent, const struct call *call);
 void queries_clear(struct agent *agent);

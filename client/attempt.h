@@ -23,6 +23,10 @@ void attempt_offer(struct session *session);
  * the session, by the same rule. */
 void attempt_recover(struct session *session);
 
+/* Puts before the session's error how a server lost it, and for how long another was looked for; nothing
+ * where none has. Once, right before its end. */
+void attempt_explain_loss(struct session *session);
+
 /* A small request to the server that has the session, repeated when the connection breaks: all of them may
  * be. Sets session->lost when the server is gone or does not know the session any more. */
 enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,

@@ -186,10 +186,12 @@ static bool waits_for_servers(struct session *session, enum esp_status status)
 /* Nobody took it. Servers that had no room will have some: then it is held back, else it ends. */
 static void fail(struct session *session, enum esp_status status)
 {
-    if (backlog_wants(session))
+    if (backlog_wants(session)) {
         session->holding = true;
-    else
-        session_end(session, status);
+        return;
+    }
+    attempt_explain_loss(session);
+    session_end(session, status);
 }
 
 static void choose_again(struct session *session)

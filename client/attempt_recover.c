@@ -5,7 +5,9 @@
 #include "client/job.h"
 #include "client/lend.h"
 #include "client/link.h"
+#include "util/clock.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST_LOSSES 8 /* of one session: it may be what ends the servers */
@@ -73,6 +75,26 @@ bool attempt_begin_again(struct session *session)
     return true;
 }
 
+/* Without what could be done about it, in brackets: it is told within a text. Best effort: without memory it
+ * is not told. */
+static void note_loss(struct session *session)
+{
+    free(session->loss);
+    const char *text = session->error.text, *advice = strstr(text, " (");
+    session->loss = advice ? strndup(text, (size_t)(advice - text)) : strdup(text);
+    session->loss_ns = clock_now_ns(session->engine->clock);
+}
+
+void attempt_explain_loss(struct session *session)
+{
+    struct esp_error *error = &session->error;
+    if (!session->loss)
+        return;
+    const double tried_s = (double)(clock_now_ns(session->engine->clock) - session->loss_ns) / NS_PER_S;
+    error_prefix(error, "%s was lost in the middle of the call: %.200s; tried again for %.3g s",
+                 session->problem, session->loss, tried_s);
+}
+
 void attempt_recover(struct session *session)
 {
     const struct problem *problem = session->invocation.function->problem;
@@ -101,6 +123,7 @@ void attempt_recover(struct session *session)
         return;
     }
     exclude(session, session->server, error->status);
+    note_loss(session);
     if (!attempt_begin_again(session))
         session_end(session, error->status);
 }

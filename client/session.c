@@ -88,6 +88,8 @@ void session_compact(struct session *session)
         free(session->excluded[i]);
     free(session->excluded);
     free(session->bound_address);
+    free(session->loss);
+    session->loss = NULL;
     session->excluded = NULL;
     session->bound_address = NULL;
     session->n_excluded = 0;

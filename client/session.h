@@ -99,8 +99,10 @@ struct session {
     struct session_timings timings;
     int64_t absent_until_ns, absent_wait_ms; /* for servers that are not there to come back; 0: not yet */
     uint32_t losses;                         /* servers that had accepted it, and lost it */
-    struct link *given_up;                   /* the last of them may have opened a state, */
-    struct session_id given_up_id;           /* as this session: it was not reached to close it. Or NULL */
+    char *loss;                              /* how the last of them did, and when; NULL: none has */
+    int64_t loss_ns;
+    struct link *given_up;         /* the last of them may have opened a state, */
+    struct session_id given_up_id; /* as this session: it was not reached to close it. Or NULL */
     double forecast_s, forecast_compute_s, forecast_error_s;
 
     struct session *mark_prev, *mark_next; /* engine->unsettled or link->held */

@@ -372,6 +372,7 @@ tests_e2e_client_steps_SOURCES = tests/e2e/client_steps.c tests/e2e/steps.h
 tests_e2e_client_steps_LDADD = client/libespalier.la -lm
 endif
 e2e_tests += tests/e2e/t0300-client.t
+e2e_tests += tests/e2e/t0320-lost-servers.t
 if WITH_OMNIORB
 check_LTLIBRARIES += tests/e2e/libargumentroutines.la
 tests_e2e_libargumentroutines_la_SOURCES = tests/e2e/argument_routines.c

@@ -251,6 +251,16 @@ static int gone(const char *path)
     return 0;
 }
 
+/* Whoever had the problem cannot be reached: that is not that nobody has it. */
+static int lost(const char *path)
+{
+    grpc_function_handle_t nap;
+    (void)path;
+    EXPECT(grpc_function_handle_default(&nap, "nap") == GRPC_SERVER_NOT_FOUND);
+    EXPECT(strstr(esp_last_error()->text, "cannot be reached") != NULL);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -265,6 +275,7 @@ int main(int argc, char **argv)
                  {"cancel", cancelling},
                  {"killed", killed},
                  {"gone", gone},
+                 {"lost", lost},
                  {"without-outputs", without_outputs}};
     if (grpc_initialize(NULL) != GRPC_NO_ERROR) {
         printf("%s\n", esp_last_error()->text);

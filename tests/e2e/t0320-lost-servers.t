@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What a client hears of a server that is gone without a word: that it is missing, and not that there never was one.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+
+steps=$top_builddir/tests/e2e/client_steps
+library=$top_builddir/tests/e2e/.libs/libclientroutines.so
+mkdir problems
+{
+    printf 'problem nap "wait"\n    in int ms\n    out int slept\nimplementation c\n    c nap(ms, slept) in %s\n' "$library"
+} >problems/test.esp
+agent_for_clients 'heartbeat = "200 ms"'
+printf 'agent_patience = "1500 ms"\n' >>client.conf
+server_below_agent sed S "problems = { \"$work/problems\" }"
+
+# Right behind the server's start: its parent may not know yet what it solves.
+check "a server that is there is called" espalier call nap ms=1
+
+# In the middle of a call.
+espalier call nap ms=60000 >called.out 2>&1 &
+caller=$!
+computes() {
+    espalier tree --json | grep -Eq '"running": 1'
+}
+wait_until computes
+# shellcheck disable=SC2154,SC2046
+kill -9 "$pid_sed" $(descendants "$pid_sed")
+lost_in_the_call() {
+    wait "$caller"
+    status=$?
+    cat called.out
+    return $status
+}
+check_fails 3 "a call whose only server dies ends as one without servers" lost_in_the_call
+check_says "and tells of it, and for how long another was looked for" \
+    'nap was lost in the middle of the call: server S: [^(]*; tried again for [0-9.]+ s: .*no server below "MA" solves nap'
+told_once() {
+    grep " refused: " agent.out >refused
+    cat refused
+    [ -s refused ] && ! grep -o 'session=[^ ]*' refused | sort | uniq -d | grep .
+}
+check "the agent's log tells of it without repeating itself" told_once
+
+# Before a call.
+check_fails 3 "a problem that only a lost server has" espalier call nap ms=1
+check_says "is not said to be unknown" 'no server below "MA" solves nap; 1 node below it cannot be reached, and may solve it'
+check "a handle of it is no unknown function" "$steps" lost
+start_server sed
+check "when it is back it is called" wait_until espalier call nap ms=1
+finish
