@@ -53,6 +53,7 @@ static bool on_joined(void *self, struct child *child)
     agent->counts.children_joined++;
     branch->data = child;
     child->data = branch;
+    learning_expect(agent); /* what it solves is heard after it */
     log_notice("%s \"%s\" joined from %s", node_role_name(child->role), child->name, child->address);
     return true;
 }
@@ -160,6 +161,7 @@ void down_on_catalog(struct agent *agent, const struct catalog *list)
         return;
     struct known_catalog *catalog = catalog_find(agent->catalogs, list->digest);
     up_tell_catalog(agent, catalog);
+    learning_go_on(agent);
     for (struct branch *branch = knowledge_branches(agent->knowledge); branch; branch = branch->next)
         for (uint32_t i = 0; i < branch->n_catalogs; i++)
             if (branch->catalogs[i].catalog == catalog) {

@@ -156,7 +156,7 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
     char lost[LOST_TEXT];
     if (servers == 0)
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
-                  request->problem, submit_lost_words(agent, lost));
+                  request->problem, lost_words(agent, lost));
     else if (taking == 0)
         error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", servers,
                   request->problem);
@@ -166,16 +166,6 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
                   request->problem, request->memory_bytes, taking, most_memory);
     else
         explain_silent(agent, variant, request, error);
-}
-
-const char *submit_lost_words(struct agent *agent, char text[LOST_TEXT])
-{
-    const uint32_t lost = absent_count(&agent->absentees, agent_now(agent));
-    *text = 0;
-    if (lost > 0)
-        snprintf(text, LOST_TEXT, "; %u node%s below it cannot be reached, and may solve it", lost,
-                 lost == 1 ? "" : "s");
-    return text;
 }
 
 void submit_explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error)
@@ -189,9 +179,9 @@ void submit_explain_unknown(struct agent *agent, const struct request *request, 
                   "): ask for its description again",
                   request->problem, other->digest, request->digest);
     else if (closest)
-        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s; did you mean %s?",
-                  agent->name, request->problem, closest);
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s; did you mean %s?",
+                  agent->name, request->problem, lost_words(agent, lost), closest);
     else
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
-                  request->problem, submit_lost_words(agent, lost));
+                  request->problem, lost_words(agent, lost));
 }

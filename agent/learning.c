@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * An agent that was just started knows nothing of those below: they find it again, with their heartbeats.
- * Servers that have gone may be on their way back by another parent. Meanwhile it does not say that nobody
+ * Servers that have gone may be on their way back by another parent, and what those that have just come solve
+ * is heard after them. Meanwhile it does not say that nobody
  * solves a problem, or that a server is not there: who asks waits, and is answered as soon as it is known, or
  * when the agent must have heard of everybody.
  */

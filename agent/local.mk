@@ -13,6 +13,7 @@ agent_libagent_la_SOURCES = \
 	agent/forecast.c \
 	agent/figures.c \
 	agent/links.c \
+	agent/lost.c \
 	agent/queries.c \
 	agent/learning.c \
 	agent/question.c \

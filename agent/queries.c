@@ -33,17 +33,15 @@ struct waiting {
     struct waiting *prev, *next;
 };
 
+/* While nodes are lost it is not sure that nobody has it. */
 static struct message *unknown_problem(struct agent *agent, const char *problem)
 {
     const char *closest = catalog_closest(agent->catalogs, problem);
     char lost[LOST_TEXT];
-    if (!closest)
-        return message_failure(MESSAGE_DESCRIBE_REPLY, ESP_UNKNOWN_PROBLEM,
-                               "no server below \"%s\" solves %s%s", agent->name, problem,
-                               submit_lost_words(agent, lost));
-    return message_failure(MESSAGE_DESCRIBE_REPLY, ESP_UNKNOWN_PROBLEM,
-                           "no server below \"%s\" solves %s; did you mean %s?", agent->name, problem,
-                           closest);
+    const enum esp_status status = *lost_words(agent, lost) != '\0' ? ESP_NO_SERVER : ESP_UNKNOWN_PROBLEM;
+    return message_failure(MESSAGE_DESCRIBE_REPLY, status, "no server below \"%s\" solves %s%s%s%s%s",
+                           agent->name, problem, lost, closest ? "; did you mean " : "",
+                           closest ? closest : "", closest ? "?" : "");
 }
 
 static struct message *description(const struct variant *variant)
@@ -176,8 +174,7 @@ static bool keep_weather(struct arena *arena, const struct extensions *all, stru
     return true;
 }
 
-/* Copies what a record points to: the reply outlives this operation. */
-static bool own_record(struct arena *arena, struct node_record *record, bool with_weather)
+bool queries_own_record(struct arena *arena, struct node_record *record, bool with_weather)
 {
     const struct extensions none = {0}, all = record->extensions;
     record->name = arena_strdup(arena, record->name);
@@ -186,65 +183,6 @@ static bool own_record(struct arena *arena, struct node_record *record, bool wit
     record->marks = arena_memdup(arena, record->marks, record->n_marks * sizeof *record->marks);
     return record->name && record->parent && record->address && record->marks &&
            keep_weather(arena, with_weather ? &all : &none, &record->extensions);
-}
-
-/* The children that an agent below has lost, as its record tells. */
-static struct absent_reader lost_below(const struct knowledge_node *node)
-{
-    const struct extension *lost = extension_find(&node->extensions, EXTENSION_ABSENT);
-    return (struct absent_reader){lost ? lost->value : NULL, lost ? lost->length : 0};
-}
-
-static uint32_t count_lost_below(const struct agent *agent)
-{
-    uint32_t n = 0;
-    struct node_record record;
-    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
-        struct absent_reader reader = lost_below(node);
-        while (absent_read(&reader, &record))
-            n++;
-    }
-    return n;
-}
-
-static bool add_lost_below(const struct agent *agent, struct message *message)
-{
-    struct tree_reply *reply = &message->tree_reply;
-    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
-        const double later_s = (double)(agent_now(agent) - node->confirmed_ns) / 1e9;
-        struct absent_reader reader = lost_below(node);
-        struct node_record record;
-        while (absent_read(&reader, &record)) {
-            if (knowledge_find(agent->knowledge, record.name))
-                continue; /* it is back, perhaps elsewhere */
-            record.parent = node->name;
-            record.age_s += later_s;
-            if (!own_record(&message->arena, &record, false))
-                return false;
-            record.extensions = absent_mark();
-            reply->records[reply->n_records++] = record;
-        }
-    }
-    return true;
-}
-
-/* Behind the others: children that were lost, here and below, unless they are known elsewhere by now. */
-static bool add_absent(struct agent *agent, struct message *message)
-{
-    struct tree_reply *reply = &message->tree_reply;
-    const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
-    const uint32_t most = reply->n_records + n + count_lost_below(agent);
-    struct node_record *records = arena_alloc(&message->arena, most * sizeof *records);
-    struct node_record *absent = arena_alloc(&message->arena, (n + 1) * sizeof *absent);
-    if (!records || !absent ||
-        !absent_records(&agent->absentees, agent->name, agent_now(agent), &message->arena, absent))
-        return false;
-    memcpy(records, reply->records, reply->n_records * sizeof *records);
-    reply->records = records;
-    for (uint32_t i = 0; i < n; i++)
-        if (!knowledge_find(agent->knowledge, absent[i].name))
-            records[reply->n_records++] = absent[i];
-    return add_lost_below(agent, message);
 }
 
 /* What does not fit one message is left out, the deepest nodes first, and the first record says how many. */
@@ -294,8 +232,9 @@ static struct message *tree(struct agent *agent, const struct tree *asked)
         reply->n_records = 1;
     }
     for (uint32_t i = 0; whole && i < reply->n_records; i++)
-        whole = own_record(&message->arena, &reply->records[i], reply->n_records <= MOST_WITH_WEATHER);
-    if (whole && (*asked->node || (add_absent(agent, message) && cut(message))))
+        whole =
+            queries_own_record(&message->arena, &reply->records[i], reply->n_records <= MOST_WITH_WEATHER);
+    if (whole && (*asked->node || (lost_add(agent, message) && cut(message))))
         return message;
     message_destroy(message);
     return NULL;

@@ -66,13 +66,19 @@ static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule
     return ESP_OK;
 }
 
+/* Nobody has the problem, as far as those that are there know. */
+static bool is_missing(enum esp_status status)
+{
+    return status == ESP_UNKNOWN_PROBLEM || status == ESP_NO_SERVER;
+}
+
 /* After a failure the next rule has its turn: when the rule says so and it was the computation that failed;
- * when nobody has the problem; or when what this one needs is too large (its arrays here, or its memory
- * there: another may do with less). */
+ * when nobody has the problem, or can take it now; or when what this one needs is too large (its arrays here,
+ * or its memory there: another may do with less). */
 static bool goes_on(const struct rule *rule, enum esp_status status)
 {
-    return (rule->may_fail && status == ESP_FAILED) || status == ESP_UNKNOWN_PROBLEM ||
-           status == ESP_NO_MEMORY || status == ESP_LIMIT;
+    return (rule->may_fail && status == ESP_FAILED) || is_missing(status) || status == ESP_NO_MEMORY ||
+           status == ESP_LIMIT;
 }
 
 /* The newest failure is the error itself, so what was before it ends in front of it. */
@@ -226,6 +232,7 @@ enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct es
     struct given given[PROBLEM_MAX_ARGUMENTS];
     const struct rule *rules = run->problem->abstract->rules;
     uint32_t first, trial = NO_RULE, chain = NO_RULE;
+    struct esp_error missing = {0};
     enum esp_status status = abstract_look(run, given, &first, error);
     *job = NULL;
     for (uint32_t i = 0; status == ESP_OK; i++) {
@@ -238,12 +245,17 @@ enum esp_status abstract_submit(struct abstract_run *run, bool listed, struct es
             trial = trial == NO_RULE ? i : trial;
         } else {
             status = submit_rule(run, i, &given[first], listed, job, error);
-            if (status != ESP_UNKNOWN_PROBLEM)
+            if (!is_missing(status))
                 return status;
+            missing = *error;
             status = ESP_OK;
         }
     }
     if (status == ESP_INVALID && trial != NO_RULE)
         return submit_rule(run, trial, &given[first], listed, job, error);
-    return status == ESP_INVALID && chain != NO_RULE ? only_chains(run, chain, error) : status;
+    if (status == ESP_INVALID && chain != NO_RULE)
+        return only_chains(run, chain, error);
+    if (status == ESP_INVALID && missing.status != ESP_OK)
+        *error = missing;
+    return status == ESP_INVALID ? error->status : status;
 }

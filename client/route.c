@@ -272,7 +272,7 @@ static enum esp_status ask_master(struct route *route, const char *address, cons
 }
 
 /* Goes once through the masters as they are known. Of those that answered and cannot, the first one's words
- * are told. */
+ * are told, but before "unknown" those of one that is not sure. */
 static enum esp_status ask_round(struct route *route, const struct message *request, int64_t timeout_ms,
                                  struct message *reply, uint64_t *generation, struct esp_error *error)
 {
@@ -289,7 +289,7 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
             return status;
         if (is_elsewhere(status)) {
             skip++;
-            if (cannot.status == ESP_OK)
+            if (cannot.status == ESP_OK || (cannot.status == ESP_UNKNOWN_PROBLEM && status == ESP_NO_SERVER))
                 cannot = *error;
         } else if (is_down(status)) {
             turn(route, &choice, &skip);

@@ -60,6 +60,12 @@ uint32_t absent_count(struct absentees *absentees, int64_t now_ns)
     return absentees->n;
 }
 
+const char *absent_next(const struct absentees *absentees, const struct absent **at)
+{
+    *at = *at ? (*at)->next : absentees->first;
+    return *at ? (*at)->name : NULL;
+}
+
 struct extensions absent_mark(void)
 {
     static struct extension unreachable = {.tag = EXTENSION_UNREACHABLE, .value = (const uint8_t *)""};

@@ -33,6 +33,8 @@ void absent_note(struct absentees *absentees, const struct child *child);
 void absent_forget(struct absentees *absentees, const char *name);
 /* Room for all of them in a tree reply. */
 uint32_t absent_count(struct absentees *absentees, int64_t now_ns);
+/* The name of the one after *at (NULL: of the first), which *at becomes; NULL: there are no more. */
+const char *absent_next(const struct absentees *absentees, const struct absent **at);
 /* Writes absent_count() records of children of `parent`; texts lie in the arena. False without memory. */
 bool absent_records(const struct absentees *absentees, const char *parent, int64_t now_ns,
                     struct arena *arena, struct node_record *records);

@@ -31,8 +31,8 @@ enum esp_status {
     ESP_NO_MEMORY = 3,       /* memory is exhausted, or the call can never fit the server's limit */
     ESP_SYSTEM = 4,          /* the operating system refused something (the text has its words) */
     ESP_NOT_FOUND = 5,       /* a file, session, datum or node does not exist */
-    ESP_UNKNOWN_PROBLEM = 6, /* no server of the hierarchy can solve it */
-    ESP_NO_SERVER = 7,       /* servers know the problem, but none can take the request now */
+    ESP_UNKNOWN_PROBLEM = 6, /* no server can solve it: none is missing */
+    ESP_NO_SERVER = 7,       /* none that may solve it takes it, or is reached, now */
     ESP_UNREACHABLE = 8,     /* nobody answered; surely nothing was executed */
     ESP_MAYBE = 9,           /* the connection broke in the middle: executed, or not */
     ESP_TIMEOUT = 10,        /* the deadline passed */

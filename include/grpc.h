@@ -102,7 +102,7 @@ grpc_error_t grpc_finalize(void);
 
 /* A handle whose calls go to the servers that the agents choose, each call anew.
  * GRPC_FUNCTION_NOT_FOUND: no server of the hierarchy has the problem; GRPC_SERVER_NOT_FOUND: no agent can be
- * reached. *handle is left alone then. */
+ * reached, or servers or agents were lost that may have it. *handle is left alone then. */
 grpc_error_t grpc_function_handle_default(grpc_function_handle_t *handle, char *func_name);
 
 /* A handle bound to one server: its name (as `espalier tree` shows it) or its address, "host:port".

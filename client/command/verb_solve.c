@@ -192,7 +192,7 @@ static enum esp_status solve(const struct command_line *command, struct system *
     if (status == ESP_FAILED)
         snprintf(system->note, sizeof system->note, "%s, but not positive definite (%s: %.150s)", kind,
                  definite, error->text);
-    else if (status == ESP_UNKNOWN_PROBLEM)
+    else if (status == ESP_UNKNOWN_PROBLEM || status == ESP_NO_SERVER)
         snprintf(system->note, sizeof system->note, "%s, but no server has %s", kind, definite);
     else
         return status;

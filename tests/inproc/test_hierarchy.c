@@ -728,6 +728,26 @@ static void who_asks_for_a_description_on_its_way_gets_it(void **state)
     }
 }
 
+/* Its parent has heard of it, and not yet of what it solves. */
+static void what_one_that_has_just_joined_solves_is_waited_for(void **state)
+{
+    (void)state;
+    struct inproc_faults network = {.latency_ns = 20 * NS_PER_MS};
+    inproc_set_faults(platform.transport, &network);
+    const size_t master = platform_agent(&platform, "ma", "");
+    platform_run_ms(&platform, 10000); /* the agent has long stopped to learn */
+    platform_server(&platform, "s", "ma");
+    for (int ms = 0; platform_figures(&platform, master).children == 0 && ms < 1000; ms++)
+        platform_run_ms(&platform, 1);
+    struct request request = platform_request("job", 1e6);
+    struct message describe = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = "job"}}, reply = {0};
+    struct esp_error error;
+    assert_int_equal(transport_call(platform.transport, "ma", &describe, 5000, &reply, &error), ESP_OK);
+    message_clear(&reply);
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    message_clear(&reply);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -757,6 +777,7 @@ int main(void)
         cmocka_unit_test(memory_is_promised_once),
         TEST(ten_thousand_servers_are_one_tree),
         TEST(who_asks_for_a_description_on_its_way_gets_it),
+        TEST(what_one_that_has_just_joined_solves_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

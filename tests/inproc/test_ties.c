@@ -171,6 +171,29 @@ static void a_dead_server_is_forgotten_everywhere(void **state)
     assert_int_equal(submit("s-0-0"), ESP_OK);
 }
 
+/* Whether it was lost directly below the master or further down, until it is back. */
+static void nobody_has_a_problem_only_where_nobody_is_lost(void **state)
+{
+    (void)state;
+    platform_tree(&platform, 2, 2);
+    assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
+    platform_server_kill(&platform, platform.servers[0]);
+    platform_run_ms(&platform, 6000);
+    assert_int_equal(nodes(0), 5);
+    assert_int_equal(describe("nothing"), ESP_NO_SERVER);
+    assert_int_equal(describe("job"), ESP_OK); /* others have it */
+    platform_server(&platform, "s-0-0", "la-1");
+    assert_true(platform_settle(&platform, 0, 6, 5000));
+    platform_run_ms(&platform, 2000);
+    assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
+    platform_server(&platform, "s", "ma");
+    assert_true(platform_settle(&platform, 0, 7, 5000));
+    assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
+    simulated_stop(platform.servers[--platform.n_servers]); /* one that says goodbye is not missed */
+    platform_run_ms(&platform, 2000);
+    assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
+}
+
 static void a_server_that_leaves_is_forgotten_at_once(void **state)
 {
     (void)state;
@@ -571,6 +594,7 @@ int main(void)
         TEST(a_restarted_agent_is_found_again_with_all_below_it),
         TEST(a_restarted_master_refuses_nobody_before_it_knows_its_servers),
         TEST(a_dead_server_is_forgotten_everywhere),
+        TEST(nobody_has_a_problem_only_where_nobody_is_lost),
         TEST(a_server_that_leaves_is_forgotten_at_once),
         TEST(a_silent_subtree_is_lost_when_its_lease_ends_and_comes_back),
         TEST(a_loop_is_not_entered),

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Nodes that were lost without a word, here and below: for who looks at the tree, and for who is told that
+ * nobody solves a problem. One that is known elsewhere by now is not lost.
+ */
+#include "agent/agent_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The children that an agent below has lost, as its record tells. */
+static struct absent_reader lost_below(const struct knowledge_node *node)
+{
+    const struct extension *lost = extension_find(&node->extensions, EXTENSION_ABSENT);
+    return (struct absent_reader){lost ? lost->value : NULL, lost ? lost->length : 0};
+}
+
+static uint32_t count_below(const struct agent *agent)
+{
+    uint32_t n = 0;
+    struct node_record record;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        struct absent_reader reader = lost_below(node);
+        while (absent_read(&reader, &record))
+            n += !knowledge_find(agent->knowledge, record.name);
+    }
+    return n;
+}
+
+static uint32_t count_here(struct agent *agent)
+{
+    uint32_t n = 0;
+    const struct absent *at = NULL;
+    if (absent_count(&agent->absentees, agent_now(agent)) == 0)
+        return 0;
+    for (const char *name; (name = absent_next(&agent->absentees, &at));)
+        n += !knowledge_find(agent->knowledge, name);
+    return n;
+}
+
+const char *lost_words(struct agent *agent, char text[LOST_TEXT])
+{
+    const uint32_t lost = count_here(agent) + count_below(agent);
+    *text = 0;
+    if (lost > 0)
+        snprintf(text, LOST_TEXT, "; %u node%s below it cannot be reached, and may solve it", lost,
+                 lost == 1 ? "" : "s");
+    return text;
+}
+
+static bool add_below(const struct agent *agent, struct message *message)
+{
+    struct tree_reply *reply = &message->tree_reply;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        const double later_s = (double)(agent_now(agent) - node->confirmed_ns) / 1e9;
+        struct absent_reader reader = lost_below(node);
+        struct node_record record;
+        while (absent_read(&reader, &record)) {
+            if (knowledge_find(agent->knowledge, record.name))
+                continue;
+            record.parent = node->name;
+            record.age_s += later_s;
+            if (!queries_own_record(&message->arena, &record, false))
+                return false;
+            record.extensions = absent_mark();
+            reply->records[reply->n_records++] = record;
+        }
+    }
+    return true;
+}
+
+bool lost_add(struct agent *agent, struct message *message)
+{
+    struct tree_reply *reply = &message->tree_reply;
+    const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
+    const uint32_t most = reply->n_records + n + count_below(agent);
+    struct node_record *records = arena_alloc(&message->arena, most * sizeof *records);
+    struct node_record *absent = arena_alloc(&message->arena, (n + 1) * sizeof *absent);
+    if (!records || !absent ||
+        !absent_records(&agent->absentees, agent->name, agent_now(agent), &message->arena, absent))
+        return false;
+    memcpy(records, reply->records, reply->n_records * sizeof *records);
+    reply->records = records;
+    for (uint32_t i = 0; i < n; i++)
+        if (!knowledge_find(agent->knowledge, absent[i].name))
+            records[reply->n_records++] = absent[i];
+    return add_below(agent, message);
+}
