@@ -3,6 +3,7 @@
  * Servers without room: what the client holds back, when it lets it go, and when it gives up.
  */
 #include "tests/unit/grpc_fixture.h"
+#include "util/clock.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -63,8 +64,9 @@ static void so_is_one_of_a_bound_handle(void **state)
     assert_int_equal(fake_counters(fake).executions, 1000);
 }
 
-/* 400 computations of 5 ms, 4 at a time: in the order in which they were started, but for those that were on
- * their way together; and the servers are not asked over and over. */
+/* Computations of 60 ms, 4 at a time: on the whole in the order in which they were started (those on their
+ * way together may overtake each other; by chance, or the last first, they would be N / 3 places and more
+ * away from theirs), and the servers are not asked over and over. */
 static void those_held_back_go_in_order_and_without_haste(void **state)
 {
     (void)state;
@@ -72,15 +74,16 @@ static void those_held_back_go_in_order_and_without_haste(void **state)
     initialize();
     grpc_function_handle_t sleep;
     grpc_sessionid_t ids[N], found;
-    int waited[N];
+    int waited[N], places = 0;
     assert_int_equal(grpc_function_handle_init(&sleep, "s1", "sleep"), GRPC_NO_ERROR);
     set_all((struct fake_faults){.most_sessions = 4});
     for (int i = 0; i < N; i++)
         assert_int_equal(grpc_call_async(&sleep, &ids[i], 60, &waited[i]), GRPC_NO_ERROR);
     for (int i = 0; i < N; i++) {
         assert_int_equal(grpc_wait_any(&found), GRPC_NO_ERROR);
-        assert_true(abs(found - ids[0] - i) <= 24); /* runners and places at the server */
+        places += abs(found - ids[0] - i);
     }
+    assert_true(places < N * N / 5);
     assert_int_equal(fake_counters(fake).executions, N);
     assert_true(fake_counters(fake).calls < 4 * N);
 }
@@ -128,11 +131,13 @@ static void room_that_others_leave_is_found(void **state)
     pthread_t thread;
     double c = 0;
     set_all((struct fake_faults){.full = true});
+    int64_t begun = clock_now_ns(&clock_system);
     assert_int_equal(pthread_create(&thread, NULL, make_room, NULL), 0);
     assert_int_equal(grpc_call(&add, 1.0, 2.0, &c), GRPC_NO_ERROR);
+    int64_t waited = clock_now_ns(&clock_system) - begun;
     assert_true(c == 3);
     pthread_join(thread, NULL);
-    assert_true(fake_counters(fake).calls < 40);
+    assert_true(fake_counters(fake).calls <= 4 + 4 * (waited / 20000000)); /* each 20 ms, three servers */
     set_all((struct fake_faults){.full = true});
     assert_int_equal(pthread_create(&thread, NULL, make_room, NULL), 0);
     farm(&add, 500);
