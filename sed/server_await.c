@@ -131,7 +131,7 @@ static void waiter_give(struct server *server, struct waiter *waiter)
     waiter->call = NULL;
     waiter->session = NULL;
     waiter->client = NULL;
-    waiter->follows = false;
+    waiter->follows = waiter->collects = false;
     waiter->answering = 0;
     /* Behind the others: a thread that is about to look at it once more finds nothing to wait for. */
     DL_APPEND(server->free_waiters, waiter);

@@ -78,6 +78,7 @@ struct message *server_follow_answer(struct server *server, const struct waiter 
         reply->text_length = printed_since(session->printed, waiter->seen, text, &reply->position);
     }
     add_question(server, waiter, message);
+    session->collected |= waiter->collects && session->state == SESSION_DONE;
     if (server_fill_session(server, session, &message->arena, &reply->session) &&
         server_tell_lease(server, session, message))
         return message;
@@ -106,6 +107,13 @@ static void on_look(struct timer *timer, int64_t now_ns, void *context)
     if (now_ns >= waiter->until_ns || has_more(server, waiter) ||
         timers_set(&server->timers, &waiter->patience, next, NULL) != ESP_OK)
         answer(waiter);
+}
+
+/* Who wants neither output nor progress only looks how a job stands, and who has it kept goes away. */
+static bool collects(const struct follow *follow)
+{
+    return follow->seen != UINT64_MAX && follow->progress <= 1 &&
+           !extension_find(&follow->extensions, EXTENSION_KEEP);
 }
 
 /* Those who said that they are at work on the question need wait no longer. */
@@ -172,6 +180,7 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
                          .follows = true,
                          .seen = follow->seen,
                          .progress = follow->progress,
+                         .collects = collects(follow),
                          .answering = answering};
     struct waiter *waiter = NULL;
     if (patience_ms > 0 && !has_more(server, &now))
@@ -182,7 +191,8 @@ void server_on_follow(struct server *server, struct call *call, const struct mes
     }
     waiter->follows = true;
     waiter->seen = follow->seen;
-    waiter->progress = follow->progress;
+    waiter->progress = now.progress;
+    waiter->collects = now.collects;
     waiter->answering = answering;
     waiter->patience.fire = on_look;
     waiter->patience.context = server;

@@ -203,6 +203,12 @@ void server_kept_give_up(struct server *server, const struct session *session)
     }
 }
 
+void server_kept_uncollected(struct server *server, const struct session *session)
+{
+    if (session->detached && !session->collected)
+        server_kept_give_up(server, session);
+}
+
 void server_kept_release(struct server *server)
 {
     struct kept *kept, *next;

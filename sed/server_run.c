@@ -299,6 +299,8 @@ void server_stop_session(struct server *server, struct session *session, enum es
 void server_forget_session(struct server *server, struct session *session)
 {
     server_dismiss_waiters(server, session);
+    if (session->state == SESSION_DONE)
+        server_kept_uncollected(server, session);
     if (session->state == SESSION_RUNNING)
         server_stop_session(server, session, ESP_CANCELLED);
     else if (!session_has_ended(session))
@@ -370,6 +372,8 @@ static void job_ended(struct server *server, struct session *session, const stru
         server_end_session(server, session,
                            end->error.status == ESP_CANCELLED ? SESSION_CANCELLED : SESSION_FAILED,
                            &end->error);
+    if (session_has_ended(session) && session->state != SESSION_DONE) /* nobody will hear of its state */
+        server_kept_give_up(server, session);
     if (!session->client && session->moving == 0 && session_has_ended(session))
         server_release_session(server, session);
 }
@@ -402,6 +406,7 @@ void server_drop_result(struct server *server, struct session *session)
         server_seconds(session->detached ? session->ended_ns : session->heard_ns, server_now(server));
     session->dropped = true;
     if (session->state == SESSION_DONE) {
+        server_kept_uncollected(server, session);
         session->state = SESSION_FAILED;
         error_set(&session->error, ESP_TIMEOUT, "%s: its result waited %.3g s for its client and was dropped",
                   session->problem->name, waited_s);

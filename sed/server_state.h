@@ -50,6 +50,7 @@ struct waiter {
     bool follows; /* the call is a follow */
     uint64_t seen;
     double progress;
+    bool collects;      /* follows, and not only to see how it stands */
     uint64_t answering; /* follows: the question that its client is at work on; 0: none */
     /* For the thread that brought the call, which reads them without the lock: */
     _Atomic uint64_t job_id;
@@ -357,6 +358,8 @@ enum esp_status server_kept_after(struct server *server, struct session *session
 void server_kept_lost(void *arg, uint64_t job_id);
 /* The client of a session that has ended never got the result: the state that it has opened is closed. */
 void server_kept_give_up(struct server *server, const struct session *session);
+/* The same of a job that ends, or whose result goes, without anybody having come for it. */
+void server_kept_uncollected(struct server *server, const struct session *session);
 void server_kept_release(struct server *server);
 
 /* ---- server_chunk.c ---- */

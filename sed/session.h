@@ -93,6 +93,7 @@ struct session {
     bool awaited;             /* named in its client's long poll */
     bool detached;            /* it outlives its client: somebody comes for the result within its lease */
     bool job_counted;         /* it is a job, or will be one: what it takes is counted with the jobs' */
+    bool collected;           /* of a job: somebody has come for its result and has it */
     bool dropped;             /* its result waited too long: only its end is remembered */
     enum esp_status stopping; /* RUNNING and told to stop: why; ESP_OK: not */
     uint64_t kept_bytes;      /* counted in its client's */

@@ -85,6 +85,14 @@ check "a job that closes it" sh -c "espalier submit counter_close counter=$state
 check "ends it" espalier fetch --wait "$(cat job)"
 check_fails any "for everybody" espalier call counter_add counter="$state" by=1
 check_says "which is told" 'it was closed by counter_close'
+given_up() {
+    grep -q 'counter_open: the call that opened it was given up by its client' A.log
+}
+check "a job whose state nobody wants" sh -c 'espalier submit -s A counter_open start=7 >job'
+check "is looked at" espalier wait "$(cat job)"
+check_fails 1 "the states of others were left" given_up
+check "and forgotten" espalier jobs --forget "$(cat job)"
+check "with its state" wait_until given_up
 check "one whose server is restarted" open_at A 1
 stop A
 check_fails any "and is not there meanwhile" espalier call counter_add counter="$state" by=1
