@@ -142,6 +142,8 @@ struct call_parameter {
     enum base_type type;   /* as what it is passed */
     uint32_t result_index; /* PARAMETER_RESULT: its index in the scope, behind the arguments */
     const char *name;      /* PARAMETER_RESULT */
+    struct expr *width;    /* PARAMETER_ARGUMENT, an array of strings for Fortran: characters of an element;
+                            * NULL: of an input, those of the longest */
 };
 
 /* Whether it passes the value of that argument alone, as work scalars are passed. */

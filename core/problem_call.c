@@ -152,6 +152,30 @@ static bool read_value_parameter(struct parser *parser, struct call_parameter *p
     return true;
 }
 
+/* character(NAME, width): an array of strings as Fortran's CHARACTER(width) NAME(n). */
+static bool read_characters(struct parser *parser, struct call_parameter *parameter)
+{
+    struct lexer *lexer = &parser->lexer;
+    uint32_t offset = lexer->token.offset;
+    struct name_list names = {.last = &names.first};
+    if (parser->implementation->convention != CONVENTION_FORTRAN)
+        return lexer_fail(lexer, offset,
+                          "character() is for Fortran: a C routine takes the array by its name");
+    if (!lexer_advance(lexer) || !lexer_take_symbol(lexer, '(', "'(' before the name of an array of strings"))
+        return false;
+    int index = argument_here(parser);
+    offset = lexer->token.offset;
+    if (index < 0 || !argument_is_texts(&parser->arguments[index]))
+        return lexer_expected(lexer, "the name of an array of strings", NULL);
+    *parameter = (struct call_parameter){
+        .kind = PARAMETER_ARGUMENT, .argument = (uint32_t)index, .type = parser->arguments[index].type};
+    return lexer_advance(lexer) && lexer_take_symbol(lexer, ',', "',' and the characters of an element") &&
+           expr_read(lexer, parser->arena, &names, &parameter->width) &&
+           parser_resolve(parser, lexer, names.first, USAGE_CALL, 0) &&
+           parser_check_value(parser, parameter->width, TYPE_INT) &&
+           lexer_take_symbol(lexer, ')', "an operator or ')'");
+}
+
 /* `out` before a name makes a result; an argument cannot be called `out`. */
 static bool read_parameter(struct parser *parser, struct call_parameter *parameter)
 {
@@ -163,6 +187,8 @@ static bool read_parameter(struct parser *parser, struct call_parameter *paramet
         return true;
     if (lexer_at_name(&parser->lexer, "out"))
         return read_result_parameter(parser, parameter);
+    if (lexer_at_name(&parser->lexer, "character") && argument_here(parser) < 0)
+        return read_characters(parser, parameter);
     return read_value_parameter(parser, parameter);
 }
 
@@ -338,7 +364,7 @@ static bool check_text(struct parser *parser, const struct argument *argument, u
     return true;
 }
 
-/* Pointers to texts are C's; files are for commands. */
+/* C has pointers to texts, Fortran elements of one length; files are for commands. */
 static bool check_texts(struct parser *parser, uint32_t offset)
 {
     const struct implementation *implementation = parser->implementation;
@@ -354,11 +380,12 @@ static bool check_texts(struct parser *parser, uint32_t offset)
         if (argument->type == TYPE_FILE)
             return lexer_fail(&parser->lexer, offset,
                               "'%s' is an array of files, which only a command can take", argument->name);
-        if (implementation->convention == CONVENTION_FORTRAN)
+        if (implementation->convention == CONVENTION_FORTRAN && argument->mode != MODE_IN &&
+            !implementation->parameters[p].width)
             return lexer_fail(
                 &parser->lexer, offset,
-                "'%s' is an array of strings, which goes to C routines and to commands (Fortran has "
-                "char %s[80, n], its character*80 %s(n))",
+                "'%s' is an array of strings that comes back, and Fortran's have one length: write "
+                "character(%s, 80) among the parameters for its character(80) %s(*)",
                 argument->name, argument->name, argument->name);
     }
     return true;

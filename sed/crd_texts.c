@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Arrays of strings: a routine gets an array of pointers to texts, and may set them to texts of its own. What
- * it has set them to is believed only as far as the system says that there is memory.
+ * it has set them to is believed only as far as the system says that there is memory. One of Fortran gets
+ * elements of one length, filled up with blanks.
  */
 #include "sed/crd.h"
 
@@ -48,20 +49,37 @@ static const void *value_of(struct ring *ring, const struct areas *areas, const 
     return from->place == OPERAND_ARENA ? ring_value(ring, from, texts->bytes) : NULL;
 }
 
+/* Each text at its place, filled up with blanks. */
+static void fill_characters(const struct ring_texts *texts, const void *value, char *elements)
+{
+    struct text_item item = {0};
+    memset(elements, ' ', texts->n * texts->width);
+    for (uint64_t i = 0; value && i < texts->n; i++) {
+        texts_next(value, i, &item);
+        memcpy(elements + i * texts->width, item.bytes,
+               item.length < texts->width ? item.length : texts->width);
+    }
+}
+
 static enum esp_status begin_one(struct ring *ring, struct areas *areas, const struct ring_texts *texts,
                                  void **memory, struct esp_error *error)
 {
     const void *value = texts->goes_in ? value_of(ring, areas, texts) : NULL;
-    if (texts->n > TEXTS_MOST || (texts->goes_in && !value))
+    uint64_t each = texts->width ? texts->width : sizeof(char *), bytes;
+    if (texts->n > TEXTS_MOST || (texts->goes_in && !value) || __builtin_mul_overflow(texts->n, each, &bytes))
         return error_set(error, ESP_INTERNAL, "the worker was handed a malformed call");
     enum esp_status status = ESP_OK;
     if (value)
         status = texts_check(value, texts->bytes, texts->n, true, error);
     if (status == ESP_OK)
-        status = areas_add(areas, texts->argument, texts->n * sizeof(char *), error);
+        status = areas_add(areas, texts->argument, bytes, error);
     if (status != ESP_OK)
         return status;
     const char **pointers = *memory = areas->items[areas->n - 1].data;
+    if (texts->width) {
+        fill_characters(texts, value, *memory);
+        return ESP_OK;
+    }
     struct text_item item = {0};
     for (uint64_t i = 0; value && i < texts->n; i++) {
         texts_next(value, i, &item);
@@ -126,9 +144,30 @@ static bool pack(int fd, const struct ring_texts *texts, char *const *pointers, 
            pwrite(fd, head, (texts->n + 1) * sizeof *head, 0) == (ssize_t)((texts->n + 1) * sizeof *head);
 }
 
+/* Without the blanks at the end of each, and what is behind a byte 0. */
+static bool pack_characters(int fd, const struct ring_texts *texts, const char *elements)
+{
+    struct text_item *items = calloc(texts->n + 1, sizeof *items);
+    void *value = NULL;
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; items && i < texts->n; i++) {
+        items[i].bytes = elements + i * texts->width;
+        items[i].length = strnlen(items[i].bytes, texts->width);
+        while (items[i].length > 0 && items[i].bytes[items[i].length - 1] == ' ')
+            items[i].length--;
+    }
+    bool good = items && texts_pack(items, texts->n, &value, &bytes, NULL) == ESP_OK &&
+                write(fd, value, bytes) == (ssize_t)bytes;
+    free(value);
+    free(items);
+    return good;
+}
+
 /* Texts of its own the routine has allocated; those that came, and null, are not its own. */
 static void free_texts(const struct ring_texts *texts, char **pointers, const char *value)
 {
+    if (texts->width)
+        return;
     faults_enter_call();
     for (uint64_t i = 0; i < texts->n; i++)
         if (!value || pointers[i] < value || pointers[i] >= value + texts->bytes)
@@ -142,7 +181,9 @@ static bool end_one(struct ring *ring, const struct areas *areas, const struct r
     uint64_t wrong = 0;
     uint64_t *head = malloc((texts->n + 1) * sizeof *head);
     int fd = memfd_create("strings", MFD_CLOEXEC);
-    bool good = head && fd >= 0 && pack(fd, texts, pointers, head, &wrong) &&
+    bool good = head && fd >= 0 &&
+                (texts->width ? pack_characters(fd, texts, (const char *)pointers)
+                              : pack(fd, texts, pointers, head, &wrong)) &&
                 worker_send_output(ring, socket, texts->argument, fd);
     free(head);
     if (fd >= 0)

@@ -3,6 +3,7 @@
 
 #include "core/texts.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -241,9 +242,60 @@ enum esp_status handoff_check_texts(const struct job *job, uint32_t index, uint6
     return status;
 }
 
-static enum esp_status put_texts(struct writer *writer, uint32_t index, struct ring_operand *operand)
+/* Of the texts that came, at least 1: Fortran's elements are never empty here. */
+static uint64_t longest_text(const struct job *job, uint32_t index, uint64_t n, uint64_t *which)
+{
+    struct text_item item = {0};
+    uint64_t longest = 1;
+    *which = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        texts_next(job->arguments[index].data, i, &item);
+        if (item.length > longest) {
+            longest = item.length;
+            *which = i;
+        }
+    }
+    return longest;
+}
+
+/* How many characters Fortran's elements have: what the description says, else those of the longest. */
+static enum esp_status set_width(const struct job *job, const struct call_parameter *parameter,
+                                 struct ring_texts *texts, struct esp_error *error)
+{
+    const struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    const char *name = job->problem->arguments[parameter->argument].name;
+    uint64_t which = 0, bytes;
+    uint64_t longest = texts->goes_in ? longest_text(job, parameter->argument, texts->n, &which) : 1;
+    int64_t width = (int64_t)longest;
+    if (parameter->width) {
+        enum esp_status status = expr_eval_size(parameter->width, &scope, &width, error);
+        if (status != ESP_OK) {
+            error_prefix(error, "%s: character(%s)", job->problem->name, name);
+            return status;
+        }
+    }
+    if (width < 1)
+        return error_set(error, ESP_INVALID,
+                         "%s: %s: expected elements of at least 1 character, found %" PRId64,
+                         job->problem->name, name, width);
+    if (longest > (uint64_t)width)
+        return error_set(error, ESP_INVALID,
+                         "%s: %s: element %" PRIu64 " has %" PRIu64
+                         " bytes, the routine takes at most %" PRId64,
+                         job->problem->name, name, which + 1, longest, width);
+    if (__builtin_mul_overflow(texts->n, (uint64_t)width, &bytes) || bytes > TEXTS_MOST_BYTES)
+        return error_set(error, ESP_LIMIT,
+                         "%s: %s: %" PRIu64 " elements of %" PRId64 " characters have more than %d MiB",
+                         job->problem->name, name, texts->n, width, TEXTS_MOST_BYTES >> 20);
+    texts->width = (uint64_t)width;
+    return ESP_OK;
+}
+
+static enum esp_status put_texts(struct writer *writer, const struct call_parameter *parameter,
+                                 struct ring_operand *operand)
 {
     const struct job *job = &writer->handoff->job;
+    uint32_t index = parameter->argument;
     const struct argument *argument = &job->problem->arguments[index];
     struct ring_job *to = &writer->ring->job;
     uint32_t i = 0;
@@ -258,6 +310,8 @@ static enum esp_status put_texts(struct writer *writer, uint32_t index, struct r
                                  .goes_in = argument_is_input(argument),
                                  .comes_back = argument_is_output(argument)};
     enum esp_status status = handoff_check_texts(job, index, &texts->n, writer->error);
+    if (status == ESP_OK && job->implementation->convention == CONVENTION_FORTRAN)
+        status = set_width(job, parameter, texts, writer->error);
     return status == ESP_OK && texts->goes_in ? handoff_put_argument(writer, index, &texts->value) : status;
 }
 
@@ -338,7 +392,7 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
         return handoff_put_section(writer, parameter->argument, operand);
     if (parameter->kind == PARAMETER_ARGUMENT &&
         argument_is_texts(&handoff->job.problem->arguments[parameter->argument]))
-        return put_texts(writer, parameter->argument, operand);
+        return put_texts(writer, parameter, operand);
     if (parameter->kind == PARAMETER_ARGUMENT &&
         handoff->job.problem->arguments[parameter->argument].type == TYPE_CALLBACK)
         return put_callback(writer, parameter->argument, operand);
@@ -356,13 +410,17 @@ static enum esp_status put_parameter(struct writer *writer, uint32_t index)
 
 /* Fortran's length of a CHARACTER parameter: of an array, that of one element when it has more than one
  * dimension (character*8 names(n)), else all of it (character*(n) name). */
-static uint64_t hidden_length(const struct job *job, const struct call_parameter *parameter)
+static uint64_t hidden_length(const struct job *job, const struct ring_job *to,
+                              const struct call_parameter *parameter)
 {
     if (parameter->kind != PARAMETER_ARGUMENT)
         return 1;
     const struct argument *argument = &job->problem->arguments[parameter->argument];
     struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
     int64_t first;
+    for (uint32_t i = 0; i < to->n_texts; i++)
+        if (to->texts[i].argument == parameter->argument)
+            return to->texts[i].width;
     if (argument->type == TYPE_CHAR && argument->n_dims > 1 &&
         expr_eval_size(argument->dims[0], &scope, &first, NULL) == ESP_OK)
         return (uint64_t)first;
@@ -383,7 +441,8 @@ static enum esp_status put_parameters(struct writer *writer)
             return status;
         if (signature_has_length(job->problem, implementation, &implementation->parameters[i]))
             writer->ring->job.operands[n++] = (struct ring_operand){
-                .value = hidden_length(job, &implementation->parameters[i]), .place = OPERAND_NUMBER};
+                .value = hidden_length(job, &writer->ring->job, &implementation->parameters[i]),
+                .place = OPERAND_NUMBER};
     }
     return ESP_OK;
 }

@@ -103,11 +103,12 @@ struct ring_section {
     uint8_t goes_in, comes_back;
 };
 
-/* An array of strings: the routine gets an array of pointers. */
+/* An array of strings: the routine gets an array of pointers, or of CHARACTER(width). */
 struct ring_texts {
     struct ring_operand value; /* what came (core/texts.h): OPERAND_ARENA or OPERAND_AREA */
     uint64_t bytes;            /* of it */
     uint64_t n;
+    uint64_t width; /* of Fortran's elements, filled up with blanks; 0: pointers */
     uint32_t argument;
     uint8_t goes_in, comes_back;
 };

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Every kind of argument on its way from a C program, and from the command line, to a routine and back.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs espalier espalier-agent espalier-sed
+needs espalier espalier-agent espalier-sed gfortran
 XDG_RUNTIME_DIR=$work
 export XDG_RUNTIME_DIR
 steps=$top_builddir/tests/e2e/argument_steps
@@ -11,7 +11,49 @@ at_exit() {
     espalier down kinds >down.out 2>&1
 }
 
+# Texts as Fortran has them: all of one length, which it is told beside the array.
+cat >texts.f90 <<'END'
+subroutine measure(n, texts, declared, used)
+    integer, intent(in) :: n
+    character(*), intent(in) :: texts(n)
+    integer, intent(out) :: declared, used(n)
+    declared = len(texts)
+    used = len_trim(texts)
+end subroutine
+subroutine greet(n, names, polite, greetings)
+    integer, intent(in) :: n
+    character(*), intent(in) :: names(n)
+    character(*), intent(inout) :: polite(n)
+    character(12), intent(out) :: greetings(n)
+    integer :: i
+    do i = 1, n
+        greetings(i) = "Hello " // names(i)
+        if (len(polite) /= 7) polite(i) = "wrong"
+        polite(i) = trim(polite(i)) // "!"
+    end do
+end subroutine
+END
+check "texts of Fortran" gfortran -shared -fPIC -Wall -Werror -o libtexts.so texts.f90
+
 mkdir descriptions
+cat >descriptions/fortran.esp <<END
+problem measured "Lengths, declared and used"
+    in      int n
+    in      string texts[n]
+    out     int declared
+    out     int used[n]
+implementation gfortran
+    fortran measure_(n, texts, declared, used) in "$work/libtexts.so"
+
+problem greeted "Texts in, changed and out"
+    in      int n, width = 12
+    in      string names[n]
+    inout   string polite[n]
+    out     string greetings[n]
+implementation gfortran
+    fortran greet_(n, character(names, 5), character(polite, width - 5), character(greetings, width)) in
+            "$work/libtexts.so"
+END
 sed "s|LIBRARY|$top_builddir/tests/e2e/.libs/libargumentroutines.so|" >descriptions/kinds.esp <<'END'
 problem every_scalar "Each type of scalar, by value and by address"
     in      char a
@@ -334,6 +376,20 @@ check "lines of a stream" espalier call sorted_lines lines='["b","c","a"]' -o li
 check "are sorted" sh -c 'printf "a\nb\nc\n" | cmp - sorted.txt'
 check_fails 2 "what is no line" espalier call sorted_lines lines='["b\nc"]'
 check_says "is refused" 'lines: element 1 has a line end in it'
+check "strings for Fortran" espalier call measured texts='["one","","seven +","  x"]'
+check_says "are as long as the longest" '^declared = 7$' '^ +3$' '^ +0$' '^ +7$'
+check "none" espalier call measured texts='[]'
+check_says "are none" '^declared = 1$'
+check "empty ones" espalier call measured texts='["",""]'
+check_says "are blank" '^declared = 1$' '^ +0$'
+check "strings of a declared length" espalier call greeted names='["you","world"]' polite='["please","  so"]'
+check_says "come back without the blanks behind them" '^  please!$' '^    so!$' '^  Hello you$' '^  Hello world$'
+check_fails 2 "one that is longer" espalier call greeted names='["you","worlds"]' polite='["",""]'
+check_says "is told" 'greeted: names: element 2 has 6 bytes, the routine takes at most 5'
+check_fails 2 "a length that is none" espalier call greeted names='["you"]' polite='[""]' width=5
+check_says "is told too" 'greeted: polite: expected elements of at least 1 character, found 0'
+check_fails any "more than a call may have" espalier call greeted names='["you"]' polite='[""]' width=1000000000
+check_says "is told before there is memory for it" 'polite: 1 elements of 999999995 characters have more than 64 MiB'
 printf one >1.dat; printf 'two\n' >2.dat
 check "files" espalier call joined parts=@1.dat,@2.dat -o copies=copy -o whole=whole.dat
 check "come back" sh -c 'cmp 1.dat copy.1 && cmp 2.dat copy.2 && cat 1.dat 2.dat | cmp - whole.dat'

@@ -165,10 +165,17 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "work string s[2]\n", "2:13: a string cannot be work memory"},
         {S "in file f[2]\nimplementation i\nc r(f) in x.so\n",
          "4:3: 'f' is an array of files, which only a command can take"},
-        {S "in string s[2]\nimplementation i\nfortran r_(s) in x.so\n",
-         "4:9: 's' is an array of strings, which goes to C routines and to commands (Fortran has char s[80, "
-         "n], "
-         "its character*80 s(n))"},
+        {S "out string s[2]\nimplementation i\nfortran r_(s) in x.so\n",
+         "4:9: 's' is an array of strings that comes back, and Fortran's have one length: write character(s, "
+         "80) among the parameters for its character(80) s(*)"},
+        {S "in string s[2]\nimplementation i\nc r(character(s, 80)) in x.so\n",
+         "4:5: character() is for Fortran: a C routine takes the array by its name"},
+        {S "in int n\nimplementation i\nfortran r_(character(n, 80)) in x.so\n",
+         "4:22: expected the name of an array of strings, found 'n'"},
+        {S "in string s[2]\nimplementation i\nfortran r_(character(s)) in x.so\n",
+         "4:23: expected ',' and the characters of an element, found ')'"},
+        {S "in string s[2]\nimplementation i\nfortran r_(character(s, w)) in x.so\n",
+         "4:25: unknown name 'w'"},
         {S "in string s[2], t[2]\nimplementation i\ncommand cat \"{s}{t}\"\n",
          "4:13: a word names at most one array of strings or files"},
         {S "in file f[2]\nimplementation i\ncommand cat\nstdin f\n",
