@@ -533,8 +533,8 @@ static void end_arena(struct ring *ring, struct handoff *handoff)
     ring_fence_write(ring->arena + handoff->used, handoff->end - handoff->used);
 }
 
-enum esp_status handoff_write(struct ring *ring, const struct job *job, struct handoff *handoff,
-                              struct esp_error *error)
+static enum esp_status write_job(struct ring *ring, const struct job *job, struct handoff *handoff,
+                                 struct esp_error *error)
 {
     struct writer writer = {.ring = ring, .handoff = handoff, .error = error};
     enum esp_status status = ESP_OK;
@@ -582,4 +582,13 @@ enum esp_status handoff_write(struct ring *ring, const struct job *job, struct h
     }
     ring->answer.kind = ANSWER_NONE;
     return status;
+}
+
+enum esp_status handoff_write(struct ring *ring, const struct job *job, struct handoff *handoff,
+                              struct esp_error *error)
+{
+    enum esp_status status = write_job(ring, job, handoff, error);
+    /* ESP_LIMIT of a start means that a worker will be free: what does not fit would be tried for ever, and
+     * everybody behind it would wait. */
+    return status == ESP_LIMIT ? (error->status = ESP_INVALID) : status;
 }

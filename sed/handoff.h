@@ -45,8 +45,9 @@ enum esp_status handoff_find_program(const struct problem *problem,
                                      const struct implementation *implementation, char *path,
                                      struct esp_error *error);
 
-/* Writes the job into the ring of an idle worker (without waking it). ESP_INVALID, ESP_LIMIT when the call
- * cannot be expressed or does not fit; the ring is then still idle. */
+/* Writes the job into the ring of an idle worker (without waking it). ESP_INVALID when the call cannot
+ * be expressed or does not fit, never ESP_LIMIT (of which callers think that it passes); the ring is then
+ * still idle. */
 enum esp_status handoff_write(struct ring *ring, const struct job *job, struct handoff *handoff,
                               struct esp_error *error);
 

@@ -368,8 +368,11 @@ check "strings that are changed" espalier call swapped texts='["a","b","c"]'
 check_says "come back" '^  c$' '^  new$' '^  a$'
 check_fails 1 "a routine that gives back a wrong address" espalier call wrong_texts n=2
 check_says "is told so" "wrong_texts gave back 'texts': element 2 is not the address of a text"
+awk 'BEGIN { for (i = 0; i < 5000; i++) print i }' >words.txt
 check "words of a command" espalier call echoed words='["a b","$HOME;","*"]'
 check_says "are one word each" '^  -xa b$' '^  -x\$HOME;$' '^  -x\*$' '^  last 3$'
+check_fails 2 "more words than a command has" espalier call echoed words=@words.txt
+check_says "are told, and hold nobody up" 'its command has more than 4096 words'
 check "no words" espalier call echoed words='[]'
 check_says "are none" '^  last 0$' 'lines \(1\)'
 check "lines of a stream" espalier call sorted_lines lines='["b","c","a"]' -o lines=sorted.txt
