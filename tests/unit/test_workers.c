@@ -422,7 +422,7 @@ static void too_much_beside_the_segment_is_refused(void **state)
     static double a[N * N], b[N * N], c[N * N];
     struct rig_job *job = rig_prepare(&rig, "dgemm", (void *[]){&n, a, b, c}, false);
     struct esp_error error;
-    assert_int_equal(rig.workers->ops->start(rig.workers, &job->job, &error), ESP_LIMIT);
+    assert_int_equal(rig.workers->ops->start(rig.workers, &job->job, &error), ESP_INVALID);
     assert_non_null(strstr(error.text, "dgemm"));
     solves(3, false);
 }
