@@ -31,7 +31,7 @@ struct agent_options {
     uint32_t children;          /* at most (10,000) */
     uint32_t waiting;           /* requests that may wait for answers from below (4096) */
     int64_t heartbeat_ms;       /* that children shall keep (2000) */
-    int64_t learning_ms;        /* after the first child has found it, all have (0: not waited for) */
+    int64_t learning_ms;        /* beside their longest search, until all children have found it (0: 1 s) */
     int64_t lease_ms;           /* after which a silent child is dead (8000) */
     int64_t freshness_ms;       /* knowledge that old may answer from memory (10,000) */
     int64_t answer_timeout_ms;  /* how long to wait for children (2000) */

@@ -91,7 +91,6 @@ struct agent {
     uint32_t n_waiting;
     int64_t learning_ns, learned_ns; /* between these, what is not known may not be known yet, or again */
     struct timer learned;
-    bool met_one;        /* of those below */
     struct early *early; /* requests that came meanwhile */
     uint32_t n_early;
     uint64_t from_memory, asked; /* requests */
@@ -191,8 +190,6 @@ void submit_on_place(struct agent *agent, const struct place *place);
 
 /* learning.c: what is not known may only not be known yet, or again */
 enum esp_status learning_begin(struct agent *agent, struct esp_error *error);
-/* One below has found it: the others will within learning_ms. */
-void learning_met(struct agent *agent);
 /* Servers have gone, who may be on their way here by another parent; or one has come and will tell what it
  * has soon. */
 void learning_expect(struct agent *agent);

@@ -2,9 +2,8 @@
  *
  * An agent that was just started knows nothing of those below: they find it again, with their heartbeats.
  * Servers that have gone may be on their way back by another parent, and what those that have just come solve
- * is heard after them. Meanwhile it does not say that nobody
- * solves a problem, or that a server is not there: who asks waits, and is answered as soon as it is known, or
- * when the agent must have heard of everybody.
+ * is heard after them. Meanwhile it does not say that nobody solves a problem, or that a server is not there:
+ * who asks waits, and is answered as soon as it is known, or when the agent must have heard of everybody.
  */
 #include "agent/agent_internal.h"
 
@@ -47,16 +46,6 @@ enum esp_status learning_begin(struct agent *agent, struct esp_error *error)
     agent->learning_ns = agent_now(agent);
     return learn_until(
         agent, agent->learning_ns + (ms > 0 ? (ms + LONGEST_SEARCH_MS) * NS_PER_MS : EXPECTED_NS), error);
-}
-
-void learning_met(struct agent *agent)
-{
-    const int64_t until_ns = agent_now(agent) + agent->options.learning_ms * NS_PER_MS;
-    if (agent->met_one || agent->options.learning_ms == 0)
-        return;
-    agent->met_one = true;
-    if (learning_is(agent) && until_ns < agent->learned_ns)
-        learn_until(agent, until_ns, NULL);
 }
 
 void learning_expect(struct agent *agent)

@@ -69,14 +69,7 @@ void backlog_destroy(struct backlog *backlog)
 
 static void wait_ms(struct backlog *backlog, pthread_cond_t *condition, int64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * NS_PER_MS;
-    if (until.tv_nsec >= NS_PER_S) {
-        until.tv_sec++;
-        until.tv_nsec -= NS_PER_S;
-    }
+    const struct timespec until = clock_ms_from_now(CLOCK_MONOTONIC, ms);
     pthread_cond_timedwait(condition, &backlog->lock, &until);
 }
 

@@ -6,8 +6,7 @@
 #include "client/callback.h"
 #include "client/link.h"
 #include "core/transport.h"
-
-#include <time.h>
+#include "util/clock.h"
 
 #define LONG_MS     1000 /* shorter ones are not worth a request */
 #define PATIENCE_MS 3000 /* the most that the end of a session may have to wait for this thread */
@@ -17,14 +16,7 @@
 /* With the lock. True: the question is still the same after so many milliseconds. */
 static bool lasts(struct callback_keeper *keeper, uint64_t number, int64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    const struct timespec until = clock_ms_from_now(CLOCK_REALTIME, ms);
     int late = 0;
     while (keeper->number == number && !keeper->stopping && late == 0)
         late = pthread_cond_timedwait(&keeper->changed, &keeper->lock, &until);

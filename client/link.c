@@ -36,17 +36,10 @@ struct link *link_find(struct engine *engine, const char *address)
     return link;
 }
 
-/* CLOCK_MONOTONIC, for waits of a bounded length. */
+/* A wait of a bounded length. */
 static void wait_news(struct link *link, int64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * NS_PER_MS;
-    if (until.tv_nsec >= NS_PER_S) {
-        until.tv_sec++;
-        until.tv_nsec -= NS_PER_S;
-    }
+    const struct timespec until = clock_ms_from_now(CLOCK_MONOTONIC, ms);
     pthread_cond_timedwait(&link->news, &link->lock, &until);
 }
 

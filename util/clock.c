@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/clock.h"
 
-#include <time.h>
-
 static int64_t system_now_ns(const struct clock *clock)
 {
     (void)clock;
@@ -22,4 +20,17 @@ void manual_clock_init(struct manual_clock *manual, int64_t time_ns)
 {
     manual->clock.now_ns = manual_now_ns;
     manual->time_ns = time_ns;
+}
+
+struct timespec clock_ms_from_now(clockid_t of, int64_t ms)
+{
+    struct timespec until;
+    clock_gettime(of, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * NS_PER_MS;
+    if (until.tv_nsec >= NS_PER_S) {
+        until.tv_sec++;
+        until.tv_nsec -= NS_PER_S;
+    }
+    return until;
 }

@@ -6,6 +6,7 @@
 #define UTIL_CLOCK_H
 
 #include <stdint.h>
+#include <time.h>
 
 #define NS_PER_S    INT64_C(1000000000)
 #define NS_PER_MS   INT64_C(1000000)
@@ -31,5 +32,9 @@ static inline int64_t clock_now_ns(const struct clock *clock)
 {
     return clock->now_ns(clock);
 }
+
+/* So many milliseconds from now, as pthread_cond_timedwait() wants it for a condition of that clock of the
+ * system (CLOCK_MONOTONIC, or CLOCK_REALTIME, which plain conditions have). */
+struct timespec clock_ms_from_now(clockid_t of, int64_t ms);
 
 #endif
