@@ -14,7 +14,7 @@ server() { # server NAME: with a state folder of its own
     server_below_agent "$1" "$1" 'slots = 1' "problems = { \"$work/solver\" }" "state_dir = \"$work/state-$1\"" "${2:-}"
 }
 server S
-n=200
+n=400 # a run of some seconds: a copy of its state needs a few tenths
 awk -v n=$n 'BEGIN { print "%%MatrixMarket matrix array real general"; print n, n; for (i = 0; i < n * n; i++) print 1 + i % 7 }' >f.mtx
 solve() { # solve NAME: what comes is in files of that name
     espalier call poisson n=$n f=@f.mtx every=0.03 -o u="$1.npy" -o iterations="$1-n.csv" -o from="$1-from.csv" >"$1.out" 2>&1
