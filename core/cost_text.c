@@ -127,7 +127,7 @@ enum esp_status cost_save(const struct cost_model *model, const char *path, stru
     char *text = cost_text(model, &length);
     if (!text)
         return error_no_memory(error, "a cost model's text");
-    snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
+    snprintf(temporary, sizeof temporary, "%s.new", path);
     enum esp_status status = write_whole(temporary, text, length, error);
     if (status == ESP_OK && rename(temporary, path) != 0)
         status = error_errno(error, "%s cannot be renamed to %s", temporary, path);

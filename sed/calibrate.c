@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/calibrate_call.h"
+#include "sed/calibrate_run.h"
 
 #include "services/fast/fit.h"
 #include "util/clock.h"
@@ -13,14 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_POINTS   96
 #define LEAST_POINTS  24
 #define LEAST_S       5e-6 /* below it a call's own cost is all there is */
 #define REPETITIONS   5
 #define MOST_REPEATED 31
 #define REPEAT_S      0.02 /* short calls are repeated for so long */
 #define MOST_FAILED   6
-#define PATH_BYTES    4096
 
 enum esp_status calibration_create(const struct calibrate_options *options, struct workers *workers,
                                    struct calibration **result, struct esp_error *error)
@@ -79,9 +77,9 @@ static double cost_of(const struct calibration *calibration, double seconds, dou
     return calibration->options.threads == 1 && cpu_s > 0 ? cpu_s : seconds;
 }
 
-static enum esp_status measure_point(struct calibration *calibration, const struct problem *problem,
-                                     const struct design_point *point, uint32_t n_variables,
-                                     struct cost_measurement *m, struct esp_error *error)
+enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
+                                    const struct design_point *point, uint32_t n_variables,
+                                    struct cost_measurement *m, struct esp_error *error)
 {
     struct measured_call call;
     double times[MOST_REPEATED], seconds = 0, cpu_s = 0, peak = 0, total = 0;
@@ -133,83 +131,6 @@ enum esp_status calibration_call(struct calibration *calibration, const struct p
     return status;
 }
 
-/* ---- the journal ---- */
-
-struct class_run {
-    struct calibration *calibration;
-    const struct design *design;
-    uint32_t class_index;
-    struct cost_model model;
-    struct cost_measurement measurements[MOST_POINTS];
-    struct arena arena;
-    char path[PATH_BYTES], journal[PATH_BYTES + 8];
-    int64_t begun_ns;
-    struct design_limits limits;
-    unsigned new_points;
-};
-
-/* A line ends in its point, so that one that was cut shows. */
-static enum esp_status note(struct class_run *run, const struct cost_measurement *m, struct esp_error *error)
-{
-    FILE *file = fopen(run->journal, "ae");
-    if (!file)
-        return error_errno(error, "%s cannot be written", run->journal);
-    fprintf(file, "%016" PRIx64 " %.17g %.17g %.17g %" PRIu32, run->model.digest, m->seconds, m->spread,
-            m->bytes, m->repetitions);
-    for (uint32_t i = 0; i < run->model.n_variables; i++)
-        fprintf(file, " %.17g", m->x[i]);
-    fputs(" .\n", file);
-    bool whole = fflush(file) == 0 && !ferror(file);
-    if (fclose(file) != 0 || !whole)
-        return error_errno(error, "%s cannot be written", run->journal);
-    return ESP_OK;
-}
-
-static bool parse_note(const struct class_run *run, const char *line, struct cost_measurement *m)
-{
-    uint64_t digest;
-    int used = 0;
-    if (sscanf(line, "%" SCNx64 " %lf %lf %lf %" SCNu32 "%n", &digest, &m->seconds, &m->spread, &m->bytes,
-               &m->repetitions, &used) != 5 ||
-        digest != run->model.digest)
-        return false;
-    for (uint32_t i = 0; i < run->model.n_variables; i++) {
-        int n = 0;
-        if (sscanf(line + used, " %lf%n", &m->x[i], &n) != 1)
-            return false;
-        used += n;
-    }
-    return strcmp(line + used, " .\n") == 0 && m->seconds > 0 && m->seconds < COST_MOST_S && m->bytes >= 0;
-}
-
-static void learn(struct class_run *run, const struct cost_measurement *m)
-{
-    const struct design *design = run->design;
-    double bytes = m->x[run->model.n_variables - 1];
-    double effort = design->has_work ? m->x[design->n_sizes] : bytes;
-    struct design_limits *limits = &run->limits;
-    if (m->seconds < limits->call_s)
-        limits->call_s = m->seconds;
-    double net_s = m->seconds - limits->call_s;
-    if (effort > 0 && net_s > limits->call_s)
-        limits->speed_flops = sqrt(limits->speed_flops * effort / net_s);
-}
-
-static void read_journal(struct class_run *run)
-{
-    char line[1024];
-    FILE *file = fopen(run->journal, "re");
-    while (file && run->model.n_measurements < MOST_POINTS && fgets(line, sizeof line, file)) {
-        struct cost_measurement m = {.seconds = 0};
-        if (!parse_note(run, line, &m))
-            continue;
-        run->measurements[run->model.n_measurements++] = m;
-        learn(run, &m);
-    }
-    if (file)
-        fclose(file);
-}
-
 /* ---- one model ---- */
 
 /* Of the time for this model, by the clock: a crowded machine shall not make a calibration last for ever. */
@@ -223,7 +144,7 @@ static double spent(const struct class_run *run)
 static void show(const struct class_run *run)
 {
     const struct calibrate_options *options = &run->calibration->options;
-    double share = fmin(fmax(spent(run), (double)run->model.n_measurements / MOST_POINTS), 1);
+    double share = fmin(fmax(spent(run), (double)run->model.n_measurements / CALIBRATE_MOST_POINTS), 1);
     if (options->progress)
         options->progress(options->arg, run->design->problem->name,
                           (run->class_index + share) / run->design->n_classes, run->model.n_measurements);
@@ -231,7 +152,7 @@ static void show(const struct class_run *run)
 
 static bool wants_more(const struct class_run *run)
 {
-    if (run->model.n_measurements >= MOST_POINTS)
+    if (run->model.n_measurements >= CALIBRATE_MOST_POINTS)
         return false;
     /* Too few points make no model: the budget gives way to that, by as much again. */
     return spent(run) < (run->model.n_measurements < LEAST_POINTS ? 2 : 1);
@@ -253,7 +174,7 @@ static enum esp_status measure(struct class_run *run, struct esp_error *error)
                              problem->name);
         struct cost_measurement *m = &run->measurements[run->model.n_measurements];
         enum esp_status status =
-            measure_point(calibration, problem, &point, run->model.n_variables, m, error);
+            calibration_measure(calibration, problem, &point, run->model.n_variables, m, error);
         if (status == ESP_CANCELLED || status == ESP_SYSTEM || status == ESP_NO_MEMORY)
             return status;
         if (status != ESP_OK) {
@@ -262,8 +183,8 @@ static enum esp_status measure(struct class_run *run, struct esp_error *error)
         }
         run->model.n_measurements++;
         run->new_points++;
-        learn(run, m);
-        if ((status = note(run, m, error)) != ESP_OK)
+        journal_learn(run, m);
+        if ((status = journal_note(run, m, error)) != ESP_OK)
             return status;
     }
     if (failed >= MOST_FAILED && run->model.n_measurements < FIT_LEAST_MEASUREMENTS)
@@ -271,26 +192,42 @@ static enum esp_status measure(struct class_run *run, struct esp_error *error)
     return ESP_OK;
 }
 
+/* A journal that is newer than the model is of a measurement anew that was interrupted: it goes on. */
 static bool is_made(const struct class_run *run)
 {
     struct arena arena = {0};
     struct cost_model model;
     bool made = cost_load(run->path, &arena, &model, NULL) == ESP_OK && model.digest == run->model.digest;
     arena_clear(&arena);
-    return made && !run->calibration->options.again;
+    return made && !run->calibration->options.again && journal_is_old(run);
 }
 
-static enum esp_status calibrate_class(struct class_run *run, struct calibrate_result *result,
-                                       struct esp_error *error)
+/* A little more than the budget, for what deserves another look. */
+static bool has_time_left(const struct class_run *run)
 {
-    struct calibration *calibration = run->calibration;
-    const struct calibrate_options *options = &calibration->options;
+    return spent(run) < 1.2 && !is_stopped(run->calibration);
+}
+
+static enum esp_status make_model(struct class_run *run, struct esp_error *error)
+{
+    bool better = false;
+    enum esp_status status = measure(run, error);
+    if (status == ESP_OK)
+        status = fit_model(&run->model, &run->arena, error);
+    if (status == ESP_OK)
+        status = calibrate_again(run, has_time_left, &better, error);
+    if (status == ESP_OK && better)
+        status = fit_model(&run->model, &run->arena, error);
+    return status == ESP_OK ? cost_save(&run->model, run->path, error) : status;
+}
+
+static enum esp_status begin_class(struct class_run *run, struct esp_error *error)
+{
+    const struct calibrate_options *options = &run->calibration->options;
     const struct problem *problem = run->design->problem;
     const struct implementation *implementation = &problem->implementations[0];
     enum esp_status status = design_model(run->design, run->class_index, implementation, options->machine,
                                           options->threads, &run->arena, &run->model, error);
-    if (status != ESP_OK)
-        return status;
     snprintf(run->path, sizeof run->path, "%s/%s-%s-%" PRIu32 "-%" PRIu32 COST_SUFFIX, options->folder,
              problem->name, implementation->name, options->threads, run->class_index);
     snprintf(run->journal, sizeof run->journal, "%s.points", run->path);
@@ -300,16 +237,23 @@ static enum esp_status calibrate_class(struct class_run *run, struct calibrate_r
                                          .bytes = options->bytes,
                                          .speed_flops = 1e9,
                                          .call_s = 2e-5};
+    run->begun_ns = clock_now_ns(&clock_system);
+    return status;
+}
+
+static enum esp_status calibrate_class(struct class_run *run, struct calibrate_result *result,
+                                       struct esp_error *error)
+{
+    enum esp_status status = begin_class(run, error);
+    if (status != ESP_OK)
+        return status;
+    if (journal_is_old(run) && access(run->path, F_OK) == 0)
+        unlink(run->journal); /* the model has it all */
     if (is_made(run))
         return ESP_OK;
     result->was_there = false;
-    run->begun_ns = clock_now_ns(&clock_system);
-    read_journal(run);
-    status = measure(run, error);
-    if (status == ESP_OK)
-        status = fit_model(&run->model, &run->arena, error);
-    if (status == ESP_OK)
-        status = cost_save(&run->model, run->path, error);
+    journal_read(run);
+    status = make_model(run, error);
     result->points += run->new_points;
     if (status != ESP_OK)
         return status;

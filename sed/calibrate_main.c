@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier-calibrate: what `espalier calibrate` runs on a server's machine.
+ * espalier-calibrate: what `espalier calibrate`, and a server that is idle (--background: it ends with who
+ * has started it), run on the server's machine.
  */
 #include "sed/calibrate.h"
 #include "sed/processes.h"
 #include "services/settings.h"
 #include "util/names.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +28,7 @@ static _Atomic bool stop;
 struct calibrating {
     const char *config, *models;
     double budget_s, longest_s;
-    bool again, all, json;
+    bool again, all, json, background;
     struct settings_sed settings;
     char folder[4096];
     struct problem_set *problems;
@@ -91,10 +96,15 @@ static int usage(const char *text, const char *word)
 static int parse(int argc, char **argv, struct calibrating *command)
 {
     static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'}, {"models", required_argument, NULL, 'm'},
-        {"budget", required_argument, NULL, 'b'}, {"longest", required_argument, NULL, 'l'},
-        {"again", no_argument, NULL, 'a'},        {"all", no_argument, NULL, 'A'},
-        {"json", no_argument, NULL, 'j'},         {NULL, 0, NULL, 0},
+        {"config", required_argument, NULL, 'c'},
+        {"models", required_argument, NULL, 'm'},
+        {"budget", required_argument, NULL, 'b'},
+        {"longest", required_argument, NULL, 'l'},
+        {"again", no_argument, NULL, 'a'},
+        {"all", no_argument, NULL, 'A'},
+        {"json", no_argument, NULL, 'j'},
+        {"background", no_argument, NULL, 'B'},
+        {NULL, 0, NULL, 0},
     };
     int option;
     while ((option = getopt_long(argc, argv, "c:m:b:l:a", options, NULL)) != -1) {
@@ -108,6 +118,8 @@ static int parse(int argc, char **argv, struct calibrating *command)
             command->all = true;
         else if (option == 'j')
             command->json = true;
+        else if (option == 'B')
+            command->background = true;
         else if (option == '?')
             return EXIT_USAGE;
         else if (!read_seconds(optarg, option == 'b' ? &command->budget_s : &command->longest_s))
@@ -134,12 +146,34 @@ static enum esp_status choose_folder(struct calibrating *command, struct esp_err
     return error_errno(error, "%s: state_dir: %s", command->config, state);
 }
 
+/* Two at a time would measure each other, and write the same journals. The lock goes with the process. */
+static enum esp_status lock_folder(const char *folder, struct esp_error *error)
+{
+    if (mkdir(folder, 0750) != 0 && errno != EEXIST)
+        return error_errno(error, "the folder %s cannot be made", folder);
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return ESP_OK; /* the descriptor stays open, and with it the lock */
+    const bool taken = fd >= 0 && errno == EWOULDBLOCK;
+    if (!taken)
+        error_errno(error, "the folder %s cannot be locked", folder);
+    if (fd >= 0)
+        close(fd);
+    return taken ? error_set(error, ESP_BUSY,
+                             "%s: another calibration is at work there; wait until it is over (a server with "
+                             "'calibrate = yes' begins one when it is idle)",
+                             folder)
+                 : ESP_SYSTEM;
+}
+
 static enum esp_status open_all(struct calibrating *command, struct esp_error *error)
 {
     const struct settings_sed *settings = &command->settings;
     enum esp_status status = settings_load_sed(command->config, &command->settings, error);
     if (status == ESP_OK)
         status = choose_folder(command, error);
+    if (status == ESP_OK)
+        status = lock_folder(command->folder, error);
     if (status == ESP_OK)
         status = problem_load_all((const char *const *)settings->problems.items, settings->problems.n,
                                   &command->problems, error);
@@ -238,6 +272,8 @@ int main(int argc, char **argv)
         return code;
     if (optind == argc && !command.all)
         return usage("expected names of problems, or --all, found", "");
+    if (command.background && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        return EXIT_FAILED;
     const struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

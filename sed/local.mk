@@ -109,6 +109,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_clients.c \
 	sed/server_administer.c \
 	sed/server_figures.c \
+	sed/server_idle.c \
 	sed/server_cut.c \
 	sed/server_data.c \
 	sed/server_data.h \
@@ -140,6 +141,9 @@ noinst_LTLIBRARIES += sed/libcalibrate.la
 sed_libcalibrate_la_SOURCES = \
 	sed/calibrate.c \
 	sed/calibrate.h \
+	sed/calibrate_again.c \
+	sed/calibrate_journal.c \
+	sed/calibrate_run.h \
 	sed/calibrate_call.c \
 	sed/calibrate_call.h
 sed_libcalibrate_la_LIBADD = sed/libserver.la sed/libworkers.la services/libfit.la
@@ -153,6 +157,8 @@ sed_libservice_la_SOURCES = \
 	sed/corrections_file.h \
 	sed/directory_watch.c \
 	sed/directory_watch.h \
+	sed/idle_calibration.c \
+	sed/idle_calibration.h \
 	sed/sensors.c \
 	sed/sensors.h \
 	sed/service.c \

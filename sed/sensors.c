@@ -57,7 +57,10 @@ static void read_all(struct sensors *sensors, unsigned turn)
         processor_sensor_learn(sensors->processor, processor_active_test(TEST_NS));
     if (sensors->folder && turn % SAVE_EVERY == SAVE_EVERY - 1)
         corrections_file_save(sensors->server, sensors->folder);
-    server_sense(sensors->server, reading.available_cpu, free_memory(), free_disk(sensors->folder));
+    /* What computes beside the server ends when work comes. */
+    const bool beside = server_has_beside(sensors->server);
+    server_sense(sensors->server, beside ? reading.alone_cpu : reading.available_cpu, free_memory(),
+                 free_disk(sensors->folder));
 }
 
 /* True when it is time to end. */

@@ -320,6 +320,7 @@ void server_start(struct server *server, struct endpoint *endpoint)
         flops = speed_of_plain_loop(PLAIN_LOOP_S) * server_cpu_quota(server); /* until dgemm has told */
     server->endpoint = endpoint;
     endpoint_enter(endpoint);
+    server->idle_since_ns = server_now(server);
     speed_measured(&server->speed, flops);
     membership_start(server->membership, endpoint_address(endpoint));
     if (server->options.speed_flops <= 0)

@@ -19,6 +19,7 @@
  *   sed/server_administer.c  what administrators want of it; what it remembers of sessions
  *   sed/server_figures.c   what is counted: metrics, health
  *   sed/server_measure.c   the speed of a slot
+ *   sed/server_idle.c      whether there is work
  *   sed/server_data.c      data that live here: put, read, listed, deleted
  *   sed/server_pull.c      data that are fetched from other servers
  *   sed/server_operands.c  data as arguments and results of sessions
@@ -123,6 +124,16 @@ void server_sense(struct server *server, double available, double memory_free, d
  */
 bool server_parent(void *server, char name[256], char url[385]);
 void server_to_parent(void *server, const struct path *path);
+/* Whether it has had nothing to do for so long, and neither have others on its processors, as far as the
+ * sensor tells; 0: whether it has nothing to do now. Takes the endpoint's lock. */
+bool server_is_idle(struct server *server, int64_t for_ns);
+/* `works` is called under the endpoint's lock when a session comes or is promised: it may not wait, and not
+ * call back. NULL: nobody any more. Takes the endpoint's lock. */
+void server_watch_work(struct server *server, void (*works)(void *arg), void *arg);
+/* Something of the server's own computes beside it that will end when work comes: it is no competitor, and
+ * the speed is not measured meanwhile. Takes the endpoint's lock. */
+void server_set_beside(struct server *server, bool beside);
+bool server_has_beside(struct server *server);
 /* What sessions with a processor of their own really got of it since this was last asked: the mean, 0 when
  * none has ended. Takes the endpoint's lock. */
 double server_processor_got(struct server *server);

@@ -267,6 +267,7 @@ static enum esp_status open_session(struct server *server, struct client *client
     server_checkpoint_begin(server, session, call);
     session->state = SESSION_WAITING;
     DL_APPEND2(server->active, session, prev_active, next_active);
+    server_work_comes(server);
     server->stashed_bytes += session->stash_bytes;
     session->call_bytes = plan.reserve_bytes;
     session->memory.bytes = with_routine(server, plan.reserve_bytes, cost.memory_bytes);

@@ -105,6 +105,7 @@ static void promise_add(struct server *server, const struct placement *placement
         promise_drop(server, server->promise_line);
     if (!(promise = calloc(1, sizeof *promise)))
         return;
+    server_work_comes(server);
     promise_key(promise->key, &placement->session);
     promise->seconds = placement->seconds;
     promise->lease.fire = lease_over;

@@ -148,7 +148,7 @@ void server_measure_step(struct server *server)
     struct measurement *measurement = &server->measurement;
     if (!measurement->wanted && measurement->due_ns && server_now(server) >= measurement->due_ns) {
         measurement->due_ns = 0;
-        if (server->running > 0)
+        if (server->running > 0 || server->beside)
             measurement->due_ns = server_now(server) + BUSY_NS;
         else if (server->speed.n < ENOUGH_CALLS)
             measurement->wanted = prepare(server);

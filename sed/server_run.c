@@ -244,6 +244,7 @@ void server_end_session(struct server *server, struct session *session, enum ses
     else
         server->failed++;
     DL_DELETE2(server->active, session, prev_active, next_active);
+    server->idle_since_ns = session->ended_ns;
     log_ended(server, session);
     server_count_end(server, session);
     server_checkpoint_ended(server, session);

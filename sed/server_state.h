@@ -189,8 +189,12 @@ struct server {
     struct predictor *available; /* NULL: nobody has told it anything */
     double told_available;       /* the forecast that agents have */
     struct timer mirroring; /* when running sessions are looked at for new states; set while there are such */
-    bool leaving;           /* it shuts down: sessions that it stops are not over */
-    struct duty duty;       /* on orders of administrators */
+    void (*on_work)(void *arg); /* NULL: nobody wants to know */
+    void *on_work_arg;
+    int64_t idle_since_ns;
+    bool beside;      /* something of its own computes outside of sessions, and ends when work comes */
+    bool leaving;     /* it shuts down: sessions that it stops are not over */
+    struct duty duty; /* on orders of administrators */
     struct log_quota done_lines; /* about small sessions, which come by the ten thousand */
     bool draining;
 };
@@ -443,6 +447,10 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
 /* Whether the server has what the request wants, and the call takes no more than it may. */
 bool server_accepts(const struct server *server, const struct request *request,
                     const struct request_cost *cost);
+
+/* ---- server_idle.c ---- */
+/* A session has come, or was promised. */
+void server_work_comes(struct server *server);
 
 /* ---- server_measure.c ---- */
 void server_measure_begin(struct server *server);

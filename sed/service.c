@@ -7,6 +7,7 @@
 #include "sed/cpu_quota.h"
 #include "sed/directory_watch.h"
 #include "sed/errands.h"
+#include "sed/idle_calibration.h"
 #include "sed/machine_memory.h"
 #include "sed/processes.h"
 #include "sed/ranks.h"
@@ -17,6 +18,7 @@
 #include "util/log.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -53,9 +55,11 @@ struct service {
     struct server *server;
     _Atomic(struct server *) listener; /* the server, once it can be told of output */
     struct endpoint *endpoint;
-    struct sensors *sensors;           /* NULL: none */
-    struct directory_watch *directory; /* NULL: none */
-    struct links *links;               /* NULL: none */
+    struct sensors *sensors;              /* NULL: none */
+    struct directory_watch *directory;    /* NULL: none */
+    struct links *links;                  /* NULL: none */
+    struct idle_calibration *calibration; /* NULL: none */
+    pthread_mutex_t loading;              /* of models: by the main thread and the calibration's */
 };
 
 /* ---- descriptions ---- */
@@ -216,7 +220,7 @@ static enum esp_status read_models(struct service *service, struct cost_set *all
 }
 
 /* Without models forecasts are work over speed. */
-static void load_models(struct service *service)
+static void renew_models(struct service *service)
 {
     struct cost_set all, models;
     struct esp_error error = {0};
@@ -246,6 +250,14 @@ static void load_models(struct service *service)
         corrections_file_load(service->server, state_dir);
 }
 
+static void load_models(void *arg)
+{
+    struct service *service = arg;
+    pthread_mutex_lock(&service->loading);
+    renew_models(service);
+    pthread_mutex_unlock(&service->loading);
+}
+
 void service_reload(struct service *service)
 {
     load_models(service);
@@ -263,6 +275,7 @@ void service_reload(struct service *service)
     }
     if (server_set_problems(service->server, problems, &error) != ESP_OK)
         log_error("the problems stay as they were: %s", error.text);
+    idle_calibration_renew(service->calibration);
 }
 
 /* The main thread reads all again. */
@@ -335,6 +348,7 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
     if (!service)
         return error_no_memory(error, "a server");
     service->settings = settings;
+    pthread_mutex_init(&service->loading, NULL);
     service->memory_bytes = machine_memory_take(settings->memory_bytes, &service->share);
     enum esp_status status = ESP_OK;
     if (settings->directory.url)
@@ -476,6 +490,16 @@ static void start_links(struct service *service)
         log_warning("links are not measured: %s", error.text);
 }
 
+static void start_idle_calibration(struct service *service)
+{
+    const struct idle_calibration_options options = {
+        .settings = service->settings, .server = service->server, .fresh = load_models, .arg = service};
+    struct esp_error error = {0};
+    if (service->settings->calibrate &&
+        idle_calibration_create(&options, &service->calibration, &error) != ESP_OK)
+        log_warning("nothing is calibrated while the server is idle: %s", error.text);
+}
+
 enum esp_status service_open(struct service *service, struct transport *transport, uint64_t incarnation,
                              struct esp_error *error)
 {
@@ -495,6 +519,7 @@ enum esp_status service_open(struct service *service, struct transport *transpor
         sensors_create(service->server, node->state_dir, &service->sensors, &why) != ESP_OK)
         log_warning("there is no sensor of the processor: %s", why.text); /* forecasts do without */
     start_links(service);
+    start_idle_calibration(service);
     if (service->directory &&
         directory_watch_start(service->directory, on_directory, service, &why) != ESP_OK)
         log_warning("the directory is not read again: %s", why.text);
@@ -555,6 +580,8 @@ void service_close(struct service *service)
 {
     if (!service)
         return;
+    idle_calibration_destroy(service->calibration);
+    service->calibration = NULL;
     sensors_destroy(service->sensors);
     service->sensors = NULL;
     links_destroy(service->links);
@@ -583,5 +610,6 @@ void service_close(struct service *service)
     problem_set_destroy(service->problems);
     memory_share_give(service->share);
     place_release(&service->place);
+    pthread_mutex_destroy(&service->loading);
     free(service);
 }

@@ -114,6 +114,10 @@ struct settings_sed {
     uint64_t worker_memory_bytes;  /* that a routine may allocate; 0: as memory_bytes, but not little */
     uint64_t worker_keeps_bytes;   /* of it, after a call */
     bool sensors;                  /* of processor, memory and disk */
+    bool calibrate;                /* measures problems without a model while it has nothing to do, */
+    int64_t calibrate_after_ns;    /* for so long, */
+    int64_t calibrate_budget_ns;   /* for each about so long, */
+    int64_t calibrate_longest_ns;  /* with calls of this at most */
     int64_t price;                 /* of an hour of a slot */
     struct config_strings properties; /* words that requests may ask for */
     int64_t queue;                    /* waiting calls, at most */

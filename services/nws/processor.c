@@ -223,6 +223,8 @@ bool processor_sensor_read(struct processor_sensor *sensor, struct processor_rea
     const double running = now.own_running;
     sensor->passive = share(now.processors, reading->competing, others, running + 1);
     sensor->correction = 1 + FADE * (sensor->correction - 1);
+    reading->alone_cpu =
+        within(share(now.processors, reading->competing, others, 1) * sensor->correction, 0.01, 1);
     reading->available_cpu = within(sensor->passive * sensor->correction, 0.01, 1);
     reading->current_cpu = within(
         share(now.processors, reading->competing, others, fmax(running, 1)) * sensor->correction, 0.01, 1);

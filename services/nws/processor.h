@@ -29,6 +29,7 @@ struct processor_options {
 struct processor_reading {
     double available_cpu; /* 0 to 1 */
     double current_cpu;   /* 0 to 1 */
+    double alone_cpu;     /* 0 to 1: availableCpu if none of the own processes ran */
     double competing;     /* processors that others took, in the time since the reading before */
     double waiting;       /* processes of others that wanted to run at the end of it */
     double own;           /* processors that the own processes took */

@@ -36,7 +36,7 @@ cd "$work" || exit 99
 # Whole process trees of what was started: daemons have workers. Only these pids are touched.
 descendants() {
     for child in $(cat "/proc/$1/task"/*/children 2>/dev/null); do
-        descendants "$child"
+        (descendants "$child") # with a variable of its own
         echo "$child"
     done
 }

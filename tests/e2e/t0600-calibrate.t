@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Calibration: models are made, an interrupted run goes on, and wrong command lines are told.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs espalier espalier-crd espalier-calibrate
+needs espalier espalier-crd espalier-calibrate espalier-agent espalier-sed
 mkdir state
 
 cat >sed.conf <<END
@@ -29,7 +29,7 @@ says() { # CODE TEXT COMMAND...
 }
 
 a_model_is_made() {
-    calibrate --budget 4s --longest 20ms ddot || return 1
+    calibrate --budget 2s --longest 20ms ddot || return 1
     ls state/models
     grep -q '^espalier-cost-model 1$' state/models/ddot-*-1-0.model && grep -q '^end ' state/models/ddot-*-1-0.model &&
         ! ls state/models/*.points 2>/dev/null
@@ -55,9 +55,99 @@ some_points() {
     [ "$(cat state/models/dasum-*.points 2>/dev/null | wc -l)" -ge 8 ]
 }
 
+# A size that took twenty times as long as all the others lead to expect is measured once more.
+a_disturbed_size_is_measured_again() {
+    espalier calibrate --sed sed.conf --budget 600s --longest 20ms dscal >first 2>&1 &
+    runner=$!
+    wait_until sh -c '[ "$(cat state/models/dscal-*.points 2>/dev/null | wc -l)" -ge 30 ]' || return 1
+    kill -TERM "$runner"
+    wait "$runner"
+    journal=$(echo state/models/dscal-*.points)
+    awk 'NR == 12 { $2 = 20 * $2 } { print }' "$journal" >slow.points && cp slow.points "$journal"
+    slow=$(awk 'NR == 12 { printf "%.6e", $2 }' slow.points)
+    sizes=$(sed -n '12s/^[^ ]* [^ ]* [^ ]* [^ ]* [^ ]* \(.*\) \.$/\1/p' slow.points)
+    calibrate --budget 1s --longest 20ms dscal || return 1
+    found=$(grep "^measured .* $sizes\$" state/models/dscal-*-1-0.model | awk '{ printf "%.6e", $2 }')
+    echo "$sizes: $slow s in the journal, $found s in the model"
+    awk -v slow="$slow" -v found="$found" 'BEGIN { exit !(found > 0 && found < slow / 5) }'
+}
+
+# What is whole in the journal of a problem.
+whole_points() {
+    cat state/models/"$1"-*.points 2>/dev/null | grep -c ' \.$'
+}
+
+# Killed after a random time, again and again, now and then with a line cut: each line that was whole is there
+# afterwards, and in the end in the model.
+kills_lose_nothing() {
+    had=0
+    for i in 1 2 3 4 5 6; do
+        espalier calibrate --sed sed.conf --budget 600s --longest 20ms dnrm2 >killed 2>&1 &
+        runner=$!
+        sleep "0.$(shuf -i 20-60 -n 1)"
+        kill -KILL "$runner"
+        wait "$runner" 2>/dev/null
+        now=$(whole_points dnrm2)
+        echo "killed: $now sizes"
+        [ "$now" -ge "$had" ] || return 1
+        had=$now
+        [ $((i % 2)) -eq 0 ] && [ -f "$(echo state/models/dnrm2-*.points)" ] &&
+            printf '0123456789abcdef 0.1' >>"$(echo state/models/dnrm2-*.points)"
+    done
+    [ "$had" -ge 1 ] || return 1
+    cp "$(echo state/models/dnrm2-*.points)" last.points
+    calibrate --budget 1s --longest 20ms dnrm2 || return 1
+    # Sizes are the columns behind the five of the measurement; those of the journal are all in the model.
+    grep ' \.$' last.points | while read -r digest seconds spread bytes n sizes; do
+        : "$digest $seconds $spread $bytes $n"
+        grep -q " ${sizes% .}\$" state/models/dnrm2-*-1-0.model || { echo "lost: $sizes"; exit 1; }
+    done && ! ls state/models/*.points 2>/dev/null
+}
+
+a_leftover_journal_goes() {
+    printf 'stale\n' >"$(echo state/models/ddot-*-1-0.model).points"
+    touch -d '1 hour ago' state/models/ddot-*.points
+    says 0 'is there already' calibrate ddot && ! ls state/models/*.points 2>/dev/null
+}
+
+one_at_a_time() {
+    (flock 9 && says 1 'another calibration is at work there' calibrate ddot) 9<state/models
+}
+
+# A server that calibrates by itself, and is asked for work meanwhile.
+idle_server() {
+    agent_for_clients
+    server_below_agent idle idle "state_dir = \"$work/idle\"" 'slots = 1' 'sensors = no' 'calibrate = yes' \
+        'calibrate_after = "1 s"' 'calibrate_longest = "20 ms"' "problems = { \"$top_srcdir/problems/blas\" }"
+    wait_until measures
+}
+measures() {
+    [ "$(cat idle/models/*.points 2>/dev/null | wc -l)" -ge 3 ] && calibrator >/dev/null
+}
+calibrator() { # prints its pid
+    for child in $(descendants "$pid_idle"); do
+        [ "$(cat "/proc/$child/comm" 2>/dev/null)" = espalier-calibr ] && alive "$child" && echo "$child" && return 0
+    done
+    return 1
+}
+work_stops_it() {
+    before=$(cat idle/models/*.points | wc -l)
+    espalier call daxpy n=3 alpha=2 'x=[1,2,3]' 'y=[1,1,1]' || return 1
+    calibrator && return 1
+    wait_until grep 'calibration stops, there is work' idle.log || return 1
+    [ "$(cat idle/models/*.points | wc -l)" -ge "$before" ]
+}
+
 check "a model is made" a_model_is_made
 check "a second run finds it there" says 0 'is there already' calibrate ddot
 check "a run that was stopped goes on" a_stopped_run_goes_on
+check "a size that was disturbed is measured again" a_disturbed_size_is_measured_again
+check "a calibration killed at random moments loses nothing" kills_lose_nothing
+check "a journal older than its model goes" a_leftover_journal_goes
+check "two calibrations of one folder are told apart" one_at_a_time
+check "a server that has nothing to do calibrates" idle_server
+check "work stops that at once, and nothing is lost" work_stops_it
+check "it goes on when the server is idle again" wait_until measures
 check "a problem that the server has not is told" says 2 "no problem 'dnothing'" calibrate dnothing
 check "nothing to measure is told" says 2 'expected names of problems, or --all' calibrate
 check "a wrong time is told" says 2 "expected a time up to 24 h, such as 30s, found 'soon'" calibrate --budget soon ddot

@@ -107,6 +107,8 @@ static void own_sessions_are_no_competitors(void **state)
     assert_float_equal(reading.own, 1, 1e-9);
     assert_float_equal(reading.competing, 0, 1e-9);
     assert_float_equal(reading.current_cpu, 1, 1e-9);
+    assert_float_equal(reading.available_cpu, 0.5, 1e-9);
+    assert_float_equal(reading.alone_cpu, 1, 1e-9);
     processor_sensor_destroy(sensor);
 }
 
