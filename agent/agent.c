@@ -16,7 +16,8 @@ void agent_post(void *self, const char *address, uint64_t to_incarnation, const 
 
 struct node_record agent_own_record(const struct agent *agent)
 {
-    const char *parent = agent->membership ? membership_parent_name(agent->membership) : NULL;
+    const char *parent =
+        agent->membership ? membership_parent_name(agent->membership) : registered_name(agent);
     return (struct node_record){
         .name = agent->name,
         .parent = parent ? parent : "",
@@ -81,6 +82,8 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
     duty_post(&agent->duty, envelope, message);
     if (agent->membership && membership_post(agent->membership, envelope, message))
         return;
+    if (registered_post(agent, envelope, message))
+        return;
     switch (message->kind) {
     case MESSAGE_OBEYED:
         if (children_speaker(agent->children, envelope))
@@ -115,6 +118,7 @@ static void on_undelivered(void *self, const char *address, enum esp_status stat
     duty_undelivered(&agent->duty, address);
     if (agent->membership)
         membership_undelivered(agent->membership, address);
+    registered_undelivered(agent, address);
 }
 
 static void on_call(void *self, struct call *call, const struct message *request)
@@ -144,6 +148,7 @@ static int64_t on_due(void *self)
     struct agent *agent = self;
     int64_t due = earlier(children_due(agent->children), knowledge_due(agent->knowledge));
     due = earlier(due, duty_due(&agent->duty));
+    due = earlier(due, registered_due(agent));
     due = earlier(due, earlier(timers_next_ns(&agent->timers), agent->announce_ns));
     return agent->membership ? earlier(due, membership_due(agent->membership)) : due;
 }
@@ -159,6 +164,7 @@ static void on_tick(void *self)
     duty_tick(&agent->duty); /* may change the tie */
     if (agent->membership)
         membership_tick(agent->membership);
+    registered_tick(agent);
 }
 
 static const struct endpoint_ops endpoint_ops = {
@@ -230,6 +236,8 @@ static enum esp_status build(struct agent *agent, const struct agent_options *op
     if (status == ESP_OK)
         status = up_create(agent, options, error);
     if (status == ESP_OK)
+        status = registered_create(agent, options, error);
+    if (status == ESP_OK)
         status = administer_create(agent, options, error);
     if (status == ESP_OK)
         status = learning_begin(agent, error);
@@ -245,6 +253,7 @@ static void agent_free(struct agent *agent)
     timers_clear(&agent->timers);
     duty_release(&agent->duty);
     membership_destroy(agent->membership);
+    registered_clear(agent);
     children_destroy(agent->children);
     data_clear(agent);
     absent_release(&agent->absentees);
@@ -294,6 +303,7 @@ enum esp_status agent_create(const struct agent_options *options, struct transpo
     agent->endpoint = endpoint;
     if (agent->membership)
         membership_start(agent->membership, endpoint_address(endpoint));
+    registered_start(agent, endpoint_address(endpoint));
     endpoint_leave(endpoint);
     *created = agent;
     return ESP_OK;
@@ -320,6 +330,7 @@ void agent_stop(struct agent *agent, const char *reason)
     endpoint_enter(agent->endpoint);
     if (agent->membership)
         membership_leave(agent->membership, reason);
+    registered_leave(agent, reason);
     children_dismiss(agent->children, reason);
     endpoint_leave(agent->endpoint);
     agent_drop(agent);

@@ -19,7 +19,8 @@ struct agent_options {
     const char *listen;
     uint64_t incarnation;
     uint64_t seed; /* of jitter and random choices */
-    /* A leader has parents; a master has none, and perhaps redirectors. Addresses, the preferred first. */
+    /* A leader has parents, the preferred first; a master has none, and registers with its redirectors.
+     * Addresses. */
     const char *const *parents;
     size_t n_parents;
     const char *const *redirectors;

@@ -4,6 +4,7 @@
  *
  *     agent.c      the endpoint's operations, life and death
  *     up.c         towards the parent: membership, reports
+ *     registered.c a master agent's ties to its redirectors
  *     down.c       towards the children: membership, reports from them, catalogues
  *     submit.c     a client's request, answered from memory; placements
  *     learning.c   requests that come before it knows of those below
@@ -66,8 +67,10 @@ struct agent {
     void *library; /* that it is from; NULL: the registry's */
     struct transport *transport;
     const struct clock *clock;
-    struct endpoint *endpoint; /* NULL until it is open */
-    struct membership *membership;
+    struct endpoint *endpoint;      /* NULL until it is open */
+    struct membership *membership;  /* to the parent; NULL: a master agent */
+    struct membership **registered; /* of a master agent, to each of its redirectors */
+    size_t n_registered;
     struct children *children;
     struct absentees absentees; /* of them, for the tree */
     uint32_t absent_told;       /* how many of them those above have heard of */
@@ -81,7 +84,7 @@ struct agent {
 
     uint64_t placements;       /* number of the last one */
     int64_t announce_ns;       /* when placements are told down; CLOCK_NEVER: none waits */
-    uint32_t reported_servers; /* master: as last told to the redirector */
+    uint32_t reported_servers; /* master: as last told to its redirectors */
 
     struct question *questions; /* by id */
     struct group *groups;       /* equal requests that are being asked */
@@ -136,6 +139,9 @@ void administer_clear(struct agent *agent);
 
 /* up.c */
 /* How its tie to a parent is made. */
+/* Operations of every tie upwards (core/membership.h). */
+void up_on_changed(void *agent, bool joined, const char *parent, const char *why);
+void up_on_ancestors(void *agent);
 void up_membership(struct agent *agent, const struct agent_options *options,
                    struct membership_options *membership, const struct membership_ops **ops);
 enum esp_status up_create(struct agent *agent, const struct agent_options *options, struct esp_error *error);
@@ -147,6 +153,25 @@ void up_on_want(struct agent *agent, const struct want *want);
 /* Lists and texts that were wanted above before they were here. */
 void up_tell_catalog(struct agent *agent, struct known_catalog *catalog);
 void up_tell_text(struct agent *agent, struct variant *variant);
+
+/* registered.c: of a leader agent, or a master without redirectors, there are none and all is nothing to do
+ */
+enum esp_status registered_create(struct agent *agent, const struct agent_options *options,
+                                  struct esp_error *error);
+void registered_start(struct agent *agent, const char *own_address);
+void registered_leave(struct agent *agent, const char *reason);
+void registered_clear(struct agent *agent);
+/* True when the message was theirs. */
+bool registered_post(struct agent *agent, const struct envelope *envelope, const struct message *message);
+void registered_undelivered(struct agent *agent, const char *address);
+int64_t registered_due(const struct agent *agent);
+void registered_tick(struct agent *agent);
+/* Something changed below. */
+void registered_changed(struct agent *agent);
+/* The name of the first redirector that has it; NULL: none has. */
+const char *registered_name(const struct agent *agent);
+/* Adds the other master agents that its redirectors told of. */
+void registered_refuges(const struct agent *agent, struct refuges *refuges);
 
 /* down.c */
 enum esp_status down_create(struct agent *agent, struct esp_error *error);

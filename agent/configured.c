@@ -42,7 +42,7 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
         status = place_load(options.state_dir, options.name, &place, error);
     if (status != ESP_OK)
         return status;
-    const char **parents = calloc(2 + settings->parents.n, sizeof *parents);
+    const char **parents = calloc(2 + settings->parents.n + settings->redirectors.n, sizeof *parents);
     if (!parents) {
         place_release(&place);
         return error_no_memory(error, "the parents");
@@ -56,8 +56,10 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
             parents[options.n_parents++] = settings->parents.items[i];
         options.parents = parents;
     } else if (settings->redirector) {
-        options.redirectors = (const char *const *)&settings->redirector;
-        options.n_redirectors = 1;
+        parents[options.n_redirectors++] = settings->redirector;
+        for (size_t i = 0; i < settings->redirectors.n; i++)
+            parents[options.n_redirectors++] = settings->redirectors.items[i];
+        options.redirectors = parents;
     }
     status = agent_create(&options, transport, agent, error);
     place_release(&place);

@@ -121,7 +121,7 @@ size_t data_children(const struct agent *agent, const char *datum, struct child 
 
 static bool add_above(const struct agent *agent, struct message *reply)
 {
-    const char *address = !agent->is_master && agent->membership && membership_joined(agent->membership)
+    const char *address = agent->membership && membership_joined(agent->membership)
                               ? membership_parent_address(agent->membership)
                               : NULL;
     if (!address)

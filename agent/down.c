@@ -29,10 +29,12 @@ static void on_refuges(void *self, const struct child *child, struct refuges *re
 {
     const struct agent *agent = self;
     (void)child;
-    if (!agent->membership)
+    if (!agent->membership) {
+        registered_refuges(agent, refuges);
         return;
+    }
     const char *parent = membership_parent_address(agent->membership);
-    if (parent && !agent->is_master)
+    if (parent)
         refuges_add(refuges, parent);
     const struct refuges *told = membership_refuges(agent->membership);
     for (size_t i = 0; i < told->n; i++)

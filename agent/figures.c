@@ -10,9 +10,10 @@ bool agent_health(void *self, char *text, size_t size)
 {
     struct agent *agent = self;
     endpoint_enter(agent->endpoint);
-    const char *parent = agent->membership ? membership_parent_name(agent->membership) : NULL;
+    const char *parent =
+        agent->membership ? membership_parent_name(agent->membership) : registered_name(agent);
     const unsigned servers = knowledge_servers(agent->knowledge);
-    const bool good = parent || !agent->membership;
+    const bool good = parent || (!agent->membership && agent->n_registered == 0);
     if (parent)
         snprintf(text, size, "%s below \"%s\", %u servers take sessions",
                  agent->is_master ? "master agent" : "leader agent", parent, servers);
@@ -20,7 +21,7 @@ bool agent_health(void *self, char *text, size_t size)
         snprintf(text, size, "master agent, %u servers take sessions", servers);
     else
         snprintf(text, size, "%s is not reached",
-                 agent->is_master ? "the redirector" : "no parent of this leader agent");
+                 agent->is_master ? "no redirector" : "no parent of this leader agent");
     endpoint_leave(agent->endpoint);
     return good;
 }
@@ -71,8 +72,10 @@ static void tree(const struct agent *agent, struct metrics *metrics)
                   "Placements whose calls have not arrived yet, as far as known.");
     metrics_gauge(metrics, "espalier_agent_knowledge_age_seconds", knowledge_oldest_s(agent->knowledge),
                   "Age of the oldest thing known below.");
-    metrics_gauge(metrics, "espalier_agent_joined", agent->membership && membership_joined(agent->membership),
-                  "1 while there is a tie to a parent, or of a master agent to the redirector.");
+    const bool joined =
+        agent->membership ? membership_joined(agent->membership) : registered_name(agent) != NULL;
+    metrics_gauge(metrics, "espalier_agent_joined", joined,
+                  "1 while there is a tie to a parent, or of a master agent to a redirector.");
 }
 
 void agent_metrics(void *self, struct metrics *metrics)

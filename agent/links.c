@@ -16,8 +16,7 @@ bool agent_parent(void *self, char name[256], char url[385])
 {
     struct agent *agent = self;
     endpoint_enter(agent->endpoint);
-    const char *parent =
-        agent->membership && !agent->is_master ? membership_parent_name(agent->membership) : NULL;
+    const char *parent = agent->membership ? membership_parent_name(agent->membership) : NULL;
     const char *probe = parent ? membership_parent_probe(agent->membership) : NULL;
     if (probe) {
         snprintf(name, 256, "%s", parent);

@@ -17,6 +17,7 @@ agent_libagent_la_SOURCES = \
 	agent/queries.c \
 	agent/learning.c \
 	agent/question.c \
+	agent/registered.c \
 	agent/scheduler_library.c \
 	agent/scheduler_library.h \
 	agent/submit.c \

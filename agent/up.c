@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * An agent towards those above: a leader reports all that it knows below; a master tells the redirector only
- * how much there is below it and how busy that is.
+ * A leader agent towards its parent: it reports all that it knows below. (A master has none: registered.c.)
  */
 #include "agent/agent_internal.h"
 
@@ -9,40 +8,6 @@
 #define TEXTS_BYTES (1 << 20)
 /* One report of what is below, about: a quarter of a message, so that no surprise makes it too large. */
 #define REPORT_BYTES (MESSAGE_BYTES / 4)
-/* The redirector hears of a changed number of servers after this, of their load with each heartbeat. */
-#define TOTALS_MS 500
-
-static void count_totals(const struct agent *agent, struct node_record *record, uint32_t *servers)
-{
-    *servers = 0;
-    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
-        if (node->role != ROLE_SERVER)
-            continue;
-        ++*servers;
-        record->slots += node->slots;
-        record->running += node->running;
-        record->queued += node->queued;
-        record->completed += node->completed;
-        record->failed += node->failed;
-    }
-}
-
-static void report_totals(struct agent *agent, struct message *message)
-{
-    struct node_record *record = arena_alloc(&message->arena, sizeof *record);
-    struct extension *extension = arena_alloc(&message->arena, sizeof *extension);
-    uint32_t *servers = arena_alloc(&message->arena, sizeof *servers);
-    if (!record || !extension || !servers)
-        return;
-    *record = agent_own_record(agent);
-    count_totals(agent, record, servers);
-    agent->reported_servers = knowledge_servers(agent->knowledge);
-    *extension = (struct extension){EXTENSION_SERVERS, (const uint8_t *)servers, sizeof *servers};
-    record->extensions = (struct extensions){extension, 1};
-    message->report.records = record;
-    message->report.n_records = 1;
-}
-
 /* Whom it lost, for the trees of those above: again with each report, so that the times stay true. False when
  * there is nothing to tell. */
 static bool add_absent(struct agent *agent, struct message *message, struct node_record *own)
@@ -59,10 +24,6 @@ static bool add_absent(struct agent *agent, struct message *message, struct node
 static void on_report(void *self, bool complete, struct message *message)
 {
     struct agent *agent = self;
-    if (agent->is_master) {
-        report_totals(agent, message);
-        return;
-    }
     struct node_record own = agent_own_record(agent);
     bool tell_own = add_absent(agent, message, &own) || complete || !agent->link_told;
     agent->link_told = true;
@@ -78,21 +39,19 @@ static void on_report(void *self, bool complete, struct message *message)
 static bool on_more(void *self)
 {
     const struct agent *agent = self;
-    return !agent->is_master &&
-           (knowledge_changed(agent->knowledge) || location_has_changes(agent->location));
+    return knowledge_changed(agent->knowledge) || location_has_changes(agent->location);
 }
 
-static void on_changed(void *self, bool joined, const char *parent, const char *why)
+void up_on_changed(void *self, bool joined, const char *parent, const char *why)
 {
-    struct agent *agent = self;
-    (void)agent;
+    (void)self;
     if (joined)
         log_notice("joined \"%s\"", parent);
     else
         log_notice("not below \"%s\": %s; trying again", parent, why);
 }
 
-static void on_ancestors(void *self)
+void up_on_ancestors(void *self)
 {
     struct agent *agent = self;
     children_welcome_all(agent->children);
@@ -107,8 +66,8 @@ static const struct membership_ops ops = {
     .post = agent_post,
     .report = on_report,
     .more = on_more,
-    .changed = on_changed,
-    .ancestors = on_ancestors,
+    .changed = up_on_changed,
+    .ancestors = up_on_ancestors,
     .namesake = on_namesake,
 };
 
@@ -117,8 +76,8 @@ void up_membership(struct agent *agent, const struct agent_options *options,
 {
     *operations = &ops;
     *membership = (struct membership_options){
-        .parents = agent->is_master ? options->redirectors : options->parents,
-        .n_parents = agent->is_master ? options->n_redirectors : options->n_parents,
+        .parents = options->parents,
+        .n_parents = options->n_parents,
         .role = agent->is_master ? ROLE_MASTER : ROLE_LEADER,
         .name = agent->name,
         .retry_first_ms = options->retry_first_ms,
@@ -140,17 +99,15 @@ enum esp_status up_create(struct agent *agent, const struct agent_options *optio
 
 void up_changed(struct agent *agent, bool urgent)
 {
-    if (!agent->membership)
-        return;
-    if (!agent->is_master)
+    if (agent->membership)
         membership_touch(agent->membership, urgent ? URGENT_MS : agent->options.report_within_ms);
-    else if (knowledge_servers(agent->knowledge) != agent->reported_servers)
-        membership_touch(agent->membership, TOTALS_MS);
+    else
+        registered_changed(agent);
 }
 
 bool up_is_parent(const struct agent *agent, const struct envelope *envelope)
 {
-    if (agent->is_master || !agent->membership || !membership_joined(agent->membership))
+    if (!agent->membership || !membership_joined(agent->membership))
         return false;
     return membership_parent_incarnation(agent->membership) == envelope->from_incarnation &&
            strcmp(membership_parent_name(agent->membership), envelope->from) == 0;
@@ -166,7 +123,7 @@ static void post_up(struct agent *agent, const struct message *message)
 
 static bool is_wanted_above(const struct agent *agent, bool wanted)
 {
-    return wanted && !agent->is_master && agent->membership && membership_joined(agent->membership);
+    return wanted && agent->membership && membership_joined(agent->membership);
 }
 
 static void post_catalog(struct agent *agent, const struct known_catalog *catalog)

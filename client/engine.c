@@ -43,7 +43,8 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
                                     struct esp_error *error)
 {
     const struct route_options route = {.transport = options->transport,
-                                        .redirector = options->redirector,
+                                        .redirectors = options->redirectors,
+                                        .n_redirectors = options->n_redirectors,
                                         .agents = options->agents,
                                         .n_agents = options->n_agents,
                                         .call_timeout_ms = engine->call_timeout_ms,

@@ -19,9 +19,10 @@
 #include <pthread.h>
 
 struct engine_options {
-    struct transport *transport; /* outlives the engine */
-    const char *redirector;      /* address, or NULL */
-    const char *const *agents;   /* addresses of master agents in place of a redirector */
+    struct transport *transport;    /* outlives the engine */
+    const char *const *redirectors; /* addresses */
+    size_t n_redirectors;
+    const char *const *agents; /* addresses of master agents in place of redirectors */
     size_t n_agents;
     int64_t call_timeout_ms;    /* one remote call; 0: 30 s */
     int64_t agent_patience_ms;  /* with a hierarchy in which nobody is there; 0: none */

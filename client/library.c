@@ -138,26 +138,46 @@ static enum esp_status load(const struct esp_options *options, struct esp_error 
     return status;
 }
 
+/* Who is asked for servers, in `arena`: whom the program names, or else the file. */
+static enum esp_status choose_way(const struct esp_options *options, struct engine_options *engine,
+                                  struct arena *arena, struct esp_error *error)
+{
+    const struct settings_client *settings = &library.settings;
+    const char **redirectors = arena_alloc(arena, (1 + settings->redirectors.n) * sizeof *redirectors);
+    if (!redirectors)
+        return error_no_memory(error, "the addresses of redirectors");
+    engine->redirectors = redirectors;
+    if (options->agent) {
+        engine->agents = &options->agent;
+        engine->n_agents = 1;
+    } else if (options->redirector) {
+        redirectors[engine->n_redirectors++] = options->redirector;
+    } else if (settings->redirector) {
+        redirectors[engine->n_redirectors++] = settings->redirector;
+        for (size_t i = 0; i < settings->redirectors.n; i++)
+            redirectors[engine->n_redirectors++] = settings->redirectors.items[i];
+    } else {
+        engine->agents = (const char *const *)settings->agents.items;
+        engine->n_agents = settings->agents.n;
+    }
+    if (engine->n_redirectors == 0 && engine->n_agents == 0)
+        return error_set(error, ESP_CONFIG,
+                         "expected the address of a redirector or of agents, found neither");
+    return ESP_OK;
+}
+
 static enum esp_status build(const struct esp_options *options, struct esp_error *error)
 {
     const struct settings_client *settings = &library.settings;
-    struct engine_options engine = {.redirector = options->agent        ? NULL
-                                                  : options->redirector ? options->redirector
-                                                                        : settings->redirector,
-                                    .agents = options->agent ? &options->agent
-                                                             : (const char *const *)settings->agents.items,
-                                    .n_agents = options->agent        ? 1
-                                                : options->redirector ? 0
-                                                                      : settings->agents.n,
-                                    .call_timeout_ms = settings->call_timeout_ns / NS_PER_MS,
+    struct engine_options engine = {.call_timeout_ms = settings->call_timeout_ns / NS_PER_MS,
                                     .agent_patience_ms = settings->agent_patience_ns / NS_PER_MS,
                                     .answer_patience_ms = settings->answer_patience_ns / NS_PER_MS,
                                     .session_timeout_ms = settings->session_timeout_ns / NS_PER_MS,
                                     .inline_bytes = settings->inline_bytes};
-    if (!engine.redirector && engine.n_agents == 0)
-        return error_set(error, ESP_CONFIG,
-                         "expected the address of a redirector or of agents, found neither");
-    enum esp_status status = client_open_transport(settings, &library.transport, error);
+    enum esp_status status = choose_way(options, &engine, &library.settings.arena, error);
+    if (status != ESP_OK)
+        return status;
+    status = client_open_transport(settings, &library.transport, error);
     engine.transport = library.transport;
     if (status == ESP_OK)
         status = engine_create(&engine, &library.engine, error);

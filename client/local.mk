@@ -83,8 +83,12 @@ client_command_libcommand_la_SOURCES = \
 	client/command/admin.c \
 	client/command/admin.h \
 	client/command/verb_admin.c \
+	client/command/apply.h \
 	client/command/apply_plan.c \
 	client/command/apply_plan.h \
+	client/command/apply_redirectors.c \
+	client/command/way_in.c \
+	client/command/way_in.h \
 	client/command/settle.c \
 	client/command/settle.h \
 	client/command/verb_admin_add.c \
@@ -169,6 +173,7 @@ client_libclient_la_SOURCES = \
 	client/handle.h \
 	client/administer.c \
 	client/hierarchy.c \
+	client/tree.c \
 	client/holding.c \
 	client/holding.h \
 	client/invocation.c \
@@ -199,6 +204,8 @@ client_libclient_la_SOURCES = \
 	client/past.h \
 	client/route.c \
 	client/route.h \
+	client/route_internal.h \
+	client/route_locate.c \
 	client/sequence.c \
 	client/sequence.h \
 	client/session.c \

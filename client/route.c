@@ -1,42 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/route.h"
+#include "client/route_internal.h"
 #include "util/clock.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_MASTERS 32 /* kept of a redirector's answer */
-
-struct route {
-    struct transport *transport;
-    char *redirector;
-    struct arena arena; /* of the configured agents' addresses */
-    const char **agents;
-    size_t n_agents;
-    int64_t greeting_timeout_ms;
-    atomic_bool heard; /* somebody has answered */
-    void (*asker)(void *arg, struct session_id *first);
-    void *arg;
-
-    pthread_mutex_t lock; /* of what follows */
-    char masters[MOST_MASTERS][CAP_ADDRESS + 1];
-    bool deserted; /* the redirector knew of none */
-    size_t n_masters, current;
-    uint64_t generation; /* how often the masters were learned */
-};
-
-static enum esp_status copy_agents(struct route *route, const struct route_options *options)
+/* NULL without memory. */
+static const char **copy_addresses(struct route *route, const char *const *addresses, size_t n)
 {
-    route->agents = arena_alloc(&route->arena, options->n_agents * sizeof *route->agents);
-    if (!route->agents)
-        return ESP_NO_MEMORY;
-    for (size_t i = 0; i < options->n_agents; i++)
-        if (!(route->agents[route->n_agents++] = arena_strdup(&route->arena, options->agents[i])))
-            return ESP_NO_MEMORY;
-    return ESP_OK;
+    const char **copies = arena_alloc(&route->arena, n * sizeof *copies);
+    for (size_t i = 0; copies && i < n; i++)
+        if (!(copies[i] = arena_strdup(&route->arena, addresses[i])))
+            return NULL;
+    return copies;
 }
 
 enum esp_status route_create(const struct route_options *options, struct route **result,
@@ -51,15 +28,16 @@ enum esp_status route_create(const struct route_options *options, struct route *
         options->greeting_timeout_ms > 0 ? options->greeting_timeout_ms : options->call_timeout_ms;
     route->asker = options->asker;
     route->arg = options->arg;
-    if (options->redirector && !(route->redirector = arena_strdup(&route->arena, options->redirector)))
-        goto error;
-    if (copy_agents(route, options) != ESP_OK)
-        goto error;
+    route->n_redirectors = options->n_redirectors;
+    route->n_agents = options->n_agents;
+    route->redirectors = copy_addresses(route, options->redirectors, options->n_redirectors);
+    route->agents = copy_addresses(route, options->agents, options->n_agents);
+    if (!route->redirectors || !route->agents) {
+        route_destroy(route);
+        return error_no_memory(error, "the way to the agents");
+    }
     *result = route;
     return ESP_OK;
-error:
-    route_destroy(route);
-    return error_no_memory(error, "the way to the agents");
 }
 
 void route_destroy(struct route *route)
@@ -87,91 +65,10 @@ bool route_is_deserted(struct route *route)
     return deserted;
 }
 
-const char *route_redirector(const struct route *route)
+const char *const *route_redirectors(const struct route *route, size_t *n)
 {
-    return route->redirector;
-}
-
-static enum esp_status locate_from_file(struct route *route, struct message *reply, struct esp_error *error)
-{
-    memset(reply, 0, sizeof *reply);
-    reply->kind = MESSAGE_LOCATE_REPLY;
-    struct master_entry *masters = arena_alloc(&reply->arena, route->n_agents * sizeof *masters);
-    if (!masters)
-        return error_no_memory(error, "the list of agents");
-    for (size_t i = 0; i < route->n_agents; i++)
-        masters[i] = (struct master_entry){.name = "", .address = route->agents[i]};
-    reply->locate_reply.masters = masters;
-    reply->locate_reply.n_masters = (uint32_t)route->n_agents;
-    return ESP_OK;
-}
-
-/* The first question to that address came to nothing: whatever it was, it executed nothing. */
-static enum esp_status nobody_there(const struct route *route, const char *who, const char *address,
-                                    struct esp_error *error)
-{
-    switch (error->status) {
-    case ESP_TIMEOUT:
-        return error_set(error, ESP_UNREACHABLE,
-                         "%s: no Espalier daemon answers at %s: something takes connections there, and says "
-                         "nothing for %.3g s (stopped, overloaded, or no Espalier: is the port right?)",
-                         who, address, (double)route->greeting_timeout_ms / 1e3);
-    case ESP_MAYBE:
-        return error_set(
-            error, ESP_UNREACHABLE,
-            "%s: no Espalier daemon answers at %s: what listens there ends the connection without an "
-            "answer (is the port right, do both use TLS or neither?)",
-            who, address);
-    case ESP_PROTOCOL:
-    case ESP_VERSION:
-        error_prefix(error, "%s: no Espalier daemon of this contract answers at %s", who, address);
-        return error->status = ESP_UNREACHABLE;
-    default:
-        return error_prefix_at(error, who, address);
-    }
-}
-
-enum esp_status route_greet(struct route *route, const char *who, const char *address, enum node_role *role,
-                            struct esp_error *error)
-{
-    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
-    struct esp_error unread;
-    if (!error)
-        error = &unread;
-    enum esp_status status =
-        transport_call(route->transport, address, &request, route->greeting_timeout_ms, &reply, error);
-    if (status == ESP_OK && role)
-        *role = (enum node_role)reply.greet_reply.role;
-    message_clear(&reply);
-    return status == ESP_OK ? status : nobody_there(route, who, address, error);
-}
-
-enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error)
-{
-    if (route->n_agents > 0)
-        return locate_from_file(route, reply, error);
-    if (!route->redirector)
-        return error_set(error, ESP_CONFIG, "expected the address of a redirector or of agents, found none");
-    struct session_id first;
-    uint8_t bytes[ASKER_BYTES];
-    struct extension asker = {EXTENSION_ASKER, bytes, sizeof bytes};
-    struct message request = {.kind = MESSAGE_LOCATE};
-    if (route->asker) {
-        route->asker(route->arg, &first);
-        asker_put(&first, bytes);
-        request.locate.extensions = (struct extensions){&asker, 1};
-    }
-    enum esp_status status = transport_call(route->transport, route->redirector, &request,
-                                            route->greeting_timeout_ms, reply, error);
-    if (status != ESP_OK) {
-        status = nobody_there(route, "redirector", route->redirector, error);
-    } else if (reply->locate_reply.n_masters == 0) {
-        status = error_set(error, ESP_NO_SERVER, "redirector at %s: no master agent has joined it yet",
-                           route->redirector);
-    }
-    if (status == ESP_OK)
-        atomic_store(&route->heard, true); /* and so have the masters, at the redirector's */
-    return status;
+    *n = route->n_redirectors;
+    return route->redirectors;
 }
 
 /* With the lock held. Whether they are others now, in whatever order. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The way to a master agent: the redirector is asked once, its answer kept, and the next master tried when
- * one does not answer.
+ * The way to a master agent: a redirector is asked once, its answer kept, and the next master tried when one
+ * does not answer. Of several redirectors the next one is asked when one does not answer, or knows no master.
  */
 #ifndef CLIENT_ROUTE_H
 #define CLIENT_ROUTE_H
@@ -11,9 +11,10 @@
 struct route;
 
 struct route_options {
-    struct transport *transport; /* outlives the route */
-    const char *redirector;      /* address, or NULL */
-    const char *const *agents;   /* addresses of masters, in place of a redirector */
+    struct transport *transport;    /* outlives the route */
+    const char *const *redirectors; /* addresses */
+    size_t n_redirectors;
+    const char *const *agents; /* addresses of masters, in place of redirectors */
     size_t n_agents;
     int64_t call_timeout_ms;     /* for one remote call */
     int64_t greeting_timeout_ms; /* for the first answer of a node, a small one */
@@ -29,7 +30,7 @@ void route_destroy(struct route *route);
 
 /* Asks a master agent. As transport_call(), but a master that cannot be reached, is on its way out or does
  * not answer is left for the next one; one that knows no server, problem or node for this request sends it on
- * to the next one too, once through all of them. When none is left the redirector is asked for others.
+ * to the next one too, once through all of them. When none is left a redirector is asked for others.
  * `request` must be one that may be asked twice. Any thread. */
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error);
@@ -40,16 +41,16 @@ enum esp_status route_ask(struct route *route, const struct message *request, in
 enum esp_status route_greet(struct route *route, const char *who, const char *address, enum node_role *role,
                             struct esp_error *error);
 
-/* Asks the redirector for the masters now: a locate_reply. Without a redirector: the agents of the file. */
+/* Asks a redirector for the masters now: a locate_reply. Without redirectors: the agents of the file. */
 enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error);
 
-/* Whether the redirector, when last asked, knew no master agent: it was restarted, and they will join it. */
+/* Whether the redirectors, when last asked, knew no master agent: it was restarted, and they will join it. */
 bool route_is_deserted(struct route *route);
 
 /* Whether any master agent is known, or was named by the file. */
 bool route_has_masters(struct route *route);
 
-/* The redirector's address, or NULL. */
-const char *route_redirector(const struct route *route);
+/* The redirectors' addresses; *n may be 0. */
+const char *const *route_redirectors(const struct route *route, size_t *n);
 
 #endif

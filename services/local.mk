@@ -10,6 +10,7 @@ services_libservices_la_SOURCES = \
 	services/node_name.h \
 	services/settings.c \
 	services/settings.h \
+	services/settings_platform.c \
 	services/settings_tables.c \
 	services/settings_tables.h
 services_libservices_la_LIBADD = core/libcore.la

@@ -114,7 +114,7 @@ static enum esp_status finish_node(struct settings_node *node, enum settings_kin
     return check_node(node, error);
 }
 
-static enum esp_status finish_redirector(void *settings, struct arena *arena, struct esp_error *error)
+enum esp_status settings_finish_redirector(void *settings, struct arena *arena, struct esp_error *error)
 {
     struct settings_redirector *redirector = settings;
     return finish_node(&redirector->node, SETTINGS_REDIRECTOR, arena, error);
@@ -139,12 +139,15 @@ static enum esp_status check_scheduler(const char *name, struct esp_error *error
                      name);
 }
 
-static enum esp_status finish_agent(void *settings, struct arena *arena, struct esp_error *error)
+enum esp_status settings_finish_agent(void *settings, struct arena *arena, struct esp_error *error)
 {
     struct settings_agent *agent = settings;
     if (agent->parent && agent->redirector)
         return error_set(error, ESP_CONFIG,
                          "expected parent (a leader agent) or redirector (a master agent), found both");
+    if (agent->redirectors.n > 0 && !agent->redirector)
+        return error_set(error, ESP_CONFIG,
+                         "expected the key \"redirector\" beside \"redirectors\", found none");
     if (agent->parents.n > 0 && !agent->parent)
         return error_set(error, ESP_CONFIG, "expected the key \"parent\" beside \"parents\", found none");
     enum esp_status status = check_scheduler(agent->scheduler, error);
@@ -190,7 +193,7 @@ static enum esp_status read_grid(struct settings_sed *sed, struct esp_error *err
     return ESP_OK;
 }
 
-static enum esp_status finish_server(struct settings_sed *sed, struct arena *arena, struct esp_error *error)
+enum esp_status settings_finish_server(struct settings_sed *sed, struct arena *arena, struct esp_error *error)
 {
     if (check_properties(&sed->properties, error) != ESP_OK)
         return error->status;
@@ -213,7 +216,7 @@ static enum esp_status finish_sed(void *settings, struct arena *arena, struct es
             return error_no_memory(error, "a list of problems");
         sed->problems.n = 1;
     }
-    return finish_server(sed, arena, error);
+    return settings_finish_server(sed, arena, error);
 }
 
 static enum esp_status finish_client(void *settings, struct arena *arena, struct esp_error *error)
@@ -223,144 +226,20 @@ static enum esp_status finish_client(void *settings, struct arena *arena, struct
     if (!client->redirector == (client->agents.n == 0))
         return error_set(error, ESP_CONFIG, "expected the key \"redirector\" or the key \"agents\", found %s",
                          client->redirector ? "both" : "neither");
+    if (client->redirectors.n > 0 && !client->redirector)
+        return error_set(error, ESP_CONFIG,
+                         "expected the key \"redirector\" beside \"redirectors\", found none");
     return check_tls(&client->tls, error);
-}
-
-/* ---- platforms ---- */
-
-/* The daemon of that name, as the agent it is, or NULL; counts how many daemons bear it. */
-static const struct platform_agent *platform_find(const struct settings_platform *platform, const char *name,
-                                                  size_t *n_found)
-{
-    const struct platform_agent *found = NULL;
-    *n_found = 0;
-    for (size_t i = 0; i < platform->n_masters + platform->n_leaders; i++) {
-        const struct platform_agent *agent =
-            i < platform->n_masters ? &platform->masters[i] : &platform->leaders[i - platform->n_masters];
-        if (strcmp(agent->agent.node.name, name) == 0) {
-            found = agent;
-            ++*n_found;
-        }
-    }
-    for (size_t i = 0; i < platform->n_servers; i++)
-        *n_found += strcmp(platform->servers[i].sed.node.name, name) == 0;
-    return found;
-}
-
-bool settings_is_here(const char *host)
-{
-    return !host || strcmp(host, "localhost") == 0 || strncmp(host, "127.", 4) == 0;
-}
-
-static bool same_host(const char *a, const char *b)
-{
-    return settings_is_here(a) ? settings_is_here(b) : b && strcmp(a, b) == 0;
-}
-
-/* Parent and child on two machines: each must be reached from the other one. */
-static enum esp_status check_reach(const struct settings_node *parent, const struct settings_node *child,
-                                   struct esp_error *error)
-{
-    const struct settings_node *deaf = settings_is_loopback(parent->listen)  ? parent
-                                       : settings_is_loopback(child->listen) ? child
-                                                                             : NULL;
-    if (same_host(parent->host, child->host) || !deaf)
-        return ESP_OK;
-    return error_set(error, ESP_CONFIG,
-                     "\"%s\" and \"%s\" run on different machines: expected listen = \"ADDRESS:0\" of an "
-                     "address by which \"%s\" is reached from there, found \"%s\"",
-                     parent->name, child->name, deaf->name, deaf->listen);
-}
-
-/* That `name` is borne once, and that the way up from `parent` (NULL: there already) ends at a master. */
-static enum esp_status check_place(const struct settings_platform *platform, const char *name,
-                                   const char *parent, struct esp_error *error)
-{
-    size_t n, steps = 0;
-    const char *child = name;
-    platform_find(platform, name, &n);
-    if (n > 1)
-        return error_set(error, ESP_CONFIG, "expected one daemon named \"%s\", found %zu", name, n);
-    while (parent) {
-        const struct platform_agent *above = platform_find(platform, parent, &n);
-        if (!above)
-            return error_set(error, ESP_CONFIG,
-                             "\"%s\": expected a master or leader as parent, found \"%s\", which is %s",
-                             child, parent, n > 0 ? "a server" : "nowhere in the file");
-        if (steps++ > platform->n_leaders)
-            return error_set(error, ESP_CONFIG, "\"%s\": its parents lead in a circle, not to a master",
-                             name);
-        child = parent;
-        parent = above->parent;
-    }
-    return ESP_OK;
-}
-
-static enum esp_status finish_platform_agents(struct settings_platform *platform,
-                                              struct platform_agent *agents, size_t n, struct arena *arena,
-                                              struct esp_error *error)
-{
-    for (size_t i = 0; i < n; i++) {
-        const char *name = agents[i].agent.node.name;
-        enum esp_status status = check_place(platform, name, agents[i].parent, error);
-        if (status == ESP_OK && (status = finish_agent(&agents[i].agent, arena, error)) != ESP_OK)
-            error_prefix(error, "\"%s\"", name);
-        size_t borne;
-        const struct platform_agent *above =
-            agents[i].parent ? platform_find(platform, agents[i].parent, &borne) : NULL;
-        if (status == ESP_OK && above)
-            status = check_reach(&above->agent.node, &agents[i].agent.node, error);
-        if (status == ESP_OK && !above && platform->n_redirectors > 0)
-            status = check_reach(&platform->redirectors[0].node, &agents[i].agent.node, error);
-        if (status != ESP_OK)
-            return status;
-    }
-    return ESP_OK;
-}
-
-static enum esp_status finish_platform_server(struct settings_platform *platform,
-                                              struct platform_server *server, struct arena *arena,
-                                              struct esp_error *error)
-{
-    const char *name = server->sed.node.name;
-    enum esp_status status = check_place(platform, name, server->parent, error);
-    if (status != ESP_OK)
-        return status;
-    if (server->sed.problems.n == 0)
-        server->sed.problems = platform->problems;
-    status = finish_server(&server->sed, arena, error);
-    if (status != ESP_OK)
-        return error_prefix(error, "\"%s\"", name);
-    size_t borne;
-    return check_reach(&platform_find(platform, server->parent, &borne)->agent.node, &server->sed.node,
-                       error);
-}
-
-static enum esp_status finish_platform(void *settings, struct arena *arena, struct esp_error *error)
-{
-    struct settings_platform *platform = settings;
-    enum esp_status status = ESP_OK;
-    if (platform->n_masters == 0)
-        return error_set(error, ESP_CONFIG, "expected at least one section \"master\", found none");
-    if (platform->n_redirectors > 0) {
-        platform->redirectors[0].node.name = arena_strdup(arena, "redirector");
-        status = finish_redirector(&platform->redirectors[0], arena, error);
-    }
-    if (status == ESP_OK)
-        status = finish_platform_agents(platform, platform->masters, platform->n_masters, arena, error);
-    if (status == ESP_OK)
-        status = finish_platform_agents(platform, platform->leaders, platform->n_leaders, arena, error);
-    for (size_t i = 0; i < platform->n_servers && status == ESP_OK; i++)
-        status = finish_platform_server(platform, &platform->servers[i], arena, error);
-    return status;
 }
 
 /* ---- reading ---- */
 
 static enum esp_status (*const finish[SETTINGS_N_KINDS])(void *, struct arena *, struct esp_error *) = {
-    [SETTINGS_CLIENT] = finish_client,     [SETTINGS_REDIRECTOR] = finish_redirector,
-    [SETTINGS_AGENT] = finish_agent,       [SETTINGS_SED] = finish_sed,
-    [SETTINGS_PLATFORM] = finish_platform,
+    [SETTINGS_CLIENT] = finish_client,
+    [SETTINGS_REDIRECTOR] = settings_finish_redirector,
+    [SETTINGS_AGENT] = settings_finish_agent,
+    [SETTINGS_SED] = finish_sed,
+    [SETTINGS_PLATFORM] = settings_finish_platform,
 };
 
 /* `text` NULL: the file itself. */

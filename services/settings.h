@@ -75,17 +75,18 @@ struct settings_redirector {
 struct settings_agent {
     struct arena arena;
     struct settings_node node;
-    char *parent;                  /* address; given for a leader agent */
-    struct config_strings parents; /* addresses to try when the parent does not answer */
-    char *redirector;              /* address; given for a master agent that should be found by clients */
-    int64_t breadth;               /* candidates that one answer carries up */
-    int64_t candidates;            /* candidates that a client gets */
-    int64_t children;              /* at most */
-    int64_t requests;              /* that may wait for answers from below */
-    int64_t freshness_ns;          /* how long knowledge may answer from memory; 0: never */
-    int64_t answer_timeout_ns;     /* how long to wait for children */
-    int64_t placement_lease_ns;    /* how long a placement counts before the call arrives */
-    char *scheduler;               /* a name, or the path of a library */
+    char *parent;                      /* address; given for a leader agent */
+    struct config_strings parents;     /* addresses to try when the parent does not answer */
+    char *redirector;                  /* address; given for a master agent that should be found by clients */
+    struct config_strings redirectors; /* addresses of further ones, with which it registers too */
+    int64_t breadth;                   /* candidates that one answer carries up */
+    int64_t candidates;                /* candidates that a client gets */
+    int64_t children;                  /* at most */
+    int64_t requests;                  /* that may wait for answers from below */
+    int64_t freshness_ns;              /* how long knowledge may answer from memory; 0: never */
+    int64_t answer_timeout_ns;         /* how long to wait for children */
+    int64_t placement_lease_ns;        /* how long a placement counts before the call arrives */
+    char *scheduler;                   /* a name, or the path of a library */
 };
 
 /* A master agent is one without a parent. */
@@ -137,7 +138,8 @@ struct settings_sed {
 
 struct settings_client {
     struct arena arena;
-    char *redirector;             /* address, or */
+    char *redirector;                  /* address; */
+    struct config_strings redirectors; /* of further ones, asked when that one does not answer; or */
     struct config_strings agents; /* addresses of master agents, tried in this order; a program may also name
                                      its own, so that neither in the file is no error of the file */
     struct settings_tls tls;
@@ -167,8 +169,8 @@ struct settings_platform {
     struct arena arena;
     char *state_dir; /* logs, addresses, files of the daemons; NULL: a place of the user's own */
     char *command;   /* the espalier command on other machines; NULL: on their PATH */
-    struct config_strings problems;          /* for servers that name none */
-    struct settings_redirector *redirectors; /* at most one */
+    struct config_strings problems; /* for servers that name none */
+    struct settings_redirector *redirectors;
     struct platform_agent *masters, *leaders;
     struct platform_server *servers;
     size_t n_redirectors, n_masters, n_leaders, n_servers;

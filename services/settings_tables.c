@@ -160,6 +160,11 @@ static const struct config_key agent_place_keys[] = {
      AT(settings_agent, redirector),
      .port = SETTINGS_PORT,
      .text = "for a master agent: address of the redirector that sends clients here"},
+    {.name = "redirectors",
+     .type = CONFIG_ADDRESSES,
+     AT(settings_agent, redirectors),
+     .port = SETTINGS_PORT,
+     .text = "addresses of further redirectors, with which it registers too"},
     {0},
 };
 
@@ -498,6 +503,11 @@ static const struct config_key client_keys[] = {
      AT(settings_client, redirector),
      .port = SETTINGS_PORT,
      .text = "address of the redirector, which names the master agent to use"},
+    {.name = "redirectors",
+     .type = CONFIG_ADDRESSES,
+     AT(settings_client, redirectors),
+     .port = SETTINGS_PORT,
+     .text = "addresses of further redirectors, asked in this order when that one does not answer"},
     {.name = "agents",
      .type = CONFIG_ADDRESSES,
      AT(settings_client, agents),
@@ -634,7 +644,15 @@ static const struct config_key platform_server_keys[] = {
 };
 
 static const struct config_group platform_groups[] = {{platform_keys, 0}, {0}};
+static const struct config_key platform_redirector_keys[] = {
+    {.name = "name",
+     .type = CONFIG_STRING,
+     AT(settings_node, name),
+     .text = "name of this redirector (else: redirector, redirector2, redirector3 and so on)"},
+    {0},
+};
 static const struct config_group platform_redirector_groups[] = {
+    {platform_redirector_keys, offsetof(struct settings_redirector, node)},
     {platform_host_keys, offsetof(struct settings_redirector, node)},
     {parent_keys, offsetof(struct settings_redirector, node)},
     {node_keys, offsetof(struct settings_redirector, node)},
@@ -681,8 +699,8 @@ static const struct config_section platform_sections[] = {
      .schema = &platform_redirector,
      .offset = offsetof(struct settings_platform, redirectors),
      .n_offset = offsetof(struct settings_platform, n_redirectors),
-     .most = 1,
-     .text = "the redirector, if there is one"},
+     .most = 8,
+     .text = "a redirector; every master agent registers with all of them"},
     {.name = "master",
      .schema = &platform_master,
      .offset = offsetof(struct settings_platform, masters),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside services/settings: the schemas.
+ * Inside services/settings: the schemas (settings_tables.c), and rules between keys (settings.c, of platforms
+ * settings_platform.c), which complete what was read and refuse it with ESP_CONFIG.
  */
 #ifndef SERVICES_SETTINGS_TABLES_H
 #define SERVICES_SETTINGS_TABLES_H
@@ -8,5 +9,12 @@
 #include "services/settings.h"
 
 extern const struct config_schema settings_schemas[SETTINGS_N_KINDS];
+
+enum esp_status settings_finish_redirector(void *settings, struct arena *arena, struct esp_error *error);
+enum esp_status settings_finish_agent(void *settings, struct arena *arena, struct esp_error *error);
+/* As that of a server's file, but without its parent. */
+enum esp_status settings_finish_server(struct settings_sed *sed, struct arena *arena,
+                                       struct esp_error *error);
+enum esp_status settings_finish_platform(void *settings, struct arena *arena, struct esp_error *error);
 
 #endif

@@ -79,7 +79,12 @@ static void add(struct plan *plan, enum step_kind kind, const char *name, const 
                 const struct platform_agent *agent, const struct platform_server *server,
                 const struct esp_node *node)
 {
-    plan->steps[plan->n++] = (struct step){kind, name, parent ? parent : "", agent, server, node};
+    plan->steps[plan->n++] = (struct step){.kind = kind,
+                                           .name = name,
+                                           .parent = parent ? parent : "",
+                                           .agent = agent,
+                                           .server = server,
+                                           .node = node};
 }
 
 static enum esp_status check_role(const struct esp_node *node, enum esp_role role, struct esp_error *error)
@@ -188,35 +193,50 @@ static enum esp_status check_kinship(const struct settings_platform *platform, c
                      "not one node of the file is in the running tree: is it the file of another platform?");
 }
 
-/* A file that has a redirector describes clients' way in, which a running platform cannot get any more. */
-static enum esp_status check_redirector(const struct settings_platform *platform, const struct view *view,
-                                        struct esp_error *error)
+static bool has_redirector(const struct view *view, const char *name)
 {
-    if (platform->n_redirectors == 0)
-        return ESP_OK;
     for (size_t i = 0; i < view->n; i++)
-        if (view->nodes[i].role == ESP_ROLE_REDIRECTOR && !view->nodes[i].unreachable)
-            return ESP_OK;
-    return error_set(error, ESP_REFUSED,
-                     "the file has a redirector, and the tree was not reached by one (it is dead, or there "
-                     "never was any): start it with its own file, and ask it with --redirector");
+        if (view->nodes[i].role == ESP_ROLE_REDIRECTOR && !view->nodes[i].unreachable &&
+            strcmp(view->nodes[i].name, name) == 0)
+            return true;
+    return false;
 }
 
-enum esp_status plan_make(const struct settings_platform *platform, const struct view *view, bool remove,
-                          struct plan *plan, struct esp_error *error)
+static enum esp_status compare_redirectors(const struct settings_platform *platform, const struct view *view,
+                                           bool by_agent, struct plan *plan, struct esp_error *error)
 {
-    const size_t most = platform->n_masters + platform->n_leaders + platform->n_servers + view->n + 1;
+    for (size_t i = 0; i < platform->n_redirectors; i++) {
+        const struct settings_redirector *redirector = &platform->redirectors[i];
+        if (has_redirector(view, redirector->node.name))
+            continue;
+        if (by_agent)
+            return error_set(
+                error, ESP_REFUSED,
+                "the file has the redirector '%s', and a tree that is asked for with --agent does "
+                "not show whether it runs: leave --agent out",
+                redirector->node.name);
+        add(plan, STEP_START, redirector->node.name, NULL, NULL, NULL, NULL);
+        plan->steps[plan->n - 1].redirector = redirector;
+    }
+    return ESP_OK;
+}
+
+enum esp_status plan_make(const struct settings_platform *platform, const struct view *view,
+                          const struct plan_options *options, struct plan *plan, struct esp_error *error)
+{
+    const size_t most = platform->n_redirectors + platform->n_masters + platform->n_leaders +
+                        platform->n_servers + view->n + 1;
     *plan =
         (struct plan){.steps = calloc(most, sizeof *plan->steps), .alone = calloc(most, sizeof *plan->alone)};
     enum esp_status status = plan->steps && plan->alone ? ESP_OK : error_no_memory(error, "a plan");
     if (status == ESP_OK)
         status = check_kinship(platform, view, error);
     if (status == ESP_OK)
-        status = check_redirector(platform, view, error);
+        status = compare_redirectors(platform, view, options->by_agent, plan, error);
     if (status == ESP_OK)
         status = compare_all(platform, view, plan, error);
     if (status == ESP_OK)
-        find_surplus(platform, view, remove, plan);
+        find_surplus(platform, view, options->remove, plan);
     else
         plan_release(plan);
     return status;

@@ -13,14 +13,15 @@ enum step_kind { STEP_START, STEP_MOVE, STEP_REMOVE };
 
 struct step {
     enum step_kind kind;
-    const char *name, *parent;            /* parent: "" for a master */
-    const struct platform_agent *agent;   /* of the file; NULL: a server, or it is removed */
-    const struct platform_server *server; /* of the file; NULL: an agent, or it is removed */
-    const struct esp_node *node;          /* of the tree; NULL: it is not there */
+    const char *name, *parent;                    /* parent: "" for a master or redirector */
+    const struct settings_redirector *redirector; /* of the file; NULL: something else */
+    const struct platform_agent *agent;           /* of the file; NULL: no agent, or it is removed */
+    const struct platform_server *server;         /* of the file; NULL: no server, or it is removed */
+    const struct esp_node *node;                  /* of the tree; NULL: it is not there */
 };
 
-/* In the order in which they are to be done: parents before those below them, as no move can close a circle
- * then, and removals last, from below. What lives and has its place is in none. */
+/* In the order in which they are to be done: redirectors, then parents before those below them, as no move
+ * can close a circle then, and removals last, from below. What lives and has its place is in none. */
 struct plan {
     struct step *steps;
     size_t n;
@@ -28,11 +29,16 @@ struct plan {
     size_t n_alone;
 };
 
-/* What the texts of the plan point to must outlive it. `remove`: what the file does not name goes.
+struct plan_options {
+    bool remove;   /* what the file does not name goes */
+    bool by_agent; /* the view is what an agent told, which does not show redirectors */
+};
+
+/* What the texts of the plan point to must outlive it.
  * ESP_REFUSED: the file cannot be had from this tree, with the reason: it is of another platform, a node
  * would change its role or its tree, or nodes would be cut off. ESP_NO_MEMORY. */
-enum esp_status plan_make(const struct settings_platform *platform, const struct view *view, bool remove,
-                          struct plan *plan, struct esp_error *error);
+enum esp_status plan_make(const struct settings_platform *platform, const struct view *view,
+                          const struct plan_options *options, struct plan *plan, struct esp_error *error);
 /* The file's node of that name into step->agent or step->server, and its parent's name. False: none. */
 bool plan_find(const struct settings_platform *platform, const char *name, struct step *step);
 void plan_release(struct plan *plan);

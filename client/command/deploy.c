@@ -130,7 +130,7 @@ static char *text_of(const struct deploy *deploy, const struct deploy_daemon *da
 /* The next line of a daemon's file that says how it is to work; NULL: there is none. */
 static char *next_setting(FILE *stream, char *line, size_t size)
 {
-    static const char *const places[] = {"#", "parent ", "parents ", "redirector "};
+    static const char *const places[] = {"#", "parent ", "parents ", "redirector ", "redirectors "};
     while (fgets(line, (int)size, stream)) {
         bool place = *line == '\n';
         for (size_t i = 0; i < sizeof places / sizeof *places; i++)

@@ -4,9 +4,7 @@
  */
 #include "config.h"
 
-#include "client/command/admin.h"
-#include "client/command/apply_plan.h"
-#include "client/command/deploy.h"
+#include "client/command/apply.h"
 #include "client/command/session.h"
 #include "client/command/settle.h"
 #include "util/clock.h"
@@ -18,19 +16,9 @@
 
 #define PATIENCE_S 30.0 /* with one daemon that starts */
 
-struct apply {
-    struct settings_platform platform;
-    struct deploy deploy;
-    struct plan plan;
-    struct orders *orders;
-    uint64_t *generations; /* of the tree below each node of the view that is a top, as it was looked at */
-    double patience_s;
-    bool dry;
-};
-
 /* ---- one step ---- */
 
-static struct deploy_daemon agent_daemon(struct apply *apply, const struct platform_agent *agent)
+struct deploy_daemon apply_agent_daemon(struct apply *apply, const struct platform_agent *agent)
 {
     struct settings_agent *settings = (struct settings_agent *)&agent->agent;
     return (struct deploy_daemon){.kind = SETTINGS_AGENT,
@@ -51,45 +39,48 @@ static struct deploy_daemon server_daemon(struct apply *apply, const struct plat
                                   .cpu_quota = server->cpu_quota};
 }
 
-/* Where its file says that it belongs: the address of its parent, or of the redirector, as they are now. */
+/* Where its file says that it belongs: the address of its parent, or of the redirectors, as they are now. */
 static enum esp_status place(struct apply *apply, const struct view *view, const struct step *step,
                              struct esp_error *error)
 {
     struct arena *arena = &apply->platform.arena;
     const struct esp_node *above = NULL;
+    if (!*step->parent) {
+        apply_place_master(apply, &((struct platform_agent *)step->agent)->agent);
+        return ESP_OK;
+    }
     for (size_t i = 0; i < view->n; i++)
-        if (*step->parent ? strcmp(view->nodes[i].name, step->parent) == 0
-                          : view->nodes[i].role == ESP_ROLE_REDIRECTOR)
+        if (strcmp(view->nodes[i].name, step->parent) == 0)
             above = &view->nodes[i];
-    if (*step->parent && !above)
+    if (!above)
         return error_set(error, ESP_UNREACHABLE, "'%s' is not in the tree, which '%s' is to be below",
                          step->parent, step->name);
-    char *address = above ? arena_strdup(arena, above->address) : NULL;
-    if (above && !address)
+    char *address = arena_strdup(arena, above->address);
+    if (!address)
         return error_no_memory(error, "an address");
     if (step->server)
         ((struct platform_server *)step->server)->sed.parent = address;
-    else if (*step->parent)
-        ((struct platform_agent *)step->agent)->agent.parent = address;
     else
-        ((struct platform_agent *)step->agent)->agent.redirector = address;
+        ((struct platform_agent *)step->agent)->agent.parent = address;
     return ESP_OK;
 }
 
-/* It is here now, or there. */
-static enum esp_status launch(struct apply *apply, const struct step *step, struct esp_error *error)
+static struct deploy_daemon daemon_of(struct apply *apply, const struct step *step)
 {
-    struct deploy_daemon daemon =
-        step->server ? server_daemon(apply, step->server) : agent_daemon(apply, step->agent);
-    struct launch launch = {0};
-    if (!settings_is_here(daemon.node->host))
-        return deploy_there(&apply->deploy, daemon.node->host, &daemon, &launch, error);
-    enum esp_status status = deploy_here(&apply->deploy, &daemon, &launch, error);
+    return step->server ? server_daemon(apply, step->server) : apply_agent_daemon(apply, step->agent);
+}
+
+enum esp_status apply_launch(struct apply *apply, struct deploy_daemon *daemon, struct launch *launch,
+                             struct esp_error *error)
+{
+    if (!settings_is_here(daemon->node->host))
+        return deploy_there(&apply->deploy, daemon->node->host, daemon, launch, error);
+    enum esp_status status = deploy_here(&apply->deploy, daemon, launch, error);
     if (status == ESP_OK)
-        status = deploy_wait(&launch, (int64_t)(apply->patience_s * 1e9), error);
-    if (status != ESP_OK && launch.pid > 0) {
-        launch_stop(&launch);
-        launch_show_log(&launch);
+        status = deploy_wait(launch, (int64_t)(apply->patience_s * 1e9), error);
+    if (status != ESP_OK && launch->pid > 0) {
+        launch_stop(launch);
+        launch_show_log(launch);
     }
     return status;
 }
@@ -102,8 +93,11 @@ static enum exit_code start(struct apply *apply, const struct step *step)
     char what[300];
     struct esp_error error;
     struct view now;
+    struct deploy_daemon daemon = daemon_of(apply, step);
+    struct launch launch = {0};
     enum exit_code code = view_open(command, &now);
-    if (code == EXIT_DONE && (place(apply, &now, step, &error) != ESP_OK || launch(apply, step, &error)))
+    if (code == EXIT_DONE && (place(apply, &now, step, &error) != ESP_OK ||
+                              apply_launch(apply, &daemon, &launch, &error) != ESP_OK))
         code = command_fail(command, &error);
     view_close(&now);
     if (code == EXIT_DONE)
@@ -185,8 +179,7 @@ static enum exit_code each_changed(struct apply *apply, const struct view *view,
         bool differs = false;
         if (node->unreachable || !plan_find(&apply->platform, node->name, &step))
             continue;
-        struct deploy_daemon daemon =
-            step.server ? server_daemon(apply, step.server) : agent_daemon(apply, step.agent);
+        struct deploy_daemon daemon = daemon_of(apply, &step);
         if (!settings_is_here(daemon.node->host))
             continue;
         if (deploy_differs(&apply->deploy, &daemon, &differs, &error) != ESP_OK)
@@ -286,16 +279,44 @@ static enum exit_code change(struct apply *apply)
     return code;
 }
 
+static enum exit_code plan(struct apply *apply)
+{
+    const struct command_line *command = apply->orders->command;
+    const struct plan_options options = {.remove = command_option_value(command, "remove") != NULL,
+                                         .by_agent = command_option_value(command, "agent") != NULL};
+    struct esp_error error;
+    plan_release(&apply->plan);
+    free(apply->generations);
+    apply->generations = NULL;
+    const enum exit_code code = look(apply);
+    if (code == EXIT_DONE &&
+        (plan_make(&apply->platform, &apply->orders->view, &options, &apply->plan, &error) != ESP_OK ||
+         apply_find_redirectors(apply, &apply->orders->view, &error) != ESP_OK))
+        return command_fail(command, &error);
+    return code;
+}
+
+/* Master agents start again to register with a new redirector, so what is left to do is planned anew behind
+ * it. */
+static enum exit_code add_redirectors(struct apply *apply)
+{
+    enum exit_code code = EXIT_DONE;
+    size_t n = 0;
+    while (n < apply->plan.n && apply->plan.steps[n].redirector && code == EXIT_DONE)
+        code = apply_start_redirector(apply, &apply->plan.steps[n++]);
+    if (n == 0 || code != EXIT_DONE)
+        return code;
+    code = apply_introduce(apply);
+    return code == EXIT_DONE ? plan(apply) : code;
+}
+
 static enum exit_code give(struct orders *orders, const void *arg)
 {
     struct apply *apply = (struct apply *)arg;
-    struct esp_error error;
-    const bool remove = command_option_value(orders->command, "remove") != NULL;
     apply->orders = orders;
-    enum exit_code code = look(apply);
-    if (code == EXIT_DONE &&
-        plan_make(&apply->platform, &orders->view, remove, &apply->plan, &error) != ESP_OK)
-        code = command_fail(orders->command, &error);
+    enum exit_code code = plan(apply);
+    if (code == EXIT_DONE && !apply->dry)
+        code = add_redirectors(apply);
     if (code == EXIT_DONE && apply->dry) {
         say_plan(apply);
         say_alone(apply);
@@ -349,6 +370,8 @@ enum exit_code verb_admin_apply(const struct command_line *command)
         apply.patience_s = PATIENCE_S;
     enum exit_code code =
         prepare(command, &apply, &error) == ESP_OK ? EXIT_DONE : command_fail(command, &error);
+    if (code == EXIT_DONE)
+        code = apply_revive(&apply, command);
     if (code == EXIT_DONE)
         code = orders_run(command, give, &apply);
     plan_release(&apply.plan);

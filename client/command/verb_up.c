@@ -8,6 +8,7 @@
 #include "client/command/deploy.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
+#include "client/command/way_in.h"
 #include "services/settings.h"
 #include "util/clock.h"
 
@@ -173,11 +174,18 @@ static enum esp_status start_redirectors(struct up *up, struct esp_error *error)
 static enum esp_status start_masters(struct up *up, struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
-    char *redirector = up->n_started ? up->launches[0].address : NULL;
+    const size_t n = up->platform.n_redirectors;
+    struct config_strings redirectors = {arena_alloc(&up->platform.arena, (n + 1) * sizeof(char *)), 0};
+    if (!redirectors.items)
+        return error_no_memory(error, "the platform");
+    for (size_t i = 1; i < n; i++)
+        redirectors.items[redirectors.n++] = up->launches[i].address;
     for (size_t i = 0; i < up->platform.n_masters && status == ESP_OK; i++) {
         struct settings_agent *agent = &up->platform.masters[i].agent;
-        if (redirector)
-            agent->redirector = redirector;
+        if (n > 0) {
+            agent->redirector = up->launches[0].address;
+            agent->redirectors = redirectors;
+        }
         status = start(up, "master", SETTINGS_AGENT, agent, &agent->node, 0, error);
     }
     return status == ESP_OK ? wait_addresses(up, error) : status;
@@ -221,37 +229,23 @@ static enum esp_status start_servers(struct up *up, struct esp_error *error)
     return wait_addresses(up, error);
 }
 
-/* The keys of the client's file that say where this platform is. */
-static void client_text(const struct up *up, char *text, size_t size)
-{
-    if (up->platform.n_redirectors) {
-        snprintf(text, size, "redirector = \"%s\"\n", up->launches[0].address);
-        return;
-    }
-    size_t used = (size_t)snprintf(text, size, "agents = {");
-    for (size_t i = 0; i < up->platform.n_masters && used + 300 < size; i++)
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s\"%s\"", i ? ", " : "", up->launches[i].address);
-    snprintf(text + used, size - used, "}\n");
-}
-
 /* What `call` and programs read to find this platform. */
 static enum esp_status write_client_file(struct up *up, char *path, size_t size, struct esp_error *error)
 {
-    struct settings_client client;
-    char text[8192];
-    client_text(up, text, sizeof text);
-    snprintf(path, size, "%s/client.conf", up->deploy.state.dir);
-    enum esp_status status = settings_parse(SETTINGS_CLIENT, text, path, &client, error);
-    if (status != ESP_OK)
-        return status;
-    /* who runs the daemons may read their key */
-    client.tls = up->platform.n_redirectors ? up->platform.redirectors[0].node.tls
-                                            : up->platform.masters[0].agent.node.tls;
-    status = settings_save(SETTINGS_CLIENT, &client, "Written by 'espalier up': how to reach this platform.",
-                           path, error);
-    settings_destroy(&client.arena);
-    return status;
+    const struct settings_platform *platform = &up->platform;
+    const size_t n = platform->n_redirectors ? platform->n_redirectors : platform->n_masters;
+    const char **addresses = arena_alloc(&up->platform.arena, n * sizeof *addresses);
+    if (!addresses)
+        return error_no_memory(error, "the client's file");
+    for (size_t i = 0; i < n; i++)
+        addresses[i] = up->launches[i].address;
+    const struct way_in way = {.redirectors = addresses,
+                               .n_redirectors = platform->n_redirectors,
+                               .agents = addresses,
+                               .n_agents = platform->n_redirectors ? 0 : n,
+                               .tls = platform->n_redirectors ? platform->redirectors[0].node.tls
+                                                              : platform->masters[0].agent.node.tls};
+    return way_in_write(&up->deploy.state, &way, path, size, error);
 }
 
 static bool in_tree(const struct esp_node *nodes, size_t n, const struct launch *launch)

@@ -67,6 +67,31 @@ check "a server that has died is started by the file" espalier admin apply small
 check_says "at its place" '^S: started below LA3'
 check "calls are served" call
 
+# ---- several redirectors ----
+process_of() { # process_of KIND NAME: the newest
+    awk -v kind="$1" -v name="$2" '$1 == kind && $4 == name { print $2 }' "$folder/processes" | tail -n 1
+}
+cp small.conf one.conf
+sed 's/^redirector { }/redirector { }\nredirector { name = "way2" }/' one.conf >small.conf
+check "what a second redirector takes is shown" espalier admin apply small.conf --dry-run
+check_says "as steps" '^way2: would be started$'
+check "a second redirector" espalier admin apply small.conf
+check_says "is started, and the master registers with it" '^way2: started at 127' '^MA: restarted'
+check "clients are told" grep -q '^redirectors *= { *"127' "$folder/client.conf"
+check "both are in the tree" sh -c 'espalier tree | grep -c " redirector " | grep -qx 2'
+kill -9 "$(process_of redirector redirector)"
+check "calls go on without the first one" call
+check "and the tree is seen" sh -c 'espalier tree | grep -Eq "^way2 +redirector" && espalier tree | grep -Eq "redirector +127.*unreachable"'
+check "apply starts it again" espalier admin apply small.conf
+check_says "where it was" 'redirector: started at 127.*where it was'
+kill -9 "$(process_of redirector way2)"
+check "calls go on without the second one" call
+registered() {
+    espalier tree | grep -Eq "^redirector +redirector" && below MA redirector
+}
+check "the master has registered again" wait_until registered
+cp one.conf small.conf
+
 # ---- files that would cut the tree ----
 platform bad.conf 'server "S" { parent = "LA9" slots = 1 }'
 check_fails 4 "a parent that is nowhere" espalier admin apply bad.conf --platform small

@@ -466,33 +466,95 @@ static void all_faults_at_once_do_no_lasting_harm(void **state)
 
 /* ---- the redirector ---- */
 
-static struct redirector *start_redirector(uint64_t incarnation)
+static struct redirector *start_redirector_at(const char *name, uint64_t incarnation)
 {
-    struct redirector_options options = {.name = "red", .listen = "red", .incarnation = incarnation};
+    struct redirector_options options = {.name = name, .listen = name, .incarnation = incarnation};
     struct redirector *redirector = NULL;
     struct esp_error error;
     assert_int_equal(redirector_create(&options, platform.transport, &redirector, &error), ESP_OK);
     return redirector;
 }
 
-static struct agent *start_master(const char *name)
+static struct redirector *start_redirector(uint64_t incarnation)
 {
-    static const char *const redirectors[] = {"red"};
+    return start_redirector_at("red", incarnation);
+}
+
+static struct agent *start_master_at(const char *name, size_t n_redirectors)
+{
+    static const char *const redirectors[] = {"red", "red2"};
     struct agent_options options = platform.agent_options;
     struct agent *agent = NULL;
     struct esp_error error;
     options.name = options.listen = name;
     options.incarnation = ++platform.incarnations;
     options.redirectors = redirectors;
-    options.n_redirectors = 1;
+    options.n_redirectors = n_redirectors;
     assert_int_equal(agent_create(&options, platform.transport, &agent, &error), ESP_OK);
     return agent;
 }
 
-static enum esp_status locate(struct message *reply)
+static struct agent *start_master(const char *name)
+{
+    return start_master_at(name, 1);
+}
+
+static enum esp_status locate_at(const char *redirector, struct message *reply)
 {
     struct message message = {.kind = MESSAGE_LOCATE};
-    return transport_call(platform.transport, "red", &message, 1000, reply, NULL);
+    return transport_call(platform.transport, redirector, &message, 1000, reply, NULL);
+}
+
+static enum esp_status locate(struct message *reply)
+{
+    return locate_at("red", reply);
+}
+
+/* How many masters that redirector names, and how many servers the first one has. */
+static unsigned masters_at(const char *redirector, unsigned *servers)
+{
+    struct message reply = {0};
+    enum esp_status status = locate_at(redirector, &reply);
+    const unsigned n = status == ESP_OK ? reply.locate_reply.n_masters : 0;
+    *servers = n > 0 ? reply.locate_reply.masters[0].servers : 0;
+    message_clear(&reply);
+    return n;
+}
+
+static void a_master_registers_with_all_its_redirectors(void **state)
+{
+    (void)state;
+    unsigned servers;
+    struct redirector *red = start_redirector(900), *red2 = start_redirector_at("red2", 910);
+    struct agent *a = start_master_at("ma-a", 2), *b = start_master_at("ma-b", 2);
+    platform_server(&platform, "s", "ma-a");
+    platform_run_ms(&platform, 6000);
+    assert_int_equal(masters_at("red", &servers), 2);
+    assert_int_equal(servers, 1);
+    assert_int_equal(masters_at("red2", &servers), 2);
+    assert_int_equal(servers, 1);
+    /* Neither tie takes the other one's messages: one is lost and found again, the other one goes on. */
+    redirector_stop(red, "restart");
+    platform_run_ms(&platform, 12000); /* longer than a lease */
+    assert_int_equal(masters_at("red2", &servers), 2);
+    assert_true(agent_health(a, (char[200]){0}, 200));
+    red = start_redirector(901);
+    platform_run_ms(&platform, 8000);
+    assert_int_equal(masters_at("red", &servers), 2);
+    assert_int_equal(servers, 1);
+    /* Of both it hears where those below it may go. */
+    redirector_stop(red, "end");
+    platform_run_ms(&platform, 2000);
+    inproc_kill(platform.transport, "ma-a");
+    platform_run_ms(&platform, 3000);
+    struct agent_figures figures;
+    agent_figures(b, &figures);
+    assert_int_equal(figures.nodes, 1);
+    agent_drop(a);
+    agent_stop(b, "end");
+    platform_run_ms(&platform, 500);
+    assert_int_equal(masters_at("red2", &servers), 0);
+    redirector_stop(red2, "end");
 }
 
 static void the_redirector_names_the_least_loaded_living_master(void **state)
@@ -609,6 +671,7 @@ int main(void)
         TEST(reordered_messages_do_no_lasting_harm),
         TEST(all_faults_at_once_do_no_lasting_harm),
         TEST(the_redirector_names_the_least_loaded_living_master),
+        TEST(a_master_registers_with_all_its_redirectors),
         TEST(the_children_of_a_dead_master_go_to_another_one),
         TEST(clients_spread_over_equal_masters),
         TEST(only_masters_belong_below_a_redirector_and_no_master_below_an_agent),

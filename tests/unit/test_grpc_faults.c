@@ -64,6 +64,34 @@ static void the_redirector_may_go_once_it_was_asked(void **state)
     call_add(&add);
 }
 
+/* Of several redirectors one that answers is enough; which one does is remembered. */
+static void the_next_redirector_is_asked(void **state)
+{
+    (void)state;
+    struct esp_node *nodes;
+    size_t n;
+    assert_int_equal(grpc_initialize(write_config("redirector = \"nobody:1\"\nredirectors = { \"red:1\" }\n"
+                                                  "agent_patience = \"150 ms\"\n")),
+                     GRPC_NO_ERROR);
+    grpc_function_handle_t add = make_handle("add");
+    call_add(&add);
+    assert_int_equal(fake_counters(fake).locates, 1);
+    assert_int_equal(esp_tree(NULL, &nodes, &n), ESP_OK);
+    assert_int_equal(n, 7);
+    assert_string_equal(nodes[0].address, "nobody:1");
+    assert_true(nodes[0].unreachable);
+    assert_string_equal(nodes[1].name, "red");
+    assert_false(nodes[1].unreachable);
+    esp_tree_free(nodes);
+    set("red:1", (struct fake_faults){.lost = 100000});
+    set("ma1:1", (struct fake_faults){.dead = true});
+    set("ma2:1", (struct fake_faults){.dead = true});
+    assert_int_equal(grpc_call(&add, 1.0, 2.0, NULL), GRPC_SERVER_NOT_FOUND);
+    set("red:1", (struct fake_faults){.dead = true});
+    set("ma2:1", (struct fake_faults){0});
+    call_add(&add);
+}
+
 static void without_anybody_a_handle_cannot_be_made(void **state)
 {
     (void)state;
@@ -610,6 +638,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         in_library(a_master_that_is_gone_is_left_for_the_next),
         in_library(the_redirector_may_go_once_it_was_asked),
+        in_library(the_next_redirector_is_asked),
         in_library(without_anybody_a_handle_cannot_be_made),
         in_library(what_is_no_node_is_told_as_that),
         in_library(a_hierarchy_that_lost_its_servers_is_waited_for),

@@ -135,6 +135,10 @@ static void keys_must_fit_together(void **state)
           "x.conf: expected a lease of at least two heartbeats, or one late message ends it");
     fails(SETTINGS_CLIENT, "redirector = a\nagents = { b }", ESP_CONFIG,
           "x.conf: expected the key \"redirector\" or the key \"agents\", found both");
+    fails(SETTINGS_CLIENT, "agents = { a }\nredirectors = { b }", ESP_CONFIG,
+          "x.conf: expected the key \"redirector\" beside \"redirectors\", found none");
+    fails(SETTINGS_AGENT, "redirectors = { b }", ESP_CONFIG,
+          "x.conf: expected the key \"redirector\" beside \"redirectors\", found none");
 }
 
 static void an_agent_without_parent_is_a_master(void **state)
@@ -146,6 +150,12 @@ static void an_agent_without_parent_is_a_master(void **state)
     assert_true(settings_agent_is_master(&agent));
     assert_string_equal(agent.redirector, "r:4780");
     assert_int_equal(agent.freshness_ns, 0);
+    settings_destroy(&agent.arena);
+    assert_int_equal(
+        settings_parse(SETTINGS_AGENT, "redirector = r\nredirectors = { s, \"t:1\" }", "x", &agent, &error),
+        ESP_OK);
+    assert_int_equal(agent.redirectors.n, 2);
+    assert_string_equal(agent.redirectors.items[0], "s:4780");
     settings_destroy(&agent.arena);
     assert_int_equal(settings_parse(SETTINGS_AGENT, "parent = \"p:1\"", "x", &agent, &error), ESP_OK);
     assert_false(settings_agent_is_master(&agent));
@@ -198,8 +208,10 @@ static void a_platform_that_is_none_is_refused(void **state)
           "x.conf: expected one daemon named \"LA1\", found 2");
     fails(SETTINGS_PLATFORM, TREE "leader \"a\" { parent = \"b\" }\nleader \"b\" { parent = \"a\" }",
           ESP_CONFIG, "x.conf: \"a\": its parents lead in a circle, not to a master");
-    fails(SETTINGS_PLATFORM, TREE "redirector { }", ESP_CONFIG,
-          "x.conf:5: section \"redirector\": expected at most 1, found more");
+    fails(SETTINGS_PLATFORM, TREE "redirector { name = \"MA1\" }", ESP_CONFIG,
+          "x.conf: expected one daemon named \"MA1\", found 2");
+    fails(SETTINGS_PLATFORM, TREE "redirector { name = \"x\" }\nserver \"t\" { parent = \"x\" }", ESP_CONFIG,
+          "x.conf: \"t\": expected a master or leader as parent, found \"x\", which is a redirector");
     fails(SETTINGS_PLATFORM, TREE "server \"s\" { }", ESP_CONFIG,
           "x.conf: section server \"s\": expected the key \"parent\" (name of the master or leader above), "
           "found none");

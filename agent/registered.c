@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A master agent towards its redirectors: it registers with each of them, by a tie of its own, and tells them
+ * how much there is below it and how busy that is.
+ */
+#include "agent/agent_internal.h"
+
+#include <stdlib.h>
+
+/* The redirectors hear of a changed number of servers after this, of their load with each heartbeat. */
+#define TOTALS_MS 500
+
+static void count_totals(const struct agent *agent, struct node_record *record, uint32_t *servers)
+{
+    *servers = 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        if (node->role != ROLE_SERVER)
+            continue;
+        ++*servers;
+        record->slots += node->slots;
+        record->running += node->running;
+        record->queued += node->queued;
+        record->completed += node->completed;
+        record->failed += node->failed;
+    }
+}
+
+static void on_report(void *self, bool complete, struct message *message)
+{
+    struct agent *agent = self;
+    struct node_record *record = arena_alloc(&message->arena, sizeof *record);
+    struct extension *extension = arena_alloc(&message->arena, sizeof *extension);
+    uint32_t *servers = arena_alloc(&message->arena, sizeof *servers);
+    (void)complete; /* every report tells all */
+    if (!record || !extension || !servers)
+        return;
+    *record = agent_own_record(agent);
+    count_totals(agent, record, servers);
+    agent->reported_servers = knowledge_servers(agent->knowledge);
+    *extension = (struct extension){EXTENSION_SERVERS, (const uint8_t *)servers, sizeof *servers};
+    record->extensions = (struct extensions){extension, 1};
+    message->report.records = record;
+    message->report.n_records = 1;
+}
+
+static const struct membership_ops ops = {
+    .post = agent_post, .report = on_report, .changed = up_on_changed, .ancestors = up_on_ancestors};
+
+enum esp_status registered_create(struct agent *agent, const struct agent_options *options,
+                                  struct esp_error *error)
+{
+    if (!agent->is_master || options->n_redirectors == 0)
+        return ESP_OK;
+    agent->registered = calloc(options->n_redirectors, sizeof *agent->registered);
+    if (!agent->registered)
+        return error_no_memory(error, "the ties to redirectors");
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < options->n_redirectors && status == ESP_OK; i++) {
+        const struct membership_options membership = {
+            .parents = &options->redirectors[i],
+            .n_parents = 1,
+            .role = ROLE_MASTER,
+            .name = agent->name,
+            .retry_first_ms = options->retry_first_ms,
+            .retry_most_ms = options->retry_most_ms,
+            .seed = random_next(&agent->random),
+            .clock = agent->clock,
+            .after = i > 0 ? agent->registered[i - 1] : NULL, /* so that each takes its own welcomes only */
+        };
+        status = membership_create(&membership, &ops, agent, &agent->registered[i], error);
+        agent->n_registered += status == ESP_OK;
+    }
+    return status;
+}
+
+void registered_start(struct agent *agent, const char *own_address)
+{
+    for (size_t i = 0; i < agent->n_registered; i++)
+        membership_start(agent->registered[i], own_address);
+}
+
+void registered_leave(struct agent *agent, const char *reason)
+{
+    for (size_t i = 0; i < agent->n_registered; i++)
+        membership_leave(agent->registered[i], reason);
+}
+
+void registered_clear(struct agent *agent)
+{
+    for (size_t i = 0; i < agent->n_registered; i++)
+        membership_destroy(agent->registered[i]);
+    free(agent->registered);
+}
+
+bool registered_post(struct agent *agent, const struct envelope *envelope, const struct message *message)
+{
+    bool taken = false;
+    for (size_t i = 0; i < agent->n_registered; i++)
+        taken |= membership_post(agent->registered[i], envelope, message);
+    return taken;
+}
+
+void registered_undelivered(struct agent *agent, const char *address)
+{
+    for (size_t i = 0; i < agent->n_registered; i++)
+        membership_undelivered(agent->registered[i], address);
+}
+
+int64_t registered_due(const struct agent *agent)
+{
+    int64_t due = CLOCK_NEVER;
+    for (size_t i = 0; i < agent->n_registered; i++)
+        if (membership_due(agent->registered[i]) < due)
+            due = membership_due(agent->registered[i]);
+    return due;
+}
+
+void registered_tick(struct agent *agent)
+{
+    for (size_t i = 0; i < agent->n_registered; i++)
+        membership_tick(agent->registered[i]);
+}
+
+void registered_changed(struct agent *agent)
+{
+    if (knowledge_servers(agent->knowledge) == agent->reported_servers)
+        return;
+    for (size_t i = 0; i < agent->n_registered; i++)
+        membership_touch(agent->registered[i], TOTALS_MS);
+}
+
+const char *registered_name(const struct agent *agent)
+{
+    for (size_t i = 0; i < agent->n_registered; i++)
+        if (membership_joined(agent->registered[i]))
+            return membership_parent_name(agent->registered[i]);
+    return NULL;
+}
+
+void registered_refuges(const struct agent *agent, struct refuges *refuges)
+{
+    for (size_t i = 0; i < agent->n_registered; i++) {
+        const struct refuges *told = membership_refuges(agent->registered[i]);
+        for (size_t k = 0; k < told->n; k++)
+            refuges_add(refuges, told->addresses[k]);
+    }
+}

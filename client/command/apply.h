@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside `espalier admin apply`: verb_admin_apply.c (the plan and its steps) and apply_redirectors.c
+ * (redirectors, and whom they have to become known to).
+ */
+#ifndef CLIENT_COMMAND_APPLY_H
+#define CLIENT_COMMAND_APPLY_H
+
+#include "client/command/admin.h"
+#include "client/command/apply_plan.h"
+#include "client/command/deploy.h"
+
+struct apply {
+    struct settings_platform platform;
+    struct deploy deploy;
+    struct plan plan;
+    struct orders *orders;
+    uint64_t *generations; /* of the tree below each node of the view that is a top, as it was looked at */
+    double patience_s;
+    bool dry;
+    struct config_strings
+        redirectors; /* addresses of the file's redirectors that run, in the platform's arena */
+};
+
+/* ---- verb_admin_apply.c ---- */
+
+/* Starts that daemon, here or there, and waits for its address. */
+enum esp_status apply_launch(struct apply *apply, struct deploy_daemon *daemon, struct launch *launch,
+                             struct esp_error *error);
+struct deploy_daemon apply_agent_daemon(struct apply *apply, const struct platform_agent *agent);
+
+/* ---- apply_redirectors.c ---- */
+
+/* Starts the redirectors of this machine that have died, where they were, so that those who know them find
+ * them again: before the tree is asked for, as a platform whose only redirector is gone does not show it. */
+enum exit_code apply_revive(struct apply *apply, const struct command_line *command);
+/* Where the file's redirectors are, in the tree as it is seen. ESP_NO_MEMORY. */
+enum esp_status apply_find_redirectors(struct apply *apply, const struct view *view, struct esp_error *error);
+/* A step that starts a redirector. */
+enum exit_code apply_start_redirector(struct apply *apply, const struct step *step);
+/* After these steps: the master agents register with all redirectors, clients are told, and so is this
+ * session. */
+enum exit_code apply_introduce(struct apply *apply);
+/* Tells a master agent's file of the redirectors. */
+void apply_place_master(const struct apply *apply, struct settings_agent *agent);
+
+#endif

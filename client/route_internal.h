@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the way to a master agent: client/route.c (who is asked) and client/route_locate.c (who there is).
+ */
+#ifndef CLIENT_ROUTE_INTERNAL_H
+#define CLIENT_ROUTE_INTERNAL_H
+
+#include "client/route.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define MOST_MASTERS 32 /* kept of a redirector's answer */
+
+struct route {
+    struct transport *transport;
+    struct arena arena; /* of the configured addresses */
+    const char **redirectors;
+    size_t n_redirectors;
+    atomic_size_t redirector; /* the one that is asked first: it answered last */
+    const char **agents;
+    size_t n_agents;
+    int64_t greeting_timeout_ms;
+    atomic_bool heard; /* somebody has answered */
+    void (*asker)(void *arg, struct session_id *first);
+    void *arg;
+
+    pthread_mutex_t lock; /* of what follows */
+    char masters[MOST_MASTERS][CAP_ADDRESS + 1];
+    bool deserted; /* the redirector knew of none */
+    size_t n_masters, current;
+    uint64_t generation; /* how often the masters were learned */
+};
+
+#endif
