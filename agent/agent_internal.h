@@ -318,6 +318,9 @@ struct message *data_where(struct agent *agent, const struct data *asked);
 void links_brothers(struct agent *agent, const struct knowledge_node *const *children, size_t n,
                     uint64_t bytes, struct arena *arena, struct aggregate_input *inputs);
 
+/* The link between two children, as one of them has measured it, or seen it when it fetched data. */
+void links_between(struct agent *agent, const char *child, const char *brother, const struct path *path);
+
 /* queries.c */
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);
 /* Descriptions or servers arrived: who waited for one may be answered. */

@@ -4,6 +4,7 @@
  * asked of them.
  */
 #include "agent/agent_internal.h"
+#include "core/told_links.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +192,18 @@ static double oldest(const struct report *report)
     return oldest_s;
 }
 
+/* A server tells of its own links only; those from brothers are between children of this agent. */
+static void take_links(struct agent *agent, const struct child *child, const struct node_record *record)
+{
+    struct told_link link = {NULL};
+    if (child->role != ROLE_SERVER || strcmp(record->name, child->name) != 0)
+        return;
+    for (int i = 0;
+         i < CAP_TOLD_LINKS && told_links_next(&record->extensions, EXTENSION_FETCHED_LINKS, &link); i++)
+        if (link.path.known)
+            links_between(agent, child->name, link.peer, &link.path);
+}
+
 static void on_report(void *self, struct child *child, const struct report *report, bool whole)
 {
     struct agent *agent = self;
@@ -205,6 +218,7 @@ static void on_report(void *self, struct child *child, const struct report *repo
         if (change == KNOWLEDGE_NAMESAKE && refuse_second(agent, child, &report->records[i]))
             return; /* the child is gone */
         urgent |= change == KNOWLEDGE_BETTER;
+        take_links(agent, child, &report->records[i]);
     }
     if (child->part == REPORT_COMPLETE || child->part == REPORT_ENDS)
         lost |= knowledge_complete_end(agent->knowledge, branch) > 0;

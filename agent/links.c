@@ -36,14 +36,19 @@ void agent_to_parent(void *self, const struct path *path)
     endpoint_leave(agent->endpoint);
 }
 
-void agent_between(void *self, const char *child, const char *brother, const struct path *path)
+void links_between(struct agent *agent, const char *child, const char *brother, const struct path *path)
 {
-    struct agent *agent = self;
-    endpoint_enter(agent->endpoint);
     /* Somebody who is no child any more, or never was one, has no link here. */
     if (children_find(agent->children, child) && children_find(agent->children, brother) &&
         !link_graph_set(&agent->links, child, brother, path))
         log_warning("the link between \"%s\" and \"%s\" is not kept: there are too many", child, brother);
+}
+
+void agent_between(void *self, const char *child, const char *brother, const struct path *path)
+{
+    struct agent *agent = self;
+    endpoint_enter(agent->endpoint);
+    links_between(agent, child, brother, path);
     endpoint_leave(agent->endpoint);
 }
 

@@ -5,7 +5,7 @@
  */
 #include "agent/agent_internal.h"
 
-#include "core/client_links.h"
+#include "core/told_links.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -267,7 +267,7 @@ bool submit_candidate(const struct request *request, const struct index_entry *e
         .transfer_s = view.transfer_s,
     };
     struct path own;
-    if (client_links_find(&request->extensions, node->address, &own))
+    if (told_links_find(&request->extensions, EXTENSION_CLIENT_LINKS, node->address, &own))
         candidate->transfer_s = path_seconds(&own, query->bytes_in) + path_seconds(&own, query->bytes_out);
     const struct computer computer = knowledge_computer(node);
     estimate_cost(request, &computer, &cost);

@@ -12,6 +12,7 @@
 
 #include "client/function.h"
 #include "client/invocation.h"
+#include "client/link_memory.h"
 #include "util/thread_pool.h"
 #include "client/route.h"
 #include "core/transport.h"
@@ -29,6 +30,7 @@ struct engine_options {
     int64_t answer_patience_ms; /* with a silent server while others are left; 0: as any remote call */
     int64_t session_timeout_ms; /* a whole session; 0: no limit */
     uint64_t inline_bytes;      /* above, an argument travels in chunks; 0: 256 KiB */
+    bool remember_links;        /* in the user's cache folder */
 };
 
 struct backlog;
@@ -54,6 +56,9 @@ struct engine {
 
     pthread_mutex_t links_lock;
     struct link *links; /* by address */
+    bool remembers;     /* what is learned of them, over the life of the process; */
+    bool remembered;    /* it was read: */
+    struct link_memory memory;
 
     uint64_t open_version; /* of engine_open(), under marks_lock */
     /* Which sequence numbers may still be asked for: see engine_oldest(). */

@@ -173,7 +173,8 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
                                     .agent_patience_ms = settings->agent_patience_ns / NS_PER_MS,
                                     .answer_patience_ms = settings->answer_patience_ns / NS_PER_MS,
                                     .session_timeout_ms = settings->session_timeout_ns / NS_PER_MS,
-                                    .inline_bytes = settings->inline_bytes};
+                                    .inline_bytes = settings->inline_bytes,
+                                    .remember_links = settings->remember_links};
     enum esp_status status = choose_way(options, &engine, &library.settings.arena, error);
     if (status != ESP_OK)
         return status;

@@ -386,6 +386,7 @@ enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *i
 void links_destroy(struct engine *engine)
 {
     struct link *link, *next;
+    links_remember(engine);
     HASH_ITER(hh, engine->links, link, next)
     {
         HASH_DEL(engine->links, link);

@@ -90,9 +90,11 @@ enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *i
 
 /* A transfer of so many bytes went so: what is learned of the link. Short ones tell nothing. */
 void link_learn(struct link *link, uint64_t bytes, double seconds);
-/* Tells in a request what is known of all links (core/client_links.h), if the request has so many bytes that
+/* Tells in a request what is known of all links (core/told_links.h), if the request has so many bytes that
  * links matter. False without memory. */
 bool links_tell(struct engine *engine, struct request *request, struct arena *arena);
+/* Keeps what was learned for the next process (client/link_memory.h). Nobody uses the links any more. */
+void links_remember(struct engine *engine);
 
 /* Acknowledges what has ended, now (otherwise the next call to that server does). */
 void link_acknowledge(struct link *link);

@@ -5,11 +5,13 @@
  */
 #include "client/link.h"
 #include "core/aggregate.h"
-#include "core/client_links.h"
+#include "core/told_links.h"
 #include "core/path.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* What is shorter tells of schedulers and round trips. */
 #define TELLING_BYTES (256 << 10)
@@ -48,25 +50,76 @@ static struct path path_of(struct link *link)
     return (struct path){true, trip_s / 2, rates[n / 2]};
 }
 
+/* What earlier processes of the user have learned, read when it is first needed. With the links' lock. */
+static const struct link_memory *remember(struct engine *engine)
+{
+    if (!engine->remembers || engine->remembered)
+        return &engine->memory;
+    char path[4096];
+    link_memory_path(path, sizeof path);
+    link_memory_load(&engine->memory, path, time(NULL));
+    engine->remembered = true;
+    return &engine->memory;
+}
+
+struct telling {
+    struct told_link links[CAP_TOLD_LINKS];
+    size_t n;
+    double longest_s;
+    struct request_bytes bytes;
+};
+
+static void add(struct telling *telling, const char *address, const struct path *path)
+{
+    if (!path->known || telling->n == CAP_TOLD_LINKS)
+        return;
+    const double seconds = path_seconds(path, telling->bytes.in) + path_seconds(path, telling->bytes.out);
+    telling->longest_s = fmax(telling->longest_s, seconds);
+    telling->links[telling->n++] = (struct told_link){address, *path};
+}
+
 bool links_tell(struct engine *engine, struct request *request, struct arena *arena)
 {
-    struct client_link known[CAP_CLIENT_LINKS];
-    const struct request_bytes bytes = request_client_bytes(request);
-    double longest_s = 0;
-    size_t n = 0;
-    if (bytes.in + bytes.out < TELLING_BYTES)
+    struct telling telling = {.bytes = request_client_bytes(request)};
+    const uint64_t bytes = telling.bytes.in + telling.bytes.out;
+    if (bytes < TELLING_BYTES)
         return true;
     pthread_mutex_lock(&engine->links_lock);
-    for (struct link *link = engine->links; link && n < CAP_CLIENT_LINKS; link = link->hh.next) {
-        known[n] = (struct client_link){link->address, path_of(link)}; /* links live as long as the engine */
-        if (!known[n].path.known)
-            continue;
-        const double seconds =
-            path_seconds(&known[n].path, bytes.in) + path_seconds(&known[n].path, bytes.out);
-        longest_s = seconds > longest_s ? seconds : longest_s;
-        n++;
+    const struct link_memory *memory = remember(engine);
+    for (struct link *link = engine->links; link; link = link->hh.next) {
+        const struct path path = path_of(link);
+        add(&telling, link->address, &path); /* links live as long as the engine, and so does their memory */
+    }
+    for (size_t i = 0; i < memory->n; i++) {
+        struct link *link;
+        HASH_FIND_STR(engine->links, memory->links[i].address, link);
+        if (!link || !path_of(link).known)
+            add(&telling, memory->links[i].address, &memory->links[i].path);
     }
     pthread_mutex_unlock(&engine->links_lock);
-    const bool matters = longest_s >= LONG_S || bytes.in + bytes.out >= GREAT_BYTES;
-    return !matters || client_links_add(&request->extensions, known, n, arena);
+    const bool matters = telling.longest_s >= LONG_S || bytes >= GREAT_BYTES;
+    return !matters ||
+           told_links_add(&request->extensions, EXTENSION_CLIENT_LINKS, telling.links, telling.n, arena);
+}
+
+void links_remember(struct engine *engine)
+{
+    char path[4096];
+    struct link_memory memory = {0};
+    if (!engine->remembers)
+        return;
+    for (struct link *link = engine->links; link; link = link->hh.next) {
+        const struct path known = path_of(link);
+        if (!known.known)
+            continue;
+        if (!memory.links) { /* other processes may have written meanwhile */
+            link_memory_path(path, sizeof path);
+            link_memory_load(&memory, path, time(NULL));
+        }
+        link_memory_set(&memory, link->address, &known, time(NULL));
+    }
+    if (memory.links)
+        link_memory_save(&memory, path);
+    link_memory_clear(&memory);
+    link_memory_clear(&engine->memory);
 }

@@ -196,6 +196,8 @@ client_libclient_la_SOURCES = \
 	client/link.c \
 	client/link.h \
 	client/link_learn.c \
+	client/link_memory.c \
+	client/link_memory.h \
 	client/outcome.c \
 	client/outcome.h \
 	client/package.c \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/aggregate.h"
 
-#include "core/client_links.h"
+#include "core/told_links.h"
 #include "core/problem.h"
 #include "core/terms.h"
 
@@ -241,7 +241,8 @@ struct transfer_times aggregate_transfer(const struct request *request, const st
 {
     struct path access = access_path(response, estimate), own;
     const struct request_bytes bytes = request_client_bytes(request);
-    if (client_links_find(&request->extensions, estimate->address ? estimate->address : "", &own))
+    if (told_links_find(&request->extensions, EXTENSION_CLIENT_LINKS,
+                        estimate->address ? estimate->address : "", &own))
         access = own;
     struct transfer_times times = {path_seconds(&access, bytes.in), path_seconds(&access, bytes.out)};
     for (uint32_t i = 0; i < request->n_arguments; i++) {

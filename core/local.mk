@@ -116,8 +116,8 @@ core_libcore_la_SOURCES = \
 	core/parallel_model.c \
 	core/parallel_model.h \
 	core/parallel_trsm.c \
-	core/client_links.c \
-	core/client_links.h \
+	core/told_links.c \
+	core/told_links.h \
 	core/link_graph.c \
 	core/link_graph.h \
 	core/path.c \

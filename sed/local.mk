@@ -105,6 +105,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_call.c \
 	sed/server_chunk.c \
 	sed/server_lend.c \
+	sed/server_links.c \
 	sed/server_contents.c \
 	sed/server_clients.c \
 	sed/server_administer.c \

@@ -454,6 +454,7 @@ void server_destroy(struct server *server)
         server_measure_release(server);
     server_models_release(server);
     server_weather_release(server);
+    server_links_release(server);
     free_waiters(server);
     server_data_release(server);
     duty_release(&server->duty);

@@ -20,6 +20,7 @@
  *   sed/server_figures.c   what is counted: metrics, health
  *   sed/server_measure.c   the speed of a slot
  *   sed/server_idle.c      whether there is work
+ *   sed/server_links.c     links from other servers
  *   sed/server_data.c      data that live here: put, read, listed, deleted
  *   sed/server_pull.c      data that are fetched from other servers
  *   sed/server_operands.c  data as arguments and results of sessions
@@ -75,6 +76,10 @@ struct server_options {
     uint64_t store_disk;          /* for files of data that must not be lost */
     struct files *files;          /* where those are; NULL: there is no place. Taken over as the problems */
     struct errands *errands;      /* who does what blocks; borrowed; outlives the endpoint's operations */
+    /* A datum of so many bytes has come from that server in so long; from a thread of its own, without the
+     * endpoint's lock. NULL: nobody wants to know. */
+    void (*fetched)(void *arg, const char *from, uint64_t bytes, double seconds);
+    void *fetched_arg;
 };
 
 enum esp_status server_create(const struct server_options *options, struct server **server,
@@ -134,6 +139,9 @@ void server_watch_work(struct server *server, void (*works)(void *arg), void *ar
  * the speed is not measured meanwhile. Takes the endpoint's lock. */
 void server_set_beside(struct server *server, bool beside);
 bool server_has_beside(struct server *server);
+/* The link from that server, as data that came from there tell: agents forecast transfers by it. Takes the
+ * endpoint's lock. */
+void server_from_peer(struct server *server, const char *peer, const struct path *path);
 /* What sessions with a processor of their own really got of it since this was last asked: the mean, 0 when
  * none has ended. Takes the endpoint's lock. */
 double server_processor_got(struct server *server);

@@ -303,7 +303,8 @@ void server_fill_report(void *self, bool complete, struct message *message)
 {
     struct server *server = self; /* there is only one record, and it is always told */
     struct node_record *record = make_record(server, &message->arena);
-    if (!record || !server_tell_models(server, complete, &message->arena, record))
+    if (!record || !server_tell_models(server, complete, &message->arena, record) ||
+        !server_tell_links(server, complete, &message->arena, record))
         return;
     message->report.records = record;
     message->report.n_records = 1;

@@ -182,10 +182,13 @@ struct server {
     struct history {
         double sum;
         unsigned n;
-    } history, got;              /* readings since the last value of the history; what sessions got */
-    bool corrected;              /* something was learned since corrections were last asked for */
-    struct weather weather;      /* as told to it last; all zero: by nobody */
-    struct path link;            /* from its parent, as measured last */
+    } history, got;               /* readings since the last value of the history; what sessions got */
+    bool corrected;               /* something was learned since corrections were last asked for */
+    struct weather weather;       /* as told to it last; all zero: by nobody */
+    struct path link;             /* from its parent, as measured last */
+    struct fetched_link *fetched; /* from other servers, the latest CAP_TOLD_LINKS; a list */
+    unsigned n_fetched;
+    bool fetched_told;           /* to the parent, as they are now */
     struct predictor *available; /* NULL: nobody has told it anything */
     double told_available;       /* the forecast that agents have */
     struct timer mirroring; /* when running sessions are looked at for new states; set while there are such */
@@ -447,6 +450,11 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
 /* Whether the server has what the request wants, and the call takes no more than it may. */
 bool server_accepts(const struct server *server, const struct request *request,
                     const struct request_cost *cost);
+
+/* ---- server_links.c ---- */
+/* Adds links from other servers to the record when the parent is to hear of them. False without memory. */
+bool server_tell_links(struct server *server, bool complete, struct arena *arena, struct node_record *record);
+void server_links_release(struct server *server);
 
 /* ---- server_idle.c ---- */
 /* A session has come, or was promised. */

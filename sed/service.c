@@ -60,6 +60,7 @@ struct service {
     struct links *links;                  /* NULL: none */
     struct idle_calibration *calibration; /* NULL: none */
     pthread_mutex_t loading;              /* of models: by the main thread and the calibration's */
+    pthread_mutex_t learning;             /* of `links`, while data that are fetched tell of them */
 };
 
 /* ---- descriptions ---- */
@@ -349,6 +350,7 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
         return error_no_memory(error, "a server");
     service->settings = settings;
     pthread_mutex_init(&service->loading, NULL);
+    pthread_mutex_init(&service->learning, NULL);
     service->memory_bytes = machine_memory_take(settings->memory_bytes, &service->share);
     enum esp_status status = ESP_OK;
     if (settings->directory.url)
@@ -391,6 +393,17 @@ static enum esp_status open_files(const struct settings_sed *settings, struct fi
     if (snprintf(path, sizeof path, "%s/data", settings->node.state_dir) >= (int)sizeof path)
         return error_set(error, ESP_CONFIG, "state_dir: the path is too long");
     return files_posix_create(path, files, error);
+}
+
+static void on_fetched(void *arg, const char *from, uint64_t bytes, double seconds)
+{
+    struct service *service = arg;
+    struct path path;
+    pthread_mutex_lock(&service->learning);
+    const bool known = links_learn(service->links, from, bytes, seconds, &path);
+    pthread_mutex_unlock(&service->learning);
+    if (known)
+        server_from_peer(service->server, from, &path);
 }
 
 static enum esp_status create_server(struct service *service, const struct transport *transport,
@@ -455,6 +468,8 @@ static enum esp_status create_server(struct service *service, const struct trans
         .data_lease_ns = settings->data_lease_ns,
         .files = files,
         .errands = service->errands,
+        .fetched = on_fetched,
+        .fetched_arg = service,
     };
     service->problems = NULL; /* the server's, even when this fails */
     status = server_create(&options, &service->server, error);
@@ -479,13 +494,18 @@ static void start_links(struct service *service)
                                           .listen = endpoint_address(service->endpoint),
                                           .probe = node->probe,
                                           .state_dir = node->state_dir,
-                                          .every_ns = node->probe_every_ns};
+                                          .every_ns = node->probe_every_ns,
+                                          .learns = true};
     const struct links_ops ops = {
         .self = service->server, .parent = server_parent, .to_parent = server_to_parent};
     struct esp_error error = {0};
-    enum esp_status status = links_create(&options, &service->links, &error);
+    struct links *links = NULL;
+    enum esp_status status = links_create(&options, &links, &error);
+    pthread_mutex_lock(&service->learning);
+    service->links = links;
+    pthread_mutex_unlock(&service->learning);
     if (status == ESP_OK)
-        status = links_start(service->links, &ops, &error);
+        status = links_start(links, &ops, &error);
     if (status != ESP_OK)
         log_warning("links are not measured: %s", error.text);
 }
@@ -584,8 +604,11 @@ void service_close(struct service *service)
     service->calibration = NULL;
     sensors_destroy(service->sensors);
     service->sensors = NULL;
-    links_destroy(service->links);
+    pthread_mutex_lock(&service->learning);
+    struct links *links = service->links;
     service->links = NULL;
+    pthread_mutex_unlock(&service->learning);
+    links_destroy(links);
     directory_watch_destroy(service->directory);
     service->directory = NULL;
     if (service->server && service->settings->node.state_dir)
@@ -610,6 +633,7 @@ void service_close(struct service *service)
     problem_set_destroy(service->problems);
     memory_share_give(service->share);
     place_release(&service->place);
+    pthread_mutex_destroy(&service->learning);
     pthread_mutex_destroy(&service->loading);
     free(service);
 }

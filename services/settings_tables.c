@@ -542,6 +542,11 @@ static const struct config_key client_keys[] = {
      .most = "10 min",
      .text =
          "how long a server may take to answer a greeting before another one is called; 0: as any message"},
+    {.name = "remember_links",
+     .type = CONFIG_BOOL,
+     AT(settings_client, remember_links),
+     .initial = "yes",
+     .text = "yes: keep what transfers tell of the links to servers, in the user's cache folder"},
     {.name = "session_timeout",
      .type = CONFIG_DURATION,
      AT(settings_client, session_timeout_ns),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/nws/links.h"
 
+#include "core/path.h"
 #include "services/nws/probe.h"
 #include "util/clock.h"
 #include "util/config.h"
@@ -195,6 +196,27 @@ static void *run(void *self)
     return NULL;
 }
 
+/* ---- what transfers tell ---- */
+
+/* What is shorter tells of schedulers and round trips. */
+#define TELLING_BYTES (256 << 10)
+
+bool links_learn(struct links *links, const char *peer, uint64_t bytes, double seconds, struct path *path)
+{
+    if (!links || bytes < TELLING_BYTES || !(seconds > 0))
+        return false;
+    pthread_mutex_lock(&links->lock);
+    const struct peer *known = get_peer(links, peer);
+    struct path before = {0};
+    if (known)
+        series_forecast(known->series, &before, NULL);
+    pthread_mutex_unlock(&links->lock);
+    const double inverse = path_inverse_bandwidth(before.latency_s, (double)bytes, seconds);
+    const struct link_measurement measurement = {
+        .bandwidth = inverse > 0 ? fmin(8e-6 / inverse, SERIES_MOST_MBITS) : 0, .time_s = time(NULL)};
+    return measurement.bandwidth > 0 && note(links, peer, &measurement, path);
+}
+
 /* ---- what children tell ---- */
 
 static void on_measured(void *self, const char *child, const char *peer,
@@ -238,7 +260,7 @@ enum esp_status links_create(const struct links_options *options, struct links *
     pthread_condattr_t attributes;
     *created = NULL;
     port_address(options, address, sizeof address);
-    if (!*address)
+    if (!*address && !options->learns)
         return ESP_OK;
     struct links *links = calloc(1, sizeof *links);
     if (!links)
@@ -260,7 +282,7 @@ enum esp_status links_create(const struct links_options *options, struct links *
     enum esp_status status = links->name && (links->state_dir || !options->state_dir)
                                  ? ESP_OK
                                  : error_no_memory(error, "the links");
-    if (status == ESP_OK)
+    if (status == ESP_OK && *address)
         status = probe_port_open(address, &port_ops, &links->port, error);
     if (status == ESP_OK)
         *created = links;
@@ -271,7 +293,7 @@ enum esp_status links_create(const struct links_options *options, struct links *
 
 const char *links_url(const struct links *links)
 {
-    return links ? probe_port_url(links->port) : NULL;
+    return links && links->port ? probe_port_url(links->port) : NULL;
 }
 
 enum esp_status links_start(struct links *links, const struct links_ops *ops, struct esp_error *error)
@@ -283,6 +305,8 @@ enum esp_status links_start(struct links *links, const struct links_ops *ops, st
     links->ops = *ops;
     links->told = true;
     pthread_mutex_unlock(&links->telling);
+    if (!links->port)
+        return ESP_OK;
     sigfillset(&all); /* signals are for the main thread */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     const int code = pthread_create(&links->thread, NULL, run, links);

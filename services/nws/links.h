@@ -2,7 +2,8 @@
  *
  * The links of a daemon: its probe port, and the thread that measures, when it has the turn among the
  * children of its parent, the link to the parent and to one brother, at most 2 % of the time of either. Each
- * link has its series (services/nws/series.h), kept in the folder "links" of state_dir.
+ * link has its series (services/nws/series.h), kept in the folder "links" of state_dir. Transfers that were
+ * really made count as measurements of bandwidthTcp.
  */
 #ifndef SERVICES_NWS_LINKS_H
 #define SERVICES_NWS_LINKS_H
@@ -28,6 +29,7 @@ struct links_options {
     const char *probe;  /* address of the port; NULL: a free one beside `listen`, none on loopback; "none" */
     const char *state_dir; /* NULL: series are in memory only */
     int64_t every_ns;      /* between turns, at least */
+    bool learns;           /* links_learn() is called: there is something to do without a port, too */
 };
 
 /* The port is open from here on. *links stays NULL where there are to be none. What the options point to is
@@ -41,5 +43,9 @@ enum esp_status links_start(struct links *links, const struct links_ops *ops, st
 /* Before the node is destroyed: its operations are called no more. NULL is nothing to do. */
 void links_stop(struct links *links);
 void links_destroy(struct links *links);
+
+/* A transfer of so many bytes from that node took so long, which counts as a measurement of the link; *path
+ * is what it is forecast to be now. False: too short to tell anything. Any thread. NULL is nothing to do. */
+bool links_learn(struct links *links, const char *peer, uint64_t bytes, double seconds, struct path *path);
 
 #endif

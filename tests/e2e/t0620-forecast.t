@@ -74,11 +74,31 @@ check "a model is drawn against its measurements" drawn
 check "a file that is no model is told" fails 4 'expected a cost model' espalier forecast --plot x.svg sed.conf
 awk 'BEGIN { print "%%MatrixMarket matrix array real general\n700 700"; for (i = 0; i < 490000; i++) print i % 7 }' >a.mtx
 check "forecast and actual time of a session are noted" noted
+# What a call taught of the link is there for the next program, whose forecasts count its transfers.
+knows_its_link() {
+    grep -q '^espalier-links 1$' "$HOME/.cache/espalier/links" || return 1
+    espalier forecast --json dgemm m=700 n=700 k=700 | tr -d '\n' >out
+    cat out
+    sed -n 's/.*"transfer_s": \([0-9.e+-]*\).*/\1/p' out | awk '{ found = $1 > 0 } END { exit !found }'
+}
+forgets_by_wish() {
+    mv "$HOME/.cache/espalier/links" kept.links
+    { cat client.conf && echo 'remember_links = no'; } >forgetful.conf
+    ESPALIER_CONFIG=forgetful.conf espalier call dgemm m=700 n=700 k=700 A=@a.mtx B=@a.mtx -o C=c.npy || return 1
+    [ ! -e "$HOME/.cache/espalier/links" ] && mv kept.links "$HOME/.cache/espalier/links"
+}
+nonsense_is_set_aside() {
+    echo nonsense >"$HOME/.cache/espalier/links"
+    espalier forecast dgemm m=700 n=700 k=700 && [ -e "$HOME/.cache/espalier/links.damaged" ]
+}
 platform_tells() {
     espalier accuracy | tee told && grep -Eq '^here +dgemm +1 +[0-9.]+ % ' told &&
         espalier accuracy --json | grep -q '"server": "here"'
 }
 check "the platform's servers tell how good they were" platform_tells
+check "a client's next program knows its link" knows_its_link
+check "unless its file says that nothing is kept" forgets_by_wish
+check "a damaged file of links is set aside" nonsense_is_set_aside
 check "a constraint excludes a server: its name" shows 'excluded: only server "there" is wanted' \
     espalier forecast ddot n=1000 --server there
 check "a property" shows 'excluded: it has not the property "gpu"' espalier forecast ddot n=1000 --property gpu

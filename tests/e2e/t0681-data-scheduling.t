@@ -9,6 +9,7 @@ for name in A B C; do
     server_below_agent "$name" "$name" \
         'slots = 1' \
         'store_memory = "128 MiB"' \
+        "state_dir = \"$work/state-$name\"" \
         "problems = { \"$top_srcdir/problems/blas\" }"
 done
 
@@ -43,4 +44,10 @@ for name in A B C; do
     # shellcheck disable=SC2016
     check "and nothing has been copied from $name" sh -c 'espalier data info "$(cat "$1".id)" | grep -c " on  " | grep -qx 1' - "$name"
 done
+# A datum that is fetched tells of the link between the servers, also on loopback, where nothing is probed.
+fetching_tells() {
+    espalier call dgemv m=1000 n=1000 "A=data:$(cat A.id)" x=@x.mtx -o y=y.csv --server B || return 1
+    [ "$(head -c 7 state-B/links/A.ring)" = ESPLINK ]
+}
+check "a transfer between servers counts as a measurement" fetching_tells
 finish

@@ -5,7 +5,7 @@
  */
 #include "tests/unit/unit.h"
 #include "core/aggregate.h"
-#include "core/client_links.h"
+#include "core/told_links.h"
 #include "core/problem.h"
 #include "util/random.h"
 
@@ -326,27 +326,34 @@ static void a_client_s_own_link_counts(void **state)
     struct argument_attribute argument = {
         .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
-    const struct client_link links[] = {{"x:9", {true, 0.5, 1e3}}, {"h:1", {true, 0.001, 20e6}}};
+    const struct told_link links[] = {{"x:9", {true, 0.5, 1e3}}, {"h:1", {true, 0.001, 20e6}}};
     struct aggregate_input input = {&b, {true, 0.01, 1e6}, NULL};
     struct response merged;
     struct esp_error error;
     struct path path;
     assert_int_equal(aggregate_merge("MA", &request, &input, 1, &arena, &merged, &error), ESP_OK);
     assert_true(aggregate_transfer(&request, &merged, &merged.servers[0]).in_s > 20);
-    assert_true(client_links_add(&request.extensions, links, 2, &arena));
+    assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, links, 2, &arena));
     const double in_s = aggregate_transfer(&request, &merged, &merged.servers[0]).in_s;
     assert_true(in_s > 1 && in_s < 1.1);
-    assert_false(client_links_find(&request.extensions, "y:1", &path));
+    assert_false(told_links_find(&request.extensions, EXTENSION_CLIENT_LINKS, "y:1", &path));
     for (uint32_t n = 0; n < request.extensions.items[0].length; n++) {
         struct extension cut = {EXTENSION_CLIENT_LINKS, request.extensions.items[0].value, n};
         const struct extensions extensions = {&cut, 1};
-        assert_false(client_links_find(&extensions, "h:1", &path));
+        assert_false(told_links_find(&extensions, EXTENSION_CLIENT_LINKS, "h:1", &path));
     }
-    const struct client_link nonsense = {"n:1", {true, -1, 1e6}};
-    assert_true(client_links_add(&(struct extensions){0}, NULL, 0, &arena));
+    struct told_link next = {NULL};
+    assert_true(told_links_next(&request.extensions, EXTENSION_CLIENT_LINKS, &next));
+    assert_string_equal(next.peer, "x:9");
+    assert_true(told_links_next(&request.extensions, EXTENSION_CLIENT_LINKS, &next));
+    assert_string_equal(next.peer, "h:1");
+    assert_float_equal(next.path.bandwidth_bps, 20e6, 1);
+    assert_false(told_links_next(&request.extensions, EXTENSION_CLIENT_LINKS, &next));
+    const struct told_link nonsense = {"n:1", {true, -1, 1e6}};
+    assert_true(told_links_add(&(struct extensions){0}, EXTENSION_CLIENT_LINKS, NULL, 0, &arena));
     request.extensions = (struct extensions){0};
-    assert_true(client_links_add(&request.extensions, &nonsense, 1, &arena));
-    assert_false(client_links_find(&request.extensions, "n:1", &path));
+    assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, &nonsense, 1, &arena));
+    assert_false(told_links_find(&request.extensions, EXTENSION_CLIENT_LINKS, "n:1", &path));
     arena_clear(&arena);
 }
 

@@ -212,6 +212,46 @@ struct heard {
     struct link_measurement measurement;
 };
 
+/* ---- transfers that were made ---- */
+
+static void transfers_count_as_measurements(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/espalier-links-XXXXXX", file[100];
+    assert_non_null(mkdtemp(folder));
+    const struct links_options options = {
+        .name = "here", .listen = "127.0.0.1:0", .state_dir = folder, .every_ns = 1, .learns = true};
+    const struct links_options agent = {.name = "agent", .listen = "127.0.0.1:0", .every_ns = 1};
+    const struct links_ops ops = {.self = NULL};
+    struct links *links;
+    struct path path;
+    struct esp_error error;
+    assert_int_equal(links_create(&agent, &links, &error), ESP_OK);
+    assert_null(links); /* loopback would measure nothing */
+    for (int life = 0; life < 2; life++) {
+        assert_int_equal(links_create(&options, &links, &error), ESP_OK);
+        assert_non_null(links);
+        assert_null(links_url(links));
+        assert_int_equal(links_start(links, &ops, &error), ESP_OK);
+        assert_false(links_learn(links, "there", 1000, 1e-3, &path)); /* too short to tell */
+        assert_false(links_learn(links, "there", 50000000, 0, &path));
+        assert_false(links_learn(links, "there", 50000000, -1, &path));
+        for (int i = 0; i < 5; i++)
+            assert_true(links_learn(links, "there", 50000000, 0.5, &path));
+        assert_true(path.known && path.bandwidth_bps > 90e6 && path.bandwidth_bps < 110e6);
+        links_destroy(links);
+    }
+    assert_false(links_learn(NULL, "there", 50000000, 0.5, &path));
+    snprintf(file, sizeof file, "%s/links/there.ring", folder);
+    struct stat ring_file; /* the second life goes on with the first one's series */
+    assert_int_equal(stat(file, &ring_file), 0);
+    assert_int_equal(ring_file.st_size, SERIES_HEADER + 11 * 48); /* numbers begin with 1 */
+    assert_int_equal(unlink(file), 0);
+    snprintf(file, sizeof file, "%s/links", folder);
+    assert_int_equal(rmdir(file), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 static void on_measured(void *self, const char *child, const char *peer,
                         const struct link_measurement *measurement)
 {
@@ -289,6 +329,7 @@ int main(void)
                                         remove_files),
         cmocka_unit_test(a_rate_is_found_again_from_the_time_it_makes),
         cmocka_unit_test(ways_that_nobody_measured_are_the_shortest_over_links),
+        cmocka_unit_test(transfers_count_as_measurements),
         cmocka_unit_test(a_port_serves_those_who_know_it),
         cmocka_unit_test(a_port_serves_only_so_much),
     };
