@@ -24,6 +24,13 @@ bool library_file(const char *folder, const char *library, char *path, size_t si
 /* Gives every BLAS that is loaded, and will be, this many threads. Never in a process that forks later. */
 void library_set_threads(unsigned threads);
 
+/* ---- looking before there is a server (crd_check.c) ---- */
+
+/* Reads symbols from standard input, one a line, and answers each with a line on standard output: "." when it
+ * is in the library, else the reason. Returns the exit code of the program; SIGALRM ends one whose library
+ * takes too long to load. */
+int check_symbols(const char *folder, const char *library);
+
 /* ---- whether what is loaded is still what is on disk (crd_watch.c) ---- */
 
 /* From now on this file, or those of all that is loaded, are watched: as they are now. */

@@ -2,11 +2,12 @@
 #include "config.h"
 
 #include "client/command/libraries.h"
-#include "util/own_library.h"
+#include "client/command/launch.h"
 
-#include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define ANSWER_MAX 4096
+
 /* One implementation in a library. */
 struct use {
     const struct problem *problem;
     const struct implementation *implementation;
+};
+
+/* Who hears of what is not there. */
+struct told {
+    void (*missing)(void *arg, const char *text);
+    void *arg;
 };
 
 static int by_library(const void *a, const void *b)
@@ -25,83 +34,100 @@ static int by_library(const void *a, const void *b)
     const struct use *p = a, *q = b;
     int order = strcmp(p->implementation->library, q->implementation->library);
     if (order == 0)
+        order = strcmp(p->problem->folder, q->problem->folder);
+    if (order == 0)
         order = strcmp(p->problem->file, q->problem->file);
     return order ? order : (p->problem->line > q->problem->line) - (p->problem->line < q->problem->line);
 }
 
-/* As a worker finds it: beside the description first. */
-static void *load(const struct use *use)
+/* The symbols that the worker is to look up, one a line. */
+static FILE *list_symbols(const struct use *uses, size_t n)
 {
-    const char *library = use->implementation->library, *folder = use->problem->folder;
-    char path[PATH_MAX];
-    if (own_library_path(library, path, sizeof path))
-        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (folder[0] && library[0] && library[0] != '/') {
-        int n = snprintf(path, sizeof path, "%s/%s", folder, library);
-        if (n < (int)sizeof path && access(path, R_OK) == 0)
-            return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    FILE *list = tmpfile();
+    for (size_t i = 0; list && i < n; i++)
+        fprintf(list, "%s\n", uses[i].implementation->symbol);
+    if (!list || fflush(list) != 0 || ferror(list) || fseek(list, 0, SEEK_SET) != 0) {
+        if (list)
+            fclose(list);
+        return NULL;
     }
-    return dlopen(library[0] ? library : NULL, RTLD_NOW | RTLD_LOCAL);
+    return list;
 }
 
-static void look_up(const struct use *use, FILE *out)
+/* In the child: the worker's program, which has what routines may call (espalier_server.h). */
+static _Noreturn void become_worker(const char *worker, const struct use *use, int symbols, int answers)
 {
-    const struct implementation *implementation = use->implementation;
-    void *library = load(use);
-    const char *wrong = library ? NULL : dlerror();
-    if (library && !dlsym(library, implementation->symbol))
-        fprintf(out, "%s:%u: problem %s: %s has no symbol '%s'\n", use->problem->file, implementation->line,
-                use->problem->name, implementation->library[0] ? implementation->library : "the program",
-                implementation->symbol);
-    else if (!library)
-        fprintf(out, "%s:%u: problem %s: cannot load the library: %s\n", use->problem->file,
-                implementation->line, use->problem->name, wrong ? wrong : "no reason given");
+    setenv("OPENBLAS_NUM_THREADS", "1", 1); /* as a server starts it */
+    if (dup2(symbols, STDIN_FILENO) >= 0 && dup2(answers, STDOUT_FILENO) >= 0)
+        execl(worker, worker, "--check", use->problem->folder, use->implementation->library, (char *)NULL);
+    _exit(127);
 }
 
-static _Noreturn void look_up_all(const struct use *uses, size_t n, int to)
+/* Its answers: a dot for a symbol that is there. Returns how many have come. */
+static size_t read_answers(FILE *in, const struct use *uses, size_t n, struct told *told)
 {
-    FILE *out = fdopen(to, "w");
-    for (size_t i = 0; out && i < n; i++)
-        look_up(&uses[i], out);
-    _exit(out && fflush(out) == 0 ? 0 : 1);
+    char answer[ANSWER_MAX], line[2 * PATH_MAX];
+    size_t i = 0;
+    for (; i < n && fgets(answer, sizeof answer, in); i++) {
+        answer[strcspn(answer, "\n")] = 0;
+        if (strcmp(answer, ".") == 0)
+            continue;
+        snprintf(line, sizeof line, "%s:%u: problem %s: %s", uses[i].problem->file,
+                 uses[i].implementation->line, uses[i].problem->name, answer);
+        told->missing(told->arg, line);
+    }
+    return i;
 }
 
-/* The first of these implementations, which all name the same library, stands for them in the message. */
-static enum esp_status check_library(const struct use *uses, size_t n,
-                                     void (*missing)(void *arg, const char *text), void *arg,
+static void tell_end(const struct use *use, int status, const struct told *told)
+{
+    char line[2 * PATH_MAX];
+    const char *library = use->implementation->library[0] ? use->implementation->library : "the program";
+    snprintf(line, sizeof line, "%s:%u: problem %s: loading %s %s", use->problem->file,
+             use->implementation->line, use->problem->name, library,
+             WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM ? "takes too long: it was given up"
+                                                                : "ends the process that does");
+    told->missing(told->arg, line);
+}
+
+/* These implementations all name the same library, and lie in the same folder. The first that has no answer
+ * stands for the rest when there is none. */
+static enum esp_status check_library(const char *worker, const struct use *uses, size_t n, struct told *told,
                                      struct esp_error *error)
 {
-    int ends[2];
-    char line[2 * PATH_MAX];
-    if (pipe(ends) != 0)
-        return error_errno(error, "cannot make a pipe");
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        close(ends[0]);
-        look_up_all(uses, n, ends[1]);
-    }
-    close(ends[1]);
-    FILE *in = fdopen(ends[0], "r");
-    if (pid < 0 || !in) {
-        error_errno(error, "cannot start a process");
-        close(ends[0]);
+    int ends[2], status = 0;
+    FILE *symbols = list_symbols(uses, n);
+    if (!symbols)
+        return error_errno(error, "cannot write a list of symbols");
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        error_errno(error, "cannot make a pipe");
+        fclose(symbols);
         return ESP_SYSTEM;
     }
-    while (fgets(line, sizeof line, in)) {
-        line[strcspn(line, "\n")] = 0;
-        missing(arg, line);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0)
+        become_worker(worker, uses, fileno(symbols), ends[1]);
+    const int why = errno;
+    close(ends[1]);
+    fclose(symbols);
+    FILE *in = pid < 0 ? NULL : fdopen(ends[0], "r");
+    if (!in) {
+        close(ends[0]);
+        errno = pid < 0 ? why : errno;
+        error_errno(error, "cannot start %s", worker);
     }
-    fclose(in);
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    size_t answered = in ? read_answers(in, uses, n, told) : 0;
+    if (in)
+        fclose(in);
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    if (status != 0) {
-        snprintf(line, sizeof line, "%s:%u: problem %s: loading %s ends the process that does",
-                 uses->problem->file, uses->implementation->line, uses->problem->name,
-                 uses->implementation->library);
-        missing(arg, line);
-    }
+    if (!in)
+        return ESP_SYSTEM;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && answered == 0)
+        return error_set(error, ESP_SYSTEM, "cannot start %s", worker);
+    if (answered < n || status != 0)
+        tell_end(&uses[answered < n ? answered : n - 1], status, told);
     return ESP_OK;
 }
 
@@ -125,8 +151,7 @@ static bool is_program(const char *folder, const char *program)
     return false;
 }
 
-static void check_programs(const struct problem *problem, void (*missing)(void *arg, const char *text),
-                           void *arg)
+static void check_programs(const struct problem *problem, const struct told *told)
 {
     char line[2 * PATH_MAX];
     for (uint32_t i = 0; i < problem->n_implementations; i++) {
@@ -140,16 +165,24 @@ static void check_programs(const struct problem *problem, void (*missing)(void *
                  program[0] == '/'      ? ""
                  : strchr(program, '/') ? " beside the description"
                                         : " beside the description, in /usr/local/bin, /usr/bin or /bin");
-        missing(arg, line);
+        told->missing(told->arg, line);
     }
+}
+
+static bool is_same_library(const struct use *a, const struct use *b)
+{
+    return strcmp(a->implementation->library, b->implementation->library) == 0 &&
+           strcmp(a->problem->folder, b->problem->folder) == 0;
 }
 
 enum esp_status libraries_check(const struct problem_set *set, void (*missing)(void *arg, const char *text),
                                 void *arg, struct esp_error *error)
 {
+    struct told told = {missing, arg};
+    char worker[PATH_MAX];
     size_t n = 0;
     for (size_t i = 0; i < set->n_problems; i++)
-        check_programs(set->problems[i], missing, arg);
+        check_programs(set->problems[i], &told);
     for (size_t i = 0; i < set->n_problems; i++)
         n += set->problems[i]->n_implementations;
     struct use *uses = calloc(n ? n : 1, sizeof *uses);
@@ -163,12 +196,11 @@ enum esp_status libraries_check(const struct problem_set *set, void (*missing)(v
                 !implementation_is_parallel(&set->problems[i]->implementations[k]))
                 uses[n++] = (struct use){set->problems[i], &set->problems[i]->implementations[k]};
     qsort(uses, n, sizeof *uses, by_library);
-    enum esp_status status = ESP_OK;
+    enum esp_status status = n > 0 ? launch_find("espalier-crd", worker, sizeof worker, error) : ESP_OK;
     for (size_t from = 0, to; status == ESP_OK && from < n; from = to) {
-        for (to = from + 1;
-             to < n && strcmp(uses[from].implementation->library, uses[to].implementation->library) == 0;)
+        for (to = from + 1; to < n && is_same_library(&uses[from], &uses[to]);)
             to++;
-        status = check_library(&uses[from], to - from, missing, arg, error);
+        status = check_library(worker, &uses[from], to - from, &told, error);
     }
     free(uses);
     return status;

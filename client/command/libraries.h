@@ -8,8 +8,9 @@
 #include "core/problem.h"
 
 /* Looks up the symbols of all implementations in the set; `missing` is told of each that is not there, in the
- * words "FILE:LINE: problem NAME: ...". A library is loaded in a process of its own: what it does while it is
- * loaded harms nobody. ESP_SYSTEM when no process can be made. */
+ * words "FILE:LINE: problem NAME: ...". The worker's program looks, one process a
+ * library: it finds what a server finds, and what a library does while it is loaded harms nobody. ESP_SYSTEM
+ * when no process can be made, ESP_NOT_FOUND when the worker's program is not installed. */
 enum esp_status libraries_check(const struct problem_set *set, void (*missing)(void *arg, const char *text),
                                 void *arg, struct esp_error *error);
 
