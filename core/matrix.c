@@ -249,9 +249,26 @@ static enum esp_status not_a_matrix(struct lines *lines, struct esp_error *error
     return lines_expected(lines, error, first, "a matrix file (%s)", list);
 }
 
+/* Spreadsheets begin what they write in UTF-8 with a mark of three bytes, and may write 16 bits a letter. */
+static enum esp_status pass_byte_order_mark(const char **text, size_t *length, const char *name,
+                                            struct esp_error *error)
+{
+    if (*length >= 3 && memcmp(*text, "\xef\xbb\xbf", 3) == 0) {
+        *text += 3;
+        *length -= 3;
+    }
+    if (*length >= 2 && (memcmp(*text, "\xff\xfe", 2) == 0 || memcmp(*text, "\xfe\xff", 2) == 0))
+        return error_set(error, ESP_SYNTAX, "%s: expected text in ASCII or UTF-8, found UTF-16: save it anew",
+                         name);
+    return ESP_OK;
+}
+
 static enum esp_status parse_plain(const char *text, size_t length, const char *name, uint64_t max_bytes,
                                    struct matrix_file *file, struct esp_error *error)
 {
+    enum esp_status status = pass_byte_order_mark(&text, &length, name, error);
+    if (status != ESP_OK)
+        return status;
     struct lines lines = {
         .name = name, .begin = text, .at = text, .end = text + length, .max_bytes = max_bytes};
     for (const struct matrix_format *format = matrix_formats; format->name; format++) {

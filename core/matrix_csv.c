@@ -2,9 +2,9 @@
  *
  * Tables of numbers: one row a line, elements between commas, semicolons, tabs or blanks (whichever the first
  * row has, in this order). A first line of names is passed over, and so are lines that begin with '#';
- * complex elements are written 1+2i. Decimal commas are not numbers. The last line has an end: without one
- * the file is taken to be cut. Nothing tells how many rows there are, so a file cut between two of them is
- * whole.
+ * complex elements are written 1+2i. A first row that has numbers, but also what is none, is one with a
+ * fault: it is told where. Decimal commas are not numbers. The last line has an end: without one the file is
+ * taken to be cut. Nothing tells how many rows there are, so a file cut between two of them is whole.
  */
 #include "config.h"
 
@@ -33,12 +33,24 @@ static bool next_element(struct span *line, char separator, struct span *element
 }
 
 /* Quotes around a number are the spreadsheet's, parentheses around a complex one NumPy's. */
+static struct span unwrap(struct span element)
+{
+    if (element.length >= 2 && ((element.text[0] == '"' && element.text[element.length - 1] == '"') ||
+                                (element.text[0] == '(' && element.text[element.length - 1] == ')')))
+        return (struct span){element.text + 1, element.length - 2};
+    return element;
+}
+
+static bool is_too_large(struct span element)
+{
+    double value;
+    return span_real(unwrap(element), 0, &value) == NUMBER_TOO_LARGE;
+}
+
 static bool read_number(struct span element, double value[2], bool *is_complex)
 {
     char text[MATRIX_MAX_NUMBER + 1];
-    if (element.length >= 2 && ((element.text[0] == '"' && element.text[element.length - 1] == '"') ||
-                                (element.text[0] == '(' && element.text[element.length - 1] == ')')))
-        element = (struct span){element.text + 1, element.length - 2};
+    element = unwrap(element);
     if (element.length == 0 || element.length > MATRIX_MAX_NUMBER || memchr(element.text, 0, element.length))
         return false;
     memcpy(text, element.text, element.length);
@@ -68,7 +80,7 @@ static struct row_shape measure(struct span line, char separator)
     double value[2];
     while (next_element(&line, separator, &element)) {
         shape.elements++;
-        shape.numbers += read_number(element, value, &shape.is_complex);
+        shape.numbers += read_number(element, value, &shape.is_complex) || is_too_large(element);
     }
     return shape;
 }
@@ -85,13 +97,13 @@ static bool find_first_row(struct lines *lines, bool *header, char *separator, i
     *cols = shape.elements;
     if (shape.numbers == shape.elements)
         return true;
-    /* A line of names has as many as the row behind it, and no number among them. Titles of other formats do
-     * not have separators. */
-    if (*separator == ' ' || shape.numbers > 0 || !lines_next_content(lines, '#', &second))
+    /* A line of names has no number among them. Titles of other formats do not have separators. */
+    if (shape.numbers > 0)
+        return *separator != ' ' || 2 * shape.numbers > shape.elements;
+    if (*separator == ' ' || !lines_next_content(lines, '#', &second))
         return false;
-    struct row_shape row = measure(second, *separator);
     *header = true;
-    return row.elements == shape.elements && row.numbers > 0;
+    return measure(second, *separator).numbers > 0;
 }
 
 bool matrix_csv_probe(const char *text, size_t length)
@@ -120,8 +132,8 @@ static enum esp_status survey(struct lines *lines, char separator, int64_t cols,
             col++;
             if (!read_number(element, value, is_complex)) {
                 char shown[64];
-                return lines_error(lines, error, "expected a number as element %lld, found %s",
-                                   (long long)col,
+                return lines_error(lines, error, "expected a number%s as element %lld, found %s",
+                                   is_too_large(element) ? " that a double holds" : "", (long long)col,
                                    element.length ? span_show(element, shown, sizeof shown) : "nothing");
             }
         }

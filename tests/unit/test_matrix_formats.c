@@ -334,6 +334,12 @@ static void tables_of_numbers_have_many_separators(void **state)
     assert_csv("7\n8\n9\n", 3, 1, 7, 9);
     assert_csv("x,y\n1,\"2\"\n", 1, 2, 1, 2);
     assert_csv("3,inf\n1,-inf\n2,3\n", 3, 2, 3, 3);
+    assert_csv("\xef\xbb\xbf"
+               "1,2\n3,4\n",
+               2, 2, 1, 4);
+    assert_csv("\xef\xbb\xbf"
+               "x;y\r\n1;2\r\n",
+               1, 2, 1, 2);
 }
 
 static void wrong_tables_are_told_by_line(void **state)
@@ -342,6 +348,16 @@ static void wrong_tables_are_told_by_line(void **state)
     refuses("1,2\n3\n", "m:2: expected 2 elements as in the first row, found 1");
     refuses("1,2\n3,x\n", "m:2: expected a number as element 2, found 'x'");
     refuses("1,2\n3,\n", "m:2: expected a number as element 2, found nothing");
+    refuses("1,,3\n4,5,6\n", "m:1: expected a number as element 2, found nothing");
+    refuses("1;2;\n", "m:1: expected a number as element 3, found nothing");
+    refuses("x,2020,2021\n1,2,3\n", "m:1: expected a number as element 1, found 'x'");
+    refuses("1e999,2\n", "m:1: expected a number that a double holds as element 1, found '1e999'");
+    refuses("1 2\n3 -1e999\n", "m:2: expected a number that a double holds as element 2, found '-1e999'");
+    refuses("1 2 x\n", "m:1: expected a number as element 3, found 'x'");
+    refuses("a,b\n1,2,3\n", "m:2: expected 2 elements as in the first row, found 3");
+    refuses_bytes("\xff\xfe"
+                  "1\0,\0002\0",
+                  8, "m: expected text in ASCII or UTF-8, found UTF-16: save it anew");
     refuses("a,b\n1,2\n3,4,5\n", "m:3: expected 2 elements as in the first row, found 3");
     refuses("1,2\n3,4",
             "m:2: expected the end of a line behind the last number, found the end of the file: it may be "
