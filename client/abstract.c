@@ -112,6 +112,8 @@ static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uin
         *error = why;
         if (!goes_on(&rules[rivals[i]], status))
             return status;
+        if (!*run->passed_over)
+            run->passed_status = status;
         append(run->passed_over, sizeof run->passed_over, "; ", why.text);
         abstract_forget_after(run, run->n_given);
     }

@@ -47,6 +47,7 @@ struct abstract_run {
     bool is_weighing;              /* steps are looked at, not done: states need not be there */
     char weighed[300];             /* what rivals among the rules were expected to take; or "" */
     char passed_over[700];         /* rules that were tried before it and why they did not do; or "" */
+    enum esp_status passed_status; /* of the first of them */
     char at[CAP_NAME + 1];         /* the server of the newest step */
     struct esp_session_info *info; /* of the newest step, or NULL */
 };

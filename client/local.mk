@@ -46,6 +46,9 @@ client_command_libcommand_la_SOURCES = \
 	client/command/session.h \
 	client/command/sweep.c \
 	client/command/sweep.h \
+	client/command/system.h \
+	client/command/system_load.c \
+	client/command/system_solve.c \
 	client/command/table.c \
 	client/command/table.h \
 	client/command/texts_out.c \

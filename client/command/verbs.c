@@ -197,11 +197,10 @@ static const struct command_option convert_options[] = {
 const struct verb command_verbs[] = {
     {"solve", "A [B]", "Solve the linear equations A X = B from matrix files on a server of the platform",
      "A and B are matrix files, told apart by what is in them ('espalier matrix info --help' names the\n"
-     "formats; '-': standard input). Without B the right-hand side is all ones. A symmetric (Hermitian) "
-     "matrix with a positive\n"
-     "diagonal is solved with dposv, and with dgesv when it turns out not to be positive definite; any\n"
-     "other with dgesv; complex ones with zposv and zgesv. The candidates with their forecasts, the server\n"
-     "chosen, forecast and actual times and the normwise backward error are shown.",
+     "formats; '-': standard input). Without B the right-hand side is all ones. What solves\n"
+     "it is picked as 'espalier call solve' does, by what A is: sparse, banded, triangular, symmetric,\n"
+     "positive definite (complex: zsolve). The candidates with their forecasts, the server chosen, forecast\n"
+     "and actual times and the normwise backward error are shown.",
      solve_options, WITH_PLATFORM, 1, 2, verb_solve},
     {"call", "PROBLEM [NAME=VALUE]...", "Call any problem of the platform",
      "Values follow the problem's description ('espalier problems PROBLEM' shows it):\n"

@@ -70,15 +70,16 @@ check "is a matrix file again" espalier matrix info square.mtx
 check_says "of that size" '30 x 30'
 
 check "a system from a file" espalier solve "$matrices/utm300.rua" -o x.mtx
-check_says "with candidates, the chosen server, times and error" 'A .*300 x 300' 'B +ones' 'Problem +dgesv' \
-    'Candidates for dgesv, of 3 servers' 'SeD[123].*<- chosen' 'Forecast +' 'Took ' 'Backward error' 'written to x.mtx'
+check_says "with candidates, the chosen server, times and error" 'A .*300 x 300' 'B +ones' 'Problem +dumfpack' \
+    'Candidates for dumfpack, of 3 servers' 'SeD[123].*<- chosen' 'Forecast +' 'Took ' 'Backward error' 'written to x.mtx'
 check "X is a matrix file" espalier matrix info x.mtx
 check_says "of one column" '300 x 1'
 for name in utm300.rua pores_1.mtx lund_a.rsa lund_a.mtx; do
     check "$name is solved" espalier solve --json "$matrices/$name"
     case $name in
-    lund*) check_says "a positive definite matrix by dposv" '"problem": "dposv"' ;;
-    *) check_says "an unsymmetric matrix by dgesv" '"problem": "dgesv"' ;;
+    lund*) check_says "a positive definite sparse matrix by CHOLMOD" '"problem": "dcholmod"' ;;
+    pores*) check_says "one that is as good as dense by dgesv" '"problem": "dgesv"' ;;
+    *) check_says "another sparse one by UMFPACK" '"problem": "dumfpack"' ;;
     esac
     check "to a backward error of a few roundings" at_most "$(json_number backward_error)" 1e-14
 done
@@ -88,7 +89,9 @@ check "B from a file" espalier solve "$matrices/pores_1.mtx" "$matrices/pores_1.
 check "may have many columns" at_most "$(json_number backward_error)" 1e-14
 printf '%%%%MatrixMarket matrix array real general\n2 2\n1\n2\n2\n1\n' >indefinite.mtx
 check "a symmetric matrix that is not positive definite" espalier solve indefinite.mtx
-check_says "is solved with dgesv, and said so" 'not positive definite' 'Problem +dgesv'
+check_says "is solved with dsysv, and said so" '^dposv on SeD[123]: .*not positive definite.*: solved with dsysv instead' 'Problem +dsysv'
+check "the problem that somebody names" espalier solve "$matrices/lund_a.rsa" --problem dposv
+check_says "takes a sparse file as well" 'Problem +dposv' 'Backward error'
 printf '%%%%MatrixMarket matrix array complex hermitian\n2 2\n4 0\n1 -1\n3 0\n' >hermitian.mtx
 check "a Hermitian matrix" espalier solve hermitian.mtx
 check_says "is solved with zposv, in the right word" 'complex Hermitian' 'Problem +zposv' 'Backward error.* = [0-9.]+e-1[5-9]|= 0'
