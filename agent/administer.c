@@ -391,6 +391,7 @@ enum esp_status administer_create(struct agent *agent, const struct agent_option
         .state_dir = options->state_dir,
         .administrators = options->administrators,
         .control = options->control,
+        .check = options->check,
         .control_arg = options->control_arg,
         .tie = agent->membership ? &agent->membership : NULL,
         .self = agent,

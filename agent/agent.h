@@ -44,6 +44,7 @@ struct agent_options {
     const char *state_dir;
     const struct config_strings *administrators; /* borrowed */
     void (*control)(void *arg, enum duty_control what);
+    enum esp_status (*check)(void *arg, struct esp_error *error);
     void *control_arg;
 };
 

@@ -6,6 +6,13 @@
 
 #include <stdlib.h>
 
+/* Whether its file, as it is now, would let it run again. */
+static enum esp_status check_files(void *arg, struct esp_error *error)
+{
+    const struct settings_agent *settings = arg;
+    return settings->node.file ? settings_check(SETTINGS_AGENT, settings->node.file, error) : ESP_OK;
+}
+
 static struct agent_options options_of(const struct settings_agent *settings, uint64_t incarnation)
 {
     const struct settings_node *node = &settings->node;
@@ -27,6 +34,8 @@ static struct agent_options options_of(const struct settings_agent *settings, ui
         .state_dir = node->state_dir,
         .administrators = &node->administrators,
         .control = duty_signal,
+        .check = check_files,
+        .control_arg = (void *)settings,
     };
 }
 

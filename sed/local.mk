@@ -57,6 +57,7 @@ sed_espalier_crd_SOURCES = \
 	sed/crd.h \
 	sed/crd_areas.c \
 	sed/crd_callback.c \
+	sed/crd_check.c \
 	sed/crd_command.c \
 	sed/crd_command.h \
 	sed/crd_command_process.c \
@@ -163,6 +164,9 @@ sed_libservice_la_SOURCES = \
 	sed/sensors.c \
 	sed/sensors.h \
 	sed/service.c \
+	sed/service_internal.h \
+	sed/service_models.c \
+	sed/service_problems.c \
 	sed/service.h
 sed_libservice_la_LIBADD = sed/libserver.la sed/libworkers.la services/libnws.la services/libdirectory.la services/libservices.la
 if WITH_OMNIORB

@@ -63,10 +63,11 @@ struct server_options {
     bool confined;             /* to some of the machine's processors */
     bool background;           /* segments are cleaned by a thread */
     uint64_t seed;
-    const char *state_dir; /* and these three: for administrators, as struct duty_options has them */
+    const char *state_dir; /* and these: for administrators, as struct duty_options has them */
     const struct config_strings *administrators;
     const struct config_strings *data_servers; /* who may read everybody's data; borrowed; NULL: nobody */
     void (*control)(void *arg, enum duty_control what);
+    enum esp_status (*check)(void *arg, struct esp_error *error);
     void *control_arg;
     const struct clock *clock;    /* the transport's */
     struct workers *workers;      /* borrowed; its `ended` is set here */
@@ -97,6 +98,10 @@ void server_start(struct server *server, struct endpoint *endpoint);
  * endpoint's lock. ESP_NO_MEMORY: all stays as it was. */
 enum esp_status server_set_problems(struct server *server, struct problem_set *problems,
                                     struct esp_error *error);
+
+/* Its files were read again, by an administrator's order or not: with what came of it he is answered. Takes
+ * the endpoint's lock. */
+void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error);
 
 /* Forecasts by these models from now on; corrections begin anew. Takes the set over. Takes the endpoint's
  * lock. ESP_NO_MEMORY: all stays as it was. */

@@ -60,6 +60,8 @@ enum esp_status server_duty_create(struct server *server, struct esp_error *erro
         .state_dir = server->options.state_dir,
         .administrators = server->options.administrators,
         .control = server->options.control,
+        .check = server->options.check,
+        .reports = server->options.control != NULL,
         .control_arg = server->options.control_arg,
         .tie = &server->membership,
         .self = server,
@@ -68,6 +70,13 @@ enum esp_status server_duty_create(struct server *server, struct esp_error *erro
     enum esp_status status = duty_init(&server->duty, &options, &duty_ops, error);
     server->draining = server->duty.place.draining;
     return status;
+}
+
+void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error)
+{
+    endpoint_enter(server->endpoint);
+    duty_reloaded(&server->duty, status, error);
+    endpoint_leave(server->endpoint);
 }
 
 void server_on_order(struct server *server, const struct envelope *envelope, const struct order *order)

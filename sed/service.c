@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/service.h"
+#include "sed/service_internal.h"
 
-#include "core/cost_model.h"
 #include "sed/accuracy.h"
 #include "sed/corrections_file.h"
 #include "sed/cpu_quota.h"
@@ -17,8 +16,6 @@
 #include "services/nws/links.h"
 #include "util/log.h"
 
-#include <math.h>
-#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -42,242 +39,6 @@
  * stack), for which nobody should have to account; and what a routine may have where nobody says it. */
 #define BLAS_BYTES   (UINT64_C(192) << 20)
 #define LEAST_MEMORY (UINT64_C(1) << 30)
-
-struct service {
-    struct errands *errands;
-    struct node_place place; /* what administrators have changed, as last read */
-    struct memory_share *share;
-    uint64_t memory_bytes; /* that are promised to calls */
-    const struct settings_sed *settings;
-    struct problem_set *problems;      /* until the server has them */
-    struct workers *workers;           /* of these: */
-    struct workers *processes, *ranks; /* ranks: NULL where there are none */
-    struct server *server;
-    _Atomic(struct server *) listener; /* the server, once it can be told of output */
-    struct endpoint *endpoint;
-    struct sensors *sensors;              /* NULL: none */
-    struct directory_watch *directory;    /* NULL: none */
-    struct links *links;                  /* NULL: none */
-    struct idle_calibration *calibration; /* NULL: none */
-    pthread_mutex_t loading;              /* of models: by the main thread and the calibration's */
-    pthread_mutex_t learning;             /* of `links`, while data that are fetched tell of them */
-};
-
-/* ---- descriptions ---- */
-
-/* Whether the implementation can be called here. Without ranks those for ranks are none of this server's. */
-static bool is_callable(const struct service *service, const struct problem *problem,
-                        const struct implementation *implementation)
-{
-    struct esp_error error = {0};
-    bool parallel = implementation_is_parallel(implementation);
-    if (parallel && !service->ranks)
-        return false;
-    enum esp_status status = parallel ? ranks_check(service->ranks, problem, implementation, &error)
-                                      : processes_check(service->processes, problem, implementation, &error);
-    if (status != ESP_OK)
-        log_warning("%s:%u: %s by %s cannot be called: %s", problem->file, implementation->line,
-                    problem->name, implementation->name, error.text);
-    return status == ESP_OK;
-}
-
-/* Keeps the first implementation for a worker that can be called here, then the first for ranks; false when
- * there is neither. */
-static bool choose_implementation(const struct service *service, struct problem *problem)
-{
-    uint32_t n = 0;
-    struct implementation kept[2];
-    for (int parallel = 0; parallel < 2; parallel++)
-        for (uint32_t i = 0, found = 0; i < problem->n_implementations && !found; i++)
-            if (implementation_is_parallel(&problem->implementations[i]) == parallel &&
-                is_callable(service, problem, &problem->implementations[i])) {
-                kept[n++] = problem->implementations[i];
-                found = 1;
-            }
-    if (problem->n_implementations == 0)
-        log_warning("%s:%u: %s has no implementation", problem->file, problem->line, problem->name);
-    for (uint32_t i = 0; i < n; i++)
-        problem->implementations[i] = kept[i];
-    problem->n_implementations = n;
-    return n > 0;
-}
-
-/* Leaves out what cannot be called: a client must not be sent here to find that out. */
-static enum esp_status keep_callable(const struct service *service, struct problem_set *problems,
-                                     struct esp_error *error)
-{
-    size_t all = problems->n_problems, n = 0;
-    for (size_t i = 0; i < all; i++)
-        if (problems->problems[i]->abstract || choose_implementation(service, problems->problems[i]))
-            problems->problems[n++] = problems->problems[i];
-    problems->n_problems = n;
-    if (n == 0)
-        return error_set(error, ESP_INVALID, "none of the %zu problems can be called on this machine", all);
-    log_notice("%zu of %zu problems can be called", n, all);
-    return ESP_OK;
-}
-
-static void leave_out_disabled(const struct node_place *place, struct problem_set *problems)
-{
-    const size_t all = problems->n_problems;
-    problems->n_problems = 0;
-    for (size_t i = 0; i < all; i++)
-        if (place_is_disabled(place, problems->problems[i]->name))
-            log_notice("%s is disabled by an administrator", problems->problems[i]->name);
-        else
-            problems->problems[problems->n_problems++] = problems->problems[i];
-}
-
-static void tell_passed_over(void *arg, const struct esp_error *error)
-{
-    (void)arg;
-    log_debug("of the directory's descriptions: %s", error->text);
-}
-
-/* The problems of the server's files, and of the directory what those do not have. */
-static enum esp_status add_directory(struct service *service, struct problem_set **problems,
-                                     struct esp_error *error)
-{
-    const struct config_strings *own = &service->settings->problems;
-    const char *folder = directory_watch_problems(service->directory);
-    struct problem_set *all = NULL;
-    if (folder) {
-        const char **paths = calloc(own->n + 1, sizeof *paths);
-        if (!paths)
-            return error_no_memory(error, "a list of problems");
-        for (size_t i = 0; i < own->n; i++)
-            paths[i] = own->items[i];
-        paths[own->n] = folder;
-        enum esp_status status = problem_load_good(paths, own->n + 1, tell_passed_over, NULL, &all, error);
-        free(paths);
-        if (status != ESP_OK)
-            return status;
-        problem_set_destroy(*problems);
-        *problems = all;
-    }
-    directory_watch_check(service->directory, *problems);
-    return ESP_OK;
-}
-
-static enum esp_status load(struct service *service, struct problem_set **problems, struct esp_error *error)
-{
-    const struct settings_sed *settings = service->settings;
-    struct node_place place = {0};
-    enum esp_status status = ESP_OK;
-    if (settings->node.state_dir)
-        status = place_load(settings->node.state_dir, settings->node.name, &place, error);
-    if (status != ESP_OK)
-        return status;
-    place_release(&service->place);
-    service->place = place;
-    status = problem_load_all((const char *const *)settings->problems.items, settings->problems.n, problems,
-                              error);
-    if (status == ESP_OK && service->directory)
-        status = add_directory(service, problems, error);
-    if (status == ESP_OK)
-        leave_out_disabled(&service->place, *problems);
-    return status;
-}
-
-static void tell_wrong(void *arg, const struct esp_error *error)
-{
-    (void)arg;
-    log_warning("a cost model is left out: %s", error->text);
-}
-
-/* Models of other numbers of threads, or of problems that are described otherwise now, serve nobody. */
-static enum esp_status usable_models(const struct service *service, struct cost_set *all,
-                                     struct cost_set *models, struct esp_error *error)
-{
-    enum esp_status status = ESP_OK;
-    *models = (struct cost_set){0};
-    for (uint32_t i = 0; i < all->n && status == ESP_OK; i++)
-        if (all->models[i].threads == (uint32_t)service->settings->threads)
-            status = cost_set_add(models, &all->models[i], false, error);
-    if (status != ESP_OK)
-        cost_set_clear(models);
-    return status;
-}
-
-/* What the calibration has left in the server's folder, and what the directory has where that has nothing. */
-static enum esp_status read_models(struct service *service, struct cost_set *all, struct esp_error *error)
-{
-    struct cost_set measured = {0};
-    char folder[4096];
-    enum esp_status status = ESP_OK;
-    *all = (struct cost_set){.fastest_s_per_flop = HUGE_VAL};
-    if (service->directory)
-        status = directory_watch_models(service->directory, all, error);
-    if (status == ESP_OK && service->settings->node.state_dir) {
-        cost_folder(service->settings->node.state_dir, folder, sizeof folder);
-        status = cost_load_folder(folder, tell_wrong, NULL, &measured, error);
-    }
-    for (uint32_t i = 0; i < measured.n && status == ESP_OK; i++)
-        status = cost_set_add(all, &measured.models[i], true, error);
-    cost_set_clear(&measured);
-    if (status != ESP_OK)
-        cost_set_clear(all);
-    return status;
-}
-
-/* Without models forecasts are work over speed. */
-static void renew_models(struct service *service)
-{
-    struct cost_set all, models;
-    struct esp_error error = {0};
-    const char *state_dir = service->settings->node.state_dir;
-    if (!state_dir && !service->directory)
-        return;
-    /* Read again: models that are the same ones go on with what was learned. */
-    if (state_dir)
-        corrections_file_save(service->server, state_dir);
-    enum esp_status status = read_models(service, &all, &error);
-    if (status == ESP_OK && (status = usable_models(service, &all, &models, &error)) != ESP_OK)
-        cost_set_clear(&all);
-    if (status != ESP_OK) {
-        log_warning("cost models stay as they were: %s", error.text);
-        return;
-    }
-    uint32_t found = all.n, n = models.n;
-    cost_set_clear(&all);
-    if (server_set_models(service->server, &models, &error) != ESP_OK) {
-        log_warning("cost models stay as they were: %s", error.text);
-        return;
-    }
-    if (found)
-        log_notice("%u cost models, %u of them for %u threads", found, n,
-                   (unsigned)service->settings->threads);
-    if (state_dir)
-        corrections_file_load(service->server, state_dir);
-}
-
-static void load_models(void *arg)
-{
-    struct service *service = arg;
-    pthread_mutex_lock(&service->loading);
-    renew_models(service);
-    pthread_mutex_unlock(&service->loading);
-}
-
-void service_reload(struct service *service)
-{
-    load_models(service);
-    struct esp_error error;
-    struct problem_set *problems = NULL;
-    enum esp_status status = load(service, &problems, &error);
-    if (status == ESP_OK)
-        status = processes_renew(service->processes, problems, &error);
-    if (status == ESP_OK)
-        status = keep_callable(service, problems, &error);
-    if (status != ESP_OK) {
-        problem_set_destroy(problems);
-        log_error("the problems stay as they were: %s", error.text);
-        return;
-    }
-    if (server_set_problems(service->server, problems, &error) != ESP_OK)
-        log_error("the problems stay as they were: %s", error.text);
-    idle_calibration_renew(service->calibration);
-}
 
 /* The main thread reads all again. */
 static void on_directory(void *arg)
@@ -356,13 +117,13 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
     if (settings->directory.url)
         status = directory_watch_create(settings, &service->directory, error);
     if (status == ESP_OK)
-        status = load(service, &service->problems, error);
+        status = service_load_problems(service, &settings->problems, &service->problems, error);
     if (status == ESP_OK)
         status = create_workers(service, error);
     if (status == ESP_OK && settings->ranks > 0)
         status = add_ranks(service, error);
     if (status == ESP_OK)
-        status = keep_callable(service, service->problems, error);
+        status = service_keep_callable(service, service->problems, error);
     if (status != ESP_OK) {
         service_close(service);
         return status;
@@ -393,6 +154,14 @@ static enum esp_status open_files(const struct settings_sed *settings, struct fi
     if (snprintf(path, sizeof path, "%s/data", settings->node.state_dir) >= (int)sizeof path)
         return error_set(error, ESP_CONFIG, "state_dir: the path is too long");
     return files_posix_create(path, files, error);
+}
+
+/* Whether its file, and the descriptions that this names, would let it run again as they are now. */
+static enum esp_status check_files(void *arg, struct esp_error *error)
+{
+    const struct service *service = arg;
+    const char *file = service->settings->node.file;
+    return file ? settings_check(SETTINGS_SED, file, error) : ESP_OK;
 }
 
 static void on_fetched(void *arg, const char *from, uint64_t bytes, double seconds)
@@ -460,6 +229,8 @@ static enum esp_status create_server(struct service *service, const struct trans
         .administrators = &settings->node.administrators,
         .data_servers = &settings->data_servers,
         .control = duty_signal,
+        .check = check_files,
+        .control_arg = service,
         .clock = transport_clock(transport),
         .workers = service->workers,
         .problems = service->problems,
@@ -482,7 +253,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         server_set_accuracy(service->server, path);
     }
     if (status == ESP_OK)
-        load_models(service);
+        service_load_models(service);
     return status;
 }
 
@@ -512,8 +283,10 @@ static void start_links(struct service *service)
 
 static void start_idle_calibration(struct service *service)
 {
-    const struct idle_calibration_options options = {
-        .settings = service->settings, .server = service->server, .fresh = load_models, .arg = service};
+    const struct idle_calibration_options options = {.settings = service->settings,
+                                                     .server = service->server,
+                                                     .fresh = service_load_models,
+                                                     .arg = service};
     struct esp_error error = {0};
     if (service->settings->calibrate &&
         idle_calibration_create(&options, &service->calibration, &error) != ESP_OK)

@@ -343,7 +343,16 @@ enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct 
 
 /* ---- running ---- */
 
-/* The level that the file has now, of whichever kind it is ("espalier-sed" reads a file of kind "sed"). */
+/* Of the file that it reads: "espalier-sed" one of kind "sed". */
+static enum settings_kind kind_of(const struct daemon_arguments *arguments)
+{
+    const char *dash = strrchr(arguments->program, '-'), *word = dash ? dash + 1 : arguments->program;
+    if (strcmp(word, settings_kind_name(SETTINGS_SED)) == 0)
+        return SETTINGS_SED;
+    return strcmp(word, settings_kind_name(SETTINGS_AGENT)) == 0 ? SETTINGS_AGENT : SETTINGS_REDIRECTOR;
+}
+
+/* The level that the file has now. */
 static enum esp_status read_level(const struct daemon_arguments *arguments, int *level,
                                   struct esp_error *error)
 {
@@ -351,13 +360,13 @@ static enum esp_status read_level(const struct daemon_arguments *arguments, int 
     struct settings_sed sed;
     struct settings_redirector redirector;
     enum esp_status status;
-    const char *dash = strrchr(arguments->program, '-'), *kind = dash ? dash + 1 : arguments->program;
-    if (strcmp(kind, settings_kind_name(SETTINGS_SED)) == 0) {
+    const enum settings_kind kind = kind_of(arguments);
+    if (kind == SETTINGS_SED) {
         if ((status = settings_load_sed(arguments->path, &sed, error)) != ESP_OK)
             return status;
         *level = sed.node.log_level;
         settings_destroy(&sed.arena);
-    } else if (strcmp(kind, settings_kind_name(SETTINGS_AGENT)) == 0) {
+    } else if (kind == SETTINGS_AGENT) {
         if ((status = settings_load_agent(arguments->path, &agent, error)) != ESP_OK)
             return status;
         *level = agent.node.log_level;
@@ -440,6 +449,17 @@ static void end_wait(struct daemon *daemon, int number)
     daemon_look_away(daemon);
 }
 
+/* What ends and cannot begin again serves nobody: what is wrong with its files is logged, and it goes on. */
+static bool may_end(const struct daemon *daemon, int number)
+{
+    struct esp_error error;
+    if (number != SIGUSR2 ||
+        settings_check(kind_of(daemon->arguments), daemon->arguments->path, &error) == ESP_OK)
+        return true;
+    log_error("SIGUSR2: does not start again, and goes on as it was: %s", error.text);
+    return false;
+}
+
 void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg)
 {
     int64_t pause_ns = TRIM_S * NS_PER_S;
@@ -453,7 +473,7 @@ void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg)
             return_memory(&worked_s);
         if (daemon->watchdog_ns > 0)
             show_life(daemon);
-        if (number == SIGTERM || number == SIGINT || number == SIGUSR2) {
+        if ((number == SIGTERM || number == SIGINT || number == SIGUSR2) && may_end(daemon, number)) {
             end_wait(daemon, number);
             return;
         }

@@ -72,7 +72,8 @@ enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *no
  * waiting process go, and tells systemd when it asked (NOTIFY_SOCKET). */
 enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error);
 
-/* Waits for SIGTERM, SIGINT or SIGUSR2; then the HTTP port says that the daemon stops. On SIGHUP the log is
+/* Waits for SIGTERM, SIGINT or SIGUSR2 (which is logged and passed over where the daemon's file, or what it
+ * names, would not let it start again); then the HTTP port says that the daemon stops. On SIGHUP the log is
  * opened again and the log level is read again from the file; `reload` (may be NULL) is called too, on this
  * thread. systemd is told of all this, and that the node is alive when it wants to know (WATCHDOG_USEC). */
 void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg);

@@ -30,6 +30,7 @@ void duty_release(struct duty *duty)
     place_release(&duty->place);
     trace_release(&duty->trace);
     free(duty->mover.address);
+    free(duty->reloader.address);
     free(duty->target);
     free(duty->state_dir);
     *duty = (struct duty){0};
@@ -94,17 +95,6 @@ static enum esp_status keep(struct duty *duty, const char **text, struct esp_err
     return place_save(duty->state_dir, duty->options.name, &duty->place, error);
 }
 
-/* Takes no new sessions until it is started again: nothing is kept, so whoever wanted it may die. */
-static enum esp_status drain_briefly(struct duty *duty, const char **text, struct esp_error *error)
-{
-    if (!duty->ops->drain)
-        return error_set(error, ESP_INVALID, "\"%s\" takes no sessions: drain the servers below it",
-                         duty->options.name);
-    *text = "until it is started again";
-    duty->ops->drain(duty->options.self, true);
-    return ESP_OK;
-}
-
 static enum esp_status drain(struct duty *duty, bool on, const char **text, struct esp_error *error)
 {
     if (!duty->ops->drain)
@@ -135,6 +125,51 @@ static enum esp_status control(struct duty *duty, enum duty_control what, struct
     if (status == ESP_OK)
         duty->options.control(duty->options.control_arg, what);
     return status;
+}
+
+/* The fault of its files, whatever it is. */
+static enum esp_status stays(const struct duty *duty, struct esp_error *error)
+{
+    error_prefix(error, "\"%s\" stays as it was", duty->options.name);
+    return error->status = ESP_CONFIG;
+}
+
+/* Before anything is stopped: a node that ends and cannot begin again serves nobody. */
+static enum esp_status check_files(const struct duty *duty, struct esp_error *error)
+{
+    enum esp_status status = check_control(duty, error);
+    if (status != ESP_OK)
+        return status;
+    if (duty->options.check)
+        status = duty->options.check(duty->options.control_arg, error);
+    return status == ESP_OK ? ESP_OK : stays(duty, error);
+}
+
+/* Takes no new sessions until it is started again: nothing is kept, so whoever wanted it may die. */
+static enum esp_status drain_briefly(struct duty *duty, const char **text, struct esp_error *error)
+{
+    if (!duty->ops->drain)
+        return error_set(error, ESP_INVALID, "\"%s\" takes no sessions: drain the servers below it",
+                         duty->options.name);
+    enum esp_status status = check_files(duty, error); /* that start is what comes next */
+    if (status != ESP_OK)
+        return status;
+    *text = "until it is started again";
+    duty->ops->drain(duty->options.self, true);
+    return ESP_OK;
+}
+
+/* ESP_PENDING: answered when it is done. */
+static enum esp_status reload(struct duty *duty, struct esp_error *error)
+{
+    enum esp_status status = check_files(duty, error);
+    if (status != ESP_OK)
+        return status;
+    if (duty->reloader.call || duty->reloader.address)
+        return error_set(error, ESP_INVALID, "\"%s\" is reading its files already: ask again when it is done",
+                         duty->options.name);
+    status = control(duty, DUTY_RELOAD, error);
+    return status == ESP_OK && duty->options.reports ? ESP_PENDING : status;
 }
 
 static bool is_end(const char *verb)
@@ -201,9 +236,9 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
     if (strcmp(verb, "disable") == 0 || strcmp(verb, "enable") == 0)
         return disable(duty, words, n, *verb == 'd', text, error);
     if (strcmp(verb, "reload") == 0)
-        return control(duty, DUTY_RELOAD, error);
-    if (is_end(verb))
-        return check_control(duty, error); /* done when the answer is on its way */
+        return reload(duty, error);
+    if (is_end(verb)) /* done when the answer is on its way */
+        return *verb == 's' ? check_control(duty, error) : check_files(duty, error);
     if (strcmp(verb, "trace") == 0 && n == 1)
         return trace_tell(&duty->trace, words[0], clock_now_ns(duty->options.membership.clock), arena, text,
                           error);
@@ -227,7 +262,7 @@ static void carry_out(struct duty *duty, struct duty_asker *asker, const char *v
     struct esp_error error = {0};
     enum esp_status status = execute(duty, verb, words, n, &arena, &text, &error);
     if (status == ESP_PENDING) {
-        duty->mover = *asker;
+        *(strcmp(verb, "reload") == 0 ? &duty->reloader : &duty->mover) = *asker;
     } else {
         if (strcmp(verb, "look") != 0 && strcmp(verb, "trace") != 0 && strcmp(verb, "accuracy") != 0)
             duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : error.text);
@@ -255,10 +290,26 @@ void duty_call(struct duty *duty, struct call *call, const struct administer *ad
 
 bool duty_abandon(struct duty *duty, const struct call *call)
 {
-    if (!duty->mover.call || duty->mover.call != call)
-        return false;
-    duty->mover.call = NULL;
-    return true;
+    struct duty_asker *const askers[] = {&duty->mover, &duty->reloader};
+    for (size_t i = 0; call && i < sizeof askers / sizeof *askers; i++)
+        if (askers[i]->call == call) {
+            askers[i]->call = NULL;
+            return true;
+        }
+    return false;
+}
+
+void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_error *error)
+{
+    struct esp_error why = {0};
+    if (!duty->reloader.call && !duty->reloader.address)
+        return;
+    if (status != ESP_OK) {
+        why = *error;
+        status = stays(duty, &why);
+    }
+    duty->ops->told(duty->options.self, "reload", status, why.text);
+    answer(duty, &duty->reloader, status, "", &why);
 }
 
 /* ---- moving ---- */

@@ -8,8 +8,8 @@
  *     verb      words             what it does
  *     look                        nothing: tells the generation
  *     move      NAME ADDRESS      changes the parent, answered when that is done
- *     drain [briefly], undrain    takes no new sessions; takes them again. Briefly: until it is started again
- *     disable, enable PROBLEM...  does not solve them (any more, or again)
+ *     drain [briefly], undrain    takes no new sessions; takes them again. Briefly: until it is started
+ * again, which its files have to allow disable, enable PROBLEM...  does not solve them (any more, or again)
  *     reload                      as SIGHUP
  *     stop                        as SIGTERM
  *     restart                     ends as by stop, and runs again at the same address: as SIGUSR2
@@ -38,7 +38,11 @@ struct duty_options {
     const struct config_strings *administrators; /* names in certificates, borrowed; NULL: nobody's */
     void (*control)(void *arg,
                     enum duty_control what); /* does it soon, on another thread; NULL: not possible */
-    void *control_arg;
+    /* Whether its files would let it do that: asked before a reload and a restart, with the node's lock. What
+     * is wrong with them refuses the order. NULL: it is not asked. */
+    enum esp_status (*check)(void *arg, struct esp_error *error);
+    void *control_arg;                    /* of both */
+    bool reports;                         /* tells by duty_reloaded() how a reload has ended */
     struct membership_options membership; /* for a tie to another parent; the parents in it do not matter */
     const struct membership_ops *membership_ops;
     struct membership **tie; /* the owner's; NULL in it: it has no parent, and cannot get one */
@@ -73,7 +77,8 @@ struct duty {
     struct node_place place;
     struct handover handover;
     struct trace trace;
-    struct duty_asker mover; /* who waits for the move that is under way */
+    struct duty_asker mover;    /* who waits for the move that is under way */
+    struct duty_asker reloader; /* and for the files to be read again */
     char *target;
     struct esp_error kept; /* of the move: how writing it down ended */
     const char *remark;
@@ -98,6 +103,9 @@ void duty_order(struct duty *duty, const char *parent_address, const struct enve
 void duty_call(struct duty *duty, struct call *call, const struct administer *administer);
 /* True when that call waited here. */
 bool duty_abandon(struct duty *duty, const struct call *call);
+
+/* The files were read again, by an order or not: `status`, with its text when it went wrong. */
+void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_error *error);
 
 /* Beside those of the tie itself. */
 void duty_post(struct duty *duty, const struct envelope *envelope, const struct message *message);

@@ -242,6 +242,17 @@ static enum esp_status (*const finish[SETTINGS_N_KINDS])(void *, struct arena *,
     [SETTINGS_PLATFORM] = settings_finish_platform,
 };
 
+static enum esp_status keep_file(enum settings_kind kind, const char *path, void *settings,
+                                 struct arena *arena, struct esp_error *error)
+{
+    struct settings_node *node = kind == SETTINGS_SED     ? &((struct settings_sed *)settings)->node
+                                 : kind == SETTINGS_AGENT ? &((struct settings_agent *)settings)->node
+                                                          : NULL;
+    if (node && !(node->file = arena_strdup(arena, path)))
+        return error_no_memory(error, "the name of a file");
+    return ESP_OK;
+}
+
 /* `text` NULL: the file itself. */
 static enum esp_status load(enum settings_kind kind, const char *text, const char *path, void *settings,
                             struct esp_error *error)
@@ -252,6 +263,8 @@ static enum esp_status load(enum settings_kind kind, const char *text, const cha
                                   : config_load(schema, path, settings, &arena, error);
     if (status == ESP_OK && (status = finish[kind](settings, &arena, error)) != ESP_OK)
         error_prefix(error, "%s", path);
+    if (status == ESP_OK && !text)
+        status = keep_file(kind, path, settings, &arena, error);
     if (status != ESP_OK) {
         arena_clear(&arena);
         memset(settings, 0, schema->size);
@@ -314,7 +327,8 @@ static enum esp_status check_certificates(const struct settings_tls *tls, struct
 static enum esp_status check_problems(const struct config_strings *problems, struct esp_error *error)
 {
     struct problem_set *set = NULL;
-    if (problems->n == 1 && strcmp(problems->items[0], ESP_PROBLEMDIR) == 0)
+    if (problems->n == 1 && strcmp(problems->items[0], ESP_PROBLEMDIR) == 0 &&
+        access(ESP_PROBLEMDIR, F_OK) != 0)
         return ESP_OK;
     enum esp_status status = problem_load_all((const char *const *)problems->items, problems->n, &set, error);
     problem_set_destroy(set);
@@ -337,7 +351,8 @@ static enum esp_status check_platform_files(const struct settings_platform *plat
     for (size_t i = 0; status == ESP_OK && i < platform->n_leaders; i++)
         status = check_certificates(&platform->leaders[i].agent.node.tls, error);
     for (size_t i = 0; status == ESP_OK && i < platform->n_servers; i++)
-        status = check_server_files(&platform->servers[i].sed, error);
+        if (settings_is_here(platform->servers[i].sed.node.host)) /* else its files are elsewhere */
+            status = check_server_files(&platform->servers[i].sed, error);
     return status;
 }
 

@@ -34,6 +34,7 @@ struct settings_tls {
 
 /* What all daemons have. */
 struct settings_node {
+    char *file; /* that this was read from, by a daemon for itself; NULL: a text, or a platform */
     char *name; /* in logs and in the tree; never NULL after loading */
     char *listen;
     char *http;         /* address of loopback for health and metrics; NULL: none */

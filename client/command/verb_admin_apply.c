@@ -347,7 +347,10 @@ static enum esp_status prepare(const struct command_line *command, struct apply 
                                struct esp_error *error)
 {
     const char *file = command->operands[0], *name = command_option_value(command, "platform");
-    enum esp_status status = settings_load_platform(file, &apply->platform, error);
+    /* With what the file names: nothing is stopped that could not start again. */
+    enum esp_status status = settings_check(SETTINGS_PLATFORM, file, error);
+    if (status == ESP_OK)
+        status = settings_load_platform(file, &apply->platform, error);
     if (status == ESP_OK)
         status = platform_state_acquire(name ? name : file, true, &apply->deploy.state, error);
     if (status != ESP_OK)

@@ -4,5 +4,5 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 . "$top_srcdir/tests/e2e/tutorial.sh"
 needs espalier espalier-agent espalier-sed cc
-follow_tutorial "$top_srcdir/doc/tutorial-publish.md" mine 7 4 6
+follow_tutorial "$top_srcdir/doc/tutorial-publish.md" mine 10 5 10
 finish

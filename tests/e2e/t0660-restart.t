@@ -63,6 +63,36 @@ check "a call" call
 check_fails 2 "what is not there" espalier admin restart U
 check_says "is told" "no node named 'U'"
 check "it reads its file again" espalier admin reload redirector
+mkdir own
+printf 'problem version "Which LAPACK it is"\n out int major\n out int minor\n out int patch\nimplementation a\n fortran ilaver_(major, minor, patch) in liblapack.so.3\n' >own/a.esp
+cp "$folder/T.conf" T.conf
+sed -i "s|^problems = {|&\"$work/own\", |" "$folder/T.conf"
+check "its file names a folder more" grep -q "$work/own" "$folder/T.conf"
+check "a server reads the list of its problems again" espalier admin reload T
+check "and serves what is new" espalier call version
+check_says "with its results" "^major = 3"
+printf 'problem wrong "It"\n in doubel x\n' >own/b.esp
+check_fails 1 "a wrong description" espalier admin reload T
+check_says "is refused with its place" "\"T\" stays as it was: .*own/b.esp:2:5: expected a type"
+check_fails 1 "nor is the server stopped to start again" espalier admin restart T
+check_says "for the same reason" "\"T\" stays as it was: .*own/b.esp:2:5: expected a type"
+kill -USR2 "$(awk '$NF == "T" { print $2 }' "$folder/processes")"
+wait_until grep -q 'SIGUSR2: does not start again.*own/b.esp:2:5' "$folder/T.log"
+check "and serves all that it did" espalier call version
+sed 's/slots = 1/slots = 2/' small.conf | sed "s|problems = {|& \"$work/own\",|" >more.conf
+check_fails 4 "nor does a platform's file that names it" espalier admin apply --platform small more.conf
+check_says "lead to a stop" 'more.conf: .*own/b.esp:2:5: expected a type'
+cp T.conf "$folder/T.conf"
+check "a list without the folder" espalier admin reload T
+gone() {
+    espalier problems --search 'Which LAPACK' >"$log" 2>&1
+    grep -q 'none of the' "$log"
+}
+check "withdraws what it had" wait_until gone
+echo 'nosuchkey = 1' >>"$folder/T.conf"
+check_fails 1 "a file with a mistake" espalier admin restart T
+check_says "is told with the line" '"T" stays as it was: .*T.conf:[0-9]*: .*nosuchkey'
+cp T.conf "$folder/T.conf"
 check "down ends all of it" espalier down small
 check_says "as it was started" '5 daemons stopped'
 finish

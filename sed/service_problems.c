@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The problems of a server daemon: which descriptions it has, which of them can be called, and reading all of
+ * it again.
+ */
+#include "sed/service_internal.h"
+
+#include "sed/directory_watch.h"
+#include "sed/idle_calibration.h"
+#include "sed/processes.h"
+#include "sed/ranks.h"
+#include "sed/server.h"
+#include "util/log.h"
+
+#include <stdlib.h>
+
+/* Whether the implementation can be called here. Without ranks those for ranks are none of this server's. */
+static bool is_callable(const struct service *service, const struct problem *problem,
+                        const struct implementation *implementation)
+{
+    struct esp_error error = {0};
+    bool parallel = implementation_is_parallel(implementation);
+    if (parallel && !service->ranks)
+        return false;
+    enum esp_status status = parallel ? ranks_check(service->ranks, problem, implementation, &error)
+                                      : processes_check(service->processes, problem, implementation, &error);
+    if (status != ESP_OK)
+        log_warning("%s:%u: %s by %s cannot be called: %s", problem->file, implementation->line,
+                    problem->name, implementation->name, error.text);
+    return status == ESP_OK;
+}
+
+/* Keeps the first implementation for a worker that can be called here, then the first for ranks; false when
+ * there is neither. */
+static bool choose_implementation(const struct service *service, struct problem *problem)
+{
+    uint32_t n = 0;
+    struct implementation kept[2];
+    for (int parallel = 0; parallel < 2; parallel++)
+        for (uint32_t i = 0, found = 0; i < problem->n_implementations && !found; i++)
+            if (implementation_is_parallel(&problem->implementations[i]) == parallel &&
+                is_callable(service, problem, &problem->implementations[i])) {
+                kept[n++] = problem->implementations[i];
+                found = 1;
+            }
+    if (problem->n_implementations == 0)
+        log_warning("%s:%u: %s has no implementation", problem->file, problem->line, problem->name);
+    for (uint32_t i = 0; i < n; i++)
+        problem->implementations[i] = kept[i];
+    problem->n_implementations = n;
+    return n > 0;
+}
+
+enum esp_status service_keep_callable(const struct service *service, struct problem_set *problems,
+                                      struct esp_error *error)
+{
+    size_t all = problems->n_problems, n = 0;
+    for (size_t i = 0; i < all; i++)
+        if (problems->problems[i]->abstract || choose_implementation(service, problems->problems[i]))
+            problems->problems[n++] = problems->problems[i];
+    problems->n_problems = n;
+    if (n == 0)
+        return error_set(error, ESP_INVALID, "none of the %zu problems can be called on this machine", all);
+    log_notice("%zu of %zu problems can be called", n, all);
+    return ESP_OK;
+}
+
+static void leave_out_disabled(const struct node_place *place, struct problem_set *problems)
+{
+    const size_t all = problems->n_problems;
+    problems->n_problems = 0;
+    for (size_t i = 0; i < all; i++)
+        if (place_is_disabled(place, problems->problems[i]->name))
+            log_notice("%s is disabled by an administrator", problems->problems[i]->name);
+        else
+            problems->problems[problems->n_problems++] = problems->problems[i];
+}
+
+static void tell_passed_over(void *arg, const struct esp_error *error)
+{
+    (void)arg;
+    log_debug("of the directory's descriptions: %s", error->text);
+}
+
+/* The problems of the server's files, and of the directory what those do not have. */
+static enum esp_status add_directory(struct service *service, const struct config_strings *own,
+                                     struct problem_set **problems, struct esp_error *error)
+{
+    const char *folder = directory_watch_problems(service->directory);
+    struct problem_set *all = NULL;
+    if (folder) {
+        const char **paths = calloc(own->n + 1, sizeof *paths);
+        if (!paths)
+            return error_no_memory(error, "a list of problems");
+        for (size_t i = 0; i < own->n; i++)
+            paths[i] = own->items[i];
+        paths[own->n] = folder;
+        enum esp_status status = problem_load_good(paths, own->n + 1, tell_passed_over, NULL, &all, error);
+        free(paths);
+        if (status != ESP_OK)
+            return status;
+        problem_set_destroy(*problems);
+        *problems = all;
+    }
+    directory_watch_check(service->directory, *problems);
+    return ESP_OK;
+}
+
+enum esp_status service_load_problems(struct service *service, const struct config_strings *own,
+                                      struct problem_set **problems, struct esp_error *error)
+{
+    const struct settings_sed *settings = service->settings;
+    struct node_place place = {0};
+    enum esp_status status = ESP_OK;
+    if (settings->node.state_dir)
+        status = place_load(settings->node.state_dir, settings->node.name, &place, error);
+    if (status != ESP_OK)
+        return status;
+    place_release(&service->place);
+    service->place = place;
+    status = problem_load_all((const char *const *)own->items, own->n, problems, error);
+    if (status == ESP_OK && service->directory)
+        status = add_directory(service, own, problems, error);
+    if (status == ESP_OK)
+        leave_out_disabled(&service->place, *problems);
+    return status;
+}
+
+/* The problems that its own file names now. */
+static enum esp_status load_again(struct service *service, const struct settings_sed *now,
+                                  struct esp_error *error)
+{
+    struct problem_set *problems = NULL;
+    enum esp_status status = service_load_problems(service, &now->problems, &problems, error);
+    if (status == ESP_OK)
+        status = processes_renew(service->processes, problems, error);
+    if (status == ESP_OK)
+        status = service_keep_callable(service, problems, error);
+    if (status != ESP_OK) {
+        problem_set_destroy(problems);
+        return status;
+    }
+    return server_set_problems(service->server, problems, error);
+}
+
+void service_reload(struct service *service)
+{
+    const char *file = service->settings->node.file;
+    struct settings_sed now = {0};
+    struct esp_error error = {0};
+    service_load_models(service);
+    enum esp_status status = file ? settings_load_sed(file, &now, &error) : ESP_OK;
+    if (status == ESP_OK)
+        status = load_again(service, file ? &now : service->settings, &error);
+    settings_destroy(&now.arena);
+    if (status != ESP_OK)
+        log_error("the problems stay as they were: %s", error.text);
+    else
+        idle_calibration_renew(service->calibration);
+    server_reloaded(service->server, status, &error);
+}
