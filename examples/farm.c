@@ -5,6 +5,7 @@
  *
  *     cc farm.c $(pkg-config --cflags --libs espalier) -lm -o farm && ./farm
  */
+#include <espalier.h>
 #include <grpc.h>
 
 #include <math.h>
@@ -43,7 +44,7 @@ static int start(int number)
     grpc_error_t error =
         grpc_call_async(&handles[number % HANDLES], &job->session, 'V', 'U', N, job->a, job->w);
     if (error != GRPC_NO_ERROR)
-        fprintf(stderr, "job %d was not started: %s\n", number, grpc_error_string(error));
+        fprintf(stderr, "job %d was not started: %s\n", number, esp_last_error()->text);
     return error == GRPC_NO_ERROR;
 }
 
@@ -68,7 +69,7 @@ int main(void)
     for (int i = 0; i < HANDLES && error == GRPC_NO_ERROR; i++)
         error = grpc_function_handle_default(&handles[i], name);
     if (error != GRPC_NO_ERROR) {
-        fprintf(stderr, "farm: %s\n", grpc_error_string(error));
+        fprintf(stderr, "farm: %s\n", esp_last_error()->text);
         grpc_finalize();
         return 1;
     }

@@ -4,6 +4,7 @@
  *
  *     cc solve.c $(pkg-config --cflags --libs espalier) -lm -o solve && ./solve [N]
  */
+#include <espalier.h>
 #include <grpc.h>
 
 #include <math.h>
@@ -15,7 +16,7 @@
 static grpc_error_t report(const char *what, grpc_error_t error)
 {
     if (error != GRPC_NO_ERROR)
-        fprintf(stderr, "%s: %s\n", what, grpc_error_string(error));
+        fprintf(stderr, "%s: %s\n", what, esp_last_error()->text);
     return error;
 }
 

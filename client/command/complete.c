@@ -102,13 +102,20 @@ static void offer_option_value(const struct completion *completion, const struct
         completion_offer_problems(completion);
     else if (strcmp(option->name, "gams") == 0)
         completion_offer_classes(completion);
-    else if (strcmp(option->name, "server") == 0)
-        completion_offer_servers(completion);
+    else if (strcmp(option->name, "type") == 0)
+        offer_words(completion, "char short int long int64 float double complex");
+    else if (strcmp(option->argument, "NODE") == 0)
+        completion_offer_nodes(completion, COMPLETION_NODES);
+    else if (strcmp(option->argument, "PARENT") == 0)
+        completion_offer_nodes(completion, COMPLETION_AGENTS);
+    else if (strcmp(option->name, "server") == 0 || strcmp(option->argument, "SERVER") == 0)
+        completion_offer_nodes(completion, COMPLETION_SERVERS);
     else if (strcmp(option->name, "platform") == 0)
         completion_offer_platforms(completion);
     else if (strcmp(option->name, "output") == 0 && strchr(option->argument, '='))
         completion_offer_arguments(completion, true);
-    else if (strcmp(option->argument, "FILE") == 0 || strcmp(option->argument, "PATH") == 0)
+    else if (strcmp(option->argument, "FILE") == 0 || strcmp(option->argument, "PATH") == 0 ||
+             strcmp(option->argument, "FOLDER") == 0)
         completion_offer_files(completion, 0);
 }
 
@@ -119,28 +126,37 @@ static void offer_data_operand(const struct completion *completion)
     if (completion->n_operands == 0 || completion->verb->most < 0)
         completion_offer_data(completion, 0);
     else if (strstr(operands, "SERVER"))
-        completion_offer_servers(completion);
+        completion_offer_nodes(completion, COMPLETION_SERVERS);
     else if (strstr(operands, "FILE"))
         completion_offer_files(completion, 0);
 }
 
-static void offer_operand(const struct completion *completion)
+/* Behind the problem its arguments, or more problems where the verb takes any number of them. */
+static void offer_problem_operand(const struct completion *completion)
 {
     const char *operands = completion->verb->operands;
-    if (begins(operands, "PROBLEM") || strcmp(completion->verb->name, "problems") == 0) {
-        if (completion->n_operands == 0)
-            completion_offer_problems(completion);
-        else if (strstr(operands, "NAME=VALUE"))
-            completion_offer_arguments(completion, false);
-    } else if (begins(operands, "JOB") || begins(operands, "[JOB")) {
+    if (strstr(operands, "NAME=VALUE") && completion->n_operands > 0)
+        completion_offer_arguments(completion, false);
+    else if (completion->n_operands == 0 || strstr(operands, "..."))
+        completion_offer_problems(completion);
+}
+
+/* What a verb's text calls its operands tells what they are. */
+static void offer_operand(const struct completion *completion)
+{
+    const char *operands = completion->verb->operands + strspn(completion->verb->operands, "[");
+    if (begins(operands, "PROBLEM") || strcmp(completion->verb->name, "problems") == 0)
+        offer_problem_operand(completion);
+    else if (begins(operands, "JOB"))
         completion_offer_jobs(completion);
-    } else if (begins(operands, "ID") || begins(operands, "[ID")) {
+    else if (begins(operands, "ID"))
         offer_data_operand(completion);
-    } else if (strcmp(completion->verb->name, "down") == 0) {
+    else if (begins(operands, "NODE"))
+        completion_offer_nodes(completion, COMPLETION_NODES);
+    else if (strcmp(completion->verb->name, "down") == 0)
         completion_offer_platforms(completion);
-    } else if (completion->verb->most != 0) {
+    else if (completion->verb->most != 0 && !begins(operands, "NAME") && !begins(operands, "SESSION"))
         completion_offer_files(completion, 0);
-    }
 }
 
 /* The verb that the words begin with, unless its last word is the one being typed. */

@@ -29,7 +29,12 @@ void completion_offer_files(const struct completion *completion, size_t prefix);
 void completion_offer_problems(const struct completion *completion);
 /* GAMS classes of the problems that there are. */
 void completion_offer_classes(const struct completion *completion);
-void completion_offer_servers(const struct completion *completion);
+/* Nodes of these roles. */
+#define COMPLETION_ROLE(role) (1u << (role))
+#define COMPLETION_SERVERS    COMPLETION_ROLE(ESP_ROLE_SERVER)
+#define COMPLETION_AGENTS     (COMPLETION_ROLE(ESP_ROLE_MASTER) | COMPLETION_ROLE(ESP_ROLE_LEADER))
+#define COMPLETION_NODES      (COMPLETION_SERVERS | COMPLETION_AGENTS | COMPLETION_ROLE(ESP_ROLE_REDIRECTOR))
+void completion_offer_nodes(const struct completion *completion, unsigned roles);
 /* Identities of data, behind the first `prefix` bytes of the last word. */
 void completion_offer_data(const struct completion *completion, size_t prefix);
 /* Of the first operand, a problem: "NAME=" of the inputs that are not there yet, or of the outputs; behind

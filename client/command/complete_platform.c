@@ -43,7 +43,7 @@ void completion_offer_problems(const struct completion *completion)
     grpc_finalize();
 }
 
-void completion_offer_servers(const struct completion *completion)
+void completion_offer_nodes(const struct completion *completion, unsigned roles)
 {
     struct esp_node *nodes = NULL;
     size_t n = 0;
@@ -51,7 +51,7 @@ void completion_offer_servers(const struct completion *completion)
         return;
     if (esp_tree(NULL, &nodes, &n) == ESP_OK)
         for (size_t i = 0; i < n; i++)
-            if (nodes[i].role == ESP_ROLE_SERVER)
+            if (roles & COMPLETION_ROLE(nodes[i].role))
                 completion_offer(completion, nodes[i].name);
     esp_tree_free(nodes);
     grpc_finalize();

@@ -82,7 +82,8 @@ static void print_exit_codes(void)
          "  1  the computation, or what was asked for, failed\n"
          "  2  the command line is wrong: a verb, an option, an argument's name, type or shape\n"
          "  3  the platform, or a server that could, is not reached, or the time is over\n"
-         "  4  an input file (matrix, configuration, description) is missing or wrong");
+         "  4  an input file (matrix, configuration, description) is missing or wrong\n"
+         "  5  a state or a datum that is named is not there (any more)");
 }
 
 static void print_verb_help(const struct verb *verb)

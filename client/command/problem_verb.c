@@ -6,6 +6,7 @@
 #include "client/signature.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum exit_code problem_verb(const struct command_line *command, problem_run *run,
                             problem_run_abstract *run_abstract)
@@ -32,6 +33,27 @@ enum exit_code problem_verb(const struct command_line *command, problem_run *run
     return code;
 }
 
+static bool names_kept(const struct command_line *command)
+{
+    for (int i = 1; i < command->n_operands; i++) {
+        const char *equal = strchr(command->operands[i], '=');
+        if (equal && (strncmp(equal + 1, "state:", 6) == 0 || strncmp(equal + 1, "data:", 5) == 0))
+            return true;
+    }
+    return false;
+}
+
+/* What the platform did not find is no input file, but a state, a datum or a server. */
+static enum exit_code not_found(const struct command_line *command, enum exit_code code,
+                                const struct esp_error *error)
+{
+    const struct esp_error *told = esp_last_error();
+    const size_t all = strlen(error->text), own = strlen(told->text); /* with the argument in front */
+    if (told->status != ESP_NOT_FOUND || own > all || strcmp(error->text + all - own, told->text) != 0)
+        return code;
+    return names_kept(command) ? EXIT_GONE : EXIT_UNREACHABLE;
+}
+
 enum exit_code problem_fail(const struct command_line *command, const struct esp_problem *problem,
                             const struct esp_error *error)
 {
@@ -40,5 +62,5 @@ enum exit_code problem_fail(const struct command_line *command, const struct esp
         fputs("The problem is ", stderr);
         signature_print(problem, stderr);
     }
-    return code;
+    return error->status == ESP_NOT_FOUND ? not_found(command, code, error) : code;
 }

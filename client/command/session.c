@@ -102,6 +102,13 @@ enum exit_code session_fail(const struct command_line *command)
     return error.status == ESP_NOT_FOUND ? EXIT_UNREACHABLE : code;
 }
 
+enum exit_code session_fail_kept(const struct command_line *command)
+{
+    const bool gone = esp_last_error()->status == ESP_NOT_FOUND;
+    enum exit_code code = session_fail(command);
+    return gone ? EXIT_GONE : code;
+}
+
 enum esp_status session_timeout(const struct command_line *command, double *seconds, struct esp_error *error)
 {
     const char *text = command_option_value(command, "timeout");

@@ -30,6 +30,8 @@ void session_end_by_signal(void);
 /* The library's last error, and how the command ends with it: what is not found on a platform is not an
  * input file. */
 enum exit_code session_fail(const struct command_line *command);
+/* The same where the command line names a state or a datum: what is not found is that. */
+enum exit_code session_fail_kept(const struct command_line *command);
 
 /* --timeout in seconds, 0 when it is not given. */
 enum esp_status session_timeout(const struct command_line *command, double *seconds, struct esp_error *error);

@@ -292,7 +292,7 @@ static enum exit_code get(const struct command_line *command, const struct esp_d
     moving_end(&moving);
     enum exit_code code = EXIT_DONE;
     if (status != ESP_OK)
-        code = session_fail(command);
+        code = session_fail_kept(command);
     else if (save(command->operands[1], format, info, memory, &error) != ESP_OK)
         code = command_fail(command, &error);
     else if (command->json)
@@ -320,7 +320,7 @@ enum exit_code verb_data_get(const struct command_line *command)
         code = get(command, &infos[0], format);
         esp_data_free(infos);
     } else {
-        code = session_fail(command);
+        code = session_fail_kept(command);
     }
     grpc_finalize();
     return code;
@@ -357,7 +357,7 @@ enum exit_code verb_data_info(const struct command_line *command)
     if (code != EXIT_DONE)
         return code;
     if (esp_data_look(identity(command->operands[0]), &infos, &n) != ESP_OK) {
-        code = session_fail(command);
+        code = session_fail_kept(command);
     } else {
         for (size_t i = 0; i < n && !command->json; i++)
             print_info(&infos[i]);
@@ -375,7 +375,7 @@ enum exit_code verb_data_rm(const struct command_line *command)
     enum exit_code code = session_open(command), worst = code;
     for (int i = 0; code == EXIT_DONE && i < command->n_operands; i++)
         if (esp_data_drop(identity(command->operands[i])) != ESP_OK)
-            worst = session_fail(command); /* the others go all the same */
+            worst = session_fail_kept(command); /* the others go all the same */
     if (code == EXIT_DONE)
         grpc_finalize();
     return worst;

@@ -198,7 +198,7 @@ enum exit_code verb_data_show(const struct command_line *command)
     if (code != EXIT_DONE)
         return code;
     if (esp_data_look(strncmp(id, "data:", 5) == 0 ? id + 5 : id, &infos, &n) != ESP_OK) {
-        code = session_fail(command);
+        code = session_fail_kept(command);
     } else {
         code = show(command, &infos[0], &picture);
         esp_data_free(infos);

@@ -66,8 +66,9 @@ check_says "is found out before memory is taken" 'lie.mtx:2: 10000000000 entries
 printf '%%%%MatrixMarket matrix coordinate real general\n1000000 1000000 1\n1 1 1\n' >huge.mtx
 check "a sparse matrix whose dense form no memory holds" espalier matrix info huge.mtx
 check_says "is looked at as it is" '1000000 x 1000000, 1 entries' 'dense +8 TB'
-check_fails 4 "but not solved as a dense one" espalier solve huge.mtx
+check_fails 4 "but not given whole to a problem that takes dense ones" espalier solve -P dgesv huge.mtx
 check_says "as the limit tells" 'huge.mtx: a dense matrix of .* needs more than the limit'
+check_fails 3 "nor refused to those that take sparse ones" espalier solve --agent 127.0.0.1:1 huge.mtx
 for ending in npy csv hb rb mtx.gz; do
     check "a matrix becomes a file x.$ending" espalier matrix convert "$matrices/pores_1.mtx" "x.$ending"
     check "and a Matrix Market file again" espalier matrix convert "x.$ending" "back-$ending.mtx" --layout sparse
@@ -123,6 +124,22 @@ check_fails 1 "a symbol that is nowhere" espalier problems check --libraries esp
 check_says "is told, and a library" "b.esp:2: problem more: liblapack.so.3 has no symbol 'nothing'" \
     'b.esp:4: problem more: cannot load the library: libno.so.7' \
     "b.esp:8: problem prints: there is no program .no-such-program. beside the description, in /usr/local/bin"
+mkdir told
+cat >told/tells.c <<'END'
+#include <espalier_server.h>
+#include <stdio.h>
+__attribute__((constructor)) static void speak(void) { puts("loaded"); }
+void tells(int n) { esp_progress((double)n); esp_checkpoint_save(&n, sizeof n); }
+END
+printf 'problem tells "It"\n in int n\nimplementation a\n c tells(n) in libtells.so\nproblem mute "It"\n in int n\nimplementation a\n c mute(n) in libtells.so\n' >told/a.esp
+printf 'problem dies "It"\nimplementation a\n c f() in libdies.so\n' >told/b.esp
+echo '#include <stdlib.h>
+__attribute__((constructor)) static void die(void) { abort(); }' >told/dies.c
+check "libraries" sh -c "${CC:-cc} -shared -fPIC -I'$top_srcdir/include' -o told/libtells.so told/tells.c && ${CC:-cc} -shared -fPIC -o told/libdies.so told/dies.c"
+check_fails 1 "a library that calls what only the worker has" espalier problems check --libraries told
+check_says "is loaded as a worker does it, and only what is missing is told" \
+    "a.esp:7: problem mute: libtells.so has no symbol 'mute'$" "b.esp:2: problem dies: loading libdies.so ends the process"
+check "and nothing else" test "$(grep -c 'esp:[0-9]*: problem' "$log")" = 2
 printf 'abstract it "Do it"\n in int n\n in double A[n, n]\n out double X[n, n]\n try dposv giving X = B when A symmetric\n take dgesv giving X = B\n' >esp/c.esp
 check "abstract problems are shown too" espalier problems check esp
 check_says "and that what they name is not looked up where nothing is installed" \

@@ -26,6 +26,20 @@ check "and its own options" offers "problems check" --l "--libraries"
 check "options of the verb" offers "matrix convert" --f "--format"
 check "values of an option" offers "matrix convert --format" n "npy"
 check "files" offers "matrix info" lund "files:"
+# Whatever a verb's help names is offered, and nothing else.
+all_options_offered() {
+    espalier --help | sed -n 's/^  \([a-z]\{2,\}\( [a-z]\{2,\}\)\{0,1\}\)\( .*\)\{0,1\}$/\1/p' >verbs
+    [ "$(wc -l <verbs)" -ge 40 ] || { echo "$(wc -l <verbs) verbs"; return 1; }
+    while read -r verb; do
+        # shellcheck disable=SC2086
+        espalier $verb --help | sed 's/^/ /' | grep -Eo '^ +(-[a-zA-Z], )?--[a-z-]+' | grep -o -e '--.*' | sort >named
+        # shellcheck disable=SC2086
+        espalier __complete $verb -- | sort >offered
+        [ -s named ] && cmp -s named offered || { echo "espalier $verb:"; diff named offered; return 1; }
+    done <verbs
+}
+check "every option that a verb's help names" all_options_offered
+check "types of values" offers "data put --type" do "double"
 check "without a platform no problems" offers call solve ""
 
 for name in solve_one solve_two other; do
@@ -59,6 +73,12 @@ check "and their files" offers "call solve_one A=[1] -o" B= "files:B="
 check "servers" offers "call solve_one --server" "" "S1"
 check "and what is behind the sign" offers "call solve_one A=[1]" uplo= "uplo=L uplo=U"
 check "nothing where anything goes" offers "call solve_one A=[1]" n= ""
+check "nodes" offers "admin drain" "" "MA S1"
+check "several of them" offers "admin restart S1" M "MA"
+check "parents" offers "admin move S1 --to" "" "MA"
+check "where something is disabled" offers "admin disable other --on" S "S1"
+check "several problems" offers "admin disable other" solve_ "solve_one solve_two"
+check "problems to calibrate" offers "calibrate" ot "other"
 check "GAMS classes" offers "problems --gams" "" "D2a1 D2b1b"
 check "platforms" offers "call --platform" s "small"
 check "and which may be ended" offers "down" s "small"

@@ -46,7 +46,7 @@ keeps() {
     check_fails 1 "another order" espalier call "$letter${solver}_solve" F="$kept" B='[1;2]'
     check_says "is told" 'the order of what is kept is not n = 2'
     check "it is closed" espalier call sparse_close F="$kept"
-    check_fails 4 "a closed one" espalier call "$letter${solver}_solve" F="$kept" B=@b.mtx
+    check_fails 5 "a closed one" espalier call "$letter${solver}_solve" F="$kept" B=@b.mtx
     check_says "is told" 'it was closed by sparse_close'
 }
 keeps d umfpack "$matrices/pores_1.mtx" 1e-8 X

@@ -249,11 +249,11 @@ b=$(cat b.mtx.id)
 
 # ---- wrong ----
 check "one is deleted" espalier data rm "$a"
-check_fails any "and is gone" espalier data get "$a" gone.npy
+check_fails 5 "and is gone" espalier data get "$a" gone.npy
 check_says "which is told" "deleted"
-check_fails any "calls are told too" espalier call dgesv "A=data:$a" "B=@b.mtx"
+check_fails 5 "calls are told too" espalier call dgesv "A=data:$a" "B=@b.mtx"
 check_says "with the argument" "A: .*deleted"
-check_fails any "nobody has heard of another" espalier data info A:0123456789abcdef0123456789abcdef
+check_fails 5 "nobody has heard of another" espalier data info A:0123456789abcdef0123456789abcdef
 check_says "and says so" "A:01234567"
 check_fails any "an identity has its form" espalier data info nonsense
 check_says "which is told" "expected"
