@@ -39,7 +39,7 @@ all_options_offered() {
     done <verbs
 }
 check "every option that a verb's help names" all_options_offered
-check "types of values" offers "data put --type" do "double"
+check "types of values" offers "data put --type" doub "double"
 check "without a platform no problems" offers call solve ""
 
 for name in solve_one solve_two other; do
