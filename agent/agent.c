@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/agent_internal.h"
+#include "agent/peers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +41,11 @@ static bool was_refused(struct agent *agent, const struct session_id *session, e
     return false;
 }
 
-void agent_refuse(struct agent *agent, struct call *call, const struct request *request,
+void agent_refuse(struct agent *agent, struct call *call, const struct submit *submit,
                   const struct esp_error *error)
 {
+    const struct message asked = {.kind = MESSAGE_SUBMIT, .submit = *submit};
+    const struct request *request = &submit->request;
     char text[SESSION_TEXT];
     const int64_t now_ns = agent_now(agent);
     status_count(&agent->counts.refused, error->status);
@@ -52,7 +55,7 @@ void agent_refuse(struct agent *agent, struct call *call, const struct request *
     if (again ? log_wants(LOG_DEBUG_LEVEL) : log_quota_take(&agent->refused_lines, now_ns))
         log_write(again ? LOG_DEBUG_LEVEL : LOG_NOTICE_LEVEL, session_id_text(&request->session, text),
                   "refused: %s", error->text);
-    call_reply(call, message_failure(MESSAGE_SUBMIT_REPLY, error->status, "%s", error->text));
+    peers_reply(agent, call, &asked, message_failure(MESSAGE_SUBMIT_REPLY, error->status, "%s", error->text));
 }
 
 /* ---- the endpoint's operations ---- */
@@ -89,6 +92,12 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
         if (children_speaker(agent->children, envelope))
             administer_on_obeyed(agent, &message->obeyed);
         return;
+    case MESSAGE_PASS:
+        passed_on_pass(agent, envelope, &message->pass);
+        return;
+    case MESSAGE_PASSED:
+        peers_on_passed(agent, &message->passed);
+        return;
     case MESSAGE_ANSWER:
         question_on_answer(agent, envelope, message);
         return;
@@ -113,15 +122,17 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
 static void on_undelivered(void *self, const char *address, enum esp_status status)
 {
     struct agent *agent = self;
-    (void)status;
+    if (status == ESP_TIMEOUT)
+        return; /* it is connected and slow: for silence there is a patience of its own */
     children_undelivered(agent->children, address);
     duty_undelivered(&agent->duty, address);
     if (agent->membership)
         membership_undelivered(agent->membership, address);
     registered_undelivered(agent, address);
+    peers_undelivered(agent, address);
 }
 
-static void on_call(void *self, struct call *call, const struct message *request)
+void agent_on_call(void *self, struct call *call, const struct message *request)
 {
     struct agent *agent = self;
     if (request->kind == MESSAGE_SUBMIT)
@@ -132,9 +143,10 @@ static void on_call(void *self, struct call *call, const struct message *request
         queries_on_call(agent, call, request);
 }
 
-static void on_abandoned(void *self, struct call *call)
+void agent_abandon(void *self, struct call *call)
 {
-    if (!queries_abandon(self, call) && !administer_abandon(self, call) && !learning_abandon(self, call))
+    if (!queries_abandon(self, call) && !administer_abandon(self, call) && !learning_abandon(self, call) &&
+        !peers_abandon(self, call))
         question_abandon(self, call);
 }
 
@@ -170,8 +182,8 @@ static void on_tick(void *self)
 static const struct endpoint_ops endpoint_ops = {
     .post = on_post,
     .undelivered = on_undelivered,
-    .call = on_call,
-    .abandoned = on_abandoned,
+    .call = agent_on_call,
+    .abandoned = agent_abandon,
     .due = on_due,
     .tick = on_tick,
 };
@@ -247,6 +259,8 @@ static enum esp_status build(struct agent *agent, const struct agent_options *op
 static void agent_free(struct agent *agent)
 {
     question_clear(agent);
+    peers_clear(agent);
+    passed_clear(agent);
     learning_clear(agent);
     queries_clear(agent);
     administer_clear(agent);

@@ -5,6 +5,7 @@
  *     agent.c      the endpoint's operations, life and death
  *     up.c         towards the parent: membership, reports
  *     registered.c a master agent's ties to its redirectors
+ *     peers.c      what a master agent passes on to others, and passed.c what others pass on to it
  *     down.c       towards the children: membership, reports from them, catalogues
  *     submit.c     a client's request, answered from memory; placements
  *     learning.c   requests that come before it knows of those below
@@ -49,6 +50,7 @@ struct agent_counts {
     struct status_counts refused;
     uint64_t asks, unanswered; /* from above; children that did not answer in time */
     uint64_t children_joined, children_lost;
+    uint64_t passed_on, passed_here; /* requests to peers, and from peers */
 };
 
 /* A session that was refused. Its client asks again for as long as it has patience, and the log is told once.
@@ -71,6 +73,10 @@ struct agent {
     struct membership *membership;  /* to the parent; NULL: a master agent */
     struct membership **registered; /* of a master agent, to each of its redirectors */
     size_t n_registered;
+    struct passing *passing; /* requests that peers have, by id */
+    uint64_t next_passing;
+    struct passed_call *passed; /* of peers */
+    size_t n_passed;
     struct children *children;
     struct absentees absentees; /* of them, for the tree */
     uint32_t absent_told;       /* how many of them those above have heard of */
@@ -122,8 +128,11 @@ void agent_post(void *agent, const char *address, uint64_t to_incarnation, const
 /* Its own record for those above. */
 struct node_record agent_own_record(const struct agent *agent);
 /* Answers a client's request with a failure, which the log gets too. */
-void agent_refuse(struct agent *agent, struct call *call, const struct request *request,
+void agent_refuse(struct agent *agent, struct call *call, const struct submit *submit,
                   const struct esp_error *error);
+/* The endpoint's operations, for calls that do not come through it (passed.c). */
+void agent_on_call(void *agent, struct call *call, const struct message *request);
+void agent_abandon(void *agent, struct call *call);
 
 /* administer.c */
 enum esp_status administer_create(struct agent *agent, const struct agent_options *options,

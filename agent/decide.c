@@ -381,7 +381,7 @@ void decide_member(struct decision *decision, struct member *member)
     if (most == 0) {
         struct esp_error error;
         explain_none(decision, request, &error);
-        agent_refuse(agent, member->call, request, &error);
+        agent_refuse(agent, member->call, member->submit, &error);
         return;
     }
     best_first(decision, most);

@@ -42,6 +42,10 @@ static void requests(const struct agent *agent, struct metrics *metrics)
     metrics_counter(metrics, "espalier_agent_asks_total", (double)counts->asks, "Questions from the parent.");
     metrics_counter(metrics, "espalier_agent_unanswered_total", (double)counts->unanswered,
                     "Questions to children that were not answered in time.");
+    metrics_counter(metrics, "espalier_agent_passed_on_total", (double)counts->passed_on,
+                    "Requests that went on to another master agent, as nobody below could serve them.");
+    metrics_counter(metrics, "espalier_agent_passed_here_total", (double)counts->passed_here,
+                    "Requests that came from other master agents.");
     metrics_counter(metrics, "espalier_agent_placements_total", (double)agent->placements,
                     "Sessions that were given a server.");
 }

@@ -16,6 +16,9 @@ agent_libagent_la_SOURCES = \
 	agent/lost.c \
 	agent/queries.c \
 	agent/learning.c \
+	agent/passed.c \
+	agent/peers.c \
+	agent/peers.h \
 	agent/question.c \
 	agent/registered.c \
 	agent/scheduler_library.c \

@@ -3,6 +3,7 @@
  * What clients and people ask an agent beside requests: who it is, what can be solved, what is below it.
  */
 #include "agent/agent_internal.h"
+#include "agent/peers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +63,9 @@ static bool describe(struct agent *agent, struct call *call, const struct descri
     const struct variant *variant = catalog_choose(agent->catalogs, asked->problem, 0);
     if (variant ? !variant->text : learning_is(agent))
         return false;
-    call_reply(call, variant ? description(variant) : unknown_problem(agent, asked->problem));
+    const struct message request = {.kind = MESSAGE_DESCRIBE, .describe = *asked};
+    peers_reply(agent, call, &request,
+                variant ? description(variant) : unknown_problem(agent, asked->problem));
     return true;
 }
 
@@ -254,10 +257,10 @@ void queries_on_call(struct agent *agent, struct call *call, const struct messag
         call_reply(call, list(agent, &request->list));
         return;
     case MESSAGE_TREE:
-        call_reply(call, tree(agent, &request->tree));
+        peers_reply(agent, call, request, tree(agent, &request->tree));
         return;
     case MESSAGE_DATA:
-        call_reply(call, data_where(agent, &request->data));
+        peers_reply(agent, call, request, data_where(agent, &request->data));
         return;
     default:
         call_reply(call, message_failure(message_reply_kind(request->kind), ESP_INVALID,

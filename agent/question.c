@@ -36,24 +36,6 @@ static void question_free(struct agent *agent, struct question *question)
     free(question);
 }
 
-/* A copy that owns all it points to. */
-static struct message *clone(const struct message *message)
-{
-    struct memory_wire out, in;
-    struct message *copy = message_create(message->kind);
-    memory_wire_encoder(&out, MESSAGE_BYTES);
-    bool whole = copy && wire_message(&out.wire, (struct message *)message);
-    if (whole) {
-        memory_wire_decoder(&in, out.data, out.size, &copy->arena);
-        whole = wire_message(&in.wire, copy);
-    }
-    memory_wire_release(&out);
-    if (whole)
-        return copy;
-    message_destroy(copy);
-    return NULL;
-}
-
 static bool add_asked(struct question *question, struct branch *branch)
 {
     for (uint32_t i = 0; i < question->n_asked; i++)
@@ -167,9 +149,9 @@ static void member_free(struct agent *agent, struct member **list, struct member
 static void refuse_member(struct agent *agent, struct member **list, const struct esp_error *error)
 {
     struct call *call = (*list)->call;
-    const struct request *request = &(*list)->submit->request;
+    const struct submit *submit = (*list)->submit;
     member_free(agent, list, *list);
-    agent_refuse(agent, call, request, error);
+    agent_refuse(agent, call, submit, error);
 }
 
 static void refuse_all(struct agent *agent, struct member **list, const struct esp_error *error)
@@ -299,7 +281,7 @@ static void start(struct agent *agent, struct group *group, const struct variant
                           .ask = {.breadth = wanted_breadth(agent, group), .request = submit->request}};
     ask.ask.request.session.secret = 0; /* nobody below needs it to make an estimate */
     struct esp_error error;
-    struct question *question = question_create(agent, clone(&ask), wait_ms);
+    struct question *question = question_create(agent, message_clone(&ask), wait_ms);
     if (question) {
         question->group = group;
         group->question = question;
@@ -336,7 +318,7 @@ void question_submit(struct agent *agent, struct call *call, const struct submit
         error_no_memory(&error, "a request");
     if (!group) {
         free(member);
-        agent_refuse(agent, call, &submit->request, &error);
+        agent_refuse(agent, call, submit, &error);
         return;
     }
     *member = (struct member){.call = call, .submit = submit, .since_ns = agent_now(agent)};
@@ -399,7 +381,7 @@ void question_on_ask(struct agent *agent, const struct envelope *envelope, const
     struct message message = {.kind = MESSAGE_ASK, .ask = *ask};
     if (message.ask.breadth > CAP_CANDIDATES)
         message.ask.breadth = CAP_CANDIDATES;
-    struct question *question = question_create(agent, clone(&message), wait_ms);
+    struct question *question = question_create(agent, message_clone(&message), wait_ms);
     if (!question)
         return; /* the asker does without */
     question->parent_id = ask->id;
@@ -432,7 +414,7 @@ void question_on_answer(struct agent *agent, const struct envelope *envelope, co
         asked->open = false;
         question->n_open--;
         if (message->answer.outcome.status == ESP_OK)
-            asked->answer = clone(message);
+            asked->answer = message_clone(message);
     }
     if (question->n_open == 0)
         conclude(question);

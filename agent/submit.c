@@ -344,7 +344,7 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
     if (!agent->is_master) {
         error_set(&error, ESP_REFUSED, "\"%s\" is a leader agent: a master agent takes requests",
                   agent->name);
-        agent_refuse(agent, call, request, &error);
+        agent_refuse(agent, call, submit, &error);
         return;
     }
     struct variant *variant = catalog_choose(agent->catalogs, request->problem, request->digest);
@@ -353,7 +353,7 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
         return;
     if (!variant) {
         submit_explain_unknown(agent, request, &error);
-        agent_refuse(agent, call, request, &error);
+        agent_refuse(agent, call, submit, &error);
         return;
     }
     if (extension_find(&request->extensions, EXTENSION_FORECAST)) {
@@ -369,7 +369,7 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
     const int64_t since_ns = agent_now(agent);
     struct message *reply = reply_from_memory(agent, request, variant, &error);
     if (!reply) {
-        agent_refuse(agent, call, request, &error);
+        agent_refuse(agent, call, submit, &error);
         return;
     }
     agent->from_memory++;

@@ -211,6 +211,7 @@ client_libclient_la_SOURCES = \
 	client/route.h \
 	client/route_internal.h \
 	client/route_locate.c \
+	client/route_nearest.c \
 	client/sequence.c \
 	client/sequence.h \
 	client/session.c \

@@ -96,6 +96,8 @@ static enum esp_status learn(struct route *route, uint64_t seen, bool *changed, 
         return ESP_OK;
     struct message reply = {0};
     enum esp_status status = route_locate(route, &reply, error);
+    if (status == ESP_OK && route->n_agents == 0)
+        route_nearest_first(route, &reply.locate_reply);
     pthread_mutex_lock(&route->lock);
     route->deserted = status == ESP_NO_SERVER;
     if (status == ESP_OK) { /* another thread may have been quicker */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside the way to a master agent: client/route.c (who is asked) and client/route_locate.c (who there is).
+ * Inside the way to a master agent: client/route.c (who is asked), client/route_locate.c (who there is) and
+ * client/route_nearest.c (who of them is near).
  */
 #ifndef CLIENT_ROUTE_INTERNAL_H
 #define CLIENT_ROUTE_INTERNAL_H
@@ -31,5 +32,9 @@ struct route {
     size_t n_masters, current;
     uint64_t generation; /* how often the masters were learned */
 };
+
+/* Puts the masters of a redirector's answer in the order in which they are to be asked: the nearest ones
+ * first, by greetings that are sent to all at once. Takes as long as the slowest of them, 0.6 s at most. */
+void route_nearest_first(struct route *route, struct locate_reply *located);
 
 #endif

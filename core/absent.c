@@ -46,7 +46,7 @@ void absent_note(struct absentees *absentees, const struct child *child)
     absent->address = strdup(child->address);
     absent->role = child->role;
     absent->incarnation = child->incarnation;
-    absent->heard_ns = child->heard_ns;
+    absent->heard_ns = child->arrivals.heard_ns;
     DL_APPEND(absentees->first, absent);
     absentees->n++;
     if (!absent->name || !absent->address)

@@ -18,7 +18,8 @@ struct children {
     struct children_ops ops;
     void *self;
     struct child *by_name, *by_address;
-    struct child *by_age; /* not heard of for longest first: leases end in this order */
+    struct child *by_age; /* not heard of for longest first: shortest leases end in this order */
+    int64_t spared_ns;    /* until then nobody is taken for dead: this node itself was held up */
     struct refusals refusals;
 };
 
@@ -110,7 +111,7 @@ static void lose(struct children *c, struct child *child, const char *why)
 
 static void heard(struct children *c, struct child *child)
 {
-    child->heard_ns = clock_now_ns(c->options.clock);
+    arrivals_note(&child->arrivals, clock_now_ns(c->options.clock), c->options.heartbeat_ms * NS_PER_MS);
     child->probed = false;
     DL_DELETE(c->by_age, child);
     DL_APPEND(c->by_age, child);
@@ -250,7 +251,7 @@ static struct child *child_create(struct children *c, const struct envelope *env
     child->name = strdup(envelope->from);
     child->incarnation = envelope->from_incarnation;
     child->role = (enum node_role)hello->role;
-    child->heard_ns = clock_now_ns(c->options.clock);
+    child->arrivals.heard_ns = clock_now_ns(c->options.clock);
     if (child->name) {
         HASH_ADD_KEYPTR(hh, c->by_name, child->name, strlen(child->name), child);
         if (child->hh.tbl && set_address(c, child, hello->address) && c->ops.joined(c->self, child))
@@ -437,8 +438,12 @@ bool children_post(struct children *c, const struct envelope *envelope, const st
         on_goodbye(c, envelope, message->goodbye.reason);
         return true;
     default:
-        return false;
+        break;
     }
+    struct child *child = children_speaker(c, envelope);
+    if (child)
+        heard(c, child); /* whatever it says, it lives */
+    return false;
 }
 
 void children_undelivered(struct children *c, const char *address)
@@ -455,28 +460,60 @@ void children_undelivered(struct children *c, const char *address)
  * delivered, and the death is known before the lease is over. */
 static int64_t probe_ns(const struct children *c, const struct child *child)
 {
-    return child->heard_ns + c->options.heartbeat_ms * NS_PER_MS * 3 / 2;
+    return child->arrivals.heard_ns + c->options.heartbeat_ms * NS_PER_MS * 3 / 2;
+}
+
+static int64_t lease_ns(const struct children *c)
+{
+    return c->options.lease_ms * NS_PER_MS;
+}
+
+/* When the child is dead if nothing more is heard of it. */
+static int64_t end_ns(const struct children *c, const struct child *child)
+{
+    const int64_t ns = child->arrivals.heard_ns + arrivals_patience_ns(&child->arrivals, lease_ns(c));
+    return ns > c->spared_ns ? ns : c->spared_ns;
 }
 
 int64_t children_due(const struct children *c)
 {
-    if (!c->by_age)
-        return CLOCK_NEVER;
-    int64_t due = c->by_age->heard_ns + c->options.lease_ms * NS_PER_MS;
+    int64_t due = CLOCK_NEVER;
+    const int64_t now_ns = clock_now_ns(c->options.clock);
     const struct child *child = c->by_age;
+    /* Those whose lease is over, and who have longer: few. The next one has the earliest end of all others.
+     */
+    for (; child && child->arrivals.heard_ns + lease_ns(c) <= now_ns; child = child->next)
+        due = end_ns(c, child) < due ? end_ns(c, child) : due;
+    if (child && child->arrivals.heard_ns + lease_ns(c) < due)
+        due = child->arrivals.heard_ns + lease_ns(c);
+    child = c->by_age;
     while (child && child->probed)
         child = child->next;
     return child && probe_ns(c, child) < due ? probe_ns(c, child) : due;
 }
 
+/* This node itself has not run for longer than a heartbeat when it should have (stopped, or starved): what
+ * the children have said meanwhile is only being read now. */
+static void spare(struct children *c, int64_t now_ns)
+{
+    const int64_t heartbeat_ns = c->options.heartbeat_ms * NS_PER_MS;
+    if (c->by_age && c->spared_ns < now_ns && children_due(c) + heartbeat_ns < now_ns)
+        c->spared_ns = now_ns + 2 * heartbeat_ns;
+}
+
 void children_tick(struct children *c)
 {
-    int64_t now_ns = clock_now_ns(c->options.clock);
-    while (c->by_age && c->by_age->heard_ns + c->options.lease_ms * NS_PER_MS <= now_ns) {
-        c->by_age->silent = true;
-        lose(c, c->by_age, "its lease is over");
+    const int64_t now_ns = clock_now_ns(c->options.clock);
+    struct child *child, *next;
+    spare(c, now_ns);
+    for (child = c->by_age; child && child->arrivals.heard_ns + lease_ns(c) <= now_ns; child = next) {
+        next = child->next;
+        if (end_ns(c, child) > now_ns)
+            continue;
+        child->silent = true;
+        lose(c, child, "its lease is over");
     }
-    for (struct child *child = c->by_age; child && probe_ns(c, child) <= now_ns; child = child->next) {
+    for (child = c->by_age; child && probe_ns(c, child) <= now_ns; child = child->next) {
         if (!child->probed)
             probe(c, child);
         child->probed = true;

@@ -3,6 +3,10 @@
  * The parent's side of the tie that core/membership.h describes: who has said hello, under which lease, and
  * up to which number their reports have arrived. Used by agents and the redirector. Pure state machine.
  *
+ * A lease is what a child has at least: one that was heard of irregularly, as its machine is loaded, has more
+ * (core/arrivals.h), and a node that was held up itself gives all of them time to be heard first. A
+ * connection that breaks ends it at once.
+ *
  * Two nodes of one name: the newer incarnation at the same address is the same node restarted and takes over
  * at once; at another address it is refused until the first one's lease is over or it cannot be reached
  * (a sign of life is asked for). Of those below different children the owner has to tell: children_refuse().
@@ -10,6 +14,7 @@
 #ifndef CORE_CHILDREN_H
 #define CORE_CHILDREN_H
 
+#include "core/arrivals.h"
 #include "core/namesakes.h"
 #include "core/refuges.h"
 #include "core/transport.h"
@@ -51,7 +56,7 @@ struct child {
     enum report_part part; /* what its newest report was */
     bool probed;           /* asked for a sign of life since it was last heard */
     bool silent;           /* it is lost because nothing more is heard of it */
-    int64_t heard_ns;
+    struct arrivals arrivals;
     void *data;                /* the owner's */
     struct child *prev, *next; /* the one not heard of for longest first */
     UT_hash_handle hh;         /* by name */
@@ -61,11 +66,11 @@ struct child {
 struct children_options {
     const char *name; /* of this node */
     enum node_role role;
-    uint32_t roles;              /* which children are welcome: bits 1 << ROLE_... */
-    uint64_t features, required; /* those spoken here; those that a child must have too */
-    uint32_t most;               /* children at most; 0: 10,000 */
-    int64_t lease_ms, heartbeat_ms;
-    const char *probe; /* URL where they measure their links; copied; NULL: nowhere */
+    uint32_t roles;                 /* which children are welcome: bits 1 << ROLE_... */
+    uint64_t features, required;    /* those spoken here; those that a child must have too */
+    uint32_t most;                  /* children at most; 0: 10,000 */
+    int64_t lease_ms, heartbeat_ms; /* lease: the shortest silence of one that is dead */
+    const char *probe;              /* URL where they measure their links; copied; NULL: nowhere */
     const struct clock *clock;
 };
 

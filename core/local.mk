@@ -23,6 +23,8 @@ core_libcore_la_SOURCES = \
 	core/block_map.h \
 	core/catalog.c \
 	core/catalog.h \
+	core/arrivals.c \
+	core/arrivals.h \
 	core/children.c \
 	core/children.h core/chunk.h \
 	core/datum.c \
@@ -110,6 +112,7 @@ core_libcore_la_SOURCES = \
 	core/message_data.h \
 	core/message_extensions.c \
 	core/message_make.c \
+	core/message_peers.c \
 	core/message_walk.h \
 	core/parallel_choose.c \
 	core/parallel_factor.c \

@@ -135,7 +135,9 @@ static void join(struct membership *m, const struct envelope *envelope, const st
     m->complete_next = true;
     m->more = m->parts = false;
     m->confirmed = m->number;
-    m->report_ns = m->heard_ns = membership_now(m);
+    m->arrivals = (struct arrivals){0};
+    m->report_ns = membership_now(m);
+    membership_heard(m);
     if (m->ops.changed)
         m->ops.changed(m->self, true, m->parent_name, "");
     if (m->ops.ancestors)
@@ -182,7 +184,7 @@ static void on_welcome_joined(struct membership *m, const struct envelope *envel
 {
     if (!membership_is_from_parent(m, envelope))
         return;
-    m->heard_ns = membership_now(m);
+    membership_heard(m);
     if (welcome->outcome.status != ESP_OK) {
         lose(m, welcome->outcome.text);
         membership_drop_refuges(m);
@@ -247,14 +249,33 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+void membership_heard(struct membership *m)
+{
+    arrivals_note(&m->arrivals, membership_now(m), m->heartbeat_ns);
+}
+
+/* When the parent is dead if nothing more is heard of it. */
+static int64_t end_ns(const struct membership *m)
+{
+    const int64_t ns = m->arrivals.heard_ns + arrivals_patience_ns(&m->arrivals, m->lease_ns);
+    return ns > m->spared_ns ? ns : m->spared_ns;
+}
+
+/* This node itself has not run for longer than a heartbeat when it should have: what the parent has said
+ * meanwhile is only being read now. */
+static void spare(struct membership *m, int64_t now_ns)
+{
+    if (m->spared_ns < now_ns && membership_due(m) + m->heartbeat_ns < now_ns)
+        m->spared_ns = now_ns + 2 * m->heartbeat_ns;
+}
+
 int64_t membership_due(const struct membership *m)
 {
     switch (m->state) {
     case STATE_SEEKING:
         return m->hello_ns;
     case STATE_JOINED:
-        return earlier(earlier(membership_next_report_ns(m), membership_resend_ns(m)),
-                       m->heard_ns + m->lease_ns);
+        return earlier(earlier(membership_next_report_ns(m), membership_resend_ns(m)), end_ns(m));
     default:
         return CLOCK_NEVER;
     }
@@ -263,7 +284,9 @@ int64_t membership_due(const struct membership *m)
 void membership_tick(struct membership *m)
 {
     int64_t time = membership_now(m);
-    if (m->state == STATE_JOINED && time >= m->heard_ns + m->lease_ns)
+    if (m->state == STATE_JOINED)
+        spare(m, time);
+    if (m->state == STATE_JOINED && time >= end_ns(m))
         lose(m, membership_silent);
     if (m->state == STATE_SEEKING && time >= m->hello_ns) {
         if (m->tries == 2 * m->n_parents && !m->said[m->current]) /* one that has refused did answer */

@@ -6,6 +6,7 @@
 #ifndef CORE_MEMBERSHIP_INTERNAL_H
 #define CORE_MEMBERSHIP_INTERNAL_H
 
+#include "core/arrivals.h"
 #include "core/children.h"
 #include "core/membership.h"
 
@@ -42,19 +43,22 @@ struct membership {
     struct refuges refuges; /* that the last parent told; they outlast it */
     int64_t lease_ns, heartbeat_ns;
 
-    uint64_t number;        /* of the last report sent, over the whole life of this node */
-    uint64_t confirmed;     /* the parent has all up to this one */
-    int64_t unconfirmed_ns; /* when the oldest unconfirmed report was sent */
-    bool complete_next;     /* the next report must tell all */
-    bool parts;             /* a complete report has begun and not ended */
-    bool more;              /* the last report left something over */
-    int64_t report_ns;      /* next report */
-    int64_t heard_ns;       /* last sign of life from the parent */
+    uint64_t number;          /* of the last report sent, over the whole life of this node */
+    uint64_t confirmed;       /* the parent has all up to this one */
+    int64_t unconfirmed_ns;   /* when the oldest unconfirmed report was sent */
+    bool complete_next;       /* the next report must tell all */
+    bool parts;               /* a complete report has begun and not ended */
+    bool more;                /* the last report left something over */
+    int64_t report_ns;        /* next report */
+    struct arrivals arrivals; /* signs of life from the parent */
+    int64_t spared_ns;        /* until then it is not taken for dead: this node itself was held up */
 };
 
 /* ---- core/membership.c ---- */
 
 int64_t membership_now(const struct membership *m);
+/* A sign of life from the parent. */
+void membership_heard(struct membership *m);
 bool membership_is_from_parent(const struct membership *m, const struct envelope *envelope);
 
 /* ---- core/membership_seek.c ---- */

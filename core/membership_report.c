@@ -15,12 +15,12 @@ void membership_on_pulse(struct membership *m, const struct envelope *envelope, 
 {
     if (m->state != STATE_JOINED || !membership_is_from_parent(m, envelope))
         return;
-    m->heard_ns = membership_now(m);
+    membership_heard(m);
     if (number > m->confirmed && number <= m->number) {
         m->confirmed = number;
-        m->unconfirmed_ns = m->heard_ns;
+        m->unconfirmed_ns = m->arrivals.heard_ns;
         if (m->more && m->confirmed == m->number)
-            m->report_ns = m->heard_ns;
+            m->report_ns = m->arrivals.heard_ns;
     }
 }
 

@@ -94,6 +94,8 @@ BODY(catalog, catalog)
 BODY(texts, texts)
 BODY(order, order)
 BODY(obeyed, obeyed)
+BODY(pass, pass)
+BODY(passed, passed)
 BODY(greet, greet)
 BODY(locate, locate)
 BODY(submit, submit)
@@ -160,6 +162,8 @@ static const struct {
     [MESSAGE_TEXTS] = OTHER(texts, "texts"),
     [MESSAGE_ORDER] = OTHER(order, "order"),
     [MESSAGE_OBEYED] = OTHER(obeyed, "obeyed"),
+    [MESSAGE_PASS] = OTHER(pass, "pass"),
+    [MESSAGE_PASSED] = OTHER(passed, "passed"),
     [MESSAGE_GREET] = TWO_WAY(greet, "greet", GREET_REPLY),
     [MESSAGE_LOCATE] = TWO_WAY(locate, "locate", LOCATE_REPLY),
     [MESSAGE_SUBMIT] = TWO_WAY(submit, "submit", SUBMIT_REPLY),

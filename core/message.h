@@ -563,6 +563,40 @@ struct reach_request {
     struct extensions extensions;
 };
 
+/* ---- between master agents (core/message_peers.c) ---- */
+
+#define CAP_VISITED 32
+/* What is passed on: a request of a client, of these kinds; the numbers are the contract. */
+enum pass_what { PASS_NOTHING, PASS_SUBMIT, PASS_DESCRIBE, PASS_DATA, PASS_TREE };
+
+/* A master agent that cannot serve a request of a client passes it on to one of its peers. */
+struct pass {
+    uint64_t id;         /* drawn by the sender; the answer carries it */
+    const char *address; /* of the sender */
+    uint64_t time_left_ms;
+    const char **visited; /* addresses of the master agents that have had it, the first one first */
+    uint32_t n_visited;
+    uint32_t what; /* the one of these that counts; the others are empty */
+    struct submit submit;
+    struct describe describe;
+    struct data data;
+    struct tree tree;
+    struct extensions extensions;
+};
+
+/* What became of it; its outcome is that of the reply. */
+struct passed {
+    uint64_t id;
+    const char **visited; /* with those that have had it since */
+    uint32_t n_visited;
+    uint32_t what;
+    struct submit_reply submit;
+    struct describe_reply describe;
+    struct data_reply data;
+    struct tree_reply tree;
+    struct extensions extensions;
+};
+
 enum message_kind {
     MESSAGE_NONE = 0,
     /* one-way, in the union of the IDL: the numbers are the contract */
@@ -580,7 +614,9 @@ enum message_kind {
     MESSAGE_TEXTS = 12,
     MESSAGE_ORDER = 13,
     MESSAGE_OBEYED = 14,
-    MESSAGE_LAST_ONE_WAY = MESSAGE_OBEYED,
+    MESSAGE_PASS = 15,
+    MESSAGE_PASSED = 16,
+    MESSAGE_LAST_ONE_WAY = MESSAGE_PASSED,
     /* two-way: operations of the IDL's interfaces */
     MESSAGE_GREET = 32,
     MESSAGE_LOCATE,
@@ -643,6 +679,8 @@ struct message {
         struct texts texts;
         struct order order;
         struct obeyed obeyed;
+        struct pass pass;
+        struct passed passed;
         struct greet greet;
         struct locate locate;
         struct submit submit;
@@ -744,5 +782,14 @@ uint32_t open_put(const struct open_sessions *open, uint8_t bytes[OPEN_BYTES]);
 bool open_get(const struct extensions *extensions, struct open_sessions *open);
 /* Whether that number is below the ceiling and not in the list. */
 bool open_excludes(const struct open_sessions *open, uint64_t sequence);
+
+/* Between these and what they carry, which is borrowed. False: such a message is not passed on. */
+bool pass_put(struct pass *pass, const struct message *request);
+bool pass_get(const struct pass *pass, struct message *request);
+bool passed_put(struct passed *passed, const struct message *reply);
+bool passed_get(const struct passed *passed, struct message *reply);
+
+/* A copy that owns all it points to. NULL without memory. */
+struct message *message_clone(const struct message *message);
 
 #endif

@@ -38,6 +38,23 @@ void message_destroy(struct message *message)
     free(message);
 }
 
+struct message *message_clone(const struct message *message)
+{
+    struct memory_wire out, in;
+    struct message *copy = message_create(message->kind);
+    memory_wire_encoder(&out, MESSAGE_BYTES);
+    bool whole = copy && wire_message(&out.wire, (struct message *)message);
+    if (whole) {
+        memory_wire_decoder(&in, out.data, out.size, &copy->arena);
+        whole = wire_message(&in.wire, copy);
+    }
+    memory_wire_release(&out);
+    if (whole)
+        return copy;
+    message_destroy(copy);
+    return NULL;
+}
+
 struct message *message_failure(enum message_kind kind, enum esp_status status, const char *format, ...)
 {
     struct message *message = message_create(kind);

@@ -71,6 +71,11 @@ void walk_word(struct wire *w, const char **m);
 void walk_order(struct wire *w, struct order *m);
 void walk_obeyed(struct wire *w, struct obeyed *m);
 
+/* ---- core/message_peers.c ---- */
+
+void walk_pass(struct wire *w, struct pass *m);
+void walk_passed(struct wire *w, struct passed *m);
+
 /* ---- core/message_client.c ---- */
 
 void walk_greet(struct wire *w, struct greet *m);

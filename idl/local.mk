@@ -6,6 +6,6 @@ dist_idl_DATA = idl/espalier.idl
 if WITH_OMNIORB
 idl/espalier.stamp: idl/espalier.idl
 	$(AM_V_GEN)$(MKDIR_P) idl && $(OMNIIDL) -bcxx -C idl $(srcdir)/idl/espalier.idl && touch $@
-idl/espalier.hh idl/espalierSK.cc: idl/espalier.stamp
+idl/espalier.hh idl/espalierSK.cc: idl/espalier.stamp ;
 CLEANFILES += idl/espalier.stamp idl/espalier.hh idl/espalierSK.cc
 endif

@@ -79,6 +79,8 @@ static void contract_and_codec_agree()
         {MESSAGE_TEXTS, same_bytes<Texts>},
         {MESSAGE_ORDER, same_bytes<Order>},
         {MESSAGE_OBEYED, same_bytes<Obeyed>},
+        {MESSAGE_PASS, same_bytes<Pass>},
+        {MESSAGE_PASSED, same_bytes<Passed>},
         {MESSAGE_GREET, same_bytes<Greet>},
         {MESSAGE_LOCATE, same_bytes<Locate>},
         {MESSAGE_SUBMIT, same_bytes<Submit>},

@@ -211,7 +211,7 @@ static struct node_record record_of(const struct redirector *r, const struct chi
     record.address = arena_strdup(arena, child->address);
     record.role = ROLE_MASTER;
     record.incarnation = child->incarnation;
-    record.age_s = (double)(clock_now_ns(r->clock) - child->heard_ns) / 1e9;
+    record.age_s = (double)(clock_now_ns(r->clock) - child->arrivals.heard_ns) / 1e9;
     return record;
 }
 
@@ -312,7 +312,8 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
 static void on_undelivered(void *self, const char *address, enum esp_status status)
 {
     struct redirector *r = self;
-    (void)status;
+    if (status == ESP_TIMEOUT)
+        return; /* it is connected and slow: for silence there is a patience of its own */
     children_undelivered(r->children, address);
 }
 

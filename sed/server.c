@@ -99,7 +99,8 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
 static void on_undelivered(void *self, const char *address, enum esp_status status)
 {
     struct server *server = self;
-    (void)status;
+    if (status == ESP_TIMEOUT)
+        return; /* it is connected and slow: for silence there is a patience of its own */
     duty_undelivered(&server->duty, address);
     membership_undelivered(server->membership, address);
 }

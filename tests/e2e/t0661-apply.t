@@ -3,7 +3,7 @@
 # A running tree becomes the one of a platform file, and gets nodes one by one, also on another machine: one that is
 # reached by an ssh of the test's own.
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-needs espalier espalier-redirector espalier-agent espalier-sed
+needs espalier espalier-redirector espalier-agent espalier-sed curl
 XDG_RUNTIME_DIR=$work
 export XDG_RUNTIME_DIR
 at_exit() {
@@ -90,6 +90,25 @@ registered() {
     espalier tree | grep -Eq "^redirector +redirector" && below MA redirector
 }
 check "the master has registered again" wait_until registered
+cp one.conf small.conf
+
+# ---- two master agents: what one cannot serve, the other one does ----
+{
+    cat one.conf
+    echo 'master "MC" { }'
+} >small.conf
+check "a second master agent" espalier admin apply small.conf
+second=$(cat "$folder/MC.address")
+check "which has no servers passes calls on" espalier call --agent "$second" dgesv A='[4,1;1,3]' B='[6;7]' -o B=-
+check_says "to its peer" '^2 1$' '^1$' '^2$'
+pages() { # pages NODE: its metrics
+    curl -sS --max-time 20 "http://$(cat "$folder/$1.address.http")/metrics"
+}
+check "some were" test "$(pages MC | awk '/^espalier_agent_passed_on_total/ { print $2 }')" -gt 0
+check "each came to the peer once" test "$(pages MC | awk '/^espalier_agent_passed_on_total/ { print $2 }')" -eq \
+    "$(pages MA | awk '/^espalier_agent_passed_here_total/ { print $2 }')"
+check_fails 2 "what nobody solves is told" espalier call --agent "$second" nosuchproblem x=1
+check "it is removed again" espalier admin apply one.conf --platform small --remove
 cp one.conf small.conf
 
 # ---- files that would cut the tree ----

@@ -7,6 +7,7 @@
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 #include "util/clock.h"
+#include "util/metrics.h"
 #include "util/random.h"
 
 #include <stdio.h>
@@ -464,6 +465,59 @@ static void all_faults_at_once_do_no_lasting_harm(void **state)
                  -1);
 }
 
+/* ---- a machine at full load ---- */
+
+/* How often an agent has lost a child so far. */
+static double lost_by(size_t agent)
+{
+    struct metrics metrics = {0};
+    double n = -1;
+    agent_metrics(platform.agents[agent].agent, &metrics);
+    const char *line = strstr(metrics.text, "\nespalier_agent_children_lost_total ");
+    assert_non_null(line);
+    assert_int_equal(sscanf(line, " %*s %lf", &n), 1);
+    metrics_release(&metrics);
+    return n;
+}
+
+/* Deliveries that take longer and longer, up to twice the lease, in no order: ten minutes at a load that
+ * grows to 20. */
+static void nobody_is_taken_for_dead_on_a_loaded_machine(void **state)
+{
+    (void)state;
+    struct simulated_server *servers[6];
+    platform.agent_options.heartbeat_ms = 1000;
+    platform.agent_options.lease_ms = 5000;
+    platform_agent(&platform, "ma", "");
+    size_t la = platform_agent(&platform, "la", "ma");
+    for (int i = 0; i < 6; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s-%d", i);
+        servers[i] = platform_server(&platform, name, "la");
+    }
+    assert_true(platform_settle(&platform, 0, 7, 5000));
+    for (int64_t jitter_ms = 500; jitter_ms <= 10000; jitter_ms += 500) {
+        const struct inproc_faults faults = {.latency_ns = 20 * NS_PER_MS,
+                                             .jitter_ns = jitter_ms * NS_PER_MS};
+        inproc_set_faults(platform.transport, &faults);
+        platform_run_ms(&platform, 30000);
+    }
+    assert_true(lost_by(0) == 0);
+    assert_true(lost_by(la) == 0);
+    for (int i = 0; i < 6; i++)
+        assert_int_equal(simulated_tellings(servers[i]), 0); /* never without a parent */
+    /* The load is over: a real death is known as soon as ever, the silent one's within the bound. */
+    inproc_set_faults(platform.transport, &(struct inproc_faults){.latency_ns = NS_PER_MS});
+    platform_run_ms(&platform, 60000);
+    assert_int_equal(nodes(0), 7);
+    inproc_kill(platform.transport, "s-0");
+    platform_run_ms(&platform, 2500);
+    assert_int_equal(nodes(0), 6);
+    simulated_mute(servers[1], true);
+    platform_run_ms(&platform, 5000 + 1500);
+    assert_int_equal(nodes(0), 5);
+}
+
 /* ---- the redirector ---- */
 
 static struct redirector *start_redirector_at(const char *name, uint64_t incarnation)
@@ -659,6 +713,7 @@ int main(void)
         TEST(nobody_has_a_problem_only_where_nobody_is_lost),
         TEST(a_server_that_leaves_is_forgotten_at_once),
         TEST(a_silent_subtree_is_lost_when_its_lease_ends_and_comes_back),
+        TEST(nobody_is_taken_for_dead_on_a_loaded_machine),
         TEST(a_loop_is_not_entered),
         TEST(a_namesake_is_refused_until_the_first_one_is_gone),
         TEST(a_namesake_below_another_agent_is_refused_until_the_first_one_is_gone),

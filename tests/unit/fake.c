@@ -92,6 +92,7 @@ static enum esp_status dispatch(struct fake *fake, int at, const struct message 
             fake->faults[at].lost--, reply->locate_reply.n_masters = 0;
         return ESP_OK;
     case MESSAGE_SUBMIT:
+        snprintf(fake->counters.submitted, sizeof fake->counters.submitted, "%s", fake_addresses[at]);
         if (fake->faults[at].lost > 0) {
             fake->faults[at].lost--;
             return fake_fail(error, ESP_UNKNOWN_PROBLEM, "no server below solves that");
@@ -107,6 +108,8 @@ static enum esp_status dispatch(struct fake *fake, int at, const struct message 
         fake_on_tree(at, request, reply);
         return ESP_OK;
     case MESSAGE_GREET:
+        if (fake->faults[at].far_ms > 0)
+            fake_wait_ms(fake, fake->faults[at].far_ms);
         reply->greet_reply.name = fake_names[at];
         reply->greet_reply.role = server ? ROLE_SERVER : at == 3 ? ROLE_REDIRECTOR : ROLE_MASTER;
         return ESP_OK;

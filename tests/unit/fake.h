@@ -28,6 +28,7 @@ struct fake_faults {
     unsigned most_sessions; /* not acknowledged, that a server takes; 0: no limit */
     bool full;              /* calls: ESP_LIMIT, because of others */
     unsigned lost;          /* a master: so many submits find nobody below; a redirector: so many locates */
+    unsigned far_ms;        /* so long does a greeting take */
     bool silent;            /* takes calls, never reports an end */
     bool hangs_up;          /* whatever is asked: ESP_MAYBE, as what is no node of a hierarchy */
     bool stopped;           /* nobody answers: ESP_TIMEOUT, at once and not when the time is over */
@@ -37,6 +38,7 @@ struct fake_counters {
     unsigned locates, submits, describes, calls, executions, awaits, polls_at_once, acknowledgements, cancels;
     unsigned puts, gets, sessions; /* sessions: that the servers hold now */
     unsigned threads;              /* most threads in the transport at a time */
+    char submitted[16];            /* address of the master that got the last submit */
     unsigned unanswered;           /* calls to servers that are stopped */
 };
 

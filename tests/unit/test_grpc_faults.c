@@ -92,6 +92,19 @@ static void the_next_redirector_is_asked(void **state)
     call_add(&add);
 }
 
+static void the_nearest_master_is_asked(void **state)
+{
+    (void)state;
+    set("ma1:1", (struct fake_faults){.far_ms = 40});
+    initialize();
+    grpc_function_handle_t add = make_handle("add");
+    call_add(&add);
+    assert_string_equal(fake_counters(fake).submitted, "ma2:1");
+    set("ma2:1", (struct fake_faults){.dead = true});
+    call_add(&add);
+    assert_string_equal(fake_counters(fake).submitted, "ma1:1");
+}
+
 static void without_anybody_a_handle_cannot_be_made(void **state)
 {
     (void)state;
@@ -639,6 +652,7 @@ int main(void)
         in_library(a_master_that_is_gone_is_left_for_the_next),
         in_library(the_redirector_may_go_once_it_was_asked),
         in_library(the_next_redirector_is_asked),
+        in_library(the_nearest_master_is_asked),
         in_library(without_anybody_a_handle_cannot_be_made),
         in_library(what_is_no_node_is_told_as_that),
         in_library(a_hierarchy_that_lost_its_servers_is_waited_for),

@@ -237,6 +237,29 @@ static void a_silent_parent_is_lost_and_found_again(void **state)
     membership_destroy(child.membership);
 }
 
+/* It was stopped, or starved: what its parent said meanwhile lies in its sockets and is read next. */
+static void who_was_held_up_itself_hears_the_parent_first(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    welcome(&child, "ma", 5, above, 1);
+    pass_ms(&child, 500);
+    child.clock.time_ns += 30 * NS_PER_S;
+    membership_tick(child.membership);
+    assert_true(membership_joined(child.membership));
+    pulse(&child, "ma", 5);
+    pass_ms(&child, 2500);
+    assert_true(membership_joined(child.membership));
+    child.clock.time_ns += 30 * NS_PER_S;
+    pass_ms(&child, 1900);
+    assert_true(membership_joined(child.membership));
+    pass_ms(&child, 200); /* and now it is silent indeed */
+    assert_false(membership_joined(child.membership));
+    membership_destroy(child.membership);
+}
+
 static void a_restarted_parent_s_rejoin_brings_a_hello_at_once(void **state)
 {
     (void)state;
@@ -376,6 +399,7 @@ int main(void)
         cmocka_unit_test(tries_quietly_until_the_parent_is_there),
         cmocka_unit_test(reports_all_then_changes_then_heartbeats),
         cmocka_unit_test(an_unconfirmed_report_is_followed_by_a_complete_one),
+        cmocka_unit_test(who_was_held_up_itself_hears_the_parent_first),
         cmocka_unit_test(a_silent_parent_is_lost_and_found_again),
         cmocka_unit_test(a_restarted_parent_s_rejoin_brings_a_hello_at_once),
         cmocka_unit_test(a_refusal_is_told_once_and_tried_again_slowly),

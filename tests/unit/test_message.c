@@ -33,7 +33,7 @@ static void every_message_survives_the_journey(void **state)
         message_clear(&arrived);
         kinds++;
     }
-    assert_int_equal(kinds, 51);
+    assert_int_equal(kinds, 53);
 }
 
 static void a_message_that_ends_early_is_refused_wherever_it_ends(void **state)

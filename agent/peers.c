@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a master agent cannot serve goes on to its peers, the other master agents of its redirectors: to one
+ * after the other, so that a request is at one place at a time and served once. It carries who has had it,
+ * and nobody gets it twice; that list, which is bounded, is also how far it can go.
+ */
+#include "agent/agent_internal.h"
+#include "agent/peers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PASSING_MOST 4096 /* at a time; others hear what this agent says itself */
+/* A peer may ask down, and then its own peers; of a request that does not say, this is the time that is left.
+ */
+#define TIME_LEFT_MS 5000
+/* What is left of the time when a peer is waited for: its answer has a way to go. */
+#define SHARE_OF_TIME 0.9
+
+struct passing {
+    uint64_t id;
+    struct agent *agent;
+    struct call *call;
+    struct message request; /* points into the call's */
+    struct message *own;    /* what this agent says itself */
+    struct visited visited; /* this agent first, or who had it before */
+    int64_t until_ns;       /* then the asker is gone */
+    struct timer timer;     /* of the peer that has it now */
+    UT_hash_handle hh;
+};
+
+/* ---- who has had it ---- */
+
+bool visited_has(const struct visited *visited, const char *address)
+{
+    for (uint32_t i = 0; i < visited->n; i++)
+        if (strcmp(visited->addresses[i], address) == 0)
+            return true;
+    return false;
+}
+
+bool visited_add(struct visited *visited, const char *address)
+{
+    if (visited_has(visited, address))
+        return true;
+    if (visited->n == CAP_VISITED || strlen(address) > CAP_ADDRESS)
+        return false;
+    memcpy(visited->addresses[visited->n++], address, strlen(address) + 1);
+    return true;
+}
+
+void visited_take(struct visited *visited, const char *const *addresses, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        visited_add(visited, addresses[i]);
+}
+
+void visited_list(const struct visited *visited, const char **addresses)
+{
+    for (uint32_t i = 0; i < visited->n; i++)
+        addresses[i] = visited->addresses[i];
+}
+
+/* ---- one request ---- */
+
+static void passing_free(struct passing *passing)
+{
+    struct agent *agent = passing->agent;
+    timers_cancel(&agent->timers, &passing->timer);
+    HASH_DEL(agent->passing, passing);
+    message_destroy(passing->own);
+    free(passing);
+}
+
+/* Nobody could: the asker hears what the first one that was asked says. */
+static void give_up(struct passing *passing)
+{
+    struct call *call = passing->call;
+    struct message *own = passing->own;
+    passing->own = NULL;
+    passed_note(call, &passing->visited);
+    passing_free(passing);
+    call_reply(call, own);
+}
+
+static int64_t patience_ns(const struct passing *passing)
+{
+    const struct agent *agent = passing->agent;
+    const int64_t left_ns = (int64_t)((double)(passing->until_ns - agent_now(agent)) * SHARE_OF_TIME);
+    const int64_t most_ns = 2 * agent->options.answer_timeout_ms * NS_PER_MS;
+    return left_ns < most_ns ? left_ns : most_ns;
+}
+
+static bool send(struct passing *passing, const char *peer, int64_t time_left_ns)
+{
+    struct agent *agent = passing->agent;
+    const char *visited[CAP_VISITED];
+    struct message message = {.kind = MESSAGE_PASS,
+                              .pass = {.id = passing->id,
+                                       .address = endpoint_address(agent->endpoint),
+                                       .time_left_ms = (uint64_t)(time_left_ns / NS_PER_MS),
+                                       .visited = visited,
+                                       .n_visited = passing->visited.n}};
+    visited_list(&passing->visited, visited);
+    if (!pass_put(&message.pass, &passing->request) || !visited_add(&passing->visited, peer))
+        return false;
+    if (message.pass.what == PASS_SUBMIT)
+        message.pass.submit.time_left_ms = message.pass.time_left_ms;
+    log_debug("passing %s on to %s", message_name(passing->request.kind), peer);
+    agent_post(agent, peer, 0, &message);
+    agent->counts.passed_on++;
+    return true;
+}
+
+/* To the next peer that has not had it. False: there is none, or no time. */
+static bool pass_on(struct passing *passing)
+{
+    struct agent *agent = passing->agent;
+    struct refuges peers = {.n = 0};
+    const int64_t left_ns = patience_ns(passing);
+    registered_refuges(agent, &peers);
+    if (left_ns < NS_PER_MS)
+        return false;
+    for (size_t i = 0; i < peers.n; i++)
+        if (!visited_has(&passing->visited, peers.addresses[i]))
+            return timers_set(&agent->timers, &passing->timer, agent_now(agent) + left_ns, NULL) == ESP_OK &&
+                   send(passing, peers.addresses[i], left_ns);
+    return false;
+}
+
+static void on_silence(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct passing *passing = context;
+    (void)timer;
+    (void)now_ns;
+    if (!pass_on(passing))
+        give_up(passing);
+}
+
+/* It cannot be served here; somewhere else it may be. */
+static bool is_elsewhere(const struct message *reply)
+{
+    const enum esp_status status = reply->outcome.status;
+    if (reply->kind == MESSAGE_DATA_REPLY && status == ESP_OK)
+        return reply->data_reply.n == 0;
+    return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
+}
+
+static int64_t time_left_ms(const struct message *request)
+{
+    if (request->kind == MESSAGE_SUBMIT && request->submit.time_left_ms > 0 &&
+        request->submit.time_left_ms < INT32_MAX)
+        return (int64_t)request->submit.time_left_ms;
+    return TIME_LEFT_MS;
+}
+
+static struct passing *create(struct agent *agent, struct call *call, const struct message *request)
+{
+    struct passing *passing = calloc(1, sizeof *passing);
+    if (!passing)
+        return NULL;
+    *passing =
+        (struct passing){.id = ++agent->next_passing, .agent = agent, .call = call, .request = *request};
+    passing->until_ns = agent_now(agent) + time_left_ms(request) * NS_PER_MS;
+    passing->timer = (struct timer){.fire = on_silence, .context = passing};
+    passed_visited(call, &passing->visited);
+    visited_add(&passing->visited, endpoint_address(agent->endpoint));
+    HASH_ADD(hh, agent->passing, id, sizeof passing->id, passing);
+    if (passing->hh.tbl)
+        return passing;
+    free(passing);
+    return NULL;
+}
+
+void peers_reply(struct agent *agent, struct call *call, const struct message *request, struct message *own)
+{
+    struct passing *passing = NULL;
+    if (own && is_elsewhere(own) && agent->n_registered > 0 && HASH_COUNT(agent->passing) < PASSING_MOST)
+        passing = create(agent, call, request);
+    if (!passing) {
+        call_reply(call, own);
+        return;
+    }
+    passing->own = own;
+    if (!pass_on(passing))
+        give_up(passing);
+}
+
+void peers_on_passed(struct agent *agent, const struct passed *passed)
+{
+    struct passing *passing;
+    struct message reply;
+    HASH_FIND(hh, agent->passing, &passed->id, sizeof passed->id, passing);
+    if (!passing)
+        return; /* too late */
+    visited_take(&passing->visited, passed->visited, passed->n_visited);
+    const bool served = passed_get(passed, &reply) &&
+                        reply.kind == message_reply_kind(passing->request.kind) &&
+                        reply.outcome.status == ESP_OK && !is_elsewhere(&reply);
+    if (served) {
+        struct call *call = passing->call;
+        passing_free(passing);
+        call_reply(call, message_clone(&reply));
+    } else if (!pass_on(passing)) {
+        give_up(passing);
+    }
+}
+
+/* It did not arrive: the next one's turn, and not only when the time is over. */
+void peers_undelivered(struct agent *agent, const char *address)
+{
+    struct passing *passing, *next;
+    HASH_ITER(hh, agent->passing, passing, next)
+    {
+        const struct visited *visited = &passing->visited;
+        if (visited->n > 0 && strcmp(visited->addresses[visited->n - 1], address) == 0 && !pass_on(passing))
+            give_up(passing);
+    }
+}
+
+bool peers_abandon(struct agent *agent, const struct call *call)
+{
+    struct passing *passing, *next;
+    HASH_ITER(hh, agent->passing, passing, next)
+    if (passing->call == call) {
+        passing_free(passing);
+        return true;
+    }
+    return false;
+}
+
+void peers_clear(struct agent *agent)
+{
+    struct passing *passing, *next;
+    HASH_ITER(hh, agent->passing, passing, next)
+    passing_free(passing);
+}

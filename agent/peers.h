@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Master agents among themselves: peers.c passes on what an agent cannot serve, passed.c serves what others
+ * pass on.
+ */
+#ifndef AGENT_PEERS_H
+#define AGENT_PEERS_H
+
+#include "core/transport.h"
+
+struct agent;
+
+/* The addresses of the master agents that have had a request, each once. */
+struct visited {
+    char addresses[CAP_VISITED][CAP_ADDRESS + 1];
+    uint32_t n;
+};
+bool visited_has(const struct visited *visited, const char *address);
+/* False: it is full. */
+bool visited_add(struct visited *visited, const char *address);
+void visited_take(struct visited *visited, const char *const *addresses, uint32_t n);
+/* Into CAP_VISITED places; they point into `visited`. */
+void visited_list(const struct visited *visited, const char **addresses);
+
+/* ---- peers.c ---- */
+
+/* As call_reply(call, own), but when `own` says that this agent cannot serve the request (nobody below solves
+ * it, or has that name or datum), its peers are asked first, and the call is answered with what one of them
+ * says, or in the end with `own`. `request` lives as long as the call. */
+void peers_reply(struct agent *agent, struct call *call, const struct message *request, struct message *own);
+void peers_on_passed(struct agent *agent, const struct passed *passed);
+void peers_undelivered(struct agent *agent, const char *address);
+/* True when the call was one that peers have. */
+bool peers_abandon(struct agent *agent, const struct call *call);
+void peers_clear(struct agent *agent);
+
+/* ---- passed.c ---- */
+
+/* A peer passes a request on: it is served as that of a client, by a call whose answer goes back to the peer.
+ */
+void passed_on_pass(struct agent *agent, const struct envelope *envelope, const struct pass *pass);
+void passed_clear(struct agent *agent);
+/* Who has had the request of this call: nobody when it is a client's. */
+void passed_visited(const struct call *call, struct visited *visited);
+/* These have had it too; its asker will hear of them. A client's call: nothing to do. */
+void passed_note(struct call *call, const struct visited *visited);
+
+#endif

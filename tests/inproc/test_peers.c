@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Master agents that pass on what they cannot serve: to each other master once, whoever is dead or cut off.
+ */
+#include "redirector/redirector.h"
+#include "tests/inproc/platform.h"
+#include "tests/unit/unit.h"
+#include "util/clock.h"
+#include "util/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define N_MASTERS 4
+
+static struct platform platform;
+static struct redirector *redirector;
+static struct agent *masters[N_MASTERS];
+static const char *const names[N_MASTERS] = {"ma-0", "ma-1", "ma-2", "ma-3"};
+
+static void start_master(int i)
+{
+    static const char *const redirectors[] = {"red"};
+    struct agent_options options = platform.agent_options;
+    struct esp_error error;
+    options.name = options.listen = names[i];
+    options.incarnation = ++platform.incarnations;
+    options.redirectors = redirectors;
+    options.n_redirectors = 1;
+    assert_int_equal(agent_create(&options, platform.transport, &masters[i], &error), ESP_OK);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    platform_open(&platform, 12);
+    const struct redirector_options options = {.name = "red", .listen = "red", .incarnation = 900};
+    struct esp_error error;
+    if (redirector_create(&options, platform.transport, &redirector, &error) != ESP_OK)
+        return -1;
+    for (int i = 0; i < N_MASTERS; i++)
+        start_master(i);
+    platform_run_ms(&platform, 1000);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int i = 0; i < N_MASTERS; i++)
+        agent_drop(masters[i]);
+    redirector_stop(redirector, "end");
+    platform_close(&platform);
+    return 0;
+}
+
+static enum esp_status submit(const char *master, const char *server, char *chosen, struct esp_error *error)
+{
+    struct request request = platform_request("job", 1e6);
+    struct message reply = {0};
+    request.server = server;
+    enum esp_status status = platform_submit(&platform, master, &request, &reply, error);
+    if (status == ESP_OK)
+        snprintf(chosen, CAP_NAME + 1, "%s", reply.submit_reply.candidates[0].server);
+    message_clear(&reply);
+    return status;
+}
+
+struct passed_sums {
+    double on, here;
+};
+
+/* How many requests that master has passed on, and got from others. */
+static struct passed_sums passed(int i)
+{
+    struct metrics metrics = {0};
+    struct passed_sums sums = {0};
+    agent_metrics(masters[i], &metrics);
+    const char *on = strstr(metrics.text, "\nespalier_agent_passed_on_total "),
+               *here = strstr(metrics.text, "\nespalier_agent_passed_here_total ");
+    assert_non_null(on);
+    assert_non_null(here);
+    assert_int_equal(sscanf(on, " %*s %lf", &sums.on), 1);
+    assert_int_equal(sscanf(here, " %*s %lf", &sums.here), 1);
+    metrics_release(&metrics);
+    return sums;
+}
+
+static void what_one_cannot_serve_another_does(void **state)
+{
+    (void)state;
+    char chosen[CAP_NAME + 1];
+    struct esp_error error;
+    struct message reply = {0};
+    platform_server(&platform, "s", "ma-2");
+    platform_run_ms(&platform, 8000); /* nobody waits for children that may still come */
+    for (int i = 0; i < N_MASTERS; i++) {
+        assert_int_equal(submit(names[i], "", chosen, &error), ESP_OK);
+        assert_string_equal(chosen, "s");
+        struct message describe = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = "job"}};
+        assert_int_equal(transport_call(platform.transport, names[i], &describe, 5000, &reply, &error),
+                         ESP_OK);
+        assert_non_null(strstr(reply.describe_reply.text, "job"));
+        message_clear(&reply);
+        struct message tree = {.kind = MESSAGE_TREE, .tree = {.node = "s"}};
+        assert_int_equal(transport_call(platform.transport, names[i], &tree, 5000, &reply, &error), ESP_OK);
+        assert_string_equal(reply.tree_reply.records[0].address, "s");
+        message_clear(&reply);
+    }
+    assert_true(passed(2).on == 0);
+}
+
+static void each_is_asked_once_and_the_first_one_tells_why(void **state)
+{
+    (void)state;
+    char chosen[CAP_NAME + 1];
+    struct esp_error error;
+    platform_run_ms(&platform, 8000);
+    assert_int_equal(submit("ma-1", "", chosen, &error), ESP_UNKNOWN_PROBLEM);
+    assert_non_null(strstr(error.text, "ma-1"));
+    double on = 0;
+    for (int i = 0; i < N_MASTERS; i++) {
+        const struct passed_sums sums = passed(i);
+        on += sums.on;
+        assert_true(sums.here == (i == 1 ? 0 : 1));
+    }
+    assert_true(on == N_MASTERS - 1);
+}
+
+static void dead_and_silent_ones_are_gone_past(void **state)
+{
+    (void)state;
+    char chosen[CAP_NAME + 1];
+    struct esp_error error;
+    platform_server(&platform, "s", "ma-3");
+    platform_run_ms(&platform, 8000);
+    /* The redirector has not noticed yet. */
+    inproc_kill(platform.transport, "ma-1");
+    inproc_partition(platform.transport, "ma-0", "ma-2", true);
+    assert_int_equal(submit("ma-0", "s", chosen, &error), ESP_OK);
+    assert_string_equal(chosen, "s");
+}
+
+static int64_t never(void *self)
+{
+    (void)self;
+    return CLOCK_NEVER;
+}
+
+static void ignore(void *self, const struct envelope *envelope, const struct message *message)
+{
+    (void)self;
+    (void)envelope;
+    (void)message;
+}
+
+static void a_stranger_passes_nothing_on(void **state)
+{
+    (void)state;
+    static const struct endpoint_ops ops = {.post = ignore, .due = never};
+    const struct endpoint_options options = {
+        .name = "stranger", .role = ROLE_MASTER, .incarnation = 5, .listen = "elsewhere"};
+    struct endpoint *stranger;
+    struct esp_error error;
+    struct message message = {.kind = MESSAGE_PASS, .pass = {.id = 7, .address = "elsewhere"}};
+    const struct message describe = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = "job"}};
+    message.pass.time_left_ms = 1000;
+    assert_true(pass_put(&message.pass, &describe));
+    assert_false(pass_put(&message.pass, &(struct message){.kind = MESSAGE_LIST}));
+    assert_true(pass_put(&message.pass, &describe));
+    assert_int_equal(transport_serve(platform.transport, &options, &ops, NULL, &stranger, &error), ESP_OK);
+    endpoint_enter(stranger);
+    assert_int_equal(endpoint_post(stranger, "ma-0", 0, &message, &error), ESP_OK);
+    endpoint_leave(stranger);
+    platform_run_ms(&platform, 1000);
+    assert_true(passed(0).here == 0);
+    endpoint_close(stranger);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(what_one_cannot_serve_another_does),
+        TEST(each_is_asked_once_and_the_first_one_tells_why),
+        TEST(dead_and_silent_ones_are_gone_past),
+        TEST(a_stranger_passes_nothing_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
