@@ -64,7 +64,7 @@ struct membership *handover_speaker(const struct handover *h, const struct envel
 int64_t handover_due(const struct handover *h)
 {
     if (h->next) {
-        if (membership_joined(h->next) || membership_why(h->next))
+        if (membership_joined(h->next) || !membership_may_answer(h->next))
             return clock_now_ns(h->clock);
         const int64_t due = membership_due(h->next);
         return due < h->until_ns ? due : h->until_ns;
@@ -107,7 +107,7 @@ static enum handover_event tick_next(struct handover *h, struct membership **cur
 {
     if (membership_joined(h->next))
         return join(h, current);
-    if (membership_why(h->next) || clock_now_ns(h->clock) >= h->until_ns)
+    if (!membership_may_answer(h->next) || clock_now_ns(h->clock) >= h->until_ns)
         return give_up(h, why);
     if (clock_now_ns(h->clock) >= membership_due(h->next))
         membership_tick(h->next);

@@ -314,6 +314,11 @@ const char *membership_why(const struct membership *m)
     return m->said[0];
 }
 
+bool membership_may_answer(const struct membership *m)
+{
+    return !m->said[0] || strcmp(m->said[0], membership_no_answer) == 0;
+}
+
 bool membership_is_refused(const struct membership *m)
 {
     return m->said[0] && !membership_is_absence(m->said[0]);

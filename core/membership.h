@@ -97,6 +97,8 @@ const char *membership_parent_probe(const struct membership *membership);
 bool membership_settled(const struct membership *membership);
 /* Why there is no tie to the preferred parent, as last told to `changed`; NULL: not (yet) told. */
 const char *membership_why(const struct membership *membership);
+/* Whether it may still answer: nothing was told, or only that it has not answered so far. */
+bool membership_may_answer(const struct membership *membership);
 /* Whether that is a refusal, and not that the parent is not there. */
 bool membership_is_refused(const struct membership *membership);
 /* The addresses that are tried, the preferred one first. */
