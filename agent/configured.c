@@ -51,7 +51,8 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
         status = place_load(options.state_dir, options.name, &place, error);
     if (status != ESP_OK)
         return status;
-    const char **parents = calloc(2 + settings->parents.n + settings->redirectors.n, sizeof *parents);
+    const char **parents =
+        calloc(2 + settings->parents.n + settings->redirectors.n + MOST_REFUGES, sizeof *parents);
     if (!parents) {
         place_release(&place);
         return error_no_memory(error, "the parents");
@@ -63,6 +64,8 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
         parents[options.n_parents++] = settings->parent;
         for (size_t i = 0; i < settings->parents.n; i++)
             parents[options.n_parents++] = settings->parents.items[i];
+        for (size_t i = 0; i < place.refuges.n; i++)
+            parents[options.n_parents++] = place.refuges.addresses[i];
         options.parents = parents;
     } else if (settings->redirector) {
         parents[options.n_redirectors++] = settings->redirector;

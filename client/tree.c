@@ -242,6 +242,32 @@ static enum esp_status grow(struct library *library, struct forest *forest, cons
                   : add_redirectors(library, forest, redirectors, n, error);
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* One that is unreachable below one parent and lives below another one is not lost: its former parent, which
+ * was silent for long, has not heard of it. Without memory it stays. */
+static void drop_moved(struct forest *forest)
+{
+    const char **living = malloc((forest->n + 1) * sizeof *living);
+    size_t n_living = 0, kept = 0;
+    for (size_t i = 0; living && i < forest->n; i++)
+        if (!forest->nodes[i].unreachable)
+            living[n_living++] = forest->nodes[i].name;
+    if (living)
+        qsort(living, n_living, sizeof *living, by_name);
+    for (size_t i = 0; living && i < forest->n; i++) {
+        const struct esp_node *node = &forest->nodes[i];
+        if (!node->unreachable || !bsearch(&node->name, living, n_living, sizeof *living, by_name))
+            forest->nodes[kept++] = *node;
+    }
+    if (living)
+        forest->n = kept;
+    free(living);
+}
+
 enum esp_status esp_tree(const char *address, struct esp_node **nodes, size_t *n)
 {
     struct esp_error *error = library_error();
@@ -254,6 +280,7 @@ enum esp_status esp_tree(const char *address, struct esp_node **nodes, size_t *n
     struct esp_node *package = NULL;
     enum esp_status status = grow(library, &forest, address, error);
     library_leave(status == ESP_OK);
+    drop_moved(&forest);
     if (status == ESP_OK && !(package = package_create((forest.n + 1) * sizeof *package)))
         status = error_no_memory(error, "the tree");
     if (status == ESP_OK) {

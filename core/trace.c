@@ -13,7 +13,7 @@ static const char *const names[TRACE_KINDS] = {
     [TRACE_CHOSEN] = "chosen",     [TRACE_REFUSED] = "refused",     [TRACE_ASKED] = "asked",
     [TRACE_PLACED] = "placed",     [TRACE_PROMISED] = "promised",   [TRACE_WAITED] = "waited for memory",
     [TRACE_RECEIVED] = "received", [TRACE_QUEUED] = "queued",       [TRACE_COMPUTED] = "computed",
-    [TRACE_FAILED] = "failed",     [TRACE_DELIVERED] = "delivered",
+    [TRACE_FAILED] = "failed",     [TRACE_DELIVERED] = "delivered", [TRACE_SENT] = "sent to",
 };
 
 const char *trace_what_name(enum trace_what what)
@@ -66,6 +66,13 @@ static bool read_session(const char *text, uint32_t *client, uint64_t *sequence)
            sscanf(text, "%8" SCNx32 "-%" SCNu64 "%n", client, sequence, &end) == 2 && !text[end];
 }
 
+static size_t put_line(char *text, const struct trace_event *event, int64_t now_ns)
+{
+    return (size_t)snprintf(text, LINE_BYTES, "%.9f\t%.9f\t%s\t%s\n", (double)(now_ns - event->to_ns) / 1e9,
+                            (double)(event->to_ns - event->from_ns) / 1e9, trace_what_name(event->what),
+                            event->detail);
+}
+
 enum esp_status trace_tell(const struct trace *trace, const char *session, int64_t now_ns,
                            struct arena *arena, const char **told, struct esp_error *error)
 {
@@ -74,19 +81,24 @@ enum esp_status trace_tell(const struct trace *trace, const char *session, int64
     if (!read_session(session, &client, &sequence))
         return error_set(error, ESP_SYNTAX, "expected a session like c0ffee12-7, found \"%.60s\"", session);
     const uint32_t first = trace->n < trace->capacity ? 0 : trace->next;
+    const struct trace_event *sent = NULL;
     char *text = arena_alloc(arena, CAP_TEXT / 2);
     size_t length = 0;
     if (!text)
         return error_no_memory(error, "a trace");
     *text = '\0';
-    for (; n < trace->n && length + LINE_BYTES < CAP_TEXT / 2; n++) {
+    for (; n < trace->n && length + 2 * LINE_BYTES < CAP_TEXT / 2; n++) {
         const struct trace_event *event = &trace->events[(first + n) % trace->capacity];
-        if ((uint32_t)(event->client_high >> 32) != client || event->sequence != sequence)
+        if ((uint32_t)(event->client_high >> 32) != client)
             continue;
-        length += (size_t)snprintf(
-            text + length, LINE_BYTES, "%.9f\t%.9f\t%s\t%s\n", (double)(now_ns - event->to_ns) / 1e9,
-            (double)(event->to_ns - event->from_ns) / 1e9, trace_what_name(event->what), event->detail);
+        if (event->what == TRACE_SENT)
+            sent = event->sequence <= sequence ? event : sent;
+        if (event->what == TRACE_SENT || event->sequence != sequence)
+            continue;
+        length += put_line(text + length, event, now_ns);
     }
+    if (sent)
+        put_line(text + length, sent, now_ns);
     *told = text;
     return ESP_OK;
 }

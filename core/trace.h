@@ -25,6 +25,7 @@ enum trace_what {
     TRACE_COMPUTED,  /* ran `detail` */
     TRACE_FAILED,    /* ended otherwise: `detail` */
     TRACE_DELIVERED, /* its client acknowledged the result */
+    TRACE_SENT,      /* a redirector sent its client to `detail`, with this session and all later ones */
     TRACE_KINDS
 };
 const char *trace_what_name(enum trace_what what); /* "chosen", "computed", ... */
@@ -49,7 +50,8 @@ void trace_release(struct trace *trace);
 
 /* The events of the session that is called so in logs ("c0ffee12-7"), the oldest first, one a line: how long
  * ago it ended and how long it took (seconds), what, detail, separated by tabs. ESP_SYNTAX: no session is
- * called so; ESP_NO_MEMORY. An unknown one has no lines. */
+ * called so; ESP_NO_MEMORY. An unknown one has no lines. Of TRACE_SENT the
+ * newest one up to the session is told, which holds for it. */
 enum esp_status trace_tell(const struct trace *trace, const char *session, int64_t now_ns,
                            struct arena *arena, const char **text, struct esp_error *error);
 

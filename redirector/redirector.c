@@ -144,11 +144,16 @@ static int best_first(const void *a, const void *b)
     return (x->named > y->named) - (x->named < y->named);
 }
 
-static void log_located(struct redirector *r, const struct locate *asked, const struct master *best, size_t n)
+static void note_located(struct redirector *r, const struct locate *asked, const struct master *best,
+                         size_t n)
 {
     struct session_id first;
     char text[SESSION_TEXT];
-    if (!asker_get(&asked->extensions, &first) || !log_quota_take(&r->located_lines, clock_now_ns(r->clock)))
+    const int64_t now_ns = clock_now_ns(r->clock);
+    if (!asker_get(&asked->extensions, &first))
+        return;
+    trace_note(&r->duty.trace, &first, TRACE_SENT, now_ns, now_ns, best->child->name);
+    if (!log_quota_take(&r->located_lines, now_ns))
         return;
     log_write(LOG_NOTICE_LEVEL, session_id_text(&first, text), "and later ones sent to \"%s\" of %zu at %s",
               best->child->name, n, best->child->address);
@@ -177,7 +182,7 @@ static struct message *locate(struct redirector *r, const struct locate *asked)
         masters[n++] = child->data;
     qsort(masters, n, sizeof *masters, best_first);
     masters[0]->named = ++r->clients;
-    log_located(r, asked, masters[0], n);
+    note_located(r, asked, masters[0], n);
     for (size_t i = 0; i < n && i < CAP_CANDIDATES; i++)
         reply->masters[reply->n_masters++] = (struct master_entry){
             .name = arena_strdup(arena, masters[i]->child->name),

@@ -185,7 +185,8 @@ static enum esp_status create_server(struct service *service, const struct trans
         status = open_files(settings, &files, error);
     if (status != ESP_OK)
         return status;
-    const char **parents = calloc(settings->parents.n + 2 + DIRECTORY_PARENTS, sizeof *parents);
+    const char **parents =
+        calloc(settings->parents.n + 2 + DIRECTORY_PARENTS + MOST_REFUGES, sizeof *parents);
     char *told[DIRECTORY_PARENTS];
     if (!parents)
         return error_no_memory(error, "the parents");
@@ -201,6 +202,8 @@ static enum esp_status create_server(struct service *service, const struct trans
         n_told = directory_watch_parents(service->directory, told, DIRECTORY_PARENTS);
     for (size_t i = 0; i < n_told; i++)
         parents[n_parents++] = told[i];
+    for (size_t i = 0; i < service->place.refuges.n; i++)
+        parents[n_parents++] = service->place.refuges.addresses[i];
     struct server_options options = {
         .name = settings->node.name,
         .incarnation = incarnation,

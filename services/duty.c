@@ -385,11 +385,26 @@ static void has_moved(struct duty *duty)
                     error->status == ESP_OK ? duty->remark : error->text);
 }
 
+/* For the next start, should the parent be gone then. Without a folder, or on a full disk, it is not known
+ * then. */
+static void keep_refuges(struct duty *duty)
+{
+    const struct membership *tie = *duty->options.tie;
+    struct esp_error error;
+    if (!duty->state_dir || !tie || !membership_joined(tie) ||
+        refuges_equal(&duty->place.refuges, membership_refuges(tie)))
+        return;
+    duty->place.refuges = *membership_refuges(tie);
+    if (place_save(duty->state_dir, duty->options.name, &duty->place, &error) != ESP_OK)
+        duty->ops->told(duty->options.self, "keeping where to go without a parent", error.status, error.text);
+}
+
 void duty_tick(struct duty *duty)
 {
     struct esp_error why = {0};
     if (!duty->options.tie)
         return;
+    keep_refuges(duty);
     if (is_idle(duty))
         look_for_preferred(duty);
     switch (handover_tick(&duty->handover, duty->options.tie, &why)) {

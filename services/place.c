@@ -98,8 +98,13 @@ static enum esp_status read_line(struct node_place *place, const char *name, con
     }
     if (strncmp(line, "disabled ", 9) == 0)
         return place_disable(place, line + 9, true, error);
-    return error_set(error, ESP_CONFIG, "%s:%u: expected name, parent, draining or disabled, found \"%.60s\"",
-                     path, number, line);
+    if (strncmp(line, "refuge ", 7) == 0 && strlen(line + 7) <= CAP_ADDRESS) {
+        refuges_add(&place->refuges, line + 7);
+        return ESP_OK;
+    }
+    return error_set(error, ESP_CONFIG,
+                     "%s:%u: expected name, parent, draining, disabled or refuge, found \"%.60s\"", path,
+                     number, line);
 }
 
 enum esp_status place_load(const char *folder, const char *name, struct node_place *place,
@@ -135,6 +140,8 @@ static bool write_all(FILE *file, const char *name, const struct node_place *pla
         good = fputs("draining\n", file) >= 0 && good;
     for (size_t i = 0; i < place->n_disabled; i++)
         good = fprintf(file, "disabled %s\n", place->disabled[i]) > 0 && good;
+    for (size_t i = 0; i < place->refuges.n; i++)
+        good = fprintf(file, "refuge %s\n", place->refuges.addresses[i]) > 0 && good;
     return fflush(file) == 0 && fsync(fileno(file)) == 0 && good;
 }
 

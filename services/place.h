@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What administrators have changed of a node, so that it survives a restart: the file "place" in the node's
- * state folder. It is replaced as a whole, so that a crash leaves the old one or the new one.
+ * What administrators have changed of a node, and where it may go, so that it survives a restart: the file
+ * "place" in the node's state folder. It is replaced as a whole, so that a crash leaves the old one or the
+ * new one.
  */
 #ifndef SERVICES_PLACE_H
 #define SERVICES_PLACE_H
 
+#include "core/refuges.h"
 #include "util/arena.h"
 #include "util/error.h"
 
@@ -20,6 +22,8 @@ struct node_place {
     bool draining;
     char *disabled[PLACE_PROBLEMS]; /* problems that are not solved here */
     size_t n_disabled;
+    /* Not an order, but what the last parent said: where to go when it is lost (core/refuges.h). */
+    struct refuges refuges;
 };
 
 void place_release(struct node_place *place);

@@ -150,11 +150,11 @@ enum exit_code verb_admin_enable(const struct command_line *command)
 
 static enum exit_code remove_one(struct orders *orders, const struct esp_node *node, double patience_s)
 {
-    const char *cut;
+    const char *cut, *briefly = "briefly"; /* whoever starts it again wants it to work */
     const size_t n_cut = cut_word(orders->command, &cut);
     enum exit_code code = EXIT_DONE;
     if (node->role == ESP_ROLE_SERVER)
-        code = admin_order(orders->command, &orders->view, node, "drain", NULL, 0, NULL, NULL);
+        code = admin_order(orders->command, &orders->view, node, "drain", &briefly, 1, NULL, NULL);
     if (code == EXIT_DONE && node->role == ESP_ROLE_SERVER)
         code = orders_wait_idle(orders->command, node->name, patience_s);
     return code == EXIT_DONE ? orders_tell(orders, node, "stop", &cut, n_cut, "removed") : code;

@@ -136,9 +136,10 @@ static enum exit_code take_out(struct apply *apply, const struct step *step)
 {
     struct orders *orders = apply->orders;
     const bool server = step->node->role == ESP_ROLE_SERVER;
+    const char *briefly = "briefly"; /* whoever starts it again wants it to work */
     enum exit_code code = EXIT_DONE;
     if (server)
-        code = admin_order(orders->command, &orders->view, step->node, "drain", NULL, 0, NULL, NULL);
+        code = admin_order(orders->command, &orders->view, step->node, "drain", &briefly, 1, NULL, NULL);
     if (code == EXIT_DONE && server)
         code = orders_wait_idle(orders->command, step->name, 0);
     if (code == EXIT_DONE)

@@ -84,6 +84,27 @@ static enum exit_code ask(const struct command_line *command, const struct view 
     return code;
 }
 
+/* Redirectors know where its client was sent, perhaps long ago. */
+static enum exit_code ask_redirectors(const struct command_line *command, const struct view *view,
+                                      struct way *way)
+{
+    enum exit_code code = EXIT_DONE;
+    for (size_t i = 0; i < view->n; i++)
+        if (view->nodes[i].role == ESP_ROLE_REDIRECTOR && !view->nodes[i].unreachable &&
+            ask(command, view, &view->nodes[i], way) != EXIT_DONE)
+            code = EXIT_FAILED;
+    return code;
+}
+
+/* Where the axis begins: with the first thing that happened to the session itself. */
+static double begin_s(const struct way *way)
+{
+    size_t i = 0;
+    while (i + 1 < way->n && way->steps[i].node->role == ESP_ROLE_REDIRECTOR)
+        i++;
+    return way->n ? way->steps[i].end_s - way->steps[i].took_s : 0;
+}
+
 /* The agents at the top know where it went; then that server, and all agents below: those on the path to it,
  * wherever they and it have moved since. What does not answer is missing, which has been said. */
 static enum exit_code follow(const struct command_line *command, const struct view *view, struct way *way)
@@ -105,7 +126,8 @@ static enum exit_code follow(const struct command_line *command, const struct vi
             (one = ask(command, view, node, way)) != EXIT_DONE)
             code = one;
     }
-    return code;
+    one = way->n > 0 ? ask_redirectors(command, view, way) : EXIT_DONE;
+    return code == EXIT_DONE ? one : code;
 }
 
 static int by_time(const void *a, const void *b)
@@ -118,7 +140,7 @@ static int by_time(const void *a, const void *b)
 static json_t *steps_json(const struct way *way)
 {
     json_t *list = json_array();
-    const double first_s = way->n ? way->steps[0].end_s - way->steps[0].took_s : 0;
+    const double first_s = begin_s(way);
     for (size_t i = 0; i < way->n; i++) {
         const struct step *step = &way->steps[i];
         json_array_append_new(list, json_pack("{s:s, s:s, s:f, s:f, s:f, s:s, s:s}", "node", step->node->name,
@@ -133,7 +155,7 @@ static json_t *steps_json(const struct way *way)
 static void print_steps(const struct way *way)
 {
     static const char *const headings[] = {">at", ">took", "node", "role", "what", "detail"};
-    const double first_s = way->steps[0].end_s - way->steps[0].took_s;
+    const double first_s = begin_s(way);
     double apart_s = 0;
     char text[2][QUANTITY_TEXT];
     struct table table;

@@ -32,6 +32,9 @@ below() { # below NODE PARENT
 gone() {
     ! espalier tree --json | tr -d ' \n' | grep -o "{[^}]*\"name\":\"$1\"[^}]*}" | grep -q '"unreachable":false'
 }
+process_of() { # process_of KIND NAME: the newest
+    awk -v kind="$1" -v name="$2" '$1 == kind && $4 == name { print $2 }' "$folder/processes" | tail -n 1
+}
 
 # ---- a file that differs ----
 check "a file that says what there is" espalier admin apply small.conf
@@ -67,10 +70,18 @@ check "a server that has died is started by the file" espalier admin apply small
 check_says "at its place" '^S: started below LA3'
 check "calls are served" call
 
+# ---- where to go is known over restarts ----
+check "a node keeps where to go" wait_until grep -q '^refuge 127' "$folder/S/place"
+kill -9 "$(process_of server S)" "$(process_of leader LA3)"
+wait_until gone LA3
+start again espalier-sed --foreground "$folder/S.conf"
+check "a server that starts when its parent is gone goes there" wait_until below S LA1
+stop again
+wait_until gone S
+check "all is as the file says again" espalier admin apply small.conf
+check "below its parent" wait_until below S LA3
+
 # ---- several redirectors ----
-process_of() { # process_of KIND NAME: the newest
-    awk -v kind="$1" -v name="$2" '$1 == kind && $4 == name { print $2 }' "$folder/processes" | tail -n 1
-}
 cp small.conf one.conf
 sed 's/^redirector { }/redirector { }\nredirector { name = "way2" }/' one.conf >small.conf
 check "what a second redirector takes is shown" espalier admin apply small.conf --dry-run
@@ -145,7 +156,12 @@ check_says "is told" "no node named 'LA8'"
 check "it is removed" espalier admin remove V
 wait_until gone V
 check "and added again" espalier admin add sed.conf --to LA1
-check_says "it takes sessions again" 'takes sessions again'
+check "it takes sessions, as it was removed and not drained" sh -c 'espalier tree | grep " V " | grep -qv draining'
+check "one that is drained" espalier admin drain V
+kill -9 "$(process_of server V)"
+wait_until gone V
+check "and has died" espalier admin add sed.conf --to LA1
+check_says "takes sessions again when it is added" 'takes sessions again'
 check_fails 4 "a file that is none" espalier admin add nowhere.conf --to LA1
 check_fails 4 "a file of something else" espalier admin add client.conf --to LA1
 
