@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # How long a platform takes from the death of a daemon (SIGKILL), or from the moment it falls silent (SIGSTOP), to the
-# next call that succeeds. Two master agents behind a redirector, each with two leader agents of one server: what is
+# next call that succeeds. Two master agents behind two redirectors, each with two leader agents of one server: what is
 # killed has somebody who can take over. A new `espalier call` is started as soon as the last one has ended, so that each
 # time has that of starting the command in it (the first line tells how long that is).
 #
@@ -24,9 +24,10 @@ node() { # node NAME KIND LINES...
 problems="problems = { \"$top_srcdir/problems/lapack\", \"$top_srcdir/problems/blas\" }"
 begin() {
     node redirector redirector
+    node redirector2 redirector
     for m in 1 2; do
         # shellcheck disable=SC2154
-        node MA$m agent "redirector = \"$redirector\""
+        node MA$m agent "redirector = \"$redirector\"" "redirectors = { \"$redirector2\" }"
         eval "master=\$MA$m"
         for l in 1 2; do
             # shellcheck disable=SC2154
@@ -38,9 +39,11 @@ begin() {
     done
     # Both masters by name, so that it is known which one is asked first.
     # shellcheck disable=SC2154
-    printf 'agents = { "%s", "%s" }\n' "$MA1" "$MA2" >client.conf
+    printf 'agents = { "%s", "%s" }\n' "$MA1" "$MA2" >agents.conf
+    # shellcheck disable=SC2154
+    printf 'redirector = "%s"\nredirectors = { "%s" }\n' "$redirector" "$redirector2" >redirectors.conf
 }
-ESPALIER_CONFIG=$work/client.conf
+ESPALIER_CONFIG=$work/agents.conf
 export ESPALIER_CONFIG
 call() {
     espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=- >/dev/null 2>&1
@@ -60,7 +63,7 @@ from=$(now_ms)
 call
 echo "a call without a fault: $(($(now_ms) - from)) ms"
 for signal in KILL STOP; do
-    for kind in SeD LA MA; do
+    for kind in SeD LA MA redirector; do
         worst=0
         left=$rounds
         while [ "$left" -gt 0 ]; do
@@ -68,6 +71,7 @@ for signal in KILL STOP; do
             digits=$(chosen)
             case $kind in
             MA) name=MA$(echo "$digits" | cut -c1) ;;
+            redirector) name=redirector ESPALIER_CONFIG=$work/redirectors.conf ;;
             *) name=$kind$digits ;;
             esac
             eval "pid=\$pid_$name"
@@ -78,6 +82,7 @@ for signal in KILL STOP; do
             took=$(($(now_ms) - from))
             [ "$took" -gt "$worst" ] && worst=$took
             kill -CONT "$pid" 2>/dev/null
+            ESPALIER_CONFIG=$work/agents.conf
             stop_all
             begin
             wait_until call

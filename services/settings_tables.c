@@ -138,7 +138,8 @@ static const struct config_key parent_keys[] = {
      .initial = "5 s",
      .least = "50 ms",
      .most = "1 d",
-     .text = "after how much silence a node below is taken for dead, four times as long where it is irregular; at "
+     .text = "after how much silence a node below is taken for dead, four times as long where it is "
+             "irregular; at "
              "least two heartbeats"},
     {0},
 };

@@ -22,12 +22,22 @@ struct apply {
         redirectors; /* addresses of the file's redirectors that run, in the platform's arena */
 };
 
-/* ---- verb_admin_apply.c ---- */
+/* ---- apply_start.c ---- */
 
-/* Starts that daemon, here or there, and waits for its address. */
+/* The first step starts a daemon; it is started with those of the steps behind it that do not need each
+ * other, `most` in all, *n of them, and each is waited for until the tree shows it. When one fails, the
+ * others are in the tree all the same. */
+enum exit_code apply_start(struct apply *apply, const struct step *steps, size_t most, size_t *n);
+/* Where its file says that it belongs: the address of its parent, or of the redirectors, as they are now.
+ * ESP_UNREACHABLE: its parent is not in the tree. */
+enum esp_status apply_place(struct apply *apply, const struct view *view, const struct step *step,
+                            struct esp_error *error);
+/* Starts that daemon, here or there, and waits for its address. Any thread, for a daemon there. */
 enum esp_status apply_launch(struct apply *apply, struct deploy_daemon *daemon, struct launch *launch,
                              struct esp_error *error);
 struct deploy_daemon apply_agent_daemon(struct apply *apply, const struct platform_agent *agent);
+/* Of a step that is an agent's or a server's. */
+struct deploy_daemon apply_daemon(struct apply *apply, const struct step *step);
 
 /* ---- apply_redirectors.c ---- */
 

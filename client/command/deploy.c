@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +201,7 @@ static enum esp_status read_answer(const char *host, const char *answer, struct 
 }
 
 /* Once for each machine. */
-static enum esp_status note_host(const struct deploy *deploy, const char *host, struct esp_error *error)
+static enum esp_status note_host_alone(const struct deploy *deploy, const char *host, struct esp_error *error)
 {
     struct platform_record *records = NULL, row = {.kind = "host"};
     size_t n = 0;
@@ -213,6 +214,16 @@ static enum esp_status note_host(const struct deploy *deploy, const char *host, 
     free(records);
     snprintf(row.name, sizeof row.name, "%s", host);
     return status == ESP_OK ? platform_record_add(&deploy->state, &row, error) : status;
+}
+
+/* Daemons of one machine may be started side by side. */
+static enum esp_status note_host(const struct deploy *deploy, const char *host, struct esp_error *error)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&lock);
+    enum esp_status status = note_host_alone(deploy, host, error);
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
 enum esp_status deploy_there(const struct deploy *deploy, const char *host, struct deploy_daemon *daemon,

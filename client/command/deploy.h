@@ -45,7 +45,7 @@ enum esp_status deploy_wait(struct launch *launch, int64_t patience_ns, struct e
 
 /* Has `espalier admin add` on that machine start it; its address is in launch->address then. The machine is
  * noted with the platform, so that it comes down with it. ESP_UNREACHABLE: ssh does not get there;
- * ESP_FAILED: the daemon was not started there, with what that machine said. */
+ * ESP_FAILED: the daemon was not started there, with what that machine said. Any thread. */
 enum esp_status deploy_there(const struct deploy *deploy, const char *host, struct deploy_daemon *daemon,
                              struct launch *launch, struct esp_error *error);
 /* Has 'espalier down' on that machine stop what was started there for this platform. */

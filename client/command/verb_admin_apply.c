@@ -18,96 +18,6 @@
 
 /* ---- one step ---- */
 
-struct deploy_daemon apply_agent_daemon(struct apply *apply, const struct platform_agent *agent)
-{
-    struct settings_agent *settings = (struct settings_agent *)&agent->agent;
-    return (struct deploy_daemon){.kind = SETTINGS_AGENT,
-                                  .role = agent->parent ? "leader" : "master",
-                                  .settings = settings,
-                                  .node = &settings->node,
-                                  .arena = &apply->platform.arena};
-}
-
-static struct deploy_daemon server_daemon(struct apply *apply, const struct platform_server *server)
-{
-    struct settings_sed *settings = (struct settings_sed *)&server->sed;
-    return (struct deploy_daemon){.kind = SETTINGS_SED,
-                                  .role = "server",
-                                  .settings = settings,
-                                  .node = &settings->node,
-                                  .arena = &apply->platform.arena,
-                                  .cpu_quota = server->cpu_quota};
-}
-
-/* Where its file says that it belongs: the address of its parent, or of the redirectors, as they are now. */
-static enum esp_status place(struct apply *apply, const struct view *view, const struct step *step,
-                             struct esp_error *error)
-{
-    struct arena *arena = &apply->platform.arena;
-    const struct esp_node *above = NULL;
-    if (!*step->parent) {
-        apply_place_master(apply, &((struct platform_agent *)step->agent)->agent);
-        return ESP_OK;
-    }
-    for (size_t i = 0; i < view->n; i++)
-        if (strcmp(view->nodes[i].name, step->parent) == 0)
-            above = &view->nodes[i];
-    if (!above)
-        return error_set(error, ESP_UNREACHABLE, "'%s' is not in the tree, which '%s' is to be below",
-                         step->parent, step->name);
-    char *address = arena_strdup(arena, above->address);
-    if (!address)
-        return error_no_memory(error, "an address");
-    if (step->server)
-        ((struct platform_server *)step->server)->sed.parent = address;
-    else
-        ((struct platform_agent *)step->agent)->agent.parent = address;
-    return ESP_OK;
-}
-
-static struct deploy_daemon daemon_of(struct apply *apply, const struct step *step)
-{
-    return step->server ? server_daemon(apply, step->server) : apply_agent_daemon(apply, step->agent);
-}
-
-enum esp_status apply_launch(struct apply *apply, struct deploy_daemon *daemon, struct launch *launch,
-                             struct esp_error *error)
-{
-    if (!settings_is_here(daemon->node->host))
-        return deploy_there(&apply->deploy, daemon->node->host, daemon, launch, error);
-    enum esp_status status = deploy_here(&apply->deploy, daemon, launch, error);
-    if (status == ESP_OK)
-        status = deploy_wait(launch, (int64_t)(apply->patience_s * 1e9), error);
-    if (status != ESP_OK && launch->pid > 0) {
-        launch_stop(launch);
-        launch_show_log(launch);
-    }
-    return status;
-}
-
-/* The tree has grown since the plan was made: parents may be among those that were started by it. */
-static enum exit_code start(struct apply *apply, const struct step *step)
-{
-    const struct command_line *command = apply->orders->command;
-    const char *remark = "";
-    char what[300];
-    struct esp_error error;
-    struct view now;
-    struct deploy_daemon daemon = daemon_of(apply, step);
-    struct launch launch = {0};
-    enum exit_code code = view_open(command, &now);
-    if (code == EXIT_DONE && (place(apply, &now, step, &error) != ESP_OK ||
-                              apply_launch(apply, &daemon, &launch, &error) != ESP_OK))
-        code = command_fail(command, &error);
-    view_close(&now);
-    if (code == EXIT_DONE)
-        code = settle_in_tree(command, step->name, apply->patience_s, &remark);
-    snprintf(what, sizeof what, "started%s%.200s", *step->parent ? " below " : "", step->parent);
-    if (code == EXIT_DONE)
-        orders_done(apply->orders, step->name, what, remark);
-    return code;
-}
-
 /* Of the tree that the node is in, as it was when it was looked at. */
 static uint64_t *generation_of(struct apply *apply, const struct esp_node *node)
 {
@@ -155,9 +65,9 @@ static enum exit_code take_out(struct apply *apply, const struct step *step)
 static enum exit_code carry_out(struct apply *apply)
 {
     enum exit_code code = EXIT_DONE;
-    for (size_t i = 0; i < apply->plan.n && code == EXIT_DONE; i++) {
+    for (size_t i = 0, n = 1; i < apply->plan.n && code == EXIT_DONE; i += n, n = 1) {
         const struct step *step = &apply->plan.steps[i];
-        code = step->kind == STEP_START  ? start(apply, step)
+        code = step->kind == STEP_START  ? apply_start(apply, step, apply->plan.n - i, &n)
                : step->kind == STEP_MOVE ? move(apply, step)
                                          : take_out(apply, step);
     }
@@ -180,7 +90,7 @@ static enum exit_code each_changed(struct apply *apply, const struct view *view,
         bool differs = false;
         if (node->unreachable || !plan_find(&apply->platform, node->name, &step))
             continue;
-        struct deploy_daemon daemon = daemon_of(apply, &step);
+        struct deploy_daemon daemon = apply_daemon(apply, &step);
         if (!settings_is_here(daemon.node->host))
             continue;
         if (deploy_differs(&apply->deploy, &daemon, &differs, &error) != ESP_OK)
@@ -205,7 +115,7 @@ static enum exit_code renew(struct apply *apply, const struct view *view, const 
 {
     struct launch launch;
     struct esp_error error;
-    if (place(apply, view, step, &error) != ESP_OK ||
+    if (apply_place(apply, view, step, &error) != ESP_OK ||
         deploy_write(&apply->deploy, daemon, &launch, &error) != ESP_OK)
         return command_fail(apply->orders->command, &error);
     return orders_restart(apply->orders, step->name, 0);

@@ -168,13 +168,21 @@ check_fails 4 "a file of something else" espalier admin add client.conf --to LA1
 # ---- on another machine ----
 host=$(hostname -I 2>/dev/null | awk '{ print $1 }')
 if [ -n "$host" ]; then
-    mkdir bin there
+    mkdir bin there away
     cat >bin/ssh <<EOF
 #!/bin/sh
-# ssh -o BatchMode=yes -o ConnectTimeout=10 -- HOST LINE: on the machine "far", which has a folder of its own.
-[ "\$6" = far ] || { echo "no route to \$6" >&2; exit 255; }
+# ssh -o BatchMode=yes -o ConnectTimeout=10 -- HOST LINE: on the machines "far" and "away", with a folder of its own each.
+case \$6 in
+far) folder=there ;;
+away) folder=away ;;
+*) echo "no route to \$6" >&2; exit 255 ;;
+esac
 echo "\$7" >>"$work/said"
-XDG_RUNTIME_DIR=$work/there ESPALIER_CONFIG= exec sh -c "\$7"
+echo begin >>"$work/turns"
+XDG_RUNTIME_DIR=$work/\$folder ESPALIER_CONFIG= sh -c "\$7"
+code=\$?
+echo end >>"$work/turns"
+exit \$code
 EOF
     chmod 755 bin/ssh
     PATH=$work/bin:$PATH
@@ -193,10 +201,13 @@ EOF
     {
         cat small.conf
         echo "server \"T\" { parent = \"MA\" slots = 1 host = \"far\" $near }"
+        echo "server \"U\" { parent = \"MA\" slots = 1 host = \"away\" $near }"
     } >more.conf
     mv more.conf small.conf
-    check "one more by the file" espalier admin apply small.conf
-    check_says "is started there" '^T: started below MA'
+    : >turns
+    check "two more by the file" espalier admin apply small.conf
+    check_says "are started there" '^T: started below MA' '^U: started below MA'
+    check "at the same time" sh -c 'head -n 2 turns | grep -cx begin | grep -qx 2'
     check_fails 4 "one more that would listen there only" espalier admin add sed.conf --to MA --host far
     check_says "is refused" '"V" is to run on far: expected listen'
     printf '%s\n' "$near" | sed 's/ insecure/\ninsecure/' >>sed.conf
@@ -208,6 +219,7 @@ EOF
     check_fails 4 "a daemon there that listens here only" espalier admin apply small.conf
     check_says "is refused" 'run on different machines: expected listen'
     there="$there $(awk '$1 != "host" { print $2 }' there/espalier/small/processes | tr '\n' ' ')"
+    there="$there $(awk '$1 != "host" { print $2 }' away/espalier/small/processes | tr '\n' ' ')"
     check "down ends what runs there too" espalier down small
     ended() {
         # shellcheck disable=SC2086

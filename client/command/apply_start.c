@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps that start daemons: those that do not need each other side by side.
+ */
+#include "config.h"
+
+#include "client/command/apply.h"
+#include "client/command/settle.h"
+#include "util/thread_pool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct deploy_daemon apply_agent_daemon(struct apply *apply, const struct platform_agent *agent)
+{
+    struct settings_agent *settings = (struct settings_agent *)&agent->agent;
+    return (struct deploy_daemon){.kind = SETTINGS_AGENT,
+                                  .role = agent->parent ? "leader" : "master",
+                                  .settings = settings,
+                                  .node = &settings->node,
+                                  .arena = &apply->platform.arena};
+}
+
+static struct deploy_daemon server_daemon(struct apply *apply, const struct platform_server *server)
+{
+    struct settings_sed *settings = (struct settings_sed *)&server->sed;
+    return (struct deploy_daemon){.kind = SETTINGS_SED,
+                                  .role = "server",
+                                  .settings = settings,
+                                  .node = &settings->node,
+                                  .arena = &apply->platform.arena,
+                                  .cpu_quota = server->cpu_quota};
+}
+
+/* Where its file says that it belongs: the address of its parent, or of the redirectors, as they are now. */
+enum esp_status apply_place(struct apply *apply, const struct view *view, const struct step *step,
+                            struct esp_error *error)
+{
+    struct arena *arena = &apply->platform.arena;
+    const struct esp_node *above = NULL;
+    if (!*step->parent) {
+        apply_place_master(apply, &((struct platform_agent *)step->agent)->agent);
+        return ESP_OK;
+    }
+    for (size_t i = 0; i < view->n; i++)
+        if (strcmp(view->nodes[i].name, step->parent) == 0)
+            above = &view->nodes[i];
+    if (!above)
+        return error_set(error, ESP_UNREACHABLE, "'%s' is not in the tree, which '%s' is to be below",
+                         step->parent, step->name);
+    char *address = arena_strdup(arena, above->address);
+    if (!address)
+        return error_no_memory(error, "an address");
+    if (step->server)
+        ((struct platform_server *)step->server)->sed.parent = address;
+    else
+        ((struct platform_agent *)step->agent)->agent.parent = address;
+    return ESP_OK;
+}
+
+struct deploy_daemon apply_daemon(struct apply *apply, const struct step *step)
+{
+    return step->server ? server_daemon(apply, step->server) : apply_agent_daemon(apply, step->agent);
+}
+
+enum esp_status apply_launch(struct apply *apply, struct deploy_daemon *daemon, struct launch *launch,
+                             struct esp_error *error)
+{
+    if (!settings_is_here(daemon->node->host))
+        return deploy_there(&apply->deploy, daemon->node->host, daemon, launch, error);
+    enum esp_status status = deploy_here(&apply->deploy, daemon, launch, error);
+    if (status == ESP_OK)
+        status = deploy_wait(launch, (int64_t)(apply->patience_s * 1e9), error);
+    if (status != ESP_OK && launch->pid > 0) {
+        launch_stop(launch);
+        launch_show_log(launch);
+    }
+    return status;
+}
+
+/* ---- starting ---- */
+
+#define SIDE_BY_SIDE 64 /* daemons of one go, and so many connections to other machines: */
+#define CONNECTIONS  8
+
+struct starting {
+    struct thread_job job;
+    struct apply *apply;
+    struct deploy_daemon daemon;
+    struct launch launch;
+    struct esp_error error;
+    enum esp_status status;
+    bool there;            /* on another machine */
+    struct starting *next; /* on the same other machine */
+};
+
+static void start_it(void *arg)
+{
+    struct starting *starting = arg;
+    starting->status = apply_launch(starting->apply, &starting->daemon, &starting->launch, &starting->error);
+}
+
+/* On one machine one after the other: `espalier admin add` is alone there. */
+static void start_there(void *arg)
+{
+    for (struct starting *one = arg; one; one = one->next)
+        start_it(one);
+}
+
+/* The first of those that are to run on that one's machine; itself, when there is none before it. */
+static struct starting *first_there(struct starting *starting, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (starting[k].there && strcmp(starting[k].daemon.node->host, starting[i].daemon.node->host) == 0)
+            return &starting[k];
+    return &starting[i];
+}
+
+static void append(struct starting *first, struct starting *one)
+{
+    while (first->next)
+        first = first->next;
+    first->next = one;
+}
+
+/* Other machines side by side, as each takes as long as ssh and a daemon's start take. */
+static void start_all(struct starting *starting, size_t n)
+{
+    struct thread_pool *pool = NULL;
+    struct esp_error unread;
+    const bool pooled = thread_pool_create(CONNECTIONS, &pool, &unread) == ESP_OK;
+    for (size_t i = 0; i < n; i++) {
+        struct starting *one = &starting[i];
+        one->job = (struct thread_job){.run = start_there, .arg = one};
+        one->there = one->status == ESP_OK && !settings_is_here(one->daemon.node->host);
+        if (one->there && first_there(starting, i) != one)
+            append(first_there(starting, i), one);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (starting[i].there && first_there(starting, i) == &starting[i] &&
+            !(pooled && thread_pool_submit(pool, &starting[i].job)))
+            start_there(&starting[i]);
+    for (size_t i = 0; i < n; i++)
+        if (!starting[i].there && starting[i].status == ESP_OK)
+            start_it(&starting[i]);
+    thread_pool_destroy(pool);
+}
+
+/* It runs; now the tree has to show it. */
+static enum exit_code settle(struct apply *apply, const struct step *step, const struct starting *starting)
+{
+    const struct command_line *command = apply->orders->command;
+    const char *remark = "";
+    char what[300];
+    if (starting->status != ESP_OK)
+        return command_fail(command, &starting->error);
+    const enum exit_code code = settle_in_tree(command, step->name, apply->patience_s, &remark);
+    snprintf(what, sizeof what, "started%s%.200s", *step->parent ? " below " : "", step->parent);
+    if (code == EXIT_DONE)
+        orders_done(apply->orders, step->name, what, remark);
+    return code;
+}
+
+/* Neither is above the other one. */
+static bool are_independent(const struct step *a, const struct step *b)
+{
+    return a->kind == STEP_START && b->kind == STEP_START && !a->redirector && !b->redirector &&
+           ((a->server && b->server) || (a->agent && b->agent && strcmp(a->parent, b->parent) == 0));
+}
+
+enum exit_code apply_start(struct apply *apply, const struct step *steps, size_t most, size_t *n)
+{
+    const struct command_line *command = apply->orders->command;
+    struct starting *starting = calloc(SIDE_BY_SIDE, sizeof *starting);
+    struct view now = {0};
+    *n = 1;
+    while (*n < most && *n < SIDE_BY_SIDE && are_independent(&steps[0], &steps[*n]))
+        ++*n;
+    if (!starting) {
+        struct esp_error error;
+        error_no_memory(&error, "the daemons that are to be started");
+        return command_fail(command, &error);
+    }
+    /* The tree has grown since the plan was made: parents may be among those that were started by it. */
+    enum exit_code code = view_open(command, &now), one;
+    for (size_t i = 0; i < *n && code == EXIT_DONE; i++) {
+        starting[i].apply = apply;
+        starting[i].daemon = apply_daemon(apply, &steps[i]);
+        starting[i].status = apply_place(apply, &now, &steps[i], &starting[i].error);
+    }
+    view_close(&now);
+    if (code == EXIT_DONE) {
+        start_all(starting, *n);
+        for (size_t i = 0; i < *n; i++)
+            if ((one = settle(apply, &steps[i], &starting[i])) != EXIT_DONE)
+                code = one;
+    }
+    free(starting);
+    return code;
+}
