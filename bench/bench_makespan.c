@@ -11,8 +11,7 @@
  * computations differ from their forecasts by up to 5 %.
  */
 #include "bench/bench.h"
-#include "core/path.h"
-#include "tests/inproc/platform.h"
+#include "bench/list_schedule.h"
 #include "util/random.h"
 
 #include <math.h>
@@ -26,6 +25,12 @@ struct site {
     struct path links[SERVERS];
     struct platform_job jobs[JOBS];
 };
+
+static double clairvoyant(const struct site *site)
+{
+    const struct list_site listed = {SERVERS, site->speed_flops, site->links};
+    return list_schedule(&listed, site->jobs, JOBS);
+}
 
 /* Even on a logarithmic scale: many small ones, a few large ones. */
 static double draw(struct random *random, double least, double most)
@@ -97,70 +102,6 @@ static double run(const struct site *site, const char *scheduler, uint64_t seed)
         bench_fail("a job failed");
     platform_close(&platform);
     return seconds;
-}
-
-/* ---- the reference ---- */
-
-struct plan {
-    double slot_s[SERVERS], in_s[SERVERS], out_s[SERVERS]; /* when each is free */
-};
-
-/* When the job's results are back if it goes there; `place`: it does. */
-static double end_there(const struct site *site, struct plan *plan, int server,
-                        const struct platform_job *job, bool place)
-{
-    const struct path *link = &site->links[server];
-    double sent_s = fmax(job->at_s, plan->in_s[server]);
-    double whole_s = sent_s + path_seconds(link, job->bytes_in);
-    double done_s = fmax(whole_s, plan->slot_s[server]) + job->work_flop / site->speed_flops[server];
-    double back_s = fmax(done_s, plan->out_s[server]);
-    if (place) {
-        plan->in_s[server] = sent_s + (double)job->bytes_in / link->bandwidth_bps;
-        plan->slot_s[server] = done_s;
-        plan->out_s[server] = back_s + (double)job->bytes_out / link->bandwidth_bps;
-    }
-    return back_s + path_seconds(link, job->bytes_out);
-}
-
-static double schedule(const struct site *site, const int *list)
-{
-    struct plan plan = {0};
-    double last_s = 0;
-    for (int i = 0; i < JOBS; i++) {
-        const struct platform_job *job = &site->jobs[list[i]];
-        int best = 0;
-        for (int server = 1; server < SERVERS; server++)
-            if (end_there(site, &plan, server, job, false) < end_there(site, &plan, best, job, false))
-                best = server;
-        last_s = fmax(last_s, end_there(site, &plan, best, job, true));
-    }
-    return last_s;
-}
-
-static const struct site *sorted_site;
-
-static int largest_first(const void *a, const void *b)
-{
-    double x = sorted_site->jobs[*(const int *)a].work_flop, y = sorted_site->jobs[*(const int *)b].work_flop;
-    return (x < y) - (x > y);
-}
-
-/* Windows of jobs as they come, the largest of each first: with one window it is the classic list. */
-static double clairvoyant(const struct site *site)
-{
-    static const int windows[] = {1, 2, 4, 8, 16, 32, 64, JOBS};
-    double best_s = HUGE_VAL;
-    sorted_site = site;
-    for (size_t w = 0; w < sizeof windows / sizeof *windows; w++) {
-        int list[JOBS];
-        for (int i = 0; i < JOBS; i++)
-            list[i] = i;
-        for (int i = 0; i < JOBS; i += windows[w])
-            qsort(list + i, (size_t)(i + windows[w] < JOBS ? windows[w] : JOBS - i), sizeof *list,
-                  largest_first);
-        best_s = fmin(best_s, schedule(site, list));
-    }
-    return best_s;
 }
 
 /* ---- the rows ---- */

@@ -27,7 +27,7 @@ bench_bench_hierarchy_SOURCES = bench/bench_hierarchy.c
 bench_bench_hierarchy_LDADD = bench/libbench.la tests/inproc/libplatform.la
 
 bench_programs += bench/bench_makespan
-bench_bench_makespan_SOURCES = bench/bench_makespan.c
+bench_bench_makespan_SOURCES = bench/bench_makespan.c bench/list_schedule.c bench/list_schedule.h
 bench_bench_makespan_LDADD = bench/libbench.la tests/inproc/libplatform.la -lm
 
 bench_programs += bench/bench_links
@@ -97,6 +97,10 @@ bench/reference_chain-reference_chain.$(OBJEXT): bench/reference_twoway.hh
 EXTRA_DIST += bench/reference_twoway.idl
 CLEANFILES += bench/reference_twoway.hh bench/reference_twowaySK.cc bench/reference_twoway.stamp
 BENCH_CALLS = bench/libtiny.la bench/libkept.la bench/libplatform.la bench/reference_twoway bench/reference_chain client/libespalier.la
+bench_programs += bench/bench_namespaces
+bench_bench_namespaces_SOURCES = bench/bench_namespaces.c bench/list_schedule.c bench/list_schedule.h
+bench_bench_namespaces_LDADD = bench/libplatform.la client/libespalier.la core/libcore.la util/libutil.la -lm
+bench_bench_namespaces_DEPENDENCIES = $(BENCH_CALLS)
 bench_programs += bench/bench_call bench/bench_state bench/bench_rate bench/bench_memory bench/bench_command
 bench_bench_state_SOURCES = bench/bench_state.c
 bench_bench_state_LDADD = bench/libplatform.la client/libespalier.la -lm

@@ -19,6 +19,8 @@
 #define MOST_REPEATED 31
 #define REPEAT_S      0.02 /* short calls are repeated for so long */
 #define MOST_FAILED   6
+/* To make arguments takes longer than to look at them: beyond this a calibration would do nothing else. */
+#define MOST_BYTES 512e6
 
 enum esp_status calibration_create(const struct calibrate_options *options, struct workers *workers,
                                    struct calibration **result, struct esp_error *error)
@@ -205,7 +207,7 @@ static bool is_made(const struct class_run *run)
 /* A little more than the budget, for what deserves another look. */
 static bool has_time_left(const struct class_run *run)
 {
-    return spent(run) < 1.2 && !is_stopped(run->calibration);
+    return spent(run) < 1.5 && !is_stopped(run->calibration);
 }
 
 static enum esp_status make_model(struct class_run *run, struct esp_error *error)
@@ -234,7 +236,7 @@ static enum esp_status begin_class(struct class_run *run, struct esp_error *erro
     run->model.measurements = run->measurements;
     run->limits = (struct design_limits){.least_s = LEAST_S,
                                          .most_s = options->longest_s,
-                                         .bytes = options->bytes,
+                                         .bytes = fmin(options->bytes, MOST_BYTES),
                                          .speed_flops = 1e9,
                                          .call_s = 2e-5};
     run->begun_ns = clock_now_ns(&clock_system);

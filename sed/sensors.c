@@ -3,12 +3,15 @@
 
 #include "sed/corrections_file.h"
 
+#include "sed/cpu_quota.h"
 #include "services/nws/processor.h"
+#include "services/nws/series.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
@@ -27,6 +30,7 @@ struct sensors {
     struct server *server;
     char *folder;
     struct processor_sensor *processor;
+    struct series *series; /* of readings, kept over restarts */
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -58,9 +62,27 @@ static void read_all(struct sensors *sensors, unsigned turn)
     if (sensors->folder && turn % SAVE_EVERY == SAVE_EVERY - 1)
         corrections_file_save(sensors->server, sensors->folder);
     /* What computes beside the server ends when work comes. */
-    const bool beside = server_has_beside(sensors->server);
-    server_sense(sensors->server, beside ? reading.alone_cpu : reading.available_cpu, free_memory(),
-                 free_disk(sensors->folder));
+    const double available = server_has_beside(sensors->server) ? reading.alone_cpu : reading.available_cpu;
+    series_add(sensors->series, &(struct link_measurement){.bandwidth = available, .time_s = time(NULL)});
+    server_sense(sensors->server, available, free_memory(), free_disk(sensors->folder));
+}
+
+/* What the server's former life has read: the predictors go on, and know how good they are. */
+static void recall(struct sensors *sensors)
+{
+    double readings[SERIES_RECORDS];
+    const size_t n = series_history(sensors->series, readings, SERIES_RECORDS);
+    for (size_t i = 0; i < n; i++)
+        server_sense(sensors->server, readings[i], free_memory(), free_disk(sensors->folder));
+    if (n > 0)
+        log_notice("%zu readings of the processor are known from before", n);
+}
+
+static enum esp_status open_series(struct sensors *sensors, struct esp_error *error)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/processor.ring", sensors->folder ? sensors->folder : "");
+    return series_open(sensors->folder ? path : NULL, &sensors->series, error);
 }
 
 /* True when it is time to end. */
@@ -101,10 +123,15 @@ static enum esp_status start(struct sensors *sensors, struct esp_error *error)
     return code == 0 ? ESP_OK : error_set(error, ESP_SYSTEM, "no thread for the sensors (error %d)", code);
 }
 
+static double quota(void)
+{
+    return cpu_quota(NULL);
+}
+
 enum esp_status sensors_create(struct server *server, const char *folder, struct sensors **created,
                                struct esp_error *error)
 {
-    const struct processor_options options = {0};
+    const struct processor_options options = {.quota = quota};
     struct sensors *sensors = calloc(1, sizeof *sensors);
     if (!sensors || (folder && !(sensors->folder = strdup(folder)))) {
         free(sensors);
@@ -113,11 +140,16 @@ enum esp_status sensors_create(struct server *server, const char *folder, struct
     sensors->server = server;
     enum esp_status status = processor_sensor_create(&options, &sensors->processor, error);
     if (status == ESP_OK)
+        status = open_series(sensors, error);
+    if (status == ESP_OK) {
+        recall(sensors);
         status = start(sensors, error);
+    }
     if (status == ESP_OK) {
         *created = sensors;
         return ESP_OK;
     }
+    series_close(sensors->series);
     processor_sensor_destroy(sensors->processor);
     free(sensors->folder);
     free(sensors);
@@ -135,6 +167,7 @@ void sensors_destroy(struct sensors *sensors)
     pthread_join(sensors->thread, NULL);
     pthread_cond_destroy(&sensors->wake);
     pthread_mutex_destroy(&sensors->lock);
+    series_close(sensors->series);
     processor_sensor_destroy(sensors->processor);
     free(sensors->folder);
     free(sensors);

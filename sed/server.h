@@ -60,8 +60,9 @@ struct server_options {
     const char *const *properties;  /* words that requests may ask for; borrowed */
     size_t n_properties;
     double (*cpu_quota)(void); /* processors that control groups leave us; NULL: all */
-    bool confined;             /* to some of the machine's processors */
-    bool background;           /* segments are cleaned by a thread */
+    bool senses;     /* server_sense() will tell what is left, the limits of control groups included */
+    bool confined;   /* to some of the machine's processors */
+    bool background; /* segments are cleaned by a thread */
     uint64_t seed;
     const char *state_dir; /* and these: for administrators, as struct duty_options has them */
     const struct config_strings *administrators;

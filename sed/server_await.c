@@ -343,6 +343,16 @@ static void begin_await(struct server *server, struct client *client, struct cal
     call_set_data(call, waiter);
 }
 
+/* The client asks anew: the poll that waits is over. One that only acknowledges leaves it as it is. */
+static void end_await(struct client *client)
+{
+    struct session *session;
+    if (client->await)
+        answer_await(client->await, NULL);
+    DL_FOREACH(client->sessions, session)
+    session->awaited = false;
+}
+
 void server_on_await(struct server *server, struct call *call, const struct message *request)
 {
     const struct await *await = &request->await;
@@ -351,12 +361,9 @@ void server_on_await(struct server *server, struct call *call, const struct mess
     if (client) {
         client->seen_ns = server_now(server);
         server_data_client_seen(server, client->key);
-        if (client->await && await->n_sessions > 0)
-            answer_await(client->await, NULL);
+        if (await->n_sessions > 0)
+            end_await(client);
         server_acknowledge(server, client, await->oldest_unacknowledged);
-        struct session *session;
-        DL_FOREACH(client->sessions, session)
-        session->awaited = false;
     }
     if (reply && await->n_sessions > 0 && !gather(server, await, reply)) {
         message_destroy(reply);

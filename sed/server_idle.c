@@ -4,7 +4,9 @@
  */
 #include "sed/server_state.h"
 
-/* Of a processor, that others have to leave: what is measured beside them is worth little. */
+#include <math.h>
+
+/* Of what control groups allow, that others have to leave: what is measured beside them is worth little. */
 #define QUIET 0.8
 
 void server_work_comes(struct server *server)
@@ -20,7 +22,8 @@ static bool has_work(const struct server *server)
 
 static bool others_work(const struct server *server)
 {
-    return server->weather.available > 0 && server->weather.forecast < QUIET;
+    const double quota = server->options.cpu_quota ? fmin(server->options.cpu_quota(), 1) : 1;
+    return server->weather.available > 0 && server->weather.forecast < QUIET * quota;
 }
 
 bool server_is_idle(struct server *server, int64_t for_ns)

@@ -204,6 +204,8 @@ static double window_flops(struct server *server)
 
 double server_cpu_quota(const struct server *server)
 {
+    if (server->options.senses)
+        return 1;
     double quota = server->options.cpu_quota ? server->options.cpu_quota() : 1;
     return quota > 0 && quota < 1 ? quota : 1;
 }

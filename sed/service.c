@@ -222,6 +222,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .orphan_lease_ns = settings->orphan_lease_ns,
         .inline_bytes = settings->inline_bytes,
         .cpu_quota = quota,
+        .senses = settings->sensors,
         .confined = is_confined(),
         .background = true,
         .seed = incarnation,

@@ -9,7 +9,10 @@
 
 #define LETTERS    "NTCURLSVAIEFBO1DPMQGHWXY"
 #define MOST_TRIES 60
-#define MOST_SIZE  30000 /* its square is an index of 32 bits yet */
+/* What bounds sizes is the memory of a call. One that takes no more memory and work when it grows is bounded
+ * by this: nothing tells how long it would take. */
+#define MOST_SIZE   1e9
+#define MOST_UNSEEN 30000
 #define REFERENCE                                                                                            \
     {                                                                                                        \
         120, 100, 80, 60, 40                                                                                 \
@@ -272,12 +275,31 @@ static void sizes_of(const struct design *design, const struct direction *direct
     }
 }
 
+/* The effort of a call at that scale; below 0: there is none. */
+static double effort_at(const struct design *design, uint32_t class_index, const struct direction *direction,
+                        double scale)
+{
+    int64_t sizes[COST_MOST_VARIABLES];
+    struct design_point point;
+    sizes_of(design, direction, scale, sizes);
+    if (!design_at(design, class_index, sizes, &point))
+        return -1;
+    return point.x[design->n_sizes] + (design->has_work ? point.x[design->n_sizes + 1] : 0);
+}
+
+static double most_scale(const struct design *design, uint32_t class_index, const struct direction *direction)
+{
+    const double effort = effort_at(design, class_index, direction, MOST_UNSEEN);
+    const bool unseen = effort >= 0 && effort == effort_at(design, class_index, direction, 2 * MOST_UNSEEN);
+    return unseen ? MOST_UNSEEN : MOST_SIZE;
+}
+
 /* The largest scale whose call is not expected to take longer. */
 static bool scale_for(const struct design *design, uint32_t class_index, const struct direction *direction,
                       double seconds, const struct design_limits *limits, struct design_point *point)
 {
     int64_t sizes[COST_MOST_VARIABLES];
-    double low = 1, high = MOST_SIZE;
+    double low = 1, high = most_scale(design, class_index, direction);
     for (int i = 0; i < 40; i++) {
         double middle = sqrt(low * high);
         sizes_of(design, direction, middle, sizes);

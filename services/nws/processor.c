@@ -29,7 +29,7 @@ struct processor_sensor {
     char proc[256];
     int64_t pid;
     uint64_t mask[16];
-    bool whole; /* all processors count */
+    double (*quota)(void);
     struct counters last;
     double passive; /* of the last reading, before its correction */
     double correction;
@@ -161,6 +161,7 @@ enum esp_status processor_sensor_create(const struct processor_options *options,
     snprintf(sensor->proc, sizeof sensor->proc, "%s", options->proc ? options->proc : "/proc");
     sensor->pid = options->pid ? options->pid : getpid();
     sensor->correction = 1;
+    sensor->quota = options->quota;
     memcpy(sensor->mask, options->mask, sizeof sensor->mask);
     if (memcmp(sensor->mask, none, sizeof none) == 0)
         own_mask(sensor);
@@ -193,6 +194,18 @@ static double share(double processors, double competing, double waiting, double 
     return within(fmax(processors - competing, turn) / own, 0.01, 1);
 }
 
+static double quota_of(const struct processor_sensor *sensor)
+{
+    const double quota = sensor->quota ? sensor->quota() : HUGE_VAL;
+    return quota > 0 ? quota : HUGE_VAL;
+}
+
+/* What competitors leave of a processor, and no more than control groups let it have. */
+static double corrected(const struct processor_sensor *sensor, double passive, double quota)
+{
+    return within(fmin(passive * sensor->correction, quota), 0.01, 1);
+}
+
 bool processor_sensor_read(struct processor_sensor *sensor, struct processor_reading *reading)
 {
     struct counters now;
@@ -223,11 +236,12 @@ bool processor_sensor_read(struct processor_sensor *sensor, struct processor_rea
     const double running = now.own_running;
     sensor->passive = share(now.processors, reading->competing, others, running + 1);
     sensor->correction = 1 + FADE * (sensor->correction - 1);
-    reading->alone_cpu =
-        within(share(now.processors, reading->competing, others, 1) * sensor->correction, 0.01, 1);
-    reading->available_cpu = within(sensor->passive * sensor->correction, 0.01, 1);
-    reading->current_cpu = within(
-        share(now.processors, reading->competing, others, fmax(running, 1)) * sensor->correction, 0.01, 1);
+    const double quota = quota_of(sensor);
+    reading->alone_cpu = corrected(sensor, share(now.processors, reading->competing, others, 1), quota);
+    reading->available_cpu = corrected(sensor, sensor->passive, quota / (running + 1));
+    reading->current_cpu =
+        corrected(sensor, share(now.processors, reading->competing, others, fmax(running, 1)),
+                  quota / fmax(running, 1));
     return true;
 }
 

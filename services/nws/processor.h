@@ -24,6 +24,9 @@ struct processor_options {
     const char *proc;  /* NULL: "/proc"; a test has a folder of its own */
     int64_t pid;       /* the root of the own processes; 0: this one */
     uint64_t mask[16]; /* processors that count; all zero: those that this process may use */
+    /* How many processors control groups leave the own processes, as a number that may be beyond those there
+     * are; asked at each reading. NULL: all. */
+    double (*quota)(void);
 };
 
 struct processor_reading {

@@ -98,12 +98,9 @@ static bool take_records(struct series *series, struct record *records, size_t n
 }
 
 /* False: the file is damaged. */
-static bool read_ring(struct series *series)
+static bool read_ring(struct series *series, struct record *records)
 {
     char head[SERIES_HEADER] = "";
-    struct record *records = calloc(SERIES_RECORDS, sizeof *records);
-    if (!records)
-        return true;
     ssize_t n = pread(series->fd, head, sizeof head, 0);
     bool good = n == 0; /* new */
     if (n == sizeof head && memcmp(head, HEADING, sizeof HEADING - 1) == 0) {
@@ -111,7 +108,6 @@ static bool read_ring(struct series *series)
         good = n >= 0 && n % (ssize_t)sizeof *records == 0 &&
                take_records(series, records, (size_t)n / sizeof *records);
     }
-    free(records);
     return good;
 }
 
@@ -133,7 +129,7 @@ static void write_record(struct series *series, const struct link_measurement *m
     if (pwrite(series->fd, &record, sizeof record, at) == sizeof record)
         return;
     if (!series->told)
-        log_warning("%s cannot be written: %s; the link's measurements are kept in memory", series->path,
+        log_warning("%s cannot be written: %s; measurements are kept in memory", series->path,
                     strerror(errno));
     series->told = true;
 }
@@ -151,13 +147,29 @@ static void set_aside(struct series *series)
     series->fd = open(series->path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
 }
 
+/* What was whole in a file that is set aside now. */
+static bool write_again(const struct series *series, const struct record *records)
+{
+    for (uint64_t i = 0; i < series->found; i++) {
+        const off_t at = SERIES_HEADER + (off_t)(records[i].number % SERIES_RECORDS) * (off_t)sizeof *records;
+        if (pwrite(series->fd, &records[i], sizeof *records, at) != sizeof *records)
+            return false;
+    }
+    return true;
+}
+
 static void open_ring(struct series *series)
 {
-    series->fd = open(series->path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
-    if (series->fd >= 0 && !read_ring(series))
+    struct record *records = calloc(SERIES_RECORDS, sizeof *records);
+    series->fd = records ? open(series->path, O_RDWR | O_CREAT | O_CLOEXEC, 0640) : -1;
+    bool whole = series->fd >= 0;
+    if (whole && !read_ring(series, records)) {
         set_aside(series);
-    if (series->fd < 0 || !write_head(series)) {
-        log_warning("%s: %s; the link's measurements are kept in memory", series->path, strerror(errno));
+        whole = series->fd >= 0 && write_again(series, records);
+    }
+    free(records);
+    if (!whole || !write_head(series)) {
+        log_warning("%s: %s; measurements are kept in memory", series->path, strerror(errno));
         series->told = true;
     }
 }
@@ -219,6 +231,22 @@ bool series_forecast(const struct series *series, struct path *path, double *err
     if (error)
         *error = knows_bandwidth && bandwidth.value > 0 ? bandwidth.error / bandwidth.value : 0;
     return path->known;
+}
+
+size_t series_history(const struct series *series, double *bandwidths, size_t most)
+{
+    struct record record;
+    const uint64_t held = series->number < SERIES_RECORDS ? series->number : SERIES_RECORDS;
+    size_t n = 0;
+    if (series->fd < 0)
+        return 0;
+    for (uint64_t i = series->number - (held < most ? held : most) + 1; i <= series->number; i++) {
+        const off_t at = SERIES_HEADER + (off_t)(i % SERIES_RECORDS) * (off_t)sizeof record;
+        if (pread(series->fd, &record, sizeof record, at) == sizeof record && record.number == i &&
+            record.checksum == checksum(&record))
+            bandwidths[n++] = record.bandwidth;
+    }
+    return n;
 }
 
 uint64_t series_count(const struct series *series, uint64_t *refused)

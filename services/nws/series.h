@@ -16,7 +16,7 @@
 #define SERIES_RECORDS 512
 #define SERIES_HEADER  16
 
-/* In NWS's units. What was not measured is 0. */
+/* In NWS's units. What was not measured is 0. A series that is not a link's has its figure as bandwidth. */
 struct link_measurement {
     double connect_ms; /* connectTimeTcp: to open a connection */
     double latency_ms; /* latencyTcp: a small message there and back */
@@ -41,6 +41,8 @@ bool series_add(struct series *series, const struct link_measurement *measuremen
 /* The forecast of the next seconds as a path; false before the first measurement. *error (may be NULL):
  * relative, of the bandwidth. */
 bool series_forecast(const struct series *series, struct path *path, double *error);
+/* The bandwidths that the ring on disk holds, at most `most` of the newest, the oldest of them first. */
+size_t series_history(const struct series *series, double *bandwidths, size_t most);
 /* How many were taken, the ring's included; refused: that could not be. */
 uint64_t series_count(const struct series *series, uint64_t *refused);
 /* The last one; false before the first. */

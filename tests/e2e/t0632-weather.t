@@ -63,5 +63,13 @@ server closed 'sensors = no'
 closed_is_shown() {
     espalier weather >out 2>&1 && grep -q '^closed .*no sensor' out
 }
+stop open
+check "its readings are kept" sh -c '[ "$(head -c 7 state-open/processor.ring)" = ESPLINK ]'
+printf 'nonsense' | dd of=state-open/processor.ring bs=1 seek=20 conv=notrunc 2>/dev/null
+start open2 espalier-sed --foreground "$work/open.conf"
+goes_on() {
+    grep -q 'readings of the processor are known from before' open2.out && grep -q 'processor.ring is damaged' open2.out
+}
+check "and known to its next life, but for those that were damaged" wait_until goes_on
 check "a server may have none" wait_until closed_is_shown
 finish

@@ -150,6 +150,10 @@ static void a_damaged_ring_is_set_aside_and_its_whole_records_used(void **state)
     series = open_series(ring); /* the new file is whole */
     assert_int_equal(access(aside, F_OK), -1);
     assert_int_equal(series_count(series, NULL), 10);
+    double history[SERIES_RECORDS]; /* what was whole in the old one is in it too: all but the one damaged */
+    assert_int_equal(series_history(series, history, SERIES_RECORDS), 9);
+    assert_int_equal(series_history(series, history, 3), 3);
+    assert_float_equal(history[0], 50, 0);
     series_close(series);
     damage(0, "ESPLINK 9", 9); /* of a later version */
     series = open_series(ring);

@@ -112,6 +112,31 @@ static void own_sessions_are_no_competitors(void **state)
     processor_sensor_destroy(sensor);
 }
 
+static double half(void)
+{
+    return 0.5;
+}
+
+/* A group that lets its processes have half a processor: all of them together. */
+static void control_groups_bound_the_share(void **state)
+{
+    (void)state;
+    struct machine machine = {.running = 2, .state = 'R'};
+    struct processor_reading reading;
+    struct processor_sensor *sensor;
+    struct processor_options options = {.proc = proc, .pid = 10, .mask = {3}, .quota = half};
+    struct esp_error error;
+    set(&machine);
+    assert_int_equal(processor_sensor_create(&options, &sensor, &error), ESP_OK);
+    machine.idle[0] = machine.idle[1] = 100;
+    set(&machine);
+    assert_true(processor_sensor_read(sensor, &reading));
+    assert_float_equal(reading.alone_cpu, 0.5, 1e-9);
+    assert_float_equal(reading.current_cpu, 0.5, 1e-9);
+    assert_float_equal(reading.available_cpu, 0.25, 1e-9); /* one of them runs already */
+    processor_sensor_destroy(sensor);
+}
+
 static void a_competitor_takes_half_of_the_only_processor(void **state)
 {
     (void)state;
@@ -214,6 +239,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_idle_machine_is_all_there, set_up, tear_down),
         cmocka_unit_test_setup_teardown(own_sessions_are_no_competitors, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(control_groups_bound_the_share, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_competitor_takes_half_of_the_only_processor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(several_competitors_leave_a_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_session_got_corrects_the_reading, set_up, tear_down),
