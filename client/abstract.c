@@ -5,6 +5,9 @@
 #include "client/abstract.h"
 #include "client/abstract_steps.h"
 
+#include "core/text.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -120,34 +123,51 @@ static enum esp_status do_rivals(struct abstract_run *run, uint32_t *rivals, uin
     return ESP_PENDING;
 }
 
-/* Where a matrix is not what the last rule asks for: "; A(2,1) = 3, but A(1,2) = 4". */
+static void write_number(struct text *text, const struct matrix *matrix, const char *name, int64_t row,
+                         int64_t col)
+{
+    double re, im;
+    matrix_element(matrix, row, col, &re, &im);
+    text_printf(text, "%s(%lld,%lld) = %.6g", name, (long long)row + 1, (long long)col + 1, re);
+    if (matrix->is_complex)
+        text_printf(text, "%+.6gi", im);
+}
+
+/* "; A(2,1) = 3, but A(1,2) = 4: 1 apart, rounding would be 2.8e-14" */
+static void write_asymmetry(struct text *text, const struct matrix *matrix, const char *name, double epsilon,
+                            int64_t row, int64_t col)
+{
+    double re, im, other_re, other_im;
+    matrix_element(matrix, row, col, &re, &im);
+    matrix_element(matrix, col, row, &other_re, &other_im);
+    text_put(text, "; ");
+    write_number(text, matrix, name, row, col);
+    text_put(text, ", but ");
+    write_number(text, matrix, name, col, row);
+    text_printf(text, ": %.2g apart%s, rounding would be %.2g", hypot(re - other_re, im + other_im),
+                matrix->is_complex ? " when one is conjugated" : "",
+                matrix_asymmetry_bound(matrix, epsilon, row, col));
+}
+
+/* Where a matrix is not what the last rule asks for. */
 static void tell_asymmetry(const struct abstract_run *run, const struct given *given, struct esp_error *error)
 {
     const struct abstract *abstract = run->problem->abstract;
     const struct rule *rule = &abstract->rules[abstract->n_rules - 1];
+    size_t used = strlen(error->text);
+    struct text text;
+    text_open(&text, error->text + used, sizeof error->text - used);
     for (uint32_t i = 0; i < rule->n_wishes; i++) {
         const struct wish *wish = &rule->wishes[i];
-        uint32_t wanted =
-            PROPERTY_HERMITIAN | (given[wish->input].type < TYPE_COMPLEX ? PROPERTY_SYMMETRIC : 0);
+        const struct given *input = &given[wish->input];
+        uint32_t wanted = PROPERTY_HERMITIAN | (input->type < TYPE_COMPLEX ? PROPERTY_SYMMETRIC : 0);
         const char *name = run->problem->arguments[wish->input].name;
         const struct matrix *matrix = abstract_find(run, name);
-        size_t used = strlen(error->text);
+        double epsilon = abstract_epsilon(input->type);
         int64_t row, col;
-        double re, im, other_re, other_im;
-        if (!(wish->properties & ~given[wish->input].properties & wanted) || !matrix ||
-            matrix->rows != matrix->cols || matrix_is_symmetric(matrix, &row, &col))
-            continue;
-        matrix_element(matrix, row, col, &re, &im);
-        matrix_element(matrix, col, row, &other_re, &other_im);
-        if (matrix->is_complex)
-            snprintf(error->text + used, sizeof error->text - used,
-                     "; %s(%lld,%lld) = %.6g%+.6gi, but %s(%lld,%lld) = %.6g%+.6gi", name, (long long)row + 1,
-                     (long long)col + 1, re, im, name, (long long)col + 1, (long long)row + 1, other_re,
-                     other_im);
-        else
-            snprintf(error->text + used, sizeof error->text - used,
-                     "; %s(%lld,%lld) = %.6g, but %s(%lld,%lld) = %.6g", name, (long long)row + 1,
-                     (long long)col + 1, re, name, (long long)col + 1, (long long)row + 1, other_re);
+        if ((wish->properties & ~input->properties & wanted) && matrix && matrix->rows == matrix->cols &&
+            !matrix_is_symmetric(matrix, epsilon, &row, &col))
+            write_asymmetry(&text, matrix, name, epsilon, row, col);
     }
 }
 

@@ -4,6 +4,8 @@
  */
 #include "client/abstract_steps.h"
 
+#include <float.h>
+
 /* Diagonals with elements that are not zero, below and above the main one. */
 static void measure(const struct matrix *matrix, int64_t *below, int64_t *above, bool *unit)
 {
@@ -30,6 +32,11 @@ static void measure(const struct matrix *matrix, int64_t *below, int64_t *above,
     }
 }
 
+double abstract_epsilon(enum base_type type)
+{
+    return type < TYPE_FLOAT ? 0 : type == TYPE_FLOAT || type == TYPE_COMPLEX ? FLT_EPSILON : DBL_EPSILON;
+}
+
 static bool is_band(int64_t below, int64_t above, int64_t rows)
 {
     return 4 * (2 * below + above + 1) <= rows;
@@ -45,10 +52,12 @@ static void look_at(const struct matrix *matrix, const struct argument *argument
     given->properties |= below == 0 ? PROPERTY_UPPER : 0;
     given->properties |= above == 0 ? PROPERTY_LOWER : 0;
     given->properties |= unit && is_square ? PROPERTY_UNIT_DIAGONAL : 0;
-    if (matrix_is_symmetric(matrix, NULL, NULL)) {
+    double epsilon = abstract_epsilon(argument->type);
+    if (matrix_is_symmetric(matrix, epsilon, NULL, NULL)) {
         given->properties |= PROPERTY_HERMITIAN | (matrix->is_complex ? 0 : PROPERTY_SYMMETRIC);
         /* Presumed: only the factorization tells, and `try` goes on when it fails. */
-        given->properties |= matrix_has_positive_diagonal(matrix) ? PROPERTY_POSITIVE_DEFINITE : 0;
+        bool is_positive = matrix_has_positive_diagonal(matrix, epsilon);
+        given->properties |= is_positive ? PROPERTY_POSITIVE_DEFINITE : 0;
     }
     given->is_banded = is_square && is_band(below, above, matrix->rows);
     given->is_sparse = matrix_is_sparse(matrix) &&

@@ -37,6 +37,9 @@ enum esp_status abstract_set_state(struct abstract_run *run, const char *name, c
 
 /* ---- client/abstract_matrix.c ---- */
 
+/* The distance from 1 to the next number of that type (complex: of its parts); 0 for integers. */
+double abstract_epsilon(enum base_type type);
+
 /* Looks at all inputs, at data where they live: given[] has one for each argument, *first is that of the
  * first array. Blocks. */
 enum esp_status abstract_look(struct abstract_run *run, struct given *given, uint32_t *first,

@@ -160,12 +160,16 @@ struct matrix_file matrix_as_file(const struct matrix *matrix);
 enum esp_status matrix_save(const char *path, const struct matrix_file *file,
                             const struct matrix_format *format, struct esp_error *error);
 
-/* Both tell the element in question (0-based) when the answer is false; row and col may be NULL. */
+/* Both tests tell the element in question (0-based) when the answer is false; row and col may be NULL. */
 bool matrix_is_finite(const struct matrix *matrix, int64_t *row, int64_t *col);
-/* Exactly A = A^T (complex: A = A^H), which includes being square. */
-bool matrix_is_symmetric(const struct matrix *matrix, int64_t *row, int64_t *col);
-/* Square, and every diagonal element real and > 0: necessary for being positive definite. */
-bool matrix_has_positive_diagonal(const struct matrix *matrix);
+/* A = A^T (complex: A = A^H), which includes being square: exactly with epsilon 0, else up to the rounding of
+ * numbers that are `epsilon` apart at 1, as a product A^T A is. */
+bool matrix_is_symmetric(const struct matrix *matrix, double epsilon, int64_t *row, int64_t *col);
+/* How far a(row,col) and a(col,row) of a square matrix may be apart for that: 64 epsilon times the largest of
+ * |a(row,col)|, |a(row,row)| and |a(col,col)|. */
+double matrix_asymmetry_bound(const struct matrix *matrix, double epsilon, int64_t row, int64_t col);
+/* Square, and every diagonal element real (as above) and > 0: necessary for being positive definite. */
+bool matrix_has_positive_diagonal(const struct matrix *matrix, double epsilon);
 /* Elements that are not zero. */
 int64_t matrix_nonzeros(const struct matrix *matrix);
 /* The largest row sum of absolute values. */

@@ -44,7 +44,23 @@ bool matrix_is_finite(const struct matrix *matrix, int64_t *row, int64_t *col)
     return true;
 }
 
-bool matrix_is_symmetric(const struct matrix *matrix, int64_t *row, int64_t *col)
+/* In units of epsilon and of the largest of three elements: what the order of summation does to products of
+ * hundreds of rows (A^T A, Q D Q^T), with some to spare. */
+#define SYMMETRIC_ROUNDING 64
+
+double matrix_asymmetry_bound(const struct matrix *matrix, double epsilon, int64_t row, int64_t col)
+{
+    double largest = 0;
+    const int64_t at[3][2] = {{row, col}, {row, row}, {col, col}};
+    for (int i = 0; i < 3 && epsilon > 0; i++) {
+        double re, im;
+        matrix_element(matrix, at[i][0], at[i][1], &re, &im);
+        largest = fmax(largest, hypot(re, im));
+    }
+    return isfinite(largest) ? SYMMETRIC_ROUNDING * epsilon * largest : 0;
+}
+
+bool matrix_is_symmetric(const struct matrix *matrix, double epsilon, int64_t *row, int64_t *col)
 {
     if (matrix->cols != matrix->rows)
         return answer_at(0, 0, row, col);
@@ -56,20 +72,22 @@ bool matrix_is_symmetric(const struct matrix *matrix, int64_t *row, int64_t *col
             double re, im, here_re, here_im;
             stored_value(matrix, k, &here_re, &here_im);
             matrix_element(matrix, j, i, &re, &im);
-            if (here_re != re || here_im != -im)
+            bool is_equal = here_re == re && here_im == -im;
+            if (!is_equal &&
+                !(hypot(here_re - re, here_im + im) <= matrix_asymmetry_bound(matrix, epsilon, i, j)))
                 return answer_at(i, j, row, col);
         }
     return true;
 }
 
-bool matrix_has_positive_diagonal(const struct matrix *matrix)
+bool matrix_has_positive_diagonal(const struct matrix *matrix, double epsilon)
 {
     if (matrix->rows != matrix->cols)
         return false;
     for (int64_t i = 0; i < matrix->rows; i++) {
         double re, im;
         matrix_element(matrix, i, i, &re, &im);
-        if (!(re > 0) || im != 0)
+        if (!(re > 0) || !(fabs(im) <= SYMMETRIC_ROUNDING * epsilon * re))
             return false;
     }
     return true;

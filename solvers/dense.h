@@ -3,6 +3,11 @@
  * What LAPACK has no routine for, made of its routines, for one type: NAME(root), LAPACK(root), SCALAR,
  * REAL and IS_COMPLEX are defined by who includes this.
  */
+#include <float.h>
+
+#define EPSILON            (sizeof(REAL) == sizeof(float) ? FLT_EPSILON : DBL_EPSILON)
+#define HERMITIAN_ROUNDING 64 /* as in core/matrix_norms.c */
+
 void LAPACK(getrf)(const int *m, const int *n, SCALAR *a, const int *lda, int *ipiv, int *info);
 #if IS_COMPLEX
 void LAPACK(gelsd)(const int *m, const int *n, const int *nrhs, SCALAR *a, const int *lda, SCALAR *b,
@@ -103,13 +108,20 @@ SOLVER void NAME(extents)(int m, int n, const SCALAR *a, int *rows, int *columns
     *columns = n;
 }
 
-/* Whether A = A^H. */
+/* Whether A = A^H up to rounding, as matrix_is_symmetric() of core/matrix.h tells of what callers have. */
 static bool is_hermitian(int n, const SCALAR *a)
 {
-    for (int j = 0; j < n; j++)
-        for (int i = 0; i <= j; i++)
-            if (!(a[(size_t)j * (size_t)n + (size_t)i] == (SCALAR)conj(a[(size_t)i * (size_t)n + (size_t)j])))
+    const size_t order = (size_t)n;
+    for (size_t j = 0; j < order; j++)
+        for (size_t i = 0; i <= j; i++) {
+            SCALAR above = a[j * order + i], below = a[i * order + j];
+            if (above == (SCALAR)conj(below))
+                continue;
+            double largest = fmax(fabs(below), fmax(fabs(a[i * order + i]), fabs(a[j * order + j])));
+            if (!(fabs(above - (SCALAR)conj(below)) <= HERMITIAN_ROUNDING * EPSILON * largest) ||
+                !isfinite(largest))
                 return false;
+        }
     return true;
 }
 
@@ -129,7 +141,8 @@ SOLVER void NAME(gestructure)(int m, int n, const SCALAR *a, int *below, int *ab
         }
     for (int j = 0; j < n && j < m; j++) {
         SCALAR element = a[(size_t)j * (size_t)m + (size_t)j];
-        *positive = *positive && creal(element) > 0 && cimag(element) == 0;
+        *positive = *positive && creal(element) > 0 &&
+                    fabs(cimag(element)) <= HERMITIAN_ROUNDING * EPSILON * creal(element);
         *unit = *unit && element == 1;
     }
 }

@@ -23,8 +23,8 @@ static void examine(const struct matrix *matrix, struct findings *findings)
 {
     findings->nonzeros = matrix_nonzeros(matrix);
     findings->is_finite = matrix_is_finite(matrix, NULL, NULL);
-    findings->is_symmetric = matrix_is_symmetric(matrix, NULL, NULL);
-    findings->positive_diagonal = matrix_has_positive_diagonal(matrix);
+    findings->is_symmetric = matrix_is_symmetric(matrix, 0, NULL, NULL);
+    findings->positive_diagonal = matrix_has_positive_diagonal(matrix, 0);
     findings->norm = matrix_norm_inf(matrix);
 }
 

@@ -10,6 +10,7 @@
 #include "client/command/table.h"
 #include "client/command/values.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,7 @@ static const char *describe_rhs(const struct command_line *command, const struct
 static void print_system(const struct command_line *command, const struct system *system)
 {
     const struct matrix *a = &system->file.matrix;
-    const char *structure = matrix_is_symmetric(a, NULL, NULL)
+    const char *structure = matrix_is_symmetric(a, DBL_EPSILON, NULL, NULL)
                                 ? (a->is_complex ? "complex Hermitian" : "symmetric")
                                 : (a->is_complex ? "complex, not Hermitian" : "unsymmetric");
     fprintf(system->people, "A         %s: %lld x %lld, %lld nonzeros, %s (%s)\n", command->operands[0],

@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct esp_error error;
     if (matrix_parse((const char *)data, size, "fuzz", 1 << 22, &file, &error) != ESP_OK)
         return 0;
-    matrix_is_symmetric(&file.matrix, NULL, NULL);
+    matrix_is_symmetric(&file.matrix, 0, NULL, NULL);
     matrix_norm_inf(&file.matrix);
     if (matrix_stored(&file.matrix) < 4096 && file.matrix.rows < 4096 && file.matrix.cols < 4096)
         for (unsigned i = 0; matrix_format_at(i); i++)

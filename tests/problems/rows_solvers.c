@@ -638,6 +638,12 @@ static void structure(struct trial *trial)
     A = identity_of(trial, "hermitian");
     AT(A, 3, 0) = i, AT(A, 0, 3) = conj(i), AT(A, 2, 2) = 3;
     structure_is(trial, A, (int[]){3, 3, 1, 1, 0});
+    A = identity_of(trial, "hermitian up to rounding");
+    AT(A, 3, 0) = 0.5 * i, AT(A, 0, 3) = conj(0.5 * i) * (1 + 8 * trial->eps);
+    structure_is(trial, A, (int[]){3, 3, 1, 1, 1});
+    A = identity_of(trial, "not hermitian");
+    AT(A, 3, 0) = 0.5 * i, AT(A, 0, 3) = conj(0.5 * i) * (1 + 512 * trial->eps);
+    structure_is(trial, A, (int[]){3, 3, 0, 1, 1});
     A = identity_of(trial, "not positive");
     AT(A, 1, 1) = -1;
     structure_is(trial, A, (int[]){0, 0, 1, 0, 0});

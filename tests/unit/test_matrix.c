@@ -4,6 +4,7 @@
 #include "core/matrix.h"
 #include "tests/unit/unit.h"
 
+#include <float.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -63,8 +64,8 @@ static void both_forms_of_lund_give_the_same_bits(void **state)
     assert_int_equal(rsa.matrix.rows, 147);
     assert_int_equal(rsa.entries, 1298);
     assert_memory_equal(rsa.matrix.values, mtx.matrix.values, matrix_bytes(&rsa.matrix));
-    assert_true(matrix_is_symmetric(&rsa.matrix, NULL, NULL));
-    assert_true(matrix_has_positive_diagonal(&rsa.matrix));
+    assert_true(matrix_is_symmetric(&rsa.matrix, 0, NULL, NULL));
+    assert_true(matrix_has_positive_diagonal(&rsa.matrix, 0));
     assert_int_equal(matrix_nonzeros(&rsa.matrix), 2 * 1298 - 147);
     assert_string_equal(rsa.key, "LUND A");
     assert_true(at(&mtx.matrix, 1, 1) == 7.5e7);
@@ -87,7 +88,7 @@ static void utm300_brings_its_right_hand_side(void **state)
     assert_int_equal(file.rhs.rows, 300);
     assert_int_equal(file.rhs.cols, 1);
     assert_true(file.rhs.values[299] == -.392547043891108e-14);
-    assert_false(matrix_is_symmetric(&file.matrix, NULL, NULL));
+    assert_false(matrix_is_symmetric(&file.matrix, 0, NULL, NULL));
     matrix_file_clear(&file);
 }
 
@@ -138,7 +139,7 @@ static void market_symmetries_fill_the_other_triangle(void **state)
     assert_true(file.matrix.is_complex);
     const double *v = file.matrix.values;
     assert_true(v[2] == 1 && v[3] == 2 && v[4] == 1 && v[5] == -2);
-    assert_true(matrix_is_symmetric(&file.matrix, NULL, NULL));
+    assert_true(matrix_is_symmetric(&file.matrix, 0, NULL, NULL));
     matrix_file_clear(&file);
     parse("%%MatrixMarket matrix coordinate pattern symmetric\n2 2 1\n2 1\n", &file);
     assert_true(at(&file.matrix, 1, 2) == 1 && at(&file.matrix, 1, 1) == 0);
@@ -459,9 +460,31 @@ static void what_is_not_finite_is_found(void **state)
     assert_int_equal(row, 0);
     assert_int_equal(col, 1);
     assert_true(isnan(file.matrix.values[3]));
-    assert_false(matrix_is_symmetric(&file.matrix, &row, &col));
-    assert_false(matrix_has_positive_diagonal(&file.matrix));
+    assert_false(matrix_is_symmetric(&file.matrix, 0, &row, &col));
+    assert_false(matrix_has_positive_diagonal(&file.matrix, 0));
     matrix_file_clear(&file);
+}
+
+static void symmetry_may_be_up_to_rounding(void **state)
+{
+    (void)state;
+    int64_t row, col;
+    double gram[] = {4, 0.1 + 0.2, 0.3, 1}, complex_gram[] = {4, 1e-16, 1, 0.3, 1, -0.1 - 0.2, 1, 0};
+    struct matrix real = {2, 2, false, gram, NULL, NULL, NULL};
+    struct matrix complex = {2, 2, true, complex_gram, NULL, NULL, NULL};
+    assert_false(matrix_is_symmetric(&real, 0, NULL, NULL));
+    assert_true(matrix_is_symmetric(&real, DBL_EPSILON, NULL, NULL));
+    assert_false(matrix_is_symmetric(&complex, 0, NULL, NULL));
+    assert_true(matrix_is_symmetric(&complex, DBL_EPSILON, NULL, NULL));
+    assert_false(matrix_has_positive_diagonal(&complex, 0));
+    assert_true(matrix_has_positive_diagonal(&complex, DBL_EPSILON));
+    assert_true(matrix_asymmetry_bound(&real, DBL_EPSILON, 1, 0) == 64 * DBL_EPSILON * 4);
+    gram[2] = 0.3 + 100 * DBL_EPSILON * 4;
+    assert_false(matrix_is_symmetric(&real, DBL_EPSILON, &row, &col));
+    assert_true(row == 1 && col == 0);
+    gram[0] = INFINITY; /* is larger than any difference, and says nothing of it */
+    gram[2] = 7;
+    assert_false(matrix_is_symmetric(&real, DBL_EPSILON, NULL, NULL));
 }
 
 static void refuses_inline(const char *text, const char *message)
@@ -518,6 +541,7 @@ int main(void)
         cmocka_unit_test(the_locale_changes_nothing),
         cmocka_unit_test(backward_error_is_the_one_of_the_books),
         cmocka_unit_test(what_is_not_finite_is_found),
+        cmocka_unit_test(symmetry_may_be_up_to_rounding),
         cmocka_unit_test(typed_matrices_have_rows_between_semicolons),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

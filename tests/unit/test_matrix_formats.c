@@ -472,9 +472,10 @@ static void sparse_matrices_are_judged_like_dense_ones(void **state)
         parse(samples[s], strlen(samples[s]), &file);
         assert_true(matrix_is_sparse(&file.matrix));
         assert_int_equal(matrix_to_dense(&file.matrix, 0, &dense, &error), ESP_OK);
-        assert_int_equal(matrix_is_symmetric(&file.matrix, NULL, NULL),
-                         matrix_is_symmetric(&dense, NULL, NULL));
-        assert_int_equal(matrix_has_positive_diagonal(&file.matrix), matrix_has_positive_diagonal(&dense));
+        assert_int_equal(matrix_is_symmetric(&file.matrix, 0, NULL, NULL),
+                         matrix_is_symmetric(&dense, 0, NULL, NULL));
+        assert_int_equal(matrix_has_positive_diagonal(&file.matrix, 0),
+                         matrix_has_positive_diagonal(&dense, 0));
         assert_int_equal(matrix_nonzeros(&file.matrix), matrix_nonzeros(&dense));
         assert_true(matrix_norm_inf(&file.matrix) == matrix_norm_inf(&dense));
         assert_int_equal(matrix_to_sparse(&dense, &sparse, &error), ESP_OK);
