@@ -303,9 +303,9 @@ static enum esp_status run(const struct expr *expr, const struct scope *scope, b
         return ESP_OK;
     if (!error) /* whoever only asks whether it can be done pays for no text */
         return ESP_INVALID;
-    char values[160];
-    return error_set(error, ESP_INVALID, "%s: %s%s%s", expr_text(expr), e.name ? e.name : "", e.why,
-                     with_values(expr, scope, values, sizeof values));
+    char values[160], spelling[200];
+    return error_set(error, ESP_INVALID, "%s: %s%s%s", expr_spell(expr, spelling, sizeof spelling),
+                     e.name ? e.name : "", e.why, with_values(expr, scope, values, sizeof values));
 }
 
 enum esp_status expr_eval(const struct expr *expr, const struct scope *scope, struct number *result,

@@ -11,8 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define EXPR_MAX_DEPTH    64 /* levels of nesting */
-#define EXPR_MAX_OPERANDS 16 /* of min() and max() */
+#define EXPR_MAX_DEPTH    64  /* levels of nesting, as of parentheses */
+#define EXPR_MAX_TERMS    512 /* numbers and names: the tree of a long sum is as deep as the sum is long */
+#define EXPR_MAX_OPERANDS 16  /* of min() and max() */
 
 struct expr; /* an immutable tree in its problem's memory; threads may share it */
 

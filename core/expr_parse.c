@@ -58,16 +58,11 @@ struct reader {
     struct lexer *lexer;
     struct arena *arena;
     struct name_list *names;
-    unsigned nesting; /* of the recursion, which the shape of the tree does not show */
+    unsigned nesting; /* of the recursion */
+    unsigned terms;   /* read so far */
 };
 
 static bool read_tree(struct reader *reader, int least, struct expr **result);
-
-static bool too_deep(struct reader *reader)
-{
-    return lexer_fail(reader->lexer, reader->lexer->token.offset,
-                      "the expression is nested more than %d levels deep", EXPR_MAX_DEPTH);
-}
 
 static struct expr *new_node(struct reader *reader, enum expr_kind kind, unsigned n_operands)
 {
@@ -82,7 +77,6 @@ static struct expr *new_node(struct reader *reader, enum expr_kind kind, unsigne
     expr->n_operands = (uint8_t)n_operands;
     expr->operands = operands;
     expr->offset = reader->lexer->token.offset;
-    expr->depth = 1;
     return expr;
 }
 
@@ -93,13 +87,8 @@ static bool new_operation(struct reader *reader, enum expr_kind kind, unsigned c
     if (!expr)
         return false;
     expr->code = (uint8_t)code;
-    for (unsigned i = 0; i < n_operands; i++) {
+    for (unsigned i = 0; i < n_operands; i++)
         expr->operands[i] = operands[i];
-        if (operands[i]->depth >= expr->depth)
-            expr->depth = (uint8_t)(operands[i]->depth + 1);
-    }
-    if (expr->depth > EXPR_MAX_DEPTH)
-        return too_deep(reader);
     expr->offset = operands[0]->offset;
     *result = expr;
     return true;
@@ -190,6 +179,9 @@ static bool read_name(struct reader *reader, struct expr **result)
 static bool read_value(struct reader *reader, struct expr **result)
 {
     const struct token *token = &reader->lexer->token;
+    if (!lexer_at_symbol(reader->lexer, '(') && reader->terms++ == EXPR_MAX_TERMS)
+        return lexer_fail(reader->lexer, token->offset,
+                          "the expression has more than %d terms (numbers and names)", EXPR_MAX_TERMS);
     if (token->kind == TOKEN_INTEGER || token->kind == TOKEN_REAL || token->kind == TOKEN_CHARACTER)
         return read_constant(reader, result);
     if (token->kind == TOKEN_NAME)
@@ -264,7 +256,8 @@ static bool foreign_operator(const struct lexer *lexer)
 static bool read_tree(struct reader *reader, int least, struct expr **result)
 {
     if (++reader->nesting > EXPR_MAX_DEPTH)
-        return too_deep(reader);
+        return lexer_fail(reader->lexer, reader->lexer->token.offset,
+                          "the expression is nested more than %d levels deep", EXPR_MAX_DEPTH);
     if (!read_prefixed(reader, least, result))
         return false;
     bool compared = false;

@@ -66,6 +66,16 @@ void expr_write(const struct expr *expr, struct text *text)
     write_tree(expr, 0, text);
 }
 
+const char *expr_spell(const struct expr *expr, char *text, size_t size)
+{
+    if (expr->text)
+        return expr->text;
+    struct text writer;
+    text_open(&writer, text, size);
+    expr_write(expr, &writer);
+    return text;
+}
+
 const char *expr_text(const struct expr *expr)
 {
     return expr->text ? expr->text : "";

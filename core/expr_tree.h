@@ -89,7 +89,6 @@ struct expr {
     uint8_t kind;
     uint8_t code; /* enum expr_operator or expr_function */
     uint8_t n_operands;
-    uint8_t depth;        /* levels below and including this one */
     bool names_character; /* EXPR_NAME of a char argument: shown as a letter */
     uint32_t index;       /* EXPR_NAME: in the scope, once resolved */
     uint32_t offset;      /* in the description, for messages of the parser */
@@ -111,6 +110,9 @@ bool expr_read(struct lexer *lexer, struct arena *arena, struct name_list *names
 
 /* Whether a word is a function, `and`, `or`, `not`: an argument cannot be called so. */
 bool expr_reserves(const char *word);
+
+/* The canonical spelling of an expression or of a part of one, which is written to `text`, cut to fit. */
+const char *expr_spell(const struct expr *expr, char *text, size_t size);
 
 /* Writes the canonical spelling of a tree. */
 void expr_write(const struct expr *expr, struct text *text);

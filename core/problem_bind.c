@@ -23,10 +23,14 @@ enum esp_status problem_default(const struct problem *problem, uint32_t index,
     const struct scope scope = {scope_values, problem->n_arguments};
     struct number value;
     enum esp_status status = expr_eval(argument->initial, &scope, &value, error);
-    if (status == ESP_OK)
-        status = number_store(&value, argument->type, raw, error);
+    if (status == ESP_OK && (status = number_store(&value, argument->type, raw, error)) != ESP_OK) {
+        char values[200];
+        expr_describe_values(argument->initial, &scope, values, sizeof values);
+        error_prefix(error, "%s%s%s", expr_text(argument->initial), *values ? " with " : "", values);
+    }
     if (status != ESP_OK)
-        error_prefix(error, "%s: %s", problem->name, argument->name);
+        error_prefix(error, "%s: the %s of %s", problem->name,
+                     argument->mode == MODE_WORK ? "value" : "default", argument->name);
     return status;
 }
 

@@ -415,7 +415,8 @@ bool parser_error_clause(struct parser *parser)
     struct error_clause *clause = &parser->errors[implementation->n_errors++];
     struct name_list names = {.last = &names.first};
     if (!expr_read(lexer, parser->arena, &names, &clause->condition) ||
-        !parser_resolve(parser, lexer, names.first, USAGE_ERROR, 0))
+        !parser_resolve(parser, lexer, names.first, USAGE_ERROR, 0) ||
+        !parser_check_parts(parser, clause->condition))
         return false;
     if (lexer->token.kind != TOKEN_STRING)
         return lexer_expected(lexer, "an operator or a message in quotes", NULL);

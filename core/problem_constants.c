@@ -19,22 +19,23 @@ static bool refuse(struct parser *parser, const struct expr *expr, const struct 
     return lexer_fail(&parser->lexer, expr->offset, "%s", why->text);
 }
 
-/* The constant parts of an expression must have values: n/0 has none, whatever n is. */
-static bool check_parts(struct parser *parser, const struct expr *expr)
+bool parser_check_parts(struct parser *parser, const struct expr *expr)
 {
     static const struct scope nothing = {NULL, 0};
     struct esp_error why;
+    char spelling[200];
     double value;
     if (is_constant(expr))
         return expr_eval_real(expr, &nothing, &value, &why) == ESP_OK || refuse(parser, expr, &why);
     for (unsigned i = 0; i < expr->n_operands; i++)
-        if (!check_parts(parser, expr->operands[i]))
+        if (!parser_check_parts(parser, expr->operands[i]))
             return false;
     bool divides =
         expr->kind == EXPR_OPERATOR && (expr->code == OPERATOR_DIVIDE || expr->code == OPERATOR_MODULO);
     if (divides && is_constant(expr->operands[1]) &&
         expr_eval_real(expr->operands[1], &nothing, &value, NULL) == ESP_OK && value == 0)
-        return lexer_fail(&parser->lexer, expr->operands[1]->offset, "%s: division by zero", expr_text(expr));
+        return lexer_fail(&parser->lexer, expr->operands[1]->offset, "%s: division by zero",
+                          expr_spell(expr, spelling, sizeof spelling));
     return true;
 }
 
@@ -44,7 +45,7 @@ bool parser_check_value(struct parser *parser, const struct expr *expr, enum bas
     struct number value;
     struct esp_error why;
     unsigned char raw[16];
-    if (!check_parts(parser, expr))
+    if (!parser_check_parts(parser, expr))
         return false;
     if (!is_constant(expr))
         return true;
@@ -61,7 +62,7 @@ static bool check_dims(struct parser *parser, const struct argument *argument)
         const struct expr *dim = argument->dims[d];
         struct esp_error why;
         int64_t extent;
-        if (!check_parts(parser, dim))
+        if (!parser_check_parts(parser, dim))
             return false;
         if (!is_constant(dim))
             continue;
@@ -87,7 +88,7 @@ static bool check_section(struct parser *parser, const struct argument *argument
     struct expr *const *bounds = argument->section[d];
     int64_t start, end, skip, size;
     for (unsigned i = 0; i < 3; i++) {
-        if (!check_parts(parser, bounds[i]))
+        if (!parser_check_parts(parser, bounds[i]))
             return false;
         if (is_constant(bounds[i]) && !constant_size(bounds[i], &skip))
             return lexer_fail(&parser->lexer, bounds[i]->offset,
@@ -158,7 +159,7 @@ static bool check_diagonals(struct parser *parser, const struct argument *argume
         int64_t value;
         if (!number)
             continue;
-        if (!check_parts(parser, number))
+        if (!parser_check_parts(parser, number))
             return false;
         if (is_constant(number) && expr_eval_size(number, &nothing, &value, NULL) != ESP_OK)
             return lexer_fail(&parser->lexer, number->offset,
@@ -200,6 +201,33 @@ static bool check_pointers(struct parser *parser, const struct argument *argumen
                       expr_text(pointers->dims[0]));
 }
 
+static bool check_preconditions(struct parser *parser)
+{
+    static const struct scope nothing = {NULL, 0};
+    for (uint32_t i = 0; i < parser->problem->n_preconditions; i++) {
+        const struct expr *condition = parser->preconditions[i].condition;
+        bool holds;
+        if (!parser_check_parts(parser, condition))
+            return false;
+        if (is_constant(condition) && expr_eval_bool(condition, &nothing, &holds, NULL) == ESP_OK && !holds)
+            return lexer_fail(&parser->lexer, condition->offset,
+                              "%s never holds: every call would be refused", expr_text(condition));
+    }
+    return true;
+}
+
+static bool check_cost(struct parser *parser, const struct expr *cost, const char *what)
+{
+    static const struct scope nothing = {NULL, 0};
+    double value;
+    if (!cost)
+        return true;
+    if (!parser_check_parts(parser, cost))
+        return false;
+    return !is_constant(cost) || expr_eval_real(cost, &nothing, &value, NULL) != ESP_OK || value >= 0 ||
+           lexer_fail(&parser->lexer, cost->offset, "expected %s >= 0, found %s", what, expr_text(cost));
+}
+
 bool parser_check_constants(struct parser *parser)
 {
     const struct problem *problem = parser->problem;
@@ -212,6 +240,6 @@ bool parser_check_constants(struct parser *parser)
         if (argument->initial && !parser_check_value(parser, argument->initial, argument->type))
             return false;
     }
-    return (!problem->work || check_parts(parser, problem->work)) &&
-           (!problem->memory || check_parts(parser, problem->memory));
+    return check_preconditions(parser) && check_cost(parser, problem->work, "a number of operations") &&
+           check_cost(parser, problem->memory, "a number of bytes");
 }

@@ -176,8 +176,12 @@ static bool check_known(const struct inference *inference)
 {
     for (uint32_t i = 0; i < inference->problem->n_arguments; i++) {
         const struct argument *argument = &inference->problem->arguments[i];
+        unsigned char raw[16];
         if (!is_expected(argument) || inference->values[i].kind != NUMBER_UNKNOWN)
             continue;
+        if (argument->initial && /* what it is made of has been found: those are before it */
+            problem_default(inference->problem, i, inference->values, raw, inference->error) != ESP_OK)
+            return false;
         error_set(inference->error, ESP_INVALID, "%s: the input %s (%s) is missing%s",
                   inference->problem->name, argument->name, base_type_name(argument->type),
                   is_solvable(argument) ? " and does not follow from the arrays given" : "");

@@ -111,7 +111,7 @@ bool parser_suits(struct parser *parser)
     if (!parser->implementation->spreads)
         return lexer_fail(lexer, lexer->token.offset, "'suits' belongs behind a 'parallel' call");
     if (!expr_read(lexer, parser->arena, &names, &suits) ||
-        !parser_resolve(parser, lexer, names.first, USAGE_CALL, 0))
+        !parser_resolve(parser, lexer, names.first, USAGE_CALL, 0) || !parser_check_parts(parser, suits))
         return false;
     parser->implementation->suits = suits;
     return true;

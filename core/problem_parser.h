@@ -100,6 +100,8 @@ bool parser_check_arguments(struct parser *parser);
 bool parser_check_constants(struct parser *parser);
 /* The same of one expression whose value is stored as `type`. */
 bool parser_check_value(struct parser *parser, const struct expr *expr, enum base_type type);
+/* The constant parts of an expression must have values: n/0 has none, whatever n is. */
+bool parser_check_parts(struct parser *parser, const struct expr *expr);
 /* Gives names their index now. `lexer` is where messages point to. */
 bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *names, enum usage usage,
                     uint32_t owner);

@@ -484,13 +484,17 @@ static void wrong_expressions_say_what_is_wrong(void **state)
     }
 }
 
-static void nesting_is_bounded(void **state)
+static void nesting_and_terms_are_bounded(void **state)
 {
     (void)state;
+    static const char deep[] = "nested more than 64 levels deep";
+    static const char many[] = "1:1025: the expression has more than 512 terms (numbers and names)";
     static const struct {
-        const char *piece, *last;
+        const char *piece, *last, *why;
         int least;
-    } rows[] = {{"(", "1", 63}, {"-", "1", 63}, {"1+", "1", 63}, {"2^", "1", 62}, {"not ", "1", 63}};
+    } rows[] = {{"(", "1", deep, 63},    {"-", "1", deep, 63},    {"2^", "1", deep, 62},
+                {"not ", "1", deep, 63}, {"1+", "1", many, 511},  {"n*", "1", many, 511},
+                {"1-", "n", many, 511},  {"n<", "1", "chain", 1}, {"1 or ", "0", "more than 512 terms", 511}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         static char text[1 << 20];
         struct arena arena = {0};
@@ -502,7 +506,7 @@ static void nesting_is_bounded(void **state)
             at = stpcpy(at, rows[i].piece);
         strcpy(at, rows[i].last);
         assert_int_equal(expr_parse(text, names, N_NAMES, &arena, &expr, &error), ESP_SYNTAX);
-        assert_non_null(strstr(error.text, "nested more than 64 levels deep"));
+        assert_non_null(strstr(error.text, rows[i].why));
         arena_clear(&arena);
         if (rows[i].piece[0] == '(')
             continue;
@@ -523,7 +527,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(random_expressions_agree_with_plain_arithmetic),
     cmocka_unit_test(integers_are_exact_up_to_the_edges),
     cmocka_unit_test(wrong_expressions_say_what_is_wrong),
-    cmocka_unit_test(nesting_is_bounded),
+    cmocka_unit_test(nesting_and_terms_are_bounded),
 };
 
 int main(void)

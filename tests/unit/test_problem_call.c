@@ -217,10 +217,13 @@ static void defaults_must_fit_their_type(void **state)
     int64_t n = 1500000000;
     give(&call, "n", &n);
     assert_int_equal(bind(&call), ESP_INVALID);
-    assert_string_equal(call.error.text, "p: k: 3000000000 does not fit int (32 bits)");
+    assert_string_equal(
+        call.error.text,
+        "p: the default of k: 2*n with n = 1500000000: 3000000000 does not fit int (32 bits)");
     n = 3;
     assert_int_equal(bind(&call), ESP_INVALID);
-    assert_string_equal(call.error.text, "p: l: expected an integer for int, found 1.5");
+    assert_string_equal(call.error.text,
+                        "p: the value of l: n/2 with n = 3: expected an integer for int, found 1.5");
     n = 4;
     assert_int_equal(bind(&call), ESP_OK);
     assert_int_equal(integer(&call, "l"), 2);
@@ -319,6 +322,16 @@ static void contradictions_are_told_in_the_user_s_words(void **state)
     call = (struct call){.problem = find("dgesv")};
     give_array(&call, "A", 2, (const int64_t[]){INT64_C(3000000000), 1});
     check_infer(&call, "dgesv: A has 3000000000 rows, but as n: 3000000000 does not fit int (32 bits)");
+
+    struct problem_set *own = parse("problem p \"t\"\nin int n, z, k = n/z, l = k + 1\n");
+    call = (struct call){.problem = own->problems[0]};
+    set_scalar(&call, "n", 4);
+    set_scalar(&call, "z", 0);
+    check_infer(&call, "p: the default of k: n/z: division by zero with n = 4, z = 0");
+    set_scalar(&call, "z", 3);
+    check_infer(&call,
+                "p: the default of k: n/z with n = 4, z = 3: expected an integer for int, found 1.33333");
+    problem_set_destroy(own);
 
     call = (struct call){.problem = find("dgels")};
     give_array(&call, "A", 2, (const int64_t[]){5, 3});
