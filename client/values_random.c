@@ -35,9 +35,10 @@ struct asked {
 static enum esp_status not_understood(const struct esp_problem_argument *formal, const char *text,
                                       struct esp_error *error)
 {
-    return error_set(error, ESP_INVALID,
-                     "%s: expected rand, rand(ROWS, COLUMNS) or rand:SEED (a number from 0), found '%.80s'",
-                     formal->name, text);
+    return error_set(
+        error, ESP_INVALID,
+        "%s: expected rand, rand(ROWS, COLUMNS, ...) or rand:SEED (a number from 0), found '%.80s'",
+        formal->name, text);
 }
 
 static enum esp_status read_asked(const struct esp_problem_argument *formal, const char *text,
@@ -85,6 +86,23 @@ static char *next_extent(char **rest)
     return from;
 }
 
+/* The scalars that are given, and those that follow from the extents of the arrays that are. */
+static void known_scalars(const struct values *values, struct number *numbers)
+{
+    const int64_t *known[PROBLEM_MAX_ARGUMENTS] = {NULL};
+    uint32_t n_known[PROBLEM_MAX_ARGUMENTS] = {0};
+    struct esp_error unimportant; /* whatever is wrong is told when everything is given */
+    values_scope(values, numbers);
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct esp_argument *given = &values->arguments[i];
+        if (!values->slots[i].given || given->n_dims == 0)
+            continue;
+        known[values_described_index(values, i)] = given->dims;
+        n_known[values_described_index(values, i)] = given->n_dims;
+    }
+    problem_infer(values->described->problems[0], known, n_known, numbers, &unimportant);
+}
+
 static enum esp_status find_extents(const struct values *values, size_t index, struct asked *asked,
                                     int64_t *dims, struct esp_error *error)
 {
@@ -94,7 +112,7 @@ static enum esp_status find_extents(const struct values *values, size_t index, s
     const struct problem *problem = values->described->problems[0];
     struct scope scope = {numbers, problem->n_arguments};
     char *rest = asked->extents;
-    values_scope(values, numbers);
+    known_scalars(values, numbers);
     enum esp_status status = ESP_OK;
     for (unsigned d = 0; d < formal->n_dims && status == ESP_OK; d++) {
         if (!asked->has_extents && expr_eval_size(argument->dims[d], &scope, &dims[d], error) != ESP_OK)
@@ -148,12 +166,12 @@ static void make_definite(struct matrix *matrix)
 }
 
 enum esp_status values_random_matrix(const struct values *values, size_t index, const char *text,
-                                     struct matrix *matrix, struct esp_error *error)
+                                     int64_t *dims, struct matrix *matrix, struct esp_error *error)
 {
     const struct esp_problem_argument *formal = &values->problem->arguments[index];
     struct asked asked;
     struct random random;
-    int64_t dims[ESP_MAX_DIMS] = {1, 1}, cols = 1;
+    int64_t cols = 1;
     enum esp_status status = read_asked(formal, text, &asked, error);
     if (status == ESP_OK)
         status = find_extents(values, index, &asked, dims, error);
@@ -191,12 +209,14 @@ enum esp_status values_take_random(struct values *values, size_t index, const ch
 static enum esp_status make_matrix(struct values *values, size_t index, struct esp_error *error)
 {
     struct matrix matrix;
-    enum esp_status status = values_random_matrix(values, index, values->slots[index].random, &matrix, error);
+    int64_t dims[ESP_MAX_DIMS];
+    enum esp_status status =
+        values_random_matrix(values, index, values->slots[index].random, dims, &matrix, error);
     if (status != ESP_OK)
         return status;
-    const int64_t dims[2] = {matrix.rows, matrix.cols};
-    status = value_take_matrix(values, index,
-                               &(struct given_array){.matrix = &matrix, .n_dims = 2, .dims = dims}, error);
+    const unsigned n_dims = values->problem->arguments[index].n_dims;
+    status = value_take_matrix(
+        values, index, &(struct given_array){.matrix = &matrix, .n_dims = n_dims, .dims = dims}, error);
     matrix_clear(&matrix);
     return status;
 }

@@ -15,14 +15,14 @@ bool values_is_random(const struct esp_problem_argument *formal, const char *tex
 enum esp_status values_take_random(struct values *values, size_t index, const char *text,
                                    struct esp_error *error);
 
-/* Makes those that can be made: before sizes are known those that tell their extents, afterwards all. An
- * array of more than two dimensions cannot tell them. ESP_INVALID: an extent is not known or the array is
- * compressed; ESP_LIMIT: more than max_input. */
+/* Makes those that can be made: before sizes are known those that tell their extents, afterwards all.
+ * ESP_INVALID: an extent is not known or the array is compressed; ESP_LIMIT: more than max_input. */
 enum esp_status values_make_random(struct values *values, bool sizes_are_known, struct esp_error *error);
 
-/* One as a matrix (matrix_clear() frees), when its extents follow from the scalars that are given. Of an
- * argument that is positive definite the matrix is. */
+/* One as a matrix (matrix_clear() frees), when its extents follow from the scalars and arrays that are given:
+ * dims[ESP_MAX_DIMS] has them, and the matrix all but the first as its columns. Of an argument that is
+ * positive definite the matrix is. */
 enum esp_status values_random_matrix(const struct values *values, size_t index, const char *text,
-                                     struct matrix *matrix, struct esp_error *error);
+                                     int64_t *dims, struct matrix *matrix, struct esp_error *error);
 
 #endif

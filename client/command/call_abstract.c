@@ -30,8 +30,9 @@ static enum esp_status read_matrix(const struct values *values, size_t index, co
 {
     struct matrix_file file;
     const char *name = values->problem->arguments[index].name;
+    int64_t dims[ESP_MAX_DIMS];
     if (values_is_random(&values->problem->arguments[index], text))
-        return values_random_matrix(values, index, text, matrix, error);
+        return values_random_matrix(values, index, text, dims, matrix, error);
     if (*text == '[')
         return matrix_parse_inline(text, matrix, error) == ESP_OK ? ESP_OK : error_prefix(error, "%s", name);
     if (*text != '@')
@@ -107,20 +108,25 @@ static enum esp_status take_array(struct abstract_arguments *arguments, size_t i
     return abstract_give(&arguments->run, formal->name, &matrix, error);
 }
 
-/* Arrays behind everything else: one that is made up may ask for the scalars. */
-static enum esp_status take_word(struct abstract_arguments *arguments, const char *word, bool arrays,
+/* In this order: an array that is made up may ask for the scalars and for the extents of the others. */
+enum kind { KIND_SCALAR, KIND_ARRAY, KIND_MADE_UP, N_KINDS };
+
+static enum esp_status take_word(struct abstract_arguments *arguments, const char *word, enum kind wanted,
                                  bool *too_real, struct esp_error *error)
 {
     const char *equal = strchr(word, '=');
     char name[128];
     snprintf(name, sizeof name, "%.*s", equal ? (int)(equal - word) : 0, word);
     int index = signature_find(arguments->values.problem, name);
-    bool is_array = index >= 0 && argument_in(&arguments->values.problem->arguments[index]) &&
-                    arguments->values.problem->arguments[index].n_dims > 0;
-    if (is_array != arrays)
+    const struct esp_problem_argument *formal =
+        index >= 0 ? &arguments->values.problem->arguments[index] : NULL;
+    enum kind kind = !formal || !argument_in(formal) || !formal->n_dims ? KIND_SCALAR
+                     : values_is_random(formal, equal + 1)              ? KIND_MADE_UP
+                                                                        : KIND_ARRAY;
+    if (kind != wanted)
         return ESP_OK;
-    return is_array ? take_array(arguments, (size_t)index, equal + 1, too_real, error)
-                    : values_assign(&arguments->values, word, error);
+    return kind == KIND_SCALAR ? values_assign(&arguments->values, word, error)
+                               : take_array(arguments, (size_t)index, equal + 1, too_real, error);
 }
 
 /* The sizes and other scalars, which are known now. */
@@ -159,9 +165,9 @@ static enum esp_status prepare(const struct command_line *command, struct abstra
     arguments->values.as_json = command->json;
     arguments->values.is_late = true; /* what is sparse has no memory for all of it */
     enum esp_status status = values_format(command, &arguments->values.format, error);
-    for (int arrays = 0; arrays < 2; arrays++)
+    for (enum kind kind = 0; kind < N_KINDS; kind++)
         for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
-            status = take_word(arguments, command->operands[i], arrays, too_real, error);
+            status = take_word(arguments, command->operands[i], kind, too_real, error);
     for (int i = 0; i < command->n_options && status == ESP_OK; i++) {
         const char *word = command->options[i].value;
         if (strcmp(command->options[i].name, "output") != 0)

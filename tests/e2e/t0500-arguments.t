@@ -283,6 +283,10 @@ check "as an array of so many" grep -aq "'shape': (2, 3, 1, 2, 1, 2, 1)" t.npy
 check "which is read again, and tells n" espalier call tensor T=@t.npy -o T=u.npy
 check "with its elements in their places" espalier call tensor T=@u.npy -o T=v.npy
 check "and saved as it was" cmp t.npy v.npy
+check "random numbers in three dimensions" espalier call layers T='rand(2,3,2)' -o T=made.npy
+check "are as many as their extents say" grep -aq "'shape': (2, 3, 2)" made.npy
+check_fails 2 "fewer extents than dimensions" espalier call layers T='rand(2,3)'
+check_says "are told" 'T: rand: expected 3 extents, found 2'
 check "three dimensions by rows" espalier call layers T='[1,2,3,4,5,6,7,8,9,10,11,12]' -o T=t.npy
 check "come back" espalier call layers T=@t.npy -o T=u.npy
 check "through a file" espalier call layers T=@u.npy -o T=v.npy

@@ -106,6 +106,17 @@ check_fails 2 "what no rule fits" espalier call chol A='[1,2;3,1]'
 check_says "is told, and why" 'chol: there is no problem for what is given \(A: double 2 x 2.*: expected A hermitian; A\(2,1\) = 3, but A\(1,2\) = 2'
 check_fails 2 "of a complex matrix, too" espalier call chol A='[4,1i;1i,3]'
 check_says "with its elements" 'expected A hermitian; A\(2,1\) = 0\+1i, but A\(1,2\) = 0\+1i'
+gram='[1,0.3;0.30000000000000004,1]' # as A^T A in floating point may be
+check "what is symmetric up to rounding" espalier call chol A="$gram"
+check_says "has a factor" 'R \(2 x 2\)' '0.953939'
+check "its system" espalier call solve A="$gram" B='[1;1]'
+check_says "is one of a definite matrix" 'solve: done by dposv'
+check "its eigenvalues" espalier call spec A="$gram"
+check_says "are those of a symmetric one" 'spec: done by dsyev' '^ *0.7$' '^ *1.3$'
+check_fails 2 "what is further from it" espalier call chol A='[1,0.3;0.3000000000001,1]'
+check_says "is told with how far" 'A\(2,1\) = 0.3, but A\(1,2\) = 0.3: 1e-13 apart, rounding would be 1.4e-14'
+check "in single precision" espalier call schol A='[1,0.3;0.3000001,1]'
+check_says "it is near enough" 'schol: done by spotrf'
 check "a matrix that is nearly singular" espalier call solve A='[1,1;1,1.0000000000000002]' B='[1;2]'
 check_says "is solved with a warning" 'solve: warning: A is close to singular or badly scaled \(rcond = 5.6e-17\)'
 check "inverted too" espalier call --json inv A='[1,2;2,4.000000000000001]'
@@ -246,8 +257,15 @@ check "a call" espalier call dposv n=3 nrhs=1 A=rand B=rand
 check_says "makes a definite matrix for what wants one" '^B .3 x 1.:'
 check "an abstract one" espalier call --json solve A='rand(4,4):9' B='rand(4,1)' -o X=-
 check_says "too" '"taken": "dgesv"'
+check "an array whose extents follow from another's" espalier call --json solve B=rand A='[1,2;3,4]' nrhs=3 -o X=made.csv
+check_says "is made" '"taken": "dgesv"'
+check "with as many columns as are asked for" awk -F, 'NF != 3 { exit 1 } END { exit NR != 2 }' made.csv
+check "also of a file" espalier call solve A=@tridiagonal.mtx B=rand:3 nrhs=1 -o X=made.csv
+check "has its rows" test "$(wc -l <made.csv)" = 200
+check_fails 2 "what still nothing tells" espalier call solve A='[1,2;3,4]' B=rand
+check_says "is asked for" 'B: rand: extent 2, nrhs, is not known'
 check_fails 2 "sizes that nothing tells" espalier call solve A=rand B=rand
-check_says "are asked for" 'A: rand: extent 1, m, is not known: tell it as rand.ROWS, COLUMNS.'
+check_says "are asked for" 'A: rand: extent 1, m, is not known: tell it as rand.ROWS, COLUMNS'
 check_fails 1 "a result that no memory holds" espalier call dgemm m=1000000000 n=1000000000 k=0 A=rand B=rand
 check_says "is named" 'C: there is no memory here for its 8e.09 GB'
 check_fails 2 "a vector of the wrong length" espalier call dgesv n=2 nrhs=1 A='[1,2;3,4]' B='[1;2;3]'

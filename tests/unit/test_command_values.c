@@ -286,8 +286,8 @@ static void wrong_random_arrays_are_told(void **state)
     (void)state;
     struct esp_error error = {0};
     refuses("A=rand(2,2):x", ESP_INVALID,
-            "A: expected rand, rand(ROWS, COLUMNS) or rand:SEED (a number from 0), found 'rand(2,2):x'");
-    refuses("v=rand(2", ESP_INVALID, "v: expected rand, rand(ROWS, COLUMNS)");
+            "A: expected rand, rand(ROWS, COLUMNS, ...) or rand:SEED (a number from 0), found 'rand(2,2):x'");
+    refuses("v=rand(2", ESP_INVALID, "v: expected rand, rand(ROWS, COLUMNS, ...)");
     refuses("n=rand", ESP_INVALID, "n: expected an int, found 'rand'");
     static const struct {
         const char *word, *text;
