@@ -70,7 +70,8 @@ enum esp_status abstract_give_datum(struct abstract_run *run, const char *name, 
 enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error);
 
 /* An output as the last step gave it, cut to rows x cols and to what its properties leave (upper, lower,
- * unit-diagonal; symmetric and hermitian are mirrored from the upper triangle); sparse when the step gave it
+ * unit-diagonal; symmetric and hermitian are mirrored from the upper triangle), zeros behind what its count
+ * has left; sparse when the step gave it
  * so and nothing is cut; matrix_clear() frees. ESP_INVALID: the rule has not given it, or it is smaller. */
 enum esp_status abstract_result(const struct abstract_run *run, const struct argument *argument, int64_t rows,
                                 int64_t cols, struct matrix *result, struct esp_error *error);

@@ -147,8 +147,8 @@ static void copy_element(const struct matrix *from, int64_t i, int64_t j, bool c
 static void shape_result(const struct matrix *from, uint32_t properties, struct matrix *result)
 {
     bool mirrored = (properties & (PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN)) != 0;
-    for (int64_t j = 0; j < result->cols; j++)
-        for (int64_t i = 0; i < result->rows; i++) {
+    for (int64_t j = 0; j < result->cols && j < from->cols; j++)
+        for (int64_t i = 0; i < result->rows && i < from->rows; i++) {
             if ((i > j && (properties & PROPERTY_UPPER)) || (i < j && (properties & PROPERTY_LOWER)))
                 continue;
             if (i > j && mirrored)
@@ -171,7 +171,10 @@ enum esp_status abstract_result(const struct abstract_run *run, const struct arg
     if (!from)
         return error_set(error, ESP_INVALID, "%s: its rule for %s does not give %s", run->problem->name,
                          run->taken, argument->name);
-    if (from->rows < rows || from->cols < cols)
+    /* What has a count has been cut to it, in its last dimension: zeros stand for what does not count. */
+    bool few_rows = from->rows < rows && !(argument->count && argument->n_dims == 1);
+    bool few_cols = from->cols < cols && !(argument->count && argument->n_dims == 2);
+    if (few_rows || few_cols)
         return error_set(error, ESP_INVALID, "%s: expected %s of %lld x %lld, %s gave %lld x %lld",
                          run->problem->name, argument->name, (long long)rows, (long long)cols, run->taken,
                          (long long)from->rows, (long long)from->cols);

@@ -168,26 +168,27 @@ SOLVER int NAME(gercond)(int n, const SCALAR *matrix, SCALAR *f, REAL *rcond)
     return !room ? SOLVER_NO_MEMORY : is_singular ? SOLVER_OK : status_of(info, SOLVER_FAILED);
 }
 
-/* The singular values of F, which is overwritten. */
-static int singular_values(int m, int n, SCALAR *f, REAL *s)
+/* The singular values of F, which is overwritten, and all left ('U') or all right ('V') singular vectors
+ * ('N': none): m x m, or n x n and conjugated as rows. */
+static int singular_values(char which, int m, int n, SCALAR *f, REAL *s, SCALAR *vectors)
 {
-    int least = m < n ? m : n, lda = leading(m), one = 1, info = 0, lwork = -1;
-    SCALAR told = 0, unused = 0;
+    const char *jobu = which == 'U' ? "A" : "N", *jobvt = which == 'V' ? "A" : "N";
+    int lda = leading(m), ldu = leading(m), ldvt = leading(n), info = 0, lwork = -1;
+    SCALAR told = 0;
 #if IS_COMPLEX
-    REAL *reals = malloc((5 * (size_t)least + 1) * sizeof *reals);
+    REAL *reals = malloc((5 * (size_t)(m < n ? m : n) + 1) * sizeof *reals);
     if (!reals)
         return SOLVER_NO_MEMORY;
 #define MORE reals,
 #else
-    (void)least;
 #define MORE
 #endif
     LAPACK(gesvd)
-    ("N", "N", &m, &n, f, &lda, s, &unused, &one, &unused, &one, &told, &lwork, MORE & info, 1, 1);
+    (jobu, jobvt, &m, &n, f, &lda, s, vectors, &ldu, vectors, &ldvt, &told, &lwork, MORE & info, 1, 1);
     SCALAR *work = work_space(told, &lwork);
     if (work)
         LAPACK(gesvd)
-    ("N", "N", &m, &n, f, &lda, s, &unused, &one, &unused, &one, work, &lwork, MORE & info, 1, 1);
+    (jobu, jobvt, &m, &n, f, &lda, s, vectors, &ldu, vectors, &ldvt, work, &lwork, MORE & info, 1, 1);
 #undef MORE
 #if IS_COMPLEX
     free(reals);
@@ -205,7 +206,7 @@ SOLVER int NAME(gekappa)(int m, int n, const SCALAR *matrix, SCALAR *f, REAL *co
     *cond = 0;
     copy_matrix(f, matrix, m, n);
     if (s && least > 0)
-        status = singular_values(m, n, f, s);
+        status = singular_values('N', m, n, f, s, NULL);
     if (status == SOLVER_OK)
         NAME(gecond)(least, s, cond);
     free(s);

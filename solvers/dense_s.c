@@ -15,3 +15,4 @@
 #define IS_COMPLEX    0
 #include "solvers/dense.h"
 #include "solvers/composed.h"
+#include "solvers/functions.h"

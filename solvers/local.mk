@@ -8,6 +8,7 @@ solvers_libespalier_solvers_la_SOURCES += solvers/umfpack.c solvers/cholmod.c so
 solvers_libespalier_solvers_la_SOURCES += solvers/mumps.h solvers/mumps_type.h solvers/mumps_s.c solvers/mumps_d.c
 solvers_libespalier_solvers_la_SOURCES += solvers/mumps_c.c solvers/mumps_z.c solvers/krylov.cc
 solvers_libespalier_solvers_la_SOURCES += solvers/composed.h
+solvers_libespalier_solvers_la_SOURCES += solvers/functions.h
 solvers_libespalier_solvers_la_SOURCES += solvers/dense.h solvers/dense_s.c solvers/dense_d.c solvers/dense_c.c
 solvers_libespalier_solvers_la_SOURCES += solvers/dense_z.c
 solvers_libespalier_solvers_la_SOURCES += solvers/compressed.h solvers/compressed_s.c solvers/compressed_d.c

@@ -150,7 +150,13 @@ KRYLOV(z)
  * In one call what takes several of LAPACK's (solvers/composed.h): the inverse x (*info: LAPACK's, > 0 where
  * U has a zero on its diagonal: SOLVER_SINGULAR); A = Q R with q m x min(m, n) and r min(m, n) x n; A = Q H
  * Q^H, h exactly zero below its subdiagonal; the reciprocal condition number in the 1-norm, estimated (0:
- * singular, 1 of order 0); the condition number in the 2-norm. `f` is room for the factors. */
+ * singular, 1 of order 0); the condition number in the 2-norm. `f` is room for the factors.
+ *
+ * And (solvers/functions.h): the norm of that kind ('2', '1', 'I' of rows, 'F' Frobenius', 'M' the largest
+ * modulus); the number of singular values above the tolerance (below 0: max(m, n) times the precision and the
+ * largest); orthonormal columns that A maps to 0, z n x n with *columns that count, and such that span what A
+ * maps to, q m x min(m, n) with *rank that count (zeros behind them); the exponential x; the sum of the
+ * diagonal; the Kronecker product c, m p x n q, of a, m x n, and b, p x q. */
 #ifndef __cplusplus
 #define DENSE(letter, scalar, real)                                                                          \
     SOLVER int esp_##letter##gedet(int n, const scalar *matrix, scalar *a, scalar *det, real *logabs);       \
@@ -164,12 +170,29 @@ KRYLOV(z)
     SOLVER int esp_##letter##gethinqr(int m, int n, const scalar *matrix, scalar *f, scalar *q, scalar *r);  \
     SOLVER int esp_##letter##gehess(int n, const scalar *matrix, scalar *h, scalar *q);                      \
     SOLVER int esp_##letter##gercond(int n, const scalar *matrix, scalar *f, real *rcond);                   \
-    SOLVER int esp_##letter##gekappa(int m, int n, const scalar *matrix, scalar *f, real *cond);
+    SOLVER int esp_##letter##gekappa(int m, int n, const scalar *matrix, scalar *f, real *cond);             \
+    SOLVER int esp_##letter##genorm(char kind, int m, int n, const scalar *matrix, scalar *f, real *norm);   \
+    SOLVER int esp_##letter##gerank(int m, int n, const scalar *matrix, real tolerance, scalar *f,           \
+                                    int *rank);                                                              \
+    SOLVER int esp_##letter##genull(int m, int n, const scalar *matrix, real tolerance, scalar *f,           \
+                                    scalar *z, int *columns);                                                \
+    SOLVER int esp_##letter##georth(int m, int n, const scalar *matrix, real tolerance, scalar *f,           \
+                                    scalar *q, int *rank);                                                   \
+    SOLVER int esp_##letter##geexpm(int n, const scalar *matrix, scalar *f, scalar *x);                      \
+    SOLVER void esp_##letter##getrace(int n, const scalar *a, scalar *trace);                                \
+    SOLVER void esp_##letter##gekron(int m, int n, int p, int q, const scalar *a, const scalar *b, scalar *c);
 DENSE(s, float, float)
 DENSE(d, double, double)
 DENSE(c, float _Complex, float)
 DENSE(z, double _Complex, double)
 #undef DENSE
+
+/* Of a real matrix: real and imaginary parts of the eigenvalues, these as complex numbers, and the
+ * eigenvectors as ?geev has them, orthonormal ones of a matrix that is symmetric up to rounding. */
+SOLVER int esp_sgeeig(int n, const float *matrix, float *f, float *wr, float *wi, float *v,
+                      float _Complex *w);
+SOLVER int esp_dgeeig(int n, const double *matrix, double *f, double *wr, double *wi, double *v,
+                      double _Complex *w);
 
 /* ---- sparse matrices by compressed columns, also rectangular ones (solvers/compressed.h) ----
  * A is m x k, B k x n, C m x n; what is named with pointers and rows (Ap, Ai) is sparse. A sparse product has

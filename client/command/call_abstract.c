@@ -235,7 +235,7 @@ static enum esp_status take_results(struct abstract_arguments *arguments, struct
         if (status != ESP_OK)
             return status;
     }
-    return ESP_OK;
+    return values_cut(values, error);
 }
 
 static enum exit_code show(const struct command_line *command, const struct abstract_arguments *arguments)

@@ -417,6 +417,8 @@ static void eigen(struct mat A, bool vectors)
         sums[0] += w.v[i] - AT(A, i, i);
         sums[1] += w.v[i] * w.v[i] - AT(square, i, i);
     }
+    if (vectors)
+        equal("w", result(&call, "w"), w, 0);
     double scale = mat_norm_f(A);
     at_most("the trace", cabs(sums[0]), 100 * (A.n + 1) * eps * (1 + scale));
     at_most("the trace of the square", cabs(sums[1]), 200 * (A.n + 1) * eps * (1 + scale) * (1 + scale));
@@ -472,6 +474,106 @@ static void check_size(int n)
         at_most("rows", cabs(result(&call, "rows").v[0] - (n + 3)), 0);
         at_most("columns", cabs(result(&call, "columns").v[0] - n), 0);
     }
+    end(&call);
+}
+
+/* ---- functions of matrices ---- */
+
+/* Of a matrix without more: its one result that is a number. */
+static void number_is(struct mat A, const char *output, double complex wanted)
+{
+    struct call call = begin();
+    snprintf(where, sizeof where, "%d x %d", A.m, A.n);
+    give(&call, "A", A);
+    if (run(&call))
+        at_most("the error", cabs(result(&call, output).v[0] - wanted),
+                100 * (A.m + A.n + 1) * eps * (1 + cabs(wanted)));
+    end(&call);
+}
+
+/* A column has its Euclidean norm, and one of rank 1 those of its factors. */
+static void check_norm(int n)
+{
+    struct mat x = mat_random(&lab, n, 1), y = mat_random(&lab, 1, n + 1);
+    number_is(x, "norm", mat_norm_f(x));
+    number_is(mat_mul(&lab, x, y), "norm", mat_norm_f(x) * mat_norm_f(y));
+}
+
+static void check_rank(int n)
+{
+    int rank = n > 1 ? n / 2 : n;
+    number_is(mat_of_rank(&lab, n + 2, n, rank), "rank", rank);
+}
+
+static void check_trace(int n)
+{
+    struct mat A = mat_random(&lab, n, n);
+    double complex sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += AT(A, i, i);
+    number_is(A, "trace", sum);
+}
+
+static void check_null(int n)
+{
+    int rank = n > 1 ? n / 2 : n;
+    struct mat A = mat_of_rank(&lab, n, n + 2, rank);
+    struct call call = begin();
+    snprintf(where, sizeof where, "%d x %d", A.m, A.n);
+    give(&call, "A", A);
+    if (run(&call)) {
+        int columns = (int)creal(result(&call, "columns").v[0]);
+        struct mat Z = mat_block(&lab, result(&call, "Z"), 0, 0, A.n, columns);
+        at_most("the columns", abs(columns - (A.n - rank)), 0);
+        orthonormal("Z", Z);
+        equal("A Z", mat_mul(&lab, A, Z), mat_new(&lab, A.m, columns), mat_norm_f(A));
+    }
+    end(&call);
+}
+
+static void check_orth(int n)
+{
+    int rank = n > 1 ? n / 2 : n;
+    struct mat A = mat_of_rank(&lab, n, n + 2, rank);
+    struct call call = begin();
+    snprintf(where, sizeof where, "%d x %d", A.m, A.n);
+    give(&call, "A", A);
+    if (run(&call)) {
+        struct mat Q = mat_block(&lab, result(&call, "Q"), 0, 0, A.m, (int)creal(result(&call, "rank").v[0]));
+        at_most("the columns", abs(Q.n - rank), 0);
+        orthonormal("Q", Q);
+        equal("Q Q^H A", mat_mul(&lab, Q, mat_mul(&lab, mat_transposed(&lab, Q, true), A)), A, mat_norm_f(A));
+    }
+    end(&call);
+}
+
+/* Of a matrix with the square A A = A: I + (e - 1) A. */
+static void check_expm(int n)
+{
+    struct mat A = mat_new(&lab, n, n);
+    for (int k = 0; k < n * n; k++)
+        A.v[k] = 1.0 / n;
+    struct mat wanted = mat_sum(&lab, 1, mat_identity(&lab, n), exp(1) - 1, A);
+    struct call call = begin();
+    snprintf(where, sizeof where, "n = %d", n);
+    give(&call, "A", A);
+    if (run(&call))
+        equal("X", result(&call, "X"), wanted, mat_norm_f(wanted));
+    end(&call);
+}
+
+/* (x kron y)(i) = x(i / n) y(i mod n), of columns. */
+static void check_kron(int n)
+{
+    struct mat x = mat_random(&lab, 3, 1), y = mat_random(&lab, n, 1), z = mat_new(&lab, 3 * n, 1);
+    struct call call = begin();
+    for (int i = 0; i < 3 * n; i++)
+        z.v[i] = x.v[i / n] * y.v[i % n];
+    snprintf(where, sizeof where, "n = %d", n);
+    give(&call, "A", x);
+    give(&call, "B", y);
+    if (run(&call))
+        equal("C", result(&call, "C"), z, mat_norm_f(z));
     end(&call);
 }
 

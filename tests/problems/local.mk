@@ -28,6 +28,9 @@ tests_problems_test_coverage_LDADD = tests/problems/libtrial.la
 tests_problems_libtrial_la_SOURCES += tests/problems/rows_solvers.c
 unit_tests += tests/problems/test_solvers
 tests_problems_test_solvers_LDADD = tests/problems/libtrial.la
+tests_problems_libtrial_la_SOURCES += tests/problems/rows_functions.c
+unit_tests += tests/problems/test_functions
+tests_problems_test_functions_LDADD = tests/problems/libtrial.la
 if WITH_MPI
 # Under sanitizers a rank ends now and then without a word (4 of 363 rows in one execution, none in another): not known why.
 if !SANITIZER

@@ -11,7 +11,8 @@
 /* There are s..., c... and z... too. */
 #define PLAIN_NAMES(X) \
     X(solve) X(linsolve) X(lsq) X(leastsq) X(itersolve) X(inv) X(pinv) X(det) X(rcond) X(cond) \
-    X(chol) X(lu) X(qr) X(hess) X(schur) X(svd) X(spec) X(eig) X(mul) X(size)
+    X(chol) X(lu) X(qr) X(hess) X(schur) X(svd) X(spec) X(eig) X(mul) X(size) \
+    X(norm) X(rank) X(null) X(orth) X(expm) X(trace) X(kron)
 
 /* For double only: other letters are the problems themselves. */
 #define PLAIN_DOUBLE_NAMES(X) \
