@@ -381,6 +381,9 @@ endif
 e2e_tests += tests/e2e/t0300-client.t
 e2e_tests += tests/e2e/t0320-lost-servers.t
 if WITH_OMNIORB
+check_PROGRAMS += tests/e2e/construct_steps
+tests_e2e_construct_steps_SOURCES = tests/e2e/construct_steps.c
+tests_e2e_construct_steps_LDADD = client/libespalier.la
 check_LTLIBRARIES += tests/e2e/libargumentroutines.la
 tests_e2e_libargumentroutines_la_SOURCES = tests/e2e/argument_routines.c
 tests_e2e_libargumentroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere

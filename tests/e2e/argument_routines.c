@@ -130,3 +130,48 @@ SHOWN void next_numbers(int n, int64_t *x, int64_t *largest)
         *largest = x[i] > *largest ? x[i] : *largest;
     }
 }
+
+/* ---- every type of number: arrays as bytes ---- */
+
+static void turn_over(void *array, size_t first, size_t count, size_t skip, size_t size)
+{
+    unsigned char *bytes = array;
+    for (size_t k = first; k < count; k += skip)
+        for (size_t b = 0; b < size; b++)
+            bytes[k * size + b] = (unsigned char)~bytes[k * size + b];
+}
+
+/* What goes in is copied, by way of the work array for T; what goes both ways has its bits turned over. Of
+ * the section S, 1 to 2n - 1 by 2, the other elements are zeros, or S3 is not what it should be. */
+SHOWN void keep(int64_t size, int m, int n, const char *v, const char *A, const char *T, const char *R,
+                const char *S, const char *w, char *v2, char *A2, char *T2, char *S2, char *P2, char *v3,
+                char *A3, char *T3, char *R3, char *S3, char *w3, char *room)
+{
+    const size_t each = (size_t)size, rows = (size_t)m, columns = (size_t)n, whole = rows * columns * each;
+    memcpy(v3, v, columns * each);
+    memcpy(A3, A, whole);
+    memcpy(room, T, 2 * whole);
+    memcpy(T3, room, 2 * whole);
+    memcpy(R3, R, whole);
+    memcpy(w3, w, columns * each);
+    for (size_t k = 0; k < columns; k++)
+        for (size_t b = 0; b < each; b++)
+            S3[k * each + b] = (char)(S[(2 * k + 1) * each + b] | S[2 * k * each + b]);
+    turn_over(v2, 0, columns, 1, each);
+    turn_over(A2, 0, rows * columns, 1, each);
+    turn_over(T2, 0, 2 * rows * columns, 1, each);
+    turn_over(S2, 1, 2 * columns, 2, each);
+    turn_over(P2, 0, columns * (columns + 1) / 2, 1, each);
+}
+
+/* The same by addresses, and scalars of the type. */
+SHOWN void keep_(const int64_t *size, const int *m, const int *n, const char *s, const char *t, char *u,
+                 char *x, char *t3, const char *v, const char *A, const char *T, const char *R, const char *S,
+                 const char *w, char *v2, char *A2, char *T2, char *S2, char *P2, char *v3, char *A3,
+                 char *T3, char *R3, char *S3, char *w3, char *room)
+{
+    keep(*size, *m, *n, v, A, T, R, S, w, v2, A2, T2, S2, P2, v3, A3, T3, R3, S3, w3, room);
+    memcpy(x, s, (size_t)*size);
+    memcpy(t3, t, (size_t)*size);
+    turn_over(u, 0, 1, 1, (size_t)*size);
+}

@@ -79,6 +79,31 @@ problem every_scalar "Each type of scalar, by value and by address"
 implementation c
     c       every_scalar(a, b, c, d, e, f, g, h, i, words, a2, b2, c2, d2, e2, f2, g2, h2, i2, length) in LIBRARY
 
+problem ?kept_c for a char, b short, i int, l long, q int64, s, d, c, z "Every shape of arrays of a type"
+    in      int m, n
+    in      scalar v[n], A[m, n], T[1, n, 1, 2, 1, m, 1], R[m, n] row-major, S[2*n:1,2*n - 1,2]
+    in      scalar w[n] = 7
+    inout   scalar v2[n], A2[m, n], T2[1, n, 1, 2, 1, m, 1], S2[2*n:1,2*n - 1,2], P2[n, n] packed
+    out     scalar v3[n], A3[m, n], T3[1, n, 1, 2, 1, m, 1], R3[m, n] row-major, S3[n], w3[n]
+    work    scalar room[2*m*n]
+implementation c
+    c       keep(int64 {1,2,4,8,8,4,8,8,16}, m, n, v, A, T, R, S, w, v2, A2, T2, S2, P2, v3, A3, T3, R3, S3, w3,
+                 room) in LIBRARY
+
+problem ?kept_fortran for a char, b short, i int, l long, q int64, s, d, c, z "The same, and scalars by address"
+    in      int m, n
+    in      scalar s, t = 7
+    inout   scalar u
+    out     scalar x, t3
+    in      scalar v[n], A[m, n], T[1, n, 1, 2, 1, m, 1], R[m, n] row-major, S[2*n:1,2*n - 1,2]
+    in      scalar w[n] = 7
+    inout   scalar v2[n], A2[m, n], T2[1, n, 1, 2, 1, m, 1], S2[2*n:1,2*n - 1,2], P2[n, n] packed
+    out     scalar v3[n], A3[m, n], T3[1, n, 1, 2, 1, m, 1], R3[m, n] row-major, S3[n], w3[n]
+    work    scalar room[2*m*n]
+implementation c
+    fortran keep_(int64 {1,2,4,8,8,4,8,8,16}, m, n, s, t, u, x, t3, v, A, T, R, S, w, v2, A2, T2, S2, P2, v3, A3, T3,
+                  R3, S3, w3, room) in LIBRARY
+
 problem next_numbers "64-bit integers"
     in      int n
     inout   int64 x[n]
@@ -256,6 +281,8 @@ check "a platform of them" espalier up kinds.conf
 ESPALIER_CONFIG=$work/espalier/kinds/client.conf
 export ESPALIER_CONFIG
 
+check "every type, mode and shape by both conventions" "$top_builddir/tests/e2e/construct_steps"
+check_says "comes through as it was" '^504 constructs, 0 wrong$'
 for step in scalars dimensions storage sparse optional counted sections texts long_texts; do
     check "grpc_call: $step" "$steps" $step
 done
