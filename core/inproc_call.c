@@ -183,6 +183,11 @@ static bool copy_chunk(struct inproc_call *call, const struct chunk_area *area, 
     return crc32c(0, to, area->length) == sent;
 }
 
+static bool work_on(struct chunk_area *area, struct esp_error *error)
+{
+    return !area->work || area->work(area, error) == ESP_OK;
+}
+
 static void move_chunk(struct inproc_call *call, struct inproc_endpoint *endpoint)
 {
     bool write = call->kind == MESSAGE_PUT;
@@ -194,12 +199,19 @@ static void move_chunk(struct inproc_call *call, struct inproc_endpoint *endpoin
         return;
     }
     bool fits = write ? area.length == wanted : area.length <= wanted;
-    bool whole = fits && copy_chunk(call, &area, write);
-    call->moved = whole ? area.length : 0;
+    struct esp_error error = {0};
+    bool worked = !fits || write || work_on(&area, &error);
+    bool whole = fits && worked && copy_chunk(call, &area, write);
+    if (whole && write)
+        worked = work_on(&area, &error);
+    call->moved = whole && worked ? area.length : 0;
     uint64_t length = area.length;
     if (endpoint->ops->chunk_done)
-        endpoint->ops->chunk_done(endpoint->self, &call->request, write, &area, write ? whole : fits);
-    if (fits && !whole)
+        endpoint->ops->chunk_done(endpoint->self, &call->request, write, &area,
+                                  worked && (write ? whole : fits));
+    if (!worked)
+        answer(call, message_failure(MESSAGE_CHUNK_REPLY, error.status, "%s", error.text));
+    else if (fits && !whole)
         answer(call, message_failure(MESSAGE_CHUNK_REPLY, ESP_PROTOCOL, "chunk damaged on the way"));
     else
         answer(call, fits ? chunk_moved(length)

@@ -92,6 +92,10 @@ struct data {
  * data are kept for a lease after the last sign of it. */
 #define EXTENSION_DATA_CLIENT 43
 #define DATA_CLIENT_BYTES     16
+/* Tag in an open: the name of the server that fetches the datum because a session there needs it. */
+#define EXTENSION_FETCHER 45
+/* Tag in an open_reply to such a server: a byte, not 0: its copy is one that may stay there as a replica. */
+#define EXTENSION_REPLICA 46
 /* Tag in a data_reply of an agent: the address of the agent above, which may know more. */
 #define EXTENSION_ABOVE 41
 struct data_reply {

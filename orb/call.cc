@@ -286,6 +286,15 @@ void ChunkUpcall::check_area()
     close_area(false);
 }
 
+void ChunkUpcall::work_on_area()
+{
+    struct esp_error error = {};
+    if (!area_open || !area.work || area.work(&area, &error) == ESP_OK)
+        return;
+    close_area(false);
+    reply = message_failure(MESSAGE_CHUNK_REPLY, error.status, "%s", error.text);
+}
+
 void ChunkUpcall::unmarshalArguments(cdrStream &stream)
 {
     StreamWire wire(stream, WIRE_DECODE, &header.arena);
@@ -321,6 +330,7 @@ void ChunkUpcall::run()
     if (!write) {
         open_area();
         check_area();
+        work_on_area();
         if (!area_open)
             return;
         reply = chunk_reply(area.length);
@@ -333,6 +343,10 @@ void ChunkUpcall::run()
     if (!area_open)
         return;
     bool whole = !(chunk.flags & CHUNK_HAS_CRC) || found_crc == chunk.crc32c;
+    if (whole)
+        work_on_area();
+    if (!area_open)
+        return;
     close_area(whole);
     reply = whole ? chunk_reply(chunk.length)
                   : message_failure(MESSAGE_CHUNK_REPLY, ESP_PROTOCOL,

@@ -124,8 +124,17 @@ void ReachUpcall::move(const NearProcess &asker)
     if (!area_open)
         return;
     const uint64_t bytes = area.length;
-    const bool moved =
-        write ? asker.take(area.data, reach.place, bytes) : asker.fill(area.data, reach.place, bytes);
+    bool moved = false;
+    if (write) {
+        moved = asker.take(area.data, reach.place, bytes);
+        if (moved)
+            work_on_area();
+    } else {
+        work_on_area();
+        moved = area_open && asker.fill(area.data, reach.place, bytes);
+    }
+    if (!area_open)
+        return;
     close_area(moved);
     if (moved)
         reply = chunk_reply(bytes);

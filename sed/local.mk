@@ -129,6 +129,7 @@ sed_libserver_la_SOURCES = \
 	sed/server_parallel.c \
 	sed/server_problems.c \
 	sed/server_pull.c \
+	sed/server_replicas.c \
 	sed/server_run.c \
 	sed/server_state.h \
 	sed/server_terms.c \

@@ -74,6 +74,10 @@ struct server_options {
     struct workers *workers;      /* borrowed; its `ended` is set here */
     struct problem_set *problems; /* taken over, also when creating fails */
     uint64_t store_memory;        /* for data that live here; 0: none do */
+    uint32_t replicas;            /* of each datum that lives here, which other servers may keep */
+    uint32_t replica_asks;        /* decayed, that make a datum worth them; 0: 3 */
+    uint64_t replica_bytes;       /* of all those replicas; 0: no limit */
+    int64_t replica_rest_ns;      /* other copies for sessions go when unused for so long; 0: never */
     int64_t data_lease_ns;        /* of volatile data whose client is not heard of; 0: for ever */
     uint64_t store_disk;          /* for files of data that must not be lost */
     struct files *files;          /* where those are; NULL: there is no place. Taken over as the problems */

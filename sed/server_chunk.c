@@ -114,7 +114,7 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
     struct session *session = area->hold;
     const struct chunk *chunk = &header->chunk;
     if (chunk->flags & CHUNK_DATUM) {
-        server_data_on_chunk_done(server, header, write, area, complete);
+        server_data_on_chunk_done(server, write, area, complete);
         return;
     }
     session->moving--;

@@ -285,6 +285,8 @@ void server_data_news(void *self, const struct datum_id *id, uint64_t bytes, enu
         location_add(server->data.location, server->data.here, id->key, bytes, NULL);
     else
         location_remove(server->data.location, server->data.here, id->key);
+    if (news == STORE_GONE && server->data.replication)
+        replication_forget(server->data.replication, id->key);
     if (server->endpoint)
         membership_touch(server->membership, NEWS_MS);
 }
@@ -356,6 +358,7 @@ enum esp_status server_data_create(struct server *server, struct esp_error *erro
                                   .memory_bytes = options->store_memory,
                                   .disk_bytes = options->store_disk,
                                   .client_lease_ns = options->data_lease_ns,
+                                  .passing_ns = options->replica_rest_ns,
                                   .news = server_data_news,
                                   .arg = server};
     const struct location_options location = {.seed = options->seed, .track = true};
@@ -363,6 +366,8 @@ enum esp_status server_data_create(struct server *server, struct esp_error *erro
     enum esp_status status = location_create(&location, &server->data.location, error);
     if (status == ESP_OK)
         status = location_child(server->data.location, &server->data.here, error);
+    if (status == ESP_OK)
+        status = replicas_create(server, error);
     if (status != ESP_OK) {
         if (options->files)
             options->files->ops->destroy(options->files);
@@ -376,11 +381,9 @@ enum esp_status server_data_create(struct server *server, struct esp_error *erro
 
 void server_data_release(struct server *server)
 {
-    if (!server->data.store) {
-        location_destroy(server->data.location);
-        return;
-    }
-    tickets_release(server);
+    if (server->data.store)
+        tickets_release(server);
     store_destroy(server->data.store); /* which tells of nothing any more */
+    replication_destroy(server->data.replication);
     location_destroy(server->data.location);
 }

@@ -12,6 +12,7 @@
 #include "core/message.h"
 #include "core/transport.h"
 #include "sed/errands.h"
+#include "services/data/replication.h"
 #include "services/data/store.h"
 #include "util/timer.h"
 
@@ -42,6 +43,7 @@ struct ticket {
     bool put;
     uint64_t bytes;
     struct store_pin *pin; /* of an open */
+    char *fetcher;         /* the server that reads it for a session; NULL: another asker */
     uint32_t moving;       /* chunks: the pin must stay */
     bool over;             /* goes when nothing moves any more */
     int64_t heard_ns;
@@ -65,6 +67,7 @@ struct server_data {
     struct store *store;       /* NULL: the server keeps no data */
     struct location *location; /* what the parent has to hear of: all is at child `here` */
     uint32_t here;
+    struct replication *replication; /* which servers may keep copies; NULL: none may */
     struct errands *errands;
     struct ticket *tickets;
     uint32_t n_tickets;
@@ -86,8 +89,7 @@ bool server_data_on_call(struct server *server, struct call *call, const struct 
 bool server_data_abandoned(struct server *server, struct call *call);
 void server_data_on_chunk(struct server *server, const struct message *header, bool write,
                           struct chunk_area *area);
-void server_data_on_chunk_done(struct server *server, const struct message *header, bool write,
-                               struct chunk_area *area, bool complete);
+void server_data_on_chunk_done(struct server *server, bool write, struct chunk_area *area, bool complete);
 /* Has the work done; then `chore->then` is called, perhaps from within. The chore is on the heap and goes
  * with it. `work` NULL: there is nothing to do, `then` comes at once. */
 void server_data_chore(struct server *server, struct chore *chore, struct store_work *work);

@@ -5,6 +5,7 @@
  *     server_data.c     calls, chores, records, what agents hear, life
  *     server_tickets.c  who has been let in, and the chunks that tickets are shown with
  *     server_moves.c    offer, open, finish, drop
+ *     server_replicas.c which copies on other servers may stay there
  *
  * All under the endpoint's lock.
  */
@@ -48,5 +49,13 @@ void data_on_offer(struct server *server, struct call *call, const struct offer 
 void data_on_open(struct server *server, struct call *call, const struct open *open);
 void data_on_finish(struct server *server, struct call *call, const struct finish *finish);
 void data_on_drop(struct server *server, struct call *call, const struct drop *drop);
+
+/* ---- server_replicas.c ---- */
+enum esp_status replicas_create(struct server *server, struct esp_error *error);
+/* Remembers which server reads the datum, if one does. */
+void replicas_note(struct ticket *ticket, const struct extensions *extensions);
+/* The datum goes out with that ticket: says in the answer whether the copy may stay. */
+void replicas_answer(struct server *server, const struct ticket *ticket, const struct store_entry *entry,
+                     struct message *reply);
 
 #endif

@@ -126,25 +126,12 @@ static struct message *open_answer(struct server *server, const struct ticket *t
         return NULL;
     reply->open_reply.ticket = ticket->number;
     if (store_look(server->data.store, &ticket->asker.is, &ticket->id, &entry, &error) == ESP_OK &&
-        server_data_record(server, &entry, &reply->arena, &reply->open_reply.datum))
+        server_data_record(server, &entry, &reply->arena, &reply->open_reply.datum)) {
+        replicas_answer(server, ticket, &entry, reply);
         return reply;
+    }
     message_destroy(reply);
     return message_failure(MESSAGE_OPEN_REPLY, ESP_NOT_FOUND, "it was deleted in this very moment");
-}
-
-static void opened(struct chore *chore, enum esp_status status, const struct esp_error *error)
-{
-    struct server *server = chore->server;
-    struct ticket *ticket = chore->ticket;
-    if (status != ESP_OK)
-        ticket->pin = NULL; /* it is gone */
-    if (chore->call && status == ESP_OK)
-        call_reply(chore->call, open_answer(server, ticket));
-    else if (chore->call)
-        call_reply(chore->call, message_failure(MESSAGE_OPEN_REPLY, status, "%s", error->text));
-    ticket->heard_ns = server_now(server);
-    if (status != ESP_OK || !chore->call || ticket->over)
-        ticket_end(server, ticket);
 }
 
 /* Another server, which looks itself whether its client may use what it fetches. */
@@ -162,9 +149,7 @@ void data_on_open(struct server *server, struct call *call, const struct open *o
     struct asker asker;
     struct datum_id id;
     struct esp_error error;
-    struct store_work *work = NULL;
     struct ticket *ticket = NULL;
-    struct chore *chore = NULL;
     data_asker_of(server, call, &open->extensions, &asker);
     asker.is.trusted = is_data_server(server, asker.identity);
     enum esp_status status = datum_id_parse(open->datum, &id, &error);
@@ -172,19 +157,17 @@ void data_on_open(struct server *server, struct call *call, const struct open *o
         ticket = ticket_create(server, &id, &asker, false, &error);
         status = ticket ? ESP_OK : error.status;
     }
-    if (status == ESP_OK && !(chore = chore_for(call, ticket, opened)))
-        status = error_no_memory(&error, "reading a datum");
     if (status == ESP_OK)
-        status = store_open(server->data.store, &ticket->asker.is, &id, &ticket->pin, &work, &error);
+        status = store_open_reader(server->data.store, &ticket->asker.is, &id, &ticket->pin, &error);
     if (status != ESP_OK) {
-        free(chore);
         if (ticket)
             ticket_end(server, ticket);
         data_refuse(call, MESSAGE_OPEN_REPLY, open->datum, &error);
         return;
     }
     ticket->bytes = store_pin_shape(ticket->pin)->bytes;
-    server_data_chore(server, chore, work);
+    replicas_note(ticket, &open->extensions);
+    call_reply(call, open_answer(server, ticket));
 }
 
 /* ---- finish, drop ---- */

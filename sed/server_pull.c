@@ -35,10 +35,12 @@ struct pull {
     uint32_t n_addresses;
     char above[CAP_ADDRESS + 1]; /* an agent that may know more holders; "": none */
     struct pull_waiter *waiters;
+    bool asked_for; /* by who wants it here, and not by sessions only */
     atomic_bool stop;
     _Atomic uint64_t arrived, bytes;
     /* The thread's own: */
     bool begun; /* the store has room for it */
+    bool stays; /* as a replica: somebody asked for one, or the source permits it */
     uint64_t ticket;
     struct ranges done;
     UT_hash_handle hh;
@@ -62,6 +64,10 @@ static enum esp_status open_at(struct pull *pull, const char *address, struct me
     char text[DATUM_TEXT];
     struct message request = {.kind = MESSAGE_OPEN};
     request.open.datum = datum_id_text(&pull->id, text);
+    const char *name = pull->server->name;
+    struct extension fetcher = {EXTENSION_FETCHER, (const uint8_t *)name, (uint32_t)strlen(name)};
+    if (!pull->begun && pull->flags & DATUM_REPLICA) /* not again in the middle of a transfer */
+        request.open.extensions = (struct extensions){&fetcher, 1};
     enum esp_status status = ESP_BUSY;
     for (unsigned i = 0; status == ESP_BUSY && i < BUSY_MOST && !atomic_load(&pull->stop); i++) {
         if (i > 0) {
@@ -103,7 +109,8 @@ static enum esp_status begin(struct pull *pull, const struct datum_info *record,
                                   (pull->flags & DATUM_REPLICA) ? (enum datum_mode)record->mode : pull->mode,
                               .flags = pull->flags | (record->flags & ~(uint32_t)DATUM_REPLICA),
                               .owner = record->owner,
-                              .created_s = record->created_s};
+                              .created_s = record->created_s,
+                              .passing = true};
     struct datum_id made;
     enum esp_status status = server_data_shape(record, &fresh.shape, error);
     if (status == ESP_OK)
@@ -125,23 +132,25 @@ static enum esp_status begin(struct pull *pull, const struct datum_info *record,
     return status;
 }
 
-static enum esp_status area(void *arg, uint64_t offset, uint64_t bytes, void **memory,
+static enum esp_status area(void *arg, uint64_t offset, uint64_t bytes, struct store_piece *piece,
                             struct esp_error *error)
 {
     struct pull *pull = arg;
     endpoint_enter(pull->server->endpoint);
     enum esp_status status =
-        store_area(pull->server->data.store, &pull->asker.is, pull->id.key, offset, bytes, memory, error);
+        store_area(pull->server->data.store, &pull->asker.is, pull->id.key, offset, bytes, piece, error);
     endpoint_leave(pull->server->endpoint);
     return status;
 }
 
-static void area_done(void *arg, uint64_t offset, uint64_t bytes, bool whole)
+static enum esp_status area_done(void *arg, struct store_piece *piece, bool whole, struct esp_error *error)
 {
     struct pull *pull = arg;
+    enum esp_status status = whole ? store_piece_write(piece, error) : ESP_OK;
     endpoint_enter(pull->server->endpoint);
-    store_area_done(pull->server->data.store, pull->id.key, offset, bytes, whole, NULL);
+    store_area_done(pull->server->data.store, pull->id.key, piece, whole && status == ESP_OK, NULL);
     endpoint_leave(pull->server->endpoint);
+    return status;
 }
 
 static void moved(void *arg, uint64_t bytes)
@@ -189,6 +198,13 @@ static enum esp_status move_timed(struct pull *pull, const char *address, const 
     return status;
 }
 
+/* A source that says nothing of it is of a version that lets every copy stay. */
+static bool may_stay(const struct open_reply *opened)
+{
+    const struct extension *told = extension_find(&opened->extensions, EXTENSION_REPLICA);
+    return !told || (told->length > 0 && told->value[0] != 0);
+}
+
 static enum esp_status fetch_once(struct pull *pull, const char *address, struct esp_error *error)
 {
     struct message reply;
@@ -196,6 +212,8 @@ static enum esp_status fetch_once(struct pull *pull, const char *address, struct
     if (status == ESP_OK) {
         const struct open_reply *opened = &reply.open_reply;
         atomic_store(&pull->bytes, opened->datum.bytes);
+        if (!pull->begun)
+            pull->stays = may_stay(opened);
         status = begin(pull, &opened->datum, error);
         if (status == ESP_OK)
             status = move_timed(pull, address, opened, error);
@@ -353,6 +371,8 @@ static void pull_run(void *arg)
     endpoint_enter(server->endpoint);
     if (status != ESP_OK && pull->begun)
         store_abort(server->data.store, &pull->asker.is, pull->id.key, NULL);
+    if (status == ESP_OK && (pull->stays || pull->asked_for))
+        store_stay(server->data.store, pull->id.key);
     if (status == ESP_OK)
         log_notice("%s: fetched, %s", datum_id_short(&pull->id, text), datum_bytes_text(pull->bytes, bytes));
     else
@@ -415,6 +435,7 @@ enum esp_status server_pull(struct server *server, const struct asker *asker, co
         }
     }
     waiter->pull = pull;
+    pull->asked_for |= waiter->call != NULL;
     DL_APPEND(pull->waiters, waiter);
     return ESP_OK;
 }
@@ -453,6 +474,8 @@ static void answer_here(struct server *server, struct call *call, const struct a
     struct store_work *work = NULL;
     struct chore *chore = calloc(1, sizeof *chore);
     enum esp_status status = chore ? ESP_OK : error_no_memory(&error, "moving a datum");
+    if (status == ESP_OK)
+        store_stay(server->data.store, id->key);
     if (status == ESP_OK && !(flags & DATUM_REPLICA))
         status = store_promote(server->data.store, &asker->is, id->key, &work, &error);
     if (status != ESP_OK) {
@@ -480,6 +503,8 @@ void server_on_pull(struct server *server, struct call *call, const struct messa
     struct pull_waiter *waiter = status == ESP_OK ? calloc(1, sizeof *waiter) : NULL;
     if (status == ESP_OK && !waiter)
         status = error_no_memory(&error, "a transfer");
+    if (waiter)
+        waiter->call = call;
     if (status == ESP_OK)
         status = server_pull(server, &asker, &id, pull->sources, pull->n_sources, (enum datum_mode)pull->mode,
                              pull->flags, waiter, &error);
@@ -489,7 +514,6 @@ void server_on_pull(struct server *server, struct call *call, const struct messa
         return;
     }
     uint64_t patience_ms = pull->patience_ms < MOST_PATIENCE_MS ? pull->patience_ms : MOST_PATIENCE_MS;
-    waiter->call = call;
     waiter->patience.fire = patience_over;
     timers_set(&server->timers, &waiter->patience, server_now(server) + (int64_t)patience_ms * NS_PER_MS,
                NULL);

@@ -55,6 +55,7 @@ void ticket_end(struct server *server, struct ticket *ticket)
     HASH_DEL(server->data.tickets, ticket);
     server->data.n_tickets--;
     store_release(server->data.store, ticket->pin, false);
+    free(ticket->fetcher);
     free(ticket);
 }
 
@@ -82,34 +83,67 @@ struct ticket *ticket_shown(struct server *server, uint64_t number, struct datum
 
 /* ---- chunks ---- */
 
+/* A piece of a datum, from its chunk's beginning to its end. */
+struct ticket_piece {
+    struct ticket *ticket;
+    struct store_piece piece;
+};
+
+static enum esp_status write_piece(struct chunk_area *area, struct esp_error *error)
+{
+    struct ticket_piece *moving = area->hold;
+    return store_piece_write(&moving->piece, error);
+}
+
+static enum esp_status read_piece(struct chunk_area *area, struct esp_error *error)
+{
+    struct ticket_piece *moving = area->hold;
+    enum esp_status status = store_piece_read(&moving->piece, error);
+    area->data = moving->piece.memory;
+    return status;
+}
+
+static enum esp_status check_bounds(const struct ticket *ticket, const struct chunk *chunk, bool write,
+                                    struct esp_error *error)
+{
+    if (chunk->offset <= ticket->bytes && (!write || chunk->length <= ticket->bytes - chunk->offset))
+        return ESP_OK;
+    return error_set(error, ESP_INVALID,
+                     "expected a chunk within the datum's %" PRIu64 " bytes, found %" PRIu64
+                     " bytes at %" PRIu64,
+                     ticket->bytes, chunk->length, chunk->offset);
+}
+
 static enum esp_status open_area(struct server *server, const struct chunk *chunk, bool write,
                                  struct chunk_area *area, struct esp_error *error)
 {
     struct datum_key key = {chunk->session.client_high, chunk->session.client_low};
-    struct ticket *ticket =
-        server->data.store ? ticket_shown(server, chunk->session.secret, key, write, error) : NULL;
     if (!server->data.store)
-        error_set(error, ESP_REFUSED, "server %s keeps no data", server->name);
+        return error_set(error, ESP_REFUSED, "server %s keeps no data", server->name);
+    struct ticket *ticket = ticket_shown(server, chunk->session.secret, key, write, error);
     if (!ticket)
         return error->status;
     ticket->heard_ns = server_now(server);
-    if (chunk->offset > ticket->bytes || (write && chunk->length > ticket->bytes - chunk->offset))
-        return error_set(error, ESP_INVALID,
-                         "expected a chunk within the datum's %" PRIu64 " bytes, found %" PRIu64
-                         " bytes at %" PRIu64,
-                         ticket->bytes, chunk->length, chunk->offset);
+    enum esp_status status = check_bounds(ticket, chunk, write, error);
+    if (status != ESP_OK)
+        return status;
+    struct ticket_piece *moving = calloc(1, sizeof *moving);
+    if (!moving)
+        return error_no_memory(error, "a piece of a datum");
     uint64_t left = ticket->bytes - chunk->offset;
     area->length = chunk->length < left ? chunk->length : left;
-    if (write) {
-        enum esp_status status = store_area(server->data.store, &ticket->asker.is, key, chunk->offset,
-                                            area->length, &area->data, error);
-        if (status != ESP_OK)
-            return status;
-    } else {
-        area->data = store_pin_memory(ticket->pin)->data + chunk->offset;
+    status = write ? store_area(server->data.store, &ticket->asker.is, key, chunk->offset, area->length,
+                                &moving->piece, error)
+                   : store_pin_area(ticket->pin, chunk->offset, area->length, &moving->piece, error);
+    if (status != ESP_OK) {
+        free(moving);
+        return status;
     }
+    area->data = moving->piece.memory;
+    area->work = write ? write_piece : read_piece;
+    area->hold = moving;
+    moving->ticket = ticket;
     ticket->moving++;
-    area->hold = ticket;
     return ESP_OK;
 }
 
@@ -123,17 +157,17 @@ void server_data_on_chunk(struct server *server, const struct message *header, b
     area->reply = message_failure(MESSAGE_CHUNK_REPLY, error.status, "%s", error.text);
 }
 
-void server_data_on_chunk_done(struct server *server, const struct message *header, bool write,
-                               struct chunk_area *area, bool complete)
+void server_data_on_chunk_done(struct server *server, bool write, struct chunk_area *area, bool complete)
 {
-    struct ticket *ticket = area->hold;
+    struct ticket_piece *moving = area->hold;
+    struct ticket *ticket = moving->ticket;
     ticket->moving--;
     ticket->heard_ns = server_now(server);
     if (write)
-        store_area_done(server->data.store, ticket->id.key, header->chunk.offset, area->length, complete,
-                        NULL);
+        store_area_done(server->data.store, ticket->id.key, &moving->piece, complete, NULL);
     else
-        store_pin_read(ticket->pin, complete ? area->length : 0);
+        store_pin_area_done(server->data.store, ticket->pin, &moving->piece, complete);
+    free(moving);
     if (ticket->over)
         ticket_end(server, ticket);
 }

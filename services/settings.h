@@ -133,6 +133,10 @@ struct settings_sed {
     uint64_t inline_bytes;          /* up to here a value travels inside the call */
     uint64_t store_memory_bytes;    /* for data that live here; 0: none do */
     int64_t data_lease_ns;          /* of volatile data whose client is not heard of */
+    int64_t replicas;               /* of each datum that lives here, on other servers; 0: none stay there */
+    int64_t replica_asks;           /* that make a datum worth them */
+    uint64_t replica_bytes;         /* of all of them; 0: no limit */
+    int64_t replica_rest_ns;        /* other copies of data go when unused for so long */
     uint64_t store_disk_bytes;      /* for their files, in the folder "data" of state_dir */
     struct settings_directory directory;
 };

@@ -291,6 +291,7 @@ e2e_tests += tests/e2e/t0680-data.t
 e2e_tests += tests/e2e/t0681-data-scheduling.t
 e2e_tests += tests/e2e/t0682-data-programs.t
 e2e_tests += tests/e2e/t0683-one-host.t
+e2e_tests += tests/e2e/t0684-large-data.t
 e2e_tests += tests/e2e/t0685-data-of-users.t
 e2e_tests += tests/e2e/t0690-cities.t
 if WITH_OMNIORB
@@ -449,6 +450,8 @@ tests_unit_libstorerig_la_SOURCES = tests/unit/crashing_files.c tests/unit/crash
 STORE_LIBS = tests/unit/libstorerig.la services/libservices.la $(UNIT_LIBS)
 unit_tests += tests/unit/test_store
 tests_unit_test_store_LDADD = $(STORE_LIBS)
+unit_tests += tests/unit/test_store_stream
+tests_unit_test_store_stream_LDADD = $(STORE_LIBS)
 unit_tests += tests/unit/test_store_crash
 tests_unit_test_store_crash_LDADD = $(STORE_LIBS)
 unit_tests += tests/unit/test_store_model tests/unit/test_datum_file

@@ -35,6 +35,10 @@ bool datum_file_is_one(const char *name, bool *finished);
 uint64_t datum_header_bytes(uint64_t bytes);
 uint64_t datum_file_bytes(uint64_t bytes);
 
+/* How many blocks so many bytes are, and how long each of them is. */
+uint64_t datum_file_blocks(uint64_t bytes);
+size_t datum_file_block_bytes(uint64_t bytes, uint64_t block);
+
 /* Writes the header into `header` (datum_header_bytes() of it); `crcs` has one of each block. */
 void datum_header_encode(const struct datum_header *record, const uint32_t *crcs, uint8_t *header);
 
@@ -62,5 +66,23 @@ enum esp_status datum_file_head(struct files *files, const char *name, struct da
  * it), or, when that is NULL, are checked only. ESP_SYNTAX, ESP_SYSTEM. */
 enum esp_status datum_file_read(struct files *files, const struct datum_header *record, void *data,
                                 struct esp_error *error);
+
+/* ---- the parts of it, for who writes and reads pieces (services/data/datum_stream.h) ---- */
+
+/* The header, when all blocks have been written, and sync. */
+enum esp_status datum_file_head_write(struct files *files, struct file *file,
+                                      const struct datum_header *record, const uint32_t *crcs,
+                                      struct esp_error *error);
+/* The finished file gets its name, for good. */
+enum esp_status datum_file_publish(struct files *files, struct datum_key key, struct esp_error *error);
+/* The header of an open file of `file_bytes`, which must be that of the datum; *header is the caller's to
+ * free. ESP_SYNTAX, ESP_SYSTEM. */
+enum esp_status datum_file_header_of(struct files *files, struct file *file, uint64_t file_bytes,
+                                     const struct datum_header *record, uint8_t **header,
+                                     struct esp_error *error);
+/* Reads and checks bytes [from, from + bytes), which are whole blocks; `data` as in datum_file_read(). */
+enum esp_status datum_file_read_blocks(struct files *files, struct file *file, const uint8_t *header,
+                                       const struct datum_header *record, uint64_t from, uint64_t bytes,
+                                       uint8_t *data, struct esp_error *error);
 
 #endif

@@ -6,7 +6,8 @@
  * Names are relative to the store's folder: "x.datum", "damaged/x.datum". What is written is durable once
  * sync() has returned, a name (created, renamed, removed) once sync_folder() of its folder has. Errors are
  * ESP_SYSTEM with the system's words (ESP_NO_MEMORY when the disk is full, ESP_NOT_FOUND: no such file), and
- * tell the path. All but `lock` may be called from several threads, but one file by one at a time.
+ * tell the path. All but `lock` may be called from several threads, one file by several to read or to write
+ * different parts of it.
  */
 #ifndef SERVICES_DATA_FILES_H
 #define SERVICES_DATA_FILES_H
@@ -42,6 +43,8 @@ struct files_ops {
     /* After a failure what was written may be lost, also when a later sync succeeds: write it all again. */
     enum esp_status (*sync)(struct file *file, struct esp_error *error);
     void (*close)(struct file *file); /* NULL is nothing to do */
+    /* Of a file that was opened to read: for mapping, as long as it is open. NULL member: there are none. */
+    int (*descriptor)(const struct file *file);
     /* Atomically; replaces `to`. */
     enum esp_status (*rename)(struct files *files, const char *from, const char *to, struct esp_error *error);
     enum esp_status (*remove)(struct files *files, const char *name, struct esp_error *error);

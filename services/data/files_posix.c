@@ -136,6 +136,11 @@ static void close_file(struct file *file)
     free(file);
 }
 
+static int descriptor(const struct file *file)
+{
+    return file->fd;
+}
+
 static enum esp_status create(struct files *files, const char *name, struct file **file,
                               struct esp_error *error)
 {
@@ -226,6 +231,7 @@ static const struct files_ops posix_ops = {
     .write = write_file,
     .sync = sync_file,
     .close = close_file,
+    .descriptor = descriptor,
     .rename = rename_file,
     .remove = remove_file,
     .sync_folder = sync_folder,

@@ -4,6 +4,8 @@ services_libservices_la_SOURCES += \
 	services/data/datum_file.c \
 	services/data/datum_file.h \
 	services/data/datum_header.c \
+	services/data/datum_stream.c \
+	services/data/datum_stream.h \
 	services/data/files.h \
 	services/data/files_posix.c \
 	services/data/replication.c \
@@ -12,6 +14,7 @@ services_libservices_la_SOURCES += \
 	services/data/store.h \
 	services/data/store_lease.c \
 	services/data/store_list.c \
+	services/data/store_pieces.c \
 	services/data/store_put.c \
 	services/data/store_recover.c \
 	services/data/store_room.c \

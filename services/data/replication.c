@@ -11,6 +11,7 @@
 #define HALF_LIFE   (60 * NS_PER_S)
 #define MOST_COPIES 4
 #define MOST_DATA   4096
+#define LAPSE_LIVES 60.0 /* half-lives, after which a copy of which nothing was heard is taken for gone */
 
 struct asker {
     char *name;
@@ -147,6 +148,15 @@ static struct asker *note_asker(struct replication *replication, struct watched 
     return asker;
 }
 
+/* Nobody tells when a server with a copy is gone for good. */
+static void lapse_copies(struct replication *replication, struct watched *watched, int64_t now_ns)
+{
+    double lapse_ns = LAPSE_LIVES * (double)replication->options.half_life_ns;
+    for (uint32_t i = 0; i < watched->n_askers; i++)
+        if ((double)(now_ns - watched->askers[i].at_ns) > lapse_ns)
+            lose_copy(replication, watched, &watched->askers[i]);
+}
+
 /* ---- the decision ---- */
 
 static double all_asks(const struct replication *replication, const struct watched *watched, int64_t now_ns)
@@ -187,6 +197,7 @@ bool replication_asked(struct replication *replication, struct datum_key key, ui
     struct asker *asker = watched ? note_asker(replication, watched, who, now_ns) : NULL;
     if (!asker)
         return false;
+    lapse_copies(replication, watched, now_ns);
     lose_copy(replication, watched, asker); /* it would not ask if it had it still */
     if (!deserves_copy(replication, watched, asker, now_ns))
         return false;

@@ -6,7 +6,8 @@
  * Who holds a datum sees who asks for it. Each ask counts, and counts half as much after each half-life. Once
  * there are enough, those that ask most are told to keep their copy as a replica, up to a number of copies
  * for each datum and of bytes in all. A copy that is dropped makes room for another. A datum that is asked
- * for once by each of many servers is not copied to them all: none of them keeps asking.
+ * for once by each of many servers is not copied to them all: none of them keeps asking. A copy of which
+ * nothing is heard for 60 half-lives is taken for gone.
  *
  * Pure logic; one thread at a time; bounded memory: data and servers that asked longest ago are forgotten
  * first.

@@ -118,6 +118,7 @@ static const char *const ends[N_ENDS] = {
     [END_EXPIRED] = "its client was not heard of for its lease (put it as persistent to keep it)",
     [END_DAMAGED] = "its file was damaged, and is set aside",
     [END_CONSUMED] = "it was strictly volatile, and a session has used it",
+    [END_PASSED] = "it was a copy for a session, and nobody has used it since",
     [END_ABORTED] = "its transfer was given up before it was complete",
 };
 
@@ -157,6 +158,7 @@ static void remember(struct store *store, const struct datum *datum, enum store_
     store->epitaphs[store->n_epitaphs++ % STORE_EPITAPHS] = (struct store_epitaph){datum->key, end};
     switch (end) {
     case END_DROPPED:
+    case END_PASSED:
         store->counts.dropped++;
         break;
     case END_EXPIRED:
@@ -174,6 +176,7 @@ void store_settle(struct store *store, struct datum *datum)
     if (!datum->gone || datum->pins || datum->held || datum->areas)
         return;
     store_give_memory(store, datum);
+    datum_stream_close(datum->stream);
     store_free_entry(store, datum);
 }
 
@@ -206,6 +209,7 @@ void store_end(struct store *store, struct datum *datum, enum store_end end)
     remember(store, datum, end);
     store_leave_client(store, datum);
     forget_on_disk(store, datum);
+    store_stay(store, datum->key);
     if (visible) {
         store->counts.data--;
     } else {
@@ -261,6 +265,7 @@ void store_destroy(struct store *store)
         store_leave_client(store, datum);
         HASH_DEL(store->data, datum);
         segments_give(store->options.segments, datum->segment);
+        datum_stream_close(datum->stream);
         store_free_entry(store, datum);
     }
     if (store->options.files)

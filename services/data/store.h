@@ -2,14 +2,15 @@
  *
  * The store of a server: immutable data in sealed memory files and, if they are durable, in files.
  *
- * The life of a datum: store_begin() reserves its memory at once; pieces arrive in any order (store_area(),
+ * The life of a datum: store_begin() reserves its memory at once; pieces arrive in any order (store_area() to
  * store_area_done(), or a worker writes it all: store_put_memory(), store_put_filled()); store_commit() makes
  * it visible, after it has reached the disk if it is durable. From then on it never changes. store_open()
  * pins it; pinned memory stays until store_release(). store_delete() takes it out of sight at once.
  *
  * Memory has a limit. Room is made by dropping replicas and volatile data, least recently used first; then by
  * letting go of the memory of durable data (they are on the disk, and are read again when wanted). Pinned and
- * unfinished data stay. Durable data are never dropped.
+ * unfinished data stay. Durable data are never dropped. A durable datum that is larger than all the memory is
+ * streamed: its pieces go straight to its file, and come from there.
  *
  * The store has no threads and does not block, except on the disk; that part is apart: where a call hands out
  * a struct store_work, store_work_do() is to be called without the owner's lock, by any thread, and then
@@ -57,6 +58,7 @@ struct store_options {
     uint64_t verify_bytes;   /* of data that are checked at the start; the rest when they are read first */
     uint32_t most_data;      /* 0: STORE_MOST_DATA */
     int64_t client_lease_ns; /* volatile data of a client not heard of for so long go; 0: never */
+    int64_t passing_ns;      /* passing copies that nobody has used for so long go; 0: never */
     int64_t put_lease_ns;    /* unfinished data to which nothing came for so long go; 0: never */
     /* With the owner's lock held, from within a call of the store; must not call it again. May be NULL. */
     void (*changed)(void *arg); /* who got ESP_BUSY may try again */
@@ -82,25 +84,41 @@ struct store_new {
     uint32_t flags;    /* enum datum_flag */
     const char *owner; /* who may use it unless it is shared; NULL: the asker's identity. For copies. */
     int64_t created_s; /* wall clock, seconds since 1970, for people */
+    bool passing;      /* a replica for one session: see store_options.passing_ns */
 };
 
 /* Reserves memory and disk for a new datum, and gives it its identity. ESP_INVALID: a shape or mode that
- * makes no sense; ESP_NO_MEMORY: it can never fit the memory limit; ESP_LIMIT: the disk limit or the number
- * of data is reached; ESP_BUSY: it would fit, but what is pinned or unfinished is in the way now;
- * ESP_REFUSED: durable without a state folder, or the identity is here already (or being put). Has no effect
- * when it fails. */
+ * makes no sense; ESP_NO_MEMORY: it is not durable and can never fit the memory limit; ESP_LIMIT: the disk
+ * limit or the number of data is reached; ESP_BUSY: it would fit, but what is pinned or unfinished is in the
+ * way now; ESP_REFUSED: durable without a state folder, or the identity is here already (or being put). Has
+ * no effect when it fails. */
 enum esp_status store_begin(struct store *store, const struct store_asker *asker,
                             const struct store_new *new_datum, struct datum_id *id, struct esp_error *error);
 
-/* Where a piece goes: [offset, offset + bytes) of the datum, in *memory, which stays valid until the
- * matching store_area_done(), whatever else happens. Several pieces may be out at once. ESP_NOT_FOUND: no
- * such unfinished datum; ESP_REFUSED: another owner's; ESP_INVALID: beyond its end. */
+/* A part of a datum that moves. A datum that is not in memory is streamed: the piece has memory of its own,
+ * and somebody has to write or read it, without the lock. */
+struct store_piece {
+    uint64_t offset, bytes;
+    void *memory; /* where its bytes go, or are, until it is given back */
+    /* the store's own */
+    struct datum_stream *stream;
+    void *room;
+    char *damage;
+};
+
+/* Where a piece goes: [offset, offset + bytes) of the datum. Its memory stays valid until the matching
+ * store_area_done(), whatever else happens. Several pieces may be out at once. ESP_NOT_FOUND: no such
+ * unfinished datum; ESP_REFUSED: another owner's; ESP_INVALID: beyond its end; ESP_NO_MEMORY. */
 enum esp_status store_area(struct store *store, const struct store_asker *asker, struct datum_key key,
-                           uint64_t offset, uint64_t bytes, void **memory, struct esp_error *error);
-/* The piece has arrived (`whole`), or has not: only what is whole counts. */
-enum esp_status store_area_done(struct store *store, struct datum_key key, uint64_t offset, uint64_t bytes,
+                           uint64_t offset, uint64_t bytes, struct store_piece *piece,
+                           struct esp_error *error);
+/* Its bytes are there. Without the lock; waits for the disk if the datum is streamed. ESP_NO_MEMORY: the disk
+ * is full; ESP_SYSTEM. */
+enum esp_status store_piece_write(struct store_piece *piece, struct esp_error *error);
+/* The piece has arrived, and been written (`whole`), or has not: only what is whole counts. */
+enum esp_status store_area_done(struct store *store, struct datum_key key, struct store_piece *piece,
                                 bool whole, struct esp_error *error);
-/* The two and the copying in one. */
+/* The three and the copying in one. */
 enum esp_status store_write(struct store *store, const struct store_asker *asker, struct datum_key key,
                             uint64_t offset, const void *data, uint64_t bytes, struct esp_error *error);
 
@@ -164,6 +182,19 @@ struct store_work *store_check_next(struct store *store);
  * memory is pinned; ESP_NO_MEMORY: larger than the memory limit of today. */
 enum esp_status store_open(struct store *store, const struct store_asker *asker, const struct datum_id *id,
                            struct store_pin **pin, struct store_work **work, struct esp_error *error);
+/* Pins a datum to be read in pieces: one that is only on the disk takes no memory, and is not read before
+ * its first piece is. Errors as store_open(), but those of memory; ESP_SYSTEM: the disk. */
+enum esp_status store_open_reader(struct store *store, const struct store_asker *asker,
+                                  const struct datum_id *id, struct store_pin **pin, struct esp_error *error);
+/* Where the bytes [offset, offset + bytes) of it are, once store_piece_read() has returned ESP_OK. They are
+ * within the datum. ESP_NO_MEMORY. */
+enum esp_status store_pin_area(struct store_pin *pin, uint64_t offset, uint64_t bytes,
+                               struct store_piece *piece, struct esp_error *error);
+/* Without the lock; reads from the disk if need be. ESP_NOT_FOUND: the file is damaged; ESP_SYSTEM. */
+enum esp_status store_piece_read(struct store_piece *piece, struct esp_error *error);
+/* It has been read (`whole`: all of it, which counts in the statistics), or not. */
+void store_pin_area_done(struct store *store, struct store_pin *pin, struct store_piece *piece, bool whole);
+
 /* Read-only in all respects: a worker must get a descriptor opened for reading (store_pin_reader). Valid
  * until store_release(). */
 const struct store_memory *store_pin_memory(const struct store_pin *pin);
@@ -172,8 +203,6 @@ const struct datum_shape *store_pin_shape(const struct store_pin *pin);
  * `outside`: it goes to a process that is not ours (a client on this host), which may keep it: the memory is
  * then never used again for anything else. ESP_SYSTEM. */
 enum esp_status store_pin_reader(struct store_pin *pin, bool outside, int *fd, struct esp_error *error);
-/* Counts `bytes` read from it in its statistics. */
-void store_pin_read(struct store_pin *pin, uint64_t bytes);
 /* The memory may go. `consumed`: a session used it and has ended: strict data are dropped then. NULL is
  * nothing to do. */
 void store_release(struct store *store, struct store_pin *pin, bool consumed);
@@ -190,6 +219,10 @@ enum esp_status store_delete(struct store *store, const struct store_asker *aske
  * ESP_NOT_FOUND, ESP_REFUSED; ESP_LIMIT: the disk limit; ESP_BUSY: being written already. */
 enum esp_status store_promote(struct store *store, const struct store_asker *asker, struct datum_key key,
                               struct store_work **work, struct esp_error *error);
+
+/* A passing copy is no longer one: it stays as other replicas do. Others, and what is not here, are no error.
+ */
+void store_stay(struct store *store, struct datum_key key);
 
 /* ---- knowing ---- */
 

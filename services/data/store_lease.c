@@ -109,9 +109,35 @@ static int64_t tick_unfinished(struct store *store, int64_t now_ns)
     return next_ns;
 }
 
+void store_stay(struct store *store, struct datum_key key)
+{
+    struct datum *datum = store_find(store, key);
+    if (!datum || !datum->passing)
+        return;
+    datum->passing = false;
+    store->n_passing--;
+}
+
+/* What may be dropped is in the order of its last use: behind the first one that is not due, none is. */
+static int64_t tick_passing(struct store *store, int64_t now_ns)
+{
+    struct datum *datum, *next;
+    if (store->n_passing == 0 || store->options.passing_ns == 0)
+        return CLOCK_NEVER;
+    DL_FOREACH_SAFE(store->lines[LINE_DROP], datum, next)
+    {
+        int64_t due_ns = datum->used_ns + store->options.passing_ns;
+        if (due_ns > now_ns)
+            return due_ns;
+        if (datum->passing)
+            store_end(store, datum, END_PASSED);
+    }
+    return now_ns + store->options.passing_ns; /* those that are pinned now */
+}
+
 int64_t store_tick(struct store *store)
 {
     int64_t now_ns = store_now(store);
-    int64_t clients_ns = tick_clients(store, now_ns);
-    return earlier(clients_ns, tick_unfinished(store, now_ns));
+    int64_t due_ns = earlier(tick_clients(store, now_ns), tick_unfinished(store, now_ns));
+    return earlier(due_ns, tick_passing(store, now_ns));
 }

@@ -58,6 +58,9 @@ static enum esp_status check_room(struct store *store, const struct store_new *n
     enum esp_status status = ESP_OK;
     if (datum_is_durable(new_datum->mode, new_datum->flags))
         status = store_check_disk(store, new_datum->shape.bytes, error);
+    if (status == ESP_OK &&
+        store_is_streamed(store, new_datum->shape.bytes, new_datum->mode, new_datum->flags))
+        return ESP_OK;
     return status == ESP_OK ? store_check_memory(store, new_datum->shape.bytes, error) : status;
 }
 
@@ -77,6 +80,16 @@ static struct datum *make_entry(struct store *store, const struct store_asker *a
     return datum;
 }
 
+/* Memory for all of it, or a file. */
+static enum esp_status take_place(struct store *store, struct datum *datum, struct esp_error *error)
+{
+    struct datum_header record;
+    if (!store_is_streamed(store, datum->shape.bytes, datum->mode, datum->flags))
+        return store_take_memory(store, datum, error);
+    store_fill_record(datum, &record);
+    return datum_stream_create(store->options.files, &record, &datum->stream, error);
+}
+
 enum esp_status store_begin(struct store *store, const struct store_asker *asker,
                             const struct store_new *new_datum, struct datum_id *id, struct esp_error *error)
 {
@@ -91,15 +104,18 @@ enum esp_status store_begin(struct store *store, const struct store_asker *asker
     struct datum *datum = make_entry(store, asker, new_datum, &name);
     if (!datum)
         return error_no_memory(error, "a datum");
-    if ((status = store_take_memory(store, datum, error)) == ESP_OK && !store_add(store, datum))
+    if ((status = take_place(store, datum, error)) == ESP_OK && !store_add(store, datum))
         status = error_no_memory(error, "a datum");
     if (status != ESP_OK) {
         store_give_memory(store, datum);
+        datum_stream_close(datum->stream);
         store_free_entry(store, datum);
         return status;
     }
     DL_APPEND(store->unfinished, datum);
     store->counts.unfinished++;
+    datum->passing = new_datum->passing && new_datum->flags & DATUM_REPLICA;
+    store->n_passing += datum->passing;
     if (datum_is_durable(datum->mode, datum->flags))
         store->counts.disk_bytes += datum_file_bytes(datum->shape.bytes);
     if (datum->mode == DATUM_VOLATILE && !(datum->flags & DATUM_REPLICA))
@@ -108,189 +124,11 @@ enum esp_status store_begin(struct store *store, const struct store_asker *asker
     return ESP_OK;
 }
 
-/* ---- pieces ---- */
-
-static struct datum_id id_of(struct datum_key key)
-{
-    return (struct datum_id){key, ""};
-}
-
-/* The unfinished datum, which the asker may touch. */
-static enum esp_status find_unfinished(struct store *store, const struct store_asker *asker,
-                                       struct datum_key key, struct datum **datum, struct esp_error *error)
-{
-    char text[DATUM_TEXT];
-    struct datum_id id = id_of(key);
-    struct datum *found = store_find(store, key);
-    if (!found || found->state == DATUM_LEAVING)
-        return error_set(error, ESP_NOT_FOUND,
-                         "server %.80s is not being sent datum %.120s (any more): begin again", store->node,
-                         datum_id_short(&id, text));
-    if (found->state == DATUM_VISIBLE)
-        return error_set(error, ESP_NOT_FOUND, "datum %.120s is complete on server %.80s: data never change",
-                         datum_id_short(&id, text), store->node);
-    enum esp_status status = store_check_owner(asker, found, error);
-    if (status == ESP_OK)
-        *datum = found;
-    return status;
-}
-
-static enum esp_status check_piece(const struct datum *datum, uint64_t offset, uint64_t bytes,
-                                   struct esp_error *error)
-{
-    if (datum->state != DATUM_PUTTING || datum->whole_out)
-        return error_set(error, ESP_INVALID, "a piece came while the datum was %s",
-                         datum->whole_out ? "being written by a worker" : "on its way to the disk");
-    if (offset <= datum->shape.bytes && bytes <= datum->shape.bytes - offset)
-        return ESP_OK;
-    return error_set(error, ESP_INVALID,
-                     "expected a piece within the datum's %" PRIu64 " bytes, found %" PRIu64
-                     " bytes at %" PRIu64,
-                     datum->shape.bytes, bytes, offset);
-}
-
-enum esp_status store_area(struct store *store, const struct store_asker *asker, struct datum_key key,
-                           uint64_t offset, uint64_t bytes, void **memory, struct esp_error *error)
-{
-    struct datum *datum;
-    struct store_memory whole;
-    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
-    if (status == ESP_OK)
-        status = check_piece(datum, offset, bytes, error);
-    if (status != ESP_OK)
-        return status;
-    datum->areas++;
-    datum->used_ns = store_now(store);
-    store_fill_memory(datum, &whole);
-    *memory = whole.data + offset;
-    return ESP_OK;
-}
-
-/* One piece less is out; frees what was given up meanwhile. */
-static bool piece_back(struct store *store, struct datum *datum)
-{
-    datum->areas--;
-    datum->used_ns = store_now(store);
-    if (datum->state != DATUM_LEAVING)
-        return true;
-    if (datum->areas == 0) {
-        HASH_DEL(store->data, datum);
-        datum->gone = true;
-        store_settle(store, datum);
-    }
-    return false;
-}
-
-enum esp_status store_area_done(struct store *store, struct datum_key key, uint64_t offset, uint64_t bytes,
-                                bool whole, struct esp_error *error)
-{
-    struct datum *datum = store_find(store, key);
-    if (!datum || datum->areas == 0)
-        return error_set(error, ESP_INTERNAL, "a piece came back that was not out");
-    if (!piece_back(store, datum))
-        return error_set(error, ESP_NOT_FOUND, "the datum was given up while a piece of it came");
-    if (!whole)
-        return ESP_OK;
-    enum esp_status status = ranges_add(&datum->arrived, offset, offset + bytes, error);
-    if (status == ESP_OK) {
-        datum->puts++;
-        datum->bytes_in += bytes;
-    }
-    return status;
-}
-
-enum esp_status store_write(struct store *store, const struct store_asker *asker, struct datum_key key,
-                            uint64_t offset, const void *data, uint64_t bytes, struct esp_error *error)
-{
-    void *memory;
-    enum esp_status status = store_area(store, asker, key, offset, bytes, &memory, error);
-    if (status != ESP_OK)
-        return status;
-    if (bytes > 0)
-        memcpy(memory, data, bytes);
-    return store_area_done(store, key, offset, bytes, true, error);
-}
-
-static struct range first_gap(const struct datum *datum, uint64_t from)
-{
-    const struct ranges *arrived = &datum->arrived;
-    struct range gap = {from, datum->shape.bytes};
-    for (uint32_t i = 0; i < arrived->n; i++) {
-        if (arrived->items[i].to <= gap.from)
-            continue;
-        if (arrived->items[i].from > gap.from) {
-            gap.to = arrived->items[i].from;
-            break;
-        }
-        gap.from = arrived->items[i].to;
-    }
-    if (gap.from > datum->shape.bytes)
-        gap.from = datum->shape.bytes;
-    if (gap.to < gap.from)
-        gap.to = gap.from;
-    return gap;
-}
-
-enum esp_status store_missing(struct store *store, const struct store_asker *asker, struct datum_key key,
-                              uint64_t from, struct range *gap, struct esp_error *error)
-{
-    struct datum *datum;
-    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
-    if (status != ESP_OK)
-        return status;
-    datum->used_ns = store_now(store);
-    *gap = first_gap(datum, from);
-    return ESP_OK;
-}
-
-enum esp_status store_put_memory(struct store *store, const struct store_asker *asker, struct datum_key key,
-                                 struct store_memory *memory, struct esp_error *error)
-{
-    struct datum *datum;
-    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
-    if (status == ESP_OK && datum->areas > 0)
-        status = store_busy(store, error, "pieces of the datum are still moving");
-    if (status == ESP_OK)
-        status = check_piece(datum, 0, datum->shape.bytes, error);
-    if (status != ESP_OK)
-        return status;
-    datum->areas++;
-    datum->whole_out = true;
-    store_fill_memory(datum, memory);
-    return ESP_OK;
-}
-
-enum esp_status store_put_filled(struct store *store, struct datum_key key, bool whole,
-                                 struct esp_error *error)
-{
-    struct datum *datum = store_find(store, key);
-    if (!datum || !datum->whole_out)
-        return error_set(error, ESP_INTERNAL, "a datum's memory came back that was not out");
-    datum->whole_out = false;
-    return store_area_done(store, key, 0, datum->shape.bytes, whole, error);
-}
-
-enum esp_status store_put_shape(struct store *store, const struct store_asker *asker, struct datum_key key,
-                                const struct datum_shape *shape, struct esp_error *error)
-{
-    struct datum *datum;
-    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
-    if (status != ESP_OK)
-        return status;
-    const struct datum_shape before = datum_shape_joined(&datum->shape), after = datum_shape_joined(shape);
-    status = datum_shape_check(shape, error);
-    if (status == ESP_OK)
-        status = datum_shape_fits(&before, &after, "a datum that is laid out anew", error);
-    if (status == ESP_OK)
-        datum->shape = *shape;
-    return status;
-}
-
 /* ---- commit ---- */
 
 static enum esp_status check_whole(struct store *store, const struct datum *datum, struct esp_error *error)
 {
-    struct range gap = first_gap(datum, 0);
+    struct range gap = store_first_gap(datum, 0);
     if (datum->state == DATUM_COMMITTING)
         return store_busy(store, error, "the datum is being written to the disk already");
     if (datum->areas > 0)
@@ -328,7 +166,7 @@ enum esp_status store_commit(struct store *store, const struct store_asker *aske
     *work = NULL;
     if (datum && datum->state == DATUM_VISIBLE)
         return store_check_owner(asker, datum, error);
-    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
+    enum esp_status status = store_find_unfinished(store, asker, key, &datum, error);
     if (status == ESP_OK)
         status = check_whole(store, datum, error);
     if (status != ESP_OK)
@@ -348,6 +186,12 @@ void store_written(struct store *store, struct datum *datum, bool well)
 {
     datum->writing = NULL;
     datum->on_disk = datum->verified = well;
+    if (datum->stream && well) {
+        datum_stream_close(datum->stream);
+        datum->stream = NULL;
+    } else if (datum->stream) { /* what was written may be lost */
+        ranges_clear(&datum->arrived);
+    }
     if (datum->state == DATUM_VISIBLE) { /* promoted */
         if (well)
             datum->flags &= ~(uint32_t)DATUM_REPLICA;
@@ -368,11 +212,12 @@ enum esp_status store_promote(struct store *store, const struct store_asker *ask
                               struct store_work **work, struct esp_error *error)
 {
     struct datum *datum;
-    struct datum_id id = id_of(key);
+    struct datum_id id = store_id_of(key);
     *work = NULL;
     enum esp_status status = store_find_visible(store, asker, &id, &datum, error);
     if (status != ESP_OK || !(datum->flags & DATUM_REPLICA))
         return status;
+    store_stay(store, key);
     if (datum->writing)
         return store_busy(store, error, "the datum is being written to the disk already");
     if (datum->mode == DATUM_VOLATILE) {
@@ -394,7 +239,7 @@ enum esp_status store_abort(struct store *store, const struct store_asker *asker
                             struct esp_error *error)
 {
     struct datum *datum;
-    enum esp_status status = find_unfinished(store, asker, key, &datum, error);
+    enum esp_status status = store_find_unfinished(store, asker, key, &datum, error);
     if (status == ESP_OK && datum->state == DATUM_COMMITTING)
         status = store_busy(store, error, "the datum is being written to the disk");
     if (status == ESP_OK)

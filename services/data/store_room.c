@@ -51,6 +51,12 @@ enum esp_status store_check_memory(struct store *store, uint64_t bytes, struct e
     return ESP_OK;
 }
 
+bool store_is_streamed(const struct store *store, uint64_t bytes, enum datum_mode mode, uint32_t flags)
+{
+    uint64_t most = store->counts.memory_limit;
+    return store->options.files && datum_is_durable(mode, flags) && (bytes > most || pages(bytes) > most);
+}
+
 enum esp_status store_check_disk(const struct store *store, uint64_t bytes, struct esp_error *error)
 {
     char size[DATUM_BYTES_TEXT], used[DATUM_BYTES_TEXT], limit[DATUM_BYTES_TEXT];

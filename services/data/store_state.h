@@ -5,7 +5,7 @@
 #ifndef SERVICES_DATA_STORE_STATE_H
 #define SERVICES_DATA_STORE_STATE_H
 
-#include "services/data/datum_file.h"
+#include "services/data/datum_stream.h"
 #include "services/data/store.h"
 #include "util/hash.h"
 
@@ -48,6 +48,7 @@ struct datum {
     bool on_disk;
     bool verified;  /* its file has been read, or written, since the start */
     bool exposed;   /* other processes may keep its memory */
+    bool passing;   /* a replica that goes when it is not used */
     bool whole_out; /* its memory is with who fills all of it */
     enum datum_line line;
     uint32_t pins; /* of users */
@@ -59,6 +60,7 @@ struct datum {
     uint64_t place; /* in the segment */
     uint64_t segment_owner[2];
     struct ranges arrived;
+    struct datum_stream *stream; /* unfinished: its pieces go there, and not to memory */
     int64_t used_ns;
     uint64_t puts, gets, bytes_in, bytes_out, disk_reads;
     struct store_client *client;
@@ -67,7 +69,16 @@ struct datum {
     UT_hash_handle hh;
 };
 
-enum store_end { END_DELETED, END_DROPPED, END_EXPIRED, END_DAMAGED, END_CONSUMED, END_ABORTED, N_ENDS };
+enum store_end {
+    END_DELETED,
+    END_DROPPED,
+    END_EXPIRED,
+    END_DAMAGED,
+    END_CONSUMED,
+    END_ABORTED,
+    END_PASSED,
+    N_ENDS
+};
 
 struct store_epitaph {
     struct datum_key key;
@@ -83,6 +94,7 @@ struct store {
     struct datum *lines[N_LINES]; /* the one used longest ago first */
     struct datum *unverified;     /* where store_check_next() goes on; NULL: from the start */
     uint32_t n_unverified;
+    uint32_t n_passing;
     struct store_client *clients;
     struct store_counts counts;
     uint64_t movable_bytes; /* in lines */
@@ -94,9 +106,12 @@ struct store {
 struct store_pin {
     struct datum *datum;
     struct store_memory memory;
+    struct datum_stream *stream; /* is read in place of the memory */
+    void *mapped;                /* its file, or NULL: that is the memory then */
+    size_t mapped_bytes;
 };
 
-enum work_kind { WORK_WRITE, WORK_LOAD, WORK_CHECK, WORK_JOIN };
+enum work_kind { WORK_WRITE, WORK_LOAD, WORK_CHECK, WORK_JOIN, WORK_MAP };
 
 /* Where those who open a datum while it is read wait for who reads it. */
 struct latch {
@@ -112,7 +127,7 @@ struct store_work {
     enum work_kind kind;
     struct files *files;
     struct datum *datum;
-    struct store_pin *pin; /* WORK_LOAD, WORK_JOIN: whose */
+    struct store_pin *pin; /* WORK_LOAD, WORK_JOIN, WORK_MAP: whose */
     struct latch *latch;   /* the same */
     struct datum_header record;
     void *data;
@@ -160,6 +175,8 @@ enum esp_status store_take_memory(struct store *store, struct datum *datum, stru
 void store_give_memory(struct store *store, struct datum *datum);
 /* Whether it could be taken at all, ever and now. */
 enum esp_status store_check_memory(struct store *store, uint64_t bytes, struct esp_error *error);
+/* Durable, and larger than the memory of the store. */
+bool store_is_streamed(const struct store *store, uint64_t bytes, enum datum_mode mode, uint32_t flags);
 enum esp_status store_check_disk(const struct store *store, uint64_t bytes, struct esp_error *error);
 /* Puts it into the line where it belongs now, as the one used last, or out of all. */
 void store_line_up(struct store *store, struct datum *datum);
@@ -171,18 +188,31 @@ enum esp_status store_recover(struct store *store, struct esp_error *error);
 /* Moves the datum's damaged file out of the way. */
 void store_set_aside(struct store *store, const char *name, const char *why);
 
+/* ---- store_pieces.c ---- */
+struct datum_id store_id_of(struct datum_key key);
+/* The unfinished datum, which the asker may touch. */
+enum esp_status store_find_unfinished(struct store *store, const struct store_asker *asker,
+                                      struct datum_key key, struct datum **datum, struct esp_error *error);
+/* What has not arrived at or behind `from`; empty: nothing. */
+struct range store_first_gap(const struct datum *datum, uint64_t from);
+
 /* ---- store_put.c ---- */
 /* The datum has been written to the disk, or could not be. */
 void store_written(struct store *store, struct datum *datum, bool well);
 
 /* ---- store_use.c ---- */
-/* A WORK_LOAD or WORK_JOIN has ended. Not `usable`: its pin goes, and the memory if it could not be read. */
+/* A WORK_LOAD, WORK_JOIN or WORK_MAP has ended. Not `usable`: its pin goes, and the memory if it could not be
+ * read. */
 void store_loaded(struct store *store, struct store_work *work, bool usable);
 
 /* ---- store_work.c ---- */
 struct store_work *store_make_work(struct store *store, struct datum *datum, enum work_kind kind);
 /* For a WORK_LOAD. False without memory. */
 bool store_make_latch(struct store_work *work);
+enum esp_status store_tell_damaged(const struct store *store, const struct datum_id *id, const char *why,
+                                   struct esp_error *error);
+/* Its file is set aside, and it is gone, unless it was before. */
+void store_lose_damaged(struct store *store, struct datum *datum, const char *why);
 /* A work that never was to be done after all. */
 void store_drop_work(struct store *store, struct store_work *work);
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static struct store_pin *make_pin(struct store *store, struct datum *datum)
 {
@@ -24,12 +25,52 @@ static struct store_pin *make_pin(struct store *store, struct datum *datum)
 static void drop_pin(struct store *store, struct store_pin *pin)
 {
     struct datum *datum = pin->datum;
+    if (pin->mapped)
+        munmap(pin->mapped, pin->mapped_bytes);
+    datum_stream_close(pin->stream);
     free(pin);
     datum->pins--;
     store->counts.pinned -= datum->pins == 0;
     datum->used_ns = store_now(store);
     store_line_up(store, datum);
     store_settle(store, datum);
+}
+
+static enum esp_status open_stream(struct store *store, struct store_pin *pin, struct esp_error *error)
+{
+    struct datum_header record;
+    store_fill_record(pin->datum, &record);
+    enum esp_status status = datum_stream_open(store->options.files, &record, &pin->stream, error);
+    if (status != ESP_OK)
+        return status;
+    pin->datum->disk_reads++;
+    store->counts.disk_reads++;
+    return ESP_OK;
+}
+
+/* It is larger than the memory: what uses it maps its file, which is looked at before. The header is whole
+ * pages, and so is what is in front of the datum. */
+static enum esp_status begin_mapping(struct store *store, struct datum *datum, struct store_pin *pin,
+                                     struct store_work **work, struct esp_error *error)
+{
+    uint64_t offset;
+    enum esp_status status = open_stream(store, pin, error);
+    if (status != ESP_OK)
+        return status;
+    struct store_memory *memory = &pin->memory;
+    int fd = datum_stream_descriptor(pin->stream, &offset);
+    if (fd < 0)
+        return store_check_memory(store, datum->shape.bytes, error); /* that it does not fit */
+    pin->mapped_bytes = offset + datum->shape.bytes;
+    void *mapped = mmap(NULL, pin->mapped_bytes, PROT_READ, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (mapped == MAP_FAILED)
+        return error_errno(error, "cannot map a datum's file");
+    pin->mapped = mapped;
+    *memory = (struct store_memory){fd, offset, datum->shape.bytes, (uint8_t *)mapped + offset};
+    if (!(*work = store_make_work(store, datum, WORK_MAP)))
+        return error_no_memory(error, "reading a datum");
+    (*work)->pin = pin;
+    return ESP_OK;
 }
 
 /* It is only on the disk: memory first, then work. */
@@ -78,7 +119,38 @@ enum esp_status store_open(struct store *store, const struct store_asker *asker,
     if (datum->loading)
         status = join_loading(store, datum, pin, work, error);
     else if (!datum_in_memory(datum))
-        status = begin_loading(store, datum, pin, work, error);
+        status = store_is_streamed(store, datum->shape.bytes, datum->mode, datum->flags)
+                     ? begin_mapping(store, datum, pin, work, error)
+                     : begin_loading(store, datum, pin, work, error);
+    if (status != ESP_OK) {
+        drop_pin(store, pin);
+        return status;
+    }
+    datum->gets++;
+    datum->used_ns = store_now(store);
+    if (!pin->mapped)
+        store_fill_memory(datum, &pin->memory);
+    *result = pin;
+    return ESP_OK;
+}
+
+enum esp_status store_open_reader(struct store *store, const struct store_asker *asker,
+                                  const struct datum_id *id, struct store_pin **result,
+                                  struct esp_error *error)
+{
+    struct datum *datum;
+    enum esp_status status = store_find_visible(store, asker, id, &datum, error);
+    if (status != ESP_OK)
+        return status;
+    struct store_pin *pin = make_pin(store, datum);
+    if (!pin)
+        return error_no_memory(error, "a pin of a datum");
+    if (datum->loading || !datum_in_memory(datum))
+        status = open_stream(store, pin, error);
+    if (status == ESP_NOT_FOUND) { /* its file */
+        status = store_tell_damaged(store, id, "the file is gone", error);
+        store_lose_damaged(store, datum, "the file is gone");
+    }
     if (status != ESP_OK) {
         drop_pin(store, pin);
         return status;
@@ -95,7 +167,7 @@ void store_loaded(struct store *store, struct store_work *work, bool usable)
     struct datum *datum = work->datum;
     if (!usable)
         drop_pin(store, work->pin);
-    if (work->kind == WORK_JOIN)
+    if (work->kind != WORK_LOAD)
         return;
     datum->loading = NULL;
     datum->disk_reads++;
@@ -118,7 +190,7 @@ const struct datum_shape *store_pin_shape(const struct store_pin *pin)
 enum esp_status store_pin_reader(struct store_pin *pin, bool outside, int *fd, struct esp_error *error)
 {
     char path[48];
-    if (!pin->datum->segment)
+    if (pin->memory.fd < 0)
         return error_set(error, ESP_INVALID, "an empty datum has no memory to be passed on");
     snprintf(path, sizeof path, "/proc/self/fd/%d", pin->memory.fd);
     *fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -126,11 +198,6 @@ enum esp_status store_pin_reader(struct store_pin *pin, bool outside, int *fd, s
         return error_errno(error, "cannot open a datum's memory for reading (%s)", path);
     pin->datum->exposed |= outside;
     return ESP_OK;
-}
-
-void store_pin_read(struct store_pin *pin, uint64_t bytes)
-{
-    pin->datum->bytes_out += bytes;
 }
 
 void store_release(struct store *store, struct store_pin *pin, bool consumed)

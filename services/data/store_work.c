@@ -17,7 +17,7 @@ struct store_work *store_make_work(struct store *store, struct datum *datum, enu
     work->kind = kind;
     work->files = store->options.files;
     work->datum = datum;
-    work->data = kind == WORK_CHECK ? NULL : memory.data;
+    work->data = kind == WORK_CHECK || kind == WORK_MAP ? NULL : memory.data;
     work->status = ESP_INTERNAL; /* until it is done */
     store_fill_record(datum, &work->record);
     datum->held++;
@@ -77,6 +77,8 @@ void store_work_do(struct store_work *work)
 {
     if (work->kind == WORK_JOIN)
         wait_for_latch(work->latch, work);
+    else if (work->kind == WORK_WRITE && work->datum->stream) /* which stays while it is committed */
+        work->status = datum_stream_finish(work->datum->stream, &work->record, &work->error);
     else if (work->kind == WORK_WRITE)
         work->status = datum_file_write(work->files, &work->record, work->data, &work->error);
     else
@@ -86,14 +88,23 @@ void store_work_do(struct store_work *work)
 }
 
 /* Never served again, by nobody. Those who have its bytes have them from before. */
-static void lose_damaged(struct store *store, struct store_work *work)
+void store_lose_damaged(struct store *store, struct datum *datum, const char *why)
 {
     char name[DATUM_FILE_NAME];
-    datum_file_name(work->record.id.key, true, name);
-    if (work->datum->gone)
+    if (datum->gone)
         return;
-    store_set_aside(store, name, work->error.text);
-    store_end(store, work->datum, END_DAMAGED);
+    store_set_aside(store, datum_file_name(datum->key, true, name), why);
+    store_end(store, datum, END_DAMAGED);
+}
+
+enum esp_status store_tell_damaged(const struct store *store, const struct datum_id *id, const char *why,
+                                   struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    return error_set(
+        error, ESP_NOT_FOUND,
+        "server %.80s has lost datum %.120s: its file was damaged, and is set aside in damaged/: %s",
+        store->node, datum_id_short(id, text), why);
 }
 
 static enum esp_status tell(const struct store *store, const struct store_work *work, bool gone,
@@ -108,10 +119,7 @@ static enum esp_status tell(const struct store *store, const struct store_work *
     if (work->status == ESP_OK)
         return ESP_OK;
     if (work->status == ESP_SYNTAX)
-        return error_set(error, ESP_NOT_FOUND,
-                         "server %.80s has lost datum %.120s: its file was damaged, and is set aside in "
-                         "damaged/: %s",
-                         store->node, datum_id_short(&work->record.id, text), work->error.text);
+        return store_tell_damaged(store, &work->record.id, work->error.text, error);
     return error_set(error, work->status, "%s", work->error.text);
 }
 
@@ -126,12 +134,12 @@ static void note_verified(struct store *store, struct datum *datum)
 enum esp_status store_work_end(struct store *store, struct store_work *work, struct esp_error *error)
 {
     struct datum *datum = work->datum;
-    bool loads = work->kind == WORK_LOAD || work->kind == WORK_JOIN;
+    bool loads = work->kind == WORK_LOAD || work->kind == WORK_JOIN || work->kind == WORK_MAP;
     enum esp_status status = tell(store, work, datum->gone && loads, error);
     if (work->kind != WORK_WRITE && work->status == ESP_OK)
         note_verified(store, datum);
     if (work->kind != WORK_WRITE && work->status == ESP_SYNTAX)
-        lose_damaged(store, work);
+        store_lose_damaged(store, datum, work->error.text);
     if (work->kind == WORK_WRITE)
         store_written(store, datum, work->status == ESP_OK);
     else if (loads)

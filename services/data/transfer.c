@@ -122,21 +122,23 @@ static enum esp_status move_piece(const struct transfer_options *options, const 
                                   struct esp_error *error)
 {
     uint64_t bytes = piece->to - piece->from;
-    void *memory = options->memory ? options->memory + piece->from : NULL;
+    struct store_piece part = {.memory = options->memory ? options->memory + piece->from : NULL};
     enum esp_status status =
-        memory ? ESP_OK : options->area(options->arg, piece->from, bytes, &memory, error);
+        options->memory ? ESP_OK : options->area(options->arg, piece->from, bytes, &part, error);
     if (status != ESP_OK)
         return status;
     for (unsigned attempt = 0; attempt < TRANSFER_TRIES; attempt++) {
         if (attempt > 0)
             pause_ms((int64_t)PAUSE_MS << (2 * (attempt - 1)));
-        status = move_once(options, piece, memory, error);
+        status = move_once(options, piece, part.memory, error);
         if (!may_be_tried_again(status) || (options->cancelled && options->cancelled(options->arg)))
             break;
     }
-    if (!options->memory)
-        options->area_done(options->arg, piece->from, bytes, status == ESP_OK);
-    return status;
+    if (options->memory)
+        return status;
+    struct esp_error why = {0};
+    enum esp_status done = options->area_done(options->arg, &part, status == ESP_OK, &why);
+    return status != ESP_OK || done == ESP_OK ? status : error_set(error, done, "%s", why.text);
 }
 
 static void stream(struct transfer *transfer)

@@ -12,6 +12,7 @@
 
 #include "core/datum.h"
 #include "core/transport.h"
+#include "services/data/store.h"
 #include "util/thread_pool.h"
 #include "util/ranges.h"
 
@@ -28,9 +29,9 @@ struct transfer_options {
     /* The memory of all of it; or NULL and the functions: where a piece lies, and that it has moved (`whole`)
      * or has not. Any thread of the transfer. ESP_OK, or why it must end. */
     uint8_t *memory;
-    enum esp_status (*area)(void *arg, uint64_t offset, uint64_t bytes, void **memory,
+    enum esp_status (*area)(void *arg, uint64_t offset, uint64_t bytes, struct store_piece *piece,
                             struct esp_error *error);
-    void (*area_done)(void *arg, uint64_t offset, uint64_t bytes, bool whole);
+    enum esp_status (*area_done)(void *arg, struct store_piece *piece, bool whole, struct esp_error *error);
     /* Told of pieces that have moved, one call at a time. May be NULL. */
     void (*moved)(void *arg, uint64_t bytes);
     /* Looked at between chunks: true ends it with ESP_CANCELLED. May be NULL. */

@@ -60,6 +60,7 @@ check "and how long they took" has MA.metrics '^espalier_agent_answer_seconds_co
 check "the leader agent knows its server" has LA.metrics '^espalier_agent_servers 1$'
 check "the server counted sessions" has SeD.metrics '^espalier_server_sessions_done_total [1-9]'
 check "and failures by their reason" has SeD.metrics '^espalier_server_sessions_failed_total\{reason="the routine reported a failure"\} 1$'
+check "data that live there" has SeD.metrics '^espalier_server_data 0$'
 check "bytes" has SeD.metrics '^espalier_server_argument_bytes_total [1-9]'
 check "and forecasts with their errors" has SeD.metrics '^espalier_server_forecast_ratio_count [1-9]'
 

@@ -336,6 +336,9 @@ void rig_open(struct rig *rig, const struct rig_options *options)
         .clock = transport_clock(rig->transport),
         .workers = &rig->pool.workers,
         .store_memory = options->store_memory,
+        .replicas = options->replicas,
+        .replica_asks = 1,
+        .replica_rest_ns = (int64_t)(options->replica_rest_s * 1e9),
         .errands = &rig->errands.errands,
     };
     struct endpoint_options parent = {
@@ -444,7 +447,8 @@ void rig_send(struct rig *rig, const struct message *request, double timeout_s, 
     *sent = (struct sent){rig, answered};
     *answered = (struct answered){.more = more};
     int64_t timeout_ms = timeout_s > 0 ? (int64_t)(timeout_s * 1000) : 10000000;
-    if (inproc_call_async(rig->transport, "sed", request, timeout_ms, on_reply, sent, &error) != ESP_OK)
+    if (inproc_call_async(rig->transport, rig->options.name, request, timeout_ms, on_reply, sent, &error) !=
+        ESP_OK)
         fail_msg("%s", error.text);
 }
 

@@ -87,6 +87,8 @@ struct rig_options {
     bool parent;
     const char *problems;    /* description text; NULL: "copy" and "task" */
     uint64_t store_memory;   /* data live there; 0: none do */
+    uint32_t replicas;       /* on other servers; 0: none stay there */
+    double replica_rest_s;   /* that other copies stay; 0: for ever */
     const char *name;        /* NULL: "sed" */
     const char *parent_name; /* an agent of the test's; NULL: as `parent` says */
     uint64_t seed;           /* of the network; 0: 1 */

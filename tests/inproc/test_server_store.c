@@ -424,6 +424,40 @@ static void a_datum_comes_from_another_server_before_the_computation(void **stat
     rig_close(&other);
 }
 
+/* One that keeps asking may keep its copy; the other copies go when they have rested. */
+static void copies_for_calls_go_unless_their_server_keeps_asking(void **state)
+{
+    (void)state;
+    struct rig source, asker, late;
+    struct answered answered;
+    char text[DATUM_TEXT + 8];
+    rig_open(&source,
+             &(struct rig_options){.store_memory = 64u << 20, .name = "far", .replicas = 1, .beside = &rig});
+    rig_open(&asker, &(struct rig_options){
+                         .store_memory = 64u << 20, .name = "asker", .replica_rest_s = 10, .beside = &rig});
+    rig_open(&late, &(struct rig_options){
+                        .store_memory = 64u << 20, .name = "late", .replica_rest_s = 10, .beside = &rig});
+    struct datum_id id = put("far");
+    datum_id_text(&id, text);
+    strcat(text, " far");
+    call(&asker, text, false, 1, &answered); /* runs for longer than the copy rests */
+    assert_int_equal(answered.state, SESSION_DONE);
+    assert_int_equal(rig_counts(&asker).store.data, 0);
+    assert_int_equal(rig_counts(&asker).store.dropped, 1);
+    call(&asker, text, false, 2, &answered);
+    assert_int_equal(answered.state, SESSION_DONE);
+    assert_int_equal(rig_counts(&asker).store.data, 1);
+    for (uint64_t sequence = 1; sequence <= 3; sequence++) {
+        call(&late, text, false, sequence, &answered);
+        assert_int_equal(answered.state, SESSION_DONE);
+        assert_int_equal(rig_counts(&late).store.data, 0); /* there are as many as there may be */
+    }
+    assert_int_equal(rig_counts(&source).store.data, 1);
+    rig_close(&late);
+    rig_close(&asker);
+    rig_close(&source);
+}
+
 static void a_server_is_told_to_fetch(void **state)
 {
     (void)state;
@@ -484,6 +518,7 @@ int main(void)
         TEST(a_call_with_an_unknown_datum_fails_and_names_it),
         TEST(a_datum_of_another_shape_is_refused),
         TEST(a_datum_comes_from_another_server_before_the_computation),
+        TEST(copies_for_calls_go_unless_their_server_keeps_asking),
         TEST(a_server_is_told_to_fetch),
         TEST(a_source_that_does_not_have_it_leaves_no_half_datum),
     };

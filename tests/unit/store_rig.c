@@ -108,7 +108,7 @@ enum esp_status rig_fill(struct rig *rig, const struct store_asker *asker, const
                          uint64_t bytes, struct esp_error *error)
 {
     uint8_t *data = content(id, bytes);
-    uint64_t piece = 1 + id->key.high % 5000, n = (bytes + piece - 1) / piece;
+    uint64_t piece = (1 + id->key.high % 5000) * (1 + 100 * (bytes >> 20)), n = (bytes + piece - 1) / piece;
     enum esp_status status = ESP_OK;
     for (uint64_t i = 0; status == ESP_OK && i < n; i++) {
         uint64_t at = (id->key.high & 1 ? n - 1 - i : i) * piece;
@@ -151,6 +151,29 @@ enum esp_status rig_pin(struct rig *rig, const struct store_asker *asker, const 
     return store_work_end(rig->store, work, error);
 }
 
+enum esp_status rig_check_pieces(struct rig *rig, const struct store_asker *asker, const struct datum_id *id,
+                                 uint64_t piece_bytes, struct esp_error *error)
+{
+    struct store_pin *pin;
+    enum esp_status status = store_open_reader(rig->store, asker, id, &pin, error);
+    if (status != ESP_OK)
+        return status;
+    uint64_t bytes = store_pin_shape(pin)->bytes;
+    uint8_t *expected = content(id, bytes);
+    bool same = true;
+    for (uint64_t at = 0; status == ESP_OK && at < bytes; at += piece_bytes) {
+        struct store_piece piece;
+        uint64_t size = at + piece_bytes < bytes ? piece_bytes : bytes - at;
+        assert_int_equal(store_pin_area(pin, at, size, &piece, error), ESP_OK);
+        status = store_piece_read(&piece, error);
+        same = same && (status != ESP_OK || memcmp(piece.memory, expected + at, size) == 0);
+        store_pin_area_done(rig->store, pin, &piece, status == ESP_OK);
+    }
+    free(expected);
+    store_release(rig->store, pin, false);
+    return status != ESP_OK || same ? status : error_set(error, ESP_FAILED, "wrong bytes");
+}
+
 enum esp_status rig_check(struct rig *rig, const struct store_asker *asker, const struct datum_id *id,
                           struct esp_error *error)
 {
@@ -158,9 +181,11 @@ enum esp_status rig_check(struct rig *rig, const struct store_asker *asker, cons
     enum esp_status status = rig_pin(rig, asker, id, &pin, error);
     if (status != ESP_OK)
         return status;
-    const struct store_memory *memory = store_pin_memory(pin);
-    bool same = rig_is_content(id, memory->data, memory->bytes);
-    store_pin_read(pin, memory->bytes);
+    struct store_piece all;
+    uint64_t bytes = store_pin_memory(pin)->bytes;
+    assert_int_equal(store_pin_area(pin, 0, bytes, &all, NULL), ESP_OK);
+    bool same = rig_is_content(id, all.memory, bytes);
+    store_pin_area_done(rig->store, pin, &all, true);
     store_release(rig->store, pin, false);
     return same ? ESP_OK : error_set(error, ESP_FAILED, "wrong bytes");
 }

@@ -49,5 +49,8 @@ bool rig_is_content(const struct datum_id *id, const void *data, uint64_t bytes)
 /* Opens it, looks at every byte, and releases it. ESP_FAILED: a wrong byte. */
 enum esp_status rig_check(struct rig *rig, const struct store_asker *asker, const struct datum_id *id,
                           struct esp_error *error);
+/* The same in pieces of so many bytes, as readers from elsewhere do. */
+enum esp_status rig_check_pieces(struct rig *rig, const struct store_asker *asker, const struct datum_id *id,
+                                 uint64_t piece_bytes, struct esp_error *error);
 
 #endif

@@ -6,8 +6,9 @@
 #include "services/data/datum_file.h"
 #include "util/random.h"
 
-#define MOST  40 /* data at a time */
-#define STEPS 60 /* operations of the store between two crashes, at most */
+#define MOST  40  /* data at a time */
+#define STEPS 60  /* operations of the store between two crashes, at most */
+#define PAGES 600 /* of memory */
 
 /* What was promised of a datum. */
 enum promise { PROMISE_NONE, PROMISE_KEPT, PROMISE_EITHER, PROMISE_GONE };
@@ -48,6 +49,8 @@ static struct item *some_item(struct life *life)
 static uint64_t some_size(struct life *life)
 {
     switch (below(life, 40)) {
+    case 2: /* more than the memory: streamed */
+        return PAGES * RIG_PAGE + below(life, DATUM_FILE_BLOCK);
     case 0:
         return DATUM_FILE_BLOCK + below(life, 5000); /* two blocks */
     case 1:
@@ -97,7 +100,10 @@ static void delete_one(struct life *life)
 
 static void check_one(struct life *life, struct item *item)
 {
-    enum esp_status status = rig_check(&life->rig, &rig_alice, &item->id, NULL);
+    bool in_pieces = item->bytes > PAGES * RIG_PAGE || below(life, 4) == 0;
+    enum esp_status status =
+        in_pieces ? rig_check_pieces(&life->rig, &rig_alice, &item->id, 1 + below(life, 1 << 21), NULL)
+                  : rig_check(&life->rig, &rig_alice, &item->id, NULL);
     struct trial *trial = life->trial;
     if (disk_crashed(life->rig.disk))
         return;
@@ -165,7 +171,7 @@ void trial_power_cuts(uint64_t seed, unsigned ends, unsigned faults_per_mille, s
     static struct life life;
     life = (struct life){.trial = trial};
     random_seed(&life.random, seed);
-    rig_create(&life.rig, seed, 600, 64 << 20);
+    rig_create(&life.rig, seed, PAGES, 64 << 20);
     life.rig.options.verify_bytes = seed % 2 ? UINT64_MAX : 0;
     while (life.ends < ends) {
         disk_crash_at(life.rig.disk, 1 + below(&life, 200));

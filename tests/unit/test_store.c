@@ -132,12 +132,12 @@ static void a_piece_that_did_not_come_whole_does_not_count(void **state)
     struct store_new new_datum = rig_new(100, DATUM_VOLATILE, 0);
     struct datum_id id;
     struct range gap;
-    void *memory;
+    struct store_piece memory;
     rig_begin(rig, &rig_alice, &new_datum, &id, NULL);
     assert_int_equal(store_area(rig->store, &rig_alice, id.key, 0, 100, &memory, NULL), ESP_OK);
-    memset(memory, 'x', 50);
+    memset(memory.memory, 'x', 50);
     assert_int_equal(rig_commit(rig, &rig_alice, &id, NULL), ESP_INVALID); /* it is still moving */
-    assert_int_equal(store_area_done(rig->store, id.key, 0, 100, false, NULL), ESP_OK);
+    assert_int_equal(store_area_done(rig->store, id.key, &memory, false, NULL), ESP_OK);
     assert_int_equal(store_missing(rig->store, &rig_alice, id.key, 0, &gap, NULL), ESP_OK);
     assert_int_equal(gap.to - gap.from, 100);
 }
@@ -147,21 +147,21 @@ static void memory_stays_while_a_piece_moves_into_it(void **state)
     struct rig *rig = *state;
     struct store_new new_datum = rig_new(10 * RIG_PAGE, DATUM_VOLATILE, 0);
     struct datum_id id, again;
-    void *first, *second;
+    struct store_piece first, second;
     struct esp_error error;
     rig_begin(rig, &rig_alice, &new_datum, &id, NULL);
     store_area(rig->store, &rig_alice, id.key, 0, 4096, &first, NULL);
     store_area(rig->store, &rig_alice, id.key, 4096, 4096, &second, NULL);
     assert_int_equal(store_abort(rig->store, &rig_alice, id.key, NULL), ESP_OK);
     assert_int_equal(store_abort(rig->store, &rig_alice, id.key, NULL), ESP_NOT_FOUND);
-    memset(first, 'x', 8192); /* a sanitizer would see it */
+    memset(first.memory, 'x', 8192); /* a sanitizer would see it */
     assert_int_equal(counts_of(rig).memory_bytes, 10 * RIG_PAGE);
     new_datum.id = &id;
     assert_int_equal(rig_begin(rig, &rig_alice, &new_datum, &again, NULL), ESP_BUSY);
-    assert_int_equal(store_area_done(rig->store, id.key, 0, 4096, true, &error), ESP_NOT_FOUND);
+    assert_int_equal(store_area_done(rig->store, id.key, &first, true, &error), ESP_NOT_FOUND);
     assert_says(&error, "given up");
     assert_int_equal(counts_of(rig).memory_bytes, 10 * RIG_PAGE);
-    store_area_done(rig->store, id.key, 4096, 4096, true, NULL);
+    store_area_done(rig->store, id.key, &second, true, NULL);
     assert_int_equal(counts_of(rig).memory_bytes, 0);
     assert_true(rig->changed > 0);
     assert_int_equal(rig_begin(rig, &rig_alice, &new_datum, &again, NULL), ESP_OK);
@@ -670,7 +670,7 @@ static void puts_that_nobody_goes_on_with_go(void **state)
     struct store_new new_datum = rig_new(100, DATUM_VOLATILE, 0);
     struct datum_id idle, moving, resumed;
     struct esp_error error;
-    void *memory;
+    struct store_piece memory;
     rig_begin(rig, &rig_server, &new_datum, &idle, NULL);
     rig_begin(rig, &rig_server, &new_datum, &moving, NULL);
     rig_begin(rig, &rig_server, &new_datum, &resumed, NULL);
@@ -682,7 +682,7 @@ static void puts_that_nobody_goes_on_with_go(void **state)
     assert_int_equal(rig_fill(rig, &rig_server, &idle, 100, &error), ESP_NOT_FOUND);
     assert_says(&error, "begin again");
     assert_int_equal(rig_fill(rig, &rig_server, &resumed, 100, NULL), ESP_OK);
-    assert_int_equal(store_area_done(rig->store, moving.key, 0, 100, true, NULL), ESP_OK);
+    assert_int_equal(store_area_done(rig->store, moving.key, &memory, true, NULL), ESP_OK);
 }
 
 int main(void)

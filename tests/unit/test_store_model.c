@@ -101,6 +101,11 @@ static enum esp_status expect_room(struct model *model, uint64_t bytes)
     return ESP_OK;
 }
 
+static bool is_streamed(bool durable, uint64_t bytes)
+{
+    return durable && pages(bytes) > PAGES;
+}
+
 static void make_room(struct model *model, uint64_t bytes)
 {
     while (memory_pages(model, false) + pages(bytes) > PAGES) {
@@ -159,15 +164,16 @@ static void begin(struct model *model)
     if (durable && disk_bytes(model) + datum_file_bytes(bytes) > DISK) {
         model->refused_disk++;
         expected = ESP_LIMIT;
-    } else {
+    } else if (!is_streamed(durable, bytes)) {
         expected = expect_room(model, bytes);
     }
     struct datum_id id;
     assert_int_equal(rig_begin(&model->rig, &rig_alice, &new_datum, &id, NULL), expected);
     if (expected != ESP_OK)
         return;
-    make_room(model, bytes);
-    *item = (struct item){STAGE_PUTTING, id, bytes, durable, true, 0, {NULL}, 0};
+    if (!is_streamed(durable, bytes))
+        make_room(model, bytes);
+    *item = (struct item){STAGE_PUTTING, id, bytes, durable, !is_streamed(durable, bytes), 0, {NULL}, 0};
 }
 
 static void commit(struct model *model)

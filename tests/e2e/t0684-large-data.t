@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Durable data that are larger than a server's memory for data, and copies for calls, which stay where they are
+# asked for again and again, and go elsewhere.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+
+agent_for_clients
+for name in A B; do
+    server_below_agent "$name" "$name" "state_dir = \"$work/state-$name\"" \
+        'slots = 1' \
+        'store_memory = "4 MiB"' \
+        'replicas = 1' 'replica_asks = 1' 'replica_rest = "300 ms"' \
+        "problems = { \"$top_srcdir/problems/blas\" }"
+done
+servers() {
+    espalier problems | grep -Eq "^dgemv .* 2 "
+}
+check "two servers are there" wait_until servers
+
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n1000 1000"
+             for (i = 0; i < 1000 * 1000; i++) print (i * 7919) % 101 }' >large.mtx
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n1000 1"
+             for (i = 0; i < 1000; i++) print i % 7 }' >x.mtx
+espalier matrix convert large.mtx large.npy
+put() { # put FILE SERVER MODE: the identity goes into the file FILE.id
+    espalier data put "$1" -s "$2" -m "$3" >"$1.id"
+}
+got_back() { # got_back IDENTITY FILE: the datum is what that file holds
+    espalier data get "$1" back.npy && cmp back.npy "$2"
+}
+has() { # has DATUM PATTERN: what is shown of it
+    espalier data info "$1" >shown && grep -Eq "$2" shown
+}
+multiply() { # multiply A SERVER
+    espalier call dgemv m=1000 n=1000 "A=$1" x=@x.mtx -s "$2" -o y=y.csv
+}
+
+# ---- more than the memory ----
+check_fails any "what must lie in memory has to fit it" put large.mtx A volatile
+check_says "which is told" 'can never fit.*store_memory'
+check "a durable datum only has to fit the disk" put large.mtx A persistent
+large=$(cat large.mtx.id)
+check "where it is" has "$large" 'on +A \([^)]*\), disk$'
+check "it comes back byte by byte" got_back "$large" large.npy
+check "a call takes it" multiply "data:$large" A
+mv y.csv y-datum.csv
+check "and computes what" multiply @large.mtx A
+check "it computes with the file" cmp y.csv y-datum.csv
+check "it moves" espalier data mv "$large" B
+check "to another disk" wait_until has "$large" 'on +B .*disk$'
+stop B KILL
+start_server B
+is_back() {
+    espalier tree --json | grep -q "$(cat B.address)" && espalier data ls -s B | grep -q "$large"
+}
+check "its server is killed and comes back" wait_until is_back
+check "with all of it" got_back "$large" large.npy
+
+# ---- copies ----
+check "a vector on A" put x.mtx A volatile
+x=$(cat x.mtx.id)
+on_b() { # on_b: a call on B that needs it
+    espalier call ddot "x=data:$x" "y=data:$x" -s B
+}
+one_place() {
+    espalier data info "$x" | grep -c '^ *on ' | grep -qx 1
+}
+check "a call on B fetches it" on_b
+check "and its copy goes some time after" wait_until one_place
+check "another call fetches it again" on_b
+check "and has a replica now" wait_until has "$x" 'on +B .*replica'
+sleep 0.6
+check "which stays" has "$x" 'on +B .*replica'
+finish
