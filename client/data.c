@@ -171,17 +171,37 @@ static enum esp_status put(struct putting *putting, struct esp_error *error)
     return status;
 }
 
-static enum esp_status put_new(struct putting *putting, const char *server, const char *address, char *id,
-                               struct esp_error *error)
+/* `id` "": a new datum. */
+static enum esp_status put_as(struct putting *putting, const char *server, const char *address, char *id,
+                              struct esp_error *error)
 {
-    struct datum_id drawn;
-    enum esp_status status = datum_id_draw(server, &drawn, error);
+    struct datum_id is;
+    enum esp_status status = *id ? datum_id_parse(id, &is, error) : datum_id_draw(server, &is, error);
     if (status != ESP_OK)
         return status;
     snprintf(putting->address, sizeof putting->address, "%s", address);
-    putting->id = putting->datum.datum = datum_id_text(&drawn, id);
-    putting->key = drawn.key;
+    putting->id = putting->datum.datum = datum_id_text(&is, id);
+    putting->key = is.key;
     return put(putting, error);
+}
+
+enum esp_status data_reserve(struct engine *engine, const char *server, const char *address,
+                             const struct datum_info *datum, char *id, struct esp_error *error)
+{
+    struct datum_id drawn;
+    struct message request = {.kind = MESSAGE_OFFER}, reply = {0};
+    uint64_t client[2];
+    struct extension extension;
+    if (!*id && datum_id_draw(server, &drawn, error) != ESP_OK)
+        return error->status;
+    if (!*id)
+        datum_id_text(&drawn, id);
+    request.offer.datum = *datum;
+    request.offer.datum.datum = id;
+    request.offer.extensions = tell_client(engine, client, &extension);
+    enum esp_status status = data_ask(engine, address, &request, &reply, error);
+    message_clear(&reply);
+    return status;
 }
 
 enum esp_status data_put(struct engine *engine, const char *server, const char *address,
@@ -190,7 +210,7 @@ enum esp_status data_put(struct engine *engine, const char *server, const char *
 {
     struct putting putting = {
         .engine = engine, .datum = *datum, .data = memory, .progress = {.told = told, .bytes = datum->bytes}};
-    return put_new(&putting, server, address, id, error);
+    return put_as(&putting, server, address, id, error);
 }
 
 enum esp_status data_put_pieces(struct engine *engine, const char *server, const char *address,
@@ -201,7 +221,7 @@ enum esp_status data_put_pieces(struct engine *engine, const char *server, const
                               .datum = *datum,
                               .pieces = pieces,
                               .progress = {.told = told, .bytes = datum->bytes}};
-    return put_new(&putting, server, address, id, error);
+    return put_as(&putting, server, address, id, error);
 }
 
 /* ---- get ---- */

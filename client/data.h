@@ -35,11 +35,21 @@ struct data_told {
     void *arg;
 };
 
-/* Puts `memory` on that server as a new datum, whose identity comes into `id` of DATUM_TEXT bytes. All of
+/* Puts `memory` on that server as a new datum, whose identity comes into `id` of DATUM_TEXT bytes; or, when
+ * that has one, goes on with an earlier put of it: what the server has already is not sent again. All of
  * *datum counts but its identity. Blocks; a broken connection is taken up again. */
 enum esp_status data_put(struct engine *engine, const char *server, const char *address,
                          const struct datum_info *datum, const void *memory, struct data_told told, char *id,
                          struct esp_error *error);
+/* Has the server keep room for such a datum, for a minute after it was last heard of, so that what cannot be
+ * put there is told before anything is read or sent. `id` as of data_put(), which is what comes next. */
+enum esp_status data_reserve(struct engine *engine, const char *server, const char *address,
+                             const struct datum_info *datum, char *id, struct esp_error *error);
+/* data_put() of an array as programs have it; without data: data_reserve(). Besides its errors, ESP_INVALID:
+ * no such array can be. */
+enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,
+                               enum esp_data_mode mode, struct data_told told, char *id,
+                               struct esp_error *error);
 /* Reads all of a datum into memory of exactly its bytes, from one holder after the other. Blocks. */
 enum esp_status data_get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
                          struct data_told told, struct esp_error *error);

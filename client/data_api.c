@@ -36,8 +36,6 @@ static enum esp_status describe(const struct esp_argument *array, enum esp_data_
                          array->n_dims);
     memcpy(shape.dims, array->dims, array->n_dims * sizeof *shape.dims);
     enum esp_status status = datum_shape_complete(&shape, error);
-    if (status == ESP_OK && !array->data && shape.bytes > 0)
-        status = error_set(error, ESP_INVALID, "expected an array, found a null pointer");
     *datum = (struct datum_info){.type = shape.type,
                                  .dims = (int64_t *)(uintptr_t)array->dims,
                                  .n_dims = array->n_dims,
@@ -47,33 +45,45 @@ static enum esp_status describe(const struct esp_argument *array, enum esp_data_
     return status;
 }
 
-static enum esp_status put_on(struct engine *engine, const char *server, const struct datum_info *datum,
-                              const void *memory, struct data_told told, char **id, struct esp_error *error)
+enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,
+                               enum esp_data_mode mode, struct data_told told, char *id,
+                               struct esp_error *error)
 {
-    char address[CAP_ADDRESS + 1], text[DATUM_TEXT];
-    enum esp_status status = engine_resolve(engine, server, address, error);
+    char address[CAP_ADDRESS + 1];
+    struct datum_info datum;
+    enum esp_status status = describe(array, mode, &datum, error);
     if (status == ESP_OK)
-        status = data_put(engine, server, address, datum, memory, told, text, error);
-    if (status == ESP_OK && !(*id = strdup(text)))
-        status = error_no_memory(error, "the identity of a datum");
-    return status;
+        status = engine_resolve(engine, server, address, error);
+    if (status != ESP_OK)
+        return status;
+    return array->data || datum.bytes == 0
+               ? data_put(engine, server, address, &datum, array->data, told, id, error)
+               : data_reserve(engine, server, address, &datum, id, error);
 }
 
 enum esp_status esp_data_put(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
                              esp_data_progress *progress, void *arg, char **id)
 {
     struct esp_error *error = library_error();
+    char text[DATUM_TEXT] = "";
     struct datum_info datum;
     if (!server || !array || !id)
         return error_set(error, ESP_INVALID,
                          "expected a server, an array and a place for the identity, found NULL");
-    struct library *library = describe(array, mode, &datum, error) == ESP_OK ? enter() : NULL;
+    if (describe(array, mode, &datum, error) != ESP_OK)
+        return error->status;
+    if (!array->data && datum.bytes > 0)
+        return error_set(error, ESP_INVALID, "expected an array, found a null pointer");
+    struct library *library = enter();
     if (!library)
         return error->status;
     const struct data_told told = {progress, arg};
-    if (sequence_sync(array->data, datum.bytes, error) != ESP_OK)
-        return leave(error->status);
-    return leave(put_on(library->engine, server, &datum, array->data, told, id, error));
+    enum esp_status status = sequence_sync(array->data, datum.bytes, error);
+    if (status == ESP_OK)
+        status = data_put_array(library->engine, server, array, mode, told, text, error);
+    if (status == ESP_OK && !(*id = strdup(text)))
+        status = error_no_memory(error, "the identity of a datum");
+    return leave(status);
 }
 
 enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_data_progress *progress,

@@ -345,7 +345,7 @@ enum esp_status hold_results(struct invocation *invocation, struct engine *engin
 static enum esp_status put_result(struct value *value, struct engine *engine, const char *server,
                                   const char *address, struct esp_error *error)
 {
-    char datum[DATUM_TEXT], name[CAP_NAME + 1];
+    char datum[DATUM_TEXT] = "", name[CAP_NAME + 1];
     const struct datum_info info = describe(value, (enum datum_mode)value->kept_mode, value->kept_flags);
     enum esp_status status = name_of(engine, server, address, name, error);
     if (status == ESP_OK)

@@ -6,6 +6,7 @@
 #include "client/contents.h"
 #include "client/job.h"
 #include "client/package.h"
+#include "client/state_folder.h"
 #include "util/random.h"
 
 #include <dirent.h>
@@ -22,38 +23,6 @@
 #define MOST_BYTES (1 << 20)
 #define MOST_JOBS  1000000
 
-static enum esp_status folder_path(char *path, size_t size, struct esp_error *error)
-{
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int length = -1;
-    if (state && *state == '/')
-        length = snprintf(path, size, "%s/espalier/jobs", state);
-    else if (home && *home)
-        length = snprintf(path, size, "%s/.local/state/espalier/jobs", home);
-    if (length < 0)
-        return error_set(error, ESP_SYSTEM,
-                         "no place for the list of jobs: neither $XDG_STATE_HOME nor $HOME is set");
-    if ((size_t)length + NAME_MAX + 2 > size)
-        return error_set(error, ESP_SYSTEM, "the path of the list of jobs is longer than %zu bytes", size);
-    return ESP_OK;
-}
-
-/* Makes the folder and those above it. */
-static enum esp_status make_folder(char *path, struct esp_error *error)
-{
-    for (char *at = path + 1;; at++) {
-        char end = *at;
-        if (end != '/' && end != 0)
-            continue;
-        *at = 0;
-        if (mkdir(path, 0700) != 0 && errno != EEXIST)
-            return error_errno(error, "cannot make the folder %s for the list of jobs", path);
-        *at = end;
-        if (end == 0)
-            return ESP_OK;
-    }
-}
-
 static bool is_id(const char *text)
 {
     size_t length = strlen(text);
@@ -64,9 +33,9 @@ static bool is_id(const char *text)
 enum esp_status job_store_write(const char *id, const char *token, struct esp_error *error)
 {
     char folder[PATH_MAX], path[PATH_MAX + 64], fresh[PATH_MAX + 64];
-    enum esp_status status = folder_path(folder, sizeof folder, error);
+    enum esp_status status = state_folder("jobs", folder, sizeof folder, error);
     if (status == ESP_OK)
-        status = make_folder(folder, error);
+        status = state_folder_make(folder, error);
     if (status != ESP_OK)
         return status;
     snprintf(path, sizeof path, "%s/%s" ENDING, folder, id);
@@ -120,7 +89,8 @@ static bool draw_owner(const char *path)
 bool job_store_owner(uint8_t owner[OWNER_BYTES])
 {
     char folder[PATH_MAX], path[PATH_MAX + 16];
-    if (folder_path(folder, sizeof folder, NULL) != ESP_OK || make_folder(folder, NULL) != ESP_OK)
+    if (state_folder("jobs", folder, sizeof folder, NULL) != ESP_OK ||
+        state_folder_make(folder, NULL) != ESP_OK)
         return false;
     snprintf(path, sizeof path, "%s/.owner", folder);
     return read_owner(path, owner) || (draw_owner(path) && read_owner(path, owner));
@@ -192,7 +162,7 @@ enum esp_status job_store_list(const char *const **ids, size_t *n, struct esp_er
 {
     char folder[PATH_MAX];
     struct entry *entries = NULL;
-    enum esp_status status = folder_path(folder, sizeof folder, error);
+    enum esp_status status = state_folder("jobs", folder, sizeof folder, error);
     if (status == ESP_OK)
         status = read_folder(folder, &entries, n, error);
     if (status != ESP_OK)
@@ -241,7 +211,7 @@ enum esp_status job_store_read(const char *prefix, char **token, struct esp_erro
     char folder[PATH_MAX], path[PATH_MAX + 64], id[SESSION_TEXT];
     void *data = NULL;
     uint64_t bytes = 0;
-    enum esp_status status = folder_path(folder, sizeof folder, error);
+    enum esp_status status = state_folder("jobs", folder, sizeof folder, error);
     if (status == ESP_OK)
         status = resolve(folder, prefix, id, error);
     if (status != ESP_OK)
@@ -266,7 +236,7 @@ enum esp_status job_store_read(const char *prefix, char **token, struct esp_erro
 enum esp_status job_store_remove(const char *id, struct esp_error *error)
 {
     char folder[PATH_MAX], path[PATH_MAX + 64];
-    enum esp_status status = folder_path(folder, sizeof folder, error);
+    enum esp_status status = state_folder("jobs", folder, sizeof folder, error);
     if (status != ESP_OK)
         return status;
     snprintf(path, sizeof path, "%s/%s" ENDING, folder, id);

@@ -67,6 +67,11 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_cancel.c \
 	client/command/verb_config.c \
 	client/command/verb_data.c \
+	client/command/verb_data_put.c \
+	client/command/moving.c \
+	client/command/moving.h \
+	client/command/put_note.c \
+	client/command/put_note.h \
 	client/command/verb_directory.c \
 	client/command/verb_data_show.c \
 	client/command/layout.c \
@@ -195,6 +200,8 @@ client_libclient_la_SOURCES = \
 	client/job_api.c \
 	client/job_store.c \
 	client/job_token.c \
+	client/state_folder.c \
+	client/state_folder.h \
 	client/library.c \
 	client/library.h \
 	client/link.c \

@@ -94,6 +94,8 @@ core_libcore_la_SOURCES = \
 	core/matrix_market.c \
 	core/matrix_norms.c \
 	core/matrix_npy.c \
+	core/matrix_peek.c \
+	core/matrix_peek.h \
 	core/matrix_save.c \
 	core/matrix_text.c \
 	core/matrix_text.h \

@@ -26,6 +26,9 @@ struct matrix_format {
      * caller's to find; ESP_INVALID: the format cannot hold it, then nothing was written. The locale is C. */
     enum esp_status (*write)(FILE *stream, const struct matrix_file *file, struct esp_error *error);
     bool has_arrays; /* of more than two dimensions, too */
+    /* The extents, from the beginning of a file that may go on behind `lines`: file->matrix gets rows, cols
+     * and is_complex, and no values. NULL: they are not known before the end. */
+    enum esp_status (*announce)(struct lines *lines, struct matrix_file *file, struct esp_error *error);
 };
 
 /* The rows, ending with one without a name. */
@@ -49,6 +52,8 @@ int64_t entries_listed(const struct matrix_file *file);
 /* Matrix Market: core/matrix_market.c */
 bool matrix_market_probe(const char *text, size_t length);
 enum esp_status matrix_market_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+enum esp_status matrix_market_announce(struct lines *lines, struct matrix_file *file,
+                                       struct esp_error *error);
 enum esp_status matrix_market_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
 
 /* Harwell-Boeing and its successor Rutherford-Boeing: core/harwell_boeing.c, core/harwell_boeing_write.c */
@@ -62,6 +67,7 @@ enum esp_status rutherford_boeing_write(FILE *stream, const struct matrix_file *
 /* NumPy's array files: core/matrix_npy.c */
 bool matrix_npy_probe(const char *content, size_t length);
 enum esp_status matrix_npy_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+enum esp_status matrix_npy_announce(struct lines *lines, struct matrix_file *file, struct esp_error *error);
 enum esp_status matrix_npy_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
 
 /* Tables of numbers: core/matrix_csv.c */

@@ -11,14 +11,16 @@
 
 const struct matrix_format matrix_formats[] = {
     {"Matrix Market", "mtx", "mm", LAYOUT_EITHER, matrix_market_probe, matrix_market_parse,
-     matrix_market_write, false},
-    {"NumPy", "npy", "", LAYOUT_DENSE, matrix_npy_probe, matrix_npy_parse, matrix_npy_write, true},
+     matrix_market_write, false, matrix_market_announce},
+    {"NumPy", "npy", "", LAYOUT_DENSE, matrix_npy_probe, matrix_npy_parse, matrix_npy_write, true,
+     matrix_npy_announce},
     {"Rutherford-Boeing", "rb", "", LAYOUT_SPARSE, rutherford_boeing_probe, harwell_boeing_parse,
-     rutherford_boeing_write, false},
+     rutherford_boeing_write, false, NULL},
     {"Harwell-Boeing", "hb", "rua rsa rza rra cua csa cha cza cra pua psa pra", LAYOUT_SPARSE,
-     harwell_boeing_probe, harwell_boeing_parse, harwell_boeing_write, false},
+     harwell_boeing_probe, harwell_boeing_parse, harwell_boeing_write, false, NULL},
     /* Last: what has numbers in its first lines may be another format. */
-    {"CSV", "csv", "tsv txt dat", LAYOUT_DENSE, matrix_csv_probe, matrix_csv_parse, matrix_csv_write, false},
+    {"CSV", "csv", "tsv txt dat", LAYOUT_DENSE, matrix_csv_probe, matrix_csv_parse, matrix_csv_write, false,
+     NULL},
     {0},
 };
 

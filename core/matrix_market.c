@@ -79,24 +79,46 @@ static enum esp_status take_count(const struct lines *lines, struct span *line, 
     return ESP_OK;
 }
 
-static enum esp_status parse_size(struct lines *lines, struct matrix_file *file, struct entry_sink *sink,
-                                  struct esp_error *error)
+/* The line with the extents. */
+static enum esp_status parse_extents(struct lines *lines, struct matrix_file *file, struct esp_error *error)
 {
     struct span line = {lines->end, 0};
-    int64_t rows = 0, cols = 0, entries = 0;
+    struct matrix *matrix = &file->matrix;
     enum esp_status status;
     if (!lines_next_content(lines, '%', &line))
         return lines_error(lines, error,
                            "expected the line with the numbers of rows and columns, found the "
                            "end of the file");
-    if ((status = take_count(lines, &line, "rows", &rows, error)) != ESP_OK ||
-        (status = take_count(lines, &line, "columns", &cols, error)) != ESP_OK ||
-        (file->is_sparse && (status = take_count(lines, &line, "entries", &entries, error)) != ESP_OK) ||
+    if ((status = take_count(lines, &line, "rows", &matrix->rows, error)) != ESP_OK ||
+        (status = take_count(lines, &line, "columns", &matrix->cols, error)) != ESP_OK ||
+        (file->is_sparse &&
+         (status = take_count(lines, &line, "entries", &file->entries, error)) != ESP_OK) ||
         (status = end_of_line(lines, line, error)) != ESP_OK)
         return status;
-    if (file->symmetry != SYMMETRY_GENERAL && rows != cols)
+    if (file->symmetry != SYMMETRY_GENERAL && matrix->rows != matrix->cols)
         return lines_error(lines, error, "a %s matrix is square, found %lld rows and %lld columns",
-                           matrix_symmetry_name(file->symmetry), (long long)rows, (long long)cols);
+                           matrix_symmetry_name(file->symmetry), (long long)matrix->rows,
+                           (long long)matrix->cols);
+    return ESP_OK;
+}
+
+enum esp_status matrix_market_announce(struct lines *lines, struct matrix_file *file, struct esp_error *error)
+{
+    enum esp_status status = parse_banner(lines, file, error);
+    if (status == ESP_OK)
+        status = parse_extents(lines, file, error);
+    file->matrix.is_complex = file->field == FIELD_COMPLEX;
+    return status;
+}
+
+static enum esp_status parse_size(struct lines *lines, struct matrix_file *file, struct entry_sink *sink,
+                                  struct esp_error *error)
+{
+    enum esp_status status = parse_extents(lines, file, error);
+    if (status != ESP_OK)
+        return status;
+    int64_t rows = file->matrix.rows, cols = file->matrix.cols, entries = file->entries;
+    file->matrix = (struct matrix){0};
     if (!file->is_sparse) {
         if (__builtin_mul_overflow(rows, cols, &entries))
             return lines_error(lines, error, "%lld x %lld elements are too many", (long long)rows,

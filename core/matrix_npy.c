@@ -350,32 +350,51 @@ static enum esp_status take_extents(const struct lines *lines, const struct npy 
     return ESP_OK;
 }
 
+/* All that the header says; the elements begin at cursor->end. */
+static enum esp_status parse_head(struct lines *lines, struct cursor *cursor, struct npy *npy,
+                                  struct matrix_file *file, struct esp_error *error)
+{
+    struct matrix *matrix = &file->matrix;
+    *cursor = (struct cursor){.name = lines->name, .begin = lines->at, .error = error};
+    enum esp_status status = find_header(lines, cursor);
+    if (status == ESP_OK)
+        status = take_header(cursor, npy);
+    if (status == ESP_OK)
+        status = take_extents(lines, npy, &matrix->rows, &matrix->cols, error);
+    if (status != ESP_OK)
+        return status;
+    matrix->is_complex = npy->kind == 'c';
+    file->n_dims = npy->n_dims > 2 ? npy->n_dims : 0;
+    memcpy(file->dims, npy->dims, sizeof npy->dims);
+    file->field = npy->kind == 'c' ? FIELD_COMPLEX : npy->kind == 'f' ? FIELD_REAL : FIELD_INTEGER;
+    file->is_vector = npy->n_dims < 2;
+    file->is_short = npy->size == (npy->kind == 'c' ? 8 : 4);
+    return ESP_OK;
+}
+
+enum esp_status matrix_npy_announce(struct lines *lines, struct matrix_file *file, struct esp_error *error)
+{
+    struct npy npy = {0};
+    struct cursor cursor;
+    return parse_head(lines, &cursor, &npy, file, error);
+}
+
 enum esp_status matrix_npy_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error)
 {
     struct npy npy = {0};
-    struct cursor cursor = {.name = lines->name, .begin = lines->at, .error = error};
-    enum esp_status status = find_header(lines, &cursor);
+    struct cursor cursor;
+    enum esp_status status = parse_head(lines, &cursor, &npy, file, error);
+    int64_t rows = file->matrix.rows, cols = file->matrix.cols;
+    file->matrix = (struct matrix){0};
     if (status == ESP_OK)
-        status = take_header(&cursor, &npy);
+        status = check_size(lines, &npy, cursor.end, rows, cols, error);
     if (status != ESP_OK)
         return status;
-    int64_t rows = 0, cols = 0;
-    status = take_extents(lines, &npy, &rows, &cols, error);
+    file->entries = rows * cols;
+    status = matrix_init(&file->matrix, rows, cols, npy.kind == 'c', lines->max_bytes, error);
     if (status != ESP_OK)
-        return status;
-    file->n_dims = npy.n_dims > 2 ? npy.n_dims : 0;
-    memcpy(file->dims, npy.dims, sizeof npy.dims);
-    file->field = npy.kind == 'c' ? FIELD_COMPLEX : npy.kind == 'f' ? FIELD_REAL : FIELD_INTEGER;
-    file->is_vector = npy.n_dims < 2;
-    file->is_short = npy.size == (npy.kind == 'c' ? 8 : 4);
-    status = check_size(lines, &npy, cursor.end, rows, cols, error);
-    if (status == ESP_OK) {
-        file->entries = rows * cols;
-        status = matrix_init(&file->matrix, rows, cols, npy.kind == 'c', lines->max_bytes, error);
-        if (status != ESP_OK)
-            error_prefix(error, "%s", lines->name);
-    }
-    return status == ESP_OK ? load_elements(lines, &npy, cursor.end, &file->matrix, error) : status;
+        return error_prefix(error, "%s", lines->name);
+    return load_elements(lines, &npy, cursor.end, &file->matrix, error);
 }
 
 /* ---- writing: version 1.0, this machine's byte order, columns one after the other ---- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier data: put, get, ls, info, rm, cp, mv.
+ * espalier data: get, ls, info, rm, cp, mv.
  */
 #include "config.h"
 
-#include "client/command/bar.h"
 #include "client/command/layout.h"
+#include "client/command/moving.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
 #include "client/command/values.h"
@@ -13,38 +13,10 @@
 #include "core/datum.h"
 #include "core/matrix.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* ---- progress ---- */
-
-struct moving {
-    pthread_mutex_t lock; /* several threads tell */
-    struct bar bar;
-};
-
-static void on_moved(void *arg, double fraction)
-{
-    struct moving *moving = arg;
-    pthread_mutex_lock(&moving->lock);
-    bar_draw(&moving->bar, fraction, "moved");
-    pthread_mutex_unlock(&moving->lock);
-}
-
-static void moving_begin(struct moving *moving)
-{
-    pthread_mutex_init(&moving->lock, NULL);
-    bar_init(&moving->bar);
-}
-
-static void moving_end(struct moving *moving)
-{
-    bar_clear(&moving->bar);
-    pthread_mutex_destroy(&moving->lock);
-}
 
 /* "data:" in front of an identity, as `call` has it, may stay. */
 static const char *identity(const char *word)
@@ -131,126 +103,6 @@ static void print_info(const struct esp_data_info *info)
     printf(", %s out\n", quantity_bytes(info->bytes_out, text));
 }
 
-/* ---- put ---- */
-
-static enum esp_status type_of(const struct command_line *command, const struct matrix *matrix,
-                               enum esp_type *type, struct esp_error *error)
-{
-    const char *word = command_option_value(command, "type");
-    *type = matrix->is_complex ? ESP_TYPE_DOUBLE_COMPLEX : ESP_TYPE_DOUBLE;
-    if (!word)
-        return ESP_OK;
-    for (int t = ESP_TYPE_CHAR; t <= ESP_TYPE_DOUBLE_COMPLEX; t++)
-        if (strcmp(esp_type_name((enum esp_type)t), word) == 0) {
-            *type = (enum esp_type)t;
-            return ESP_OK;
-        }
-    return error_set(
-        error, ESP_INVALID,
-        "--type: expected char, short, int, long, int64, float, double, complex or double complex, "
-        "found %s",
-        word);
-}
-
-static enum esp_status to_array(const struct matrix_file *file, enum esp_type type,
-                                struct esp_argument *array, struct esp_error *error)
-{
-    const struct matrix *matrix = &file->matrix;
-    size_t n = (size_t)(matrix->rows * matrix->cols);
-    *array = (struct esp_argument){.type = type, .n_dims = file->is_vector ? 1 : 2};
-    array->dims[0] = file->is_vector ? (int64_t)n : matrix->rows;
-    array->dims[1] = file->is_vector ? 0 : matrix->cols;
-    array->data = calloc(n ? n : 1, esp_type_size(type));
-    if (!array->data)
-        return error_no_memory(error, "the matrix");
-    for (size_t i = 0; i < n; i++) {
-        double re = matrix->values[matrix->is_complex ? 2 * i : i];
-        double im = matrix->is_complex ? matrix->values[2 * i + 1] : 0;
-        if (!value_store_element(type, array->data, i, matrix, i))
-            return error_set(error, ESP_INVALID, "element (%lld, %lld), %g%+gi, does not fit type %s",
-                             (long long)(i % (size_t)matrix->rows + 1),
-                             (long long)(i / (size_t)matrix->rows + 1), re, im, esp_type_name(type));
-    }
-    return ESP_OK;
-}
-
-static enum exit_code put(const struct command_line *command, const struct esp_argument *array,
-                          const struct esp_data_layout *layout, enum datum_mode mode)
-{
-    char *id = NULL;
-    struct moving moving;
-    moving_begin(&moving);
-    const char *server = command_option_value(command, "server");
-    enum esp_status status =
-        layout ? esp_data_put_pieces(server, array, layout, NULL, (enum esp_data_mode)mode, on_moved, &moving,
-                                     &id)
-               : esp_data_put(server, array, (enum esp_data_mode)mode, on_moved, &moving, &id);
-    moving_end(&moving);
-    if (status != ESP_OK)
-        return session_fail(command);
-    enum exit_code code;
-    if (command->json) {
-        code = command_json(json_pack("{s:s}", "id", id));
-    } else {
-        puts(id);
-        code = command_flush();
-    }
-    free(id);
-    return code;
-}
-
-/* Dense, with integers of all 64 bits where they are to be such. */
-static enum esp_status load(const struct command_line *command, struct matrix_file *file, enum esp_type *type,
-                            struct esp_error *error)
-{
-    const char *path = command->operands[0];
-    enum esp_status status = matrix_load_array(path, 0, file, error);
-    if (status != ESP_OK)
-        return status;
-    if (file->n_dims > 2)
-        status = error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path,
-                           file->n_dims);
-    if (status == ESP_OK)
-        status = matrix_make_dense(&file->matrix, 0, error);
-    if (status == ESP_OK)
-        status = type_of(command, &file->matrix, type, error);
-    if (status == ESP_OK && file->field == FIELD_INTEGER && *type != ESP_TYPE_INT64 &&
-        *type != ESP_TYPE_LONG && (status = matrix_check_doubles(&file->matrix, error)) != ESP_OK)
-        error_prefix(error, "%s", path);
-    if (status != ESP_OK)
-        matrix_file_clear(file);
-    return status;
-}
-
-enum exit_code verb_data_put(const struct command_line *command)
-{
-    struct esp_error error = {0};
-    struct matrix_file file = {0};
-    struct esp_argument array = {0};
-    enum datum_mode mode = DATUM_VOLATILE;
-    enum esp_type type = ESP_TYPE_DOUBLE;
-    const char *word = command_option_value(command, "mode");
-    if (!command_option_value(command, "server"))
-        return command_usage(command, "expected the server on which the datum is to live: --server NAME");
-    if (word && datum_mode_parse(word, &mode, &error) != ESP_OK)
-        return command_usage(command, "--mode: %s", error.text);
-    struct esp_data_layout layout;
-    bool in_pieces;
-    if (layout_option(command, &in_pieces, &layout, &error) != ESP_OK)
-        return command_usage(command, "%s", error.text);
-    if (matrix_file_fault(load(command, &file, &type, &error), &error) != ESP_OK)
-        return command_fail(command, &error);
-    enum esp_status status = to_array(&file, type, &array, &error);
-    matrix_file_clear(&file);
-    enum exit_code code = status == ESP_OK ? session_open(command) : command_fail(command, &error);
-    if (code == EXIT_DONE) {
-        code = put(command, &array, in_pieces ? &layout : NULL, mode);
-        grpc_finalize();
-    }
-    free(array.data);
-    return code;
-}
-
 /* ---- get ---- */
 
 static enum esp_status save(const char *path, const struct matrix_format *format,
@@ -288,7 +140,7 @@ static enum exit_code get(const struct command_line *command, const struct esp_d
         return command_fail(command, &error);
     }
     moving_begin(&moving);
-    enum esp_status status = esp_data_get(info->id, memory, info->bytes, on_moved, &moving);
+    enum esp_status status = esp_data_get(info->id, memory, info->bytes, moving_told, &moving);
     moving_end(&moving);
     enum exit_code code = EXIT_DONE;
     if (status != ESP_OK)
@@ -385,7 +237,7 @@ static enum exit_code copy_one(const struct command_line *command, const char *i
 {
     struct moving moving;
     moving_begin(&moving);
-    enum esp_status status = esp_data_copy(id, to, move, on_moved, &moving);
+    enum esp_status status = esp_data_copy(id, to, move, moving_told, &moving);
     moving_end(&moving);
     return status == ESP_OK ? EXIT_DONE : session_fail(command);
 }
@@ -407,19 +259,28 @@ static enum exit_code copy_all(const struct command_line *command, const char *f
     return worst;
 }
 
+static enum exit_code copy_each(const struct command_line *command, const char *to, bool move)
+{
+    enum exit_code worst = EXIT_DONE;
+    for (int i = 0; i < command->n_operands - 1; i++) {
+        enum exit_code code = copy_one(command, identity(command->operands[i]), to, move);
+        worst = code != EXIT_DONE ? code : worst; /* the others go all the same */
+    }
+    return worst;
+}
+
 static enum exit_code copy(const struct command_line *command, bool move)
 {
     const char *from = command_option_value(command, "from");
-    if (from && command->n_operands == 2)
+    if (from && command->n_operands > 1)
         return command_usage(command, "expected an ID, or --from for all data of a server, found both");
     if (!from && command->n_operands == 1)
-        return command_usage(command,
-                             "expected the ID of a datum and a server, or --from SERVER and a server");
+        return command_usage(command, "expected the IDs of data and a server, or --from SERVER and a server");
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
-    code = from ? copy_all(command, from, command->operands[0], move)
-                : copy_one(command, identity(command->operands[0]), command->operands[1], move);
+    const char *to = command->operands[command->n_operands - 1];
+    code = from ? copy_all(command, from, to, move) : copy_each(command, to, move);
     grpc_finalize();
     return code;
 }

@@ -359,7 +359,8 @@ const struct verb command_verbs[] = {
      verb_config_check},
     {"data put", "FILE", "Put a matrix file on a server, where calls use it",
      "The identity that the datum gets is printed: 'espalier call PROBLEM A=data:ID' passes it, and whoever\n"
-     "knows it may use it. A persistent datum is on the server's disk when the identity is printed.",
+     "knows it may use it. A persistent datum is on the server's disk when the identity is printed.\n"
+     "A put that was interrupted goes on when it is said again.",
      data_put_options, WITH_PLATFORM, 1, 1, verb_data_put},
     {"data get", "ID FILE", "Save a datum as a matrix file ('-': standard output)",
      "It is read from a server that has it; another one is asked when the transfer breaks.", data_get_options,
@@ -378,13 +379,14 @@ const struct verb command_verbs[] = {
     {"data rm", "ID...", "Delete data, with their replicas",
      "Who reads one at this moment reads on to the end. There is no way back.", NULL, WITH_PLATFORM, 1, -1,
      verb_data_rm},
-    {"data cp", "[ID] SERVER", "Have a server fetch a replica of a datum",
-     "It comes straight from a server that has it. A replica may be dropped when memory is short.",
-     data_copy_options, WITH_PLATFORM, 1, 2, verb_data_cp},
-    {"data mv", "[ID] SERVER", "Move a datum to another server",
-     "It is deleted where it was when the other server has all of it, durable if it was. Sticky data do not "
+    {"data cp", "[ID...] SERVER", "Have a server fetch replicas of data",
+     "They come straight from servers that have them. A replica may be dropped when memory is short.",
+     data_copy_options, WITH_PLATFORM, 1, -1, verb_data_cp},
+    {"data mv", "[ID...] SERVER", "Move data to another server",
+     "Each is deleted where it was when the other server has all of it, durable if it was. Sticky data do "
+     "not "
      "move.",
-     data_copy_options, WITH_PLATFORM, 1, 2, verb_data_mv},
+     data_copy_options, WITH_PLATFORM, 1, -1, verb_data_mv},
     {"matrix info", "FILE", "Show what a matrix file holds",
      "Format, size, symmetry, norm, and whether it brings a right-hand side. Read are Matrix Market,\n"
      "Harwell-Boeing and Rutherford-Boeing (assembled), NumPy .npy, and CSV files, recognised by what is in\n"

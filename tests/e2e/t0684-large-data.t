@@ -9,7 +9,7 @@ agent_for_clients
 for name in A B; do
     server_below_agent "$name" "$name" "state_dir = \"$work/state-$name\"" \
         'slots = 1' \
-        'store_memory = "4 MiB"' \
+        'store_memory = "4 MiB"' 'store_disk = "100 MB"' \
         'replicas = 1' 'replica_asks = 1' 'replica_rest = "300 ms"' \
         "problems = { \"$top_srcdir/problems/blas\" }"
 done
@@ -56,6 +56,36 @@ is_back() {
 }
 check "its server is killed and comes back" wait_until is_back
 check "with all of it" got_back "$large" large.npy
+
+# ---- puts that cannot be, and puts that are interrupted ----
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n100000 100000\n1" }' >huge.mtx
+check_fails any "what cannot be kept is refused before the file is read" put huge.mtx A persistent
+check_says "by the server, and not by who reads the file" 'no disk for a durable datum of 80 GB'
+export XDG_STATE_HOME=$work/state
+put_killed() { # put_killed: while its server stands still a put is killed
+    # shellcheck disable=SC2154
+    kill -STOP "$pid_A"
+    espalier data put large.mtx -s A -m sticky >unfinished 2>&1 &
+    putter=$!
+    sleep 0.3
+    kill -CONT "$pid_A"
+    wait_until noted
+    kill -STOP "$pid_A"
+    kill -KILL $putter
+    wait $putter
+    kill -CONT "$pid_A"
+    noted && test ! -s unfinished
+}
+noted() {
+    cat state/espalier/puts/* >note 2>&1
+}
+check "a put is killed" put_killed
+check "again, it goes on" put large.mtx A sticky
+check "with the datum that was begun" grep -qx "$(cat note)" large.mtx.id
+check "which is whole" got_back "$(cat large.mtx.id)" large.npy
+check_fails any "and no note of it is left" noted
+check "the next one is another" put large.mtx A sticky
+check_fails any "datum" grep -qx "$(cat note)" large.mtx.id
 
 # ---- copies ----
 check "a vector on A" put x.mtx A volatile

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "core/matrix.h"
+#include "core/matrix_peek.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -121,6 +122,37 @@ static void what_is_written_is_read_again(void **state)
             matrix_file_clear(&again);
             matrix_file_clear(&sample);
         }
+}
+
+/* The extents are known before the file is read, from its first bytes, or not at all. */
+static void a_beginning_tells_the_extents(void **state)
+{
+    (void)state;
+    char path[200];
+    for (size_t s = 0; s < N_SAMPLES; s++)
+        for (unsigned f = 0; matrix_format_at(f); f++) {
+            struct matrix_file sample, peeked;
+            const char *word = matrix_format_word(matrix_format_at(f));
+            bool knows = strcmp(word, "mtx") == 0 || strcmp(word, "npy") == 0;
+            parse(samples[s], strlen(samples[s]), &sample);
+            snprintf(path, sizeof path, "/tmp/test_matrix_formats-%ld.peek.%s", (long)getpid(), word);
+            assert_int_equal(matrix_save(path, &sample, NULL, NULL), ESP_OK);
+            /* None of the elements is looked at. */
+            assert_int_equal(truncate(path, strcmp(word, "npy") == 0 ? 128 : 80), 0);
+            assert_int_equal(matrix_peek(path, &peeked), knows);
+            if (knows) {
+                assert_int_equal(peeked.matrix.rows, sample.matrix.rows);
+                assert_int_equal(peeked.matrix.cols, sample.matrix.cols);
+                assert_int_equal(peeked.matrix.is_complex, sample.matrix.is_complex);
+                assert_null(peeked.matrix.values);
+            }
+            unlink(path);
+            matrix_file_clear(&sample);
+        }
+    struct matrix_file none;
+    assert_false(matrix_peek("/nowhere/at.all", &none));
+    assert_false(matrix_peek("-", &none));
+    assert_false(matrix_peek("/dev/null", &none));
 }
 
 /* Whether a file cut there is whole. In columns of a width that is told (hb, rb) no more than the line's end
@@ -528,6 +560,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_written_is_read_again),
+        cmocka_unit_test(a_beginning_tells_the_extents),
         cmocka_unit_test(every_cut_is_noticed),
         cmocka_unit_test(integers_of_64_bits_are_exact),
         cmocka_unit_test(damage_of_a_compressed_file_is_noticed),

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "client/command/put_note.h"
+
+#include "client/state_folder.h"
+#include "util/fingerprint.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void read_note(struct put_note *note)
+{
+    struct datum_id id;
+    char text[DATUM_TEXT] = "";
+    int fd = open(note->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    if (n > 0 && datum_id_parse(text, &id, NULL) == ESP_OK)
+        datum_id_text(&id, note->id);
+}
+
+void put_note_find(struct put_note *note, const char *file, const char *what)
+{
+    char folder[PATH_MAX], whole[PATH_MAX], about[PATH_MAX + 512];
+    struct stat now;
+    *note = (struct put_note){.path = "", .id = ""};
+    if (!realpath(file, whole) || stat(whole, &now) != 0 || !S_ISREG(now.st_mode) ||
+        state_folder("puts", folder, sizeof folder - 32, NULL) != ESP_OK ||
+        state_folder_make(folder, NULL) != ESP_OK)
+        return;
+    int n = snprintf(about, sizeof about, "%s %lld %lld.%09ld %s", whole, (long long)now.st_size,
+                     (long long)now.st_mtim.tv_sec, now.st_mtim.tv_nsec, what);
+    if (n >= (int)sizeof about || snprintf(note->path, sizeof note->path, "%s/%016" PRIx64, folder,
+                                           fingerprint(about, (size_t)n)) >= (int)sizeof note->path) {
+        note->path[0] = 0;
+        return;
+    }
+    read_note(note);
+}
+
+void put_note_write(const struct put_note *note)
+{
+    int fd =
+        note->path[0] ? open(note->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+    if (fd < 0)
+        return;
+    if (write(fd, note->id, strlen(note->id)) < 0)
+        unlink(note->path);
+    close(fd);
+}
+
+void put_note_remove(const struct put_note *note)
+{
+    if (note->path[0])
+        unlink(note->path);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Notes of what is being put: the identity under which a file goes to a server, kept until it is there, so
+ * that a command that is killed is followed by one that goes on.
+ */
+#ifndef CLIENT_COMMAND_PUT_NOTE_H
+#define CLIENT_COMMAND_PUT_NOTE_H
+
+#include "core/datum.h"
+
+#include <limits.h>
+
+struct put_note {
+    char path[PATH_MAX]; /* of the note; "": there can be none */
+    char id[DATUM_TEXT]; /* "": nothing was noted */
+};
+
+/* The note of that file as it is now (name, length, time of change) and of what is wanted of it (`what`: any
+ * text). */
+void put_note_find(struct put_note *note, const char *file, const char *what);
+/* Notes note->id. Where nothing can be noted, a put that is killed begins anew. */
+void put_note_write(const struct put_note *note);
+/* It is there. */
+void put_note_remove(const struct put_note *note);
+
+#endif

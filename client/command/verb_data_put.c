@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier data put. What cannot be put is told before the file is read, where its beginning tells what it
+ * will be; a put that is interrupted, also by the end of the process, is gone on with by the next one.
+ */
+#include "config.h"
+
+#include "client/command/layout.h"
+#include "client/command/moving.h"
+#include "client/command/put_note.h"
+#include "client/command/session.h"
+#include "client/command/values.h"
+#include "client/data.h"
+#include "client/library.h"
+#include "client/values_storage.h"
+#include "core/matrix_peek.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct put {
+    const struct command_line *command;
+    const char *server;
+    enum datum_mode mode;
+    bool in_pieces;
+    struct esp_data_layout layout;
+    struct put_note note;
+};
+
+static enum esp_status type_of(const struct command_line *command, const struct matrix *matrix,
+                               enum esp_type *type, struct esp_error *error)
+{
+    const char *word = command_option_value(command, "type");
+    *type = matrix->is_complex ? ESP_TYPE_DOUBLE_COMPLEX : ESP_TYPE_DOUBLE;
+    if (!word)
+        return ESP_OK;
+    for (int t = ESP_TYPE_CHAR; t <= ESP_TYPE_DOUBLE_COMPLEX; t++)
+        if (strcmp(esp_type_name((enum esp_type)t), word) == 0) {
+            *type = (enum esp_type)t;
+            return ESP_OK;
+        }
+    return error_set(
+        error, ESP_INVALID,
+        "--type: expected char, short, int, long, int64, float, double, complex or double complex, "
+        "found %s",
+        word);
+}
+
+/* Without its elements. */
+static struct esp_argument shape_of(const struct matrix_file *file, enum esp_type type)
+{
+    const struct matrix *matrix = &file->matrix;
+    struct esp_argument array = {.type = type, .n_dims = file->is_vector ? 1 : 2};
+    array.dims[0] = file->is_vector ? matrix->rows * matrix->cols : matrix->rows;
+    array.dims[1] = file->is_vector ? 0 : matrix->cols;
+    return array;
+}
+
+static enum esp_status to_array(const struct matrix_file *file, enum esp_type type,
+                                struct esp_argument *array, struct esp_error *error)
+{
+    const struct matrix *matrix = &file->matrix;
+    *array = shape_of(file, type);
+    size_t n = (size_t)(matrix->rows * matrix->cols);
+    array->data = calloc(n ? n : 1, esp_type_size(type));
+    if (!array->data)
+        return error_no_memory(error, "the matrix");
+    for (size_t i = 0; i < n; i++) {
+        double re = matrix->values[matrix->is_complex ? 2 * i : i];
+        double im = matrix->is_complex ? matrix->values[2 * i + 1] : 0;
+        if (!value_store_element(type, array->data, i, matrix, i))
+            return error_set(error, ESP_INVALID, "element (%lld, %lld), %g%+gi, does not fit type %s",
+                             (long long)(i % (size_t)matrix->rows + 1),
+                             (long long)(i / (size_t)matrix->rows + 1), re, im, esp_type_name(type));
+    }
+    return ESP_OK;
+}
+
+/* Dense, with integers of all 64 bits where they are to be such. */
+static enum esp_status load(const struct command_line *command, struct matrix_file *file, enum esp_type *type,
+                            struct esp_error *error)
+{
+    const char *path = command->operands[0];
+    enum esp_status status = matrix_load_array(path, 0, file, error);
+    if (status != ESP_OK)
+        return status;
+    if (file->n_dims > 2)
+        status = error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path,
+                           file->n_dims);
+    if (status == ESP_OK)
+        status = matrix_make_dense(&file->matrix, 0, error);
+    if (status == ESP_OK)
+        status = type_of(command, &file->matrix, type, error);
+    if (status == ESP_OK && file->field == FIELD_INTEGER && *type != ESP_TYPE_INT64 &&
+        *type != ESP_TYPE_LONG && (status = matrix_check_doubles(&file->matrix, error)) != ESP_OK)
+        error_prefix(error, "%s", path);
+    if (status != ESP_OK)
+        matrix_file_clear(file);
+    return status;
+}
+
+/* ---- putting ---- */
+
+/* With the array's data, or only to keep room for them. */
+static enum esp_status put_array(struct put *put, const struct esp_argument *array, struct data_told told)
+{
+    struct esp_error *error = library_error();
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    enum esp_status status = data_put_array(library->engine, put->server, array,
+                                            (enum esp_data_mode)put->mode, told, put->note.id, error);
+    library_leave(status == ESP_OK);
+    return status;
+}
+
+/* What the beginning of the file tells is enough to know whether there is room for it. */
+static enum esp_status reserve(struct put *put)
+{
+    struct matrix_file file;
+    struct esp_error error;
+    enum esp_type type;
+    if (put->in_pieces || !matrix_peek(put->command->operands[0], &file) || file.n_dims > 2 ||
+        type_of(put->command, &file.matrix, &type, &error) != ESP_OK)
+        return ESP_OK; /* what is wrong with it is told when it is read */
+    const struct esp_argument array = shape_of(&file, type);
+    return put_array(put, &array, (struct data_told){0});
+}
+
+static enum esp_status send(struct put *put, const struct esp_argument *array)
+{
+    struct moving moving;
+    char *id = NULL;
+    enum esp_status status;
+    moving_begin(&moving);
+    if (put->in_pieces) {
+        status = esp_data_put_pieces(put->server, array, &put->layout, NULL, (enum esp_data_mode)put->mode,
+                                     moving_told, &moving, &id);
+        snprintf(put->note.id, sizeof put->note.id, "%s", id ? id : "");
+        free(id);
+    } else {
+        status = put_array(put, array, (struct data_told){moving_told, &moving});
+    }
+    moving_end(&moving);
+    return status;
+}
+
+static enum exit_code print_id(const struct put *put)
+{
+    if (put->command->json)
+        return command_json(json_pack("{s:s}", "id", put->note.id));
+    puts(put->note.id);
+    return command_flush();
+}
+
+/* Between the beginning and the end of the library's use. */
+static enum exit_code put_file(struct put *put)
+{
+    struct esp_error error = {0};
+    struct matrix_file file = {0};
+    struct esp_argument array = {0};
+    enum esp_type type = ESP_TYPE_DOUBLE;
+    if (reserve(put) != ESP_OK)
+        return session_fail(put->command);
+    if (!put->in_pieces && put->note.id[0])
+        put_note_write(&put->note);
+    enum esp_status status = matrix_file_fault(load(put->command, &file, &type, &error), &error);
+    if (status == ESP_OK) {
+        status = to_array(&file, type, &array, &error);
+        matrix_file_clear(&file);
+    }
+    if (status != ESP_OK) {
+        put_note_remove(&put->note);
+        return command_fail(put->command, &error);
+    }
+    status = send(put, &array);
+    free(array.data);
+    if (status != ESP_OK)
+        return session_fail(put->command);
+    put_note_remove(&put->note);
+    return print_id(put);
+}
+
+enum exit_code verb_data_put(const struct command_line *command)
+{
+    struct esp_error error = {0};
+    struct put put = {.command = command, .server = command_option_value(command, "server")};
+    const char *word = command_option_value(command, "mode"), *type = command_option_value(command, "type");
+    char what[CAP_NAME + 64];
+    enum esp_type checked;
+    struct matrix none = {0};
+    if (!put.server)
+        return command_usage(command, "expected the server on which the datum is to live: --server NAME");
+    if (word && datum_mode_parse(word, &put.mode, &error) != ESP_OK)
+        return command_usage(command, "--mode: %s", error.text);
+    if (layout_option(command, &put.in_pieces, &put.layout, &error) != ESP_OK)
+        return command_usage(command, "%s", error.text);
+    if (type_of(command, &none, &checked, &error) != ESP_OK)
+        return command_fail(command, &error);
+    snprintf(what, sizeof what, "%.*s %s %s", CAP_NAME, put.server, word ? word : "", type ? type : "");
+    put_note_find(&put.note, command->operands[0], what);
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    code = put_file(&put);
+    grpc_finalize();
+    return code;
+}

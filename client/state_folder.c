@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/state_folder.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+enum esp_status state_folder(const char *name, char *path, size_t size, struct esp_error *error)
+{
+    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+    int length = -1;
+    if (state && *state == '/')
+        length = snprintf(path, size, "%s/espalier/%s", state, name);
+    else if (home && *home)
+        length = snprintf(path, size, "%s/.local/state/espalier/%s", home, name);
+    if (length < 0)
+        return error_set(error, ESP_SYSTEM,
+                         "no place for the list of %s: neither $XDG_STATE_HOME nor $HOME is set", name);
+    if ((size_t)length + NAME_MAX + 2 > size)
+        return error_set(error, ESP_SYSTEM, "the path of the list of %s is longer than %zu bytes", name,
+                         size);
+    return ESP_OK;
+}
+
+enum esp_status state_folder_make(char *path, struct esp_error *error)
+{
+    for (char *at = path + 1;; at++) {
+        char end = *at;
+        if (end != '/' && end != 0)
+            continue;
+        *at = 0;
+        if (mkdir(path, 0700) != 0 && errno != EEXIST)
+            return error_errno(error, "cannot make the folder %s", path);
+        *at = end;
+        if (end == 0)
+            return ESP_OK;
+    }
+}
