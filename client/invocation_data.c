@@ -3,6 +3,7 @@
 #include "client/data.h"
 #include "client/holding.h"
 #include "client/invocation_hold.h"
+#include "client/sequence.h"
 #include "core/datum_section.h"
 
 #include <stdio.h>
@@ -89,6 +90,19 @@ static bool may_send(struct value *value, enum esp_status status)
     return true;
 }
 
+/* A result of a sequence that is lost is computed again. */
+static enum esp_status restore(struct value *value, struct engine *engine, struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    enum esp_status status = sequence_restore(value->held, error);
+    if (status != ESP_OK || !holding_datum(value->held, datum))
+        return status;
+    free(value->datum);
+    value->datum = strdup(datum);
+    return value->datum ? invocation_find_datum(engine, value, error)
+                        : error_no_memory(error, "the identity of a datum");
+}
+
 enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
                                      struct esp_error *error)
 {
@@ -99,9 +113,13 @@ enum esp_status invocation_find_data(struct invocation *invocation, struct engin
         status = value->datum ? invocation_find_datum(engine, value, error) : ESP_OK;
         if (status != ESP_OK && may_send(value, status))
             status = ESP_OK;
+        if (status == ESP_NOT_FOUND && value->held && !value->grid)
+            status = restore(value, engine, error);
         if (status != ESP_OK)
             error_prefix(error, "%s: argument \"%s\"", problem->name, problem->arguments[value->index].name);
     }
+    if (status == ESP_OK)
+        sequence_note_call(invocation);
     return status;
 }
 

@@ -200,6 +200,8 @@ client_libclient_la_SOURCES = \
 	client/job_api.c \
 	client/job_store.c \
 	client/job_token.c \
+	client/sequence_again.c \
+	client/sequence_again.h \
 	client/state_folder.c \
 	client/state_folder.h \
 	client/library.c \

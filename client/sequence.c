@@ -3,29 +3,14 @@
 #include "client/data.h"
 #include "client/holding.h"
 #include "client/library.h"
+#include "client/sequence_again.h"
+#include "services/data/transfer.h"
 #include "util/fingerprint.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
-
-struct sequence_entry {
-    char *memory;
-    uint64_t bytes;
-    enum base_type type;
-    uint64_t print; /* of the memory, when its value was taken or the result was due */
-    bool stale, passed_on;
-    struct holding *holding;
-    struct sequence_entry *prev, *next;
-};
-
-struct sequence {
-    struct engine *engine;
-    struct sequence_entry *entries;
-    struct sequence_entry *past; /* what they were before: goes from the servers at the end */
-    bool paused;
-};
 
 static __thread struct sequence *current;
 
@@ -99,6 +84,9 @@ static enum esp_status bring_back(struct sequence_entry *entry, struct esp_error
     if (!entry->stale || !holding_datum(entry->holding, datum))
         return ESP_OK;
     status = data_get(current->engine, datum, entry->memory, entry->bytes, (struct data_told){0}, error);
+    if (transfer_may_go_on(status) && sequence_make_again(current, entry->holding, error) == ESP_OK &&
+        holding_datum(entry->holding, datum))
+        status = data_get(current->engine, datum, entry->memory, entry->bytes, (struct data_told){0}, error);
     if (status != ESP_OK)
         return error_prefix(error, "a result of the sequence");
     entry->stale = false;
@@ -116,6 +104,17 @@ enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_err
     if (status == ESP_OK && overlaps(entry, memory, bytes))
         status = bring_back(entry, error);
     return status;
+}
+
+void sequence_note_call(const struct invocation *invocation)
+{
+    if (current && !current->paused)
+        sequence_remember(current, invocation);
+}
+
+enum esp_status sequence_restore(struct holding *holding, struct esp_error *error)
+{
+    return current ? sequence_make_again(current, holding, error) : error->status;
 }
 
 /* ---- arguments ---- */
@@ -317,6 +316,7 @@ static void close_sequence(struct sequence *sequence, struct engine *engine)
     while (drops.under_way > 0)
         pthread_cond_wait(&drops.ended, &drops.lock);
     pthread_mutex_unlock(&drops.lock);
+    sequence_forget_calls(sequence);
     free(sequence);
 }
 

@@ -27,6 +27,13 @@ enum esp_status sequence_take(struct value *value, const struct argument *argume
 /* The program is about to have that memory read otherwise: results that belong there come. */
 enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_error *error);
 
+/* A call of this thread is about to begin: what it takes and gives is remembered, so that its results can be
+ * computed again. */
+void sequence_note_call(const struct invocation *invocation);
+/* What `holding` has is on no server any more, which `error` tells: if it was a result of this sequence, the
+ * call that made it is made again, and the holding has its datum then. ESP_OK; else `error` says why not. */
+enum esp_status sequence_restore(struct holding *holding, struct esp_error *error);
+
 /* Until resumed, calls of this thread are none of the sequence (their arguments are made good only). Returns
  * whether it was so already, for sequence_resume(). */
 bool sequence_pause(void);

@@ -4,7 +4,8 @@
  *
  *     data_steps grid     data of grpc_data.h in calls of all kinds
  *     data_steps sequence the same program with and without a sequence
- *     data_steps save FILE / data_steps load FILE
+ *     data_steps lost     a sequence, one of whose servers is killed: creates the file "made" when it is
+ * time, and waits for the file "killed" data_steps save FILE / data_steps load FILE
  */
 #include "espalier.h"
 #include "grpc_data.h"
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define N 120 /* 115,200 bytes: more than travels inside a call of a sequence */
 
@@ -337,6 +340,31 @@ static int program(void)
     return 0;
 }
 
+/* Both results are lost with their server; the program still has what the first was made of. */
+static int lost(void)
+{
+    grpc_function_handle_t mul;
+    fill(a, 1);
+    fill(b, 2);
+    MUST(grpc_function_handle_default(&mul, (char *)"product"));
+    MUST(esp_sequence_begin());
+    MUST(grpc_call(&mul, N, a, b, c));
+    MUST(grpc_call(&mul, N, a, c, d));
+    FILE *made = fopen("made", "w");
+    HOLDS(made && fclose(made) == 0);
+    for (int i = 0; i < 600 && access("killed", F_OK) != 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    MUST(grpc_call(&mul, N, d, b, x));
+    MUST(esp_sequence_end());
+    multiply(a, b, expected);
+    HOLDS(near(c, expected));
+    multiply(a, c, expected);
+    HOLDS(near(d, expected));
+    multiply(d, b, expected);
+    HOLDS(near(x, expected));
+    return 0;
+}
+
 static int sequence(void)
 {
     static double kept[4][N * N];
@@ -409,6 +437,7 @@ int main(int argc, char **argv)
         return told("grpc_initialize");
     int failed = strcmp(what, "grid") == 0       ? grid(with)
                  : strcmp(what, "sequence") == 0 ? sequence()
+                 : strcmp(what, "lost") == 0     ? lost()
                  : strcmp(what, "save") == 0     ? save(with)
                  : strcmp(what, "load") == 0     ? load(with)
                                                  : 2;

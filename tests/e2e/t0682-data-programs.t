@@ -32,4 +32,17 @@ nothing_left() { # but copies that agents had not heard of
     espalier data ls >left && ! grep ':' left | grep -qv replica
 }
 check "nothing is left on the servers" nothing_left
+
+# ---- a server is lost between two calls of a sequence ----
+start lost "$steps" lost
+check "a sequence leaves two results on a server" wait_until test -e made
+victim=A
+espalier data ls -s B | grep -q ':' && victim=B
+stop $victim KILL
+touch killed
+ends() {
+    # shellcheck disable=SC2154
+    wait "$pid_lost" || { cat lost.out; return 1; }
+}
+check "when that is killed both are computed again on the other one" ends
 finish
