@@ -79,10 +79,15 @@ enum esp_status invocation_find_datum(struct engine *engine, struct value *value
     return ESP_OK;
 }
 
+bool invocation_lost_datum(enum esp_status status)
+{
+    return status == ESP_NOT_FOUND || status == ESP_UNREACHABLE;
+}
+
 /* The program still has what servers have lost: it is sent again. */
 static bool may_send(struct value *value, enum esp_status status)
 {
-    if (status != ESP_NOT_FOUND || !value->held || !value->in)
+    if (!invocation_lost_datum(status) || !value->held || !value->in)
         return false;
     holding_unset(value->held, value->datum);
     free(value->datum);
@@ -113,7 +118,7 @@ enum esp_status invocation_find_data(struct invocation *invocation, struct engin
         status = value->datum ? invocation_find_datum(engine, value, error) : ESP_OK;
         if (status != ESP_OK && may_send(value, status))
             status = ESP_OK;
-        if (status == ESP_NOT_FOUND && value->held && !value->grid)
+        if (invocation_lost_datum(status) && value->held && !value->grid)
             status = restore(value, engine, error);
         if (status != ESP_OK)
             error_prefix(error, "%s: argument \"%s\"", problem->name, problem->arguments[value->index].name);

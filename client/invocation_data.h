@@ -14,6 +14,8 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
 /* Finds out who has the data: servers that do not are told where to fetch them. ESP_NOT_FOUND. */
 enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
                                      struct esp_error *error);
+/* Whether finding one ended so because nobody who has it is there. */
+bool invocation_lost_datum(enum esp_status status);
 /* Of the one: its holders' addresses go behind its identity. */
 enum esp_status invocation_find_datum(struct engine *engine, struct value *value, struct esp_error *error);
 /* Says in the call which results stay. */

@@ -157,7 +157,7 @@ static enum esp_status take_held(struct sequence *sequence, struct holding *hold
     value->held = holding_use(holding);
     if (holding_datum(holding, datum))
         status = name_datum(sequence, datum, value, error);
-    if (status != ESP_NOT_FOUND)
+    if (!invocation_lost_datum(status))
         return status;
     free(value->datum);
     value->datum = NULL;

@@ -348,7 +348,12 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     if (session->state != SESSION_RECEIVING)
         return ESP_OK; /* it has gone on by itself */
     struct esp_error wrong;
-    if (server_check_contents(session, &wrong) != ESP_OK) {
+    enum esp_status contents = server_check_contents(server, session, &wrong);
+    if (contents == ESP_PENDING) {
+        session->run_asked = true;
+        return ESP_OK;
+    }
+    if (contents != ESP_OK) {
         server_end_session(server, session, SESSION_FAILED, &wrong);
         return ESP_OK; /* the session's outcome tells */
     }

@@ -127,7 +127,7 @@ void server_operands_release(struct server *server, struct session *session, boo
 }
 
 /* The disk has done its part for a session, which may have ended meanwhile. */
-static void leave_session(struct server *server, struct session *session)
+void server_leave_session(struct server *server, struct session *session)
 {
     session->moving--;
     if (session->moving == 0 && !session->client && session_has_ended(session))
@@ -149,12 +149,32 @@ static void fail(struct operands *operands, const struct operand *operand, const
         server_end_session(operands->server, session, SESSION_FAILED, &error);
 }
 
-static void proceed(struct server *server, struct session *session)
+void server_proceed(struct server *server, struct session *session)
 {
     if (!session_has_ended(session) && session->state == SESSION_RECEIVING && session->run_asked)
         server_make_ready(server, session, NULL);
     else if (session->state == SESSION_RECEIVING)
         server_operands_step(server, session);
+}
+
+void server_operands_hold(struct session *session)
+{
+    struct operands *operands = session->operands;
+    for (uint32_t i = 0; operands && i < operands->n; i++)
+        if (operands->items[i].state == OPERAND_HERE)
+            operands->items[i].state = OPERAND_CUTTING;
+}
+
+void server_operands_unhold(struct server *server, struct session *session)
+{
+    struct operands *operands = session->operands;
+    for (uint32_t i = 0; operands && i < operands->n; i++) {
+        if (operands->items[i].state != OPERAND_CUTTING)
+            continue;
+        operands->items[i].state = OPERAND_HERE;
+        if (session_has_ended(session))
+            let_go(server, &operands->items[i], false);
+    }
 }
 
 static void was_cut(struct operand *operand)
@@ -165,9 +185,9 @@ static void was_cut(struct operand *operand)
     operand->state = OPERAND_HERE;
     if (!goes_on)
         let_go(server, operand, false);
-    leave_session(server, session);
+    server_leave_session(server, session);
     if (goes_on)
-        proceed(server, session);
+        server_proceed(server, session);
 }
 
 /* The section goes to the segment; the datum is let go of with the others. */
@@ -234,9 +254,9 @@ static void was_read(struct chore *chore, enum esp_status status, const struct e
         let_go(server, operand, false);
     else if (status != ESP_OK)
         fail(operand->of, operand, &why);
-    leave_session(server, session);
+    server_leave_session(server, session);
     if (status == ESP_OK && !session_has_ended(session))
-        proceed(server, session);
+        server_proceed(server, session);
 }
 
 static enum esp_status open_input(struct server *server, struct operand *operand, struct esp_error *error)
@@ -267,7 +287,7 @@ static void arrived(struct pull_waiter *waiter, enum esp_status status, const st
     if (status != ESP_OK)
         fail(operand->of, operand, error);
     else
-        proceed(waiter->server, operand->of->session);
+        server_proceed(waiter->server, operand->of->session);
 }
 
 static enum esp_status fetch_input(struct server *server, struct operand *operand, struct esp_error *error)
@@ -385,7 +405,7 @@ void server_operands_retry(struct server *server)
     DL_FOREACH_SAFE2(server->active, session, next, next_active)
     {
         if (session->operands && session->operands->blocked)
-            proceed(server, session);
+            server_proceed(server, session);
     }
 }
 
@@ -415,7 +435,7 @@ static void was_stored(struct chore *chore, enum esp_status status, const struct
         fail(operands, operand, &why);
     else if (!is_storing(operands) && !session_has_ended(session))
         server_results_stored(server, session);
-    leave_session(server, session);
+    server_leave_session(server, session);
 }
 
 static enum esp_status store_result(struct server *server, struct operand *operand, struct esp_error *error)

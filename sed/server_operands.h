@@ -16,7 +16,7 @@ enum operand_state {
     OPERAND_AWAY,     /* nothing has been done for it (yet, or any more) */
     OPERAND_FETCHING, /* comes from another server */
     OPERAND_READING,  /* comes from the disk */
-    OPERAND_CUTTING,  /* a section of it is being copied */
+    OPERAND_CUTTING,  /* a thread has it: copies a section of it, or looks at its contents */
     OPERAND_HERE,     /* the memory is there */
     OPERAND_STORING,  /* a result on its way to the disk */
     OPERAND_STORED    /* a result that is a datum now */
@@ -74,6 +74,13 @@ void server_operands_retry(struct server *server);
  * else by a thread, and `done` is told under the lock. ESP_INVALID: it is not the section of such a datum. */
 enum esp_status server_operand_cut(struct server *server, struct operand *operand,
                                    void (*done)(struct operand *operand), struct esp_error *error);
+/* All are here, and a thread looks at their contents: they stay also when the session ends meanwhile. */
+void server_operands_hold(struct session *session);
+void server_operands_unhold(struct server *server, struct session *session);
+/* A thread that worked for the session (`moving`) is done; the session may have ended meanwhile. */
+void server_leave_session(struct server *server, struct session *session);
+/* It goes on with what it has been waiting for. */
+void server_proceed(struct server *server, struct session *session);
 /* Where the values of an input lie that the worker is to copy before it writes over them; NULL: there is no
  * such one. */
 const void *operands_source(const struct session *session, uint32_t index);

@@ -244,8 +244,9 @@ void server_count_end(struct server *server, const struct session *session);
 /* A piece of the argument has arrived. */
 void server_look_at_piece(struct session *session, uint32_t index, const void *data, uint64_t bytes);
 /* Whether the inputs, which are all there, hold what the description asks for: ESP_INVALID names the element.
- */
-enum esp_status server_check_contents(const struct session *session, struct esp_error *error);
+ * ESP_PENDING: a thread looks, as there is much to be read; the session goes on, or fails, when it has. */
+enum esp_status server_check_contents(struct server *server, struct session *session,
+                                      struct esp_error *error);
 /* Whether its contents are looked at, or lead to those of another one. */
 bool server_looks_at(const struct problem *problem, uint32_t index);
 

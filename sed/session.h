@@ -89,6 +89,7 @@ struct session {
 
     uint32_t moving;          /* chunks on their way in or out: the memory must stay */
     bool bulk;                /* some inputs come as chunks */
+    bool looked_at;           /* the contents of its inputs are good */
     bool run_asked;           /* `run` came while chunks were still moving */
     bool awaited;             /* named in its client's long poll */
     bool detached;            /* it outlives its client: somebody comes for the result within its lease */

@@ -7,6 +7,7 @@
 
 #include "services/data/transfer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -270,14 +271,14 @@ static void data_are_listed_and_looked_at(void **state)
 
 /* ---- in calls ---- */
 
-/* copy(n, x) -> y, with x a datum, and y one afterwards (`keep`). */
-static void call(struct rig *with, const char *datum, bool keep, uint64_t sequence, struct answered *answered)
+/* copy(n, x) -> y, or another problem of such arguments, with x a datum, and y one afterwards (`keep`). */
+static void send_call(struct rig *with, const char *problem, int32_t n, const char *datum, bool keep,
+                      uint64_t sequence, struct answered *answered)
 {
-    static int32_t n = N;
     static const uint8_t kept[KEPT_BYTES] = {RIG_Y};
     struct extension extension = {.tag = EXTENSION_KEPT, .value = kept, .length = sizeof kept};
     struct call_argument arguments[] = {
-        {.index = 0, .kind = KIND_INLINE, .bytes = 4, .data = (const uint8_t *)&n, .length = 4},
+        {.kind = KIND_INLINE, .bytes = 4, .data = (const uint8_t *)&n, .length = 4},
         {.index = RIG_X,
          .kind = KIND_DATUM,
          .data = (const uint8_t *)datum,
@@ -286,14 +287,19 @@ static void call(struct rig *with, const char *datum, bool keep, uint64_t sequen
     };
     struct message request = {.kind = MESSAGE_CALL};
     request.call = (struct call_request){.session = rig_session(1, sequence),
-                                         .problem = "copy",
-                                         .digest = rig_digest(with, "copy"),
+                                         .problem = problem,
+                                         .digest = rig_digest(with, problem),
                                          .patience_ms = 60000,
                                          .arguments = arguments,
                                          .n_arguments = 3,
                                          .extensions = {&extension, keep ? 1 : 0}};
     *answered = (struct answered){0};
     rig_send(with, &request, 100, answered);
+}
+
+static void call(struct rig *with, const char *datum, bool keep, uint64_t sequence, struct answered *answered)
+{
+    send_call(with, "copy", N, datum, keep, sequence, answered);
     rig_run(with, 90);
 }
 
@@ -398,6 +404,70 @@ static void a_datum_of_another_shape_is_refused(void **state)
     assert_int_equal(answered.outcome, ESP_INVALID);
     assert_non_null(strstr(answered.why, "expected double[3000], the datum is double[10]"));
     message_clear(&reply);
+}
+
+/* ---- contents ---- */
+
+#define MANY 200000 /* more than is looked at with the lock held */
+
+static struct datum_id put_many(const char *address, double *data)
+{
+    struct datum_id id = draw(address);
+    struct message reply = {0};
+    assert_int_equal(offer(&id, address, MANY, &reply, NULL), ESP_OK);
+    assert_int_equal(move(&id, address, reply.offer_reply.ticket, true, data, MANY, NULL), ESP_OK);
+    assert_int_equal(finish(&id, address, reply.offer_reply.ticket, NULL), ESP_OK);
+    message_clear(&reply);
+    return id;
+}
+
+/* A thread looks at large data; the session goes on, or ends, when it has, and lets go of them in any case.
+ */
+static void large_data_are_looked_at_without_the_lock(void **state)
+{
+    (void)state;
+    static const char problems[] = "problem wary \"only of numbers\"\n"
+                                   "    in      int     n\n"
+                                   "    in      double  x[n] finite\n"
+                                   "    out     double  y[n]\n"
+                                   "    work    1e3*n\n"
+                                   "implementation c\n"
+                                   "    c copy(n, x, y) in libcopy.so\n";
+    static double many[MANY];
+    struct rig wary;
+    struct answered answered, cancelled = {0};
+    char text[DATUM_TEXT];
+    for (int i = 0; i < MANY; i++)
+        many[i] = i;
+    rig_open(&wary, &(struct rig_options){.store_memory = 64u << 20,
+                                          .memory_bytes = 64u << 20,
+                                          .name = "wary",
+                                          .problems = problems,
+                                          .beside = &rig});
+    struct datum_id good = put_many("wary", many);
+    many[MANY - 7] = NAN;
+    struct datum_id bad = put_many("wary", many);
+    send_call(&wary, "wary", MANY, datum_id_text(&good, text), false, 1, &answered);
+    rig_run(&wary, 90);
+    if (answered.state != SESSION_DONE)
+        fail_msg("%s", answered.why);
+    send_call(&wary, "wary", MANY, datum_id_text(&bad, text), false, 2, &answered);
+    rig_run(&wary, 90);
+    assert_int_equal(answered.state, SESSION_FAILED);
+    assert_non_null(strstr(answered.why, "x(199994) is not a number"));
+    /* Cancelled before the thread has begun. */
+    send_call(&wary, "wary", MANY, datum_id_text(&good, text), false, 3, &answered);
+    inproc_run(rig.transport, inproc_now_ns(rig.transport) + NS_PER_MS);
+    assert_int_equal(wary.pool.started, 1);
+    assert_non_null(wary.errands.first);
+    rig_cancel(&wary, rig_session(1, 3), &cancelled);
+    inproc_run(rig.transport, inproc_now_ns(rig.transport) + NS_PER_MS);
+    assert_int_equal(rig_counts(&wary).store.pinned, 1); /* it is about to be read */
+    rig_run(&wary, 90);
+    assert_int_equal(cancelled.status, ESP_OK);
+    assert_int_equal(wary.pool.started, 1);
+    assert_int_equal(rig_counts(&wary).store.pinned, 0);
+    rig_close(&wary);
 }
 
 /* ---- between servers ---- */
@@ -518,6 +588,7 @@ int main(void)
         TEST(a_call_with_an_unknown_datum_fails_and_names_it),
         TEST(a_datum_of_another_shape_is_refused),
         TEST(a_datum_comes_from_another_server_before_the_computation),
+        TEST(large_data_are_looked_at_without_the_lock),
         TEST(copies_for_calls_go_unless_their_server_keeps_asking),
         TEST(a_server_is_told_to_fetch),
         TEST(a_source_that_does_not_have_it_leaves_no_half_datum),
