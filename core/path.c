@@ -46,6 +46,9 @@ double path_datum_seconds(const struct path *path, uint64_t bytes)
         taken = (struct path){true, PATH_LINK_LATENCY_S, PATH_LINK_BPS};
     else if (taken.bandwidth_bps <= 0 && taken.latency_s > 0)
         taken.bandwidth_bps = PATH_LINK_BPS;
+    /* However fast the link, a datum is asked for, moved and let go of. */
+    if ((taken.bandwidth_bps > 0 || taken.latency_s > 0) && taken.latency_s < PATH_LINK_LATENCY_S)
+        taken.latency_s = PATH_LINK_LATENCY_S;
     return path_seconds(&taken, bytes);
 }
 

@@ -29,7 +29,8 @@ double path_seconds(const struct path *path, uint64_t bytes);
 
 /* Seconds to bring a datum along a path between servers. What is not known of the path is taken as
  * PATH_LINK_LATENCY_S and PATH_LINK_BPS: were it nothing, who holds the datum would never be better than who
- * does not. A known path without latency and bandwidth is the one from a node to itself: 0. */
+ * does not. Nor is a datum brought sooner than in PATH_LINK_LATENCY_S: it is asked for, moved, and let go of.
+ * A known path without latency and bandwidth is the one from a node to itself: 0. */
 #define PATH_LINK_LATENCY_S 0.2e-3
 #define PATH_LINK_BPS       100e6 /* bytes per second: a gigabit link */
 double path_datum_seconds(const struct path *path, uint64_t bytes);

@@ -205,6 +205,8 @@ static void a_datum_that_comes_by_an_unknown_way_takes_time(void **state)
     struct path unknown = {0}, itself = {.known = true};
     struct path latency_only = {.known = true, .latency_s = 0.01};
     struct path slow = {.known = true, .latency_s = 0.01, .bandwidth_bps = 1e6};
+    struct path loopback = {.known = true, .bandwidth_bps = 3e9};
+    assert_true(path_datum_seconds(&loopback, 16) >= PATH_LINK_LATENCY_S);
     assert_true(path_datum_seconds(&itself, 1 << 30) == 0);
     assert_float_equal(path_datum_seconds(&unknown, 100000000),
                        path_time_s(PATH_LINK_LATENCY_S, 1 / PATH_LINK_BPS, 1e8), 1e-12);
