@@ -270,7 +270,8 @@ static enum esp_status introduce(struct pool *pool, struct link *link, struct es
                                                 .keep = options->keep,
                                                 .threads = options->threads,
                                                 .nice = options->nice,
-                                                .n_limits = options->n_limits}};
+                                                .n_limits = options->n_limits,
+                                                .daemon = getpid()}};
     memcpy(message.setup.folder, link->folder, sizeof message.setup.folder);
     for (uint32_t i = 0; i < options->n_limits; i++)
         message.setup.limits[i] = options->limits[i];

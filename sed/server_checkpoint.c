@@ -62,8 +62,9 @@ struct mirror {
     char path[SIGNATURE_MAX_PATH];
     uint64_t key;
     struct keeper keepers[KEEPERS_MOST];
-    uint32_t n_keepers, n_others; /* others: that are not this server, which may have been one before */
-    uint64_t copied;              /* number of the newest state that a keeper has; 0: none */
+    uint32_t n_keepers, n_others;  /* others: that are not this server, which may have been one before */
+    struct admission_entry memory; /* reserved for a copy that is being made; 0 bytes: none is */
+    uint64_t copied;               /* number of the newest state that a keeper has; 0: none */
     bool busy, fetching, dropping, dirty; /* dirty: keepers have something of it */
     bool over;                            /* the call has its answer, and nobody goes on with it */
 };
@@ -155,10 +156,36 @@ static void mirror_release(struct mirror *mirror)
         free(mirror);
 }
 
+/* A copy goes through memory. Where there is no room now it is made later: it waits in no line, as calls do.
+ */
+static bool reserve(struct mirror *mirror)
+{
+    struct admission *admission = &mirror->server->admission;
+    struct stat is;
+    if (stat(mirror->path, &is) != 0)
+        return false;
+    if (admission_request(admission, &mirror->memory, (uint64_t)is.st_size) == ADMISSION_GRANTED)
+        return true;
+    admission_leave(admission, &mirror->memory);
+    mirror->memory = (struct admission_entry){0};
+    return false;
+}
+
+static void give_back(struct mirror *mirror)
+{
+    const uint64_t bytes = mirror->memory.bytes;
+    mirror->memory = (struct admission_entry){0};
+    if (bytes == 0)
+        return;
+    admission_release(&mirror->server->admission, bytes);
+    server_admit(mirror->server);
+}
+
 static void mirror_done(struct mirror *mirror)
 {
     struct server *server = mirror->server;
     struct session *session = mirror->session;
+    give_back(mirror);
     const bool fetched = mirror->fetching;
     mirror->busy = mirror->fetching = false;
     if (!session) {
@@ -186,8 +213,9 @@ static void look_at_states(struct timer *timer, int64_t now_ns, void *context)
             continue;
         any = true;
         if (session->state == SESSION_RUNNING && !mirror->busy &&
-            checkpoint_number(mirror->path, NULL) > mirror->copied)
-            mirror_begin(mirror);
+            checkpoint_number(mirror->path, NULL) > mirror->copied && reserve(mirror) &&
+            !mirror_begin(mirror))
+            give_back(mirror);
     }
     if (any)
         timers_set(&server->timers, timer, now_ns + LOOK_NS, NULL);

@@ -392,6 +392,19 @@ static bool listen_once(struct spawner *spawner)
     return true;
 }
 
+/* The folder of all spawners of a daemon is the daemon's to remove, which was killed: the last one does it,
+ * as only an empty one goes. */
+static void remove_pool_folder(const struct spawner *spawner)
+{
+    char path[sizeof spawner->setup.folder];
+    snprintf(path, sizeof path, "%s", spawner->setup.folder);
+    char *end = strrchr(path, '/');
+    if (!end || end == path)
+        return;
+    *end = '\0';
+    rmdir(path);
+}
+
 /* The daemon is gone, orderly or not: leave nothing behind. */
 static void end_all(struct spawner *spawner)
 {
@@ -408,6 +421,8 @@ static void end_all(struct spawner *spawner)
         waitpid(-1, NULL, 0);
     if (spawner->setup.folder[0])
         folder_remove(spawner->setup.folder);
+    if (spawner->setup.folder[0] && getppid() != spawner->setup.daemon)
+        remove_pool_folder(spawner);
 }
 
 int spawner_run(int socket)

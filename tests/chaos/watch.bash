@@ -14,7 +14,12 @@ platform_processes() {
     done 2>/dev/null
 }
 
-# Every two seconds a line for each daemon: "SECONDS PID COMM DESCRIPTORS KIBIBYTES".
+# KiB of the memory files that a process holds: what is in them counts nowhere else.
+segments_of() {
+    find "/proc/$1/fd" -lname '/memfd:*' -exec stat -Lc %b {} + | awk '{ n += $1 } END { print int(n / 2) }'
+}
+
+# Every two seconds a line for each daemon: "SECONDS PID COMM DESCRIPTORS KIBIBYTES", memory files included.
 watch_usage() {
     local pid comm pages fds
     while sleep 2; do
@@ -22,7 +27,7 @@ watch_usage() {
             [ "$comm" = espalier-crd ] && continue
             fds=("/proc/$pid/fd"/*)
             read -r _ pages _ <"/proc/$pid/statm" || continue
-            echo "$SECONDS $pid $comm ${#fds[@]} $((pages * 4))"
+            echo "$SECONDS $pid $comm ${#fds[@]} $((pages * 4 + $(segments_of "$pid")))"
         done < <(platform_processes)
     done 2>/dev/null >quiet/usage
 }

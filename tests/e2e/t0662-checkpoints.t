@@ -5,7 +5,9 @@
 . "${top_srcdir:?}/tests/e2e/harness.sh"
 needs espalier espalier-agent espalier-sed cc
 
-mkdir solver
+mkdir solver tmp
+TMPDIR=$work/tmp # of the servers
+export TMPDIR
 cp "$top_srcdir/examples/checkpoint/poisson.esp" solver
 check "the example is built as its text says" cc -O2 -fPIC -shared -I"$top_srcdir/include" -o solver/libpoisson.so \
     "$top_srcdir/examples/checkpoint/poisson.c" -lm
@@ -84,6 +86,11 @@ check "with the same result, and from where it was" same other
 check "the other server tells where it has the state from" grep -q 'goes on from checkpoint' $last.log
 nothing_kept() { [ -z "$(espalier data ls --json | tr -d '[] \n')" ] && [ -z "$(ls "state-$last/checkpoints")" ]; }
 check "no state is left behind there" wait_until nothing_kept
+
+pools() { # pools N: so many servers have folders of workers there
+    [ "$(find tmp -maxdepth 1 -name 'espalier-crd-*' | wc -l)" -eq "$1" ]
+}
+check "nor a folder of workers by the servers that were killed" wait_until pools 1
 
 # ---- what may not save ----
 {

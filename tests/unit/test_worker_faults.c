@@ -708,14 +708,17 @@ static void a_pool_survives_the_death_of_its_spawner(void **state)
 }
 
 /* A server that is killed takes its workers along. */
-static void kill_9_of_the_daemon_leaves_no_process(void **state)
+static void kill_9_of_the_daemon_leaves_nothing(void **state)
 {
     (void)state;
     int ends[2];
+    char folder[] = "/tmp/test_worker_faults.XXXXXX"; /* for the workers' files */
+    assert_non_null(mkdtemp(folder));
     assert_int_equal(pipe(ends), 0);
     pid_t daemon = fork();
     if (daemon == 0) {
         static struct rig own;
+        setenv("TMPDIR", folder, 1);
         struct processes_counts counts;
         rig_open(&own, description, 2, 1, 1);
         int n = 1;
@@ -738,12 +741,13 @@ static void kill_9_of_the_daemon_leaves_no_process(void **state)
     waitpid(daemon, NULL, 0);
     assert_gone(pids[0]);
     assert_gone(pids[1]);
+    assert_int_equal(rmdir(folder), 0); /* nothing was left in it */
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kill_9_of_the_daemon_leaves_no_process), /* forks: before there are threads */
+        cmocka_unit_test(kill_9_of_the_daemon_leaves_nothing), /* forks: before there are threads */
         cmocka_unit_test_setup_teardown(a_null_pointer_is_named, setup, NULL),
         cmocka_unit_test(a_job_that_was_not_begun_goes_to_another_worker),
         cmocka_unit_test(a_write_beside_the_array_within_its_pages_is_seen),
