@@ -29,8 +29,8 @@ make_plan() {
     IFS=, read -ra all <<<"$kinds"
     for kind in "${all[@]}"; do targets_of "$kind" >/dev/null || return 1; done
     for target in ${targets//,/ }; do
-        [[ " R MA1 MA2 LA1 LA2 S11 S12 S21 S22 " == *" $target "* ]] && continue
-        echo "espalier-chaos: --targets: expected some of R,MA1,MA2,LA1,LA2,S11,S12,S21,S22, found '$target'" >&2
+        [[ " R R2 MA1 MA2 LA1 LA2 S11 S12 S21 S22 " == *" $target "* ]] && continue
+        echo "espalier-chaos: --targets: expected some of R,R2,MA1,MA2,LA1,LA2,S11,S12,S21,S22, found '$target'" >&2
         return 1
     done
     random=$seed

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: Apache-2.0
-# The platform of espalier-chaos, and its clients. Names of nodes: R, MA1, MA2, LA1, LA2, S11, S12, S21, S22; the
+# The platform of espalier-chaos, and its clients. Names of nodes: R, R2, MA1, MA2, LA1, LA2, S11, S12, S21, S22; the
 # first digit is the machine's. All addresses are known beforehand: the network is our own.
 
 declare -A pid_of machine_pid wire_of program_of
@@ -88,8 +88,9 @@ lease = "2 s"'
     write_problems
     : >quiet/ledger
     node R redirector/espalier-redirector 0 4000 "$terms"
+    node R2 redirector/espalier-redirector 0 4001 "$terms"
     for k in 1 2; do
-        node MA$k agent/espalier-agent 0 410$k "redirector = \"$hub:4000\"" "$terms" 'freshness = "1 s"'
+        node MA$k agent/espalier-agent 0 410$k "redirector = \"$hub:4000\"" "redirectors = { \"$hub:4001\" }" "$terms" 'freshness = "1 s"'
     done
     for k in 1 2; do
         other=$((3 - k))
@@ -99,8 +100,8 @@ lease = "2 s"'
                 'slots = 2' 'memory = "64 MiB"' "problems = \"$work/problems\""
         done
     done
-    for i in R MA1 MA2 LA1 LA2 S11 S12 S21 S22; do start_node $i; done
-    printf 'redirector = "%s:4000"\ncall_timeout = "5 s"\nagent_patience = "%s s"\n' $hub "$patience" >client.conf
+    for i in R R2 MA1 MA2 LA1 LA2 S11 S12 S21 S22; do start_node $i; done
+    printf 'redirector = "%s:4000"\nredirectors = { "%s:4001" }\ncall_timeout = "5 s"\nagent_patience = "%s s"\n' $hub $hub "$patience" >client.conf
     export ESPALIER_CONFIG=$work/client.conf
 }
 
@@ -108,7 +109,7 @@ lease = "2 s"'
 is_whole() {
     local name tree
     tree=$(timeout 10 "$top_builddir/client/espalier" tree 2>/dev/null) || return 1
-    for name in MA1 MA2 LA1 LA2 S11 S12 S21 S22; do
+    for name in R R2 MA1 MA2 LA1 LA2 S11 S12 S21 S22; do
         grep -Eq "^ *$name " <<<"$tree" || return 1
     done
     ! grep -Eq 'unreachable|silent|as it was' <<<"$tree"

@@ -268,6 +268,35 @@ static void who_does_not_answer_an_order_is_named(void **state)
     assert_non_null(strstr(came.text, "\"s-0-0\" did not say in time"));
 }
 
+/* 50 servers change their place under 500 calls a second: no call fails, and none takes half a second longer.
+ */
+static void a_large_subtree_moves_under_calls_and_none_fails(void **state)
+{
+    (void)state;
+    enum { N_SERVERS = 50, N_CALLS = 2000 };
+    static struct platform_job jobs[N_CALLS];
+    struct came came;
+    platform_agent(&platform, "ma", "");
+    platform_agent(&platform, "la-0", "ma");
+    platform_agent(&platform, "la-1", "ma");
+    for (int i = 0; i < N_SERVERS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s-%d", i);
+        platform_server(&platform, name, "la-1");
+    }
+    assert_true(platform_settle(&platform, 0, N_SERVERS + 2, 10000));
+    inproc_set_faults(platform.transport, &(struct inproc_faults){.latency_ns = NS_PER_MS});
+    for (int i = 0; i < N_CALLS; i++)
+        jobs[i] = (struct platform_job){.at_s = i / 500.0, .work_flop = 1e7};
+    send_order("ma", "la-1", "move", "la-0", 0, &came);
+    const double took_s = platform_workload(&platform, jobs, N_CALLS);
+    assert_true(came.done);
+    assert_int_equal(came.status, ESP_OK);
+    assert_parent("la-1", "la-0");
+    assert_true(took_s >= jobs[N_CALLS - 1].at_s); /* none has failed */
+    assert_true(took_s < jobs[N_CALLS - 1].at_s + 0.5);
+}
+
 static void orders_survive_a_network_that_loses_and_reorders(void **state)
 {
     (void)state;
@@ -431,6 +460,7 @@ int main(void)
         TEST(whoever_administers_a_subtree_needs_its_root_only),
         TEST(a_stop_that_would_cut_the_tree_is_refused),
         TEST(who_does_not_answer_an_order_is_named),
+        TEST(a_large_subtree_moves_under_calls_and_none_fails),
         TEST(orders_survive_a_network_that_loses_and_reorders),
         TEST(the_new_shape_survives_a_restart),
         TEST(who_found_another_parent_returns_to_the_preferred_one),
