@@ -161,6 +161,7 @@ client_libclient_la_SOURCES = \
 	client/espalier.c \
 	client/fast.c \
 	client/fast_nodes.c \
+	client/fast_rules.c \
 	client/follow.c \
 	client/function.c \
 	client/function.h \

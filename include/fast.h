@@ -59,6 +59,22 @@ enum esp_status fast_forecast_within(const struct fast_call *call, const struct 
                                      struct fast_server **servers, size_t *n);
 void fast_forecast_free(struct fast_server *servers);
 
+/* A step of a rule of an abstract problem. */
+struct fast_step {
+    unsigned rule;           /* its number from 0; the steps of one follow each other */
+    int rival;               /* the rule competes with the one before: the forecast decides between them */
+    const char *text;        /* the rule, as the description has it */
+    const char *problem;     /* that does the step */
+    const char *why;         /* nothing is known; NULL: */
+    struct fast_server best; /* on the server where the step would be over first */
+};
+/* All rules of an abstract problem, in its order, by sizes alone: which of them fit depends on what the
+ * arrays are like. Values that the abstract problem does not have go to the steps (nz). ESP_INVALID: sizes
+ * are missing or wrong; ESP_NOT_FOUND: the problem is not abstract. */
+enum esp_status fast_forecast_rules(const struct fast_call *call, const struct esp_call_options *options,
+                                    struct fast_step **steps, size_t *n);
+void fast_rules_free(struct fast_step *steps);
+
 /* Time of the computation on that server (NULL: on the one where all would be done first), and its expected
  * error (may be NULL). ESP_NO_SERVER: it is excluded, and why. */
 enum esp_status fast_comp_time(const char *server, const struct fast_call *call, double *seconds,

@@ -101,6 +101,66 @@ static enum exit_code print_json(const struct fast_server *servers, size_t n)
     return command_json(list);
 }
 
+/* ---- abstract problems ---- */
+
+static void step_row(struct table *table, const struct fast_step *step, bool first)
+{
+    char text[QUANTITY_TEXT];
+    const double columns[] = {step->best.compute_s, step->best.error_s, step->best.transfer_s,
+                              step->best.queue_s, step->best.total_s};
+    table_cell(table, "%s", step->problem);
+    table_cell(table, "%s", step->why ? "" : step->best.server);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        table_cell(table, "%s", step->why ? "" : quantity_seconds(columns[i], text));
+    table_cell(table, "%s", step->why ? step->why : ground_text(&step->best));
+    table_cell(table, "%s", first ? step->text : "");
+}
+
+static enum exit_code print_steps(const struct fast_step *steps, size_t n)
+{
+    static const char *const headings[] = {"problem", "server", ">computation", ">\302\261", ">transfers",
+                                           ">queue",  ">total", "by",           "rule"};
+    struct table table;
+    table_init(&table, 9, headings);
+    for (size_t i = 0; i < n; i++)
+        step_row(&table, &steps[i], i == 0 || steps[i].rule != steps[i - 1].rule);
+    table_print(&table, 0, stdout);
+    return command_flush();
+}
+
+static enum exit_code print_steps_json(const struct fast_step *steps, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++) {
+        json_t *step =
+            steps[i].why ? json_pack("{s:s}", "unknown", steps[i].why) : server_json(&steps[i].best);
+        json_object_set_new(step, "rule", json_integer(steps[i].rule + 1));
+        json_object_set_new(step, "problem", json_string(steps[i].problem));
+        json_object_set_new(step, "text", json_string(steps[i].text));
+        json_array_append_new(list, step);
+    }
+    return command_json(list);
+}
+
+static enum exit_code forecast(const struct command_line *command, const struct fast_call *call,
+                               const struct esp_call_options *options)
+{
+    struct fast_server *servers = NULL;
+    struct fast_step *steps = NULL;
+    enum exit_code code;
+    size_t n = 0;
+    enum esp_status status = fast_forecast_rules(call, options, &steps, &n);
+    if (status == ESP_OK)
+        code = command->json ? print_steps_json(steps, n) : print_steps(steps, n);
+    else if (status != ESP_NOT_FOUND || fast_forecast_within(call, options, &servers, &n) != ESP_OK)
+        code = session_fail(command);
+    else
+        code = command->json ? print_json(servers, n) : print_servers(servers, n);
+    fast_rules_free(steps);
+    fast_forecast_free(servers);
+    return code;
+}
+
 /* --plot: a file of models, no platform. */
 static enum exit_code plot(const struct command_line *command, const char *path)
 {
@@ -143,18 +203,12 @@ enum exit_code verb_forecast(const struct command_line *command)
     const struct fast_call call = {command->operands[0], words.values, words.n};
     struct constraint_words constraints;
     struct esp_call_options options = {0};
-    struct fast_server *servers = NULL;
-    size_t n = 0;
     if (constraints_read(command, &constraints, &options, &error) != ESP_OK) {
         grpc_finalize();
         return command_fail(command, &error);
     }
     options.server = command_option_value(command, "server"); /* also when it is the only one */
-    if (fast_forecast_within(&call, &options, &servers, &n) != ESP_OK)
-        code = session_fail(command);
-    else
-        code = command->json ? print_json(servers, n) : print_servers(servers, n);
-    fast_forecast_free(servers);
+    code = forecast(command, &call, &options);
     grpc_finalize();
     return code;
 }

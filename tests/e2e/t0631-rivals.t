@@ -83,4 +83,30 @@ check "constraints hold for all steps" espalier call shorter A=@a.csv --property
 check_says "of a chain" 'shorter: done by cheap, cheap on S'
 check_fails 3 "what no server has" espalier call shorter A=@a.csv --property tape -o X=x.csv
 check_says "is told" 'is wanted on a server with "tape"'
+
+# Sizes alone: every rule, each step, chains by the extents of what the steps before gave.
+rules_are_shown() {
+    espalier forecast shorter n=300 >rules.out || return 1
+    cat rules.out
+    grep -Eq '^dear +S .* take dear\(x = A\)' rules.out && [ "$(grep -Ec '^cheap +S ' rules.out)" -eq 2 ]
+}
+sparse_ones_too() {
+    espalier forecast linsolve m=500 n=500 nrhs=1 nz=2500 >rules.out || return 1
+    cat rules.out
+    grep -Eq '^dgesv +S ' rules.out && grep -Eq '^dumfpack +S ' rules.out && grep -Eq '^dilu_gmres +S ' rules.out &&
+        espalier forecast --json linsolve m=500 n=500 nrhs=1 nz=2500 | grep -q '"problem": "dumfpack"'
+}
+what_is_missing_is_told() {
+    espalier forecast absent n=300 >rules.out && cat rules.out && grep -Eq '^nowhere .*nowhere' rules.out
+}
+sizes_are_wanted() {
+    espalier forecast solve n=300 >rules.out 2>&1
+    found=$?
+    cat rules.out
+    [ $found -eq 2 ] && grep -q 'm' rules.out
+}
+check "a forecast of an abstract problem shows all rules" rules_are_shown
+check "those for sparse matrices too" sparse_ones_too
+check "and which steps nobody has" what_is_missing_is_told
+check "a size that is missing is told" sizes_are_wanted
 finish
