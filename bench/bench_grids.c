@@ -33,7 +33,14 @@ static const char description[] =
     "    out     int     pivots[n]\n"
     "implementation scalapack\n"
     "    parallel fortran pdgetrf_(n, n, A, 1, 1, desc(A), pivots, out info) in libscalapack-openmpi.so.2.2\n"
-    "    spread  pivots rows of A\n";
+    "    spread  pivots rows of A\n"
+    "problem pdtrsm \"A X = B for an upper triangle\"\n"
+    "    in      int     n\n"
+    "    in      double  A[n, n]\n"
+    "    inout   double  B[n, n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdtrsm_('L', 'U', 'N', 'N', n, n, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B)) in "
+    "libscalapack-openmpi.so.2.2\n";
 
 static struct {
     struct workers *ranks;
@@ -96,7 +103,7 @@ static void take_matrix(unsigned index, unsigned place, bool writable)
 /* Anew for each call: LU overwrites its matrix. */
 static void prepare(const struct problem *problem, int32_t n)
 {
-    bool product = strcmp(problem->name, "pdgemm") == 0;
+    bool factors = strcmp(problem->name, "pdgetrf") == 0, product = strcmp(problem->name, "pdgemm") == 0;
     caller.problem = problem;
     caller.n = n;
     for (int64_t i = 0; i < (int64_t)n * n; i++)
@@ -104,10 +111,10 @@ static void prepare(const struct problem *problem, int32_t n)
             i % (n + 1) == 0 ? n : (double)(i * 7919 % 1000) / 1000;
     caller.scope[0] = (struct number){.kind = NUMBER_INTEGER, .integer = n};
     caller.arguments[0] = (struct job_argument){.data = &caller.n, .bytes = sizeof caller.n};
-    take_matrix(1, 0, !product);
+    take_matrix(1, 0, factors);
     take_matrix(2, 1, !product);
     take_matrix(3, 2, true);
-    if (!product)
+    if (factors)
         caller.arguments[2].bytes = sizeof(int32_t) * (uint64_t)n;
     caller.job = (struct job){.id = caller.job.id,
                               .problem = problem,
@@ -119,15 +126,24 @@ static void prepare(const struct problem *problem, int32_t n)
                               .attended = true};
 }
 
+/* Floating-point operations of order n^3, and matrices that are handed over. */
+static void weigh(double *flops, double *matrices)
+{
+    bool product = strcmp(caller.problem->name, "pdgemm") == 0,
+         factors = strcmp(caller.problem->name, "pdgetrf") == 0;
+    *flops = product ? 2 : factors ? 2.0 / 3 : 1;
+    *matrices = product ? 3 : factors ? 1 : 2;
+}
+
 static double forecast(struct process_grid *grid)
 {
-    double n = caller.n, seconds;
-    bool product = strcmp(caller.problem->name, "pdgemm") == 0;
+    double n = caller.n, seconds, flops, matrices;
+    weigh(&flops, &matrices);
     const struct parallel_question question = {.problem = caller.problem,
                                                .implementation = caller.job.implementation,
                                                .scope = caller.scope,
-                                               .work_flop = (product ? 2 : 2.0 / 3) * n * n * n,
-                                               .bytes = (uint64_t)((product ? 24 : 8) * n * n)};
+                                               .work_flop = flops * n * n * n,
+                                               .bytes = (uint64_t)(matrices * 8 * n * n)};
     if (!caller.ranks->ops->propose(caller.ranks, &question, grid, &seconds))
         bench_fail("the ranks propose nothing");
     return seconds;
@@ -180,8 +196,9 @@ static void forecast_errors(const struct problem *problem, struct process_grid g
     }
     caller.ranks->ops->destroy(caller.ranks);
     snprintf(title, sizeof title, "%s on %u x %u, mean error", problem->name, grid.rows, grid.cols);
+    double least = strcmp(problem->name, "pdtrsm") == 0 ? 12 : 4;
     bench_row(&(struct bench_case){"grids", title, "%", BENCH_AT_MOST, 1}, 100 * errors,
-              fmax(4, 1.3 * 100 * repeats));
+              fmax(least, 1.3 * 100 * repeats));
 }
 
 static void choice(const struct problem *problem, int32_t n)

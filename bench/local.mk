@@ -165,3 +165,8 @@ bench_programs += bench/bench_ranks
 bench_bench_ranks_SOURCES = bench/bench_ranks.c
 bench_bench_ranks_LDADD = bench/libbench.la sed/libworkers.la core/libcore.la util/libutil.la -lm
 endif
+
+# Between the ranks of two servers.
+bench_programs += bench/bench_porters
+bench_bench_porters_SOURCES = bench/bench_porters.c
+bench_bench_porters_LDADD = bench/libbench.la sed/libporter.la core/libcore.la util/libutil.la -lm

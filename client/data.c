@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data between this process and servers: putting, reading, copying and deleting them.
+ * Data between this process and servers: putting and reading them.
  */
 #include "client/data.h"
 #include "core/pieces.h"
 #include "services/data/transfer.h"
 
-#include <endian.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#define MOST_LOOKED  4     /* times that somebody is looked for who has a datum */
-#define MOST_RESUMED 5     /* times that a transfer goes on with a new ticket */
-#define PULL_MS      10000 /* of one look at a copy under way */
+#define MOST_LOOKED  4 /* times that somebody is looked for who has a datum */
+#define MOST_RESUMED 5 /* times that a transfer goes on with a new ticket */
 
 struct progress {
     struct data_told told;
@@ -135,23 +133,13 @@ static enum esp_status send_all(struct putting *putting, const struct offer_repl
     return status;
 }
 
-/* Whose lease the data have. `bytes` and `extension` live as long as the message. */
-static struct extensions tell_client(const struct engine *engine, uint64_t bytes[2],
-                                     struct extension *extension)
-{
-    bytes[0] = htole64(engine->client_high);
-    bytes[1] = htole64(engine->client_low);
-    *extension = (struct extension){EXTENSION_DATA_CLIENT, (const uint8_t *)bytes, DATA_CLIENT_BYTES};
-    return (struct extensions){extension, 1};
-}
-
 static enum esp_status put_once(struct putting *putting, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_OFFER}, reply = {0};
     uint64_t client[2];
     struct extension extension;
     request.offer.datum = putting->datum;
-    request.offer.extensions = tell_client(putting->engine, client, &extension);
+    request.offer.extensions = data_tell_client(putting->engine, client, &extension);
     enum esp_status status = data_ask(putting->engine, putting->address, &request, &reply, error);
     if (status == ESP_OK && reply.offer_reply.ticket != 0) /* 0: it is there already */
         status = send_all(putting, &reply.offer_reply, error);
@@ -198,7 +186,7 @@ enum esp_status data_reserve(struct engine *engine, const char *server, const ch
         datum_id_text(&drawn, id);
     request.offer.datum = *datum;
     request.offer.datum.datum = id;
-    request.offer.extensions = tell_client(engine, client, &extension);
+    request.offer.extensions = data_tell_client(engine, client, &extension);
     enum esp_status status = data_ask(engine, address, &request, &reply, error);
     message_clear(&reply);
     return status;
@@ -256,7 +244,7 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
     struct message request = {.kind = MESSAGE_OPEN, .open = {.datum = id}}, reply = {0};
     uint64_t client[2];
     struct extension extension;
-    request.open.extensions = tell_client(engine, client, &extension);
+    request.open.extensions = data_tell_client(engine, client, &extension);
     struct datum_id parsed;
     enum esp_status status = datum_id_parse(id, &parsed, error);
     if (status == ESP_OK)
@@ -321,115 +309,4 @@ enum esp_status data_get_piece(struct engine *engine, const char *id, unsigned p
                                uint64_t bytes, struct data_told told, struct esp_error *error)
 {
     return get(engine, id, piece, memory, bytes, told, error);
-}
-
-/* ---- drop, copy ---- */
-
-static enum esp_status drop_at(struct engine *engine, const char *id, const struct data_holder *holder,
-                               struct esp_error *error)
-{
-    struct message request = {.kind = MESSAGE_DROP, .drop = {.datum = id}}, reply = {0};
-    enum esp_status status = data_ask(engine, holder->address, &request, &reply, error);
-    message_clear(&reply);
-    return status;
-}
-
-enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error)
-{
-    struct data_holder holders[DATA_MOST_HOLDERS];
-    size_t n = 0, dropped = 0;
-    enum esp_status status = data_find(engine, id, true, holders, &n, error);
-    for (size_t i = 0; status == ESP_OK && i < n; i++) {
-        if (server && strcmp(server, holders[i].server) != 0)
-            continue;
-        status = drop_at(engine, id, &holders[i], error);
-        dropped++;
-    }
-    if (status == ESP_OK && dropped == 0)
-        status = error_set(error, ESP_NOT_FOUND, "server %s does not have it", server);
-    return status;
-}
-
-static enum esp_status pull(struct engine *engine, const char *id, const char *address,
-                            const struct data_holder *holders, size_t n, bool move, uint32_t mode,
-                            struct progress *progress, struct esp_error *error)
-{
-    const char *sources[DATA_MOST_HOLDERS];
-    struct message request = {.kind = MESSAGE_PULL}, reply = {0};
-    for (size_t i = 0; i < n; i++)
-        sources[i] = holders[i].address;
-    request.pull = (struct pull_request){.datum = id,
-                                         .sources = sources,
-                                         .n_sources = (uint32_t)n,
-                                         .mode = mode,
-                                         .flags = move ? 0 : DATUM_REPLICA,
-                                         .patience_ms = progress->told.tell ? 500 : PULL_MS};
-    for (;;) {
-        enum esp_status status = data_ask(engine, address, &request, &reply, error);
-        bool complete = reply.pull_reply.complete;
-        progress->bytes = reply.pull_reply.bytes;
-        progress->moved = 0;
-        if (status == ESP_OK)
-            moved(progress, complete ? progress->bytes : reply.pull_reply.arrived);
-        message_clear(&reply);
-        if (status != ESP_OK || complete || atomic_load(&engine->closing))
-            return status;
-    }
-}
-
-/* As it is kept where it is: a move takes that along. */
-static enum esp_status mode_at(struct engine *engine, const char *id, const struct data_holder *holder,
-                               uint32_t *mode, struct esp_error *error)
-{
-    struct message request = {.kind = MESSAGE_DATA, .data = {.datum = id, .after = ""}}, reply = {0};
-    enum esp_status status = data_ask(engine, holder->address, &request, &reply, error);
-    *mode = status == ESP_OK && reply.data_reply.n > 0 ? reply.data_reply.items[0].mode : 0;
-    message_clear(&reply);
-    return status;
-}
-
-/* The first of them that has it says so: agents hear of moves a little later. */
-static enum esp_status mode_of(struct engine *engine, const char *id, const struct data_holder *holders,
-                               size_t n, uint32_t *mode, struct esp_error *error)
-{
-    enum esp_status status = ESP_NOT_FOUND;
-    for (size_t i = 0; status == ESP_NOT_FOUND && i < n; i++)
-        status = mode_at(engine, id, &holders[i], mode, error);
-    return status;
-}
-
-static enum esp_status copy_once(struct engine *engine, const char *id, const char *server, bool move,
-                                 struct progress *progress, struct esp_error *error)
-{
-    struct data_holder holders[DATA_MOST_HOLDERS];
-    char address[CAP_ADDRESS + 1];
-    size_t n = 0;
-    uint32_t mode = 0;
-    enum esp_status status = engine_resolve(engine, server, address, error);
-    if (status == ESP_OK)
-        status = data_find(engine, id, true, holders, &n, error);
-    if (status == ESP_OK && move)
-        status = mode_of(engine, id, holders, n, &mode, error);
-    if (status == ESP_OK)
-        status = pull(engine, id, address, holders, n, move, mode, progress, error);
-    for (size_t i = 0; status == ESP_OK && move && i < n; i++) {
-        if (strcmp(holders[i].server, server) != 0)
-            status = drop_at(engine, id, &holders[i], error);
-        if (status == ESP_NOT_FOUND) /* somebody else moves it, too */
-            status = ESP_OK;
-    }
-    return status;
-}
-
-enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
-                          struct data_told told, struct esp_error *error)
-{
-    struct progress progress = {.told = told};
-    enum esp_status status = ESP_NOT_FOUND;
-    for (unsigned i = 0; status == ESP_NOT_FOUND && i < MOST_LOOKED; i++) {
-        if (i > 0) /* it has just moved, perhaps, and nobody knows where yet */
-            engine_pause(&engine->closing, INT64_C(100) << (i - 1));
-        status = copy_once(engine, id, server, move, &progress, error);
-    }
-    return status;
 }

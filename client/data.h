@@ -70,6 +70,14 @@ enum esp_status data_join(const struct datum_info *datum, void *memory, struct e
 /* Has the server fetch it. Blocks. */
 enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
                           struct data_told told, struct esp_error *error);
+/* Has the server make another datum of the same value, whose identity comes into `new_id` of DATUM_TEXT
+ * bytes. Blocks. */
+enum esp_status data_redistribute(struct engine *engine, const char *id, const char *server,
+                                  const struct esp_data_layout *layout, struct data_told told, char *new_id,
+                                  struct esp_error *error);
+/* Whose lease data have. `bytes` and `extension` live as long as the message. */
+struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
+                                   struct extension *extension);
 /* Deletes it on that server, NULL: everywhere. */
 enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error);
 

@@ -189,3 +189,24 @@ enum esp_status esp_data_get_piece(const char *id, unsigned piece, void *memory,
     library_leave(status == ESP_OK);
     return status;
 }
+
+enum esp_status esp_data_redistribute(const char *from, const char *server,
+                                      const struct esp_data_layout *layout, esp_data_progress *progress,
+                                      void *arg, char **id)
+{
+    struct esp_error *error = library_error();
+    const struct data_told told = {progress, arg};
+    char text[DATUM_TEXT];
+    if (!from || !server || !layout || !id)
+        return error_set(
+            error, ESP_INVALID,
+            "expected an identity, a server, a layout and a place for the new identity, found NULL");
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    enum esp_status status = data_redistribute(library->engine, from, server, layout, told, text, error);
+    if (status == ESP_OK && !(*id = strdup(text)))
+        status = error_no_memory(error, "the identity of a datum");
+    library_leave(status == ESP_OK);
+    return status;
+}

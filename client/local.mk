@@ -149,6 +149,7 @@ client_libclient_la_SOURCES = \
 	client/contents.h \
 	client/data.c \
 	client/data_api.c \
+	client/data_copy.c \
 	client/data.h \
 	client/data_find.c \
 	client/data_look.c \

@@ -98,6 +98,13 @@ struct data {
 #define EXTENSION_REPLICA 46
 /* Tag in a data_reply of an agent: the address of the agent above, which may know more. */
 #define EXTENSION_ABOVE 41
+/* Tag in an open, without a value: porters are to lend the pieces (sed/porter.h). In its reply: the ports of
+ * these, 16-bit numbers, little-endian; the host is that of the address. */
+#define EXTENSION_PORTERS 65
+/* Tag in a pull: another datum of the same value is wanted, that lies as this says: rows and columns of ranks
+ * (0: in one piece), rows and columns of a block, as 64-bit numbers, little-endian, then its identity. */
+#define EXTENSION_LAID 66
+#define LAID_WORDS     4
 struct data_reply {
     struct outcome outcome;
     struct datum_info *items;

@@ -348,15 +348,32 @@ void directory_watch_check(struct directory_watch *watch, const struct problem_s
     pthread_mutex_unlock(&watch->lock);
 }
 
-size_t directory_watch_parents(struct directory_watch *watch, char **addresses, size_t most)
+/* With the lock; NULL: it does not name this machine. */
+static const struct directory_entry *find_machine(const struct directory_watch *watch)
 {
     char name[DIRECTORY_MOST_NAME + 1];
+    return directory_name_make(name, sizeof name, watch->settings->node.name, DIRECTORY_MACHINES)
+               ? directory_tree_find(&watch->tree, name)
+               : NULL;
+}
+
+char *directory_watch_ranks(struct directory_watch *watch)
+{
+    char *text = NULL;
+    pthread_mutex_lock(&watch->lock);
+    const struct directory_entry *machine = find_machine(watch);
+    for (uint32_t i = 0; machine && i < machine->n_values && !text; i++)
+        if (strcasecmp(machine->values[i].attribute, "espalierRanks") == 0)
+            text = strndup(machine->values[i].text, machine->values[i].length);
+    pthread_mutex_unlock(&watch->lock);
+    return text;
+}
+
+size_t directory_watch_parents(struct directory_watch *watch, char **addresses, size_t most)
+{
     size_t n = 0;
     pthread_mutex_lock(&watch->lock);
-    const struct directory_entry *machine =
-        directory_name_make(name, sizeof name, watch->settings->node.name, DIRECTORY_MACHINES)
-            ? directory_tree_find(&watch->tree, name)
-            : NULL;
+    const struct directory_entry *machine = find_machine(watch);
     for (uint32_t i = 0; machine && i < machine->n_values && n < most; i++)
         if (strcasecmp(machine->values[i].attribute, "espalierParent") == 0 &&
             (addresses[n] = strdup(machine->values[i].text)))

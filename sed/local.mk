@@ -76,6 +76,19 @@ sed_espalier_crd_SOURCES = \
 	sed/spawner.c
 sed_espalier_crd_LDADD = util/libown.la sed/libcheckpoint.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+# What carries pieces of matrices between servers, in daemons and beside ranks.
+noinst_LTLIBRARIES += sed/libporter.la
+sed_libporter_la_SOURCES = \
+	sed/porter.c \
+	sed/porter.h \
+	sed/porter_fetch.c \
+	sed/porter_internal.h \
+	sed/porter_message.c \
+	sed/porter_order.c \
+	sed/porter_order.h \
+	sed/porter_serve.c \
+	sed/porter_wire.h
+sed_libporter_la_LIBADD = core/libcore.la util/libutil.la
 # The server daemon as a state machine, without processes and network.
 noinst_LTLIBRARIES += sed/libserver.la
 sed_libserver_la_SOURCES = \
@@ -127,9 +140,13 @@ sed_libserver_la_SOURCES = \
 	sed/server_operands.c \
 	sed/server_operands.h \
 	sed/server_parallel.c \
+	sed/server_loans.c \
+	sed/server_porters.c \
 	sed/server_problems.c \
 	sed/server_pull.c \
 	sed/server_replicas.c \
+	sed/server_pull.h \
+	sed/server_pull_fetch.c \
 	sed/server_run.c \
 	sed/server_state.h \
 	sed/server_terms.c \
@@ -138,7 +155,7 @@ sed_libserver_la_SOURCES = \
 	sed/speed.c \
 	sed/speed.h \
 	sed/workers.h
-sed_libserver_la_LIBADD = sed/libcheckpoint.la services/libduty.la core/libcore.la util/libutil.la -lm
+sed_libserver_la_LIBADD = sed/libporter.la sed/libcheckpoint.la services/libduty.la core/libcore.la util/libutil.la -lm
 # Measuring problems: a program of its own, as it links LAPACK, whose threads no daemon wants.
 noinst_LTLIBRARIES += sed/libcalibrate.la
 sed_libcalibrate_la_SOURCES = \
@@ -156,6 +173,8 @@ sed_espalier_calibrate_LDADD = sed/libcalibrate.la services/libservices.la core/
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LTLIBRARIES += sed/libservice.la
 sed_libservice_la_SOURCES = \
+	sed/porters.c \
+	sed/porters.h \
 	sed/corrections_file.c \
 	sed/corrections_file.h \
 	sed/directory_watch.c \
@@ -199,7 +218,7 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd_parts.c \
 	sed/mpi/prd_wait.c
 sed_mpi_espalier_prd_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-sed_mpi_espalier_prd_LDADD = util/libown.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la \
+sed_mpi_espalier_prd_LDADD = util/libown.la sed/libporter.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la \
 	$(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -ldl
 sed_mpi_espalier_prd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 endif

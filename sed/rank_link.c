@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/rank_link.h"
 
+#include "sed/porter.h"
+
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,6 +13,11 @@ union control {
     struct cmsghdr header;
     char room[CMSG_SPACE(RING_MAX_DESCRIPTORS * sizeof(int))];
 };
+
+void rank_porter_path(const char *link, uint32_t rank, char *path)
+{
+    snprintf(path, PORTER_PATH, "%.*s-%u", PORTER_PATH - 12, link, rank);
+}
 
 bool rank_link_send(int socket, const struct rank_message *message, const int *descriptors, uint32_t n,
                     int flags)

@@ -11,9 +11,11 @@
 #include "sed/ring.h"
 
 #define RANK_LINK_VARIABLE "ESPALIER_RANKS" /* of the environment: the path of the daemon's socket */
-#define RANK_LINK_VERSION  3u
-#define RANKS_MOST         256 /* of one server */
-#define RANK_RINGS_MOST    16  /* calls at a time */
+#define RANK_HOST_VARIABLE                                                                                   \
+    "ESPALIER_PORTERS" /* the host on which the rank's porter listens; "": all interfaces */
+#define RANK_LINK_VERSION 3u
+#define RANKS_MOST        256 /* of one server */
+#define RANK_RINGS_MOST   16  /* calls at a time */
 
 enum rank_message_kind {
     RANK_HELLO = 1, /* rank to daemon, the first */
@@ -39,6 +41,10 @@ struct rank_message {
     char host[64];           /* RANK_HELLO */
     struct rank_speed speed; /* RANK_READY */
 };
+
+/* Where the rank's porter (sed/porter.h) takes orders: beside the daemon's socket. `path` has PORTER_PATH
+ * bytes. */
+void rank_porter_path(const char *link, uint32_t rank, char *path);
 
 /* One message with descriptors; `flags` as of sendmsg(). False: errno tells. */
 bool rank_link_send(int socket, const struct rank_message *message, const int *descriptors, uint32_t n,

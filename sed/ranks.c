@@ -4,6 +4,8 @@
  */
 #include "sed/ranks_pool.h"
 
+#include "sed/porter_order.h"
+
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -320,6 +322,16 @@ void ranks_count(struct workers *workers, struct ranks_counts *counts)
     counts->started = pool->n_started;
     counts->failed = pool->failed;
     pthread_mutex_unlock(&pool->lock);
+}
+
+void ranks_porters(struct workers *workers, struct porter_list *list)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    list->n = pool->state == JOB_UP ? pool->options.ranks : 0;
+    pthread_mutex_unlock(&pool->lock);
+    for (uint32_t i = 0; i < list->n; i++)
+        rank_porter_path(pool->path, i, list->paths[i]);
 }
 
 int32_t ranks_pid(struct workers *workers, uint32_t rank)

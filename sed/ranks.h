@@ -15,7 +15,9 @@ struct ranks_options {
     const char *mpirun;       /* NULL: "mpirun", found in PATH */
     const char *program;      /* espalier-prd; NULL: beside this program, or as installed */
     const char *profile;      /* the file that keeps what is known of the ranks; NULL: none does */
+    const char *told;         /* what others know of them, when that file is not there; NULL: nothing */
     const char *folder;       /* where the private folder with the socket is made; NULL: $TMPDIR or /tmp */
+    const char *host;         /* on which porters of the ranks listen; NULL: all interfaces; borrowed */
     /* Lines that mpirun and the ranks print (job 0). On the pool's thread, or NULL. */
     void (*output)(void *arg, uint64_t job_id, const char *line);
     void *output_arg;
@@ -40,6 +42,10 @@ struct ranks_counts {
     bool failed;      /* the last one could not be started: calls are refused until another one could */
 };
 void ranks_count(struct workers *workers, struct ranks_counts *counts);
+
+/* The porters of the ranks, while these are there; else none. Any thread. */
+struct porter_list;
+void ranks_porters(struct workers *workers, struct porter_list *list);
 
 /* The process id of a rank, 0 when it is not there. */
 int32_t ranks_pid(struct workers *workers, uint32_t rank);

@@ -19,15 +19,28 @@ static const int64_t blocks[] = {16, 32, 64, 128};
  * same work. */
 static const struct {
     const char *name, *model;
-} models[] = {{"gemm", "pdgemm"},  {"symm", "pdgemm"},   {"hemm", "pdgemm"},
-              {"syrk", "pdgemm"},  {"herk", "pdgemm"},   {"potrf", "pdpotrf"},
-              {"posv", "pdpotrf"}, {"geqrf", "pdgeqrf"}, {"gels", "pdgeqrf"}};
+} models[] = {{"gemm", "pdgemm"},  {"symm", "pdgemm"},   {"hemm", "pdgemm"},  {"syrk", "pdgemm"},
+              {"herk", "pdgemm"},  {"potrf", "pdpotrf"}, {"posv", "pdpotrf"}, {"geqrf", "pdgeqrf"},
+              {"gels", "pdgeqrf"}, {"trsm", "pdtrsm"}};
 
 static int64_t value_of(const struct problem *problem, const struct number *scope, const char *name,
                         int64_t otherwise)
 {
     int index = problem_argument_index(problem, name);
     return index >= 0 && scope[index].kind == NUMBER_INTEGER ? scope[index].integer : otherwise;
+}
+
+/* B has m rows and n columns; the model wants the order of the triangle, and how many right-hand sides. */
+static void model_trsm(const struct problem *problem, const struct number *scope, struct parallel_problem *as)
+{
+    char side = (char)value_of(problem, scope, "side", 'L'),
+         uplo = (char)value_of(problem, scope, "uplo", 'U'),
+         trans = (char)value_of(problem, scope, "transa", 'N');
+    int64_t rows = as->m, cols = as->n;
+    bool left = side == 'L' || side == 'l';
+    as->n = left ? rows : cols;
+    as->m = left ? cols : rows;
+    as->trsm_case = parallel_trsm_case(uplo, side, trans == 'C' || trans == 'c' ? 'T' : trans);
 }
 
 static struct parallel_problem as_modelled(const struct problem *problem,
@@ -42,6 +55,8 @@ static struct parallel_problem as_modelled(const struct problem *problem,
     as.n = value_of(problem, scope, "n", 0);
     as.m = value_of(problem, scope, "m", as.n);
     as.k = value_of(problem, scope, "k", as.m);
+    if (strcmp(as.routine, "pdtrsm") == 0)
+        model_trsm(problem, scope, &as);
     if (strcmp(as.routine, "pdgetrf") == 0)
         as.n = (int64_t)cbrt(1.5 * work_flop);
     return as;
@@ -53,31 +68,42 @@ static double type_factor(char letter)
     return letter == 's' ? 0.5 : letter == 'c' ? 2 : letter == 'z' ? 4 : 1;
 }
 
-/* Rows (or columns) of ranks that would have nothing are of no use. */
-static bool is_useful(const struct parallel_forecast *forecast, int64_t least)
+/* The fewest rows and columns of the matrices that come back. */
+struct extents {
+    int64_t rows, cols;
+};
+
+static bool is_filled(int64_t ranks, int64_t extent, int64_t block)
 {
-    int64_t n = (least + forecast->block - 1) / forecast->block;
-    int64_t most = n > 0 ? n : 1;
-    return forecast->grid.p <= most && forecast->grid.q <= most;
+    int64_t n = (extent + block - 1) / block;
+    return ranks <= (n > 0 ? n : 1);
 }
 
-static int64_t least_extent(const struct problem *problem, const struct implementation *implementation,
-                            const struct number *scope)
+/* Rows (or columns) of ranks that would have nothing are of no use. */
+static bool is_useful(const struct parallel_forecast *forecast, const struct extents *least)
 {
-    int64_t least = INT32_MAX;
+    return is_filled(forecast->grid.p, least->rows, forecast->block) &&
+           is_filled(forecast->grid.q, least->cols, forecast->block);
+}
+
+static struct extents least_extents(const struct problem *problem,
+                                    const struct implementation *implementation, const struct number *scope)
+{
+    struct extents least = {INT32_MAX, INT32_MAX};
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         struct block_cyclic_matrix layout;
         if (implementation->spreads[i].kind != SPREAD_BLOCKS || problem->arguments[i].mode == MODE_IN ||
             spread_layout(problem, implementation, i, scope, (struct process_grid){1, 1, 1}, &layout, NULL) !=
                 ESP_OK)
             continue;
-        least = layout.rows.n < least ? layout.rows.n : least;
+        least.rows = layout.rows.n < least.rows ? layout.rows.n : least.rows;
+        least.cols = layout.cols.n < least.cols ? layout.cols.n : least.cols;
     }
     return least;
 }
 
 static bool best(const struct parallel_machine *machine, const struct parallel_problem *as,
-                 const struct process_grid *wanted, uint32_t ranks, int64_t least,
+                 const struct process_grid *wanted, uint32_t ranks, const struct extents *least,
                  struct parallel_forecast *chosen)
 {
     struct parallel_forecast *all;
@@ -103,13 +129,13 @@ static bool best_or_where_it_lies(const struct rank_pool *pool, const struct par
                                   double moving_s, struct parallel_forecast *chosen, bool *stays)
 {
     const struct process_grid *lies = &question->lies;
-    int64_t least = least_extent(question->problem, question->implementation, question->scope);
+    const struct extents least = least_extents(question->problem, question->implementation, question->scope);
     struct parallel_forecast there;
     *stays = false;
-    bool found = best(machine, as, &pool->options.grid, pool->options.ranks, least, chosen);
+    bool found = best(machine, as, &pool->options.grid, pool->options.ranks, &least, chosen);
     if (pool->options.grid.rows > 0 || lies->rows == 0 ||
         (uint64_t)lies->rows * lies->cols > pool->options.ranks ||
-        !best(machine, as, lies, pool->options.ranks, least, &there))
+        !best(machine, as, lies, pool->options.ranks, &least, &there))
         return found;
     if (!found || there.seconds <= chosen->seconds + moving_s) {
         *stays = true;

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
@@ -162,13 +163,34 @@ static void forget(struct rank_pool *pool, struct rank *rank)
     *rank = (struct rank){.socket = -1, .process = -1};
 }
 
+/* How it ended, which the system knows until mpirun has waited for it: the last field of its line. */
+static const char *end_text(int32_t pid, char *text, size_t size)
+{
+    char path[32], line[1024] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file && !fgets(line, sizeof line, file))
+        line[0] = 0;
+    if (file)
+        fclose(file);
+    const char *last = strrchr(line, ' ');
+    int status = last ? (int)strtol(last, NULL, 10) : 0;
+    if (WIFSIGNALED(status))
+        snprintf(text, size, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (status != 0)
+        snprintf(text, size, "ended with exit code %d", WEXITSTATUS(status));
+    else
+        snprintf(text, size, "ended");
+    return text;
+}
+
 void ranks_on_rank(struct rank_pool *pool, uint32_t number)
 {
     struct rank *rank = &pool->ranks[number];
     struct rank_message message;
     int descriptors[RING_MAX_DESCRIPTORS];
     uint32_t n;
-    char text[200];
+    char text[240], how[80];
     if (rank->socket < 0)
         return;
     int got = rank_link_receive(rank->socket, &message, descriptors, &n, MSG_DONTWAIT);
@@ -180,8 +202,8 @@ void ranks_on_rank(struct rank_pool *pool, uint32_t number)
     }
     if (got < 0 && errno == EAGAIN)
         return;
-    snprintf(text, sizeof text, "rank %u of %u (process %d on %s) ended", number, pool->options.ranks,
-             rank->pid, rank->host);
+    snprintf(text, sizeof text, "rank %u of %u (process %d on %s) %s", number, pool->options.ranks, rank->pid,
+             rank->host, end_text(rank->pid, how, sizeof how));
     forget(pool, rank);
     ranks_end_job(pool, text);
 }

@@ -76,11 +76,15 @@ static char **with_environment(char *const *more, size_t n)
  * must let the others compute. */
 static int run_mpirun(struct rank_pool *pool, int out, int null)
 {
-    char number[16], path[256];
+    char number[16], path[256], host[300];
     snprintf(number, sizeof number, "%u", pool->options.ranks);
     snprintf(path, sizeof path, RANK_LINK_VARIABLE "=%s", pool->path);
-    char *more[] = {path, (char *)(uintptr_t) "OPENBLAS_NUM_THREADS=1",
-                    (char *)(uintptr_t) "OMP_NUM_THREADS=1", (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT=1",
+    snprintf(host, sizeof host, RANK_HOST_VARIABLE "=%s", pool->options.host ? pool->options.host : "");
+    char *more[] = {path,
+                    host,
+                    (char *)(uintptr_t) "OPENBLAS_NUM_THREADS=1",
+                    (char *)(uintptr_t) "OMP_NUM_THREADS=1",
+                    (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT=1",
                     (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
     const char *const words[] = {pool->mpirun,
                                  "--oversubscribe",

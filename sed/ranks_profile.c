@@ -14,15 +14,34 @@
 
 #define SAVE_NS (60 * NS_PER_S) /* between two writings */
 
+/* A server that starts on a fresh disk goes on with what it, or somebody, has written elsewhere. */
+static void take_told(struct rank_pool *pool)
+{
+    struct parallel_profile told;
+    struct esp_error error;
+    const char *text = pool->options.told;
+    if (!text)
+        return;
+    if (parallel_profile_read(text, strlen(text), &told, &error) != ESP_OK)
+        log_warning("what was told of the ranks is not heeded: %s", error.text);
+    else if (told.ranks != pool->options.ranks)
+        log_warning("what was told of %u ranks is not heeded: there are %u", told.ranks, pool->options.ranks);
+    else {
+        pool->profile = told;
+        log_notice("forecasts for %u ranks begin with what was told of them", told.ranks);
+    }
+}
+
 void ranks_profile_load(struct rank_pool *pool)
 {
     char aside[4200];
     struct esp_error error = {0};
     pool->profile.ranks = pool->options.ranks;
-    if (!pool->profile_path)
-        return;
     struct parallel_profile kept;
-    enum esp_status status = parallel_profile_load(pool->profile_path, &kept, &error);
+    enum esp_status status =
+        pool->profile_path ? parallel_profile_load(pool->profile_path, &kept, &error) : ESP_NOT_FOUND;
+    if (status == ESP_NOT_FOUND)
+        take_told(pool);
     if (status == ESP_OK && kept.ranks == pool->options.ranks) {
         pool->profile = kept;
         log_notice("%s: forecasts for %u ranks go on as they were", pool->profile_path, kept.ranks);

@@ -22,7 +22,8 @@
  *   sed/server_idle.c      whether there is work
  *   sed/server_links.c     links from other servers
  *   sed/server_data.c      data that live here: put, read, listed, deleted
- *   sed/server_pull.c      data that are fetched from other servers
+ *   sed/server_pull.c      data that are fetched from other servers (server_pull_fetch.c: the thread)
+ *   sed/server_porters.c   matrices that lie otherwise there
  *   sed/server_operands.c  data as arguments and results of sessions
  */
 #ifndef SED_SERVER_H
@@ -37,6 +38,7 @@
 #include "sed/workers.h"
 
 struct server;
+struct porter_list;
 
 struct server_options {
     const char *name; /* copied */
@@ -86,6 +88,10 @@ struct server_options {
      * endpoint's lock. NULL: nobody wants to know. */
     void (*fetched)(void *arg, const char *from, uint64_t bytes, double seconds);
     void *fetched_arg;
+    /* The porters that carry pieces now (sed/porter_order.h). Any thread, without the lock. NULL: the server
+     * carries none. */
+    void (*porters)(void *arg, struct porter_list *list);
+    void *porters_arg;
 };
 
 enum esp_status server_create(const struct server_options *options, struct server **server,

@@ -271,7 +271,7 @@ bool server_data_abandoned(struct server *server, struct call *call)
         chore->call = NULL;
         return true;
     }
-    return server_pull_abandoned(server, call);
+    return server_loans_abandoned(server, call) || server_pull_abandoned(server, call);
 }
 
 /* ---- what the parent hears ---- */

@@ -40,12 +40,13 @@ struct ticket {
     uint64_t number;
     struct datum_id id;
     struct asker asker;
-    bool put;
+    bool put, lends; /* an offer; an open whose pieces porters are to lend */
     uint64_t bytes;
-    struct store_pin *pin; /* of an open */
-    char *fetcher;         /* the server that reads it for a session; NULL: another asker */
-    uint32_t moving;       /* chunks: the pin must stay */
-    bool over;             /* goes when nothing moves any more */
+    struct store_pin *pin;      /* of an open */
+    char *fetcher;              /* the server that reads it for a session; NULL: another asker */
+    uint32_t moving;            /* chunks: the pin must stay */
+    struct porter_loans *loans; /* the pieces that porters lend; NULL: none */
+    bool over;                  /* goes when nothing moves any more */
     int64_t heard_ns;
     UT_hash_handle hh;
 };
@@ -72,11 +73,12 @@ struct server_data {
     struct ticket *tickets;
     uint32_t n_tickets;
     struct chore *chores;
-    struct pull *pulls; /* by key */
-    int64_t due_ns;     /* of tickets and leases */
-    bool leaving;       /* no new errands */
-    bool blocked;       /* some session waits for room */
-    bool verifying;     /* a file is being read to see whether it is whole */
+    struct pull *pulls;         /* by key */
+    struct porter_loans *loans; /* that are being made */
+    int64_t due_ns;             /* of tickets and leases */
+    bool leaving;               /* no new errands */
+    bool blocked;               /* some session waits for room */
+    bool verifying;             /* a file is being read to see whether it is whole */
 };
 
 /* ---- server_data.c ---- */
@@ -116,15 +118,36 @@ struct pull_waiter {
     struct pull *pull;
     struct pull_waiter *prev, *next;
 };
-/* Brings the datum here unless it is; the waiter is called later, never from within. Sources: addresses,
- * tried in this order, then whom the parent names. ESP_NO_MEMORY, ESP_REFUSED (no store). */
-enum esp_status server_pull(struct server *server, const struct asker *asker, const struct datum_id *id,
-                            const char *const *sources, uint32_t n_sources, enum datum_mode mode,
-                            uint32_t flags, struct pull_waiter *waiter, struct esp_error *error);
+/* A matrix in pieces over rows x cols ranks; rows 0: in one piece. As it came, not looked at. */
+struct pull_layout {
+    int64_t rows, cols, row_block, col_block;
+};
+struct pull_wish {
+    const struct datum_id *id;
+    const char *const *sources; /* addresses, tried in this order, then whom the parent names */
+    uint32_t n_sources;
+    enum datum_mode mode;
+    uint32_t flags;
+    const struct datum_id
+        *as; /* another datum of the same value, that lies as `layout` says; NULL: the same */
+    struct pull_layout layout;
+};
+/* Brings the datum here unless it is; the waiter is called later, never from within. ESP_NO_MEMORY,
+ * ESP_REFUSED (no store). */
+enum esp_status server_pull(struct server *server, const struct asker *asker, const struct pull_wish *wish,
+                            struct pull_waiter *waiter, struct esp_error *error);
 /* It waits no longer. */
 void server_pull_leave(struct pull_waiter *waiter);
 void server_on_pull(struct server *server, struct call *call, const struct message *request);
 bool server_pull_abandoned(struct server *server, struct call *call);
+/* ---- server_loans.c ---- */
+/* Has porters lend the pieces of the ticket's datum, and answers the open with where they are. The ticket
+ * stays meanwhile. */
+void server_loans_make(struct server *server, struct call *call, struct ticket *ticket);
+bool server_loans_abandoned(struct server *server, struct call *call);
+/* Nobody is to read them any more. NULL is nothing to do. */
+void server_loans_end(struct porter_loans *loans);
+
 /* All transfers are to end soon. */
 void server_pull_stop(struct server *server);
 

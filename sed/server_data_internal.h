@@ -46,6 +46,8 @@ void tickets_release(struct server *server);
 
 /* ---- server_moves.c ---- */
 void data_on_offer(struct server *server, struct call *call, const struct offer *offer);
+/* The reply to an open; NULL without memory. */
+struct message *data_open_answer(struct server *server, const struct ticket *ticket);
 void data_on_open(struct server *server, struct call *call, const struct open *open);
 void data_on_finish(struct server *server, struct call *call, const struct finish *finish);
 void data_on_drop(struct server *server, struct call *call, const struct drop *drop);

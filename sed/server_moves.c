@@ -117,7 +117,7 @@ void data_on_offer(struct server *server, struct call *call, const struct offer 
 
 /* ---- open ---- */
 
-static struct message *open_answer(struct server *server, const struct ticket *ticket)
+struct message *data_open_answer(struct server *server, const struct ticket *ticket)
 {
     struct store_entry entry;
     struct message *reply = message_create(MESSAGE_OPEN_REPLY);
@@ -132,6 +132,34 @@ static struct message *open_answer(struct server *server, const struct ticket *t
     }
     message_destroy(reply);
     return message_failure(MESSAGE_OPEN_REPLY, ESP_NOT_FOUND, "it was deleted in this very moment");
+}
+
+/* Whose pieces porters are to lend: all of it is in memory now. */
+static void opened(struct chore *chore, enum esp_status status, const struct esp_error *error)
+{
+    struct server *server = chore->server;
+    struct ticket *ticket = chore->ticket;
+    ticket->heard_ns = server_now(server);
+    if (chore->call && status == ESP_OK) {
+        server_loans_make(server, chore->call, ticket);
+        return;
+    }
+    if (status != ESP_OK)
+        ticket->pin = NULL; /* it is gone */
+    if (chore->call)
+        call_reply(chore->call, message_failure(MESSAGE_OPEN_REPLY, status, "%s", error->text));
+    ticket_end(server, ticket);
+}
+
+/* In memory as a whole for porters, else piece by piece. */
+static enum esp_status pin(struct server *server, struct ticket *ticket, struct chore *chore,
+                           struct store_work **work, struct esp_error *error)
+{
+    if (!ticket->lends)
+        return store_open_reader(server->data.store, &ticket->asker.is, &ticket->id, &ticket->pin, error);
+    if (!chore)
+        return error_no_memory(error, "reading a datum");
+    return store_open(server->data.store, &ticket->asker.is, &ticket->id, &ticket->pin, work, error);
 }
 
 /* Another server, which looks itself whether its client may use what it fetches. */
@@ -149,7 +177,9 @@ void data_on_open(struct server *server, struct call *call, const struct open *o
     struct asker asker;
     struct datum_id id;
     struct esp_error error;
+    struct store_work *work = NULL;
     struct ticket *ticket = NULL;
+    struct chore *chore = NULL;
     data_asker_of(server, call, &open->extensions, &asker);
     asker.is.trusted = is_data_server(server, asker.identity);
     enum esp_status status = datum_id_parse(open->datum, &id, &error);
@@ -157,17 +187,25 @@ void data_on_open(struct server *server, struct call *call, const struct open *o
         ticket = ticket_create(server, &id, &asker, false, &error);
         status = ticket ? ESP_OK : error.status;
     }
-    if (status == ESP_OK)
-        status = store_open_reader(server->data.store, &ticket->asker.is, &id, &ticket->pin, &error);
+    if (status == ESP_OK) {
+        ticket->lends = extension_find(&open->extensions, EXTENSION_PORTERS) != NULL;
+        chore = ticket->lends ? chore_for(call, ticket, opened) : NULL;
+        status = pin(server, ticket, chore, &work, &error);
+    }
     if (status != ESP_OK) {
+        free(chore);
         if (ticket)
             ticket_end(server, ticket);
         data_refuse(call, MESSAGE_OPEN_REPLY, open->datum, &error);
         return;
     }
     ticket->bytes = store_pin_shape(ticket->pin)->bytes;
+    if (ticket->lends) {
+        server_data_chore(server, chore, work);
+        return;
+    }
     replicas_note(ticket, &open->extensions);
-    call_reply(call, open_answer(server, ticket));
+    call_reply(call, data_open_answer(server, ticket));
 }
 
 /* ---- finish, drop ---- */

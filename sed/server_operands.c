@@ -293,9 +293,12 @@ static void arrived(struct pull_waiter *waiter, enum esp_status status, const st
 static enum esp_status fetch_input(struct server *server, struct operand *operand, struct esp_error *error)
 {
     operand->waiter = (struct pull_waiter){.arrived = arrived};
-    enum esp_status status =
-        server_pull(server, &operand->of->asker, &operand->id, (const char *const *)operand->sources,
-                    operand->n_sources, DATUM_VOLATILE, DATUM_REPLICA, &operand->waiter, error);
+    const struct pull_wish wish = {.id = &operand->id,
+                                   .sources = (const char *const *)operand->sources,
+                                   .n_sources = operand->n_sources,
+                                   .mode = DATUM_VOLATILE,
+                                   .flags = DATUM_REPLICA};
+    enum esp_status status = server_pull(server, &operand->of->asker, &wish, &operand->waiter, error);
     if (status == ESP_OK)
         operand->state = OPERAND_FETCHING;
     return status;

@@ -79,6 +79,10 @@ static bool propose(const struct server *server, const struct problem *problem, 
         return false;
     choice->implementation = question.implementation;
     choice->grid = spread_cut_grid(problem, choice->implementation, scope, choice->grid);
+    /* Those who compete for the processors hold up ranks as they do workers, in whose forecast they are. */
+    const double available = server_computer(server).available;
+    if (available > 0 && available < 1)
+        choice->seconds /= available;
     return choice->seconds < alone_s || implementation_is_parallel(&problem->implementations[0]);
 }
 

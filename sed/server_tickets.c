@@ -54,6 +54,7 @@ void ticket_end(struct server *server, struct ticket *ticket)
         return;
     HASH_DEL(server->data.tickets, ticket);
     server->data.n_tickets--;
+    server_loans_end(ticket->loans);
     store_release(server->data.store, ticket->pin, false);
     free(ticket->fetcher);
     free(ticket);

@@ -9,6 +9,7 @@
 #include "sed/idle_calibration.h"
 #include "sed/machine_memory.h"
 #include "sed/processes.h"
+#include "sed/porters.h"
 #include "sed/ranks.h"
 #include "sed/sensors.h"
 #include "sed/server.h"
@@ -87,15 +88,19 @@ static enum esp_status add_ranks(struct service *service, struct esp_error *erro
     const struct settings_sed *settings = service->settings;
     char profile[4100];
     snprintf(profile, sizeof profile, "%s/ranks", settings->node.state_dir ? settings->node.state_dir : "");
+    char *told = service->directory ? directory_watch_ranks(service->directory) : NULL;
     const struct ranks_options options = {
+        .told = told,
         .profile = settings->node.state_dir ? profile : NULL,
         .ranks = (uint32_t)settings->ranks,
         .grid = {settings->grid_rows, settings->grid_cols, (uint32_t)settings->block},
         .mpirun = settings->mpirun,
+        .host = service->host,
         .output = output,
         .output_arg = service};
     struct workers *both = NULL;
     enum esp_status status = ranks_create(&options, &service->ranks, error);
+    free(told);
     if (status == ESP_OK) {
         status = workers_join(service->processes, service->ranks, &both, error);
         service->workers = both;
@@ -109,6 +114,7 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
     struct service *service = calloc(1, sizeof *service);
     if (!service)
         return error_no_memory(error, "a server");
+    uint16_t port;
     service->settings = settings;
     pthread_mutex_init(&service->loading, NULL);
     pthread_mutex_init(&service->learning, NULL);
@@ -120,8 +126,13 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
         status = service_load_problems(service, &settings->problems, &service->problems, error);
     if (status == ESP_OK)
         status = create_workers(service, error);
+    if (status == ESP_OK)
+        status = config_read_address(settings->node.listen, "0", service->host, sizeof service->host, &port,
+                                     error);
     if (status == ESP_OK && settings->ranks > 0)
         status = add_ranks(service, error);
+    if (status == ESP_OK && settings->store_memory_bytes > 0 && !settings->node.tls.certificate)
+        status = porters_create(service->host, service->ranks, &service->porters, error);
     if (status == ESP_OK)
         status = service_keep_callable(service, service->problems, error);
     if (status != ESP_OK) {
@@ -249,6 +260,8 @@ static enum esp_status create_server(struct service *service, const struct trans
         .errands = service->errands,
         .fetched = on_fetched,
         .fetched_arg = service,
+        .porters = service->porters ? porters_list : NULL,
+        .porters_arg = service->porters,
     };
     service->problems = NULL; /* the server's, even when this fails */
     status = server_create(&options, &service->server, error);
@@ -403,12 +416,14 @@ void service_close(struct service *service)
     }
     /* Workers first: their ends are reported to the server, which must be there. */
     atomic_store(&service->listener, NULL);
+    porters_close(service->porters);
     if (service->workers)
         service->workers->ops->destroy(service->workers);
     /* Data on their way are given up; their threads come through the endpoint, which must be there. */
     if (service->endpoint)
         transport_interrupt(service->endpoint->transport);
     errands_destroy(service->errands);
+    porters_destroy(service->porters);
     endpoint_close(service->endpoint);
     server_destroy(service->server);
     problem_set_destroy(service->problems);

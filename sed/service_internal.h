@@ -22,6 +22,8 @@ struct service {
     struct problem_set *problems;      /* until the server has them */
     struct workers *workers;           /* of these: */
     struct workers *processes, *ranks; /* ranks: NULL where there are none */
+    char host[256];                    /* on which this server listens */
+    struct porters *porters;           /* NULL: none, as they do not encrypt */
     struct server *server;
     _Atomic(struct server *) listener; /* the server, once it can be told of output */
     struct endpoint *endpoint;

@@ -269,18 +269,52 @@ static enum exit_code copy_each(const struct command_line *command, const char *
     return worst;
 }
 
+static enum exit_code print_identity(const struct command_line *command, const char *id)
+{
+    if (command->json)
+        return command_json(json_pack("{s:s}", "id", id));
+    puts(id);
+    return command_flush();
+}
+
+/* Another datum of the same value, that lies otherwise. */
+static enum exit_code redistribute(const struct command_line *command, const char *id, const char *to,
+                                   const struct esp_data_layout *layout, bool move)
+{
+    char *made = NULL;
+    struct moving moving;
+    moving_begin(&moving);
+    enum esp_status status = esp_data_redistribute(id, to, layout, moving_told, &moving, &made);
+    moving_end(&moving);
+    if (status != ESP_OK)
+        return session_fail(command);
+    enum exit_code code = print_identity(command, made);
+    free(made);
+    return move && esp_data_drop(id) != ESP_OK ? session_fail(command) : code;
+}
+
 static enum exit_code copy(const struct command_line *command, bool move)
 {
+    struct esp_error error = {0};
+    struct esp_data_layout layout;
+    bool in_pieces;
     const char *from = command_option_value(command, "from");
     if (from && command->n_operands > 1)
         return command_usage(command, "expected an ID, or --from for all data of a server, found both");
     if (!from && command->n_operands == 1)
         return command_usage(command, "expected the IDs of data and a server, or --from SERVER and a server");
+    if (layout_option(command, &in_pieces, &layout, &error) != ESP_OK)
+        return command_usage(command, "%s", error.text);
+    if (in_pieces && (from || command->n_operands != 2))
+        return command_usage(command, "expected one ID and a server with --grid and --block");
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
     const char *to = command->operands[command->n_operands - 1];
-    code = from ? copy_all(command, from, to, move) : copy_each(command, to, move);
+    if (in_pieces)
+        code = redistribute(command, identity(command->operands[0]), to, &layout, move);
+    else
+        code = from ? copy_all(command, from, to, move) : copy_each(command, to, move);
     grpc_finalize();
     return code;
 }

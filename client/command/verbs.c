@@ -51,6 +51,8 @@ static const struct command_option data_show_options[] = {
 };
 static const struct command_option data_copy_options[] = {
     {'f', "from", "SERVER", "all data of that server, in place of ID"},
+    {'g', "grid", "PxQ", "in pieces for a grid of so many rows and columns of ranks, with --block"},
+    {'b', "block", "R[xC]", "rows and columns of a block of these pieces"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option data_get_options[] = {
@@ -380,12 +382,13 @@ const struct verb command_verbs[] = {
      "Who reads one at this moment reads on to the end. There is no way back.", NULL, WITH_PLATFORM, 1, -1,
      verb_data_rm},
     {"data cp", "[ID...] SERVER", "Have a server fetch replicas of data",
-     "They come straight from servers that have them. A replica may be dropped when memory is short.",
+     "They come straight from servers that have them. A replica may be dropped when memory is short.\n"
+     "With --grid and --block the server makes another datum of the same value that lies so, and its ID is "
+     "printed.",
      data_copy_options, WITH_PLATFORM, 1, -1, verb_data_cp},
     {"data mv", "[ID...] SERVER", "Move data to another server",
      "Each is deleted where it was when the other server has all of it, durable if it was. Sticky data do "
-     "not "
-     "move.",
+     "not move. With --grid and --block it lies so there, and has another ID, which is printed.",
      data_copy_options, WITH_PLATFORM, 1, -1, verb_data_mv},
     {"matrix info", "FILE", "Show what a matrix file holds",
      "Format, size, symmetry, norm, and whether it brings a right-hand side. Read are Matrix Market,\n"

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include "sed/mpi/prd.h"
+#include "sed/porter.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -109,6 +110,17 @@ static void serve(struct link *link, uint32_t rank)
     }
 }
 
+/* What it carries has nothing to do with calls: without it they go on. */
+static void start_porter(const char *path, uint32_t rank)
+{
+    static struct porter *porter; /* as long as the rank */
+    struct esp_error error;
+    char own[PORTER_PATH];
+    rank_porter_path(path, rank, own);
+    if (porter_create(own, getenv(RANK_HOST_VARIABLE), &porter, &error) != ESP_OK)
+        fprintf(stderr, "espalier-prd: rank %u carries no pieces: %s\n", rank, error.text);
+}
+
 static int run(const char *path)
 {
     static struct link link;
@@ -125,6 +137,7 @@ static int run(const char *path)
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
     library_set_threads(1);
+    start_porter(path, (uint32_t)rank);
     if (!say_hello(&link, (uint32_t)rank, (uint32_t)size) || !be_set_up(&link) ||
         pthread_create(&watcher, NULL, watch, &link.socket) != 0) {
         fprintf(stderr, "espalier-prd: rank %d and its server do not understand each other\n", rank);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/directory/gather.h"
 
+#include "core/parallel_profile.h"
+
 #include "services/directory/directory.h"
 #include "services/directory/schema.h"
 
@@ -140,6 +142,18 @@ enum esp_status gather_descriptions(struct directory_tree *tree, const struct pr
     return status;
 }
 
+/* What it knows of its ranks, as the file in its state_dir has it. */
+static enum esp_status put_ranks(struct maker *maker, const char *state_dir, struct esp_error *error)
+{
+    struct parallel_profile profile;
+    char path[4200], text[PROFILE_MOST_TEXT];
+    snprintf(path, sizeof path, "%s/ranks", state_dir);
+    enum esp_status status = parallel_profile_load(path, &profile, error);
+    if (status == ESP_OK)
+        put_bytes(maker, "espalierRanks", text, parallel_profile_write(&profile, text));
+    return status == ESP_NOT_FOUND ? ESP_OK : status;
+}
+
 enum esp_status gather_machine(struct directory_tree *tree, const struct settings_sed *settings,
                                struct esp_error *error)
 {
@@ -153,6 +167,9 @@ enum esp_status gather_machine(struct directory_tree *tree, const struct setting
         put(&maker, "espalierParent", settings->parent);
     for (size_t i = 0; i < settings->parents.n; i++)
         put(&maker, "espalierParent", settings->parents.items[i]);
+    if (settings->ranks > 0 && settings->node.state_dir && maker.status == ESP_OK &&
+        put_ranks(&maker, settings->node.state_dir, error) != ESP_OK)
+        return error->status;
     return maker.status;
 }
 

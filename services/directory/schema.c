@@ -2,6 +2,7 @@
 #include "services/directory/schema.h"
 
 #include "core/cost_model.h"
+#include "core/parallel_profile.h"
 #include "util/config.h"
 
 #include <ctype.h>
@@ -74,6 +75,13 @@ static const char *a_description(const struct directory_value *value)
     return good ? NULL : "a description that can be read";
 }
 
+static const char *a_profile(const struct directory_value *value)
+{
+    struct parallel_profile profile;
+    const bool good = parallel_profile_read(value->text, value->length, &profile, NULL) == ESP_OK;
+    return good ? NULL : "what a server of this version knows of its ranks";
+}
+
 struct class_rule {
     const char *name;
     struct attribute_rule attributes[MOST_ATTRIBUTES + 1];
@@ -98,7 +106,8 @@ static const struct class_rule classes[] = {
       {"espalierThreads", false, a_number},
       {"espalierMemory", false, a_number},
       {"espalierAddress", false, an_address},
-      {"espalierParent", false, an_address}}},
+      {"espalierParent", false, an_address},
+      {"espalierRanks", false, a_profile}}},
     {DIRECTORY_COST_MODEL,
      {{"cn", true, any_text},
       {"espalierProblemName", true, any_text},

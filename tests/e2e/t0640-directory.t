@@ -37,6 +37,8 @@ sed_conf() { # NAME LINE...
 sed_conf node7 'parent = "127.0.0.1:1"' "problems = { \"$work/problems\", \"$top_srcdir/problems/blas/level1.esp\" }" >node7.conf
 mkdir node7
 check "a model is measured" espalier calibrate --sed node7.conf --budget 1s --longest 5ms scaled
+printf '%s\n' 'espalier-ranks 1' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' 'end a927eb61' >node7/ranks
+echo 'ranks = 2' >>node7.conf
 agent_for_clients
 printf 'name = "MA"\nlisten = "%s"\n' "$agent" >master-agent.conf
 check "files of daemons become LDIF" espalier directory export --output site.ldif node7.conf master-agent.conf
@@ -45,6 +47,7 @@ exported() {
         'cn=node7,ou=machines' 'cn=scaled-blas-1-0,cn=node7,ou=machines' 'cn=MA,ou=entries'; do
         grep -qx "dn: $entry,ou=espalier" site.ldif || { echo "$entry is missing"; return 1; }
     done
+    grep -q '^espalierRanks::' site.ldif
 }
 check "with problems, implementations, machines, models and addresses" exported
 

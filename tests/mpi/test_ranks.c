@@ -36,6 +36,21 @@ static const char description[] =
     "    parallel fortran pdgetrf_(m, n, A, 1, 1, desc(A), ipiv, out info) in libscalapack-openmpi.so.2.2\n"
     "    spread  ipiv rows of A\n"
     "    error   info > 0 \"U({info},{info}) is exactly zero\"\n"
+    "problem dpotrf \"Cholesky\"\n"
+    "    in      int     n\n"
+    "    inout   double  A[n, n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdpotrf_('L', n, A, 1, 1, desc(A), out info) in libscalapack-openmpi.so.2.2\n"
+    "    error   info > 0 \"the leading minor of order {info} is not positive\"\n"
+    "problem dtrsm \"A triangular solve\"\n"
+    "    in      char    side\n"
+    "    in      int     m, n\n"
+    "    in      double  A[if(is(side, 'L'), m, n), if(is(side, 'L'), m, n)]\n"
+    "    inout   double  B[m, n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdtrsm_(side, 'U', 'N', 'N', m, n, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B)) "
+    "in "
+    "libscalapack-openmpi.so.2.2\n"
     "problem count \"Ranks\"\n"
     "    out     int     n, works\n"
     "implementation ours\n"
@@ -220,6 +235,25 @@ static void info_is_told_as_what_it_means(void **state)
     assert_string_equal(error.text, "U(1,1) is exactly zero");
 }
 
+static void an_indefinite_matrix_is_told_on_whichever_rank_it_shows(void **state)
+{
+    (void)state;
+    enum { N = 9 };
+    static const int minors[] = {1, 4, 9};
+    for (size_t i = 0; i < sizeof minors / sizeof *minors; i++) {
+        int n = N;
+        double a[N * N] = {0};
+        char expected[80];
+        for (int k = 0; k < N; k++)
+            a[k * (N + 1)] = k + 1 == minors[i] ? -1 : 2;
+        rig.grid = (struct process_grid){2, 2, 2};
+        struct esp_error error = rig_call(&rig, "dpotrf", (void *[]){&n, a}, false);
+        snprintf(expected, sizeof expected, "the leading minor of order %d is not positive", minors[i]);
+        assert_int_equal(error.status, ESP_FAILED);
+        assert_string_equal(error.text, expected);
+    }
+}
+
 /* ---- a maintainer's own routines ---- */
 
 static void a_routine_gets_a_communicator_of_its_grid(void **state)
@@ -376,6 +410,46 @@ static void an_mpirun_that_refuses_is_told_with_its_words(void **state)
     rmdir(folder);
 }
 
+/* ---- forecasts ---- */
+
+static double forecast_of_trsm(char side, int m, int n, struct process_grid *grid)
+{
+    const struct problem *problem = problem_find(rig.problems, "dtrsm");
+    const struct number scope[] = {{.kind = NUMBER_INTEGER, .integer = side},
+                                   {.kind = NUMBER_INTEGER, .integer = m},
+                                   {.kind = NUMBER_INTEGER, .integer = n},
+                                   {.kind = NUMBER_UNKNOWN},
+                                   {.kind = NUMBER_UNKNOWN}};
+    const struct parallel_question question = {
+        .problem = problem, .implementation = problem->implementations, .scope = scope, .work_flop = 1e7};
+    double seconds = 0;
+    assert_true(rig.workers->ops->propose(rig.workers, &question, grid, &seconds));
+    return seconds;
+}
+
+/* What counts is the order of the triangle and not the work, which is said to be the same here. */
+static void triangular_solves_have_a_model_of_their_own(void **state)
+{
+    (void)state;
+    struct process_grid grid;
+    double tall = forecast_of_trsm('L', 4000, 10, &grid), flat = forecast_of_trsm('R', 4000, 10, &grid);
+    assert_true(tall > 2 * flat);
+    assert_true(forecast_of_trsm('R', 10, 4000, &grid) > 2 * flat);
+}
+
+/* Blocks have 16 rows and columns or more: ten columns are one column of ranks, and ten rows one row. */
+static void no_row_or_column_of_the_chosen_grid_is_idle(void **state)
+{
+    (void)state;
+    struct process_grid grid;
+    for (int n = 500; n <= 8000; n *= 2) {
+        forecast_of_trsm('L', n, 10, &grid);
+        assert_int_equal(grid.cols, 1);
+        forecast_of_trsm('R', 10, n, &grid);
+        assert_int_equal(grid.rows, 1);
+    }
+}
+
 /* ---- death ---- */
 
 static uint64_t jobs_started(void)
@@ -408,6 +482,33 @@ static void a_rank_killed_during_a_call_fails_it_at_once(void **state)
     assert_true(seconds_since(begun) < 10); /* the others wait in MPI for ever; some ms on an idle machine */
     works_again(before);
     free(x);
+}
+
+static pid_t parent_of(pid_t pid)
+{
+    char path[64];
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %*s %*c %d", &parent), 1);
+    fclose(file);
+    return parent;
+}
+
+/* mpirun is stopped, so that it does not wait for the dead rank before it was looked at. */
+static void how_a_rank_ended_is_told(void **state)
+{
+    (void)state;
+    uint64_t before = jobs_started();
+    int which = 1, n = 5;
+    double x[5] = {0};
+    rig.grid = (struct process_grid){2, 2, 1};
+    assert_int_equal(kill(parent_of(ranks_pid(rig.workers, 0)), SIGSTOP), 0);
+    struct esp_error error = rig_call(&rig, "die", (void *[]){&which, x, &n}, false);
+    assert_int_equal(error.status, ESP_CRASHED);
+    assert_non_null(strstr(error.text, " was killed by signal 9 (Killed)"));
+    works_again(before);
 }
 
 static void a_rank_killed_between_calls_is_replaced(void **state)
@@ -530,6 +631,7 @@ int main(void)
         cmocka_unit_test(calls_follow_each_other_on_changing_grids),
         cmocka_unit_test(pivots_of_all_ranks_come_back),
         cmocka_unit_test(info_is_told_as_what_it_means),
+        cmocka_unit_test(an_indefinite_matrix_is_told_on_whichever_rank_it_shows),
         cmocka_unit_test(a_routine_gets_a_communicator_of_its_grid),
         cmocka_unit_test(what_ranks_print_is_handed_on),
         cmocka_unit_test(a_routine_that_is_not_there_is_told_and_harms_nobody),
@@ -538,9 +640,12 @@ int main(void)
         cmocka_unit_test(a_grid_must_fit_the_pool_and_a_block_have_elements),
         cmocka_unit_test(without_mpirun_calls_are_refused_with_the_reason),
         cmocka_unit_test(an_mpirun_that_refuses_is_told_with_its_words),
+        cmocka_unit_test(triangular_solves_have_a_model_of_their_own),
+        cmocka_unit_test(no_row_or_column_of_the_chosen_grid_is_idle),
         cmocka_unit_test(idle_ranks_take_no_processor_time),
         cmocka_unit_test(a_rank_without_memory_fails_the_call_and_not_the_job),
         cmocka_unit_test(a_rank_killed_during_a_call_fails_it_at_once),
+        cmocka_unit_test(how_a_rank_ended_is_told),
         cmocka_unit_test(a_rank_killed_between_calls_is_replaced),
         cmocka_unit_test(a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later),
         cmocka_unit_test(a_rank_killed_beside_an_answered_call_changes_nothing_of_it),

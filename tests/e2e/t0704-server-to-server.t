@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A matrix in pieces moves to another server, to lie otherwise there: straight from ranks to ranks.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs mpirun espalier espalier-agent espalier-sed espalier-crd
+[ -x "$top_builddir/sed/mpi/espalier-prd" ] || skip_all "the program of the ranks is not built"
+TMPDIR=$work
+export TMPDIR
+
+cat >master.conf <<END
+name = "master"
+listen = "127.0.0.1:0"
+address_file = "$work/master.address"
+END
+start master espalier-agent --foreground "$work/master.conf"
+wait_until test -s master.address
+# describe NAME IMPLEMENTATION: C := A B
+describe() {
+    printf 'problem %s "C := A B"\n    in int m, n, k\n    in double A[m, k], B[k, n]\n    out double C[m, n]\n' "$1"
+    printf 'implementation ours\n    %s\n' "$2"
+}
+mkdir together alone
+describe pmul "parallel fortran pdgemm_('N', 'N', m, n, k, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B), double 0,
+        C, 1, 1, desc(C)) in libscalapack-openmpi.so.2.2" >together/pmul.esp
+describe smul "fortran dgemm_('N', 'N', m, n, k, double 1, A, m, B, k, double 0, C, m) in libblas.so.3" >alone/smul.esp
+# server NAME FOLDER KEYS
+server() {
+    cat >"$1.conf" <<END
+name = "$1"
+parent = "$(cat master.address)"
+listen = "127.0.0.1:0"
+log_file = "$work/$1.log"
+log_level = debug
+store_memory = "64 MB"
+state_dir = "$work/$1.state"
+problems = { "$work/$2" }
+$3
+END
+    mkdir -p "$1.state"
+    start "$1" espalier-sed --foreground "$work/$1.conf"
+}
+server two together 'ranks = 2
+grid = 2x1
+block = 4'
+server three together 'ranks = 3
+grid = 3x1
+block = 5'
+server plain alone ''
+cat >client.conf <<END
+agents = { "$(cat master.address)" }
+END
+ESPALIER_CONFIG=$work/client.conf
+export ESPALIER_CONFIG
+all_there() { [ "$(espalier tree | grep -c 'two\|three\|plain')" -ge 3 ]; }
+wait_until all_there
+wait_until grep -q "ranks are ready" two.log
+wait_until grep -q "ranks are ready" three.log
+
+# matrix ROWS COLS: whole numbers
+matrix() { awk -v m="$1" -v n="$2" 'BEGIN { for (i = 1; i <= m; i++) { for (j = 1; j <= n; j++)
+    printf "%s%d", (j > 1 ? "," : ""), (i * 7 + j * j * 3 + i * j) % 1009; print "" } }'; }
+matrix 43 29 >a.csv
+same() { espalier data get "$1" got.csv && cmp got.csv a.csv; }
+lies() { espalier data info "$1" | grep -q "over $2 ranks ($3)"; }
+
+A=$(espalier data put a.csv --server two --mode persistent --grid 2x2 --block 4)
+to_three() { B=$(espalier data cp "$A" three --grid 2x3 --block 5x3) && [ -n "$B" ] && [ "$B" != "$A" ]; }
+check "a matrix goes from four ranks' pieces to six ranks'" to_three
+check "and lies there as it was to" lies "$B" "2 x 3" "5 x 3"
+check "with every element in its place" same "$B"
+check "what it was made of is as it was" same "$A"
+is_durable() { espalier data info "$B" | grep -q "mode       persistent"; }
+check "and is as durable as that" is_durable
+to_plain() { C=$(espalier data cp "$B" plain --grid 1x4 --block 2) && lies "$C" "1 x 4" "2 x 2" && same "$C"; }
+check "a server without ranks takes pieces too" to_plain
+back() { D=$(espalier data mv "$C" three --grid 3x1 --block 7) && same "$D" && ! espalier data info "$C" 2>error; }
+check "and gives them, when they move" back
+W=$(espalier data put a.csv --server two)
+whole() { E=$(espalier data cp "$W" three --grid 3x1 --block 7) && lies "$E" "3 x 1" "7 x 7" && same "$E"; }
+check "what is whole is cut on its way" whole
+here() { F=$(espalier data cp "$A" two --grid 1x2 --block 64) && lies "$F" "1 x 2" "64 x 64" && same "$F"; }
+check "a server makes one of its own lie otherwise" here
+
+# A on the ranks of one server, B on those of another: B goes to A, A to B, or both to a third grid.
+matrix 29 17 | tr 7 3 >b.csv
+espalier call smul A=@a.csv B=@b.csv -o C=expected.csv
+P=$(espalier data put b.csv --server three --grid 3x1 --block 5)
+R=$(espalier data put b.csv --server plain --grid 1x4 --block 2)
+Q=$(espalier data put a.csv --server two --grid 2x1 --block 4)
+product() { espalier call pmul "A=data:$2" "B=data:$3" --server "$1" -o C=c.csv && cmp c.csv expected.csv &&
+    grep "started: pmul" "$1.log" | tail -n 1 | grep "on $4 ranks"; }
+b_to_a() { moved=$(espalier data cp "$P" two --grid 2x1 --block 4) && product two "$Q" "$moved" "2 x 1"; }
+a_to_b() { moved=$(espalier data cp "$Q" three --grid 3x1 --block 5) && product three "$moved" "$P" "3 x 1"; }
+both() { moved=$(espalier data cp "$Q" three --grid 3x1 --block 5) && other=$(espalier data cp "$R" three --grid 3x1 --block 5) &&
+    product three "$moved" "$other" "3 x 1"; }
+check "B is multiplied where A is" b_to_a
+check "and A where B is" a_to_b
+check "and both where neither was" both
+
+# What is wrong.
+says() { text=$1; shift; ! espalier data cp "$@" >out 2>error && grep -q "$text" error; }
+check "a grid without blocks is refused" says "expected both --grid and --block" "$A" three --grid 2x2
+check "so are too many pieces" says "at most 4096 pieces" "$A" three --grid 100x100 --block 1
+check "and a datum that is not there" says "server two has no datum" "two:00000000000000000000000000000001" three --grid 2x2 --block 1
+
+# The ranks that fetch die in the middle (they are stopped, so that it lasts). signal_ranks SIGNAL SIZE
+signal_ranks() { for environ in $(grep -lzs "^ESPALIER_RANKS=$work/" /proc/[0-9]*/environ 2>/dev/null); do
+    process=${environ%/environ}
+    grep -sqzx "OMPI_COMM_WORLD_SIZE=$2" "$environ" && [ "$(cat "$process/comm")" = espalier-prd ] &&
+        kill "-$1" "${process#/proc/}"
+done; }
+listed() { espalier data ls --server three | wc -l; }
+before=$(listed)
+fetching=$(grep -c "3 porters fetch pieces" three.log)
+signal_ranks STOP 3
+espalier data cp "$A" three --grid 2x3 --block 1 >out 2>error &
+asking=$!
+more_fetch() { [ "$(grep -c "3 porters fetch pieces" three.log)" -gt "$fetching" ]; }
+wait_until more_fetch
+signal_ranks KILL 3
+fails() { ! wait "$asking" && cat error && grep -q "porter [0-2] of 3: it has ended in the middle" error; }
+check "ranks that die in the middle are told" fails
+nothing_left() { [ "$(listed)" -eq "$before" ]; }
+check "and nothing of it is left" nothing_left
+again() { G=$(espalier data cp "$A" three --grid 2x3 --block 1) && same "$G"; }
+check "it can be said again at once, while ranks are started" again
+
+before=$(listed)
+stop two
+check "a server that is gone is told" says "server two, which made it, is not there" "$A" three --grid 2x2 --block 3
+check "and nothing of it is left" nothing_left
+start two espalier-sed --foreground "$work/two.conf"
+returns() { same "$A"; }
+wait_until returns
+check "nor lost" same "$A"
+finish
