@@ -49,6 +49,9 @@ struct endpoint_ops {
      * transport's own affair, between hosts without TLS). The data moved without the lock. */
     void (*chunk_done)(void *self, const struct message *header, bool write, struct chunk_area *area,
                        bool complete);
+    /* The connection is closed on which pieces of that session came. Its sender may be dead, or come again on
+     * another one. Not every transport can tell. NULL: never. */
+    void (*parted)(void *self, const struct session_id *session);
     /* All of a value is in `file`, from `offset` on: memory of the asker, a process of the same user, who
      * will not change it as long as the value is wanted; nobody can make it smaller. The node may take the
      * descriptor over, by setting *file to -1. Its answer is a chunk_reply; NULL: put it in chunks. NULL

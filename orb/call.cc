@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/call.h"
+#include "orb/presence.h"
 
 extern "C" {
 #include "core/reply.h"
@@ -304,6 +305,7 @@ void ChunkUpcall::unmarshalArguments(cdrStream &stream)
         throw CORBA::MARSHAL(MINOR_MESSAGE, CORBA::COMPLETED_NO);
     if (!write)
         return;
+    presence_note(endpoint, stream, header.chunk.session);
     CORBA::ULong bytes;
     bytes <<= stream;
     if (bytes != header.chunk.length || !stream.checkInputOverrun(1, bytes))

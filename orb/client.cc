@@ -6,6 +6,7 @@
 #include "orb/failure.h"
 #include "orb/peer.h"
 #include "orb/reach.h"
+#include "orb/host_names.h"
 #include "orb/refusal.h"
 #include "orb/stream.h"
 #include "orb/transport.h"
@@ -156,6 +157,7 @@ static enum esp_status perform(OrbTransport *self, const char *address, Asking &
 {
     std::shared_ptr<Peer> peer;
     enum esp_status status;
+    const int64_t since_ns = clock_now_ns(&clock_system);
     try {
         peer = self->peers->find(address);
         asking.perform(*self->peers, *peer);
@@ -168,6 +170,7 @@ static enum esp_status perform(OrbTransport *self, const char *address, Asking &
     if (peer && (status == ESP_UNREACHABLE || status == ESP_MAYBE)) {
         self->peers->forget(peer);
         status = refusal_explain(address, asking.op(), status, error);
+        status = host_name_explain(address, asking.op(), status, since_ns, error);
     }
     enum message_kind kind = reply->kind;
     message_clear(reply);

@@ -8,6 +8,8 @@ orb_liborb_la_SOURCES = orb/call.cc orb/call.h orb/client.cc orb/corba.h orb/end
 	orb/peer.cc orb/peer.h orb/refusal.cc orb/refusal.h orb/senders.cc orb/senders.h orb/sigpipe.h orb/stream.cc orb/stream.h orb/tls.cc orb/tls.h \
 	orb/transport.h orb/watchdog.cc orb/watchdog.h
 orb_liborb_la_SOURCES += orb/near.cc orb/near.h
+orb_liborb_la_SOURCES += orb/host_names.cc orb/host_names.h
+orb_liborb_la_SOURCES += orb/presence.cc orb/presence.h
 orb_liborb_la_SOURCES += orb/reach.cc orb/reach.h
 # The ORB's own headers include each other without their folder's name.
 orb_liborb_la_CPPFLAGS = $(AM_CPPFLAGS) $(OMNIORB_CFLAGS) -isystem $(OMNIORB_INCLUDEDIR)/omniORB4 \

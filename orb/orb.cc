@@ -7,6 +7,7 @@
 #include "orb/entry.h"
 #include "orb/failure.h"
 #include "orb/limits.h"
+#include "orb/presence.h"
 #include "orb/refusal.h"
 #include "orb/sigpipe.h"
 #include "orb/tls.h"
@@ -158,6 +159,7 @@ static void orb_destroy(struct transport *transport)
     SigpipeGuard guard(self->peers && self->peers->guard_sigpipe); /* it says goodbye on every connection */
     self->senders.stop();
     self->watchdog.stop();
+    presence_stop();
     refusals_stop();
     try {
         self->peers->clear();
@@ -267,6 +269,8 @@ static enum esp_status open_transport(const struct orb_options *options, struct 
         enum esp_status status = tls_prepare(options, arguments, error);
         if (status != ESP_OK)
             return status;
+    } else {
+        tls_leave(arguments);
     }
     refusals_start(!options->client_only, self->tls);
     start(*self, options, arguments);

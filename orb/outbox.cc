@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/outbox.h"
 #include "orb/failure.h"
+#include "orb/host_names.h"
 #include "orb/refusal.h"
 #include "orb/transport.h"
 
@@ -169,6 +170,7 @@ enum esp_status Outbox::transmit(Target &target, const struct batch &batch, bool
 {
     Peers &peers = *endpoint.transport.posts;
     std::shared_ptr<Peer> peer;
+    const int64_t since_ns = clock_now_ns(&clock_system);
     try {
         int64_t patience = oneway ? SEND_INLINE_NS : batch.count ? SEND_NS : CONFIRM_PATIENCE_NS;
         peer = peers.find(target.address.c_str());
@@ -180,6 +182,7 @@ enum esp_status Outbox::transmit(Target &target, const struct batch &batch, bool
         if (peer) {
             peers.forget(peer);
             status = refusal_explain(target.address.c_str(), "post", status, nullptr);
+            status = host_name_explain(target.address.c_str(), "post", status, since_ns, nullptr);
         }
         return status;
     }

@@ -3,15 +3,18 @@
 
 extern "C" {
 #include "util/log.h"
+#include "util/told.h"
 }
 
 #include <atomic>
 #include <dlfcn.h>
+#include <functional>
 #include <netdb.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdio.h>
 #include <string.h>
+#include <string>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,8 +45,9 @@ struct State {
     Functions ssl;
     std::atomic<SSL_CTX *> context{nullptr}; /* the ORB's */
     std::atomic<bool> logs{false};
-    std::mutex mutex; /* guards the quota */
+    std::mutex mutex; /* guards what follows */
     struct log_quota lines;
+    struct told told;
 };
 
 } // namespace
@@ -58,13 +62,27 @@ static void tell(const char *peer, bool incoming, const char *why)
 {
     if (!state.logs)
         return;
+    /* Who comes in has another port each time. */
+    const char *port = strrchr(peer, ':');
+    const std::string key = std::string(peer, incoming && port ? (size_t)(port - peer) : strlen(peer)) + why;
+    const int64_t now_ns = clock_now_ns(&clock_system);
+    char more[64] = "";
+    unsigned left_out;
     std::lock_guard<std::mutex> lock(state.mutex);
-    if (!log_quota_take(&state.lines, clock_now_ns(&clock_system)))
+    if (!told_take(&state.told, std::hash<std::string>()(key), now_ns, &left_out) ||
+        !log_quota_take(&state.lines, now_ns))
         return;
+    if (left_out > 0)
+        snprintf(more, sizeof more, " (%u more since that was told last)", left_out);
     if (incoming)
-        log_warning("connection of %s refused: %s", peer, why);
+        log_warning("connection of %s refused: %s%s", peer, why, more);
     else
-        log_warning("no connection to %s: %s", peer, why);
+        log_warning("no connection to %s: %s%s", peer, why, more);
+}
+
+void refusal_log(const char *address, const char *why)
+{
+    tell(address, false, why);
 }
 
 /* "host:port" of the other side. */
@@ -285,6 +303,7 @@ void refusals_start(bool logs, bool tls)
         state.lines = log_quota();
         state.lines.most = 5;
         state.lines.what = "connections refused";
+        state.told = told();
     }
     if (logs)
         omniORB::setLogFunction(on_trace);

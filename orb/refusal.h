@@ -25,6 +25,9 @@ void refusal_forget();
  * most some seconds), but only one that has never answered. Inside the guard against SIGPIPE. */
 void refusal_ask(const Peers &peers, const Peer &peer);
 
+/* A line in a daemon's log, once and then rarely: there is no connection to that address, and why. */
+void refusal_log(const char *address, const char *why);
+
 /* Replaces the error of an invocation of this thread that failed with `status`, when TLS or its lack is why.
  * What surely was refused, and so was not executed, is ESP_SECURITY. */
 enum esp_status refusal_explain(const char *address, const char *what, enum esp_status status,

@@ -15,6 +15,8 @@ extern "C" {
 
 static const char *const LIBRARY = "libomnisslTP4.so.2";
 
+static bool loaded;
+
 /* The ORB wants certificate and key in one file. This one exists in memory only. */
 static int both = -1;
 
@@ -22,7 +24,7 @@ static enum esp_status append_file(int to, const char *path, const char *what, s
 {
     FILE *file = fopen(path, "re");
     if (!file)
-        return error_set(error, ESP_SECURITY, "cannot read the %s %s: %s", what, path, strerror(errno));
+        return error_set(error, ESP_CONFIG, "cannot read the %s %s: %s", what, path, strerror(errno));
     char buffer[4096];
     size_t n;
     enum esp_status status = ESP_OK;
@@ -31,7 +33,7 @@ static enum esp_status append_file(int to, const char *path, const char *what, s
             status = error_errno(error, "cannot copy the %s", what);
     explicit_bzero(buffer, sizeof buffer);
     if (status == ESP_OK && ferror(file))
-        status = error_set(error, ESP_SECURITY, "cannot read the %s %s", what, path);
+        status = error_set(error, ESP_CONFIG, "cannot read the %s %s", what, path);
     if (status == ESP_OK && write(to, "\n", 1) != 1)
         status = error_errno(error, "cannot copy the %s", what);
     fclose(file);
@@ -55,6 +57,7 @@ enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::
         return status;
     if (!dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL))
         return error_set(error, ESP_SECURITY, "TLS needs omniORB's TLS transport: %s", dlerror());
+    loaded = true;
     tls_prepared();
     both = memfd_create("espalier-tls", MFD_CLOEXEC);
     if (both < 0)
@@ -78,4 +81,19 @@ enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::
     };
     orb_arguments.insert(orb_arguments.end(), std::begin(more), std::end(more));
     return ESP_OK;
+}
+
+/* The ORB's parameters outlive it. Its TLS transport keeps out of the way when no authority is named, and an
+ * empty name is one. */
+void tls_leave(std::vector<std::string> &orb_arguments)
+{
+    if (!loaded)
+        return;
+    auto *authority =
+        static_cast<const char **>(dlsym(RTLD_DEFAULT, "_ZN10sslContext26certificate_authority_fileE"));
+    if (authority)
+        *authority = nullptr;
+    const char *const more[] = {"-ORBclientTransportRule", "* unix,tcp", "-ORBserverTransportRule",
+                                "* unix,tcp"};
+    orb_arguments.insert(orb_arguments.end(), std::begin(more), std::end(more));
 }

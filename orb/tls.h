@@ -11,9 +11,11 @@
 #include <string>
 #include <vector>
 
-/* Loads it and appends the ORB's options for it. ESP_SECURITY when a file cannot be used. */
+/* Loads it and appends the ORB's options for it. ESP_CONFIG when a file cannot be used. */
 enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::string> &orb_arguments,
                             struct esp_error *error);
+/* For a life without TLS: where an earlier one of this process had it, the ORB remembers. */
+void tls_leave(std::vector<std::string> &orb_arguments);
 /* When the ORB has read its files (or will not). */
 void tls_prepared();
 

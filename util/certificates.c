@@ -36,11 +36,12 @@ static enum esp_status load_crypto(struct crypto *crypto, struct esp_error *erro
     return whole ? ESP_OK : error_set(error, ESP_SECURITY, "TLS needs OpenSSL: %s", dlerror());
 }
 
-static enum esp_status check_readable(const char *what, const char *path, struct esp_error *error)
+static enum esp_status check_readable(const char *what, const char *key, const char *path,
+                                      struct esp_error *error)
 {
-    return access(path, R_OK) == 0
-               ? ESP_OK
-               : error_set(error, ESP_SECURITY, "cannot read the %s %s: %s", what, path, strerror(errno));
+    return access(path, R_OK) == 0 ? ESP_OK
+                                   : error_set(error, ESP_CONFIG, "cannot read the %s %s (%s): %s", what,
+                                               path, key, strerror(errno));
 }
 
 /* The own certificate, and those that follow it in its file. */
@@ -81,15 +82,14 @@ static enum esp_status check_signature(const struct crypto *crypto, const char *
     if (!store || !context)
         status = error_no_memory(error, "checking certificates");
     else if (crypto->X509_STORE_load_file(store, authority) != 1)
-        status = error_set(error, ESP_SECURITY,
-                           "%s: expected the PEM certificate of an authority, found none", authority);
+        status = error_set(error, ESP_CONFIG, "%s: expected the PEM certificate of an authority, found none",
+                           authority);
     else if (crypto->X509_STORE_CTX_init(context, store, chain->own, (STACK_OF(X509) *)chain->more) != 1)
         status = error_no_memory(error, "checking certificates");
     else if (crypto->X509_verify_cert(context) != 1)
-        status =
-            error_set(error, ESP_SECURITY, "%s: the authority of %s does not vouch for this certificate: %s",
-                      certificate, authority,
-                      crypto->X509_verify_cert_error_string(crypto->X509_STORE_CTX_get_error(context)));
+        status = error_set(
+            error, ESP_CONFIG, "%s: the authority of %s does not vouch for this certificate: %s", certificate,
+            authority, crypto->X509_verify_cert_error_string(crypto->X509_STORE_CTX_get_error(context)));
     crypto->X509_STORE_CTX_free(context);
     crypto->X509_STORE_free(store);
     return status;
@@ -103,12 +103,12 @@ static enum esp_status check_parsed(const struct crypto *crypto, const char *aut
     read_chain(crypto, certificate, &chain);
     EVP_PKEY *private = read_key(crypto, key);
     if (!chain.own)
-        status = error_set(error, ESP_SECURITY, "%s: expected a PEM certificate, found none", certificate);
+        status = error_set(error, ESP_CONFIG, "%s: expected a PEM certificate, found none", certificate);
     else if (!private)
-        status = error_set(error, ESP_SECURITY,
-                           "%s: expected a PEM private key without a password, found none", key);
+        status = error_set(error, ESP_CONFIG, "%s: expected a PEM private key without a password, found none",
+                           key);
     else if (crypto->X509_check_private_key(chain.own, private) != 1)
-        status = error_set(error, ESP_SECURITY, "%s: the key does not belong to the certificate %s", key,
+        status = error_set(error, ESP_CONFIG, "%s: the key does not belong to the certificate %s", key,
                            certificate);
     else
         status = check_signature(crypto, authority, certificate, &chain, error);
@@ -124,9 +124,9 @@ enum esp_status certificates_check(const char *authority, const char *certificat
 {
     struct crypto crypto = {0};
     enum esp_status status;
-    if ((status = check_readable("authority's certificate", authority, error)) != ESP_OK ||
-        (status = check_readable("certificate", certificate, error)) != ESP_OK ||
-        (status = check_readable("key", key, error)) != ESP_OK ||
+    if ((status = check_readable("authority's certificate", "tls_ca", authority, error)) != ESP_OK ||
+        (status = check_readable("certificate", "tls_certificate", certificate, error)) != ESP_OK ||
+        (status = check_readable("key", "tls_key", key, error)) != ESP_OK ||
         (status = load_crypto(&crypto, error)) != ESP_OK)
         return status;
     return check_parsed(&crypto, authority, certificate, key, error);

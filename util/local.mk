@@ -16,6 +16,8 @@ util_libutil_la_SOURCES = \
 	util/crc32c.c \
 	util/crc32c.h \
 	util/error.c \
+	util/escape.c \
+	util/escape.h \
 	util/error.h \
 	util/fingerprint.c \
 	util/fingerprint.h \
@@ -35,7 +37,9 @@ util_libutil_la_SOURCES = \
 	util/thread_pool.c \
 	util/thread_pool.h \
 	util/timer.c \
-	util/timer.h
+	util/timer.h \
+	util/told.c \
+	util/told.h
 util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS)
 util_libutil_la_LIBADD = $(CONFUSE_LIBS) -lm
 # Its own library: only workers and the command need the folder.

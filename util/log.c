@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "util/log.h"
+#include "util/escape.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,46 +22,6 @@ static int descriptor = STDERR_FILENO;
 static atomic_int threshold = LOG_NOTICE_LEVEL;
 
 static const char *const level_names[] = {"error", "warning", "notice", "debug"};
-
-/* A byte sequence that one unit of text is made of: how many bytes may be copied as they are, 0 when the
- * first byte must be escaped. Terminals obey C1 controls (U+0080 to U+009F) too, so those are not copied. */
-static size_t harmless(const unsigned char *text)
-{
-    if (text[0] < 0x80)
-        return text[0] >= 0x20 && text[0] != 0x7f && text[0] != '\\';
-    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-    if (text[0] < 0xc2 || text[0] > 0xf4 || (text[0] == 0xc2 && text[1] < 0xa0))
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    return length;
-}
-
-static size_t escape_byte(unsigned char byte, char *out)
-{
-    const char *names = "\\\\\nn\tt\rr";
-    for (; *names; names += 2)
-        if ((unsigned char)names[0] == byte)
-            return (size_t)sprintf(out, "\\%c", names[1]);
-    return (size_t)sprintf(out, "\\x%02x", byte);
-}
-
-/* Appends `text` at line[used], escaped, leaving two bytes; returns the new length. */
-static size_t append_escaped(char *line, size_t used, const char *text)
-{
-    while (*text && used + 6 < MAX_LINE) {
-        size_t length = harmless((const unsigned char *)text);
-        if (length == 0) {
-            used += escape_byte((unsigned char)*text++, line + used);
-            continue;
-        }
-        memcpy(line + used, text, length);
-        used += length;
-        text += length;
-    }
-    return used;
-}
 
 /* With the lock held. The calendar is worked out once per second: daemons write many lines. */
 static size_t append_time(char *line)
@@ -113,13 +74,13 @@ void log_write(enum log_level level, const char *session, const char *format, ..
     pthread_mutex_lock(&lock);
     size_t used = append_time(line);
     used += (size_t)snprintf(line + used, 20, "%s ", level_names[level]);
-    used = append_escaped(line, used, node);
+    used = escape_append(line, sizeof line - 2, used, node);
     if (session) {
         memcpy(line + used, " session=", 9);
-        used = append_escaped(line, used + 9, session);
+        used = escape_append(line, sizeof line - 2, used + 9, session);
     }
     line[used++] = ' ';
-    used = append_escaped(line, used, message);
+    used = escape_append(line, sizeof line - 2, used, message);
     line[used++] = '\n';
     write_all(descriptor, line, used);
     pthread_mutex_unlock(&lock);

@@ -91,8 +91,7 @@ enum exit_code session_open(const struct command_line *command)
     if (esp_initialize(&options) == ESP_OK)
         return EXIT_DONE;
     error = *esp_last_error();
-    enum exit_code code = command_fail(command, &error);
-    return error.status == ESP_SECURITY ? EXIT_INPUT : code; /* certificates that the file names */
+    return command_fail(command, &error);
 }
 
 enum exit_code session_fail(const struct command_line *command)

@@ -475,8 +475,32 @@ static void only_certificates_of_our_ca_are_taken(void **state)
     assert_int_equal(orb_open(&options, &transport, NULL), ESP_CONFIG);
     options.tls_key = "/nowhere/key.pem";
     struct esp_error error;
-    assert_int_equal(orb_open(&options, &transport, &error), ESP_SECURITY);
+    assert_int_equal(orb_open(&options, &transport, &error), ESP_CONFIG);
     assert_non_null(strstr(error.text, "/nowhere/key.pem"));
+    run("rm -rf %s", folder);
+}
+
+/* In one process, one after the other, however often. */
+static void lives_with_tls_and_without_alternate(void **state)
+{
+    (void)state;
+    strcpy(folder, "/tmp/espalier-tls-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    make_certificate("ca", "server");
+    make_certificate("ca", "alice");
+    for (int i = 0; i < 4; i++) {
+        struct orb_options options = {0};
+        if (i % 2 == 0)
+            options = tls_options("ca", "server");
+        struct transport *transport = open_with(&options);
+        struct endpoint *endpoint = serve(transport);
+        const char *address = endpoint_address(endpoint);
+        const bool with = run("%s ask %s ca alice %s", self_path, address, folder) == 0;
+        const bool without = run("%s ask %s", self_path, address) == 0;
+        assert_true(with == (i % 2 == 0) && without == (i % 2 == 1));
+        endpoint_close(endpoint);
+        transport_destroy(transport);
+    }
     run("rm -rf %s", folder);
 }
 
@@ -498,6 +522,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_guest_leaves_signals_alone_and_survives_broken_pipes),
         cmocka_unit_test(a_guest_says_goodbye_to_a_server_that_is_gone),
         cmocka_unit_test(only_certificates_of_our_ca_are_taken),
+        cmocka_unit_test(lives_with_tls_and_without_alternate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -66,7 +66,16 @@ static void on_chunk_done(void *self, const struct message *header, bool write, 
     atomic_fetch_add(complete ? &chunks_whole : &chunks_broken, 1);
 }
 
-static const struct endpoint_ops ops = {.call = on_call, .chunk = on_chunk, .chunk_done = on_chunk_done};
+static atomic_int parted; /* the sessions' numbers, added up */
+
+static void on_parted(void *self, const struct session_id *session)
+{
+    (void)self;
+    atomic_fetch_add(&parted, (int)session->sequence);
+}
+
+static const struct endpoint_ops ops = {
+    .call = on_call, .chunk = on_chunk, .chunk_done = on_chunk_done, .parted = on_parted};
 
 static void open_node(const struct orb_options *options)
 {
@@ -358,6 +367,52 @@ static void it_understands_every_version_and_byte_order(void **state)
     close_node();
 }
 
+static void send_piece(int fd, uint64_t sequence)
+{
+    static struct giop giop;
+    giop_request(&giop, 2, false, "put");
+    const uint64_t session[] = {1, 1, sequence, 1};
+    for (int i = 0; i < 4; i++)
+        giop_put(&giop, session[i], 8);
+    giop_put(&giop, 0, 4);
+    giop_put(&giop, 0, 8);
+    giop_put(&giop, 5, 8);
+    giop_put(&giop, 0, 4);
+    giop_put(&giop, 0, 4);
+    giop_put_bytes(&giop, "piece", 5);
+    giop_finish(&giop);
+    assert_true(giop_send(fd, &giop));
+    assert_int_equal(giop_reply(fd, &giop, PATIENCE_MS), 0);
+}
+
+static bool parts(int sum, int ms)
+{
+    for (; ms > 0 && atomic_load(&parted) != sum; ms -= 20)
+        usleep(20000);
+    return atomic_load(&parted) == sum;
+}
+
+static void who_closes_between_two_pieces_is_noticed(void **state)
+{
+    (void)state;
+    open_node(&(struct orb_options){0});
+    atomic_store(&parted, 0);
+    int first = giop_dial(address), second = giop_dial(address);
+    send_piece(first, 1);
+    send_piece(first, 2);
+    send_piece(first, 2);
+    send_piece(second, 100);
+    assert_false(parts(3, 1500)); /* they only pause */
+    close(first);
+    assert_true(parts(3, 2500));
+    first = giop_dial(address); /* perhaps at the same place in memory */
+    send_piece(first, 1000);
+    close(second);
+    assert_true(parts(103, 2500));
+    close(first);
+    close_node(); /* nobody is told any more */
+}
+
 static void chunks_come_and_go_in_every_version_and_byte_order(void **state)
 {
     (void)state;
@@ -408,6 +463,7 @@ int main(void)
         cmocka_unit_test(a_message_that_stops_half_way_is_given_up),
         cmocka_unit_test(a_reply_that_nobody_takes_is_given_up),
         cmocka_unit_test(it_understands_every_version_and_byte_order),
+        cmocka_unit_test(who_closes_between_two_pieces_is_noticed),
         cmocka_unit_test(chunks_come_and_go_in_every_version_and_byte_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
