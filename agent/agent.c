@@ -271,6 +271,7 @@ static void agent_free(struct agent *agent)
     children_destroy(agent->children);
     data_clear(agent);
     absent_release(&agent->absentees);
+    lost_problems_release(&agent->lost_problems);
     link_graph_clear(&agent->links);
     knowledge_destroy(agent->knowledge);
     catalog_store_destroy(agent->catalogs);

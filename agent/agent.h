@@ -77,6 +77,7 @@ void agent_figures(struct agent *agent, struct agent_figures *figures);
 
 /* For struct daemon_node; `agent` is a struct agent. Any thread but from inside an operation of its own. */
 bool agent_health(void *agent, char *text, size_t size);
+bool agent_settled(void *agent, char *why, size_t size);
 void agent_metrics(void *agent, struct metrics *metrics);
 
 #endif

@@ -31,6 +31,7 @@
 #include "core/knowledge.h"
 #include "core/link_graph.h"
 #include "core/location_report.h"
+#include "core/lost_problems.h"
 #include "core/membership.h"
 #include "core/scheduler.h"
 #include "services/duty.h"
@@ -80,6 +81,7 @@ struct agent {
     struct children *children;
     struct absentees absentees; /* of them, for the tree */
     uint32_t absent_told;       /* how many of them those above have heard of */
+    struct lost_problems lost_problems;
     struct knowledge *knowledge;
     struct catalog_store *catalogs;
     struct location *location; /* of data below */
@@ -179,6 +181,8 @@ void registered_tick(struct agent *agent);
 void registered_changed(struct agent *agent);
 /* The name of the first redirector that has it; NULL: none has. */
 const char *registered_name(const struct agent *agent);
+/* Whether one of the redirectors has been told; else `why` not. */
+bool registered_settled(const struct agent *agent, char *why, size_t size);
 /* Adds the other master agents that its redirectors told of. */
 void registered_refuges(const struct agent *agent, struct refuges *refuges);
 
@@ -243,9 +247,13 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
                     struct esp_error *error);
 void submit_explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error);
 /* lost.c: nodes that were lost without a word, here and below */
-/* What is added to "no server solves it" while there are such ("": there are none): they may. */
+/* What is added to "no server solves this problem" where a lost node may have solved it ("": none has). */
 #define LOST_TEXT 80
-const char *lost_words(struct agent *agent, char text[LOST_TEXT]);
+const char *lost_words(struct agent *agent, const char *problem, char text[LOST_TEXT]);
+/* A child was lost; `branch` is still what was known through it. */
+void lost_note(struct agent *agent, const struct child *child, const struct branch *branch);
+/* For the agent's own record: what those above are to know of it, 2 at most. Returns how many. */
+uint32_t lost_tell(struct agent *agent, struct arena *arena, struct extension *extensions);
 /* Puts them behind the others of a tree reply. False without memory. */
 bool lost_add(struct agent *agent, struct message *message);
 

@@ -69,8 +69,7 @@ static void on_lost(void *self, struct child *child, const char *why)
         return;
     log_notice("%s \"%s\" at %s is gone, %u nodes with it: %s", node_role_name(child->role), child->name,
                child->address, branch->n_nodes, why);
-    if (child->silent)
-        absent_note(&agent->absentees, child);
+    lost_note(agent, child, branch);
     agent->counts.children_lost++;
     administer_child_lost(agent, child->name);
     question_child_lost(agent, branch);
@@ -123,6 +122,8 @@ static void want_missing(struct agent *agent, const struct branch *branch)
     }
     if (want->n_catalogs || want->n_texts)
         children_post_to(agent->children, down_child(branch), &message);
+    if (want->n_catalogs)
+        learning_expect(agent); /* who asks for what is in them waits */
 }
 
 /* ---- namesakes ---- */

@@ -3,6 +3,7 @@
  * Why no server takes a request, for its client.
  */
 #include "agent/agent_internal.h"
+#include "util/escape.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -104,8 +105,10 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
                            struct esp_error *error)
 {
     const struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
+    char shown[ESCAPED_TEXT];
     if (!node || node->role != ROLE_SERVER)
-        error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"", request->server, agent->name);
+        error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"", escape(request->server, shown),
+                  agent->name);
     else if (node->draining)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is draining: it takes no new sessions",
                   request->server);
@@ -156,7 +159,7 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
     char lost[LOST_TEXT];
     if (servers == 0)
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
-                  request->problem, lost_words(agent, lost));
+                  request->problem, lost_words(agent, request->problem, lost));
     else if (taking == 0)
         error_set(error, ESP_NO_SERVER, "all %u servers that solve %s are draining", servers,
                   request->problem);
@@ -172,16 +175,17 @@ void submit_explain_unknown(struct agent *agent, const struct request *request, 
 {
     const struct variant *other = catalog_choose(agent->catalogs, request->problem, 0);
     const char *closest = catalog_closest(agent->catalogs, request->problem);
-    char lost[LOST_TEXT];
+    char lost[LOST_TEXT], shown[ESCAPED_TEXT];
+    const char *name = escape(request->problem, shown);
     if (other)
         error_set(error, ESP_UNKNOWN_PROBLEM,
                   "%s is known with another signature (%016" PRIx64 ", the client has %016" PRIx64
                   "): ask for its description again",
-                  request->problem, other->digest, request->digest);
+                  name, other->digest, request->digest);
     else if (closest)
         error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s; did you mean %s?",
-                  agent->name, request->problem, lost_words(agent, lost), closest);
+                  agent->name, name, lost_words(agent, request->problem, lost), closest);
     else
-        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name,
-                  request->problem, lost_words(agent, lost));
+        error_set(error, ESP_UNKNOWN_PROBLEM, "no server below \"%s\" solves %s%s", agent->name, name,
+                  lost_words(agent, request->problem, lost));
 }

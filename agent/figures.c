@@ -26,6 +26,16 @@ bool agent_health(void *self, char *text, size_t size)
     return good;
 }
 
+bool agent_settled(void *self, char *why, size_t size)
+{
+    struct agent *agent = self;
+    endpoint_enter(agent->endpoint);
+    const bool settled = agent->membership ? membership_is_known_above(agent->membership, why, size)
+                                           : registered_settled(agent, why, size);
+    endpoint_leave(agent->endpoint);
+    return settled;
+}
+
 static void requests(const struct agent *agent, struct metrics *metrics)
 {
     const struct agent_counts *counts = &agent->counts;

@@ -15,15 +15,21 @@ static struct absent_reader lost_below(const struct knowledge_node *node)
     return (struct absent_reader){lost ? lost->value : NULL, lost ? lost->length : 0};
 }
 
-static uint32_t count_below(const struct agent *agent)
+static uint32_t count_lost_by(const struct agent *agent, const struct knowledge_node *node)
 {
     uint32_t n = 0;
     struct node_record record;
-    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
-        struct absent_reader reader = lost_below(node);
-        while (absent_read(&reader, &record))
-            n += !knowledge_find(agent->knowledge, record.name);
-    }
+    struct absent_reader reader = lost_below(node);
+    while (absent_read(&reader, &record))
+        n += !knowledge_find(agent->knowledge, record.name);
+    return n;
+}
+
+static uint32_t count_below(const struct agent *agent)
+{
+    uint32_t n = 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        n += count_lost_by(agent, node);
     return n;
 }
 
@@ -38,14 +44,54 @@ static uint32_t count_here(struct agent *agent)
     return n;
 }
 
-const char *lost_words(struct agent *agent, char text[LOST_TEXT])
+/* Those who lost one that may have solved it. */
+static uint32_t count_solvers(struct agent *agent, const char *name)
 {
-    const uint32_t lost = count_here(agent) + count_below(agent);
+    const uint64_t problem = lost_problem(name);
+    uint32_t n = lost_problems_may(&agent->lost_problems, problem, agent_now(agent)) ? count_here(agent) : 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        if (lost_problems_told(&node->extensions, problem))
+            n += count_lost_by(agent, node);
+    return n;
+}
+
+const char *lost_words(struct agent *agent, const char *problem, char text[LOST_TEXT])
+{
+    const uint32_t lost = count_solvers(agent, problem);
     *text = 0;
     if (lost > 0)
         snprintf(text, LOST_TEXT, "; %u node%s below it cannot be reached, and may solve it", lost,
                  lost == 1 ? "" : "s");
     return text;
+}
+
+void lost_note(struct agent *agent, const struct child *child, const struct branch *branch)
+{
+    if (!child->silent)
+        return;
+    const int64_t until_ns = child->arrivals.heard_ns + ABSENT_KEPT_NS;
+    absent_note(&agent->absentees, child);
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        if (node->branch == branch)
+            lost_problems_inherit(&agent->lost_problems, &node->extensions, until_ns);
+    for (uint32_t i = 0; i < branch->n_catalogs; i++) {
+        const struct known_catalog *catalog = branch->catalogs[i].catalog;
+        if (!catalog->known)
+            lost_problems_note_any(&agent->lost_problems, until_ns);
+        for (uint32_t k = 0; k < catalog->n_variants; k++)
+            lost_problems_note(&agent->lost_problems, lost_problem(catalog->variants[k]->problem), until_ns);
+    }
+}
+
+uint32_t lost_tell(struct agent *agent, struct arena *arena, struct extension *extensions)
+{
+    uint32_t n = 0;
+    const int64_t now_ns = agent_now(agent);
+    if (absent_count(&agent->absentees, now_ns) == 0 ||
+        !absent_pack(&agent->absentees, now_ns, arena, &extensions[n]))
+        return 0;
+    n++;
+    return n + lost_problems_tell(&agent->lost_problems, now_ns, arena, &extensions[n]);
 }
 
 static bool add_below(const struct agent *agent, struct message *message)

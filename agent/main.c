@@ -58,7 +58,7 @@ static enum esp_status serve(const struct settings_agent *settings, struct daemo
     if (status == ESP_OK)
         status = agent_create_configured(settings, daemon_incarnation(), links_url(links), transport, &agent,
                                          error);
-    const struct daemon_node node = {agent, agent_health, agent_metrics};
+    const struct daemon_node node = {agent, agent_health, agent_metrics, agent_settled};
     if (status == ESP_OK)
         status = daemon_watch(daemon, &node, error);
     if (status == ESP_OK)

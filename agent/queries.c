@@ -4,6 +4,7 @@
  */
 #include "agent/agent_internal.h"
 #include "agent/peers.h"
+#include "util/escape.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,14 +35,15 @@ struct waiting {
     struct waiting *prev, *next;
 };
 
-/* While nodes are lost it is not sure that nobody has it. */
+/* What a lost node may have solved is missing. */
 static struct message *unknown_problem(struct agent *agent, const char *problem)
 {
     const char *closest = catalog_closest(agent->catalogs, problem);
-    char lost[LOST_TEXT];
-    const enum esp_status status = *lost_words(agent, lost) != '\0' ? ESP_NO_SERVER : ESP_UNKNOWN_PROBLEM;
+    char lost[LOST_TEXT], shown[ESCAPED_TEXT];
+    const enum esp_status status =
+        *lost_words(agent, problem, lost) != '\0' ? ESP_NO_SERVER : ESP_UNKNOWN_PROBLEM;
     return message_failure(MESSAGE_DESCRIBE_REPLY, status, "no server below \"%s\" solves %s%s%s%s%s",
-                           agent->name, problem, lost, closest ? "; did you mean " : "",
+                           agent->name, escape(problem, shown), lost, closest ? "; did you mean " : "",
                            closest ? closest : "", closest ? "?" : "");
 }
 
@@ -73,8 +75,10 @@ static void wait_for_text(struct agent *agent, struct call *call, const struct d
 {
     struct waiting *waiting = agent->n_waiting < WAITING_MOST ? calloc(1, sizeof *waiting) : NULL;
     if (!waiting) {
+        char shown[ESCAPED_TEXT];
         call_reply(call, message_failure(MESSAGE_DESCRIBE_REPLY, ESP_LIMIT,
-                                         "the description of %s is still on its way here", asked->problem));
+                                         "the description of %s is still on its way here",
+                                         escape(asked->problem, shown)));
         return;
     }
     waiting->call = call;

@@ -145,3 +145,11 @@ void registered_refuges(const struct agent *agent, struct refuges *refuges)
             refuges_add(refuges, told->addresses[k]);
     }
 }
+
+bool registered_settled(const struct agent *agent, char *why, size_t size)
+{
+    for (size_t i = 0; i < agent->n_registered; i++)
+        if (membership_is_known_above(agent->registered[i], why, size))
+            return true;
+    return agent->n_registered == 0;
+}

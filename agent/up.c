@@ -13,9 +13,9 @@
 static bool add_absent(struct agent *agent, struct message *message, struct node_record *own)
 {
     const uint32_t n = absent_count(&agent->absentees, agent_now(agent));
-    struct extension *extension = n > 0 ? arena_alloc(&message->arena, sizeof *extension) : NULL;
-    if (extension && absent_pack(&agent->absentees, agent_now(agent), &message->arena, extension))
-        own->extensions = (struct extensions){extension, 1};
+    struct extension *told = n > 0 ? arena_alloc(&message->arena, 2 * sizeof *told) : NULL;
+    if (told)
+        own->extensions = (struct extensions){told, lost_tell(agent, &message->arena, told)};
     const bool news = n > 0 || agent->absent_told > 0;
     agent->absent_told = n;
     return news;

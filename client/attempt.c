@@ -58,10 +58,11 @@ static void add_extension(struct message *request, uint32_t tag, const uint8_t *
 /* Best effort: without it the server keeps more. */
 static void tell_open(struct session *session, struct link *link, struct message *request)
 {
-    struct open_sessions open;
-    uint8_t *bytes = arena_alloc(&request->arena, OPEN_BYTES);
-    if (bytes && engine_open(session->engine, link, &open))
-        add_extension(request, EXTENSION_OPEN, bytes, open_put(&open, bytes));
+    struct open_sessions open = {0};
+    struct extension told;
+    if (engine_open(session->engine, link, &open) && open_put(&open, &request->arena, &told))
+        add_extension(request, told.tag, told.value, told.length);
+    open_clear(&open);
 }
 
 static bool is_keeper(const char *keepers, const char *address)

@@ -94,7 +94,8 @@ static bool is_deserted(const struct session *session, enum esp_status status)
     if (session->n_excluded > 0)
         return false;
     return status == ESP_UNKNOWN_PROBLEM ||
-           (status == ESP_NO_SERVER && route_is_deserted(session->engine->route));
+           (status == ESP_NO_SERVER &&
+            (route_is_deserted(session->engine->route) || route_is_partial(session->engine->route)));
 }
 
 /* The signature may have changed, not only the servers: then waiting is of no use. */

@@ -292,17 +292,15 @@ bool engine_open(struct engine *engine, const struct link *link, struct open_ses
     if (old) {
         open->version = ++engine->open_version;
         open->ceiling = engine->last_sequence + 1;
-        open->n = 0;
         /* Both lists are in order: the lowest of them, and behind the last that has room nothing is said. */
         const struct session *a = engine->unsettled, *b = link->held;
         while (a || b) {
             bool first = a && (!b || a->id.sequence < b->id.sequence);
             uint64_t sequence = first ? a->id.sequence : b->id.sequence;
-            if (open->n == CAP_OPEN) {
+            if (!open_add(open, sequence)) {
                 open->ceiling = sequence;
                 break;
             }
-            open->sequences[open->n++] = sequence;
             if (first)
                 a = a->mark_next;
             else

@@ -15,6 +15,7 @@
 #include "client/link_memory.h"
 #include "util/thread_pool.h"
 #include "client/route.h"
+#include "core/open_sessions.h"
 #include "core/transport.h"
 
 #include <pthread.h>
@@ -103,7 +104,7 @@ void engine_settle(struct engine *engine, struct session *session, struct link *
 void engine_retire(struct engine *engine, struct session *session);
 uint64_t engine_oldest(struct engine *engine, const struct link *link);
 /* Which sessions a server must still know beside the oldest, for EXTENSION_OPEN. False when the oldest one is
- * so young that nothing is gained. */
+ * so young that nothing is gained. *open is empty before, and the caller clears it. */
 bool engine_open(struct engine *engine, const struct link *link, struct open_sessions *open);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/route_internal.h"
+#include "core/absent.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -65,10 +66,33 @@ bool route_is_deserted(struct route *route)
     return deserted;
 }
 
+bool route_is_partial(struct route *route)
+{
+    pthread_mutex_lock(&route->lock);
+    bool partial = route->is_partial;
+    pthread_mutex_unlock(&route->lock);
+    return partial;
+}
+
 const char *const *route_redirectors(const struct route *route, size_t *n)
 {
     *n = route->n_redirectors;
     return route->redirectors;
+}
+
+/* With the lock held. Those that the redirector has lost and still remembers; whether they are others now. */
+static bool take_missing(struct route *route, const struct locate_reply *located)
+{
+    const struct extension *absent = extension_find(&located->extensions, EXTENSION_ABSENT);
+    struct absent_reader reader = {absent ? absent->value : NULL, absent ? absent->length : 0};
+    struct node_record master;
+    char text[MISSING_TEXT] = "";
+    for (size_t used = 0; used < sizeof text && absent_read(&reader, &master);)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\" at %s", used > 0 ? ", " : "",
+                                 master.name, master.address);
+    const bool others = strcmp(text, route->missing) != 0;
+    strcpy(route->missing, text);
+    return others;
 }
 
 /* With the lock held. Whether they are others now, in whatever order. */
@@ -83,7 +107,7 @@ static bool take_masters(struct route *route, const struct locate_reply *located
     route->n_masters = n;
     route->current = 0;
     route->generation++;
-    return same != n_old || same != n;
+    return take_missing(route, located) || same != n_old || same != n;
 }
 
 /* Learns the masters anew, unless another thread has done so since `seen`. Without the lock. */
@@ -170,13 +194,34 @@ static enum esp_status ask_master(struct route *route, const char *address, cons
     return status;
 }
 
-/* Goes once through the masters as they are known. Of those that answered and cannot, the first one's words
- * are told, but before "unknown" those of one that is not sure. */
+/* What those that answered cannot do: the first one's words, but before "unknown" those of one that is not
+ * sure. A problem that nobody knows may be known to a master that was not reached. */
+static enum esp_status conclude(struct route *route, const struct esp_error *cannot,
+                                const struct esp_error *down, struct esp_error *error)
+{
+    char missing[MISSING_TEXT];
+    pthread_mutex_lock(&route->lock);
+    strcpy(missing, route->missing);
+    route->is_partial = cannot->status == ESP_UNKNOWN_PROBLEM && (down->status != ESP_OK || *missing);
+    const bool partial = route->is_partial;
+    pthread_mutex_unlock(&route->lock);
+    *error = *cannot;
+    if (!partial)
+        return error->status;
+    if (down->status != ESP_OK)
+        return error_set(error, ESP_NO_SERVER, "%s; one that was not reached may know of a server: %s",
+                         cannot->text, down->text);
+    return error_set(error, ESP_NO_SERVER,
+                     "%s; the redirector has lost touch with master agent %s, which may know of a server",
+                     cannot->text, missing);
+}
+
+/* Goes once through the masters as they are known. */
 static enum esp_status ask_round(struct route *route, const struct message *request, int64_t timeout_ms,
                                  struct message *reply, uint64_t *generation, struct esp_error *error)
 {
     enum esp_status status = error_set(error, ESP_NO_SERVER, "no master agent is known");
-    struct esp_error cannot = {0};
+    struct esp_error cannot = {0}, down = {0};
     struct choice choice = {.n_masters = 1};
     size_t skip = 0;
     pthread_mutex_lock(&route->lock);
@@ -191,16 +236,14 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
             if (cannot.status == ESP_OK || (cannot.status == ESP_UNKNOWN_PROBLEM && status == ESP_NO_SERVER))
                 cannot = *error;
         } else if (is_down(status)) {
+            down = *error;
             turn(route, &choice, &skip);
         } else {
             return status;
         }
         message_clear(reply);
     }
-    if (cannot.status == ESP_OK)
-        return status;
-    *error = cannot;
-    return cannot.status;
+    return cannot.status == ESP_OK ? status : conclude(route, &cannot, &down, error);
 }
 
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,

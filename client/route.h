@@ -31,6 +31,8 @@ void route_destroy(struct route *route);
 /* Asks a master agent. As transport_call(), but a master that cannot be reached, is on its way out or does
  * not answer is left for the next one; one that knows no server, problem or node for this request sends it on
  * to the next one too, once through all of them. When none is left a redirector is asked for others.
+ * ESP_UNKNOWN_PROBLEM is told where all of them were reached; else it is ESP_NO_SERVER, and the text says who
+ * was not.
  * `request` must be one that may be asked twice. Any thread. */
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error);
@@ -46,6 +48,10 @@ enum esp_status route_locate(struct route *route, struct message *reply, struct 
 
 /* Whether the redirectors, when last asked, knew no master agent: it was restarted, and they will join it. */
 bool route_is_deserted(struct route *route);
+
+/* Whether a problem, when a master was last asked for one that it does not know, was unknown to those masters
+ * only that could be reached (ESP_NO_SERVER, then). */
+bool route_is_partial(struct route *route);
 
 /* Whether any master agent is known, or was named by the file. */
 bool route_has_masters(struct route *route);

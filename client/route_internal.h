@@ -11,7 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define MOST_MASTERS 32 /* kept of a redirector's answer */
+#define MOST_MASTERS 32  /* kept of a redirector's answer */
+#define MISSING_TEXT 400 /* about those that it has lost */
 
 struct route {
     struct transport *transport;
@@ -28,7 +29,9 @@ struct route {
 
     pthread_mutex_t lock; /* of what follows */
     char masters[MOST_MASTERS][CAP_ADDRESS + 1];
-    bool deserted; /* the redirector knew of none */
+    bool deserted;              /* the redirector knew of none */
+    char missing[MISSING_TEXT]; /* masters that the redirector has lost, for people; "": none */
+    bool is_partial;            /* a problem was unknown to all masters but those that were not reached */
     size_t n_masters, current;
     uint64_t generation; /* how often the masters were learned */
 };

@@ -79,6 +79,8 @@ core_libcore_la_SOURCES = \
 	core/knowledge_tell.c \
 	core/lexer.c \
 	core/lexer.h \
+	core/lost_problems.c \
+	core/lost_problems.h \
 	core/location.c \
 	core/location.h \
 	core/location_report.c \
@@ -107,6 +109,8 @@ core_libcore_la_SOURCES = \
 	core/membership_seek.c \
 	core/message.c \
 	core/message.h \
+	core/open_sessions.c \
+	core/open_sessions.h \
 	core/message_basic.h \
 	core/message_client.c \
 	core/message_tree.c \

@@ -309,6 +309,17 @@ void membership_leave(struct membership *m, const char *reason)
     membership_forget_parent(m);
 }
 
+bool membership_is_known_above(const struct membership *m, char *why, size_t size)
+{
+    if (m->n_parents == 0 || membership_settled(m))
+        return true;
+    if (m->state == STATE_JOINED)
+        snprintf(why, size, "\"%s\" has not confirmed yet what it was told", m->parent_name);
+    else
+        snprintf(why, size, "not below %s: %s", m->parents[0], m->said[0] ? m->said[0] : "no answer yet");
+    return false;
+}
+
 const char *membership_why(const struct membership *m)
 {
     return m->said[0];

@@ -95,6 +95,9 @@ uint64_t membership_features(const struct membership *membership); /* those that
 const char *membership_parent_probe(const struct membership *membership);
 /* Joined, and the parent has confirmed all that it was told. */
 bool membership_settled(const struct membership *membership);
+/* For who waits until a node that has just started is found: settled, or without parents; else `why` not
+ * (yet). */
+bool membership_is_known_above(const struct membership *membership, char *why, size_t size);
 /* Why there is no tie to the preferred parent, as last told to `changed`; NULL: not (yet) told. */
 const char *membership_why(const struct membership *membership);
 /* Whether it may still answer: nothing was told, or only that it has not answered so far. */

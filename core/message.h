@@ -362,18 +362,6 @@ struct call_argument {
 /* Tag of an extension of a call_request, without a value: the session goes on when its client is gone. */
 #define EXTENSION_DETACHED 6
 
-/* Tag of an extension of a call_request of a client with an old session open: which numbers above the oldest
- * one are still open, so that one long session does not keep a thousand short ones in the server's memory. */
-#define EXTENSION_OPEN 35
-#define CAP_OPEN       64
-struct open_sessions {
-    uint64_t version; /* counts; the latest one holds */
-    uint64_t ceiling; /* below it, the server forgets and refuses what is not in the list */
-    uint64_t sequences[CAP_OPEN];
-    uint32_t n;
-};
-#define OPEN_BYTES (8 * (2 + CAP_OPEN))
-
 /* Jobs: sessions whose result waits for somebody else. Each has a client id of its own, so that acknowledging
  * one says nothing of the others. */
 /* Tag in a call_request, without a value: it is to become a job, once its client has noted where it is; the
@@ -775,13 +763,6 @@ void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES]);
 void origin_put(const struct session_id *origin, uint8_t bytes[ORIGIN_BYTES]);
 bool origin_get(const struct extensions *extensions, struct session_id *origin);
 bool asker_get(const struct extensions *extensions, struct session_id *first);
-
-/* What EXTENSION_OPEN carries, as little-endian 64-bit numbers. Writing: returns its length. Reading: false
- * when it is not there or not whole. */
-uint32_t open_put(const struct open_sessions *open, uint8_t bytes[OPEN_BYTES]);
-bool open_get(const struct extensions *extensions, struct open_sessions *open);
-/* Whether that number is below the ceiling and not in the list. */
-bool open_excludes(const struct open_sessions *open, uint64_t sequence);
 
 /* Between these and what they carry, which is borrowed. False: such a message is not passed on. */
 bool pass_put(struct pass *pass, const struct message *request);

@@ -54,40 +54,6 @@ bool origin_get(const struct extensions *extensions, struct session_id *origin)
     return true;
 }
 
-uint32_t open_put(const struct open_sessions *open, uint8_t bytes[OPEN_BYTES])
-{
-    uint64_t numbers[2 + CAP_OPEN] = {htole64(open->version), htole64(open->ceiling)};
-    for (uint32_t i = 0; i < open->n; i++)
-        numbers[2 + i] = htole64(open->sequences[i]);
-    memcpy(bytes, numbers, 8 * (2 + open->n));
-    return 8 * (2 + open->n);
-}
-
-bool open_get(const struct extensions *extensions, struct open_sessions *open)
-{
-    const struct extension *extension = extension_find(extensions, EXTENSION_OPEN);
-    uint64_t numbers[2 + CAP_OPEN];
-    if (!extension || extension->length < 16 || extension->length > sizeof numbers || extension->length % 8)
-        return false;
-    memcpy(numbers, extension->value, extension->length);
-    open->version = le64toh(numbers[0]);
-    open->ceiling = le64toh(numbers[1]);
-    open->n = extension->length / 8 - 2;
-    for (uint32_t i = 0; i < open->n; i++)
-        open->sequences[i] = le64toh(numbers[2 + i]);
-    return true;
-}
-
-bool open_excludes(const struct open_sessions *open, uint64_t sequence)
-{
-    if (sequence >= open->ceiling)
-        return false;
-    for (uint32_t i = 0; i < open->n; i++)
-        if (open->sequences[i] == sequence)
-            return false;
-    return true;
-}
-
 void lease_put(uint64_t left_ms, uint8_t bytes[LEASE_BYTES])
 {
     left_ms = htole64(left_ms);

@@ -13,6 +13,8 @@ dist_man_MANS += doc/man/espalier-agent.8
 dist_man_MANS += doc/man/espalier-sed.8
 dist_man_MANS += doc/man/espalier-crd.8
 dist_man_MANS += doc/man/espalier-prd.8
+dist_man_MANS += doc/man/espalier-calibrate.8
+dist_man_MANS += doc/man/espalier-directory.8
 endif
 dist_man_MANS += doc/man/espalier-client.conf.5 doc/man/espalier-redirector.conf.5 doc/man/espalier-agent.conf.5
 dist_man_MANS += doc/man/espalier-problem.5 doc/man/espalier-sed.conf.5 doc/man/espalier-platform.conf.5

@@ -40,7 +40,7 @@ static enum esp_status serve(const struct settings_node *node, struct daemon *da
     enum esp_status status = open_transport(node, &transport, error);
     if (status == ESP_OK)
         status = redirector_create(&options, transport, &redirector, error);
-    const struct daemon_node watched = {redirector, redirector_health, redirector_metrics};
+    const struct daemon_node watched = {redirector, redirector_health, redirector_metrics, NULL};
     if (status == ESP_OK)
         status = daemon_watch(daemon, &watched, error);
     if (status == ESP_OK)

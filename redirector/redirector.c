@@ -159,6 +159,17 @@ static void note_located(struct redirector *r, const struct locate *asked, const
               best->child->name, n, best->child->address);
 }
 
+/* Those that were lost may have the servers that a client does not find below the others. Without memory they
+ * are not told. */
+static void add_absent(struct redirector *r, struct message *message)
+{
+    const int64_t now_ns = clock_now_ns(r->clock);
+    struct extension *absent = arena_alloc(&message->arena, sizeof *absent);
+    if (absent && absent_count(&r->absentees, now_ns) > 0 &&
+        absent_pack(&r->absentees, now_ns, &message->arena, absent))
+        message->locate_reply.extensions = (struct extensions){absent, 1};
+}
+
 static struct message *locate(struct redirector *r, const struct locate *asked)
 {
     size_t n = children_count(r->children);
@@ -191,6 +202,7 @@ static struct message *locate(struct redirector *r, const struct locate *asked)
             .servers = masters[i]->servers,
             .load = load_of(masters[i]),
         };
+    add_absent(r, message);
     return message;
 }
 

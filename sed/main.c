@@ -40,7 +40,7 @@ static enum esp_status serve(const struct settings_sed *settings, struct daemon 
         status = open_transport(&settings->node, &transport, error);
     if (status == ESP_OK)
         status = service_open(service, transport, daemon_incarnation(), error);
-    const struct daemon_node node = {service, service_health, service_metrics};
+    const struct daemon_node node = {service, service_health, service_metrics, service_settled};
     if (status == ESP_OK)
         status = daemon_watch(daemon, &node, error);
     if (status == ESP_OK)

@@ -217,6 +217,7 @@ const struct endpoint_ops server_ops = {
     .undelivered = on_undelivered,
     .call = on_call,
     .abandoned = on_abandoned,
+    .parted = server_on_parted,
     .chunk = server_on_chunk,
     .chunk_done = server_on_chunk_done,
     .lend = server_on_lend,

@@ -178,6 +178,7 @@ void server_count(struct server *server, struct server_counts *counts);
 /* How it stands and what it counts, as struct daemon_node wants it; `server` is a struct server. Take the
  * endpoint's lock. */
 bool server_health(void *server, char *text, size_t size);
+bool server_settled(void *server, char *why, size_t size);
 void server_metrics(void *server, struct metrics *metrics);
 
 #endif

@@ -61,8 +61,11 @@ static void settle(struct server *server, struct client *client, const struct ex
         return;
     if (!client->open)
         client->open = calloc(1, sizeof *client->open);
-    if (!client->open || open.version <= client->open->version || open.ceiling < client->open->ceiling)
+    if (!client->open || open.version <= client->open->version || open.ceiling < client->open->ceiling) {
+        open_clear(&open);
         return;
+    }
+    open_clear(client->open);
     *client->open = open;
     struct session *session, *next;
     DL_FOREACH_SAFE(client->sessions, session, next)

@@ -119,8 +119,11 @@ void server_on_chunk_done(void *self, const struct message *header, bool write, 
     }
     session->moving--;
     session->heard_ns = server_now(server);
-    if (!complete)
+    if (!complete) {
         server_client_lost(server, session->client);
+        if (write)
+            server_part_session(server, session);
+    }
     if (write && complete && session->state == SESSION_RECEIVING) {
         server_look_at_piece(session, chunk->argument, area->data, area->length);
         ranges_add(&session->arguments[chunk->argument].arrived, chunk->offset, chunk->offset + area->length,

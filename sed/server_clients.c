@@ -19,6 +19,24 @@ void server_client_lost(struct server *server, struct client *client)
         server->orphans_due_ns = due_ns;
 }
 
+void server_part_session(struct server *server, struct session *session)
+{
+    session->parted_ns = server_now(server);
+    server_set_timer(server, session);
+}
+
+void server_on_parted(void *self, const struct session_id *id)
+{
+    struct server *server = self;
+    struct client *client = client_find(&server->sessions, id->client_high, id->client_low);
+    struct session *session;
+    DL_FOREACH(client ? client->sessions : NULL, session)
+    {
+        if (session->id.sequence == id->sequence && session->id.secret == id->secret)
+            server_part_session(server, session);
+    }
+}
+
 static bool outlives(const struct session *session)
 {
     /* What has not got all its arguments will not get them any more. */

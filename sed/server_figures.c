@@ -44,6 +44,15 @@ bool server_health(void *self, char *text, size_t size)
     return good;
 }
 
+bool server_settled(void *self, char *why, size_t size)
+{
+    struct server *server = self;
+    endpoint_enter(server->endpoint);
+    const bool settled = membership_is_known_above(server->membership, why, size);
+    endpoint_leave(server->endpoint);
+    return settled;
+}
+
 static void now(const struct server *server, struct metrics *metrics)
 {
     metrics_family(

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/server_state.h"
 
+#include "util/escape.h"
 #include "util/names.h"
 
 #include <inttypes.h>
@@ -78,8 +79,10 @@ static void unknown(const struct server *server, const char *name, struct esp_er
     for (size_t i = 0; names && i < set->n_problems; i++)
         names[i] = set->problems[i]->name;
     const char *closest = names ? names_closest(name, names, set->n_problems) : NULL;
-    error_set(error, ESP_UNKNOWN_PROBLEM, "server %s does not solve \"%s\"%s%s%s", server->name, name,
-              closest ? "; did you mean \"" : "", closest ? closest : "", closest ? "\"?" : "");
+    char shown[ESCAPED_TEXT];
+    error_set(error, ESP_UNKNOWN_PROBLEM, "server %s does not solve \"%s\"%s%s%s", server->name,
+              escape(name, shown), closest ? "; did you mean \"" : "", closest ? closest : "",
+              closest ? "\"?" : "");
     free(names);
 }
 

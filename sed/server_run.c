@@ -418,6 +418,22 @@ void server_drop_result(struct server *server, struct session *session)
     server_set_timer(server, session);
 }
 
+/* Who sends piece after piece and lives is back on another connection at once. */
+#define PARTED_LEASE_NS (3 * NS_PER_S)
+
+static int64_t parted_lease_ns(const struct server *server)
+{
+    const int64_t orphan_ns = server->options.orphan_lease_ns;
+    return orphan_ns < PARTED_LEASE_NS ? orphan_ns : PARTED_LEASE_NS;
+}
+
+/* Its arguments were on their way, and nothing of it was heard since their connection was closed. */
+static bool is_parted(const struct session *session)
+{
+    return session->state == SESSION_RECEIVING && !session->run_asked && session->moving == 0 &&
+           session->parted_ns != 0 && session->parted_ns >= session->heard_ns;
+}
+
 static int64_t next_due(const struct server *server, const struct session *session)
 {
     const struct server_options *options = &server->options;
@@ -436,6 +452,8 @@ static int64_t next_due(const struct server *server, const struct session *sessi
     if (session->state == SESSION_RECEIVING && !session->run_asked &&
         session->heard_ns + options->receive_lease_ns < due)
         due = session->heard_ns + options->receive_lease_ns;
+    if (is_parted(session) && session->parted_ns + parted_lease_ns(server) < due)
+        due = session->parted_ns + parted_lease_ns(server);
     if (server_job_is_open(session) && session->heard_ns + options->orphan_lease_ns < due)
         due = session->heard_ns + options->orphan_lease_ns;
     return due;
@@ -456,6 +474,15 @@ static void active_timer(struct server *server, struct session *session, int64_t
         server_stop_session(server, session, ESP_TIMEOUT);
         return;
     }
+    struct esp_error error;
+    if (is_parted(session)) {
+        error_set(&error, ESP_UNREACHABLE,
+                  "%s: its client closed the connection on which it sent arguments, and did not come again "
+                  "for %.3g s",
+                  session->problem->name, (double)parted_lease_ns(server) / 1e9);
+        server_end_session(server, session, SESSION_FAILED, &error);
+        return;
+    }
     if (server_job_is_open(session)) {
         if (session->waiters) { /* somebody is there */
             session->heard_ns = now_ns;
@@ -465,7 +492,6 @@ static void active_timer(struct server *server, struct session *session, int64_t
         }
         return;
     }
-    struct esp_error error;
     error_set(&error, ESP_TIMEOUT, "%s: no more of its arguments came for %.3g s", session->problem->name,
               (double)server->options.receive_lease_ns / 1e9);
     server_end_session(server, session, SESSION_FAILED, &error);

@@ -298,6 +298,10 @@ struct call *server_dissolve_waiter(struct waiter *waiter);
 /* ---- server_clients.c ---- */
 /* The connection on which it waited, or moved data, is closed. NULL: nothing to do. */
 void server_client_lost(struct server *server, struct client *client);
+/* The connection is closed on which the session's arguments came: if they are not all there, its client has a
+ * moment to come again. */
+void server_part_session(struct server *server, struct session *session);
+void server_on_parted(void *server, const struct session_id *session);
 /* Ends the sessions of clients that did not come back. */
 void server_give_up_orphans(struct server *server);
 

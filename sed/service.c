@@ -361,6 +361,12 @@ void service_metrics(void *self, struct metrics *metrics)
     server_metrics(service->server, metrics);
 }
 
+bool service_settled(void *self, char *why, size_t size)
+{
+    const struct service *service = self;
+    return server_settled(service->server, why, size);
+}
+
 /* ---- closing ---- */
 
 static bool computes(const struct server_counts *counts)

@@ -29,6 +29,7 @@ const char *service_address(const struct service *service);
 /* For struct daemon_node, while it is open; `service` is a struct service. */
 bool service_health(void *service, char *text, size_t size);
 void service_metrics(void *service, struct metrics *metrics);
+bool service_settled(void *service, char *why, size_t size);
 
 /* Reads the descriptions again; when something is wrong with them, that is logged and those that are there
  * stay. Any thread but the transport's. */

@@ -42,6 +42,8 @@ static void client_free(struct sessions *sessions, struct client *client)
         unrest(sessions, client);
     HASH_DEL(sessions->clients, client);
     sessions->n_clients--;
+    if (client->open)
+        open_clear(client->open);
     free(client->open);
     free(client);
 }

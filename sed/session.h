@@ -9,6 +9,7 @@
 #ifndef SED_SESSION_H
 #define SED_SESSION_H
 
+#include "core/open_sessions.h"
 #include "core/cost_model.h"
 #include "core/message.h"
 #include "sed/admission.h"
@@ -77,6 +78,7 @@ struct session {
     char *block;
     size_t block_size;
     uint8_t *block_data; /* small values */
+    int64_t parted_ns;   /* when the connection was closed on which its arguments came; 0: it was not */
     uint8_t *stash;      /* inline values for the segment, while there is none */
     uint64_t stash_bytes;
     struct segment *segment;

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/daemon.h"
-#include "config.h"
-#include "services/http.h"
+#include "services/daemon_internal.h"
 #include "services/notify.h"
-#include "services/process_metrics.h"
 #include "util/clock.h"
 #include "util/random.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <malloc.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,28 +15,14 @@
 #include <time.h>
 #include <unistd.h>
 
-struct daemon {
-    const struct daemon_arguments *arguments;
-    const struct settings_node *settings;
-    sigset_t signals;
-    pthread_mutex_t lock;    /* of `node`, which the HTTP port's thread looks at too */
-    struct daemon_node node; /* all NULL: not there (yet, or any more) */
-    struct http *http;
-    bool was_ready;
-    int64_t watchdog_ns; /* 0: nobody wants signs of life */
-};
+/* As the `espalier` command has them: its manual page tells what they mean. */
+enum { EXIT_FAILED = 1, EXIT_INPUT = 4 };
 
 /* Where the process that was started waits for one byte, its exit code; -1: nobody waits. Not in the struct:
  * a failure must reach it also when there is no struct (any more). */
 static int waiting = -1;
 
-/* What the next life of this process needs to know. Outlasts the struct. */
-static struct {
-    bool wanted;
-    char listen[256], http[256];
-} again;
-
-static void tell_waiting(int exit_code)
+void daemon_tell_starter(int exit_code)
 {
     unsigned char code = (unsigned char)exit_code;
     if (waiting < 0)
@@ -53,59 +33,9 @@ static void tell_waiting(int exit_code)
     waiting = -1;
 }
 
-/* ---- command line ---- */
-
-static void print_usage(const struct daemon_arguments *arguments, FILE *file)
+bool daemon_has_starter(void)
 {
-    fprintf(file,
-            "Usage: %s [OPTION]... [FILE]\n"
-            "%s\n\n"
-            "Reads its configuration from FILE (else: %s).\n\n"
-            "Options:\n"
-            "  -f, --foreground  stay in the foreground\n"
-            "  -h, --help        show this text\n"
-            "  -V, --version     show which release this is\n",
-            arguments->program, arguments->text, arguments->path);
-}
-
-/* As the `espalier` command has them: its manual page tells what they mean. */
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INPUT = 4 };
-
-bool daemon_parse_arguments(int argc, char **argv, struct daemon_arguments *arguments, int *exit_code)
-{
-    static const struct option options[] = {
-        {"foreground", no_argument, NULL, 'f'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
-    *exit_code = 0;
-    while ((option = getopt_long(argc, argv, "fhV", options, NULL)) >= 0) {
-        switch (option) {
-        case 'f':
-            arguments->foreground = true;
-            break;
-        case 'h':
-            print_usage(arguments, stdout);
-            return false;
-        case 'V':
-            printf("%s (Espalier) %s\n", arguments->program, PACKAGE_VERSION);
-            return false;
-        default: /* getopt_long() has said what is wrong */
-            fprintf(stderr, "Try '%s --help'.\n", arguments->program);
-            *exit_code = EXIT_USAGE;
-            return false;
-        }
-    }
-    if (argc - optind > 1) {
-        fprintf(stderr, "%s: expected one configuration file, found %d\n", arguments->program, argc - optind);
-        *exit_code = EXIT_USAGE;
-        return false;
-    }
-    if (optind < argc)
-        arguments->path = argv[optind];
-    return true;
+    return waiting >= 0;
 }
 
 int daemon_failed(const struct daemon_arguments *arguments, const struct esp_error *error)
@@ -115,7 +45,7 @@ int daemon_failed(const struct daemon_arguments *arguments, const struct esp_err
     fprintf(stderr, "%s: %s\n", arguments->program, error->text);
     if (log_is_file())
         log_error("stops: %s", error->text);
-    tell_waiting(exit_code);
+    daemon_tell_starter(exit_code);
     return exit_code;
 }
 
@@ -194,6 +124,8 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     sigaddset(&new->signals, SIGHUP);
     sigaddset(&new->signals, SIGUSR2);
     enum esp_status status = open_log(settings, settings->log_level, error);
+    if (status == ESP_OK && (status = settings_check_certificates(&settings->tls, error)) != ESP_OK)
+        error_prefix(error, "%s", arguments->path);
     if (status == ESP_OK && !arguments->foreground)
         status = go_to_background(error);
     if (status != ESP_OK) {
@@ -207,137 +139,6 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     /* Few arenas share what is free; see return_memory(). */
     mallopt(M_ARENA_MAX, 4);
     *daemon = new;
-    return ESP_OK;
-}
-
-/* ---- what is to be seen of it ---- */
-
-/* The node is about to go: nobody may look at it from now on. */
-static void daemon_look_away(struct daemon *daemon)
-{
-    pthread_mutex_lock(&daemon->lock);
-    daemon->node = (struct daemon_node){0};
-    pthread_mutex_unlock(&daemon->lock);
-}
-
-static bool node_health(struct daemon *daemon, char *text, size_t size)
-{
-    bool good = false;
-    snprintf(text, size, "stopping");
-    pthread_mutex_lock(&daemon->lock);
-    if (daemon->node.health)
-        good = daemon->node.health(daemon->node.self, text, size);
-    pthread_mutex_unlock(&daemon->lock);
-    return good;
-}
-
-static bool daemon_health_page(void *self, char *text, size_t size)
-{
-    struct daemon *daemon = self;
-    char detail[512];
-    bool good = node_health(daemon, detail, sizeof detail);
-    snprintf(text, size, "%s %s: %s", good ? "ok" : "not ok", daemon->settings->name, detail);
-    return good;
-}
-
-static void daemon_metrics_page(void *self, struct metrics *metrics)
-{
-    struct daemon *daemon = self;
-    char detail[512];
-    metrics_family(metrics, "espalier_node_info", METRIC_GAUGE, "Which node this is; always 1.");
-    metrics_sample(metrics, 1, "node", daemon->settings->name, "program", daemon->arguments->program,
-                   "version", PACKAGE_VERSION, (const char *)NULL);
-    metrics_gauge(metrics, "espalier_healthy", node_health(daemon, detail, sizeof detail),
-                  "1 while /health says ok.");
-    process_metrics(metrics);
-    pthread_mutex_lock(&daemon->lock);
-    if (daemon->node.metrics)
-        daemon->node.metrics(daemon->node.self, metrics);
-    pthread_mutex_unlock(&daemon->lock);
-}
-
-/* ---- ready ---- */
-
-/* The address of the HTTP port stands beside the daemon's own. */
-#define HTTP_SUFFIX ".http"
-
-static enum esp_status write_address(const char *path, const char *address, struct esp_error *error)
-{
-    char temporary[4096];
-    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid()) >= sizeof temporary)
-        return error_set(error, ESP_CONFIG, "address_file: the path \"%.100s...\" is too long", path);
-    FILE *file = fopen(temporary, "we");
-    if (!file)
-        return error_errno(error, "cannot write the address file \"%s\"", temporary);
-    bool good = fprintf(file, "%s\n", address) > 0;
-    if (fclose(file) == 0 && good && rename(temporary, path) == 0)
-        return ESP_OK;
-    error_errno(error, "cannot write the address file \"%s\"", path);
-    unlink(temporary);
-    return ESP_SYSTEM;
-}
-
-/* A daemon in the background holds no terminal and no pipe of whoever started it, except standard error when
- * that is its log. */
-static void let_go_of_streams(const struct settings_node *settings)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0)
-        return;
-    dup2(null, STDIN_FILENO);
-    dup2(null, STDOUT_FILENO);
-    if (settings->log_file)
-        dup2(null, STDERR_FILENO);
-    close(null);
-}
-
-/* What the daemon's own files are named; "" when it has none. */
-static void http_address_file(const struct settings_node *settings, char *path, size_t size)
-{
-    *path = '\0';
-    if (settings->address_file && strlen(settings->address_file) + sizeof HTTP_SUFFIX <= size)
-        snprintf(path, size, "%s%s", settings->address_file, HTTP_SUFFIX);
-}
-
-enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *node, struct esp_error *error)
-{
-    char path[4096];
-    pthread_mutex_lock(&daemon->lock);
-    daemon->node = *node;
-    pthread_mutex_unlock(&daemon->lock);
-    if (!daemon->settings->http)
-        return ESP_OK;
-    const struct http_pages pages = {daemon, daemon_health_page, daemon_metrics_page};
-    enum esp_status status = http_open(daemon->settings->http, &pages, &daemon->http, error);
-    http_address_file(daemon->settings, path, sizeof path);
-    if (status == ESP_OK && *path)
-        status = write_address(path, http_address(daemon->http), error);
-    if (status == ESP_OK)
-        log_notice("health and metrics at http://%s", http_address(daemon->http));
-    else
-        daemon_look_away(daemon);
-    return status;
-}
-
-enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error)
-{
-    if (daemon->settings->address_file) {
-        enum esp_status status = write_address(daemon->settings->address_file, address, error);
-        if (status != ESP_OK) {
-            daemon_look_away(daemon);
-            return status;
-        }
-    }
-    daemon->was_ready = true;
-    snprintf(again.listen, sizeof again.listen, "%s", address);
-    if (daemon->http)
-        snprintf(again.http, sizeof again.http, "%s", http_address(daemon->http));
-    log_notice("ready address=%s pid=%ld", address, (long)getpid());
-    daemon->watchdog_ns = notify_watchdog_ns();
-    notify_systemd("READY=1");
-    if (!daemon->arguments->foreground)
-        let_go_of_streams(daemon->settings);
-    tell_waiting(0);
     return ESP_OK;
 }
 
@@ -421,7 +222,7 @@ static void return_memory(double *worked_s)
 static void show_life(struct daemon *daemon)
 {
     char detail[512], lines[600];
-    node_health(daemon, detail, sizeof detail);
+    daemon_node_health(daemon, detail, sizeof detail);
     snprintf(lines, sizeof lines, "WATCHDOG=1\nSTATUS=%s", detail);
     notify_systemd(lines);
 }
@@ -436,13 +237,13 @@ static void reload_all(struct daemon *daemon, void (*reload)(void *arg), void *a
 
 static void end_wait(struct daemon *daemon, int number)
 {
-    again.wanted = number == SIGUSR2;
+    daemon_again.wanted = number == SIGUSR2;
     log_notice("stopping on %s%s",
                number == SIGTERM  ? "SIGTERM"
                : number == SIGINT ? "SIGINT"
                                   : "SIGUSR2",
-               again.wanted ? ", to start again" : "");
-    if (again.wanted)
+               daemon_again.wanted ? ", to start again" : "");
+    if (daemon_again.wanted)
         notify_reloading(); /* systemd would see to it that what stops stays away */
     else
         notify_systemd("STOPPING=1");
@@ -488,79 +289,16 @@ void daemon_stop(struct daemon *daemon)
     if (!daemon)
         return;
     http_close(daemon->http);
-    http_address_file(daemon->settings, path, sizeof path);
-    if (daemon->http && *path && !again.wanted)
+    daemon_http_address_file(daemon->settings, path, sizeof path);
+    if (daemon->http && *path && !daemon_again.wanted)
         unlink(path);
-    if (daemon->settings->address_file && !again.wanted)
+    if (daemon->settings->address_file && !daemon_again.wanted)
         unlink(daemon->settings->address_file);
     if (daemon->was_ready) /* else it never ran: the log's last line is why */
         log_notice("stopped");
     log_close();
     pthread_mutex_destroy(&daemon->lock);
     free(daemon);
-}
-
-/* ---- again ---- */
-
-#define AGAIN_LISTEN "ESPALIER_AGAIN_LISTEN"
-#define AGAIN_HTTP   "ESPALIER_AGAIN_HTTP"
-
-/* The same host, and the file leaves the port open. */
-static bool is_kept(const char *wanted, const char *before)
-{
-    const char *port = strrchr(wanted, ':');
-    return port && strcmp(port, ":0") == 0 && strncmp(wanted, before, (size_t)(port - wanted) + 1) == 0;
-}
-
-static void take_address(const char *variable, char **address, struct arena *arena)
-{
-    const char *before = getenv(variable);
-    if (before && *address && is_kept(*address, before)) {
-        char *copy = arena_strdup(arena, before);
-        *address = copy ? copy : *address;
-    }
-    unsetenv(variable);
-}
-
-void daemon_take_addresses(struct settings_node *settings, struct arena *arena)
-{
-    take_address(AGAIN_LISTEN, &settings->listen, arena);
-    take_address(AGAIN_HTTP, &settings->http, arena);
-}
-
-/* What is installed at this program's path now: a newer release, perhaps. */
-static bool own_path(char *path, size_t size)
-{
-    static const char replaced[] = " (deleted)";
-    const size_t length = sizeof replaced - 1;
-    ssize_t n = readlink("/proc/self/exe", path, size - 1);
-    if (n <= 0)
-        return false;
-    path[n] = '\0';
-    if ((size_t)n > length && strcmp(path + n - length, replaced) == 0)
-        path[(size_t)n - length] = '\0';
-    return true;
-}
-
-int daemon_end(char **argv, int exit_code)
-{
-    char path[4096], *arguments[] = {argv[0], (char *)"--foreground", NULL, NULL};
-    if (!again.wanted || exit_code != 0)
-        return exit_code;
-    if (!own_path(path, sizeof path)) {
-        fprintf(stderr, "%s: cannot run again: it does not find its own file\n", argv[0]);
-        return 1;
-    }
-    /* It stands where it is to stand: in the background, if it went there. The file is the last operand. */
-    for (int i = 1; argv[i]; i++)
-        if (argv[i][0] != '-')
-            arguments[2] = argv[i];
-    setenv(AGAIN_LISTEN, again.listen, 1);
-    setenv(AGAIN_HTTP, again.http, 1);
-    close_range(STDERR_FILENO + 1, ~0U, 0);
-    execv(path, arguments);
-    fprintf(stderr, "%s: cannot run %s again: %s\n", argv[0], path, strerror(errno));
-    return 1;
 }
 
 uint64_t daemon_incarnation(void)

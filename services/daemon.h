@@ -50,7 +50,8 @@ void daemon_take_addresses(struct settings_node *settings, struct arena *arena);
  * daemon_ready() or a failure, and exits with 0 or 1, so that whoever started it knows. Blocks SIGTERM,
  * SIGINT, SIGHUP and SIGUSR2 for this thread and all that it makes (a helper process that is forked later
  * should unblock them), ignores SIGPIPE, and allows itself as many descriptors as it may have (65536 at
- * most). To be called before any thread exists. The settings are borrowed until daemon_stop(). */
+ * most). ESP_CONFIG when the certificates that the file names are no good: before anything else is done.
+ * To be called before any thread exists. The settings are borrowed until daemon_stop(). */
 enum esp_status daemon_start(const struct daemon_arguments *arguments, const struct settings_node *settings,
                              struct daemon **daemon, struct esp_error *error);
 
@@ -62,14 +63,17 @@ struct daemon_node {
     bool (*health)(void *self, char *text, size_t size);
     /* What it counts. */
     void (*metrics)(void *self, struct metrics *metrics);
+    /* Whether those above have all that it told them; else `why` not (yet). NULL: there is nobody above. */
+    bool (*settled)(void *self, char *why, size_t size);
 };
 
 /* The node is there: opens the HTTP port if the file names one (http), and writes its address beside the
  * daemon's own ("ADDRESS_FILE.http"). `node` is copied. Before daemon_ready(). ESP_CONFIG, ESP_SYSTEM. */
 enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *node, struct esp_error *error);
 
-/* The node answers on `address`: writes the address file (first under a temporary name), logs it, lets the
- * waiting process go, and tells systemd when it asked (NOTIFY_SOCKET). */
+/* The node answers on `address`: writes the address file (first under a temporary name) and logs it. Then it
+ * lets the waiting process go, and tells systemd when it asked (NOTIFY_SOCKET): those two hear of it when the
+ * node is settled, or after 3 s, and then a warning says why it is not. */
 enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error);
 
 /* Waits for SIGTERM, SIGINT or SIGUSR2 (which is logged and passed over where the daemon's file, or what it

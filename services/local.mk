@@ -36,6 +36,10 @@ noinst_LTLIBRARIES += services/libdaemon.la
 services_libdaemon_la_SOURCES = \
 	services/daemon.c \
 	services/daemon.h \
+	services/daemon_again.c \
+	services/daemon_arguments.c \
+	services/daemon_internal.h \
+	services/daemon_ready.c \
 	services/http.c \
 	services/http.h \
 	services/notify.c \

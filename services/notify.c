@@ -11,6 +11,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+bool notify_wanted(void)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    return path && *path;
+}
+
 void notify_systemd(const char *lines)
 {
     const char *path = getenv("NOTIFY_SOCKET");

@@ -6,8 +6,11 @@
 #ifndef SERVICES_NOTIFY_H
 #define SERVICES_NOTIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
+/* Whether it waits to hear that this process is ready. */
+bool notify_wanted(void);
 /* Lines of "NAME=value": "READY=1". */
 void notify_systemd(const char *lines);
 /* "RELOADING=1" with the time that belongs to it; to be followed by "READY=1". */

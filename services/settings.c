@@ -318,7 +318,7 @@ void settings_destroy(struct arena *arena)
 
 /* ---- the files that a file names ---- */
 
-static enum esp_status check_certificates(const struct settings_tls *tls, struct esp_error *error)
+enum esp_status settings_check_certificates(const struct settings_tls *tls, struct esp_error *error)
 {
     return tls->ca ? certificates_check(tls->ca, tls->certificate, tls->key, error) : ESP_OK;
 }
@@ -337,7 +337,7 @@ static enum esp_status check_problems(const struct config_strings *problems, str
 
 static enum esp_status check_server_files(const struct settings_sed *sed, struct esp_error *error)
 {
-    enum esp_status status = check_certificates(&sed->node.tls, error);
+    enum esp_status status = settings_check_certificates(&sed->node.tls, error);
     return status == ESP_OK ? check_problems(&sed->problems, error) : status;
 }
 
@@ -345,11 +345,11 @@ static enum esp_status check_platform_files(const struct settings_platform *plat
 {
     enum esp_status status = ESP_OK;
     for (size_t i = 0; status == ESP_OK && i < platform->n_redirectors; i++)
-        status = check_certificates(&platform->redirectors[i].node.tls, error);
+        status = settings_check_certificates(&platform->redirectors[i].node.tls, error);
     for (size_t i = 0; status == ESP_OK && i < platform->n_masters; i++)
-        status = check_certificates(&platform->masters[i].agent.node.tls, error);
+        status = settings_check_certificates(&platform->masters[i].agent.node.tls, error);
     for (size_t i = 0; status == ESP_OK && i < platform->n_leaders; i++)
-        status = check_certificates(&platform->leaders[i].agent.node.tls, error);
+        status = settings_check_certificates(&platform->leaders[i].agent.node.tls, error);
     for (size_t i = 0; status == ESP_OK && i < platform->n_servers; i++)
         if (settings_is_here(platform->servers[i].sed.node.host)) /* else its files are elsewhere */
             status = check_server_files(&platform->servers[i].sed, error);
@@ -371,13 +371,13 @@ enum esp_status settings_check(enum settings_kind kind, const char *path, struct
         return status;
     switch (kind) {
     case SETTINGS_CLIENT:
-        status = check_certificates(&settings.client.tls, error);
+        status = settings_check_certificates(&settings.client.tls, error);
         break;
     case SETTINGS_REDIRECTOR:
-        status = check_certificates(&settings.redirector.node.tls, error);
+        status = settings_check_certificates(&settings.redirector.node.tls, error);
         break;
     case SETTINGS_AGENT:
-        status = check_certificates(&settings.agent.node.tls, error);
+        status = settings_check_certificates(&settings.agent.node.tls, error);
         break;
     case SETTINGS_SED:
         status = check_server_files(&settings.sed, error);

@@ -207,6 +207,9 @@ void settings_destroy(struct arena *arena);
 enum esp_status settings_save(enum settings_kind kind, const void *settings, const char *heading,
                               const char *path, struct esp_error *error);
 
+/* Whether the files are there and fit each other, if they are named: ESP_CONFIG. */
+enum esp_status settings_check_certificates(const struct settings_tls *tls, struct esp_error *error);
+
 /* Loads the file as that kind and lets go of it: ESP_OK, or what is wrong with it or with the certificates
  * and problem descriptions that it names. */
 enum esp_status settings_check(enum settings_kind kind, const char *path, struct esp_error *error);

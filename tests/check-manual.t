@@ -34,6 +34,19 @@ every_header_has_a_page() {
     done
 }
 
+every_program_has_a_page() {
+    sed -nE 's/^(bin|sbin|pkglibexec)_PROGRAMS \+= .*\/(.*)$/\2/p' "$top_srcdir"/*/local.mk >programs
+    [ -s programs ] || return 1
+    bad=0
+    while read -r program; do
+        [ -f "$man/$program.1" ] || [ -f "$man/$program.8" ] || { echo "$program has no page"; bad=1; }
+    done <programs
+    for page in "$man"/*.[18]; do
+        grep -q "dist_man_MANS += .*doc/man/${page##*/}" "$top_srcdir/doc/local.mk" || { echo "$page is not installed"; bad=1; }
+    done
+    return $bad
+}
+
 # entry PAGE KEY: the text of a key's entry in a page.
 entry() {
     awk -v key="$2" '
@@ -151,6 +164,7 @@ pages_are_well_formed() {
 }
 
 check "every public header has a page" every_header_has_a_page
+check "every program has a page" every_program_has_a_page
 for header in "$top_srcdir"/include/*.h; do
     name=${header##*/}
     check "$name: every symbol is in the manual" header_is_described "${name%.h}"

@@ -85,6 +85,29 @@ check "a server without certificates says why it has no parent" wait_until grep 
 start alien espalier-sed --foreground alien.conf
 check "and one of another authority too" wait_until grep -Eq "warning ALIEN no connection to $safe: it refuses this side's certificate" alien.log
 
+# Before anything else: the descriptions would take a while, and these are no good either.
+cat >sed-missing.conf <<EOF
+parent = "$safe"
+listen = "127.0.0.1:0"
+problems = { "/nowhere" }
+tls_ca = "$work/nowhere.pem"
+tls_certificate = "$work/node.pem"
+tls_key = "$work/node.key"
+EOF
+for reader in "espalier-sed --foreground" "espalier-sed" "espalier config check"; do
+    # shellcheck disable=SC2086
+    check_fails 4 "$reader: certificate files that are missing" $reader sed-missing.conf
+    check_says "are told first" "missing.conf: cannot read the authority's certificate $work/nowhere.pem .tls_ca.: No such"
+done
+
+# They go on trying; a log is no place for each try.
+sleep 1
+told_once() {
+    grep -h ' warning .*no connection to' bare.log alien.log
+    [ "$(grep -c ' warning .*no connection to' bare.log)" -eq 1 ] && [ "$(grep -c ' warning .*no connection to' alien.log)" -eq 1 ]
+}
+check "each says so once" told_once
+
 check "the daemons are well" tree "$safe" ours alice
 check "both" tree "$open"
 finish

@@ -46,6 +46,14 @@ check "the agent's log tells of it without repeating itself" told_once
 check_fails 3 "a problem that only a lost server has" espalier call nap ms=1
 check_says "is not said to be unknown" 'no server below "MA" solves nap; 1 node below it cannot be reached, and may solve it'
 check "a handle of it is no unknown function" "$steps" lost
-start_server sed
-check "when it is back it is called" wait_until espalier call nap ms=1
+check_fails 2 "a name that nobody ever had is unknown all the same" espalier call napp ms=1
+check_says "without a word of what is lost" 'no server below "MA" solves napp$'
+check_fails 2 "a name that begins another line" espalier call "$(printf 'na\nforged')" ms=1
+check_says "does so in no text" 'no server below "MA" solves na\\nforged'
+# In the background: it is ready when its parent knows what it solves.
+check "it comes back" espalier-sed sed.conf
+check "when it is back it is called" espalier call nap ms=1
+at_exit() {
+    kill "$(sed -n 's/.* pid=//p' sed.log | tail -n 1)"
+}
 finish

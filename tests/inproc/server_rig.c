@@ -492,20 +492,19 @@ void rig_call(struct rig *rig, const struct rig_call *call, struct answered *ans
         .n_arguments = is_task ? 2 : 3,
     };
     struct extension extensions[4];
-    uint8_t open[OPEN_BYTES];
     request.call.extensions = (struct extensions){extensions, 0};
     if (call->detached)
         extensions[request.call.extensions.n++] =
             (struct extension){EXTENSION_DETACHED, (const uint8_t *)"", 0};
-    if (call->open)
-        extensions[request.call.extensions.n++] =
-            (struct extension){EXTENSION_OPEN, open, open_put(call->open, open)};
+    if (call->open && open_put(call->open, &request.arena, &extensions[request.call.extensions.n]))
+        request.call.extensions.n++;
     if (call->job)
         extensions[request.call.extensions.n++] = (struct extension){EXTENSION_JOB, (const uint8_t *)"", 0};
     if (call->owner)
         extensions[request.call.extensions.n++] =
             (struct extension){EXTENSION_OWNER, (const uint8_t *)call->owner, OWNER_BYTES};
     rig_send(rig, &request, call->timeout_s, answered);
+    arena_clear(&request.arena);
 }
 
 void rig_run_session(struct rig *rig, struct session_id session, uint64_t patience_ms,

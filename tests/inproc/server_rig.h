@@ -7,6 +7,7 @@
 #define TESTS_SERVER_RIG_H
 
 #include "tests/unit/unit.h"
+#include "core/open_sessions.h"
 #include "core/inproc.h"
 #include "sed/errands.h"
 #include "sed/server.h"

@@ -561,25 +561,6 @@ static void endless_calls_without_a_forecast_spread(void **state)
     }
 }
 
-static void a_problem_that_only_a_lost_server_may_solve_is_told_with_it(void **state)
-{
-    (void)state;
-    struct platform other;
-    struct message reply;
-    struct esp_error error;
-    platform_open(&other, 31);
-    platform_agent(&other, "ma", "");
-    struct simulated_server *server = platform_server(&other, "s", "ma");
-    assert_true(platform_settle(&other, 0, 1, 5000));
-    platform_server_kill(&other, server);
-    platform_run_ms(&other, 20000);
-    struct request request = platform_request("job", 1e9);
-    assert_int_not_equal(platform_submit(&other, "ma", &request, &reply, &error), ESP_OK);
-    assert_non_null(strstr(error.text, "solves job; 1 node below it cannot be reached, and may solve it"));
-    message_clear(&reply);
-    platform_close(&other);
-}
-
 /* Nothing tells how long they take, and one server is nearer than the other: it gets the first one only. */
 static void calls_of_unknown_length_do_not_queue_beside_an_idle_server(void **state)
 {
@@ -771,7 +752,6 @@ int main(void)
         TEST(a_busy_link_is_avoided),
         TEST(a_burst_spreads_in_both_modes),
         cmocka_unit_test(endless_calls_without_a_forecast_spread),
-        cmocka_unit_test(a_problem_that_only_a_lost_server_may_solve_is_told_with_it),
         cmocka_unit_test(calls_of_unknown_length_do_not_queue_beside_an_idle_server),
         cmocka_unit_test(what_does_not_fit_now_goes_where_it_does),
         cmocka_unit_test(memory_is_promised_once),

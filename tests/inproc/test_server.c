@@ -268,39 +268,6 @@ static void what_is_acknowledged_is_forgotten_and_refused(void **state)
     assert_int_equal(rig_counts(&rig).memory_used, 0);
 }
 
-static void short_sessions_are_forgotten_beside_a_long_one(void **state)
-{
-    (void)state;
-    struct answered answer;
-    for (uint64_t i = 1; i <= 9; i++) {
-        struct rig_call call = small_call(1, i, 8);
-        rig_call(&rig, &call, &answer);
-        rig_run(&rig, 0.1);
-    }
-    assert_int_equal(rig_counts(&rig).ended, 9);
-    struct open_sessions open = {.version = 5, .ceiling = 10, .sequences = {1, 7}, .n = 2};
-    struct rig_call call = small_call(1, 10, 8);
-    call.oldest = 1;
-    call.open = &open;
-    rig_call(&rig, &call, &answer);
-    rig_run(&rig, 0.1);
-    assert_int_equal(rig_counts(&rig).ended, 3); /* 1, 7 and 10 */
-    call = small_call(1, 3, 8);
-    rig_call(&rig, &call, &answer);
-    rig_run(&rig, 0.1);
-    assert_int_equal(answer.status, ESP_REFUSED);
-    assert_non_null(strstr(answer.text, "acknowledged"));
-    assert_int_equal(rig.pool.started, 10);
-    /* An older message that was overtaken changes nothing. */
-    open = (struct open_sessions){.version = 4, .ceiling = 11, .n = 0};
-    call = small_call(1, 11, 8);
-    call.oldest = 1;
-    call.open = &open;
-    rig_call(&rig, &call, &answer);
-    rig_run(&rig, 0.1);
-    assert_int_equal(rig_counts(&rig).ended, 4);
-}
-
 static void a_call_for_an_earlier_incarnation_is_stale(void **state)
 {
     (void)state;
@@ -687,7 +654,6 @@ int main(void)
         PLAIN(a_repeated_call_starts_nothing),
         PLAIN(a_wrong_secret_opens_nothing),
         PLAIN(what_is_acknowledged_is_forgotten_and_refused),
-        PLAIN(short_sessions_are_forgotten_beside_a_long_one),
         PLAIN(a_call_for_an_earlier_incarnation_is_stale),
         SPECIAL(sessions_of_one_client_are_capped),
         SPECIAL(the_queue_is_capped),

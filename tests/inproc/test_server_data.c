@@ -363,6 +363,40 @@ static void a_client_that_vanishes_while_sending_loses_its_memory(void **state)
     assert_non_null(strstr(answer.why, "no more of its arguments came for 10 s"));
 }
 
+static void part(struct session_id session)
+{
+    endpoint_enter(rig.endpoint);
+    server_ops.parted(rig.server, &session);
+    endpoint_leave(rig.endpoint);
+}
+
+static void a_sender_whose_connection_closes_has_a_moment_to_come_again(void **state)
+{
+    (void)state;
+    struct answered answer;
+    struct rig_call call = bulk_call(1, 1), other = bulk_call(1, 2);
+    ask(call, &answer);
+    ask(other, &answer);
+    rig_put(&rig, call.session, RIG_X, 0, x, 8, NULL);
+    part(call.session);
+    rig_run(&rig, 2);
+    rig_put(&rig, call.session, RIG_X, 8, x, 8, NULL); /* on another one */
+    rig_run(&rig, 10);
+    assert_int_equal(rig_counts(&rig).receiving, 2);
+    part(call.session);
+    rig_run(&rig, 4);
+    assert_int_equal(rig_counts(&rig).receiving, 1); /* the other one is on another connection */
+    rig_run_session(&rig, call.session, 0, &answer);
+    rig_run(&rig, 0.01);
+    assert_int_equal(answer.state, SESSION_FAILED);
+    assert_non_null(strstr(answer.why, "closed the connection on which it sent arguments"));
+    part(other.session);
+    rig_run(&rig, 4);
+    struct server_counts counts = rig_counts(&rig);
+    assert_int_equal(counts.receiving, 0);
+    assert_int_equal(counts.memory_used, 0);
+}
+
 /* ---- nothing stays ---- */
 
 static void memory_does_not_grow_with_the_number_of_calls(void **state)
@@ -528,6 +562,7 @@ int main(void)
         SPECIAL(stopping_who_waits_for_memory_leaves_the_line),
         PLAIN(a_failed_session_gives_its_memory_back_at_once),
         SPECIAL(a_client_that_vanishes_while_sending_loses_its_memory),
+        PLAIN(a_sender_whose_connection_closes_has_a_moment_to_come_again),
         PLAIN(memory_does_not_grow_with_the_number_of_calls),
         cmocka_unit_test(after_any_confusion_nothing_is_left),
     };

@@ -109,7 +109,7 @@ static void who_breaks_off_in_a_transfer_gives_its_memory_back(void **state)
     assert_non_null(area.data);
     server_ops.chunk_done(rig.server, &header, true, &area, false);
     endpoint_leave(rig.endpoint);
-    rig_run(&rig, 14);
+    rig_run(&rig, 2); /* it may come again */
     assert_true(rig_counts(&rig).memory_used > sizeof x);
     rig_run(&rig, 2);
     assert_int_equal(rig_counts(&rig).memory_used, 0);

@@ -3,6 +3,7 @@
  * The ties of a hierarchy: start in any order, deaths, restarts, loops, namesakes, and a network that loses,
  * duplicates and reorders.
  */
+#include "core/absent.h"
 #include "redirector/redirector.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
@@ -176,23 +177,37 @@ static void a_dead_server_is_forgotten_everywhere(void **state)
 static void nobody_has_a_problem_only_where_nobody_is_lost(void **state)
 {
     (void)state;
+    const char *const two[] = {"job", "rare"}, *const *usual = platform.server_options.problems;
+    const size_t n_usual = platform.server_options.n_problems;
     platform_tree(&platform, 2, 2);
-    assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
-    platform_server_kill(&platform, platform.servers[0]);
-    platform_run_ms(&platform, 6000);
-    assert_int_equal(nodes(0), 5);
-    assert_int_equal(describe("nothing"), ESP_NO_SERVER);
-    assert_int_equal(describe("job"), ESP_OK); /* others have it */
-    platform_server(&platform, "s-0-0", "la-1");
-    assert_true(platform_settle(&platform, 0, 6, 5000));
-    platform_run_ms(&platform, 2000);
-    assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
-    platform_server(&platform, "s", "ma");
+    platform.server_options.problems = two;
+    platform.server_options.n_problems = 2;
+    platform_server(&platform, "polite", "ma");
     assert_true(platform_settle(&platform, 0, 7, 5000));
-    assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
+    assert_int_equal(describe("rare"), ESP_OK);
     simulated_stop(platform.servers[--platform.n_servers]); /* one that says goodbye is not missed */
     platform_run_ms(&platform, 2000);
-    assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM);
+    assert_int_equal(describe("rare"), ESP_UNKNOWN_PROBLEM);
+    for (size_t deep = 0; deep < 2; deep++) {
+        const char *name = deep ? "deep" : "near";
+        struct simulated_server *server = platform_server(&platform, name, deep ? "la-0" : "ma");
+        assert_true(platform_settle(&platform, 0, 7, 5000));
+        assert_int_equal(describe("rare"), ESP_OK);
+        platform_server_kill(&platform, server);
+        platform_run_ms(&platform, 6000);
+        assert_int_equal(nodes(0), 6);
+        assert_int_equal(describe("rare"), ESP_NO_SERVER);
+        assert_int_equal(describe("nothing"), ESP_UNKNOWN_PROBLEM); /* nobody ever had it */
+        assert_int_equal(describe("job"), ESP_OK);                  /* others have it */
+        server = platform_server(&platform, name, "la-1");
+        assert_true(platform_settle(&platform, 0, 7, 5000));
+        platform_run_ms(&platform, 2000);
+        assert_int_equal(describe("rare"), ESP_OK);
+        platform_server_kill(&platform, server);
+        platform_run_ms(&platform, 6000);
+    }
+    platform.server_options.problems = usual;
+    platform.server_options.n_problems = n_usual;
 }
 
 static void a_server_that_leaves_is_forgotten_at_once(void **state)
@@ -647,6 +662,42 @@ static void the_redirector_names_the_least_loaded_living_master(void **state)
     redirector_stop(redirector, "end");
 }
 
+static bool is_told_missing(const struct locate_reply *reply, const char *name)
+{
+    const struct extension *absent = extension_find(&reply->extensions, EXTENSION_ABSENT);
+    struct absent_reader reader = {absent ? absent->value : NULL, absent ? absent->length : 0};
+    struct node_record record;
+    return absent_read(&reader, &record) && strcmp(record.name, name) == 0;
+}
+
+static void a_redirector_tells_which_masters_it_has_lost(void **state)
+{
+    (void)state;
+    struct agent *a = start_master("ma-a"), *b = start_master("ma-b"), *c = start_master("ma-c");
+    struct redirector *redirector = start_redirector(900);
+    struct message reply = {0};
+    platform_run_ms(&platform, 6000);
+    agent_stop(c, "in good order");
+    platform_run_ms(&platform, 500);
+    assert_int_equal(locate(&reply), ESP_OK);
+    assert_false(is_told_missing(&reply.locate_reply, "ma-c"));
+    message_clear(&reply);
+    agent_drop(b);
+    platform_run_ms(&platform, 20000);
+    assert_int_equal(locate(&reply), ESP_OK);
+    assert_int_equal(reply.locate_reply.n_masters, 1);
+    assert_true(is_told_missing(&reply.locate_reply, "ma-b"));
+    message_clear(&reply);
+    b = start_master("ma-b");
+    platform_run_ms(&platform, 6000);
+    assert_int_equal(locate(&reply), ESP_OK);
+    assert_false(is_told_missing(&reply.locate_reply, "ma-b"));
+    message_clear(&reply);
+    agent_drop(a);
+    agent_drop(b);
+    redirector_stop(redirector, "end");
+}
+
 static void the_children_of_a_dead_master_go_to_another_one(void **state)
 {
     (void)state;
@@ -728,6 +779,7 @@ int main(void)
         TEST(the_redirector_names_the_least_loaded_living_master),
         TEST(a_master_registers_with_all_its_redirectors),
         TEST(the_children_of_a_dead_master_go_to_another_one),
+        TEST(a_redirector_tells_which_masters_it_has_lost),
         TEST(clients_spread_over_equal_masters),
         TEST(only_masters_belong_below_a_redirector_and_no_master_below_an_agent),
         TEST(what_is_too_much_for_one_message_comes_in_several),

@@ -31,6 +31,7 @@ struct fake_faults {
     unsigned far_ms;        /* so long does a greeting take */
     bool silent;            /* takes calls, never reports an end */
     bool hangs_up;          /* whatever is asked: ESP_MAYBE, as what is no node of a hierarchy */
+    bool missing;           /* a master: the redirector has lost it, and tells so */
     bool stopped;           /* nobody answers: ESP_TIMEOUT, at once and not when the time is over */
 };
 

@@ -3,6 +3,7 @@
  * What the fake agents and the fake redirector answer.
  */
 #include "tests/unit/fake_internal.h"
+#include "core/absent.h"
 
 #include <string.h>
 
@@ -99,8 +100,18 @@ void fake_on_locate(struct fake *fake, struct message *reply)
 {
     struct locate_reply *to = &reply->locate_reply;
     fake->counters.locates++;
+    struct absentees absentees = {0};
+    struct extension *absent = arena_alloc(&reply->arena, sizeof *absent);
     to->masters = arena_alloc(&reply->arena, 2 * sizeof *to->masters);
-    to->masters[0] = (struct master_entry){.name = "ma1", .address = "ma1:1", .servers = SERVERS};
-    to->masters[1] = (struct master_entry){.name = "ma2", .address = "ma2:1", .servers = SERVERS};
-    to->n_masters = 2;
+    for (int i = 4; i <= 5; i++) {
+        const struct child child = {.name = (char *)fake_names[i], .address = (char *)fake_addresses[i]};
+        if (fake->faults[i].missing)
+            absent_note(&absentees, &child);
+        else
+            to->masters[to->n_masters++] = (struct master_entry){
+                .name = fake_names[i], .address = fake_addresses[i], .servers = SERVERS};
+    }
+    if (absentees.n > 0 && absent_pack(&absentees, 0, &reply->arena, absent))
+        to->extensions = (struct extensions){absent, 1};
+    absent_release(&absentees);
 }

@@ -5,6 +5,7 @@
 #include "tests/unit/unit.h"
 #include "services/daemon.h"
 
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +71,28 @@ static void note_reload(void *arg)
 }
 
 /* A whole daemon; `failure`: it fails before it is ready. */
+static int settles_after; /* so many looks */
+
+static bool settled(void *self, char *why, size_t size)
+{
+    int *left = self;
+    snprintf(why, size, "nobody above answers");
+    return (*left)-- <= 0;
+}
+
+static bool health(void *self, char *text, size_t size)
+{
+    (void)self;
+    snprintf(text, size, "well");
+    return true;
+}
+
+static void metrics(void *self, struct metrics *metrics)
+{
+    (void)self;
+    (void)metrics;
+}
+
 static int run_daemon(bool foreground, const struct esp_error *failure)
 {
     struct daemon_arguments arguments = {
@@ -84,7 +107,9 @@ static int run_daemon(bool foreground, const struct esp_error *failure)
     alarm(60); /* not inherited by the process in the background */
     if (failure)
         return daemon_failed(&arguments, failure);
-    if (daemon_ready(daemon, "127.0.0.1:4711", &error) != ESP_OK)
+    const struct daemon_node node = {&settles_after, health, metrics, settled};
+    if (daemon_watch(daemon, &node, &error) != ESP_OK ||
+        daemon_ready(daemon, "127.0.0.1:4711", &error) != ESP_OK)
         return daemon_failed(&arguments, &error);
     daemon_wait(daemon, note_reload, NULL);
     daemon_stop(daemon);
@@ -146,13 +171,9 @@ static void hangup_reads_the_level_again(void **state)
     unlink(moved);
 }
 
-static void the_starter_waits_until_the_daemon_is_ready(void **state)
+static pid_t pid_in_background(void)
 {
-    (void)state;
     long pid = 0;
-    write_config("");
-    assert_int_equal(exit_code_of(start(false, NULL)), 0);
-    assert_true(contains(address_file, "127.0.0.1:4711\n")); /* it is there already */
     FILE *file = fopen(log_file, "r");
     char line[300];
     while (fgets(line, sizeof line, file))
@@ -160,9 +181,23 @@ static void the_starter_waits_until_the_daemon_is_ready(void **state)
             pid = atol(strstr(line, " pid=") + 5);
     fclose(file);
     assert_true(pid > 1);
-    assert_int_equal(getsid((pid_t)pid), (pid_t)pid);
-    assert_int_equal(kill((pid_t)pid, SIGTERM), 0);
+    return (pid_t)pid;
+}
+
+static void stop_in_background(void)
+{
+    assert_int_equal(kill(pid_in_background(), SIGTERM), 0);
     wait_for(log_file, "stopped");
+}
+
+static void the_starter_waits_until_the_daemon_is_ready(void **state)
+{
+    (void)state;
+    write_config("");
+    assert_int_equal(exit_code_of(start(false, NULL)), 0);
+    assert_true(contains(address_file, "127.0.0.1:4711\n")); /* it is there already */
+    assert_int_equal(getsid(pid_in_background()), pid_in_background());
+    stop_in_background();
 }
 
 static void the_starter_tells_of_failures(void **state)
@@ -177,6 +212,27 @@ static void the_starter_tells_of_failures(void **state)
     assert_int_equal(access(address_file, F_OK), -1);
     write_config("slots = 4");
     assert_int_equal(exit_code_of(start(false, NULL)), 4);
+    write_config("tls_ca = \"/nowhere/ca.pem\"\ntls_certificate = \"/nowhere/node.pem\"\n"
+                 "tls_key = \"/nowhere/node.key\"");
+    assert_int_equal(exit_code_of(start(false, NULL)), 4);
+    assert_true(
+        contains(log_file, "cannot read the authority's certificate /nowhere/ca.pem (tls_ca): No such"));
+}
+
+static void the_starter_waits_for_those_above_but_not_for_ever(void **state)
+{
+    (void)state;
+    write_config("");
+    settles_after = 20;
+    assert_int_equal(exit_code_of(start(false, NULL)), 0);
+    stop_in_background();
+    assert_false(contains(log_file, "warning"));
+    unlink(log_file);
+    settles_after = INT_MAX;
+    assert_int_equal(exit_code_of(start(false, NULL)), 0);
+    assert_true(contains(log_file, "warning MA1 ready, but nobody above answers; it goes on trying"));
+    stop_in_background();
+    settles_after = 0;
 }
 
 static void an_address_file_that_cannot_be_written_is_a_failure(void **state)
@@ -222,6 +278,7 @@ int main(void)
         TEST(hangup_reads_the_level_again),
         TEST(the_starter_waits_until_the_daemon_is_ready),
         TEST(the_starter_tells_of_failures),
+        TEST(the_starter_waits_for_those_above_but_not_for_ever),
         TEST(an_address_file_that_cannot_be_written_is_a_failure),
         cmocka_unit_test(reads_the_command_line),
         cmocka_unit_test(incarnations_differ),

@@ -77,7 +77,7 @@ static int run_daemon(bool healthy)
     struct settings_agent settings;
     struct daemon *daemon;
     struct esp_error error;
-    const struct daemon_node node = {&healthy, health, metrics};
+    const struct daemon_node node = {&healthy, health, metrics, NULL};
     if (!freopen("/dev/null", "w", stderr) || settings_load_agent(config, &settings, &error) != ESP_OK)
         return daemon_failed(&arguments, &error);
     if (daemon_start(&arguments, &settings.node, &daemon, &error) != ESP_OK)

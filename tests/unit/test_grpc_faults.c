@@ -167,6 +167,31 @@ static void what_one_master_does_not_know_another_one_does(void **state)
     assert_int_equal(fake_counters(fake).executions, 2);
 }
 
+static void what_a_master_out_of_reach_may_know_is_not_unknown(void **state)
+{
+    (void)state;
+    grpc_function_handle_t handle, add;
+    initialize_with_agents();
+    assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_FUNCTION_NOT_FOUND);
+    for (int i = 0; i < 2; i++) {
+        set(i ? "ma1:1" : "ma2:1", (struct fake_faults){.dead = true});
+        assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_SERVER_NOT_FOUND);
+        assert_told(i ? "one that was not reached may know of a server: master agent at ma1:1"
+                      : "one that was not reached may know of a server: master agent at ma2:1");
+        set(i ? "ma1:1" : "ma2:1", (struct fake_faults){0});
+    }
+    grpc_finalize();
+    initialize_patiently();
+    set("ma2:1", (struct fake_faults){.missing = true}); /* the redirector knows */
+    assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_SERVER_NOT_FOUND);
+    assert_told("lost touch with master agent \"ma2\" at ma2:1, which may know of a server");
+    add = make_handle("add");
+    set("ma1:1", (struct fake_faults){.lost = 4});
+    call_add(&add); /* what was known before is waited for as ever */
+    set("ma2:1", (struct fake_faults){0});
+    assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_FUNCTION_NOT_FOUND);
+}
+
 static void a_hierarchy_that_does_not_come_back_has_no_server(void **state)
 {
     (void)state;
@@ -657,6 +682,7 @@ int main(void)
         in_library(what_is_no_node_is_told_as_that),
         in_library(a_hierarchy_that_lost_its_servers_is_waited_for),
         in_library(what_one_master_does_not_know_another_one_does),
+        in_library(what_a_master_out_of_reach_may_know_is_not_unknown),
         in_library(a_hierarchy_that_does_not_come_back_has_no_server),
         in_library(an_empty_redirector_is_waited_for),
         in_library(a_master_that_is_restarted_is_waited_for),

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside a daemon: daemon.c (background, signals), daemon_arguments.c (command line), daemon_ready.c (who
+ * looks at its node, and who hears that it is ready) and daemon_again.c (its next life).
+ */
+#ifndef SERVICES_DAEMON_INTERNAL_H
+#define SERVICES_DAEMON_INTERNAL_H
+
+#include "services/daemon.h"
+#include "services/http.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+struct daemon {
+    const struct daemon_arguments *arguments;
+    const struct settings_node *settings;
+    sigset_t signals;
+    pthread_mutex_t lock;    /* of `node`, which the HTTP port's thread looks at too */
+    struct daemon_node node; /* all NULL: not there (yet, or any more) */
+    struct http *http;
+    bool was_ready;
+    int64_t watchdog_ns; /* 0: nobody wants signs of life */
+};
+
+/* What the next life of this process needs to know. Outlasts the struct. */
+extern struct daemon_again {
+    bool wanted;
+    char listen[256], http[256];
+} daemon_again;
+
+/* Lets the process go that was started and waits, if one does: with this exit code. */
+void daemon_tell_starter(int exit_code);
+bool daemon_has_starter(void);
+
+/* The node is about to go: nobody may look at it from now on. */
+void daemon_look_away(struct daemon *daemon);
+bool daemon_node_health(struct daemon *daemon, char *text, size_t size);
+/* Where the HTTP port's address is written; "" when it is not. */
+void daemon_http_address_file(const struct settings_node *settings, char *path, size_t size);
+
+#endif

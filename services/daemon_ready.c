@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A daemon whose node is there: who looks at it, and who is told that it is ready.
+ */
+#include "config.h"
+#include "services/daemon_internal.h"
+#include "services/notify.h"
+#include "services/process_metrics.h"
+#include "util/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ---- what is to be seen of it ---- */
+
+void daemon_look_away(struct daemon *daemon)
+{
+    pthread_mutex_lock(&daemon->lock);
+    daemon->node = (struct daemon_node){0};
+    pthread_mutex_unlock(&daemon->lock);
+}
+
+bool daemon_node_health(struct daemon *daemon, char *text, size_t size)
+{
+    bool good = false;
+    snprintf(text, size, "stopping");
+    pthread_mutex_lock(&daemon->lock);
+    if (daemon->node.health)
+        good = daemon->node.health(daemon->node.self, text, size);
+    pthread_mutex_unlock(&daemon->lock);
+    return good;
+}
+
+static bool daemon_health_page(void *self, char *text, size_t size)
+{
+    struct daemon *daemon = self;
+    char detail[512];
+    bool good = daemon_node_health(daemon, detail, sizeof detail);
+    snprintf(text, size, "%s %s: %s", good ? "ok" : "not ok", daemon->settings->name, detail);
+    return good;
+}
+
+static void daemon_metrics_page(void *self, struct metrics *metrics)
+{
+    struct daemon *daemon = self;
+    char detail[512];
+    metrics_family(metrics, "espalier_node_info", METRIC_GAUGE, "Which node this is; always 1.");
+    metrics_sample(metrics, 1, "node", daemon->settings->name, "program", daemon->arguments->program,
+                   "version", PACKAGE_VERSION, (const char *)NULL);
+    metrics_gauge(metrics, "espalier_healthy", daemon_node_health(daemon, detail, sizeof detail),
+                  "1 while /health says ok.");
+    process_metrics(metrics);
+    pthread_mutex_lock(&daemon->lock);
+    if (daemon->node.metrics)
+        daemon->node.metrics(daemon->node.self, metrics);
+    pthread_mutex_unlock(&daemon->lock);
+}
+
+/* ---- ready ---- */
+
+/* The address of the HTTP port stands beside the daemon's own. */
+#define HTTP_SUFFIX ".http"
+
+static enum esp_status write_address(const char *path, const char *address, struct esp_error *error)
+{
+    char temporary[4096];
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid()) >= sizeof temporary)
+        return error_set(error, ESP_CONFIG, "address_file: the path \"%.100s...\" is too long", path);
+    FILE *file = fopen(temporary, "we");
+    if (!file)
+        return error_errno(error, "cannot write the address file \"%s\"", temporary);
+    bool good = fprintf(file, "%s\n", address) > 0;
+    if (fclose(file) == 0 && good && rename(temporary, path) == 0)
+        return ESP_OK;
+    error_errno(error, "cannot write the address file \"%s\"", path);
+    unlink(temporary);
+    return ESP_SYSTEM;
+}
+
+/* A daemon in the background holds no terminal and no pipe of whoever started it, except standard error when
+ * that is its log. */
+static void let_go_of_streams(const struct settings_node *settings)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0)
+        return;
+    dup2(null, STDIN_FILENO);
+    dup2(null, STDOUT_FILENO);
+    if (settings->log_file)
+        dup2(null, STDERR_FILENO);
+    close(null);
+}
+
+void daemon_http_address_file(const struct settings_node *settings, char *path, size_t size)
+{
+    *path = '\0';
+    if (settings->address_file && strlen(settings->address_file) + sizeof HTTP_SUFFIX <= size)
+        snprintf(path, size, "%s%s", settings->address_file, HTTP_SUFFIX);
+}
+
+enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *node, struct esp_error *error)
+{
+    char path[4096];
+    pthread_mutex_lock(&daemon->lock);
+    daemon->node = *node;
+    pthread_mutex_unlock(&daemon->lock);
+    if (!daemon->settings->http)
+        return ESP_OK;
+    const struct http_pages pages = {daemon, daemon_health_page, daemon_metrics_page};
+    enum esp_status status = http_open(daemon->settings->http, &pages, &daemon->http, error);
+    daemon_http_address_file(daemon->settings, path, sizeof path);
+    if (status == ESP_OK && *path)
+        status = write_address(path, http_address(daemon->http), error);
+    if (status == ESP_OK)
+        log_notice("health and metrics at http://%s", http_address(daemon->http));
+    else
+        daemon_look_away(daemon);
+    return status;
+}
+
+/* So long a start waits for a parent: they may come in any order. */
+#define SETTLE_MS      3000
+#define SETTLE_STEP_MS 5
+
+static bool is_to_stop(void)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    return sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT) || sigismember(&pending, SIGUSR2);
+}
+
+/* Who starts a server and then a client must not hear that nobody solves its problems. */
+static void wait_for_those_above(struct daemon *daemon)
+{
+    const struct daemon_node *node = &daemon->node;
+    const struct timespec step = {.tv_nsec = SETTLE_STEP_MS * NS_PER_MS};
+    const int64_t until_ns = clock_now_ns(&clock_system) + SETTLE_MS * NS_PER_MS;
+    char why[512] = "";
+    while (node->settled && !node->settled(node->self, why, sizeof why)) {
+        if (is_to_stop())
+            return;
+        if (clock_now_ns(&clock_system) >= until_ns) {
+            log_warning("ready, but %s; it goes on trying", why);
+            if (log_is_file() && daemon_has_starter())
+                fprintf(stderr, "%s: ready, but %s; it goes on trying\n", daemon->arguments->program, why);
+            return;
+        }
+        nanosleep(&step, NULL);
+    }
+}
+
+enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error)
+{
+    if (daemon->settings->address_file) {
+        enum esp_status status = write_address(daemon->settings->address_file, address, error);
+        if (status != ESP_OK) {
+            daemon_look_away(daemon);
+            return status;
+        }
+    }
+    daemon->was_ready = true;
+    snprintf(daemon_again.listen, sizeof daemon_again.listen, "%s", address);
+    if (daemon->http)
+        snprintf(daemon_again.http, sizeof daemon_again.http, "%s", http_address(daemon->http));
+    log_notice("ready address=%s pid=%ld", address, (long)getpid());
+    if (daemon_has_starter() || notify_wanted())
+        wait_for_those_above(daemon);
+    daemon->watchdog_ns = notify_watchdog_ns();
+    notify_systemd("READY=1");
+    if (!daemon->arguments->foreground)
+        let_go_of_streams(daemon->settings);
+    daemon_tell_starter(0);
+    return ESP_OK;
+}

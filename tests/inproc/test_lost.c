@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is said of problems that nobody solves any more since a node was lost.
+ */
+#include "tests/inproc/platform.h"
+#include "tests/unit/unit.h"
+
+#include <string.h>
+
+static void a_problem_that_only_a_lost_server_may_solve_is_told_with_it(void **state)
+{
+    (void)state;
+    struct platform other;
+    struct message reply;
+    struct esp_error error;
+    platform_open(&other, 31);
+    platform_agent(&other, "ma", "");
+    struct simulated_server *server = platform_server(&other, "s", "ma");
+    assert_true(platform_settle(&other, 0, 1, 5000));
+    platform_server_kill(&other, server);
+    platform_run_ms(&other, 20000);
+    struct request request = platform_request("job", 1e9);
+    assert_int_not_equal(platform_submit(&other, "ma", &request, &reply, &error), ESP_OK);
+    assert_non_null(strstr(error.text, "solves job; 1 node below it cannot be reached, and may solve it"));
+    message_clear(&reply);
+    request = platform_request("jobb", 1e9);
+    assert_int_equal(platform_submit(&other, "ma", &request, &reply, &error), ESP_UNKNOWN_PROBLEM);
+    assert_string_equal(error.text, "no server below \"ma\" solves jobb");
+    message_clear(&reply);
+    platform_close(&other);
+}
+
+static void expect_missing(struct platform *p, const char *problem, bool missing)
+{
+    struct message reply;
+    struct esp_error error;
+    struct request request = platform_request(problem, 1e9);
+    assert_int_not_equal(platform_submit(p, "ma", &request, &reply, &error), ESP_OK);
+    assert_true((strstr(error.text, "cannot be reached, and may solve it") != NULL) == missing);
+    message_clear(&reply);
+}
+
+static void a_leader_tells_what_its_lost_servers_solved(void **state)
+{
+    (void)state;
+    struct platform other;
+    platform_open(&other, 31);
+    size_t master = platform_agent(&other, "ma", "");
+    size_t leader = platform_agent(&other, "la", "ma");
+    struct simulated_server *server = platform_server(&other, "s", "la");
+    assert_true(platform_settle(&other, master, 2, 5000));
+    platform_server_kill(&other, server);
+    platform_run_ms(&other, 20000);
+    for (int restarted = 0; restarted < 2; restarted++) {
+        expect_missing(&other, "job", true);
+        expect_missing(&other, "jobb", false);
+        if (restarted)
+            break;
+        platform_agent_kill(&other, master); /* the next one has never heard of the server */
+        platform_agent_start(&other, master);
+        platform_run_ms(&other, 20000);
+    }
+    platform_agent_kill(&other, leader); /* and with the leader goes what it knew to be lost */
+    platform_run_ms(&other, 20000);
+    expect_missing(&other, "job", true);
+    expect_missing(&other, "jobb", false);
+    platform_run_ms(&other, 600000);
+    expect_missing(&other, "job", false);
+    platform_close(&other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_problem_that_only_a_lost_server_may_solve_is_told_with_it),
+        cmocka_unit_test(a_leader_tells_what_its_lost_servers_solved),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
