@@ -170,7 +170,7 @@ static int64_t acceptance_ms(const struct session *session, const struct message
         timeout_ms > engine->answer_patience_ms)
         timeout_ms = engine->answer_patience_ms;
     timeout_ms += (int64_t)request->call.patience_ms;
-    int64_t most_ms = session_left_ms(session) + 1000;
+    int64_t most_ms = session_left_ms(session) + GRACE_MS;
     return timeout_ms < most_ms ? timeout_ms : most_ms;
 }
 

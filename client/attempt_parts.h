@@ -8,7 +8,8 @@
 
 #include "client/attempt.h"
 
-#define MOST_TRIES 4 /* of one request, when connections break */
+#define MOST_TRIES 4   /* of one request, when connections break */
+#define GRACE_MS   300 /* for an answer, behind the deadline that the server knows too */
 
 /* Before the attempt of that number: 0, 20, 80, 320 ms. A server that is being restarted, a router that
  * hiccups. */

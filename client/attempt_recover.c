@@ -136,8 +136,10 @@ enum esp_status attempt_ask(struct session *session, const struct message *reque
     for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
         attempt_pause(session, attempt);
         message_clear(reply);
+        const int64_t most_ms = session_left_ms(session) + GRACE_MS,
+                      timeout_ms = patience_ms + engine->call_timeout_ms;
         status = transport_call(engine->transport, session->link->address, request,
-                                patience_ms + engine->call_timeout_ms, reply, error);
+                                timeout_ms < most_ms ? timeout_ms : most_ms, reply, error);
         if (!attempt_is_uncertain(status) && status != ESP_UNREACHABLE)
             break;
         if (session_is_cancelled(session) || session_left_ms(session) <= 1)

@@ -139,7 +139,8 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
     request.follow.session = record->session;
     int64_t timeout_ms = engine->call_timeout_ms + (int64_t)follow->patience_ms;
     enum esp_status status = ESP_UNREACHABLE;
-    for (unsigned attempt = 0; attempt < 2 && is_silent(status); attempt++) {
+    /* One that has said nothing for so long would say nothing again. */
+    for (unsigned attempt = 0; attempt < 2 && is_silent(status) && status != ESP_TIMEOUT; attempt++) {
         message_clear(reply);
         status = transport_call(engine->transport, record->address, &request, timeout_ms, reply, &found);
     }

@@ -175,6 +175,9 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
                                     .session_timeout_ms = settings->session_timeout_ns / NS_PER_MS,
                                     .inline_bytes = settings->inline_bytes,
                                     .remember_links = settings->remember_links};
+    const double most_s = options->call_timeout_s;
+    if (most_s > 0 && most_s * 1e3 < (double)engine.call_timeout_ms)
+        engine.call_timeout_ms = most_s > 1e-3 ? (int64_t)(most_s * 1e3) : 1;
     enum esp_status status = choose_way(options, &engine, &library.settings.arena, error);
     if (status != ESP_OK)
         return status;

@@ -19,6 +19,7 @@
 #define NO_LIMIT_MS    INT64_C(2592000000) /* 30 days: as long as anything here lasts */
 #define GIVEN_UP_MS    1000                /* how long to tell one that a state is not wanted */
 #define CANCEL_MS      5000                /* how long to tell a server that a session is cancelled */
+#define LATE_MS        200                 /* the same behind the session's deadline: its caller waits */
 #define END_PATIENCE_S 1e9                 /* a longer deadline is none */
 
 static int64_t deadline(const struct engine *engine, double deadline_s, int64_t now_ns)
@@ -123,6 +124,12 @@ bool session_is_cancelled(struct session *session)
 
 /* ---- the end ---- */
 
+static int64_t farewell_ms(const struct session *session, int64_t most_ms)
+{
+    const bool late = session->deadline_ns != CLOCK_NEVER && session_left_ms(session) <= 1;
+    return late && most_ms > LATE_MS ? LATE_MS : most_ms;
+}
+
 /* The server that has it stops computing; what it has of it is given back. Best effort: a server that does
  * not hear this lets go of the session at its deadline, or when the client acknowledges it. */
 static void stop_remote(struct session *session)
@@ -133,7 +140,8 @@ static void stop_remote(struct session *session)
     if (session->attached && !atomic_load(&session->cancelled))
         return; /* who waits for a job may stop waiting */
     struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = session->id}}, reply = {0};
-    transport_call(session->engine->transport, session->link->address, &request, CANCEL_MS, &reply, NULL);
+    transport_call(session->engine->transport, session->link->address, &request,
+                   farewell_ms(session, CANCEL_MS), &reply, NULL);
     message_clear(&reply);
 }
 
@@ -142,7 +150,7 @@ void session_tell_given_up(struct session *session)
     struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = session->given_up_id}},
                    reply = {0};
     if (session->given_up && transport_call(session->engine->transport, session->given_up->address, &request,
-                                            GIVEN_UP_MS, &reply, NULL) == ESP_OK)
+                                            farewell_ms(session, GIVEN_UP_MS), &reply, NULL) == ESP_OK)
         session->given_up = NULL;
     message_clear(&reply);
 }

@@ -74,6 +74,8 @@ enum exit_code session_open(const struct command_line *command)
     char path[PATH_MAX];
     struct esp_options options = {.redirector = command_option_value(command, "redirector"),
                                   .agent = command_option_value(command, "agent")};
+    if (session_timeout(command, &options.call_timeout_s, &error) != ESP_OK)
+        return command_usage(command, "%s", error.text);
     if (options.redirector && options.agent)
         return command_usage(command, "--redirector and --agent say both where the platform is");
     if (options.redirector || options.agent)

@@ -60,11 +60,11 @@ static void tell_end(const struct command_line *command, struct bar *bar, struct
         *code = EXIT_FAILED;
 }
 
-static void look(const struct command_line *command, struct bar *bar, struct waited *waited, bool patient,
-                 enum exit_code *code)
+static void look(const struct command_line *command, struct bar *bar, struct waited *waited,
+                 double patience_s, enum exit_code *code)
 {
     bool follow = command_option_value(command, "follow") != NULL;
-    if (esp_job_look(waited->job, patient ? PATIENCE_S : 0, &waited->state) != ESP_OK) {
+    if (esp_job_look(waited->job, patience_s, &waited->state) != ESP_OK) {
         bar_clear(bar);
         waited->over = waited->failed = true;
         waited->state.state = "lost";
@@ -101,13 +101,13 @@ static void draw(struct bar *bar, const struct waited *waited, size_t n)
 
 /* One round: asks all that are left, and waits at the first of them. Returns how many are left. */
 static size_t look_at_all(const struct command_line *command, struct bar *bar, struct waited *waited,
-                          size_t n, enum exit_code *code)
+                          size_t n, double patience_s, enum exit_code *code)
 {
     size_t left = 0;
     for (size_t i = 0; i < n; i++) {
         if (waited[i].over)
             continue;
-        look(command, bar, &waited[i], left == 0, code);
+        look(command, bar, &waited[i], left == 0 ? patience_s : 0, code);
         left += !waited[i].over;
         draw(bar, waited, n);
     }
@@ -124,7 +124,8 @@ static enum exit_code wait_for_all(const struct command_line *command, struct wa
         return command_fail(command, &error);
     double until_s = timeout_s > 0 ? now_s() + timeout_s : 0;
     bar_init(&bar);
-    while (look_at_all(command, &bar, waited, n, &code) > 0) {
+    const double patience_s = timeout_s > 0 && timeout_s / 4 < PATIENCE_S ? timeout_s / 4 : PATIENCE_S;
+    while (look_at_all(command, &bar, waited, n, patience_s, &code) > 0) {
         if (timeout_s == 0 || now_s() < until_s)
             continue;
         bar_clear(&bar);

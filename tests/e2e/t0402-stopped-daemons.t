@@ -113,6 +113,17 @@ kill -STOP "$pid_two"
 check "and the other way round" solves one
 kill -CONT "$pid_two"
 
+# Whatever the file says of single calls, a time for the whole holds.
+job=$(espalier submit --server two dgesv A='[4,1;1,3]' B='[6;7]')
+check "a job" test -n "$job"
+kill -STOP "$pid_two"
+check_fails 3 "a call of a stopped server that is to take a second" \
+    timeout 60 espalier call --server two --timeout '1 s' dgesv A='[4]' B='[6]'
+check_fails 3 "nor is a job waited for longer" timeout 60 espalier wait --timeout '1 s' "$job"
+check_fails 3 "or its result" timeout 60 espalier fetch --timeout '1 s' "$job"
+kill -CONT "$pid_two"
+check "the job is there when it goes on" espalier fetch --wait "$job"
+
 is_old() {
     espalier tree | grep -Eq "^ *$1 .*: as it was [0-9]+ s ago"
 }
