@@ -210,7 +210,7 @@ static enum esp_status submit_step(struct abstract_run *run, const struct step *
     struct esp_problem *problem = NULL;
     struct values values = {0};
     grpc_function_handle_t handle;
-    enum esp_status status = abstract_prepare_step(run, step, name, &problem, &values, error);
+    enum esp_status status = abstract_prepare_step(run, NULL, step, name, &problem, &values, error);
     if (status == ESP_OK)
         status = abstract_make_handle(run, name, &handle, error);
     if (status == ESP_OK) {

@@ -34,14 +34,23 @@ struct variable {
     struct datum_variable *datum; /* owned: it lives on servers, in place of a matrix */
 };
 
+/* What is to become of an output of the abstract problem. */
+struct abstract_fate {
+    bool unwanted;      /* nobody asks for it */
+    char word[64];      /* it stays on the server: "data:sticky", as -o says it; "": it comes here */
+    int64_t rows, cols; /* that it has */
+    char *identity;     /* owned: of what has stayed, after the run; NULL: nothing has */
+};
+
 struct abstract_run {
     const struct problem *problem; /* the abstract one; not owned */
     const char *server;            /* every step is bound to it; NULL: the agents choose the first */
     const struct esp_call_options *options;
-    struct session *whole;      /* of which the steps are steps; NULL: the caller waits */
-    int64_t finish_ns;          /* when the results of all are wanted, in the same way */
-    int64_t until_ns;           /* the steps' deadline, from when the first one begins; 0: not yet known */
-    struct variable *variables; /* of one name the last one counts */
+    struct session *whole;       /* of which the steps are steps; NULL: the caller waits */
+    int64_t finish_ns;           /* when the results of all are wanted, in the same way */
+    int64_t until_ns;            /* the steps' deadline, from when the first one begins; 0: not yet known */
+    struct abstract_fate *fates; /* owned: of each argument; NULL: all outputs come here */
+    struct variable *variables;  /* of one name the last one counts */
     uint32_t n_variables, n_given;
     char taken[300];               /* the problems of the rule that was taken: "dgetrf, dgetri" */
     bool is_weighing;              /* steps are looked at, not done: states need not be there */
@@ -64,6 +73,14 @@ enum esp_status abstract_give(struct abstract_run *run, const char *name, struct
  * (?gestructure), and steps take it from there. */
 enum esp_status abstract_give_datum(struct abstract_run *run, const char *name, const char *reference,
                                     enum base_type type, int64_t rows, int64_t cols, struct esp_error *error);
+
+/* The output stays on the server that computes it, in the mode that the word says ("data:sticky"), when a
+ * step gives it whole: ESP_INVALID from here or from the step that does not. run->fates has its identity
+ * then. */
+enum esp_status abstract_keep(struct abstract_run *run, uint32_t index, const char *word, int64_t rows,
+                              int64_t cols, struct esp_error *error);
+/* Nobody asks for the output: it is not fetched, where that is possible. */
+enum esp_status abstract_leave(struct abstract_run *run, uint32_t index, struct esp_error *error);
 
 /* Goes through the rules. ESP_INVALID: none fits; else how the rule that was taken failed. The text tells
  * what was tried before. Blocks; between initialize and finalize. */

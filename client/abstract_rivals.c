@@ -73,7 +73,7 @@ static bool forecast_step(const struct abstract_run *run, const struct step *ste
     struct fast_server *servers = NULL;
     struct esp_error why;
     size_t n = 0;
-    const bool prepared = abstract_prepare_step(run, step, name, &problem, &values, &why) == ESP_OK;
+    const bool prepared = abstract_prepare_step(run, NULL, step, name, &problem, &values, &why) == ESP_OK;
     if (prepared)
         sizes_of_values(&values, &sizes);
     else if (problem)

@@ -164,32 +164,27 @@ static enum esp_status take_output(const struct values *values, size_t index, st
                : values_matrix(values, index, matrix, error);
 }
 
-/* Whether something will ask for what goes by that name: a later step, or the caller. */
-static bool is_wanted(const struct abstract_run *run, const struct rule *rule, const struct step *step,
-                      const char *name)
+uint32_t abstract_names(const struct step *step, const char *inner, const char *names[ABSTRACT_MAX_PAIRS + 1])
 {
-    if (!rule || step != &rule->steps[rule->n_steps - 1])
-        return true; /* steps take inputs by names that only their problems tell */
-    int index = problem_argument_index(run->problem, name);
-    return index >= 0 && run->problem->arguments[index].mode == MODE_OUT;
-}
-
-/* One output, by each name that it has from now on. */
-static enum esp_status take_named(struct abstract_run *run, const struct rule *rule, const struct step *step,
-                                  const struct values *values, size_t index, struct esp_error *error)
-{
-    const char *inner = values->problem->arguments[index].name;
     const struct pair *pair = abstract_renamed(step, inner);
-    const char *names[ABSTRACT_MAX_PAIRS + 1];
     uint32_t n = 0;
     for (uint32_t k = 0; k < step->n_results; k++)
         if (strcmp(step->results[k].inner, inner) == 0)
             names[n++] = step->results[k].outer;
     if (n == 0)
         names[n++] = pair && pair->outer ? pair->outer : inner;
+    return n;
+}
+
+/* One output, by each name that it has from now on. */
+static enum esp_status take_named(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                  const struct values *values, size_t index, struct esp_error *error)
+{
+    const char *names[ABSTRACT_MAX_PAIRS + 1];
+    const uint32_t n = abstract_names(step, values->problem->arguments[index].name, names);
     for (uint32_t k = 0; k < n; k++) {
         struct matrix matrix;
-        if (!is_wanted(run, rule, step, names[k]))
+        if (!abstract_is_wanted(run, rule, step, names[k]))
             continue;
         enum esp_status status = take_output(values, index, &matrix, error);
         if (status == ESP_OK)
@@ -202,8 +197,7 @@ static enum esp_status take_named(struct abstract_run *run, const struct rule *r
 
 /* The outputs of the step, by the names that they have from now on. */
 static enum esp_status take_outputs(struct abstract_run *run, const struct rule *rule,
-                                    const struct step *step, const struct values *values,
-                                    struct esp_error *error)
+                                    const struct step *step, struct values *values, struct esp_error *error)
 {
     const struct esp_problem *problem = values->problem;
     for (uint32_t i = 0; i < step->n_results; i++)
@@ -214,7 +208,7 @@ static enum esp_status take_outputs(struct abstract_run *run, const struct rule 
         const struct esp_problem_argument *formal = &problem->arguments[i];
         const struct pair *pair = abstract_renamed(step, formal->name);
         enum esp_status status = ESP_OK;
-        if (!argument_out(formal))
+        if (!argument_out(formal) || abstract_note_kept(run, rule, step, values, i))
             continue;
         if (formal->type == ESP_TYPE_STATE && values->slots[i].text)
             status = abstract_set_state(run, pair && pair->outer ? pair->outer : formal->name,
@@ -311,9 +305,9 @@ static enum esp_status call_step(struct abstract_run *run, const struct values *
 }
 
 /* A step's problem and all that it is given; *problem and *values are to be freed also when this fails. */
-enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct step *step,
-                                      const char *name, struct esp_problem **problem, struct values *values,
-                                      struct esp_error *error)
+enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct rule *rule,
+                                      const struct step *step, const char *name, struct esp_problem **problem,
+                                      struct values *values, struct esp_error *error)
 {
     if (esp_problem_describe(name, problem) != ESP_OK)
         return abstract_last_error(error);
@@ -322,7 +316,11 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
         status = error_set(error, ESP_INVALID, "%s is an abstract problem itself", name);
     if (status == ESP_OK)
         status = give_inputs(run, step, values, error);
-    return status == ESP_OK ? values_prepare(values, error) : status;
+    if (status == ESP_OK && rule)
+        status = abstract_arrange(run, rule, step, values, error);
+    if (status == ESP_OK)
+        status = values_prepare(values, error);
+    return status == ESP_OK && rule ? abstract_check_kept(run, rule, step, values, error) : status;
 }
 
 enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
@@ -330,7 +328,7 @@ enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *ru
 {
     struct esp_problem *problem = NULL;
     struct values values = {0};
-    enum esp_status status = abstract_prepare_step(run, step, name, &problem, &values, error);
+    enum esp_status status = abstract_prepare_step(run, rule, step, name, &problem, &values, error);
     if (status == ESP_OK)
         status = call_step(run, &values, error);
     if (status == ESP_OK)

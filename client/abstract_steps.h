@@ -14,10 +14,14 @@ const struct matrix *abstract_find(const struct abstract_run *run, const char *n
 const struct datum_variable *abstract_find_datum(const struct abstract_run *run, const char *name);
 /* What an argument of the step's problem goes by here; NULL: by its own name. */
 const struct pair *abstract_renamed(const struct step *step, const char *inner);
-/* The step's problem with all that there is for it; both are the caller's, also when this fails. */
-enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct step *step,
-                                      const char *name, struct esp_problem **problem, struct values *values,
-                                      struct esp_error *error);
+/* The names that an output of the step's problem goes by from now on. */
+uint32_t abstract_names(const struct step *step, const char *inner,
+                        const char *names[ABSTRACT_MAX_PAIRS + 1]);
+/* The step's problem with all that there is for it; both are the caller's, also when this fails. `rule`,
+ * unless NULL: the results that somebody wants are those of this rule. */
+enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct rule *rule,
+                                      const struct step *step, const char *name, struct esp_problem **problem,
+                                      struct values *values, struct esp_error *error);
 
 /* Puts rivals (abstract_rivals()) in the order of what they are expected to take, and notes that in
  * run->weighed. Those of which nothing can be said keep their place behind the others. */
@@ -44,6 +48,23 @@ double abstract_epsilon(enum base_type type);
  * first array. Blocks. */
 enum esp_status abstract_look(struct abstract_run *run, struct given *given, uint32_t *first,
                               struct esp_error *error);
+
+/* ---- client/abstract_fate.c ---- */
+
+/* Whether something will ask for what the step gives by that name: a later step, or the caller. */
+bool abstract_is_wanted(const struct abstract_run *run, const struct rule *rule, const struct step *step,
+                        const char *name);
+/* Before the step's values are completed: which of its outputs stay, and which nobody wants. */
+enum esp_status abstract_arrange(const struct abstract_run *run, const struct rule *rule,
+                                 const struct step *step, struct values *values, struct esp_error *error);
+/* Behind that: whether what stays is the whole result. */
+enum esp_status abstract_check_kept(const struct abstract_run *run, const struct rule *rule,
+                                    const struct step *step, const struct values *values,
+                                    struct esp_error *error);
+/* After the call: notes under which identity the output stays. False: it does not. */
+bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                        struct values *values, size_t index);
+void abstract_fates_destroy(struct abstract_run *run);
 
 /* ---- client/abstract_step.c ---- */
 

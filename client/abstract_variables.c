@@ -34,6 +34,7 @@ void abstract_close(struct abstract_run *run)
 {
     abstract_forget_after(run, 0);
     free(run->variables);
+    abstract_fates_destroy(run);
     esp_session_info_free(run->info);
     *run = (struct abstract_run){0};
 }

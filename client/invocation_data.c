@@ -24,6 +24,9 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
 {
     struct datum_id id;
     struct datum_section section;
+    if (given->unwanted && argument->mode == MODE_INOUT && value->form == VALUE_MEMORY &&
+        argument->n_dims > 0 && !given->kept)
+        value->out = NULL;
     if (!given->datum && !given->kept)
         return ESP_OK;
     if (argument->n_dims == 0 || value->form != VALUE_MEMORY)

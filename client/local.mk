@@ -119,6 +119,7 @@ client_libclient_la_SOURCES = \
 	client/abstract.c \
 	client/abstract.h \
 	client/abstract_call.c \
+	client/abstract_fate.c \
 	client/abstract_matrix.c \
 	client/abstract_rivals.c \
 	client/abstract_step.c \

@@ -164,6 +164,14 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
     return ESP_OK;
 }
 
+bool values_is_left(const struct values *values, size_t index)
+{
+    const struct value_slot *slot = &values->slots[index];
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    return argument_out(formal) && formal->n_dims > 0 && !slot->is_kept &&
+           ((values->some_saved && !slot->path) || slot->is_unwanted);
+}
+
 /* The library writes files only. */
 static enum esp_status make_spool(struct value_slot *slot, struct esp_error *error)
 {
@@ -208,7 +216,7 @@ enum esp_status values_prepare_output(struct values *values, size_t index, struc
         argument->data = &slot->text;
         return ESP_OK;
     }
-    if (formal->n_dims && ((values->some_saved && !slot->path) || values->is_late))
+    if (formal->n_dims && (values_is_left(values, index) || values->is_late))
         return ESP_OK;
     if (!formal->n_dims)
         return value_memory(values, index, 16, error);
@@ -339,6 +347,7 @@ enum esp_status values_prepare(struct values *values, struct esp_error *error)
                                                           : give_default(values, i, error);
         if (status != ESP_OK)
             return status;
+        values->arguments[i].unwanted = values_is_left(values, i);
     }
     return values_pack(values, error);
 }

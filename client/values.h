@@ -26,6 +26,7 @@ struct values {
         bool is_full; /* a matrix as it is, whatever its description says of its storage: in `memory`, */
         struct matrix sparse; /* or here, when it came sparse and is to be packed or banded; */
                               /* of a result of an abstract problem: the result, when that is sparse */
+        bool is_unwanted;     /* nobody asks for the output array, whatever is saved */
         bool is_nothing;      /* [], of which the other arguments may say what extents it has */
         size_t block;         /* bytes of `memory` when it holds pointers to texts */
         uint64_t n_texts;     /* of those */
@@ -63,6 +64,9 @@ enum esp_status values_assign_matrix(struct values *values, const char *name, co
                                      struct esp_error *error);
 /* Takes "name=file" of -o. */
 enum esp_status values_save_to(struct values *values, const char *word, struct esp_error *error);
+
+/* Whether the output array stays where it is computed, as nobody has asked for it. */
+bool values_is_left(const struct values *values, size_t index);
 
 /* Completes what was left out (ESP_INVALID names what cannot be, and how it is given) and makes room for the
  * outputs. When -o names some, other output arrays are not asked for. */

@@ -116,7 +116,8 @@ enum esp_status values_keep(struct values *values, size_t index, const char *wor
 enum esp_status values_prepare_datum(struct values *values, size_t index, struct esp_error *error)
 {
     uint64_t count;
-    bool wanted = argument_out(&values->problem->arguments[index]) && !values->slots[index].is_kept;
+    bool wanted = argument_out(&values->problem->arguments[index]) && !values->slots[index].is_kept &&
+                  !values_is_left(values, index);
     enum esp_status status = wanted ? values_count(values, index, &count, error) : ESP_OK;
     if (wanted && status == ESP_OK)
         status =

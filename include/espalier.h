@@ -70,6 +70,7 @@ struct esp_options {
     const char *config; /* configuration file; NULL: as grpc_initialize(NULL) searches, none found: none */
     const char *redirector; /* "host:port", in place of what the file says; NULL: as the file says */
     const char *agent;      /* "host:port" of a master agent: no redirector is asked; NULL: none */
+    double call_timeout_s;  /* for each single remote call, at most; 0: as the file says */
 };
 
 /* grpc_initialize() for programs that have addresses of their own. NULL: all as the file says.
@@ -321,6 +322,7 @@ struct esp_argument {
                         * NULL: it comes to `data` */
     enum esp_data_mode kept_mode;
     int kept_in_pieces; /* where a parallel server computes it: as its ranks have it (esp_data_layout) */
+    int unwanted;       /* of an inout array: its result does not come back, and `data` stays as it is */
 };
 
 /* Works out what was left out: scalar inputs that follow from the given extents of arrays (n from A) or have

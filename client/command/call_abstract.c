@@ -151,12 +151,35 @@ static enum esp_status give_scalars(struct abstract_arguments *arguments, struct
     return ESP_OK;
 }
 
-static bool keeps_some(const struct values *values)
+/* The word of -o that has the output stay on its server; NULL: none does. */
+static const char *keeping_word(const struct command_line *command, const char *name)
 {
-    for (size_t i = 0; i < values->problem->n_arguments; i++)
+    const size_t length = strlen(name);
+    for (int i = 0; i < command->n_options; i++) {
+        const char *word = command->options[i].value;
+        if (strcmp(command->options[i].name, "output") == 0 && strncmp(word, name, length) == 0 &&
+            word[length] == '=' && values_is_data(word + length + 1))
+            return word + length + 1;
+    }
+    return NULL;
+}
+
+/* What stays on its server, and what nobody asks for. */
+static enum esp_status arrange_results(const struct command_line *command,
+                                       struct abstract_arguments *arguments, struct esp_error *error)
+{
+    const struct values *values = &arguments->values;
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < values->problem->n_arguments && status == ESP_OK; i++) {
+        const struct esp_problem_argument *formal = &values->problem->arguments[i];
+        const int64_t *dims = values->arguments[i].dims;
         if (values->slots[i].is_kept)
-            return true;
-    return false;
+            status = abstract_keep(&arguments->run, (uint32_t)i, keeping_word(command, formal->name), dims[0],
+                                   formal->n_dims > 1 ? dims[1] : 1, error);
+        else if (values_is_left(values, i))
+            status = abstract_leave(&arguments->run, (uint32_t)i, error);
+    }
+    return status;
 }
 
 static enum esp_status prepare(const struct command_line *command, struct abstract_arguments *arguments,
@@ -173,17 +196,14 @@ static enum esp_status prepare(const struct command_line *command, struct abstra
         if (strcmp(command->options[i].name, "output") != 0)
             continue;
         status = values_save_to(&arguments->values, word, error);
-        if (status == ESP_OK && keeps_some(&arguments->values))
-            status =
-                error_set(error, ESP_INVALID,
-                          "-o %s: %s passes results through this command: name a file, and 'espalier data "
-                          "put' it",
-                          word, arguments->values.problem->name);
-        if (status == ESP_OK && strchr(word, '='))
+        const char *equal = strchr(word, '=');
+        if (status == ESP_OK && equal && !values_is_data(equal + 1))
             status = command_check_output(strchr(word, '=') + 1, error);
     }
     if (status == ESP_OK)
         status = values_prepare(&arguments->values, error);
+    if (status == ESP_OK)
+        status = arrange_results(command, arguments, error);
     return status == ESP_OK ? give_scalars(arguments, error) : status;
 }
 
@@ -223,15 +243,27 @@ static enum esp_status take_result(struct abstract_arguments *arguments, size_t 
     return status;
 }
 
+static enum esp_status take_identity(struct abstract_arguments *arguments, size_t index,
+                                     struct esp_error *error)
+{
+    struct abstract_fate *fate = &arguments->run.fates[index];
+    if (!fate->identity)
+        return error_set(error, ESP_INVALID, "%s: %s has not left it on a server: name a file",
+                         arguments->run.problem->arguments[index].name, arguments->run.taken);
+    arguments->values.slots[index].kept = fate->identity;
+    fate->identity = NULL;
+    return ESP_OK;
+}
+
 static enum esp_status take_results(struct abstract_arguments *arguments, struct esp_error *error)
 {
     struct values *values = &arguments->values;
     for (size_t i = 0; i < values->problem->n_arguments; i++) {
         const struct esp_problem_argument *formal = &values->problem->arguments[i];
-        bool wanted = !formal->n_dims || !values->some_saved || values->slots[i].path;
-        if (!argument_out(formal) || !wanted || values->slots[i].is_kept)
+        if (!argument_out(formal) || values_is_left(values, i))
             continue;
-        enum esp_status status = take_result(arguments, i, error);
+        enum esp_status status =
+            values->slots[i].is_kept ? take_identity(arguments, i, error) : take_result(arguments, i, error);
         if (status != ESP_OK)
             return status;
     }

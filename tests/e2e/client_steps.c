@@ -120,6 +120,27 @@ static int without_outputs(const char *path)
     return 0;
 }
 
+/* An array that the routine overwrites, and whose new contents nobody wants, stays as it is here. */
+static int unwanted(const char *path)
+{
+    enum { MANY = 200000 };
+    static double x[MANY], y[MANY];
+    int n = MANY;
+    double sum = 0;
+    (void)path;
+    grpc_function_handle_t twice = handle("twice");
+    struct esp_argument arguments[] = {{.data = &n}, {.data = x, .unwanted = 1}, {.data = y}, {.data = &sum}};
+    for (int i = 0; i < MANY; i++)
+        x[i] = 1;
+    EXPECT(esp_call(&twice, arguments, 4, &(struct esp_call_options){0}, NULL) == ESP_OK);
+    EXPECT(sum == MANY && y[0] == 1 && y[MANY - 1] == 1);
+    EXPECT(x[0] == 1 && x[MANY - 1] == 1);
+    arguments[1].unwanted = 0;
+    EXPECT(esp_call(&twice, arguments, 4, &(struct esp_call_options){0}, NULL) == ESP_OK);
+    EXPECT(x[0] == 2 && x[MANY - 1] == 2);
+    return 0;
+}
+
 static void *call_many(void *arg)
 {
     for (int i = 0; i < 200; i++) {
@@ -276,6 +297,7 @@ int main(int argc, char **argv)
                  {"killed", killed},
                  {"gone", gone},
                  {"lost", lost},
+                 {"unwanted", unwanted},
                  {"without-outputs", without_outputs}};
     if (grpc_initialize(NULL) != GRPC_NO_ERROR) {
         printf("%s\n", esp_last_error()->text);

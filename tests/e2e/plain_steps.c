@@ -360,14 +360,24 @@ static void similar(struct mat A, const char *middle, const char *basis, int dia
     end(&call);
 }
 
+static void hessenberg(struct mat A)
+{
+    similar(A, "H", "Q", 1);
+}
+
 static void check_hess(int n)
 {
-    similar(mat_random(&lab, n, n), "H", "Q", 1);
+    hessenberg(mat_random(&lab, n, n));
+}
+
+static void schur(struct mat A)
+{
+    similar(A, "T", "Z", lab.is_complex ? 0 : 1);
 }
 
 static void check_schur(int n)
 {
-    similar(mat_random(&lab, n, n), "T", "Z", lab.is_complex ? 0 : 1);
+    schur(mat_random(&lab, n, n));
 }
 
 static void decompose(struct mat A)
@@ -672,23 +682,32 @@ static struct mat example(const char *folder, const char *file)
     return A;
 }
 
+static void solve_example(struct mat A)
+{
+    solves(A, "an example");
+}
+
+static void square(struct mat A)
+{
+    multiply(A, A);
+}
+
 /* Matrices as they come: not well conditioned. */
 static void check_examples(const char *folder)
 {
-    static const char *const files[] = {"pores_1.mtx", "lund_a.mtx"};
+    static const char *const files[] = {"pores_1.mtx", "lund_a.mtx", "utm300.rua"};
     static const struct {
         const char *root;
         void (*check)(struct mat A);
-    } on[] = {{"lu", factors}, {"qr", factors}, {"svd", decompose}};
-    for (int f = 0; f < 2; f++) {
+    } on[] = {{"solve", solve_example}, {"linsolve", solve_example}, {"mul", square},      {"lu", factors},
+              {"qr", factors},          {"svd", decompose},          {"hess", hessenberg}, {"schur", schur}};
+    for (size_t f = 0; f < sizeof files / sizeof *files; f++) {
         arena_clear(&lab.arena);
         struct mat A = example(folder, files[f]);
-        for (size_t i = 0; i < sizeof on / sizeof *on; i++) {
+        for (size_t i = 0; i < sizeof on / sizeof *on && (A.n < 200 || i < 2); i++) {
             snprintf(name, sizeof name, "%.*s%s", letter == 'd' ? 0 : 1, &letter, on[i].root);
             on[i].check(A);
         }
-        snprintf(name, sizeof name, "%.*ssolve", letter == 'd' ? 0 : 1, &letter);
-        solves(A, files[f]);
     }
 }
 

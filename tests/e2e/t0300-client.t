@@ -61,6 +61,7 @@ check "values of all sizes go and come" "$steps" values
 check "a farm of short and longer sessions" "$steps" farm
 check "a farm of 3,000 calls on servers that take 100 of a client" "$steps" large-farm
 check "a farm of sessions that give nothing back" "$steps" without-outputs
+check "an overwritten array that nobody wants back" "$steps" unwanted
 check "eight threads share a handle" "$steps" threads
 check "signals stay as they were, initialize and finalize alternate" "$steps" guest
 check "a long session does not hold up many short ones" "$steps" long-and-short

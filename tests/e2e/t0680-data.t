@@ -106,8 +106,17 @@ check "factors" espalier call lu "A=data:$a"
 check_says "are computed there" 'lu: done by dgetrf on A' 'U .2 x 2'
 check_fails 2 "what no rule fits" espalier call chol "A=data:${large}[1:3,1:3]"
 check_says "is told" 'chol: there is no problem for what is given .A: double 3 x 3'
-check_fails 2 "results that would stay" espalier call solve "A=data:$a" "B=data:$b" -o X=data:
-check_says "are refused with what to do" 'name a file'
+check "its result stays there too" espalier call solve "A=data:$a" "B=data:$b" -o X=data:persistent
+check_says "and is shown as a datum" 'solve: done by d[a-z]+ on A' '^X = data:A:'
+cp "$log" said
+stayed=$(sed -n 's/^X = data://p' said)
+check "with its value" sh -c "espalier data get $stayed stayed.csv && cmp x.csv stayed.csv && espalier data rm $stayed"
+check "of arguments from here as well" espalier call mul A=@a.mtx B=@x.csv -o C=data:
+check_says "too" '^C = data:[AB]:'
+cp "$log" said
+check "it is not needed any more" espalier data rm "$(sed -n 's/^C = data://p' said)"
+check_fails 2 "what is made of a result" espalier call chol 'A=[4,2;2,3]' -o R=data:
+check_says "is refused with what to do" 'name a file'
 check_fails any "what lies outside is refused before anything is sent" espalier call dgesv "A=data:${a}[1:3,1:3]" B=@b.mtx
 check_says "with the range" "A: expected a range within 1 to 2 in dimension 1 .*found 1:3"
 check_fails any "so is a section that has not the extents" espalier call dgesv "A=data:${a}[1,1]" "B=data:$b"
