@@ -26,7 +26,7 @@ struct agent_options {
     const char *const *redirectors;
     size_t n_redirectors;
     const char *probe;          /* URL where children measure their links to it; NULL: nowhere */
-    const char *scheduler;      /* a name of core/scheduler.h, or the path of a library (with a /) */
+    const char *scheduler;      /* a name of core/choice/scheduler.h, or the path of a library (with a /) */
     uint32_t breadth;           /* candidates that an answer carries up (8) */
     uint32_t candidates;        /* that a client gets when it does not say (3) */
     uint32_t children;          /* at most (10,000) */

@@ -24,16 +24,16 @@
 
 #include "agent/agent.h"
 #include "agent/scheduler_library.h"
-#include "core/absent.h"
-#include "core/aggregate.h"
-#include "core/catalog.h"
-#include "core/children.h"
-#include "core/knowledge.h"
-#include "core/link_graph.h"
-#include "core/location_report.h"
-#include "core/lost_problems.h"
-#include "core/membership.h"
-#include "core/scheduler.h"
+#include "core/hierarchy/absent.h"
+#include "core/choice/aggregate.h"
+#include "core/hierarchy/catalog.h"
+#include "core/hierarchy/children.h"
+#include "core/hierarchy/knowledge.h"
+#include "core/forecast/link_graph.h"
+#include "core/hierarchy/location_report.h"
+#include "core/hierarchy/lost_problems.h"
+#include "core/hierarchy/membership.h"
+#include "core/choice/scheduler.h"
 #include "services/duty.h"
 #include "util/log.h"
 #include "util/metrics.h"
@@ -150,7 +150,7 @@ void administer_clear(struct agent *agent);
 
 /* up.c */
 /* How its tie to a parent is made. */
-/* Operations of every tie upwards (core/membership.h). */
+/* Operations of every tie upwards (core/hierarchy/membership.h). */
 void up_on_changed(void *agent, bool joined, const char *parent, const char *why);
 void up_on_ancestors(void *agent);
 void up_membership(struct agent *agent, const struct agent_options *options,

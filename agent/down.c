@@ -4,7 +4,7 @@
  * asked of them.
  */
 #include "agent/agent_internal.h"
-#include "core/told_links.h"
+#include "core/forecast/told_links.h"
 
 #include <stdio.h>
 #include <stdlib.h>

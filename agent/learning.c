@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-/* Nodes that have long had no parent look for it this seldom (core/membership.h). */
+/* Nodes that have long had no parent look for it this seldom (core/hierarchy/membership.h). */
 #define LONGEST_SEARCH_MS 5000
 /* Servers and agents that have lost their parent, or that were below an earlier life of this agent, say hello
  * within this. */

@@ -10,7 +10,7 @@
  */
 #include "agent/agent_internal.h"
 
-#include "core/problem.h"
+#include "core/problem/problem.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
 #ifndef AGENT_SCHEDULER_LIBRARY_H
 #define AGENT_SCHEDULER_LIBRARY_H
 
-#include "core/scheduler.h"
+#include "core/choice/scheduler.h"
 #include "util/error.h"
 
 /* Loads it and asks it for its scheduler, which is valid until the library is closed. ESP_CONFIG: it cannot

@@ -5,7 +5,7 @@
  */
 #include "agent/agent_internal.h"
 
-#include "core/told_links.h"
+#include "core/forecast/told_links.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,11 +8,11 @@
  * server.
  */
 #include "bench/bench.h"
-#include "core/estimate.h"
-#include "core/predictor.h"
-#include "core/problem.h"
-#include "sed/calibrate.h"
-#include "sed/processes.h"
+#include "core/choice/estimate.h"
+#include "core/forecast/predictor.h"
+#include "core/problem/problem.h"
+#include "sed/calibrate/calibrate.h"
+#include "sed/pool/processes.h"
 #include "services/fast/design.h"
 #include "services/nws/processor.h"
 

@@ -5,7 +5,7 @@
  */
 #include "bench/bench.h"
 
-#include "sed/ranks.h"
+#include "sed/ranks/ranks.h"
 #include "util/clock.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * often (1000 is what is promised; without it 100, which takes a minute or two).
  */
 #include "bench/bench.h"
-#include "core/datum.h"
+#include "core/data/datum.h"
 #include "core/transport.h"
 #include "orb/orb.h"
 

@@ -7,7 +7,7 @@
  * (60), $BENCH_LINKS_MOST the bytes of the greatest transfer (64 MB).
  */
 #include "bench/bench.h"
-#include "core/path.h"
+#include "core/forecast/path.h"
 #include "services/nws/probe.h"
 #include "services/nws/probe_port.h"
 

@@ -4,7 +4,7 @@
  * 100 data. A lookup is what a request costs that names a datum: its identity is read and looked for.
  */
 #include "bench/bench.h"
-#include "core/location.h"
+#include "core/hierarchy/location.h"
 #include "util/random.h"
 
 #include <stdio.h>

@@ -6,8 +6,8 @@
  */
 #include "bench/bench.h"
 
-#include "core/pieces.h"
-#include "sed/porter_order.h"
+#include "core/redistribution/pieces.h"
+#include "sed/porter/porter_order.h"
 
 #include <signal.h>
 #include <stdio.h>

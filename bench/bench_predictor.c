@@ -4,7 +4,7 @@
  * best for the whole of the series. Generated, so that every run sees the same.
  */
 #include "bench/bench.h"
-#include "core/predictor.h"
+#include "core/forecast/predictor.h"
 #include "util/random.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * Loading 1,000 problem descriptions, against jansson reading as many bytes of the same things in JSON.
  */
 #include "bench/bench.h"
-#include "core/problem.h"
+#include "core/problem/problem.h"
 
 #include <jansson.h>
 #include <stdarg.h>

@@ -7,8 +7,8 @@
  */
 #include "bench/bench.h"
 
-#include "sed/processes.h"
-#include "sed/ranks.h"
+#include "sed/pool/processes.h"
+#include "sed/ranks/ranks.h"
 #include "util/clock.h"
 
 #include <linux/futex.h>

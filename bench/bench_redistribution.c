@@ -3,7 +3,7 @@
  * Plans of redistributions: steps and cost against their lower bounds, and how the time to make one grows.
  */
 #include "bench/bench.h"
-#include "core/redistribution.h"
+#include "core/redistribution/redistribution.h"
 
 static const struct redistribution_costs costs = {1e-5, 1e-8};
 

@@ -5,7 +5,7 @@
  * which takes its 30 ms every two minutes at most. The reference is the bound.
  */
 #include "bench/bench.h"
-#include "core/predictor.h"
+#include "core/forecast/predictor.h"
 #include "services/nws/processor.h"
 
 #include <signal.h>

@@ -5,8 +5,8 @@
  */
 #include "bench/bench.h"
 
-#include "sed/invoke.h"
-#include "sed/processes.h"
+#include "sed/crd/invoke.h"
+#include "sed/pool/processes.h"
 #include "util/clock.h"
 
 #include <linux/futex.h>

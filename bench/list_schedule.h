@@ -6,7 +6,7 @@
 #ifndef BENCH_LIST_SCHEDULE_H
 #define BENCH_LIST_SCHEDULE_H
 
-#include "core/path.h"
+#include "core/forecast/path.h"
 #include "tests/inproc/platform.h"
 
 #define LIST_SERVERS 16

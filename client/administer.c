@@ -2,7 +2,7 @@
  *
  * What administrators want of nodes: one call to an agent above.
  */
-#include "client/engine.h"
+#include "client/session/engine.h"
 #include "client/library.h"
 
 #include <stdlib.h>

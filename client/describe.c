@@ -3,10 +3,10 @@
  * Problems as espalier.h shows them.
  */
 #include "client/describe.h"
-#include "core/section.h"
+#include "core/problem/section.h"
 #include "client/library.h"
-#include "client/package.h"
-#include "core/problem_help.h"
+#include "client/session/package.h"
+#include "core/problem/problem_help.h"
 
 #include <stdlib.h>
 #include <string.h>

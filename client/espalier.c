@@ -2,12 +2,12 @@
  *
  * The calls of espalier.h and what is told of sessions.
  */
-#include "client/abstract.h"
-#include "client/invocation_data.h"
+#include "client/abstract/abstract.h"
+#include "client/arguments/invocation_data.h"
 #include "client/library.h"
-#include "client/package.h"
-#include "client/past.h"
-#include "client/start.h"
+#include "client/session/package.h"
+#include "client/session/past.h"
+#include "client/session/start.h"
 
 #include <math.h>
 

@@ -4,11 +4,11 @@
  */
 #include "fast.h"
 
-#include "client/link.h"
-#include "client/wishes.h"
+#include "client/session/link.h"
+#include "client/session/wishes.h"
 #include "client/library.h"
-#include "client/package.h"
-#include "core/estimate.h"
+#include "client/session/package.h"
+#include "core/choice/estimate.h"
 
 #include <inttypes.h>
 #include <math.h>

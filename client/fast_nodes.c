@@ -5,7 +5,7 @@
 #include "fast.h"
 
 #include "client/library.h"
-#include "core/path.h"
+#include "core/forecast/path.h"
 
 #include <math.h>
 #include <string.h>

@@ -5,9 +5,9 @@
  */
 #include "fast.h"
 
-#include "client/abstract_steps.h"
+#include "client/abstract/abstract_steps.h"
 #include "client/library.h"
-#include "client/package.h"
+#include "client/session/package.h"
 
 #include <stdlib.h>
 #include <string.h>

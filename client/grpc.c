@@ -3,11 +3,11 @@
  * The GridRPC API: what each function means is said in include/grpc.h, how it is done below it.
  */
 #include "grpc_data.h"
-#include "client/abstract.h"
-#include "client/invocation_data.h"
+#include "client/abstract/abstract.h"
+#include "client/arguments/invocation_data.h"
 #include "client/library.h"
-#include "client/outcome.h"
-#include "client/start.h"
+#include "client/session/outcome.h"
+#include "client/session/start.h"
 
 #include <stdarg.h>
 #include <stdio.h>

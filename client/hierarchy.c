@@ -3,7 +3,7 @@
  * The hierarchy as espalier.h shows it: masters, who answers at an address. (The tree: tree.c.)
  */
 #include "client/library.h"
-#include "client/package.h"
+#include "client/session/package.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/grid_transfer.h"
+#include "client/data/grid_transfer.h"
 #include "client/library.h"
-#include "client/callback.h"
+#include "client/arguments/callback.h"
 #include "util/clock.h"
 
 #include <pthread.h>

@@ -5,10 +5,10 @@
 #ifndef CLIENT_LIBRARY_H
 #define CLIENT_LIBRARY_H
 
-#include "client/handle.h"
-#include "client/past.h"
-#include "client/session.h"
-#include "client/table.h"
+#include "client/session/handle.h"
+#include "client/session/past.h"
+#include "client/session/session.h"
+#include "client/session/table.h"
 #include "services/settings.h"
 
 struct library {

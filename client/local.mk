@@ -116,143 +116,25 @@ client_command_libcommand_la_LIBADD = util/libown.la services/libservices.la cor
 # tests over other transports.
 noinst_LTLIBRARIES += client/libclient.la
 client_libclient_la_SOURCES = \
-	client/abstract.c \
-	client/abstract.h \
-	client/abstract_call.c \
-	client/abstract_fate.c \
-	client/abstract_matrix.c \
-	client/abstract_rivals.c \
-	client/abstract_step.c \
-	client/abstract_steps.h \
-	client/abstract_variables.c \
-	client/argument_stack.c \
-	client/attempt.c \
-	client/attempt.h \
-	client/attempt_choose.c \
-	client/attempt_parts.h \
-	client/attempt_recover.c \
-	client/backlog.c \
-	client/backlog.h \
-	client/excluded.c \
-	client/excluded.h \
-	client/failures.c \
-	client/failures.h \
-	client/buffer.c \
-	client/buffer.h \
-	client/lend.c \
-	client/lend.h \
-	client/bulk.c \
-	client/bulk.h \
-	client/callback.c \
-	client/callback.h \
-	client/callback_keeper.c \
-	client/contents.c \
-	client/contents.h \
-	client/data.c \
-	client/data_api.c \
-	client/data_copy.c \
-	client/data.h \
-	client/data_find.c \
-	client/data_look.c \
-	client/data_pieces.c \
+	client/administer.c \
 	client/describe.c \
 	client/describe.h \
-	client/engine.c \
-	client/engine.h \
-	client/resolve.c \
 	client/espalier.c \
 	client/fast.c \
 	client/fast_nodes.c \
 	client/fast_rules.c \
-	client/follow.c \
-	client/function.c \
-	client/function.h \
 	client/grpc.c \
-	client/grid_api.c \
-	client/grid_api.h \
-	client/grid_api_info.c \
-	client/grid_api_moves.c \
-	client/grid_data.c \
-	client/grid_data.h \
-	client/grid_move.c \
-	client/grid_file.c \
-	client/grid_file.h \
-	client/grid_transfer.c \
-	client/grid_transfer.h \
-	client/grid_uri.c \
-	client/grid_uri.h \
-	client/handle.c \
-	client/handle.h \
-	client/administer.c \
 	client/hierarchy.c \
-	client/tree.c \
-	client/holding.c \
-	client/holding.h \
-	client/invocation.c \
-	client/invocation.h \
-	client/invocation_bind.c \
-	client/invocation_bind.h \
-	client/invocation_vector.c \
-	client/invocation_data.c \
-	client/invocation_data.h \
-	client/invocation_hold.c \
-	client/invocation_hold.h \
-	client/invocation_wire.c \
-	client/job.c \
-	client/job.h \
-	client/job_api.c \
-	client/job_store.c \
-	client/job_token.c \
-	client/sequence_again.c \
-	client/sequence_again.h \
-	client/state_folder.c \
-	client/state_folder.h \
 	client/library.c \
 	client/library.h \
-	client/link.c \
-	client/link.h \
-	client/link_learn.c \
-	client/link_memory.c \
-	client/link_memory.h \
-	client/outcome.c \
-	client/outcome.h \
-	client/package.c \
-	client/package.h \
-	client/past.c \
-	client/past.h \
-	client/route.c \
-	client/route.h \
-	client/route_internal.h \
-	client/route_locate.c \
-	client/route_nearest.c \
-	client/sequence.c \
-	client/sequence.h \
-	client/session.c \
-	client/session.h \
-	client/signature.c \
-	client/signature.h \
-	client/start.c \
-	client/start.h \
-	client/table.c \
-	client/table.h \
-	client/table_parts.h \
-	client/table_wait.c \
-	client/values.c \
-	client/values.h \
-	client/values_array.c \
-	client/values_data.c \
-	client/values_function.c \
-	client/values_function.h \
-	client/values_random.c \
-	client/values_random.h \
-	client/values_packed.c \
-	client/values_storage.c \
-	client/values_storage.h \
-	client/values_take.c \
-	client/values_texts.c \
-	client/values_texts.h \
-	client/wishes.c \
-	client/wishes.h
+	client/state_folder.c \
+	client/state_folder.h \
+	client/tree.c
+include client/abstract/local.mk
+include client/arguments/local.mk
+include client/data/local.mk
+include client/jobs/local.mk
+include client/session/local.mk
 client_libclient_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS) $(FFI_LIBS)
 

@@ -3,9 +3,9 @@
  * The tree as espalier.h shows it: redirectors, master agents and all below them.
  */
 #include "client/library.h"
-#include "client/package.h"
-#include "core/absent.h"
-#include "core/terms.h"
+#include "client/session/package.h"
+#include "core/hierarchy/absent.h"
+#include "core/choice/terms.h"
 
 #include <stdlib.h>
 #include <string.h>

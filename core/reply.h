@@ -5,7 +5,7 @@
 #ifndef CORE_REPLY_H
 #define CORE_REPLY_H
 
-#include "core/message.h"
+#include "core/message/message.h"
 
 /* Encodes the answer to a request of that kind into `body` (an encoder is made in it; memory_wire_release()).
  * What cannot be an answer (NULL, of another kind, larger than `cap`) is replaced by one that says so. */

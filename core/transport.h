@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How nodes and clients reach each other: a table of operations with two implementations, the in-process
- * transport (core/inproc.h: a queue and a clock that a test owns) and the one over the ORB (orb/orb.h).
- * One conformance suite runs over both (tests/inproc/conformance.c).
+ * transport (core/inproc/inproc.h: a queue and a clock that a test owns) and the one over the ORB
+ * (orb/orb.h). One conformance suite runs over both (tests/inproc/conformance.c).
  *
  * A node (redirector, agent, server) is written as a state machine: the transport calls its endpoint_ops,
  * never two at a time for one endpoint ("the endpoint's lock is held"); nothing in them may block. What they
@@ -13,7 +13,7 @@
 #ifndef CORE_TRANSPORT_H
 #define CORE_TRANSPORT_H
 
-#include "core/message.h"
+#include "core/message/message.h"
 
 struct transport;
 struct endpoint;

@@ -11,7 +11,7 @@
 #include <omniORB4/callHandle.h>
 
 extern "C" {
-#include "core/batch.h"
+#include "core/message/batch.h"
 #include "core/transport.h"
 #include "util/clock.h"
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The transport over the ORB; the only C++ of the house.
-EXTRA_DIST += orb/orb.h sed/workers.h
+EXTRA_DIST += orb/orb.h sed/pool/workers.h
 if WITH_OMNIORB
 noinst_LTLIBRARIES += orb/liborb.la
 orb_liborb_la_SOURCES = orb/call.cc orb/call.h orb/client.cc orb/corba.h orb/endpoint.cc orb/entry.cc orb/entry.h \

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Holds idl/espalier.idl and core/message.c together: what the codec encodes, the stubs of the IDL must read
-// to the last byte and write again byte by byte, and a typed client and a typed server must get along with
-// the house's own transport.
+// Holds idl/espalier.idl and core/message/message.c together: what the codec encodes, the stubs of the IDL
+// must read to the last byte and write again byte by byte, and a typed client and a typed server must get
+// along with the house's own transport.
 #include "espalier.hh"
 
 extern "C" {
-#include "core/batch.h"
+#include "core/message/batch.h"
 #include "orb/orb.h"
 #include "tests/unit/generated.h"
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "redirector/redirector.h"
 
-#include "core/absent.h"
-#include "core/children.h"
+#include "core/hierarchy/absent.h"
+#include "core/hierarchy/children.h"
 #include "util/log.h"
 
 #include <stdio.h>

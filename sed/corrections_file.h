@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The file in a server's folder that keeps the corrections of its cost models (core/corrections.h).
+ * The file in a server's folder that keeps the corrections of its cost models (core/forecast/corrections.h).
  */
 #ifndef SED_CORRECTIONS_FILE_H
 #define SED_CORRECTIONS_FILE_H
 
-#include "sed/server.h"
+#include "sed/server/server.h"
 
 /* Reads it, after the models were set. A file that is damaged is set aside as corrections.damaged, and told
  * in the log; one that is not there has none. */

@@ -7,7 +7,7 @@
 #ifndef SED_DIRECTORY_WATCH_H
 #define SED_DIRECTORY_WATCH_H
 
-#include "core/cost_model.h"
+#include "core/forecast/cost_model.h"
 #include "services/settings.h"
 
 struct directory_watch;
@@ -33,7 +33,8 @@ void directory_watch_check(struct directory_watch *watch, const struct problem_s
 /* Copies of the addresses that it names as this machine's parents, at most `most`, for free(). Returns how
  * many. */
 size_t directory_watch_parents(struct directory_watch *watch, char **addresses, size_t most);
-/* What it knows of this machine's ranks (core/parallel_profile.h), for free(); NULL: nothing, or no memory.
+/* What it knows of this machine's ranks (core/forecast/parallel_profile.h), for free(); NULL: nothing, or no
+ * memory.
  */
 char *directory_watch_ranks(struct directory_watch *watch);
 /* While it is away: "; the directory is away (...): what it last said serves"; else "". */

@@ -2,185 +2,185 @@
 # Computational workers: the daemon's side, and the program they run in.
 # The file of a routine's state: the worker writes it, the server names it.
 noinst_LTLIBRARIES += sed/libcheckpoint.la
-sed_libcheckpoint_la_SOURCES = sed/checkpoint.c sed/checkpoint.h
+sed_libcheckpoint_la_SOURCES = sed/crd/checkpoint.c sed/crd/checkpoint.h
 noinst_LTLIBRARIES += sed/libworkers.la
 sed_libworkers_la_SOURCES = \
-	sed/bays.c \
-	sed/bays.h \
-	sed/folder.c \
-	sed/folder.h \
-	sed/handoff.c \
-	sed/handoff.h \
-	sed/handoff_command.c \
-	sed/handoff_outputs.c \
-	sed/handoff_parallel.c \
-	sed/handoff_read.c \
-	sed/handoff_write.h \
-	sed/processes.c \
-	sed/processes.h \
-	sed/processes_ask.c \
-	sed/processes_create.c \
-	sed/processes_link.c \
-	sed/processes_monitor.c \
-	sed/processes_pool.h \
-	sed/processes_workers.c \
-	sed/workers_joined.c \
-	sed/workers_joined.h \
-	sed/program.c \
-	sed/program.h \
-	sed/rank_board.c \
-	sed/rank_board.h \
-	sed/rank_link.c \
-	sed/rank_link.h \
-	sed/ranks.c \
-	sed/ranks.h \
-	sed/ranks_choose.c \
-	sed/ranks_create.c \
-	sed/ranks_job.c \
-	sed/ranks_launch.c \
-	sed/ranks_monitor.c \
-	sed/ranks_pool.h \
-	sed/ranks_profile.c \
-	sed/ring.c \
-	sed/ring.h \
-	sed/signature.c \
-	sed/signature.h \
-	sed/spawner.h
+	sed/pool/bays.c \
+	sed/pool/bays.h \
+	sed/pool/folder.c \
+	sed/pool/folder.h \
+	sed/pool/handoff.c \
+	sed/pool/handoff.h \
+	sed/pool/handoff_command.c \
+	sed/pool/handoff_outputs.c \
+	sed/pool/handoff_parallel.c \
+	sed/pool/handoff_read.c \
+	sed/pool/handoff_write.h \
+	sed/pool/processes.c \
+	sed/pool/processes.h \
+	sed/pool/processes_ask.c \
+	sed/pool/processes_create.c \
+	sed/pool/processes_link.c \
+	sed/pool/processes_monitor.c \
+	sed/pool/processes_pool.h \
+	sed/pool/processes_workers.c \
+	sed/pool/workers_joined.c \
+	sed/pool/workers_joined.h \
+	sed/pool/program.c \
+	sed/pool/program.h \
+	sed/ranks/rank_board.c \
+	sed/ranks/rank_board.h \
+	sed/ranks/rank_link.c \
+	sed/ranks/rank_link.h \
+	sed/ranks/ranks.c \
+	sed/ranks/ranks.h \
+	sed/ranks/ranks_choose.c \
+	sed/ranks/ranks_create.c \
+	sed/ranks/ranks_job.c \
+	sed/ranks/ranks_launch.c \
+	sed/ranks/ranks_monitor.c \
+	sed/ranks/ranks_pool.h \
+	sed/ranks/ranks_profile.c \
+	sed/pool/ring.c \
+	sed/pool/ring.h \
+	sed/pool/signature.c \
+	sed/pool/signature.h \
+	sed/crd/spawner.h
 sed_libworkers_la_LIBADD = core/libcore.la util/libutil.la
 noinst_LTLIBRARIES += sed/libinvoke.la
-sed_libinvoke_la_SOURCES = sed/invoke.c sed/invoke.h
+sed_libinvoke_la_SOURCES = sed/crd/invoke.c sed/crd/invoke.h
 sed_libinvoke_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFI_CFLAGS)
 sed_libinvoke_la_LIBADD = $(FFI_LIBS)
 pkglibexec_PROGRAMS += sed/espalier-crd
 sed_espalier_crd_SOURCES = \
-	sed/crd.c \
-	sed/crd.h \
-	sed/crd_areas.c \
-	sed/crd_callback.c \
-	sed/crd_check.c \
-	sed/crd_command.c \
-	sed/crd_command.h \
-	sed/crd_command_process.c \
-	sed/crd_faults.c \
-	sed/crd_library.c \
-	sed/crd_memory.c \
-	sed/crd_query.c \
-	sed/crd_section.c \
-	sed/crd_service.c \
-	sed/crd_texts.c \
-	sed/crd_values.c \
-	sed/crd_values.h \
-	sed/crd_watch.c \
-	sed/crd_worker.c \
-	sed/crd_xerbla.c \
-	sed/spawner.c
+	sed/crd/crd.c \
+	sed/crd/crd.h \
+	sed/crd/crd_areas.c \
+	sed/crd/crd_callback.c \
+	sed/crd/crd_check.c \
+	sed/crd/crd_command.c \
+	sed/crd/crd_command.h \
+	sed/crd/crd_command_process.c \
+	sed/crd/crd_faults.c \
+	sed/crd/crd_library.c \
+	sed/crd/crd_memory.c \
+	sed/crd/crd_query.c \
+	sed/crd/crd_section.c \
+	sed/crd/crd_service.c \
+	sed/crd/crd_texts.c \
+	sed/crd/crd_values.c \
+	sed/crd/crd_values.h \
+	sed/crd/crd_watch.c \
+	sed/crd/crd_worker.c \
+	sed/crd/crd_xerbla.c \
+	sed/crd/spawner.c
 sed_espalier_crd_LDADD = util/libown.la sed/libcheckpoint.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la -ldl
 sed_espalier_crd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # What carries pieces of matrices between servers, in daemons and beside ranks.
 noinst_LTLIBRARIES += sed/libporter.la
 sed_libporter_la_SOURCES = \
-	sed/porter.c \
-	sed/porter.h \
-	sed/porter_fetch.c \
-	sed/porter_internal.h \
-	sed/porter_message.c \
-	sed/porter_order.c \
-	sed/porter_order.h \
-	sed/porter_serve.c \
-	sed/porter_wire.h
+	sed/porter/porter.c \
+	sed/porter/porter.h \
+	sed/porter/porter_fetch.c \
+	sed/porter/porter_internal.h \
+	sed/porter/porter_message.c \
+	sed/porter/porter_order.c \
+	sed/porter/porter_order.h \
+	sed/porter/porter_serve.c \
+	sed/porter/porter_wire.h
 sed_libporter_la_LIBADD = core/libcore.la util/libutil.la
 # The server daemon as a state machine, without processes and network.
 noinst_LTLIBRARIES += sed/libserver.la
 sed_libserver_la_SOURCES = \
-	sed/checkpoint_mirror.c \
-	sed/checkpoint_mirror.h \
-	sed/server_checkpoint.c \
-	sed/admission.c \
-	sed/admission.h \
-	sed/accuracy.c \
-	sed/accuracy.h \
-	sed/call_plan.c \
-	sed/call_plan.h \
-	sed/errands.c \
-	sed/errands.h \
-	sed/cpu_quota.c \
-	sed/cpu_quota.h \
-	sed/machine_memory.c \
-	sed/machine_memory.h \
-	sed/memory_share.c \
-	sed/memory_share.h \
-	sed/printed.c \
-	sed/printed.h \
-	sed/queue.c \
-	sed/queue.h \
-	sed/server.c \
-	sed/server.h \
-	sed/server_await.c \
-	sed/server_call.c \
-	sed/server_chunk.c \
-	sed/server_lend.c \
-	sed/server_links.c \
-	sed/server_contents.c \
-	sed/server_clients.c \
-	sed/server_administer.c \
-	sed/server_figures.c \
-	sed/server_idle.c \
-	sed/server_cut.c \
-	sed/server_data.c \
-	sed/server_data.h \
-	sed/server_data_internal.h \
-	sed/server_moves.c \
-	sed/server_tickets.c \
-	sed/server_follow.c \
-	sed/server_jobs.c \
-	sed/server_kept.c \
-	sed/server_load.c \
-	sed/server_measure.c \
-	sed/server_models.c \
-	sed/server_operands.c \
-	sed/server_operands.h \
-	sed/server_parallel.c \
-	sed/server_loans.c \
-	sed/server_porters.c \
-	sed/server_problems.c \
-	sed/server_pull.c \
-	sed/server_replicas.c \
-	sed/server_pull.h \
-	sed/server_pull_fetch.c \
-	sed/server_run.c \
-	sed/server_state.h \
-	sed/server_terms.c \
-	sed/session.c \
-	sed/session.h \
-	sed/speed.c \
-	sed/speed.h \
-	sed/workers.h
+	sed/server/checkpoint_mirror.c \
+	sed/server/checkpoint_mirror.h \
+	sed/server/server_checkpoint.c \
+	sed/server/admission.c \
+	sed/server/admission.h \
+	sed/server/accuracy.c \
+	sed/server/accuracy.h \
+	sed/server/call_plan.c \
+	sed/server/call_plan.h \
+	sed/server/errands.c \
+	sed/server/errands.h \
+	sed/server/cpu_quota.c \
+	sed/server/cpu_quota.h \
+	sed/server/machine_memory.c \
+	sed/server/machine_memory.h \
+	sed/server/memory_share.c \
+	sed/server/memory_share.h \
+	sed/server/printed.c \
+	sed/server/printed.h \
+	sed/server/queue.c \
+	sed/server/queue.h \
+	sed/server/server.c \
+	sed/server/server.h \
+	sed/server/server_await.c \
+	sed/server/server_call.c \
+	sed/server/server_chunk.c \
+	sed/server/server_lend.c \
+	sed/server/server_links.c \
+	sed/server/server_contents.c \
+	sed/server/server_clients.c \
+	sed/server/server_administer.c \
+	sed/server/server_figures.c \
+	sed/server/server_idle.c \
+	sed/server/server_cut.c \
+	sed/server/server_data.c \
+	sed/server/server_data.h \
+	sed/server/server_data_internal.h \
+	sed/server/server_moves.c \
+	sed/server/server_tickets.c \
+	sed/server/server_follow.c \
+	sed/server/server_jobs.c \
+	sed/server/server_kept.c \
+	sed/server/server_load.c \
+	sed/server/server_measure.c \
+	sed/server/server_models.c \
+	sed/server/server_operands.c \
+	sed/server/server_operands.h \
+	sed/server/server_parallel.c \
+	sed/server/server_loans.c \
+	sed/server/server_porters.c \
+	sed/server/server_problems.c \
+	sed/server/server_pull.c \
+	sed/server/server_replicas.c \
+	sed/server/server_pull.h \
+	sed/server/server_pull_fetch.c \
+	sed/server/server_run.c \
+	sed/server/server_state.h \
+	sed/server/server_terms.c \
+	sed/server/session.c \
+	sed/server/session.h \
+	sed/server/speed.c \
+	sed/server/speed.h \
+	sed/pool/workers.h
 sed_libserver_la_LIBADD = sed/libporter.la sed/libcheckpoint.la services/libduty.la core/libcore.la util/libutil.la -lm
 # Measuring problems: a program of its own, as it links LAPACK, whose threads no daemon wants.
 noinst_LTLIBRARIES += sed/libcalibrate.la
 sed_libcalibrate_la_SOURCES = \
-	sed/calibrate.c \
-	sed/calibrate.h \
-	sed/calibrate_again.c \
-	sed/calibrate_journal.c \
-	sed/calibrate_run.h \
-	sed/calibrate_call.c \
-	sed/calibrate_call.h
+	sed/calibrate/calibrate.c \
+	sed/calibrate/calibrate.h \
+	sed/calibrate/calibrate_again.c \
+	sed/calibrate/calibrate_journal.c \
+	sed/calibrate/calibrate_run.h \
+	sed/calibrate/calibrate_call.c \
+	sed/calibrate/calibrate_call.h
 sed_libcalibrate_la_LIBADD = sed/libserver.la sed/libworkers.la services/libfit.la
 pkglibexec_PROGRAMS += sed/espalier-calibrate
-sed_espalier_calibrate_SOURCES = sed/calibrate_main.c
+sed_espalier_calibrate_SOURCES = sed/calibrate/calibrate_main.c
 sed_espalier_calibrate_LDADD = sed/libcalibrate.la services/libservices.la core/libcore.la util/libutil.la
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LTLIBRARIES += sed/libservice.la
 sed_libservice_la_SOURCES = \
-	sed/porters.c \
-	sed/porters.h \
+	sed/porter/porters.c \
+	sed/porter/porters.h \
 	sed/corrections_file.c \
 	sed/corrections_file.h \
 	sed/directory_watch.c \
 	sed/directory_watch.h \
-	sed/idle_calibration.c \
-	sed/idle_calibration.h \
+	sed/calibrate/idle_calibration.c \
+	sed/calibrate/idle_calibration.h \
 	sed/sensors.c \
 	sed/sensors.h \
 	sed/service.c \
@@ -207,9 +207,9 @@ sed_mpi_libmpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 sed_mpi_libmpi_la_LIBADD = core/libcore.la $(MPI_LIBS)
 pkglibexec_PROGRAMS += sed/mpi/espalier-prd
 sed_mpi_espalier_prd_SOURCES = \
-	sed/crd_areas.c \
-	sed/crd_library.c \
-	sed/crd_query.c \
+	sed/crd/crd_areas.c \
+	sed/crd/crd_library.c \
+	sed/crd/crd_query.c \
 	sed/mpi/prd.c \
 	sed/mpi/prd.h \
 	sed/mpi/prd_call.c \

@@ -3,7 +3,7 @@
 
 #include "sed/corrections_file.h"
 
-#include "sed/cpu_quota.h"
+#include "sed/server/cpu_quota.h"
 #include "services/nws/processor.h"
 #include "services/nws/series.h"
 #include "util/clock.h"

@@ -5,7 +5,7 @@
 #ifndef SED_SENSORS_H
 #define SED_SENSORS_H
 
-#include "sed/server.h"
+#include "sed/server/server.h"
 
 struct sensors;
 

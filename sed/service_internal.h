@@ -7,8 +7,8 @@
 
 #include "sed/service.h"
 
-#include "core/problem.h"
-#include "sed/workers.h"
+#include "core/problem/problem.h"
+#include "sed/pool/workers.h"
 #include "services/place.h"
 
 #include <pthread.h>

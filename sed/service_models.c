@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/service_internal.h"
 
-#include "core/cost_model.h"
+#include "core/forecast/cost_model.h"
 #include "sed/corrections_file.h"
 #include "sed/directory_watch.h"
-#include "sed/server.h"
+#include "sed/server/server.h"
 #include "util/log.h"
 
 #include <math.h>

@@ -6,10 +6,10 @@
 #include "sed/service_internal.h"
 
 #include "sed/directory_watch.h"
-#include "sed/idle_calibration.h"
-#include "sed/processes.h"
-#include "sed/ranks.h"
-#include "sed/server.h"
+#include "sed/calibrate/idle_calibration.h"
+#include "sed/pool/processes.h"
+#include "sed/ranks/ranks.h"
+#include "sed/server/server.h"
 #include "util/log.h"
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
  *     reload                      as SIGHUP
  *     stop                        as SIGTERM
  *     restart                     ends as by stop, and runs again at the same address: as SIGUSR2
- *     trace     SESSION           lines of core/trace.h
+ *     trace     SESSION           lines of core/hierarchy/trace.h
  *
  * By itself a node that has found another parent, because the preferred one was gone, goes back when that one
  * is there again, in the same way: without being gone for a moment.
@@ -21,8 +21,8 @@
 #ifndef SERVICES_DUTY_H
 #define SERVICES_DUTY_H
 
-#include "core/handover.h"
-#include "core/trace.h"
+#include "core/hierarchy/handover.h"
+#include "core/hierarchy/trace.h"
 #include "services/place.h"
 #include "util/config.h"
 

@@ -7,7 +7,7 @@
 #ifndef SERVICES_PLACE_H
 #define SERVICES_PLACE_H
 
-#include "core/refuges.h"
+#include "core/hierarchy/refuges.h"
 #include "util/arena.h"
 #include "util/error.h"
 
@@ -22,7 +22,7 @@ struct node_place {
     bool draining;
     char *disabled[PLACE_PROBLEMS]; /* problems that are not solved here */
     size_t n_disabled;
-    /* Not an order, but what the last parent said: where to go when it is lost (core/refuges.h). */
+    /* Not an order, but what the last parent said: where to go when it is lost (core/hierarchy/refuges.h). */
     struct refuges refuges;
 };
 

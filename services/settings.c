@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/settings.h"
-#include "core/problem.h"
-#include "core/scheduler.h"
-#include "core/terms.h"
+#include "core/problem/problem.h"
+#include "core/choice/scheduler.h"
+#include "core/choice/terms.h"
 #include "services/node_name.h"
 #include "services/settings_tables.h"
 #include "util/certificates.h"

@@ -6,7 +6,7 @@
 #include <float.h>
 
 #define EPSILON            (sizeof(REAL) == sizeof(float) ? FLT_EPSILON : DBL_EPSILON)
-#define HERMITIAN_ROUNDING 64 /* as in core/matrix_norms.c */
+#define HERMITIAN_ROUNDING 64 /* as in core/matrix/matrix_norms.c */
 
 void LAPACK(getrf)(const int *m, const int *n, SCALAR *a, const int *lda, int *ipiv, int *info);
 #if IS_COMPLEX
@@ -108,7 +108,7 @@ SOLVER void NAME(extents)(int m, int n, const SCALAR *a, int *rows, int *columns
     *columns = n;
 }
 
-/* Whether A = A^H up to rounding, as matrix_is_symmetric() of core/matrix.h tells of what callers have. */
+/* Whether A = A^H up to rounding, as matrix_is_symmetric() of core/matrix/matrix.h tells of what callers have. */
 static bool is_hermitian(int n, const SCALAR *a)
 {
     const size_t order = (size_t)n;

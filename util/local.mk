@@ -16,9 +16,9 @@ util_libutil_la_SOURCES = \
 	util/crc32c.c \
 	util/crc32c.h \
 	util/error.c \
+	util/error.h \
 	util/escape.c \
 	util/escape.h \
-	util/error.h \
 	util/fingerprint.c \
 	util/fingerprint.h \
 	util/hash.h \
@@ -34,6 +34,10 @@ util_libutil_la_SOURCES = \
 	util/ranges.h \
 	util/segment.c \
 	util/segment.h \
+	util/svg.c \
+	util/svg.h \
+	util/text.c \
+	util/text.h \
 	util/thread_pool.c \
 	util/thread_pool.h \
 	util/timer.c \

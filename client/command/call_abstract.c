@@ -5,16 +5,16 @@
  */
 #include "config.h"
 
-#include "client/abstract.h"
+#include "client/abstract/abstract.h"
 #include "client/command/call_abstract.h"
 #include "client/command/condition.h"
 #include "client/command/constraints.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
 #include "client/command/values.h"
-#include "client/signature.h"
-#include "client/values_random.h"
-#include "client/values_storage.h"
+#include "client/arguments/signature.h"
+#include "client/arguments/values_random.h"
+#include "client/arguments/values_storage.h"
 
 #include <stdio.h>
 #include <string.h>

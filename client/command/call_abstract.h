@@ -13,7 +13,7 @@
 enum exit_code call_abstract(const struct command_line *command, const struct esp_problem *problem,
                              problem_run *run_plain);
 
-/* espalier submit: the job is of the problem that does it (client/abstract.h). */
+/* espalier submit: the job is of the problem that does it (client/abstract/abstract.h). */
 enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem,
                                problem_run *run_plain);
 

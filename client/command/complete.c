@@ -8,7 +8,7 @@
 #include "config.h"
 
 #include "client/command/complete.h"
-#include "core/matrix.h"
+#include "core/matrix/matrix.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
 #include "client/command/complete.h"
 #include "client/command/platform_state.h"
 #include "client/command/session.h"
-#include "client/signature.h"
-#include "core/problem.h"
+#include "client/arguments/signature.h"
+#include "core/problem/problem.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef CLIENT_COMMAND_CONDITION_H
 #define CLIENT_COMMAND_CONDITION_H
 
-#include "core/matrix.h"
+#include "core/matrix/matrix.h"
 
 #define CONDITION_TEXT 200
 

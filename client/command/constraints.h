@@ -6,7 +6,7 @@
 #define CLIENT_COMMAND_CONSTRAINTS_H
 
 #include "client/command/command.h"
-#include "core/terms.h"
+#include "core/choice/terms.h"
 #include "espalier.h"
 
 /* Where the words of the options lie; lives as long as they are used. */

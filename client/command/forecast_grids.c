@@ -3,8 +3,8 @@
 
 #include "client/command/forecast_grids.h"
 
-#include "core/grid_table.h"
-#include "core/parallel_profile.h"
+#include "core/forecast/grid_table.h"
+#include "core/forecast/parallel_profile.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/command/layout.h"
 
-#include "core/pieces.h"
+#include "core/redistribution/pieces.h"
 
 #include <limits.h>
 #include <stdio.h>

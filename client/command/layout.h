@@ -6,7 +6,7 @@
 #define CLIENT_COMMAND_LAYOUT_H
 
 #include "client/command/command.h"
-#include "core/block_cyclic.h"
+#include "core/redistribution/block_cyclic.h"
 #include "espalier.h"
 
 /* *given: both options are there. ESP_INVALID: one without the other, or what they say is no layout. */

@@ -131,8 +131,8 @@ static enum esp_status check_library(const char *worker, const struct use *uses,
     return ESP_OK;
 }
 
-/* As a server looks for it (sed/handoff_command.c): with a '/' beside the description unless absolute, else
- * there and in the folders for programs. */
+/* As a server looks for it (sed/pool/handoff_command.c): with a '/' beside the description unless absolute,
+ * else there and in the folders for programs. */
 static bool is_program(const char *folder, const char *program)
 {
     static const char *const folders[] = {"/usr/local/bin", "/usr/bin", "/bin"};

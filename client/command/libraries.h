@@ -5,7 +5,7 @@
 #ifndef CLIENT_COMMAND_LIBRARIES_H
 #define CLIENT_COMMAND_LIBRARIES_H
 
-#include "core/problem.h"
+#include "core/problem/problem.h"
 
 /* Looks up the symbols of all implementations in the set; `missing` is told of each that is not there, in the
  * words "FILE:LINE: problem NAME: ...". The worker's program looks, one process a

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/command/opener.h"
 
-#include "core/problem_help.h"
+#include "core/problem/problem_help.h"
 #include "espalier.h"
 
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #ifndef CLIENT_COMMAND_OPENER_H
 #define CLIENT_COMMAND_OPENER_H
 
-#include "core/problem.h"
+#include "core/problem/problem.h"
 
 /* The problem of the platform that leaves the state: the first that leaves one of those which the title or
  * the texts of `problem` name. The caller destroys the set of one problem; NULL: none is named, or the

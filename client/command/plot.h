@@ -5,7 +5,7 @@
 #ifndef CLIENT_COMMAND_PLOT_H
 #define CLIENT_COMMAND_PLOT_H
 
-#include "core/cost_model.h"
+#include "core/forecast/cost_model.h"
 #include <stdio.h>
 
 /* Both axes logarithmic: forecast over measured time, one point a measurement, with the line where they are

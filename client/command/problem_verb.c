@@ -3,7 +3,7 @@
 
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
-#include "client/signature.h"
+#include "client/arguments/signature.h"
 
 #include <stdio.h>
 #include <string.h>

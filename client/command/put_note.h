@@ -6,7 +6,7 @@
 #ifndef CLIENT_COMMAND_PUT_NOTE_H
 #define CLIENT_COMMAND_PUT_NOTE_H
 
-#include "core/datum.h"
+#include "core/data/datum.h"
 
 #include <limits.h>
 

@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include "client/command/sweep.h"
-#include "client/signature.h"
+#include "client/arguments/signature.h"
 
 #include <math.h>
 #include <stdio.h>

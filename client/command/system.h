@@ -7,7 +7,7 @@
 
 #include "client/command/command.h"
 #include "client/command/condition.h"
-#include "core/matrix.h"
+#include "core/matrix/matrix.h"
 #include "espalier.h"
 
 #include <stdio.h>

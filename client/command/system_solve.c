@@ -5,12 +5,12 @@
  */
 #include "config.h"
 
-#include "client/abstract.h"
+#include "client/abstract/abstract.h"
 #include "client/command/constraints.h"
 #include "client/command/session.h"
 #include "client/command/system.h"
 #include "client/command/values.h"
-#include "client/signature.h"
+#include "client/arguments/signature.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "config.h"
 
 #include "client/command/texts_out.h"
-#include "client/values_storage.h"
+#include "client/arguments/values_storage.h"
 
 #include <stdio.h>
 #include <stdlib.h>

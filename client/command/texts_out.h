@@ -5,7 +5,7 @@
 #ifndef CLIENT_COMMAND_TEXTS_OUT_H
 #define CLIENT_COMMAND_TEXTS_OUT_H
 
-#include "client/values_texts.h"
+#include "client/arguments/values_texts.h"
 
 #include <jansson.h>
 

@@ -6,7 +6,7 @@
 #define CLIENT_COMMAND_VALUES_H
 
 #include "client/command/command.h"
-#include "client/values.h"
+#include "client/arguments/values.h"
 
 /* In place of assigning and preparing: room for the results of a job, of which the inputs are not known but
  * for scalars. ESP_INVALID: an output that cannot be read without them. */

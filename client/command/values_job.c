@@ -6,8 +6,8 @@
 #include "config.h"
 
 #include "client/command/values.h"
-#include "client/signature.h"
-#include "client/values_storage.h"
+#include "client/arguments/signature.h"
+#include "client/arguments/values_storage.h"
 
 #include <stdlib.h>
 #include <string.h>

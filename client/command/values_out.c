@@ -7,8 +7,8 @@
 #include "client/command/table.h"
 #include "client/command/texts_out.h"
 #include "client/command/values.h"
-#include "client/signature.h"
-#include "client/values_storage.h"
+#include "client/arguments/signature.h"
+#include "client/arguments/values_storage.h"
 #include "util/config.h"
 
 #include <errno.h>

@@ -9,9 +9,9 @@
 #include "client/command/session.h"
 #include "client/command/table.h"
 #include "client/command/values.h"
-#include "client/values_storage.h"
-#include "core/datum.h"
-#include "core/matrix.h"
+#include "client/arguments/values_storage.h"
+#include "core/data/datum.h"
+#include "core/matrix/matrix.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,10 +10,10 @@
 #include "client/command/put_note.h"
 #include "client/command/session.h"
 #include "client/command/values.h"
-#include "client/data.h"
+#include "client/data/data.h"
 #include "client/library.h"
-#include "client/values_storage.h"
-#include "core/matrix_peek.h"
+#include "client/arguments/values_storage.h"
+#include "core/matrix/matrix_peek.h"
 
 #include <stdio.h>
 #include <stdlib.h>

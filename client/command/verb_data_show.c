@@ -6,8 +6,8 @@
 
 #include "client/command/layout.h"
 #include "client/command/session.h"
-#include "core/block_map.h"
-#include "core/datum.h"
+#include "core/redistribution/block_map.h"
+#include "core/data/datum.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "client/command/command.h"
 #include "client/command/table.h"
 #include "client/command/values.h"
-#include "core/matrix.h"
+#include "core/matrix/matrix.h"
 
 #include <math.h>
 #include <stdio.h>

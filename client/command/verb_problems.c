@@ -6,10 +6,10 @@
 
 #include "client/command/opener.h"
 #include "client/command/session.h"
-#include "client/signature.h"
+#include "client/arguments/signature.h"
 #include "client/command/table.h"
-#include "core/abstract.h"
-#include "core/problem_help.h"
+#include "core/problem/abstract.h"
+#include "core/problem/problem_help.h"
 
 #include <stdio.h>
 #include <string.h>

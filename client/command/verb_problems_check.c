@@ -7,7 +7,7 @@
 #include "client/command/command.h"
 #include "client/command/libraries.h"
 #include "client/command/table.h"
-#include "core/abstract.h"
+#include "core/problem/abstract.h"
 
 #include <stdio.h>
 #include <string.h>

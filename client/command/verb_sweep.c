@@ -7,7 +7,7 @@
 #include "client/command/bar.h"
 #include "client/command/constraints.h"
 #include "client/command/session.h"
-#include "client/signature.h"
+#include "client/arguments/signature.h"
 #include "client/command/sweep.h"
 #include "client/command/table.h"
 #include "client/command/values.h"

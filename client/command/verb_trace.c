@@ -48,7 +48,7 @@ static bool add(struct way *way, const struct step *step)
     return true;
 }
 
-/* "age \t took \t what \t detail", as core/trace.h has it. */
+/* "age \t took \t what \t detail", as core/hierarchy/trace.h has it. */
 static void read_lines(struct way *way, const struct esp_node *node, char *text, double answered_s,
                        double apart_s)
 {

@@ -5,7 +5,7 @@
 #include "config.h"
 
 #include "sed/mpi/prd.h"
-#include "sed/porter.h"
+#include "sed/porter/porter.h"
 
 #include <poll.h>
 #include <pthread.h>

@@ -6,8 +6,8 @@
 #ifndef SED_MPI_PRD_H
 #define SED_MPI_PRD_H
 
-#include "sed/crd.h"
-#include "sed/rank_board.h"
+#include "sed/crd/crd.h"
+#include "sed/ranks/rank_board.h"
 
 #include <mpi.h>
 

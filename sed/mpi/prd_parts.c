@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/mpi/prd.h"
 
-#include "core/pieces.h"
+#include "core/redistribution/pieces.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef SED_MPI_REDISTRIBUTE_H
 #define SED_MPI_REDISTRIBUTE_H
 
-#include "core/redistribution.h"
+#include "core/redistribution/redistribution.h"
 #include "sed/mpi/shared_slots.h"
 
 #include <mpi.h>

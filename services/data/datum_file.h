@@ -8,7 +8,7 @@
 #ifndef SERVICES_DATA_DATUM_FILE_H
 #define SERVICES_DATA_DATUM_FILE_H
 
-#include "core/datum.h"
+#include "core/data/datum.h"
 #include "services/data/files.h"
 
 #define DATUM_FILE_VERSION 1u

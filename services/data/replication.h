@@ -15,7 +15,7 @@
 #ifndef SERVICES_DATA_REPLICATION_H
 #define SERVICES_DATA_REPLICATION_H
 
-#include "core/datum.h"
+#include "core/data/datum.h"
 #include "util/clock.h"
 
 #define REPLICATION_ASKERS 16 /* of one datum that are told apart */

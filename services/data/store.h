@@ -23,7 +23,7 @@
 #ifndef SERVICES_DATA_STORE_H
 #define SERVICES_DATA_STORE_H
 
-#include "core/datum.h"
+#include "core/data/datum.h"
 #include "services/data/files.h"
 #include "util/clock.h"
 #include "util/ranges.h"

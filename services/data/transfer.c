@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/data/transfer.h"
-#include "core/chunk.h"
+#include "core/message/chunk.h"
 #include "util/clock.h"
 
 #include <pthread.h>

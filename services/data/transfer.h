@@ -10,13 +10,13 @@
 #ifndef SERVICES_DATA_TRANSFER_H
 #define SERVICES_DATA_TRANSFER_H
 
-#include "core/datum.h"
+#include "core/data/datum.h"
 #include "core/transport.h"
 #include "services/data/store.h"
 #include "util/thread_pool.h"
 #include "util/ranges.h"
 
-#define TRANSFER_TRIES 4 /* of one chunk (core/chunk.h) */
+#define TRANSFER_TRIES 4 /* of one chunk (core/message/chunk.h) */
 
 struct transfer_options {
     struct transport *transport;

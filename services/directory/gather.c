@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/directory/gather.h"
 
-#include "core/parallel_profile.h"
+#include "core/forecast/parallel_profile.h"
 
 #include "services/directory/directory.h"
 #include "services/directory/schema.h"

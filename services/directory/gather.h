@@ -6,8 +6,8 @@
 #ifndef SERVICES_DIRECTORY_GATHER_H
 #define SERVICES_DIRECTORY_GATHER_H
 
-#include "core/cost_model.h"
-#include "core/problem.h"
+#include "core/forecast/cost_model.h"
+#include "core/problem/problem.h"
 #include "services/directory/tree.h"
 #include "services/settings.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/directory/schema.h"
 
-#include "core/cost_model.h"
-#include "core/parallel_profile.h"
+#include "core/forecast/cost_model.h"
+#include "core/forecast/parallel_profile.h"
 #include "util/config.h"
 
 #include <ctype.h>

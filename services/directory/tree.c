@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/directory/tree.h"
 
-#include "core/problem.h"
+#include "core/problem/problem.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/fast/design.h"
 
-#include "core/problem_callback.h"
+#include "core/problem/problem_callback.h"
 
 #include <math.h>
 #include <stdio.h>

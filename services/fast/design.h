@@ -7,7 +7,7 @@
 #ifndef SERVICES_FAST_DESIGN_H
 #define SERVICES_FAST_DESIGN_H
 
-#include "core/cost_model.h"
+#include "core/forecast/cost_model.h"
 #include "util/random.h"
 
 #define DESIGN_MOST_CLASSES 4

@@ -8,7 +8,7 @@
 #ifndef SERVICES_FAST_FIT_H
 #define SERVICES_FAST_FIT_H
 
-#include "core/cost_model.h"
+#include "core/forecast/cost_model.h"
 
 /* Fewer measurements than this make no model. */
 #define FIT_LEAST_MEASUREMENTS 6

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/nws/links.h"
 
-#include "core/path.h"
+#include "core/forecast/path.h"
 #include "services/nws/probe.h"
 #include "util/clock.h"
 #include "util/config.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/nws/probe.h"
 
-#include "core/path.h"
+#include "core/forecast/path.h"
 #include "services/nws/probe_port.h"
 
 #include <curl/curl.h>

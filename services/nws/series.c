@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/nws/series.h"
 
-#include "core/predictor.h"
+#include "core/forecast/predictor.h"
 #include "util/crc32c.h"
 #include "util/log.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What was measured of one link: a series of NWS's three figures, with the battery of predictors over it
- * (core/predictor.h), and a ring of the last measurements on disk, from which it goes on after a restart.
+ * (core/forecast/predictor.h), and a ring of the last measurements on disk, from which it goes on after a
+ * restart.
  *
  * A ring file: SERIES_HEADER bytes of heading, then SERIES_RECORDS records of fixed size, each with its
  * number and a checksum; record n is in place n modulo SERIES_RECORDS. So a crash while writing costs one
@@ -10,7 +11,7 @@
 #ifndef SERVICES_NWS_SERIES_H
 #define SERVICES_NWS_SERIES_H
 
-#include "core/message_basic.h"
+#include "core/message/message_basic.h"
 #include "util/error.h"
 
 #define SERIES_RECORDS 512

@@ -5,7 +5,7 @@
  */
 #include "espalier.h"
 
-#include "core/matrix.h"
+#include "core/matrix/matrix.h"
 #include "tests/problems/mat.h"
 #include "tests/problems/plain_names.h"
 

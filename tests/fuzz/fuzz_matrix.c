@@ -3,7 +3,7 @@
  * Fuzz target: no content, however malformed, makes the readers of matrix files crash or take much memory,
  * and what one format has read every format can write. Seeds: tests/fuzz/corpus/matrix, examples/matrices.
  */
-#include "core/matrix.h"
+#include "core/matrix/matrix.h"
 #include "tests/fuzz/replay.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

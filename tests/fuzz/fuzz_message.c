@@ -4,7 +4,7 @@
  * encoded again to what is accepted.
  */
 #include "tests/fuzz/replay.h"
-#include "core/batch.h"
+#include "core/message/batch.h"
 
 #include <stdlib.h>
 

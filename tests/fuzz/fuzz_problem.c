@@ -3,8 +3,8 @@
  * Whatever the bytes are: parsing them ends with a set of problems or an error with a text, and what was
  * accepted survives its canonical form, binding and help.
  */
-#include "core/problem.h"
-#include "core/problem_help.h"
+#include "core/problem/problem.h"
+#include "core/problem/problem_help.h"
 #include "tests/fuzz/replay.h"
 
 #include <stdlib.h>

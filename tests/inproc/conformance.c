@@ -4,7 +4,7 @@
  * it serves nodes, lets time pass, and looks.
  */
 #include "tests/unit/unit.h"
-#include "core/inproc.h"
+#include "core/inproc/inproc.h"
 #include "tests/inproc/conformance.h"
 #include "tests/inproc/recorder.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/inproc/platform.h"
 
-#include "core/problem.h"
+#include "core/problem/problem.h"
 #include "util/clock.h"
 #include "util/log.h"
 

@@ -7,7 +7,7 @@
 #define TESTS_INPROC_PLATFORM_H
 
 #include "agent/agent.h"
-#include "core/inproc.h"
+#include "core/inproc/inproc.h"
 #include "tests/inproc/simulated_server.h"
 
 #define PLATFORM_NAME 64

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/inproc/recorder.h"
-#include "core/inproc.h"
+#include "core/inproc/inproc.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

@@ -7,10 +7,10 @@
 #define TESTS_SERVER_RIG_H
 
 #include "tests/unit/unit.h"
-#include "core/open_sessions.h"
-#include "core/inproc.h"
-#include "sed/errands.h"
-#include "sed/server.h"
+#include "core/message/open_sessions.h"
+#include "core/inproc/inproc.h"
+#include "sed/server/errands.h"
+#include "sed/server/server.h"
 
 #define RIG_MOST_JOBS  4096
 #define RIG_MOST_LIVES 256

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/inproc/simulated_server.h"
 
-#include "core/aggregate.h"
-#include "core/estimate.h"
-#include "core/location_report.h"
-#include "core/membership.h"
-#include "core/problem.h"
-#include "core/terms.h"
+#include "core/choice/aggregate.h"
+#include "core/choice/estimate.h"
+#include "core/hierarchy/location_report.h"
+#include "core/hierarchy/membership.h"
+#include "core/problem/problem.h"
+#include "core/choice/terms.h"
 #include "util/random.h"
 #include "util/timer.h"
 

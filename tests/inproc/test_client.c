@@ -4,7 +4,7 @@
  * both say to each other is what each expects, also when replies are lost.
  */
 #include "tests/inproc/server_rig.h"
-#include "client/session.h"
+#include "client/session/session.h"
 
 #include <stdlib.h>
 

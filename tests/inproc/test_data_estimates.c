@@ -3,8 +3,8 @@
  * Where data are counts in who gets a request: random hierarchies with random holders, and the candidates
  * that the master names against what brute force over all servers says.
  */
-#include "core/aggregate.h"
-#include "core/datum.h"
+#include "core/choice/aggregate.h"
+#include "core/data/datum.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 #include "util/random.h"

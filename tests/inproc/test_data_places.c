@@ -6,7 +6,7 @@
 #include "tests/inproc/server_rig.h"
 
 #include "agent/agent.h"
-#include "core/datum.h"
+#include "core/data/datum.h"
 
 #include <stdio.h>
 

@@ -11,7 +11,7 @@
 #include "tests/inproc/server_rig.h"
 
 #include "agent/agent.h"
-#include "client/session.h"
+#include "client/session/session.h"
 #include "util/random.h"
 
 #include <errno.h>

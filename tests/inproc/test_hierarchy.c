@@ -2,10 +2,10 @@
  *
  * Requests through a whole hierarchy, in process and in virtual time.
  */
-#include "core/absent.h"
-#include "core/path.h"
-#include "core/problem.h"
-#include "core/terms.h"
+#include "core/hierarchy/absent.h"
+#include "core/forecast/path.h"
+#include "core/problem/problem.h"
+#include "core/choice/terms.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
 #include "util/clock.h"

@@ -5,8 +5,8 @@
  */
 #include "tests/inproc/server_rig.h"
 
-#include "core/estimate.h"
-#include "core/cost_model.h"
+#include "core/choice/estimate.h"
+#include "core/forecast/cost_model.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * The ties of a hierarchy: start in any order, deaths, restarts, loops, namesakes, and a network that loses,
  * duplicates and reorders.
  */
-#include "core/absent.h"
+#include "core/hierarchy/absent.h"
 #include "redirector/redirector.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"

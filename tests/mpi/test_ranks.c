@@ -4,7 +4,7 @@
  */
 #include "tests/unit/worker_rig.h"
 
-#include "sed/ranks.h"
+#include "sed/ranks/ranks.h"
 #include "util/clock.h"
 
 #include <limits.h>

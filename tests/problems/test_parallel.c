@@ -5,8 +5,8 @@
  */
 #include "tests/problems/table.h"
 
-#include "sed/ranks.h"
-#include "sed/workers_joined.h"
+#include "sed/ranks/ranks.h"
+#include "sed/pool/workers_joined.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/problems/trial.h"
 
-#include "core/matrix.h"
+#include "core/matrix/matrix.h"
 
 #include <limits.h>
 #include <math.h>

@@ -3,7 +3,7 @@
  * What the fake agents and the fake redirector answer.
  */
 #include "tests/unit/fake_internal.h"
-#include "core/absent.h"
+#include "core/hierarchy/absent.h"
 
 #include <string.h>
 

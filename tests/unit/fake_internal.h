@@ -7,7 +7,7 @@
 #define TESTS_UNIT_FAKE_INTERNAL_H
 
 #include "tests/unit/fake.h"
-#include "core/problem.h"
+#include "core/problem/problem.h"
 #include "util/clock.h"
 
 #include <pthread.h>

@@ -5,7 +5,7 @@
 #ifndef TESTS_GENERATED_H
 #define TESTS_GENERATED_H
 
-#include "core/message.h"
+#include "core/message/message.h"
 #include <stdio.h>
 #include <string.h>
 

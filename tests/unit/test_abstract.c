@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "core/abstract.h"
+#include "core/problem/abstract.h"
 
 #include <stdio.h>
 #include <stdlib.h>

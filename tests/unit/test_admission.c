@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "sed/admission.h"
+#include "sed/server/admission.h"
 
 static void what_fits_is_reserved_at_once(void **state)
 {

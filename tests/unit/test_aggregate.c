@@ -4,9 +4,9 @@
  * every datum over all of the tree's links.
  */
 #include "tests/unit/unit.h"
-#include "core/aggregate.h"
-#include "core/told_links.h"
-#include "core/problem.h"
+#include "core/choice/aggregate.h"
+#include "core/forecast/told_links.h"
+#include "core/problem/problem.h"
 #include "util/random.h"
 
 #include <math.h>

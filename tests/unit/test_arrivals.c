@@ -2,7 +2,7 @@
  *
  * How long silence is borne: the lease of who is regular, longer of who is not, and never without end.
  */
-#include "core/arrivals.h"
+#include "core/hierarchy/arrivals.h"
 #include "tests/unit/unit.h"
 #include "util/clock.h"
 #include "util/random.h"

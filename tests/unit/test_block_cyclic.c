@@ -3,7 +3,7 @@
  * Block-cyclic layouts against dealing the elements out one by one.
  */
 #include "tests/unit/unit.h"
-#include "core/block_cyclic.h"
+#include "core/redistribution/block_cyclic.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  *
  * Routines in workers that call functions of their callers.
  */
-#include "core/problem_callback.h"
+#include "core/problem/problem_callback.h"
 #include "tests/unit/worker_rig.h"
 
 #include "util/clock.h"

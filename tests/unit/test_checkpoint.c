@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 
-#include "sed/checkpoint.h"
+#include "sed/crd/checkpoint.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "client/command/values.h"
 #include "client/library.h"
-#include "client/values_random.h"
+#include "client/arguments/values_random.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

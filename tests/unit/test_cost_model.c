@@ -4,7 +4,7 @@
  * when it is whole.
  */
 #include "tests/unit/unit.h"
-#include "core/corrections.h"
+#include "core/forecast/corrections.h"
 #include "services/fast/fit.h"
 #include "util/random.h"
 

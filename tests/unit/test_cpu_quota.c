@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/cpu_quota.h"
+#include "sed/server/cpu_quota.h"
 #include "tests/unit/unit.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "core/datum.h"
+#include "core/data/datum.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * Sections of data: how they are written, and which elements they take.
  */
 #include "tests/unit/unit.h"
-#include "core/datum_section.h"
+#include "core/data/datum_section.h"
 
 #include <stdio.h>
 

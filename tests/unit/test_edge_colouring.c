@@ -4,7 +4,7 @@
  * of all colourings of small ones.
  */
 #include "tests/unit/unit.h"
-#include "core/edge_colouring.h"
+#include "core/redistribution/edge_colouring.h"
 #include "util/random.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "core/expr.h"
+#include "core/problem/expr.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * with the other one is in tests/inproc/conformance.c.
  */
 #include "tests/unit/unit.h"
-#include "core/inproc.h"
+#include "core/inproc/inproc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

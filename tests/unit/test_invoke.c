@@ -3,7 +3,7 @@
  * Calls made from a description: signatures, and libffi behind them.
  */
 #include "tests/unit/unit.h"
-#include "sed/invoke.h"
+#include "sed/crd/invoke.h"
 
 #include <complex.h>
 #include <stdio.h>

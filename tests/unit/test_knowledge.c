@@ -3,7 +3,7 @@
  * What an agent remembers, with the catalogues that go with it.
  */
 #include "tests/unit/unit.h"
-#include "core/knowledge.h"
+#include "core/hierarchy/knowledge.h"
 #include "util/random.h"
 
 #include <math.h>

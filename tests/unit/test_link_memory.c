@@ -2,7 +2,7 @@
  *
  * What clients keep of their links: found again, bounded, and never an error.
  */
-#include "client/link_memory.h"
+#include "client/session/link_memory.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/link_graph.h"
-#include "core/path.h"
+#include "core/forecast/link_graph.h"
+#include "core/forecast/path.h"
 #include "services/nws/links.h"
 #include "services/nws/probe.h"
 #include "services/nws/probe_port.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "core/location.h"
+#include "core/hierarchy/location.h"
 
 #include "util/random.h"
 

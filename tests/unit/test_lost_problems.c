@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/lost_problems.h"
+#include "core/hierarchy/lost_problems.h"
 
-#include "core/absent.h"
+#include "core/hierarchy/absent.h"
 #include "tests/unit/unit.h"
 #include "util/clock.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "core/matrix.h"
+#include "core/matrix/matrix.h"
 #include "tests/unit/unit.h"
 
 #include <float.h>

@@ -4,8 +4,8 @@
  */
 #include "config.h"
 
-#include "core/matrix.h"
-#include "core/matrix_peek.h"
+#include "core/matrix/matrix.h"
+#include "core/matrix/matrix_peek.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * The child's side against a parent that the test plays by hand.
  */
 #include "tests/unit/unit.h"
-#include "core/membership.h"
+#include "core/hierarchy/membership.h"
 
 #include <stdio.h>
 #include <stdlib.h>

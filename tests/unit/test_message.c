@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "core/batch.h"
+#include "core/message/batch.h"
 #include "core/reply.h"
 #include "tests/unit/generated.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/namesakes.h"
+#include "core/hierarchy/namesakes.h"
 
 #include "tests/unit/unit.h"
 #include "util/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/open_sessions.h"
+#include "core/message/open_sessions.h"
 
 #include "tests/unit/unit.h"
 

@@ -4,7 +4,7 @@
  * machines.
  */
 #include "tests/unit/unit.h"
-#include "core/parallel_model.h"
+#include "core/forecast/parallel_model.h"
 
 #include <math.h>
 #include <stdio.h>

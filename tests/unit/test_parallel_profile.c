@@ -3,7 +3,7 @@
  * What is known of ranks: learned from calls, and the same after it was written and read.
  */
 #include "tests/unit/unit.h"
-#include "core/parallel_profile.h"
+#include "core/forecast/parallel_profile.h"
 
 #include <math.h>
 #include <stdio.h>

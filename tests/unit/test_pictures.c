@@ -3,9 +3,9 @@
  * Pictures of layouts and of forecasts over grids, as text and as SVG.
  */
 #include "tests/unit/unit.h"
-#include "core/block_map.h"
-#include "core/grid_table.h"
-#include "core/svg.h"
+#include "core/redistribution/block_map.h"
+#include "core/forecast/grid_table.h"
+#include "util/svg.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  * Matrices in pieces against where owner and place of each element say that it lies.
  */
 #include "tests/unit/unit.h"
-#include "core/datum.h"
-#include "core/pieces.h"
+#include "core/data/datum.h"
+#include "core/redistribution/pieces.h"
 
 #include <stdlib.h>
 

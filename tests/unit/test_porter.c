@@ -4,9 +4,9 @@
  */
 #include "tests/unit/unit.h"
 
-#include "core/pieces.h"
-#include "sed/porter_internal.h"
-#include "sed/porter_order.h"
+#include "core/redistribution/pieces.h"
+#include "sed/porter/porter_internal.h"
+#include "sed/porter/porter_order.h"
 #include "util/clock.h"
 
 #include <endian.h>

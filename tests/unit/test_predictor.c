@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "core/predictor.h"
+#include "core/forecast/predictor.h"
 #include "util/random.h"
 
 #include <math.h>

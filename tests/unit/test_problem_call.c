@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "core/problem.h"
-#include "core/problem_help.h"
+#include "core/problem/problem.h"
+#include "core/problem/problem_help.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * Descriptions of programs: what they come to, and what is wrong with them.
  */
 #include "tests/unit/unit.h"
-#include "core/problem.h"
+#include "core/problem/problem.h"
 
 #define P                                                                                                    \
     "problem p \"t\"\nin int n\nin double x[n]\nin string s\nout double y[n]\nout file f\nimplementation "   \

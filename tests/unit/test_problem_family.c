@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "core/problem.h"
+#include "core/problem/problem.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * place.
  */
 #include "tests/unit/unit.h"
-#include "core/problem.h"
+#include "core/problem/problem.h"
 
 #include <math.h>
 #include <stdio.h>

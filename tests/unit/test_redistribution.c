@@ -4,7 +4,7 @@
  * against moving every element by itself, and steps against what a step is.
  */
 #include "tests/unit/unit.h"
-#include "core/redistribution.h"
+#include "core/redistribution/redistribution.h"
 #include "util/random.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * The registry of schedulers, and the index that finds the best servers by them without looking at all.
  */
 #include "tests/unit/unit.h"
-#include "core/server_index.h"
+#include "core/choice/server_index.h"
 #include "util/random.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * Sections of arrays: which elements travel, and where they come from and go.
  */
 #include "tests/unit/unit.h"
-#include "core/section.h"
+#include "core/problem/section.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "sed/session.h"
+#include "sed/server/session.h"
 
 #include <stdlib.h>
 

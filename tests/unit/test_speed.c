@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "sed/speed.h"
+#include "sed/server/speed.h"
 
 static void calls_move_the_speed_to_what_they_reach(void **state)
 {

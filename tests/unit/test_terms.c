@@ -3,7 +3,7 @@
  * What servers tell of their terms, and what requests want.
  */
 #include "tests/unit/unit.h"
-#include "core/terms.h"
+#include "core/choice/terms.h"
 
 #include <math.h>
 #include <string.h>

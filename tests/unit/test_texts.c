@@ -3,8 +3,8 @@
  * Arrays of strings and files as one value.
  */
 #include "tests/unit/unit.h"
-#include "core/problem.h"
-#include "core/texts.h"
+#include "core/problem/problem.h"
+#include "core/problem/texts.h"
 
 #include <stdlib.h>
 

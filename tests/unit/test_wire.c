@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
-#include "core/wire.h"
+#include "core/message/wire.h"
 #include "util/crc32c.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #define TESTS_WORKER_RIG_H
 
 #include "tests/unit/unit.h"
-#include "sed/processes.h"
+#include "sed/pool/processes.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

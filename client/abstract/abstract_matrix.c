@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The properties of what is given, and the shape of what is given back.
+ */
+#include "client/abstract/abstract_steps.h"
+
+#include <float.h>
+
+/* Diagonals with elements that are not zero, below and above the main one. */
+static void measure(const struct matrix *matrix, int64_t *below, int64_t *above, bool *unit)
+{
+    *below = *above = 0;
+    *unit = true;
+    for (int64_t j = 0; j < matrix->cols; j++) {
+        bool sparse = matrix_is_sparse(matrix);
+        int64_t from = sparse ? matrix->starts[j] : j * matrix->rows;
+        int64_t to = sparse ? matrix->starts[j + 1] : from + matrix->rows;
+        for (int64_t k = from; k < to; k++) {
+            int64_t i = sparse ? matrix->indices[k] : k - from;
+            const double *value = &matrix->values[matrix->is_complex ? 2 * k : k];
+            bool is_zero = value[0] == 0 && (!matrix->is_complex || value[1] == 0);
+            if (is_zero)
+                continue;
+            *below = i - j > *below ? i - j : *below;
+            *above = j - i > *above ? j - i : *above;
+        }
+    }
+    for (int64_t i = 0; *unit && i < matrix->cols && i < matrix->rows; i++) {
+        double re, im;
+        matrix_element(matrix, i, i, &re, &im);
+        *unit = re == 1 && im == 0;
+    }
+}
+
+double abstract_epsilon(enum base_type type)
+{
+    return type < TYPE_FLOAT ? 0 : type == TYPE_FLOAT || type == TYPE_COMPLEX ? FLT_EPSILON : DBL_EPSILON;
+}
+
+static bool is_band(int64_t below, int64_t above, int64_t rows)
+{
+    return 4 * (2 * below + above + 1) <= rows;
+}
+
+static void look_at(const struct matrix *matrix, const struct argument *argument, struct given *given)
+{
+    int64_t below, above;
+    bool unit;
+    *given = (struct given){.type = argument->type, .rows = matrix->rows, .cols = matrix->cols};
+    measure(matrix, &below, &above, &unit);
+    bool is_square = matrix->rows == matrix->cols;
+    given->properties |= below == 0 ? PROPERTY_UPPER : 0;
+    given->properties |= above == 0 ? PROPERTY_LOWER : 0;
+    given->properties |= unit && is_square ? PROPERTY_UNIT_DIAGONAL : 0;
+    double epsilon = abstract_epsilon(argument->type);
+    if (matrix_is_symmetric(matrix, epsilon, NULL, NULL)) {
+        given->properties |= PROPERTY_HERMITIAN | (matrix->is_complex ? 0 : PROPERTY_SYMMETRIC);
+        /* Presumed: only the factorization tells, and `try` goes on when it fails. */
+        bool is_positive = matrix_has_positive_diagonal(matrix, epsilon);
+        given->properties |= is_positive ? PROPERTY_POSITIVE_DEFINITE : 0;
+    }
+    given->is_banded = is_square && is_band(below, above, matrix->rows);
+    given->is_sparse = matrix_is_sparse(matrix) &&
+                       8.0 * (double)matrix_stored(matrix) <= (double)matrix->rows * (double)matrix->cols;
+}
+
+/* Whether a rule asks for more of the input than its type and extents. */
+static bool matters(const struct problem *problem, uint32_t input)
+{
+    const struct abstract *abstract = problem->abstract;
+    for (uint32_t r = 0; r < abstract->n_rules; r++)
+        for (uint32_t i = 0; i < abstract->rules[r].n_wishes; i++)
+            if (abstract->rules[r].wishes[i].input == input && abstract->rules[r].wishes[i].properties)
+                return true;
+    return false;
+}
+
+/* What ?gestructure says of it on its server, to which the steps go too. */
+static enum esp_status look_at_datum(struct abstract_run *run, const char *name,
+                                     const struct datum_variable *datum, struct given *given,
+                                     struct esp_error *error)
+{
+    static const char *const told[] = {"below", "above", "hermitian", "positive", "unit"};
+    struct pair renamed = {.inner = "A", .outer = name};
+    const struct step step = {.problem = "?gestructure", .renamed = &renamed, .n_renamed = 1};
+    int64_t values[5] = {0};
+    const uint32_t n = run->n_variables;
+    char problem[PROBLEM_MAX_NAME + 1];
+    *given = (struct given){.type = datum->type, .rows = datum->rows, .cols = datum->cols};
+    abstract_step_name(&step, given, problem, sizeof problem);
+    enum esp_status status = abstract_do_step(run, NULL, &step, problem, error);
+    for (int i = 0; i < 5 && status == ESP_OK; i++) {
+        const struct matrix *value = abstract_find(run, told[i]);
+        values[i] = value ? (int64_t)value->values[0] : 0;
+    }
+    abstract_forget_after(run, n);
+    bool is_complex = datum->type >= TYPE_COMPLEX;
+    given->properties |= values[0] == 0 ? PROPERTY_UPPER : 0;
+    given->properties |= values[1] == 0 ? PROPERTY_LOWER : 0;
+    given->properties |= values[2] ? PROPERTY_HERMITIAN | (is_complex ? 0 : PROPERTY_SYMMETRIC) : 0;
+    given->properties |= values[2] && values[3] ? PROPERTY_POSITIVE_DEFINITE : 0;
+    given->properties |= values[4] ? PROPERTY_UNIT_DIAGONAL : 0;
+    return status;
+}
+
+enum esp_status abstract_look(struct abstract_run *run, struct given *given, uint32_t *first,
+                              struct esp_error *error)
+{
+    *first = 0;
+    bool found = false;
+    for (uint32_t i = 0; i < run->problem->n_arguments; i++) {
+        const struct argument *argument = &run->problem->arguments[i];
+        const struct matrix *matrix = abstract_find(run, argument->name);
+        given[i] = (struct given){.type = argument->type, .rows = 1, .cols = 1};
+        const struct datum_variable *datum = abstract_find_datum(run, argument->name);
+        if (argument->mode != MODE_IN || argument->n_dims == 0)
+            continue;
+        if (!matrix && !datum)
+            return error_set(error, ESP_INVALID, "%s: the input %s is missing", run->problem->name,
+                             argument->name);
+        enum esp_status status = ESP_OK;
+        if (datum && !matters(run->problem, i))
+            given[i] = (struct given){.type = datum->type, .rows = datum->rows, .cols = datum->cols};
+        else if (datum)
+            status = look_at_datum(run, argument->name, datum, &given[i], error);
+        else
+            look_at(matrix, argument, &given[i]);
+        if (status != ESP_OK)
+            return error_prefix(error, "%s", argument->name);
+        *first = found ? *first : i;
+        found = true;
+    }
+    return ESP_OK;
+}
+
+static void copy_element(const struct matrix *from, int64_t i, int64_t j, bool conjugate, struct matrix *to,
+                         int64_t row, int64_t col)
+{
+    double re, im;
+    matrix_element(from, i, j, &re, &im);
+    size_t at = (size_t)(col * to->rows + row);
+    to->values[to->is_complex ? 2 * at : at] = re;
+    if (to->is_complex)
+        to->values[2 * at + 1] = conjugate ? -im : im;
+}
+
+static void shape_result(const struct matrix *from, uint32_t properties, struct matrix *result)
+{
+    bool mirrored = (properties & (PROPERTY_SYMMETRIC | PROPERTY_HERMITIAN)) != 0;
+    for (int64_t j = 0; j < result->cols && j < from->cols; j++)
+        for (int64_t i = 0; i < result->rows && i < from->rows; i++) {
+            if ((i > j && (properties & PROPERTY_UPPER)) || (i < j && (properties & PROPERTY_LOWER)))
+                continue;
+            if (i > j && mirrored)
+                copy_element(from, j, i, (properties & PROPERTY_HERMITIAN) != 0, result, i, j);
+            else
+                copy_element(from, i, j, false, result, i, j);
+        }
+    for (int64_t i = 0; (properties & PROPERTY_UNIT_DIAGONAL) && i < result->cols && i < result->rows; i++) {
+        size_t at = (size_t)(i * result->rows + i);
+        result->values[result->is_complex ? 2 * at : at] = 1;
+        if (result->is_complex)
+            result->values[2 * at + 1] = 0;
+    }
+}
+
+enum esp_status abstract_result(const struct abstract_run *run, const struct argument *argument, int64_t rows,
+                                int64_t cols, struct matrix *result, struct esp_error *error)
+{
+    const struct matrix *from = abstract_find(run, argument->name);
+    if (!from)
+        return error_set(error, ESP_INVALID, "%s: its rule for %s does not give %s", run->problem->name,
+                         run->taken, argument->name);
+    /* What has a count has been cut to it, in its last dimension: zeros stand for what does not count. */
+    bool few_rows = from->rows < rows && !(argument->count && argument->n_dims == 1);
+    bool few_cols = from->cols < cols && !(argument->count && argument->n_dims == 2);
+    if (few_rows || few_cols)
+        return error_set(error, ESP_INVALID, "%s: expected %s of %lld x %lld, %s gave %lld x %lld",
+                         run->problem->name, argument->name, (long long)rows, (long long)cols, run->taken,
+                         (long long)from->rows, (long long)from->cols);
+    bool is_complex = argument->type == TYPE_COMPLEX || argument->type == TYPE_DOUBLE_COMPLEX;
+    if (matrix_is_sparse(from) && from->rows == rows && from->cols == cols && !argument->properties)
+        return matrix_to_sparse(from, result, error);
+    enum esp_status status = matrix_init(result, rows, cols, is_complex, 0, error);
+    if (status == ESP_OK)
+        shape_result(from, argument->properties, result);
+    return status;
+}

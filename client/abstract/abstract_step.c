@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One step of a rule: its problem gets what there is for it, is called, and its results are taken.
+ */
+#include "client/abstract/abstract_steps.h"
+#include "client/arguments/signature.h"
+#include "client/session/start.h"
+#include "client/arguments/values_storage.h"
+#include "util/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows that an array of the step's problem has, as far as the scalars known by name tell; else -1. */
+static int64_t wanted_extent(const struct abstract_run *run, const struct values *values,
+                             const struct argument *formal, unsigned dimension)
+{
+    const struct problem *problem = values->described->problems[0];
+    struct number numbers[PROBLEM_MAX_ARGUMENTS] = {0};
+    struct scope scope = {numbers, problem->n_arguments};
+    struct esp_error unused;
+    int64_t extent;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct matrix *known =
+            problem->arguments[i].n_dims == 0 ? abstract_find(run, problem->arguments[i].name) : NULL;
+        if (known && problem->arguments[i].type <= TYPE_INT64)
+            numbers[i] = (struct number){.kind = NUMBER_INTEGER, .integer = (int64_t)known->values[0]};
+    }
+    return expr_eval_size(formal->dims[dimension], &scope, &extent, &unused) == ESP_OK ? extent : -1;
+}
+
+/* LAPACK's least squares want room for the solution below the right-hand sides: rows of zeros. */
+static enum esp_status give_padded(struct values *values, const char *name, const struct matrix *matrix,
+                                   int64_t rows, struct esp_error *error)
+{
+    struct matrix tall;
+    enum esp_status status = matrix_init(&tall, rows, matrix->cols, matrix->is_complex, 0, error);
+    if (status != ESP_OK)
+        return status;
+    size_t element = matrix->is_complex ? 2 : 1;
+    for (int64_t j = 0; j < matrix->cols; j++)
+        memcpy(tall.values + (size_t)(j * rows) * element,
+               matrix->values + (size_t)(j * matrix->rows) * element,
+               (size_t)matrix->rows * element * sizeof(double));
+    status = values_assign_matrix(values, name, &tall, error);
+    matrix_clear(&tall);
+    return status;
+}
+
+static enum esp_status give_matrix(const struct abstract_run *run, struct values *values, size_t index,
+                                   const struct matrix *matrix, struct esp_error *error)
+{
+    const struct argument *formal = values_argument(values, index);
+    const char *name = values->problem->arguments[index].name;
+    struct matrix dense;
+    if (matrix_is_sparse(matrix) && formal->storage == STORAGE_FULL) {
+        enum esp_status status = matrix_to_dense(matrix, 0, &dense, error);
+        if (status != ESP_OK)
+            return status;
+        status = give_matrix(run, values, index, &dense, error);
+        matrix_clear(&dense);
+        return status;
+    }
+    int64_t rows = formal->mode == MODE_INOUT && formal->n_dims && formal->storage == STORAGE_FULL
+                       ? wanted_extent(run, values, formal, 0)
+                       : -1;
+    return rows > matrix->rows ? give_padded(values, name, matrix, rows, error)
+                               : values_assign_matrix(values, name, matrix, error);
+}
+
+static enum esp_status give_datum(struct values *values, const char *name, const struct datum_variable *datum,
+                                  struct esp_error *error)
+{
+    size_t size = strlen(name) + strlen(datum->reference) + sizeof "=" VALUES_DATA;
+    char *word = malloc(size);
+    if (!word)
+        return error_no_memory(error, "the identity of a datum");
+    snprintf(word, size, "%s=" VALUES_DATA "%s", name, datum->reference);
+    enum esp_status status = values_assign(values, word, error);
+    free(word);
+    return status;
+}
+
+/* A number or letter that the rule says. */
+static enum esp_status give_value(struct values *values, const char *name, double value,
+                                  struct esp_error *error)
+{
+    struct matrix matrix;
+    enum esp_status status = matrix_init(&matrix, 1, 1, false, 0, error);
+    if (status != ESP_OK)
+        return status;
+    matrix.values[0] = value;
+    status = values_assign_matrix(values, name, &matrix, error);
+    matrix_clear(&matrix);
+    return status;
+}
+
+/* A state that a step before has left. */
+static enum esp_status give_state(const struct abstract_run *run, struct values *values, const char *name,
+                                  const char *outer, struct esp_error *error)
+{
+    char word[PROBLEM_MAX_NAME + 300];
+    const char *state = abstract_find_state(run, outer);
+    if (!state && run->is_weighing)
+        state = "to come"; /* the sizes do not depend on it */
+    if (!state)
+        return error_set(error, ESP_INVALID, "%s: no state goes by the name %s", values->problem->name,
+                         outer);
+    snprintf(word, sizeof word, "%s=%s", name, state);
+    return values_assign(values, word, error);
+}
+
+/* What the argument of the step's problem goes by here. */
+const struct pair *abstract_renamed(const struct step *step, const char *inner)
+{
+    for (uint32_t i = 0; i < step->n_renamed; i++)
+        if (strcmp(step->renamed[i].inner, inner) == 0)
+            return &step->renamed[i];
+    return NULL;
+}
+
+static enum esp_status give_inputs(const struct abstract_run *run, const struct step *step,
+                                   struct values *values, struct esp_error *error)
+{
+    const struct esp_problem *problem = values->problem;
+    for (uint32_t i = 0; i < step->n_renamed; i++)
+        if (signature_find(problem, step->renamed[i].inner) < 0)
+            return error_set(error, ESP_INVALID, "%s has no argument '%s'", problem->name,
+                             step->renamed[i].inner);
+    for (size_t i = 0; i < problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &problem->arguments[i];
+        const struct pair *pair = abstract_renamed(step, formal->name);
+        if (!argument_in(formal) || values->slots[i].given)
+            continue;
+        const char *outer = pair && pair->outer ? pair->outer : formal->name;
+        const struct matrix *matrix = abstract_find(run, outer);
+        const struct datum_variable *datum = abstract_find_datum(run, outer);
+        enum esp_status status = ESP_OK;
+        if (formal->type == ESP_TYPE_STATE)
+            status = give_state(run, values, formal->name, outer, error);
+        else if (datum)
+            status = give_datum(values, formal->name, datum, error);
+        else if (pair && !pair->outer)
+            status = give_value(values, formal->name, pair->value, error);
+        else if (matrix)
+            status = give_matrix(run, values, i, matrix, error);
+        else if (pair)
+            status =
+                error_set(error, ESP_INVALID, "%s: nothing goes by the name %s", problem->name, pair->outer);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+/* What is stored by columns or rows stays sparse. */
+static enum esp_status take_output(const struct values *values, size_t index, struct matrix *matrix,
+                                   struct esp_error *error)
+{
+    return values_argument(values, index)->storage >= STORAGE_CSC
+               ? values_sparse(values, index, matrix, error)
+               : values_matrix(values, index, matrix, error);
+}
+
+uint32_t abstract_names(const struct step *step, const char *inner, const char *names[ABSTRACT_MAX_PAIRS + 1])
+{
+    const struct pair *pair = abstract_renamed(step, inner);
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < step->n_results; k++)
+        if (strcmp(step->results[k].inner, inner) == 0)
+            names[n++] = step->results[k].outer;
+    if (n == 0)
+        names[n++] = pair && pair->outer ? pair->outer : inner;
+    return n;
+}
+
+/* One output, by each name that it has from now on. */
+static enum esp_status take_named(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                  const struct values *values, size_t index, struct esp_error *error)
+{
+    const char *names[ABSTRACT_MAX_PAIRS + 1];
+    const uint32_t n = abstract_names(step, values->problem->arguments[index].name, names);
+    for (uint32_t k = 0; k < n; k++) {
+        struct matrix matrix;
+        if (!abstract_is_wanted(run, rule, step, names[k]))
+            continue;
+        enum esp_status status = take_output(values, index, &matrix, error);
+        if (status == ESP_OK)
+            status = abstract_set(run, names[k], &matrix, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+/* The outputs of the step, by the names that they have from now on. */
+static enum esp_status take_outputs(struct abstract_run *run, const struct rule *rule,
+                                    const struct step *step, struct values *values, struct esp_error *error)
+{
+    const struct esp_problem *problem = values->problem;
+    for (uint32_t i = 0; i < step->n_results; i++)
+        if (signature_find(problem, step->results[i].inner) < 0)
+            return error_set(error, ESP_INVALID, "%s has no argument '%s'", problem->name,
+                             step->results[i].inner);
+    for (size_t i = 0; i < problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &problem->arguments[i];
+        const struct pair *pair = abstract_renamed(step, formal->name);
+        enum esp_status status = ESP_OK;
+        if (!argument_out(formal) || abstract_note_kept(run, rule, step, values, i))
+            continue;
+        if (formal->type == ESP_TYPE_STATE && values->slots[i].text)
+            status = abstract_set_state(run, pair && pair->outer ? pair->outer : formal->name,
+                                        values->slots[i].text, error);
+        else if (formal->type < ESP_TYPE_STRING && values->slots[i].memory)
+            status = take_named(run, rule, step, values, i, error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+enum esp_status abstract_last_error(struct esp_error *error)
+{
+    *error = *esp_last_error();
+    return error->status;
+}
+
+enum esp_status abstract_make_handle(const struct abstract_run *run, const char *problem,
+                                     grpc_function_handle_t *handle, struct esp_error *error)
+{
+    const char *server = run->server ? run->server : *run->at ? run->at : NULL;
+    if (server && grpc_function_handle_init(handle, (char *)server, (char *)problem) == GRPC_NO_ERROR)
+        return ESP_OK;
+    if (server && run->server)
+        return abstract_last_error(error);
+    return grpc_function_handle_default(handle, (char *)problem) == GRPC_NO_ERROR
+               ? ESP_OK
+               : abstract_last_error(error);
+}
+
+/* What is left of a time for all steps, which begins with the first; 0: there is no such time. */
+static double time_left_s(double seconds, int64_t *until_ns, const struct engine *engine)
+{
+    int64_t now_ns = clock_now_ns(engine->clock);
+    if (seconds <= 0)
+        return 0;
+    if (*until_ns == 0)
+        *until_ns = now_ns + (int64_t)(fmin(seconds, 1e9) * NS_PER_S);
+    return fmax((double)(*until_ns - now_ns) / NS_PER_S, 1e-3);
+}
+
+static enum esp_status call_inside(struct abstract_run *run, struct library *library, struct handle *handle,
+                                   const struct values *values, struct esp_error *error)
+{
+    struct invocation invocation;
+    struct session *session = NULL;
+    struct esp_error why = {0}, unimportant;
+    struct esp_call_options options = *run->options;
+    options.deadline_s = time_left_s(options.deadline_s, &run->until_ns, library->engine);
+    options.finish_s = time_left_s(options.finish_s, &run->finish_ns, library->engine);
+    if (handle->address && !run->server) { /* at the server of the step before, which was chosen by them */
+        options.server = NULL;
+        options.n_properties = 0;
+        options.finish_s = 0;
+        options.memory_bytes = 0;
+    }
+    enum esp_status status = invocation_from_vector(&invocation, handle->function, values->arguments,
+                                                    values->problem->n_arguments, &why);
+    if (status == ESP_OK)
+        status = start_blocking(library, handle, &invocation, &options, run->whole, &session, &why);
+    esp_session_info_free(run->info);
+    run->info = NULL;
+    if (session) {
+        past_tell_session(session, &run->info, &unimportant);
+        library_keep(session);
+    }
+    if (status != ESP_OK)
+        *error = why;
+    return status;
+}
+
+static enum esp_status call_step(struct abstract_run *run, const struct values *values,
+                                 struct esp_error *error)
+{
+    grpc_function_handle_t handle;
+    enum esp_status status = abstract_make_handle(run, values->problem->name, &handle, error);
+    if (status != ESP_OK)
+        return status;
+    struct esp_error why = {0};
+    struct library *library = library_enter(&why);
+    struct handle *used = library ? handles_use(library->handles, &handle) : NULL;
+    status = used      ? call_inside(run, library, used, values, &why)
+             : library ? error_set(&why, ESP_INVALID, "the function handle was destructed")
+                       : why.status;
+    handle_release(used);
+    if (library)
+        library_leave(status == ESP_OK);
+    if (status != ESP_OK)
+        *error = why;
+    snprintf(run->at, sizeof run->at, "%s", run->info ? run->info->server : "");
+    grpc_function_handle_destruct(&handle);
+    return status;
+}
+
+/* A step's problem and all that it is given; *problem and *values are to be freed also when this fails. */
+enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct rule *rule,
+                                      const struct step *step, const char *name, struct esp_problem **problem,
+                                      struct values *values, struct esp_error *error)
+{
+    if (esp_problem_describe(name, problem) != ESP_OK)
+        return abstract_last_error(error);
+    enum esp_status status = values_init(values, *problem, error);
+    if (status == ESP_OK && values->described->problems[0]->abstract)
+        status = error_set(error, ESP_INVALID, "%s is an abstract problem itself", name);
+    if (status == ESP_OK)
+        status = give_inputs(run, step, values, error);
+    if (status == ESP_OK && rule)
+        status = abstract_arrange(run, rule, step, values, error);
+    if (status == ESP_OK)
+        status = values_prepare(values, error);
+    return status == ESP_OK && rule ? abstract_check_kept(run, rule, step, values, error) : status;
+}
+
+enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                 const char *name, struct esp_error *error)
+{
+    struct esp_problem *problem = NULL;
+    struct values values = {0};
+    enum esp_status status = abstract_prepare_step(run, rule, step, name, &problem, &values, error);
+    if (status == ESP_OK)
+        status = call_step(run, &values, error);
+    if (status == ESP_OK)
+        status = values_cut(&values, error);
+    if (status == ESP_OK)
+        status = take_outputs(run, rule, step, &values, error);
+    values_clear(&values);
+    esp_problem_free(problem);
+    return status;
+}

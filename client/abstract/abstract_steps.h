@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Between the files that do abstract problems: names, what is given, steps, and what rivals would take.
+ */
+#ifndef CLIENT_ABSTRACT_STEPS_H
+#define CLIENT_ABSTRACT_STEPS_H
+
+#include "client/abstract/abstract.h"
+#include "client/arguments/values.h"
+
+/* What goes by a name now; NULL: nothing, or a state. */
+const struct matrix *abstract_find(const struct abstract_run *run, const char *name);
+/* The datum that goes by a name now; NULL: nothing, or something else. */
+const struct datum_variable *abstract_find_datum(const struct abstract_run *run, const char *name);
+/* What an argument of the step's problem goes by here; NULL: by its own name. */
+const struct pair *abstract_renamed(const struct step *step, const char *inner);
+/* The names that an output of the step's problem goes by from now on. */
+uint32_t abstract_names(const struct step *step, const char *inner,
+                        const char *names[ABSTRACT_MAX_PAIRS + 1]);
+/* The step's problem with all that there is for it; both are the caller's, also when this fails. `rule`,
+ * unless NULL: the results that somebody wants are those of this rule. */
+enum esp_status abstract_prepare_step(const struct abstract_run *run, const struct rule *rule,
+                                      const struct step *step, const char *name, struct esp_problem **problem,
+                                      struct values *values, struct esp_error *error);
+
+/* Puts rivals (abstract_rivals()) in the order of what they are expected to take, and notes that in
+ * run->weighed. Those of which nothing can be said keep their place behind the others. */
+void abstract_order(struct abstract_run *run, uint32_t *rivals, uint32_t n, const struct given *first);
+
+/* ---- client/abstract/abstract_variables.c ---- */
+
+/* What came behind the first n is forgotten. */
+void abstract_forget_after(struct abstract_run *run, uint32_t n);
+/* Takes the matrix over, also when it fails. */
+enum esp_status abstract_set(struct abstract_run *run, const char *name, struct matrix *matrix,
+                             struct esp_error *error);
+/* The state that goes by that name; NULL: none does. */
+const char *abstract_find_state(const struct abstract_run *run, const char *name);
+enum esp_status abstract_set_state(struct abstract_run *run, const char *name, const char *text,
+                                   struct esp_error *error);
+
+/* ---- client/abstract/abstract_matrix.c ---- */
+
+/* The distance from 1 to the next number of that type (complex: of its parts); 0 for integers. */
+double abstract_epsilon(enum base_type type);
+
+/* Looks at all inputs, at data where they live: given[] has one for each argument, *first is that of the
+ * first array. Blocks. */
+enum esp_status abstract_look(struct abstract_run *run, struct given *given, uint32_t *first,
+                              struct esp_error *error);
+
+/* ---- client/abstract/abstract_fate.c ---- */
+
+/* Whether something will ask for what the step gives by that name: a later step, or the caller. */
+bool abstract_is_wanted(const struct abstract_run *run, const struct rule *rule, const struct step *step,
+                        const char *name);
+/* Before the step's values are completed: which of its outputs stay, and which nobody wants. */
+enum esp_status abstract_arrange(const struct abstract_run *run, const struct rule *rule,
+                                 const struct step *step, struct values *values, struct esp_error *error);
+/* Behind that: whether what stays is the whole result. */
+enum esp_status abstract_check_kept(const struct abstract_run *run, const struct rule *rule,
+                                    const struct step *step, const struct values *values,
+                                    struct esp_error *error);
+/* After the call: notes under which identity the output stays. False: it does not. */
+bool abstract_note_kept(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                        struct values *values, size_t index);
+void abstract_fates_destroy(struct abstract_run *run);
+
+/* ---- client/abstract/abstract_step.c ---- */
+
+/* What the library told this thread last. */
+enum esp_status abstract_last_error(struct esp_error *error);
+/* At the server of the step before, if it has this problem too; else where the agents say. */
+enum esp_status abstract_make_handle(const struct abstract_run *run, const char *problem,
+                                     grpc_function_handle_t *handle, struct esp_error *error);
+/* Calls the problem `name` of that step, and takes over what it gives: all of it, unless the step is the last
+ * of `rule` (NULL: of none), whose outputs are those of the abstract problem. */
+enum esp_status abstract_do_step(struct abstract_run *run, const struct rule *rule, const struct step *step,
+                                 const char *name, struct esp_error *error);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is given and what steps leave, by name.
+ */
+#include "client/abstract/abstract_steps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum esp_status abstract_open(struct abstract_run *run, const struct problem *problem,
+                              struct esp_error *error)
+{
+    *run = (struct abstract_run){.problem = problem,
+                                 .variables = calloc(ABSTRACT_MAX_VARIABLES, sizeof *run->variables)};
+    return run->variables ? ESP_OK : error_no_memory(error, "an abstract problem");
+}
+
+void abstract_forget_after(struct abstract_run *run, uint32_t n)
+{
+    while (run->n_variables > n) {
+        struct variable *variable = &run->variables[--run->n_variables];
+        matrix_clear(&variable->matrix);
+        free(variable->text);
+        variable->text = NULL;
+        if (variable->datum)
+            free(variable->datum->reference);
+        free(variable->datum);
+        variable->datum = NULL;
+    }
+}
+
+void abstract_close(struct abstract_run *run)
+{
+    abstract_forget_after(run, 0);
+    free(run->variables);
+    abstract_fates_destroy(run);
+    esp_session_info_free(run->info);
+    *run = (struct abstract_run){0};
+}
+
+enum esp_status abstract_set(struct abstract_run *run, const char *name, struct matrix *matrix,
+                             struct esp_error *error)
+{
+    if (run->n_variables == ABSTRACT_MAX_VARIABLES) {
+        matrix_clear(matrix);
+        return error_set(error, ESP_LIMIT, "%s: the steps of a rule give at most %d results",
+                         run->problem->name, ABSTRACT_MAX_VARIABLES);
+    }
+    struct variable *variable = &run->variables[run->n_variables++];
+    snprintf(variable->name, sizeof variable->name, "%s", name);
+    variable->matrix = *matrix;
+    *matrix = (struct matrix){0};
+    return ESP_OK;
+}
+
+static const struct variable *find_variable(const struct abstract_run *run, const char *name)
+{
+    for (uint32_t i = run->n_variables; i-- > 0;)
+        if (strcmp(run->variables[i].name, name) == 0)
+            return &run->variables[i];
+    return NULL;
+}
+
+const struct matrix *abstract_find(const struct abstract_run *run, const char *name)
+{
+    const struct variable *variable = find_variable(run, name);
+    return variable && !variable->text && !variable->datum ? &variable->matrix : NULL;
+}
+
+const struct datum_variable *abstract_find_datum(const struct abstract_run *run, const char *name)
+{
+    const struct variable *variable = find_variable(run, name);
+    return variable ? variable->datum : NULL;
+}
+
+const char *abstract_find_state(const struct abstract_run *run, const char *name)
+{
+    const struct variable *variable = find_variable(run, name);
+    return variable && variable->text && *variable->text ? variable->text : NULL;
+}
+
+enum esp_status abstract_set_state(struct abstract_run *run, const char *name, const char *text,
+                                   struct esp_error *error)
+{
+    struct matrix none = {0};
+    char *copy = strdup(text);
+    if (!copy)
+        return error_no_memory(error, "a state");
+    enum esp_status status = abstract_set(run, name, &none, error);
+    if (status == ESP_OK)
+        run->variables[run->n_variables - 1].text = copy;
+    else
+        free(copy);
+    return status;
+}
+
+enum esp_status abstract_give(struct abstract_run *run, const char *name, struct matrix *matrix,
+                              struct esp_error *error)
+{
+    enum esp_status status = abstract_set(run, name, matrix, error);
+    run->n_given = run->n_variables;
+    return status;
+}
+
+enum esp_status abstract_give_datum(struct abstract_run *run, const char *name, const char *reference,
+                                    enum base_type type, int64_t rows, int64_t cols, struct esp_error *error)
+{
+    struct matrix none = {0};
+    struct datum_variable *datum = calloc(1, sizeof *datum);
+    char *copy = strdup(reference);
+    enum esp_status status = datum && copy ? abstract_give(run, name, &none, error)
+                                           : error_no_memory(error, "the identity of a datum");
+    if (status == ESP_OK) {
+        *datum = (struct datum_variable){copy, type, rows, cols};
+        run->variables[run->n_variables - 1].datum = datum;
+        return ESP_OK;
+    }
+    free(datum);
+    free(copy);
+    return status;
+}

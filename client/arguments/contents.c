@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/arguments/contents.h"
+#include "util/random.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PIECE ((size_t)1 << 30) /* one read or write moves at most 2 GiB */
+
+static size_t piece(uint64_t left)
+{
+    return left < PIECE ? (size_t)left : PIECE;
+}
+
+enum esp_status contents_load(const char *path, void **data, uint64_t *bytes, struct esp_error *error)
+{
+    struct stat info;
+    char *memory = NULL;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        enum esp_status status = errno == ENOENT ? ESP_NOT_FOUND : ESP_SYSTEM;
+        error_errno(error, "cannot open %s", path);
+        if (error)
+            error->status = status;
+        return status;
+    }
+    enum esp_status status = ESP_OK;
+    if (fstat(fd, &info) != 0)
+        status = error_errno(error, "cannot read %s", path);
+    else if (!S_ISREG(info.st_mode))
+        status = error_set(error, ESP_INVALID, "%s: expected a regular file", path);
+    else if (!(memory = malloc((size_t)info.st_size + 1)))
+        status = error_no_memory(error, path);
+    uint64_t size = status == ESP_OK ? (uint64_t)info.st_size : 0, done = 0;
+    while (status == ESP_OK && done < size) {
+        ssize_t n = read(fd, memory + done, piece(size - done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            status = error_errno(error, "cannot read %s", path);
+        if (n <= 0)
+            break; /* it became shorter: that is its contents now */
+        done += (uint64_t)n;
+    }
+    close(fd);
+    if (status != ESP_OK) {
+        free(memory);
+        return status;
+    }
+    *data = memory;
+    *bytes = done;
+    return ESP_OK;
+}
+
+static enum esp_status write_all(int fd, const char *data, uint64_t bytes, const char *path,
+                                 struct esp_error *error)
+{
+    for (uint64_t done = 0; done < bytes;) {
+        ssize_t n = write(fd, data + done, piece(bytes - done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_errno(error, "cannot write %s", path);
+        done += (uint64_t)n;
+    }
+    return ESP_OK;
+}
+
+/* A new file beside `path`; its name is written behind the path. */
+static int open_beside(const char *path, char *temporary, size_t size)
+{
+    for (int attempt = 0; attempt < 16; attempt++) {
+        uint64_t draw = 0;
+        if (random_bytes(&draw, sizeof draw, NULL) != ESP_OK)
+            break;
+        snprintf(temporary, size, "%s.%08x", path, (unsigned)draw);
+        int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+enum esp_status contents_save(const char *path, const void *data, uint64_t bytes, struct esp_error *error)
+{
+    struct stat info;
+    size_t length = strlen(path) + sizeof ".01234567";
+    char *temporary = malloc(length);
+    if (!temporary)
+        return error_no_memory(error, path);
+    /* Devices and pipes are written to, not replaced. */
+    bool in_place = stat(path, &info) == 0 && !S_ISREG(info.st_mode);
+    int fd = in_place ? open(path, O_WRONLY | O_CLOEXEC) : open_beside(path, temporary, length);
+    if (fd < 0) {
+        error_errno(error, "cannot write %s", path);
+        free(temporary);
+        return ESP_SYSTEM;
+    }
+    enum esp_status status = write_all(fd, data, bytes, path, error);
+    if (close(fd) != 0 && status == ESP_OK)
+        status = error_errno(error, "cannot write %s", path);
+    if (status == ESP_OK && !in_place && rename(temporary, path) != 0)
+        status = error_errno(error, "cannot write %s", path);
+    if (status != ESP_OK && !in_place)
+        unlink(temporary);
+    free(temporary);
+    return status;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An invocation: the arguments of one call, gathered from C's variable arguments or from a vector, checked
+ * against the problem's description, and ready to be sent from where they lie.
+ */
+#ifndef CLIENT_INVOCATION_H
+#define CLIENT_INVOCATION_H
+
+#include "client/session/function.h"
+#include "core/data/datum.h"
+#include "core/message/message.h"
+#include "core/problem/section.h"
+#include <stdarg.h>
+
+/* How a value lies in the caller's memory. */
+enum value_form {
+    VALUE_MEMORY,   /* elements: scalars by address, arrays */
+    VALUE_SECTION,  /* whole arrays, of which some elements are sent and come back */
+    VALUE_TEXTS,    /* arrays of texts, or of the names of files: a char ** */
+    VALUE_TEXT,     /* results go to malloc'ed text, through a char ** */
+    VALUE_FUNCTION, /* a function of the caller, at `in`; nothing of it is sent */
+    VALUE_FILE      /* contents of files, read before and written after */
+};
+
+struct value {
+    uint32_t index; /* of its argument in the problem's description */
+    enum value_form form;
+    const void *in;          /* what is sent; NULL: nothing */
+    void *out;               /* where results go; NULL: nobody wants them */
+    uint64_t bytes;          /* of `in`; of `out` too when VALUE_MEMORY; of the elements when VALUE_SECTION */
+    bool bulk;               /* `in` travels in chunks */
+    bool lent;               /* ... not: the server uses it, or writes the result, where it is, */
+    bool lent_out;           /* and this is a result (client/data/lend.h) */
+    uint64_t fetch;          /* bytes of a result that is still on the server */
+    void *loaded;            /* owned: the contents of a file that is sent, the elements of a section */
+    struct section *section; /* owned, of VALUE_SECTION */
+    uint64_t n_texts;        /* of VALUE_TEXTS: elements */
+    void *received;          /* owned: text or contents on their way to the caller */
+    uint64_t n_received;
+    char *datum;               /* owned: it lives on servers: its identity, then addresses of who has it */
+    char holder[CAP_NAME + 1]; /* one of them, by name */
+    /* Arrays that also live on servers (client/arguments/invocation_hold.h); used: */
+    struct grid_data *grid;    /* what was passed in place of the array */
+    struct holding *held;      /* what goes in is this one's value, and is to stay where it goes */
+    struct holding *result;    /* what comes out is its next value */
+    struct datum_shape *shape; /* owned: of the argument, when it is any of these */
+    bool is_kept;              /* the result stays on the server: */
+    char **kept;               /* where its identity goes */
+    uint32_t kept_flags;       /* of enum datum_flag */
+    char *stayed;              /* owned: the identity of the result that stayed */
+    uint32_t kept_mode;        /* enum datum_mode */
+    union {
+        int64_t integer;
+        double real;
+        unsigned char bytes[16];
+    } scalar; /* of scalars passed by value; `in` points here */
+};
+
+struct invocation {
+    struct function *function; /* used */
+    struct value *values;      /* one for each argument that callers pass, in the description's order */
+    uint32_t n_values;
+    double work_flop;
+    uint64_t memory_bytes;   /* arguments, work arrays and what the description adds */
+    char home[CAP_NAME + 1]; /* the server that keeps the state which is passed; "": there is none */
+    bool consumed;           /* an inout argument may hold its result already: it cannot be sent again */
+};
+
+/* Takes the arguments from a grpc_call()'s list. What they point to must live as long as the invocation.
+ * ESP_INVALID names the argument and what is wrong with it. The invocation is then empty. */
+enum esp_status invocation_from_list(struct invocation *invocation, struct function *function,
+                                     va_list arguments, struct esp_error *error);
+
+/* The same from a vector with one entry for each passed argument. */
+enum esp_status invocation_from_vector(struct invocation *invocation, struct function *function,
+                                       const struct esp_argument *arguments, size_t n_arguments,
+                                       struct esp_error *error);
+
+/* What problem_bind() wants of a call that was made before, of whose inputs only plain scalars are known:
+ * texts and files were there, and no expression looks into them. Both have PROBLEM_MAX_ARGUMENTS. */
+void invocation_known_inputs(const struct problem *problem, const void *const *scalars, const void **inputs);
+
+/* One that takes the results of a call that was made before, with these scalar inputs (by the description's
+ * index, NULL: none); the vector's outputs say where they go. ESP_INVALID: as the others. */
+enum esp_status invocation_for_results(struct invocation *invocation, struct function *function,
+                                       const void *const *scalars, const struct esp_argument *arguments,
+                                       size_t n_arguments, struct esp_error *error);
+
+/* See esp_arguments_complete(). */
+enum esp_status invocation_complete(const struct problem *problem, struct esp_argument *arguments,
+                                    size_t n_arguments, struct esp_error *error);
+
+void invocation_release(struct invocation *invocation);
+
+/* The request for servers, without the session; arrays lie in the message's arena. */
+enum esp_status invocation_request(const struct invocation *invocation, struct message *submit,
+                                   struct esp_error *error);
+
+/* Decides which inputs travel in chunks (`bulk`): those above `inline_bytes`, and those that would make the
+ * call too large. */
+void invocation_split(struct invocation *invocation, uint64_t inline_bytes);
+
+/* The arguments of a call: small ones in it, bulk ones announced. */
+enum esp_status invocation_arguments(const struct invocation *invocation, struct message *call,
+                                     struct esp_error *error);
+
+/* Takes results over: those that are here go to the caller's memory, of the others `fetch` is set.
+ * ESP_PROTOCOL when they do not fit the description. */
+enum esp_status invocation_results(struct invocation *invocation, const struct call_result *results,
+                                   uint32_t n_results, struct esp_error *error);
+
+/* All results have come: hands texts out and writes files. */
+enum esp_status invocation_finish(struct invocation *invocation, struct esp_error *error);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside an invocation: client/arguments/invocation.c gathers the arguments of grpc_call(),
+ * client/arguments/invocation_vector.c those of esp_call(), and client/arguments/invocation_bind.c checks
+ * both against the description.
+ */
+#ifndef CLIENT_INVOCATION_BIND_H
+#define CLIENT_INVOCATION_BIND_H
+
+#include "client/arguments/invocation.h"
+
+/* What follows from scalar inputs. */
+struct binding {
+    const void *inputs[PROBLEM_MAX_ARGUMENTS]; /* scalar inputs by the description's index */
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+};
+
+/* ---- client/arguments/invocation.c ---- */
+
+/* A value for each argument that callers pass, with nothing in it yet. */
+enum esp_status invocation_begin(struct invocation *invocation, struct function *function,
+                                 struct esp_error *error);
+/* Its argument in the description. */
+const struct argument *invocation_argument(const struct invocation *invocation, const struct value *value);
+
+/* How many arguments callers pass. */
+uint32_t invocation_count_passed(const struct problem *problem);
+/* Sets where a value that is passed by address comes from and goes to. */
+enum esp_status invocation_place(struct value *value, const struct argument *argument, void *data,
+                                 struct esp_error *error);
+
+/* ---- client/arguments/invocation_bind.c ---- */
+
+/* With the scalar inputs known: sizes, preconditions, cost. */
+enum esp_status invocation_bind(struct invocation *invocation, struct binding *binding,
+                                struct esp_error *error);
+bool invocation_is_plain_scalar(const struct argument *argument);
+
+#endif

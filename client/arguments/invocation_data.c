@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/arguments/invocation_data.h"
+#include "client/data/data.h"
+#include "client/data/holding.h"
+#include "client/arguments/invocation_hold.h"
+#include "client/data/sequence.h"
+#include "core/data/datum_section.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void drop_blanks(char *text)
+{
+    char *to = text;
+    for (const char *from = text; *from; from++)
+        if (*from != ' ')
+            *to++ = *from;
+    *to = 0;
+}
+
+enum esp_status invocation_take_data(struct value *value, const struct argument *argument,
+                                     const struct esp_argument *given, struct esp_error *error)
+{
+    struct datum_id id;
+    struct datum_section section;
+    if (given->unwanted && argument->mode == MODE_INOUT && value->form == VALUE_MEMORY &&
+        argument->n_dims > 0 && !given->kept)
+        value->out = NULL;
+    if (!given->datum && !given->kept)
+        return ESP_OK;
+    if (argument->n_dims == 0 || value->form != VALUE_MEMORY)
+        return error_set(error, ESP_INVALID,
+                         "argument \"%s\": only whole arrays of numbers and characters can be data",
+                         argument->name);
+    if (given->datum && !argument_is_input(argument))
+        return error_set(error, ESP_INVALID, "argument \"%s\": it is an output, and no datum goes in",
+                         argument->name);
+    if (given->kept && !argument_is_output(argument))
+        return error_set(error, ESP_INVALID, "argument \"%s\": it is an input, and cannot stay as a result",
+                         argument->name);
+    if (given->kept && (unsigned)given->kept_mode >= DATUM_N_MODES)
+        return error_set(error, ESP_INVALID, "argument \"%s\": expected a mode of data, found %d",
+                         argument->name, (int)given->kept_mode);
+    value->is_kept = given->kept != NULL;
+    value->kept = given->kept;
+    value->kept_mode = (uint32_t)given->kept_mode;
+    value->kept_flags |= given->kept && given->kept_in_pieces ? DATUM_AS_IT_LIES : 0;
+    if (!given->datum)
+        return ESP_OK;
+    if (datum_reference_parse(given->datum, &id, &section, error) != ESP_OK)
+        return error_prefix(error, "argument \"%s\"", argument->name);
+    value->in = NULL; /* nothing is sent */
+    value->datum = strdup(given->datum);
+    if (!value->datum)
+        return error_no_memory(error, "the identity of a datum");
+    drop_blanks(value->datum); /* they part it from addresses */
+    return ESP_OK;
+}
+
+enum esp_status invocation_find_datum(struct engine *engine, struct value *value, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    struct datum_id id;
+    struct datum_section section;
+    char identity[DATUM_TEXT];
+    size_t n = 0, size = strlen(value->datum) + 1 + DATA_MOST_HOLDERS * (CAP_ADDRESS + 1);
+    enum esp_status status = datum_reference_parse(value->datum, &id, &section, error);
+    if (status == ESP_OK)
+        status = data_find(engine, datum_id_text(&id, identity), false, holders, &n, error);
+    char *text = status == ESP_OK ? malloc(size) : NULL;
+    if (status != ESP_OK)
+        return status;
+    if (!text)
+        return error_no_memory(error, "the identity of a datum");
+    int at = snprintf(text, size, "%s", value->datum);
+    for (size_t i = 0; i < n; i++)
+        at += snprintf(text + at, size - (size_t)at, " %s", holders[i].address);
+    snprintf(value->holder, sizeof value->holder, "%s", n > 0 ? holders[0].server : "");
+    free(value->datum);
+    value->datum = text;
+    return ESP_OK;
+}
+
+bool invocation_lost_datum(enum esp_status status)
+{
+    return status == ESP_NOT_FOUND || status == ESP_UNREACHABLE;
+}
+
+/* The program still has what servers have lost: it is sent again. */
+static bool may_send(struct value *value, enum esp_status status)
+{
+    if (!invocation_lost_datum(status) || !value->held || !value->in)
+        return false;
+    holding_unset(value->held, value->datum);
+    free(value->datum);
+    value->datum = NULL;
+    return true;
+}
+
+/* A result of a sequence that is lost is computed again. */
+static enum esp_status restore(struct value *value, struct engine *engine, struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    enum esp_status status = sequence_restore(value->held, error);
+    if (status != ESP_OK || !holding_datum(value->held, datum))
+        return status;
+    free(value->datum);
+    value->datum = strdup(datum);
+    return value->datum ? invocation_find_datum(engine, value, error)
+                        : error_no_memory(error, "the identity of a datum");
+}
+
+enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
+                                     struct esp_error *error)
+{
+    const struct problem *problem = invocation->function->problem;
+    enum esp_status status = hold_prepare(invocation, engine, error);
+    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        status = value->datum ? invocation_find_datum(engine, value, error) : ESP_OK;
+        if (status != ESP_OK && may_send(value, status))
+            status = ESP_OK;
+        if (invocation_lost_datum(status) && value->held && !value->grid)
+            status = restore(value, engine, error);
+        if (status != ESP_OK)
+            error_prefix(error, "%s: argument \"%s\"", problem->name, problem->arguments[value->index].name);
+    }
+    if (status == ESP_OK)
+        sequence_note_call(invocation);
+    return status;
+}
+
+static void put_little(uint8_t *bytes, uint32_t number)
+{
+    for (unsigned i = 0; i < 4; i++)
+        bytes[i] = (uint8_t)(number >> (8 * i));
+}
+
+enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
+                                    struct esp_error *error)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        n += invocation->values[i].is_kept;
+    if (n == 0)
+        return ESP_OK;
+    struct extensions *extensions = &call->call.extensions;
+    struct extension *items = arena_alloc(&call->arena, (extensions->n + 1) * sizeof *items);
+    uint8_t *bytes = arena_alloc(&call->arena, n * KEPT_BYTES), *at = bytes;
+    if (!items || !bytes)
+        return error_no_memory(error, "a call");
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        if (!invocation->values[i].is_kept)
+            continue;
+        put_little(at, invocation->values[i].index);
+        put_little(at + 4, invocation->values[i].kept_mode);
+        put_little(at + 8, invocation->values[i].kept_flags);
+        at += KEPT_BYTES;
+    }
+    if (extensions->n > 0)
+        memcpy(items, extensions->items, extensions->n * sizeof *items);
+    items[extensions->n] = (struct extension){EXTENSION_KEPT, bytes, n * KEPT_BYTES};
+    extensions->items = items;
+    extensions->n++;
+    return ESP_OK;
+}
+
+enum esp_status invocation_take_identity(struct value *value, const struct argument *argument,
+                                         const struct call_result *result, struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    struct datum_id id;
+    bool fits = result->kind == KIND_DATUM && result->length < sizeof text;
+    if (fits) {
+        memcpy(text, result->data, result->length);
+        text[result->length] = 0;
+    }
+    if (!fits || datum_id_parse(text, &id, NULL) != ESP_OK)
+        return error_set(error, ESP_PROTOCOL,
+                         "result \"%s\": expected the identity of a datum, found kind %u", argument->name,
+                         result->kind);
+    free(value->stayed);
+    value->stayed = strdup(text);
+    return value->stayed ? ESP_OK : error_no_memory(error, "the identity of a datum");
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments of an invocation that live on servers, and results that stay there.
+ */
+#ifndef CLIENT_INVOCATION_DATA_H
+#define CLIENT_INVOCATION_DATA_H
+
+#include "client/session/engine.h"
+#include "client/arguments/invocation.h"
+
+/* Takes `datum` and `kept` of a vector's argument. ESP_INVALID: only whole arrays can be data. */
+enum esp_status invocation_take_data(struct value *value, const struct argument *argument,
+                                     const struct esp_argument *given, struct esp_error *error);
+/* Finds out who has the data: servers that do not are told where to fetch them. ESP_NOT_FOUND. */
+enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
+                                     struct esp_error *error);
+/* Whether finding one ended so because nobody who has it is there. */
+bool invocation_lost_datum(enum esp_status status);
+/* Of the one: its holders' addresses go behind its identity. */
+enum esp_status invocation_find_datum(struct engine *engine, struct value *value, struct esp_error *error);
+/* Says in the call which results stay. */
+enum esp_status invocation_say_kept(const struct invocation *invocation, struct message *call,
+                                    struct esp_error *error);
+/* The identity of a result that stayed. ESP_PROTOCOL. */
+enum esp_status invocation_take_identity(struct value *value, const struct argument *argument,
+                                         const struct call_result *result, struct esp_error *error);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arguments whose arrays also live, or are to stay, on servers: data of grpc_data.h, and arrays of a
+ * sequence.
+ */
+#ifndef CLIENT_INVOCATION_HOLD_H
+#define CLIENT_INVOCATION_HOLD_H
+
+#include "client/session/engine.h"
+#include "client/arguments/invocation.h"
+
+/* While arguments are gathered: whether the pointer is that of a grpc_data_t (*is_data), whose value is then
+ * what goes in, and to which what comes out goes. ESP_INVALID: it does not fit the argument. */
+enum esp_status hold_take_data(struct value *value, const struct argument *argument, void *given,
+                               bool *is_data, struct esp_error *error);
+/* When its bytes are known: whether data fit, and what of it belongs to the thread's sequence. May block. */
+enum esp_status hold_check(struct value *value, const struct problem *problem, const struct number *scope,
+                           const struct shape *shape, struct esp_error *error);
+/* The call is to be a job, whose results somebody else takes. ESP_INVALID: data cannot stay so. */
+enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *error);
+/* Before the call: values of data that nobody has looked for yet. May block. */
+enum esp_status hold_prepare(struct invocation *invocation, struct engine *engine, struct esp_error *error);
+
+/* A server takes the call next: what is to stay there is put there, unless it is on servers already.
+ * ESP_REFUSED and others: it is no server for this call. `server` may be an address. */
+enum esp_status hold_leave(struct invocation *invocation, struct engine *engine, const char *server,
+                           const char *address, struct esp_error *error);
+
+/* The results are there: tells those that stayed, and fetches those that are wanted as well. Blocks. */
+enum esp_status hold_results(struct invocation *invocation, struct engine *engine, struct esp_error *error);
+/* Of an abstract problem, whose results are in memory: puts on that server what is to stay. */
+enum esp_status hold_put_results(struct invocation *invocation, struct engine *engine, const char *server,
+                                 struct esp_error *error);
+/* All that is used, with the invocation. */
+void hold_release(struct value *value);
+
+#endif

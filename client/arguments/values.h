@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arguments of a call: from "name=value" words, matrices and their files to typed memory, and back to
+ * matrices.
+ */
+#ifndef CLIENT_VALUES_H
+#define CLIENT_VALUES_H
+
+#include "espalier.h"
+#include "core/matrix/matrix.h"
+#include "core/problem/problem.h"
+
+struct value_function;
+
+struct values {
+    const struct esp_problem *problem; /* not owned */
+    struct problem_set *described;     /* the same, for what its expressions say */
+    struct esp_argument *arguments;    /* one for each of the problem's; ready for esp_call() */
+    struct value_slot {
+        void *memory;     /* what the argument's data points to */
+        char *text;       /* of an output string */
+        const char *path; /* where the output goes, or NULL */
+        char *
+            spool; /* a file of ours where an output of type file stands in for "-"; values_clear() ends it */
+        bool given;
+        bool is_full; /* a matrix as it is, whatever its description says of its storage: in `memory`, */
+        struct matrix sparse; /* or here, when it came sparse and is to be packed or banded; */
+                              /* of a result of an abstract problem: the result, when that is sparse */
+        bool is_unwanted;     /* nobody asks for the output array, whatever is saved */
+        bool is_nothing;      /* [], of which the other arguments may say what extents it has */
+        size_t block;         /* bytes of `memory` when it holds pointers to texts */
+        uint64_t n_texts;     /* of those */
+        uint64_t count;       /* elements given, when the extents are not (three dimensions and more) */
+        struct value_function *function; /* a callback (client/arguments/values_function.h) */
+        char *random;                    /* the input is made up: as it was asked for */
+        char *datum;                     /* the input lives on servers: its identity */
+        bool is_kept;                    /* the output stays on the server, */
+        char *kept;                      /* under this identity after the call */
+    } * slots;
+    uint64_t max_input;                 /* bytes that a file or an array in it has at most; 0: the default */
+    const struct matrix_format *format; /* of --format; NULL: by the endings of the files */
+    bool as_json;                       /* what goes to "-" is part of the JSON value */
+    bool some_saved;                    /* then arrays without a path are not fetched */
+    bool is_late; /* output arrays get memory when they are there: values_prepare() makes none */
+};
+
+/* Typed and shown as a text. */
+static inline bool is_text(enum esp_type type)
+{
+    return type == ESP_TYPE_STRING || type == ESP_TYPE_STATE;
+}
+
+enum esp_status values_init(struct values *values, const struct esp_problem *problem,
+                            struct esp_error *error);
+void values_clear(struct values *values);
+
+/* Takes "name=value": a number, a text, "[1,2;3,4]", "@file" (of an array: a matrix file; of a string: its
+ * contents; of a file: the file), "rand" (client/arguments/values_random.h), of a
+ * callback expressions (client/arguments/values_function.h). ESP_INVALID (name, type, range, shape);
+ * what matrix_load() says. */
+enum esp_status values_assign(struct values *values, const char *word, struct esp_error *error);
+/* Takes a matrix for the argument of that name. */
+enum esp_status values_assign_matrix(struct values *values, const char *name, const struct matrix *matrix,
+                                     struct esp_error *error);
+/* Takes "name=file" of -o. */
+enum esp_status values_save_to(struct values *values, const char *word, struct esp_error *error);
+
+/* Whether the output array stays where it is computed, as nobody has asked for it. */
+bool values_is_left(const struct values *values, size_t index);
+
+/* Completes what was left out (ESP_INVALID names what cannot be, and how it is given) and makes room for the
+ * outputs. When -o names some, other output arrays are not asked for. */
+enum esp_status values_prepare(struct values *values, struct esp_error *error);
+
+/* After the call: arrays with a count are as long as it says. ESP_FAILED: a count that is too large. */
+enum esp_status values_cut(struct values *values, struct esp_error *error);
+
+/* A numeric argument as a matrix (matrix_clear() frees): a vector as one column. */
+enum esp_status values_matrix(const struct values *values, size_t index, struct matrix *matrix,
+                              struct esp_error *error);
+#endif

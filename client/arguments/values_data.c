@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data in place of values: A=data:ID takes one, -o X=data: leaves one.
+ */
+#include "client/arguments/signature.h"
+#include "client/arguments/values_storage.h"
+
+#include "core/data/datum_section.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool values_is_data(const char *word)
+{
+    return strncmp(word, VALUES_DATA, strlen(VALUES_DATA)) == 0;
+}
+
+static enum esp_status check_formal(const struct esp_problem_argument *formal, struct esp_error *error)
+{
+    if (formal->n_dims > 0 && esp_type_size(formal->type) > 0)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID, "%s: only arrays of numbers and characters can be data, found %s",
+                     formal->name, esp_type_name(formal->type));
+}
+
+/* The extents of what of the datum is meant. */
+static enum esp_status take_extents(const struct esp_data_info *info, const struct datum_section *section,
+                                    struct esp_argument *argument, struct esp_error *error)
+{
+    /* How it is stored, the server knows, and looks at again. */
+    struct datum_shape whole = {.type = (enum base_type)(info->type - 1), .n_dims = info->n_dims}, part;
+    memcpy(whole.dims, info->dims, info->n_dims * sizeof *info->dims);
+    enum esp_status status = datum_section_take(section, &whole, &part, NULL, error);
+    argument->type = info->type;
+    argument->n_dims = part.n_dims;
+    memcpy(argument->dims, part.dims, sizeof part.dims);
+    return status;
+}
+
+/* A vector is a matrix of one column, and the other way round; a row of a matrix is a vector too. */
+static void fit_extents(struct esp_argument *argument, unsigned n_dims, bool section)
+{
+    if (section) {
+        uint32_t n = argument->n_dims;
+        datum_shape_squeeze(&n, argument->dims, n_dims);
+        argument->n_dims = n;
+    }
+    while (argument->n_dims > n_dims && argument->dims[argument->n_dims - 1] == 1)
+        argument->n_dims--;
+    while (argument->n_dims > 0 && argument->n_dims < n_dims)
+        argument->dims[argument->n_dims++] = 1;
+}
+
+enum esp_status values_take_datum(struct values *values, size_t index, const char *word,
+                                  struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    struct esp_argument *argument = &values->arguments[index];
+    struct value_slot *slot = &values->slots[index];
+    struct esp_data_info *infos;
+    struct datum_id id;
+    struct datum_section section;
+    char identity[DATUM_TEXT];
+    size_t n;
+    enum esp_status status = check_formal(formal, error);
+    if (status != ESP_OK)
+        return status;
+    if (datum_reference_parse(word + strlen(VALUES_DATA), &id, &section, error) != ESP_OK)
+        return error_prefix(error, "%s", formal->name);
+    if (esp_data_look(datum_id_text(&id, identity), &infos, &n) != ESP_OK) {
+        *error = *esp_last_error();
+        return error_prefix(error, "%s", formal->name);
+    }
+    status = take_extents(&infos[0], &section, argument, error);
+    esp_data_free(infos);
+    if (status != ESP_OK)
+        return error_prefix(error, "%s", formal->name);
+    fit_extents(argument, formal->n_dims, section.n_dims > 0);
+    slot->datum = strdup(word + strlen(VALUES_DATA));
+    argument->datum = slot->datum;
+    return slot->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
+}
+
+/* "pieces", "sticky,pieces": without that word it is the name of a mode, or empty. */
+static bool take_pieces(const char *name, char *mode, size_t size)
+{
+    static const char word[] = "pieces";
+    size_t length = strlen(name), own = strlen(word);
+    bool found = length >= own && strcmp(name + length - own, word) == 0 &&
+                 (length == own || name[length - own - 1] == ',');
+    snprintf(mode, size, "%.*s", (int)(!found ? length : length == own ? 0 : length - own - 1), name);
+    return found;
+}
+
+enum esp_status values_keep(struct values *values, size_t index, const char *word, struct esp_error *error)
+{
+    const struct esp_problem_argument *formal = &values->problem->arguments[index];
+    struct value_slot *slot = &values->slots[index];
+    const char *name = word + strlen(VALUES_DATA);
+    enum datum_mode mode = DATUM_VOLATILE;
+    char mode_name[64];
+    bool in_pieces = take_pieces(name, mode_name, sizeof mode_name);
+    enum esp_status status = check_formal(formal, error);
+    if (status == ESP_OK && *mode_name)
+        status = datum_mode_parse(mode_name, &mode, error);
+    if (status != ESP_OK)
+        return error_prefix(error, "-o %s", formal->name);
+    slot->is_kept = values->some_saved = true;
+    values->arguments[index].kept = &slot->kept;
+    values->arguments[index].kept_mode = (enum esp_data_mode)mode;
+    values->arguments[index].kept_in_pieces = in_pieces;
+    return ESP_OK;
+}
+
+enum esp_status values_prepare_datum(struct values *values, size_t index, struct esp_error *error)
+{
+    uint64_t count;
+    bool wanted = argument_out(&values->problem->arguments[index]) && !values->slots[index].is_kept &&
+                  !values_is_left(values, index);
+    enum esp_status status = wanted ? values_count(values, index, &count, error) : ESP_OK;
+    if (wanted && status == ESP_OK)
+        status =
+            value_memory(values, index, count * esp_type_size(values->problem->arguments[index].type), error);
+    return status;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data on servers: who has a datum, and moving them. What programs ask for is in espalier.h
+ * (client/data/data_api.c, data_look.c).
+ */
+#ifndef CLIENT_DATA_H
+#define CLIENT_DATA_H
+
+#include "client/session/engine.h"
+#include "core/data/datum.h"
+#include "espalier.h"
+
+/* Servers that were found, one behind the other. */
+struct data_holder {
+    char server[CAP_NAME + 1];
+    char address[CAP_ADDRESS + 1];
+};
+
+#define DATA_MOST_HOLDERS 16
+
+/* Who holds the datum: first the server that made it is asked, then (`all`, or when it has it not) the
+ * others. At most DATA_MOST_HOLDERS. ESP_NOT_FOUND with what its maker says of it. */
+enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
+                          size_t *n_holders, struct esp_error *error);
+
+/* Every server of the hierarchy (`only`: that one). Stops when `visit` does not return ESP_OK. */
+enum esp_status data_each_server(struct engine *engine, const char *only,
+                                 enum esp_status (*visit)(void *arg, const struct data_holder *server,
+                                                          struct esp_error *error),
+                                 void *arg, struct esp_error *error);
+
+/* Whom to tell of progress; all zero: nobody. */
+struct data_told {
+    esp_data_progress *tell;
+    void *arg;
+};
+
+/* Puts `memory` on that server as a new datum, whose identity comes into `id` of DATUM_TEXT bytes; or, when
+ * that has one, goes on with an earlier put of it: what the server has already is not sent again. All of
+ * *datum counts but its identity. Blocks; a broken connection is taken up again. */
+enum esp_status data_put(struct engine *engine, const char *server, const char *address,
+                         const struct datum_info *datum, const void *memory, struct data_told told, char *id,
+                         struct esp_error *error);
+/* Has the server keep room for such a datum, for a minute after it was last heard of, so that what cannot be
+ * put there is told before anything is read or sent. `id` as of data_put(), which is what comes next. */
+enum esp_status data_reserve(struct engine *engine, const char *server, const char *address,
+                             const struct datum_info *datum, char *id, struct esp_error *error);
+/* data_put() of an array as programs have it; without data: data_reserve(). Besides its errors, ESP_INVALID:
+ * no such array can be. */
+enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,
+                               enum esp_data_mode mode, struct data_told told, char *id,
+                               struct esp_error *error);
+/* Reads all of a datum into memory of exactly its bytes, from one holder after the other. Blocks. */
+enum esp_status data_get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
+                         struct data_told told, struct esp_error *error);
+/* One piece of one that is in pieces. Blocks. */
+enum esp_status data_get_piece(struct engine *engine, const char *id, unsigned piece, void *memory,
+                               uint64_t bytes, struct data_told told, struct esp_error *error);
+/* data_put() from pieces: how *datum says that they lie (data_lay()). */
+enum esp_status data_put_pieces(struct engine *engine, const char *server, const char *address,
+                                const struct datum_info *datum, const void *const *pieces,
+                                struct data_told told, char *id, struct esp_error *error);
+/* Whether what a server says of a datum is in pieces that make sense; how they lie. */
+bool data_layout(const struct datum_info *datum, struct block_cyclic_matrix *layout);
+/* Says so of one that is described as a whole. ESP_INVALID. */
+enum esp_status data_lay(struct datum_info *datum, const struct esp_data_layout *layout,
+                         struct esp_error *error);
+/* What has come of a datum is put together in its place. */
+enum esp_status data_join(const struct datum_info *datum, void *memory, struct esp_error *error);
+/* Has the server fetch it. Blocks. */
+enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
+                          struct data_told told, struct esp_error *error);
+/* Has the server make another datum of the same value, whose identity comes into `new_id` of DATUM_TEXT
+ * bytes. Blocks. */
+enum esp_status data_redistribute(struct engine *engine, const char *id, const char *server,
+                                  const struct esp_data_layout *layout, struct data_told told, char *new_id,
+                                  struct esp_error *error);
+/* Whose lease data have. `bytes` and `extension` live as long as the message. */
+struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
+                                   struct extension *extension);
+/* Deletes it on that server, NULL: everywhere. */
+enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error);
+
+/* One question about data to a server. A store that is busy is asked again for a while. The caller clears
+ * *reply in every case. */
+enum esp_status data_ask(struct engine *engine, const char *address, const struct message *request,
+                         struct message *reply, struct esp_error *error);
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data as programs put, read, copy and delete them: espalier.h.
+ */
+#include "client/data/data.h"
+#include "client/library.h"
+#include "client/data/sequence.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+_Static_assert((int)ESP_DATA_STICKY_RETURN == (int)DATUM_STICKY_RETURN, "modes are numbered alike");
+
+static struct library *enter(void)
+{
+    return library_enter(library_error());
+}
+
+static enum esp_status leave(enum esp_status status)
+{
+    library_leave(status == ESP_OK);
+    return status;
+}
+
+static enum esp_status describe(const struct esp_argument *array, enum esp_data_mode mode,
+                                struct datum_info *datum, struct esp_error *error)
+{
+    struct datum_shape shape = {.type = (enum base_type)(array->type - 1), .n_dims = array->n_dims};
+    if (array->type == ESP_TYPE_ANY || array->type > ESP_TYPE_DOUBLE_COMPLEX)
+        return error_set(error, ESP_INVALID,
+                         "expected an array of numbers or characters, found one of type %s",
+                         esp_type_name(array->type));
+    if (array->n_dims > ESP_MAX_DIMS)
+        return error_set(error, ESP_INVALID, "expected at most %d dimensions, found %u", ESP_MAX_DIMS,
+                         array->n_dims);
+    memcpy(shape.dims, array->dims, array->n_dims * sizeof *shape.dims);
+    enum esp_status status = datum_shape_complete(&shape, error);
+    *datum = (struct datum_info){.type = shape.type,
+                                 .dims = (int64_t *)(uintptr_t)array->dims,
+                                 .n_dims = array->n_dims,
+                                 .bytes = shape.bytes,
+                                 .mode = mode,
+                                 .created_s = (int64_t)time(NULL)};
+    return status;
+}
+
+enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,
+                               enum esp_data_mode mode, struct data_told told, char *id,
+                               struct esp_error *error)
+{
+    char address[CAP_ADDRESS + 1];
+    struct datum_info datum;
+    enum esp_status status = describe(array, mode, &datum, error);
+    if (status == ESP_OK)
+        status = engine_resolve(engine, server, address, error);
+    if (status != ESP_OK)
+        return status;
+    return array->data || datum.bytes == 0
+               ? data_put(engine, server, address, &datum, array->data, told, id, error)
+               : data_reserve(engine, server, address, &datum, id, error);
+}
+
+enum esp_status esp_data_put(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
+                             esp_data_progress *progress, void *arg, char **id)
+{
+    struct esp_error *error = library_error();
+    char text[DATUM_TEXT] = "";
+    struct datum_info datum;
+    if (!server || !array || !id)
+        return error_set(error, ESP_INVALID,
+                         "expected a server, an array and a place for the identity, found NULL");
+    if (describe(array, mode, &datum, error) != ESP_OK)
+        return error->status;
+    if (!array->data && datum.bytes > 0)
+        return error_set(error, ESP_INVALID, "expected an array, found a null pointer");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    const struct data_told told = {progress, arg};
+    enum esp_status status = sequence_sync(array->data, datum.bytes, error);
+    if (status == ESP_OK)
+        status = data_put_array(library->engine, server, array, mode, told, text, error);
+    if (status == ESP_OK && !(*id = strdup(text)))
+        status = error_no_memory(error, "the identity of a datum");
+    return leave(status);
+}
+
+enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_data_progress *progress,
+                             void *arg)
+{
+    struct esp_error *error = library_error();
+    const struct data_told told = {progress, arg};
+    if (!id || (!memory && bytes > 0))
+        return error_set(error, ESP_INVALID, "expected an identity and memory, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    return leave(data_get(library->engine, id, memory, bytes, told, error));
+}
+
+enum esp_status esp_data_drop(const char *id)
+{
+    struct esp_error *error = library_error();
+    if (!id)
+        return error_set(error, ESP_INVALID, "expected an identity, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    return leave(data_drop(library->engine, id, NULL, error));
+}
+
+enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress,
+                              void *arg)
+{
+    struct esp_error *error = library_error();
+    const struct data_told told = {progress, arg};
+    if (!id || !server)
+        return error_set(error, ESP_INVALID, "expected an identity and a server, found NULL");
+    struct library *library = enter();
+    if (!library)
+        return error->status;
+    return leave(data_copy(library->engine, id, server, move != 0, told, error));
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data that servers fetch from each other, and deleting them.
+ */
+#include "client/data/data.h"
+
+#include <endian.h>
+#include <string.h>
+
+#define MOST_LOOKED 4     /* times that somebody is looked for who has a datum */
+#define PULL_MS     10000 /* of one look at a copy under way */
+
+struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
+                                   struct extension *extension)
+{
+    bytes[0] = htole64(engine->client_high);
+    bytes[1] = htole64(engine->client_low);
+    *extension = (struct extension){EXTENSION_DATA_CLIENT, (const uint8_t *)bytes, DATA_CLIENT_BYTES};
+    return (struct extensions){extension, 1};
+}
+
+static enum esp_status drop_at(struct engine *engine, const char *id, const struct data_holder *holder,
+                               struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_DROP, .drop = {.datum = id}}, reply = {0};
+    enum esp_status status = data_ask(engine, holder->address, &request, &reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    size_t n = 0, dropped = 0;
+    enum esp_status status = data_find(engine, id, true, holders, &n, error);
+    for (size_t i = 0; status == ESP_OK && i < n; i++) {
+        if (server && strcmp(server, holders[i].server) != 0)
+            continue;
+        status = drop_at(engine, id, &holders[i], error);
+        dropped++;
+    }
+    if (status == ESP_OK && dropped == 0)
+        status = error_set(error, ESP_NOT_FOUND, "server %s does not have it", server);
+    return status;
+}
+
+static enum esp_status pull(struct engine *engine, const char *id, const char *address,
+                            const struct data_holder *holders, size_t n, const struct pull_request *wish,
+                            struct data_told told, struct esp_error *error)
+{
+    const char *sources[DATA_MOST_HOLDERS];
+    struct message request = {.kind = MESSAGE_PULL, .pull = *wish}, reply = {0};
+    for (size_t i = 0; i < n; i++)
+        sources[i] = holders[i].address;
+    request.pull.datum = id;
+    request.pull.sources = sources;
+    request.pull.n_sources = (uint32_t)n;
+    request.pull.patience_ms = told.tell ? 500 : PULL_MS;
+    for (;;) {
+        enum esp_status status = data_ask(engine, address, &request, &reply, error);
+        const struct pull_reply *told_us = &reply.pull_reply;
+        bool complete = told_us->complete;
+        if (status == ESP_OK && told.tell && (complete || told_us->bytes > 0))
+            told.tell(told.arg, complete ? 1 : (double)told_us->arrived / (double)told_us->bytes);
+        message_clear(&reply);
+        if (status != ESP_OK || complete || atomic_load(&engine->closing))
+            return status;
+    }
+}
+
+/* As it is kept where it is: a move takes that along. */
+static enum esp_status mode_at(struct engine *engine, const char *id, const struct data_holder *holder,
+                               uint32_t *mode, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_DATA, .data = {.datum = id, .after = ""}}, reply = {0};
+    enum esp_status status = data_ask(engine, holder->address, &request, &reply, error);
+    *mode = status == ESP_OK && reply.data_reply.n > 0 ? reply.data_reply.items[0].mode : 0;
+    message_clear(&reply);
+    return status;
+}
+
+/* The first of them that has it says so: agents hear of moves a little later. */
+static enum esp_status mode_of(struct engine *engine, const char *id, const struct data_holder *holders,
+                               size_t n, uint32_t *mode, struct esp_error *error)
+{
+    enum esp_status status = ESP_NOT_FOUND;
+    for (size_t i = 0; status == ESP_NOT_FOUND && i < n; i++)
+        status = mode_at(engine, id, &holders[i], mode, error);
+    return status;
+}
+
+static enum esp_status copy_once(struct engine *engine, const char *id, const char *server, bool move,
+                                 struct data_told told, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    char address[CAP_ADDRESS + 1];
+    size_t n = 0;
+    struct pull_request wish = {.flags = move ? 0 : DATUM_REPLICA};
+    enum esp_status status = engine_resolve(engine, server, address, error);
+    if (status == ESP_OK)
+        status = data_find(engine, id, true, holders, &n, error);
+    if (status == ESP_OK && move)
+        status = mode_of(engine, id, holders, n, &wish.mode, error);
+    if (status == ESP_OK)
+        status = pull(engine, id, address, holders, n, &wish, told, error);
+    for (size_t i = 0; status == ESP_OK && move && i < n; i++) {
+        if (strcmp(holders[i].server, server) != 0)
+            status = drop_at(engine, id, &holders[i], error);
+        if (status == ESP_NOT_FOUND) /* somebody else moves it, too */
+            status = ESP_OK;
+    }
+    return status;
+}
+
+enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
+                          struct data_told told, struct esp_error *error)
+{
+    enum esp_status status = ESP_NOT_FOUND;
+    for (unsigned i = 0; status == ESP_NOT_FOUND && i < MOST_LOOKED; i++) {
+        if (i > 0) /* it has just moved, perhaps, and nobody knows where yet */
+            engine_pause(&engine->closing, INT64_C(100) << (i - 1));
+        status = copy_once(engine, id, server, move, told, error);
+    }
+    return status;
+}
+
+/* ---- to lie otherwise ---- */
+
+struct laying {
+    const char *id;
+    char new_id[DATUM_TEXT];
+    unsigned char value[LAID_WORDS * sizeof(uint64_t) + DATUM_TEXT];
+    uint64_t client[2];
+    struct extension extensions[2];
+};
+
+static void describe(const struct engine *engine, const struct esp_data_layout *layout, struct laying *laying)
+{
+    const uint64_t words[LAID_WORDS] = {htole64(layout->rows), htole64(layout->cols),
+                                        htole64((uint64_t)layout->row_block),
+                                        htole64((uint64_t)layout->col_block)};
+    size_t length = strlen(laying->new_id);
+    memcpy(laying->value, words, sizeof words);
+    memcpy(laying->value + sizeof words, laying->new_id, length);
+    data_tell_client(engine, laying->client, &laying->extensions[0]);
+    laying->extensions[1] =
+        (struct extension){EXTENSION_LAID, laying->value, (uint32_t)(sizeof words + length)};
+}
+
+static enum esp_status lay_once(struct engine *engine, struct laying *laying, const char *address,
+                                struct data_told told, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    const struct pull_request wish = {.extensions = {laying->extensions, 2}};
+    size_t n = 0;
+    enum esp_status status = data_find(engine, laying->id, true, holders, &n, error);
+    return status == ESP_OK ? pull(engine, laying->id, address, holders, n, &wish, told, error) : status;
+}
+
+enum esp_status data_redistribute(struct engine *engine, const char *id, const char *server,
+                                  const struct esp_data_layout *layout, struct data_told told, char *new_id,
+                                  struct esp_error *error)
+{
+    struct datum_id drawn;
+    struct laying laying = {.id = id};
+    char address[CAP_ADDRESS + 1];
+    enum esp_status status = engine_resolve(engine, server, address, error);
+    if (status == ESP_OK)
+        status = datum_id_draw(server, &drawn, error);
+    if (status != ESP_OK)
+        return status;
+    datum_id_text(&drawn, laying.new_id);
+    describe(engine, layout, &laying);
+    status = ESP_NOT_FOUND;
+    for (unsigned i = 0; status == ESP_NOT_FOUND && i < MOST_LOOKED; i++) {
+        if (i > 0)
+            engine_pause(&engine->closing, INT64_C(100) << (i - 1));
+        status = lay_once(engine, &laying, address, told, error);
+    }
+    memcpy(new_id, laying.new_id, sizeof laying.new_id);
+    return status;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What data there are, and where.
+ */
+#include "client/data/data.h"
+#include "client/library.h"
+#include "client/session/package.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Answers of servers, before they are packed for the program. */
+struct answers {
+    struct engine *engine;
+    struct message *items;
+    size_t n;
+    uint64_t entries;
+};
+
+static enum esp_status ask(struct answers *answers, const char *address, const struct data *data,
+                           struct message **into, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_DATA, .data = *data};
+    struct message *more = realloc(answers->items, (answers->n + 1) * sizeof *more);
+    if (!more)
+        return error_no_memory(error, "a list of data");
+    answers->items = more;
+    *into = &more[answers->n++];
+    memset(*into, 0, sizeof **into);
+    enum esp_status status = data_ask(answers->engine, address, &request, *into, error);
+    if (status == ESP_OK)
+        answers->entries += (*into)->data_reply.n;
+    return status;
+}
+
+static void clear(struct answers *answers)
+{
+    for (size_t i = 0; i < answers->n; i++)
+        message_clear(&answers->items[i]);
+    free(answers->items);
+}
+
+static bool unpack(void *package, const struct datum_info *from, struct esp_data_info *to)
+{
+    *to = (struct esp_data_info){.id = package_text(package, from->datum),
+                                 .server = package_text(package, from->server),
+                                 .address = package_text(package, from->address),
+                                 .owner = package_text(package, from->owner),
+                                 .type = (enum esp_type)(from->type + 1),
+                                 .n_dims = from->n_dims,
+                                 .bytes = from->bytes,
+                                 .mode = (enum esp_data_mode)from->mode,
+                                 .replica = (from->flags & DATUM_REPLICA) != 0,
+                                 .in_memory = from->in_memory,
+                                 .on_disk = from->on_disk,
+                                 .users = from->users,
+                                 .gets = from->gets,
+                                 .bytes_in = from->bytes_in,
+                                 .bytes_out = from->bytes_out,
+                                 .created_s = (double)from->created_s,
+                                 .idle_s = from->idle_s};
+    memcpy(to->dims, from->dims, from->n_dims * sizeof *to->dims);
+    struct block_cyclic_matrix layout;
+    if (data_layout(from, &layout))
+        to->layout = (struct esp_data_layout){.rows = (unsigned)layout.rows.ranks,
+                                              .cols = (unsigned)layout.cols.ranks,
+                                              .row_block = layout.rows.block,
+                                              .col_block = layout.cols.block};
+    return to->id && to->server && to->address && to->owner;
+}
+
+static enum esp_status pack(const struct answers *answers, struct esp_data_info **infos, size_t *n,
+                            struct esp_error *error)
+{
+    struct esp_data_info *package = package_create((answers->entries + 1) * sizeof *package);
+    bool whole = package;
+    *n = 0;
+    for (size_t i = 0; i < answers->n; i++) {
+        const struct data_reply *reply = &answers->items[i].data_reply;
+        for (uint32_t k = 0; whole && answers->items[i].outcome.status == ESP_OK && k < reply->n; k++)
+            whole = unpack(package, &reply->items[k], &package[(*n)++]);
+    }
+    if (whole) {
+        *infos = package;
+        return ESP_OK;
+    }
+    package_destroy(package);
+    return error_no_memory(error, "a list of data");
+}
+
+/* One that keeps no data, or cannot be reached, has none to show. */
+static enum esp_status list_server(void *arg, const struct data_holder *server, struct esp_error *error)
+{
+    struct answers *answers = arg;
+    struct data data = {.datum = "", .after = ""};
+    struct message *reply = NULL;
+    bool more = true;
+    while (more) {
+        enum esp_status status = ask(answers, server->address, &data, &reply, error);
+        if (status == ESP_NO_MEMORY)
+            return status;
+        more = status == ESP_OK && reply->data_reply.more && reply->data_reply.n > 0;
+        if (more)
+            data.after = reply->data_reply.items[reply->data_reply.n - 1].datum;
+    }
+    return ESP_OK;
+}
+
+static enum esp_status look(struct answers *answers, const char *id, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    size_t n = 0;
+    struct message *reply;
+    const struct data data = {.datum = id, .after = ""};
+    enum esp_status status = data_find(answers->engine, id, true, holders, &n, error);
+    for (size_t i = 0; status == ESP_OK && i < n; i++)
+        if (ask(answers, holders[i].address, &data, &reply, error) == ESP_NO_MEMORY)
+            status = ESP_NO_MEMORY;
+    return status;
+}
+
+static enum esp_status answer(const char *id, const char *server, struct esp_data_info **infos, size_t *n)
+{
+    struct esp_error *error = library_error();
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    struct answers answers = {.engine = library->engine};
+    enum esp_status status = id ? look(&answers, id, error)
+                                : data_each_server(library->engine, server, list_server, &answers, error);
+    if (status == ESP_OK)
+        status = pack(&answers, infos, n, error);
+    clear(&answers);
+    library_leave(status == ESP_OK);
+    return status;
+}
+
+enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size_t *n)
+{
+    if (!id || !infos || !n)
+        return error_set(library_error(), ESP_INVALID,
+                         "expected an identity and places for the answer, found NULL");
+    return answer(id, NULL, infos, n);
+}
+
+enum esp_status esp_data_list(const char *server, struct esp_data_info **infos, size_t *n)
+{
+    if (!infos || !n)
+        return error_set(library_error(), ESP_INVALID, "expected places for the list, found NULL");
+    return answer(NULL, server, infos, n);
+}
+
+void esp_data_free(struct esp_data_info *infos)
+{
+    package_destroy(infos);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which data there are: by number, and by the address of the struct that was made.
+ */
+#include "client/data/grid_data.h"
+#include "util/random.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct entry {
+    uint64_t number;
+    struct grid_data *grid; /* one use of it */
+    UT_hash_handle hh;
+};
+
+struct named { /* a struct of the caller's */
+    const grpc_data_t *address;
+    uint64_t number;
+    UT_hash_handle hh;
+};
+
+struct mapping {
+    char *key;
+    void *memory;
+    UT_hash_handle hh;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *entries;
+static struct named *names;
+static struct mapping *mappings;
+static uint64_t last_number, check; /* `check` tells structs of this process from garbage */
+/* Programs without such data take no lock for every argument. */
+static atomic_bool any;
+
+static uint64_t seal(uint64_t number)
+{
+    return check ^ (number * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static struct grid_data *find(uint64_t number)
+{
+    struct entry *entry;
+    HASH_FIND(hh, entries, &number, sizeof number, entry);
+    if (!entry)
+        return NULL;
+    entry->grid->users++;
+    return entry->grid;
+}
+
+struct grid_data *grid_use_number(uint64_t number)
+{
+    pthread_mutex_lock(&lock);
+    struct grid_data *grid = find(number);
+    pthread_mutex_unlock(&lock);
+    return grid;
+}
+
+struct grid_data *grid_use(const grpc_data_t *data)
+{
+    if (!data || !atomic_load(&any))
+        return NULL;
+    pthread_mutex_lock(&lock);
+    struct grid_data *grid = data->esp_check == seal(data->esp_number) ? find(data->esp_number) : NULL;
+    pthread_mutex_unlock(&lock);
+    return grid;
+}
+
+/* What is at the address is looked at only when a struct was made there: it may be anything else. */
+struct grid_data *grid_at(const void *address)
+{
+    if (!address || !atomic_load_explicit(&any, memory_order_relaxed))
+        return NULL;
+    struct named *named;
+    struct grid_data *grid = NULL;
+    pthread_mutex_lock(&lock);
+    HASH_FIND_PTR(names, &address, named);
+    if (named && named->address->esp_number == named->number &&
+        named->address->esp_check == seal(named->number))
+        grid = find(named->number);
+    pthread_mutex_unlock(&lock);
+    return grid;
+}
+
+static void destroy(struct grid_data *grid)
+{
+    grid_uris_clear(&grid->inputs);
+    grid_uris_clear(&grid->outputs);
+    holding_release(grid->holding);
+    free(grid->owned);
+    free(grid->items);
+    free(grid);
+}
+
+void grid_release(struct grid_data *grid)
+{
+    if (!grid)
+        return;
+    pthread_mutex_lock(&lock);
+    bool last = --grid->users == 0;
+    pthread_mutex_unlock(&lock);
+    if (last)
+        destroy(grid);
+}
+
+struct grid_data *grid_create(const struct datum_shape *shape, size_t n_items, grpc_data_mode_t mode)
+{
+    struct grid_data *grid = calloc(1, sizeof *grid);
+    enum datum_mode kept = DATUM_VOLATILE;
+    uint32_t flags = 0;
+    if (!grid || !datum_of_grid_mode((enum datum_grid_mode)mode, &kept, &flags)) {
+        free(grid);
+        return NULL;
+    }
+    grid->users = 1;
+    grid->is_container = shape == NULL;
+    grid->first_mode = mode;
+    grid->n_items = n_items;
+    if (shape)
+        grid->shape = *shape;
+    if (shape && (grid->holding = holding_create(kept, flags, grid_mode_stays(mode))))
+        return grid;
+    if (!shape && (grid->items = calloc(n_items, sizeof *grid->items)))
+        return grid;
+    destroy(grid);
+    return NULL;
+}
+
+/* ---- names ---- */
+
+static bool add_name(const grpc_data_t *data, uint64_t number)
+{
+    struct named *named;
+    HASH_FIND_PTR(names, &data, named);
+    if (!named) {
+        if (!(named = calloc(1, sizeof *named)))
+            return false;
+        named->address = data;
+        HASH_ADD_PTR(names, address, named);
+        if (!named->hh.tbl) {
+            free(named);
+            return false;
+        }
+    }
+    named->number = number;
+    return true;
+}
+
+static void write_name(uint64_t number, grpc_data_t *data)
+{
+    *data = (grpc_data_t){.esp_number = number, .esp_check = seal(number)};
+}
+
+void grid_name(const struct grid_data *grid, grpc_data_t *data)
+{
+    pthread_mutex_lock(&lock);
+    if (add_name(data, grid->number))
+        write_name(grid->number, data);
+    pthread_mutex_unlock(&lock);
+}
+
+enum esp_status grid_add(struct grid_data *grid, grpc_data_t *data, struct esp_error *error)
+{
+    struct entry *entry = calloc(1, sizeof *entry);
+    enum esp_status status = entry ? ESP_OK : error_no_memory(error, "data");
+    pthread_mutex_lock(&lock);
+    if (status == ESP_OK && check == 0)
+        status = random_bytes(&check, sizeof check, error);
+    if (status == ESP_OK) {
+        entry->number = grid->number = ++last_number;
+        entry->grid = grid;
+        HASH_ADD(hh, entries, number, sizeof entry->number, entry);
+        if (!entry->hh.tbl) {
+            status = error_no_memory(error, "data");
+        } else if (!add_name(data, grid->number)) {
+            HASH_DEL(entries, entry);
+            status = error_no_memory(error, "data");
+        }
+    }
+    if (status == ESP_OK) {
+        write_name(grid->number, data);
+        atomic_store(&any, true);
+    }
+    pthread_mutex_unlock(&lock);
+    if (status != ESP_OK)
+        free(entry);
+    return status;
+}
+
+static void forget_names(uint64_t number)
+{
+    struct named *named, *next;
+    HASH_ITER(hh, names, named, next)
+    {
+        if (named->number != number)
+            continue;
+        HASH_DEL(names, named);
+        free(named);
+    }
+}
+
+void grid_remove(struct grid_data *grid)
+{
+    struct entry *entry;
+    pthread_mutex_lock(&lock);
+    HASH_FIND(hh, entries, &grid->number, sizeof grid->number, entry);
+    if (entry) {
+        HASH_DEL(entries, entry);
+        forget_names(grid->number);
+    }
+    pthread_mutex_unlock(&lock);
+    if (entry)
+        grid_release(entry->grid);
+    free(entry);
+}
+
+/* ---- memory ---- */
+
+void *grid_memory(struct grid_data *grid)
+{
+    pthread_mutex_lock(&lock);
+    void *memory = grid->memory;
+    pthread_mutex_unlock(&lock);
+    return memory;
+}
+
+void grid_set_memory(struct grid_data *grid, void *memory, bool owned)
+{
+    pthread_mutex_lock(&lock);
+    free(grid->owned);
+    grid->owned = owned ? memory : NULL;
+    grid->memory = memory;
+    pthread_mutex_unlock(&lock);
+}
+
+void *grid_mapping(const char *key)
+{
+    struct mapping *mapping;
+    pthread_mutex_lock(&lock);
+    HASH_FIND_STR(mappings, key, mapping);
+    void *memory = mapping ? mapping->memory : NULL;
+    pthread_mutex_unlock(&lock);
+    return memory;
+}
+
+static void unmap(struct mapping *mapping)
+{
+    HASH_DEL(mappings, mapping);
+    free(mapping->key);
+    free(mapping);
+}
+
+static enum esp_status map_new(const char *key, void *memory, struct esp_error *error)
+{
+    struct mapping *mapping = calloc(1, sizeof *mapping);
+    if (mapping && (mapping->key = strdup(key))) {
+        mapping->memory = memory;
+        HASH_ADD_KEYPTR(hh, mappings, mapping->key, strlen(mapping->key), mapping);
+        if (mapping->hh.tbl)
+            return ESP_OK;
+        free(mapping->key);
+    }
+    free(mapping);
+    return error_no_memory(error, "the name of a memory");
+}
+
+enum esp_status grid_map(const char *key, void *memory, struct esp_error *error)
+{
+    struct mapping *mapping;
+    enum esp_status status = ESP_OK;
+    pthread_mutex_lock(&lock);
+    HASH_FIND_STR(mappings, key, mapping);
+    if (mapping && memory)
+        mapping->memory = memory;
+    else if (mapping)
+        unmap(mapping);
+    else if (memory)
+        status = map_new(key, memory, error);
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+void grid_clear(void)
+{
+    struct entry *entry, *next;
+    struct named *named, *next_named;
+    struct mapping *mapping, *next_mapping;
+    HASH_ITER(hh, entries, entry, next)
+    {
+        HASH_DEL(entries, entry);
+        grid_release(entry->grid);
+        free(entry);
+    }
+    pthread_mutex_lock(&lock);
+    HASH_ITER(hh, names, named, next_named)
+    {
+        HASH_DEL(names, named);
+        free(named);
+    }
+    HASH_ITER(hh, mappings, mapping, next_mapping)
+    unmap(mapping);
+    atomic_store(&any, false);
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data as grpc_data.h has them: descriptions of arrays, found by the address of the caller's struct, and
+ * where their values are.
+ */
+#ifndef CLIENT_GRID_DATA_H
+#define CLIENT_GRID_DATA_H
+
+#include "client/session/engine.h"
+#include "client/data/grid_uri.h"
+#include "client/data/holding.h"
+#include "client/arguments/invocation.h"
+#include "grpc_data.h"
+
+struct grid_data {
+    uint64_t number;
+    struct datum_shape shape; /* of an array */
+    bool is_container;
+    struct grid_uris inputs, outputs;
+    grpc_data_mode_t first_mode; /* without outputs */
+    struct holding *holding;     /* of an array: its value on servers */
+    /* Under the registry's lock: */
+    unsigned users;
+    void *memory;    /* that has the value; NULL: none has */
+    void *owned;     /* for free(): memory of ours, for what comes from a file */
+    uint64_t *items; /* of a container: numbers, 0: none */
+    size_t n_items;
+};
+
+/* The one behind the caller's struct, for use until grid_release(); NULL: none. */
+struct grid_data *grid_use(const grpc_data_t *data);
+/* The one whose struct is at that address; an array for all else. */
+struct grid_data *grid_at(const void *address);
+struct grid_data *grid_use_number(uint64_t number);
+void grid_release(struct grid_data *grid);
+
+/* Makes it known under *data, and takes over the caller's use of it. */
+enum esp_status grid_add(struct grid_data *grid, grpc_data_t *data, struct esp_error *error);
+/* *data names it, too. */
+void grid_name(const struct grid_data *grid, grpc_data_t *data);
+/* It is found no more. */
+void grid_remove(struct grid_data *grid);
+/* All of them, and all names of memory: the library's life ends. */
+void grid_clear(void);
+
+/* A description without a value. NULL without memory. */
+struct grid_data *grid_create(const struct datum_shape *shape, size_t n_items, grpc_data_mode_t mode);
+
+/* Where the value is in memory; NULL: nowhere. */
+void *grid_memory(struct grid_data *grid);
+/* `owned`: for free() when there is another one. */
+void grid_set_memory(struct grid_data *grid, void *memory, bool owned);
+
+/* The memory behind "memory:KEY"; NULL: none. */
+void *grid_mapping(const char *key);
+enum esp_status grid_map(const char *key, void *memory, struct esp_error *error);
+
+/* Takes the value from the inputs, when it has none yet or `anew`. May block. ESP_NOT_FOUND. */
+enum esp_status grid_take_in(struct grid_data *grid, struct engine *engine, bool anew,
+                             struct esp_error *error);
+/* Brings the value to the outputs. Blocks. */
+enum esp_status grid_bring_out(struct grid_data *grid, struct engine *engine, struct esp_error *error);
+/* The memory that a result may go to straight away; NULL: it stays on its server first. */
+void *grid_only_memory(const struct grid_data *grid);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values of data between the places that their URIs name.
+ */
+#include "client/data/data.h"
+#include "client/data/grid_data.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* ---- files: the bytes of the array and nothing else ---- */
+
+static enum esp_status read_file(const char *path, uint64_t bytes, void *memory, struct esp_error *error)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return error_set(error, ESP_NOT_FOUND, "%s: %s", path, strerror(errno));
+    uint64_t found = fread(memory, 1, bytes, file);
+    bool longer = found == bytes && fgetc(file) != EOF;
+    bool failed = ferror(file) != 0;
+    fclose(file);
+    if (failed)
+        return error_set(error, ESP_SYSTEM, "%s: cannot be read: %s", path, strerror(errno));
+    if (found == bytes && !longer)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID, "%s: expected the %llu bytes of the array, found %s%llu", path,
+                     (unsigned long long)bytes, longer ? "more than " : "", (unsigned long long)found);
+}
+
+static enum esp_status write_file(const char *path, const void *memory, uint64_t bytes,
+                                  struct esp_error *error)
+{
+    FILE *file = fopen(path, "wb");
+    bool whole = file && fwrite(memory, 1, bytes, file) == bytes;
+    if (file && fclose(file) != 0)
+        whole = false;
+    return whole ? ESP_OK : error_set(error, ESP_SYSTEM, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+/* ---- in ---- */
+
+static enum esp_status take_file(struct grid_data *grid, const char *path, struct esp_error *error)
+{
+    void *memory = malloc(grid->shape.bytes);
+    enum esp_status status =
+        memory ? read_file(path, grid->shape.bytes, memory, error) : error_no_memory(error, path);
+    if (status == ESP_OK)
+        grid_set_memory(grid, memory, true);
+    else
+        free(memory);
+    return status;
+}
+
+static enum esp_status take_one(struct grid_data *grid, const struct grid_uri *uri, struct engine *engine,
+                                struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    size_t n;
+    enum esp_status status = ESP_OK;
+    void *memory = uri->place == GRID_MEMORY ? grid_mapping(uri->rest) : NULL;
+    if (uri->place == GRID_MEMORY && !memory)
+        return error_set(error, ESP_NOT_FOUND,
+                         "memory:%s: no memory has this name (grpc_data_memory_mapping_set)", uri->rest);
+    if (uri->place == GRID_DATUM)
+        status = data_find(engine, uri->rest, false, holders, &n, error);
+    else if (uri->place == GRID_FILE)
+        status = take_file(grid, uri->rest, error);
+    if (status != ESP_OK)
+        return status;
+    if (uri->place != GRID_FILE)
+        grid_set_memory(grid, memory, false);
+    holding_set(grid->holding, uri->place == GRID_DATUM ? uri->rest : NULL);
+    return ESP_OK;
+}
+
+enum esp_status grid_take_in(struct grid_data *grid, struct engine *engine, bool anew,
+                             struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    enum esp_status status = ESP_NOT_FOUND;
+    bool has_value = grid_memory(grid) || holding_datum(grid->holding, datum);
+    if (has_value && (!anew || grid->inputs.n == 0))
+        return ESP_OK;
+    for (size_t i = 0; i < grid->inputs.n; i++) {
+        status = take_one(grid, &grid->inputs.items[i], engine, error);
+        if (status == ESP_OK)
+            return ESP_OK;
+    }
+    if (grid->inputs.n > 0)
+        return status;
+    return error_set(error, ESP_NOT_FOUND, "the data have no value: no input says where it is");
+}
+
+/* ---- out ---- */
+
+static struct datum_info describe(struct grid_data *grid, grpc_data_mode_t grid_mode)
+{
+    enum datum_mode mode = DATUM_VOLATILE;
+    uint32_t flags = 0;
+    datum_of_grid_mode((enum datum_grid_mode)grid_mode, &mode, &flags);
+    return (struct datum_info){.type = grid->shape.type,
+                               .dims = grid->shape.dims,
+                               .n_dims = grid->shape.n_dims,
+                               .bytes = grid->shape.bytes,
+                               .mode = mode,
+                               .flags = flags,
+                               .created_s = (int64_t)time(NULL)};
+}
+
+static bool is_on(struct engine *engine, const char *datum, const char *server)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    size_t n = 0;
+    if (data_find(engine, datum, true, holders, &n, NULL) != ESP_OK)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(holders[i].server, server) == 0)
+            return true;
+    return false;
+}
+
+static enum esp_status bring_to_server(struct grid_data *grid, const struct grid_uri *uri,
+                                       struct engine *engine, struct esp_error *error)
+{
+    char datum[DATUM_TEXT], address[CAP_ADDRESS + 1];
+    const char *server = uri->rest;
+    if (!*server)
+        return ESP_OK; /* it is left where a call needs it */
+    if (!holding_claim(grid->holding, datum))
+        return is_on(engine, datum, server)
+                   ? ESP_OK
+                   : data_copy(engine, datum, server, false, (struct data_told){0}, error);
+    const struct datum_info info = describe(grid, uri->mode);
+    enum esp_status status = engine_resolve(engine, server, address, error);
+    if (status == ESP_OK)
+        status =
+            data_put(engine, server, address, &info, grid_memory(grid), (struct data_told){0}, datum, error);
+    holding_put_done(grid->holding, status == ESP_OK ? datum : NULL);
+    return status;
+}
+
+/* The value into memory of the program. */
+static enum esp_status fetch(struct grid_data *grid, struct engine *engine, void *memory,
+                             struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    void *from = grid_memory(grid);
+    if (from && from != memory)
+        memcpy(memory, from, grid->shape.bytes);
+    if (from)
+        return ESP_OK;
+    if (!holding_datum(grid->holding, datum))
+        return error_set(error, ESP_NOT_FOUND, "the data have no value");
+    return data_get(engine, datum, memory, grid->shape.bytes, (struct data_told){0}, error);
+}
+
+static enum esp_status bring_to_file(struct grid_data *grid, const char *path, struct engine *engine,
+                                     struct esp_error *error)
+{
+    void *memory = grid_memory(grid);
+    if (memory)
+        return write_file(path, memory, grid->shape.bytes, error);
+    if (!(memory = malloc(grid->shape.bytes)))
+        return error_no_memory(error, path);
+    enum esp_status status = fetch(grid, engine, memory, error);
+    if (status == ESP_OK)
+        status = write_file(path, memory, grid->shape.bytes, error);
+    free(memory);
+    return status;
+}
+
+static enum esp_status bring_to_memory(struct grid_data *grid, const char *key, struct engine *engine,
+                                       struct esp_error *error)
+{
+    void *memory = grid_mapping(key);
+    if (!memory)
+        return error_set(error, ESP_NOT_FOUND,
+                         "memory:%s: no memory has this name (grpc_data_memory_mapping_set)", key);
+    enum esp_status status = fetch(grid, engine, memory, error);
+    if (status == ESP_OK && memory != grid_memory(grid))
+        grid_set_memory(grid, memory, false);
+    return status;
+}
+
+enum esp_status grid_bring_out(struct grid_data *grid, struct engine *engine, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; status == ESP_OK && i < grid->outputs.n; i++) {
+        const struct grid_uri *uri = &grid->outputs.items[i];
+        if (uri->place == GRID_SERVER)
+            status = bring_to_server(grid, uri, engine, error);
+        else if (uri->place == GRID_FILE)
+            status = bring_to_file(grid, uri->rest, engine, error);
+        else
+            status = bring_to_memory(grid, uri->rest, engine, error);
+    }
+    return status;
+}
+
+void *grid_only_memory(const struct grid_data *grid)
+{
+    const struct grid_uri *only = grid->outputs.n == 1 ? &grid->outputs.items[0] : NULL;
+    return only && only->place == GRID_MEMORY && !grid_mode_stays(only->mode) ? grid_mapping(only->rest)
+                                                                              : NULL;
+}

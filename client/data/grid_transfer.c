@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/data/grid_transfer.h"
+
+#include <stdlib.h>
+
+struct transfer {
+    struct thread_job job;
+    struct grid_data *grid;
+    struct engine *engine;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
+static unsigned under_way;
+
+static void count(int more)
+{
+    pthread_mutex_lock(&lock);
+    under_way += (unsigned)more;
+    pthread_cond_broadcast(&ended);
+    pthread_mutex_unlock(&lock);
+}
+
+void grid_transfers_end(void)
+{
+    pthread_mutex_lock(&lock);
+    while (under_way > 0)
+        pthread_cond_wait(&ended, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static void run(void *arg)
+{
+    struct transfer *transfer = arg;
+    struct grid_data *grid = transfer->grid;
+    struct esp_error error = {0};
+    char datum[DATUM_TEXT];
+    enum esp_status status = grid_take_in(grid, transfer->engine, true, &error);
+    if (status == ESP_OK)
+        status = grid_bring_out(grid, transfer->engine, &error);
+    if (status == ESP_OK)
+        holding_arrived(grid->holding, holding_datum(grid->holding, datum) ? datum : "", NULL);
+    else
+        holding_arrived(grid->holding, NULL, &error);
+    grid_release(grid);
+    free(transfer);
+    count(-1);
+}
+
+enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, struct esp_error *error)
+{
+    struct transfer *transfer = malloc(sizeof *transfer);
+    if (!transfer)
+        return error_no_memory(error, "a transfer");
+    holding_wait(grid->holding, 0, NULL);
+    holding_expect(grid->holding);
+    *transfer = (struct transfer){.grid = grid_use_number(grid->number), .engine = engine};
+    transfer->job = (struct thread_job){.run = run, .arg = transfer};
+    count(1);
+    if (!thread_pool_submit(engine->runners, &transfer->job))
+        run(transfer); /* no thread can be had: it takes this one's time */
+    return ESP_OK;
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Transfers of data (grpc_data.h) in the background.
+ */
+#ifndef CLIENT_GRID_TRANSFER_H
+#define CLIENT_GRID_TRANSFER_H
+
+#include "client/data/grid_data.h"
+
+/* Takes the value in anew and brings it out: begun when this returns, after those before it. Its end, and
+ * how, is that of the holding. ESP_NO_MEMORY. */
+enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, struct esp_error *error);
+/* Returns when none is under way in this process. */
+void grid_transfers_end(void);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/data/holding.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* One for all of them, so that one can wait for any: nobody holds it for long, and changes are as rare as
+ * calls. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+struct holding *holding_create(enum datum_mode mode, uint32_t flags, bool required)
+{
+    struct holding *holding = calloc(1, sizeof *holding);
+    if (!holding)
+        return NULL;
+    holding->users = 1;
+    holding->mode = mode;
+    holding->flags = flags;
+    holding->required = required;
+    return holding;
+}
+
+struct holding *holding_use(struct holding *holding)
+{
+    pthread_mutex_lock(&lock);
+    holding->users++;
+    pthread_mutex_unlock(&lock);
+    return holding;
+}
+
+void holding_release(struct holding *holding)
+{
+    if (!holding)
+        return;
+    pthread_mutex_lock(&lock);
+    bool last = --holding->users == 0;
+    pthread_mutex_unlock(&lock);
+    if (last)
+        free(holding);
+}
+
+static void set(struct holding *holding, const char *datum)
+{
+    snprintf(holding->datum, sizeof holding->datum, "%s", datum ? datum : "");
+    holding->version++;
+    pthread_cond_broadcast(&changed);
+}
+
+bool holding_datum(struct holding *holding, char *text)
+{
+    pthread_mutex_lock(&lock);
+    bool found = holding->datum[0] != 0;
+    strcpy(text, holding->datum);
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+void holding_set(struct holding *holding, const char *datum)
+{
+    pthread_mutex_lock(&lock);
+    holding->lost = (struct esp_error){0};
+    set(holding, datum);
+    pthread_mutex_unlock(&lock);
+}
+
+void holding_unset(struct holding *holding, const char *datum)
+{
+    pthread_mutex_lock(&lock);
+    if (strcmp(holding->datum, datum) == 0)
+        set(holding, NULL);
+    pthread_mutex_unlock(&lock);
+}
+
+bool holding_claim(struct holding *holding, char *text)
+{
+    pthread_mutex_lock(&lock);
+    while (holding->moving)
+        pthread_cond_wait(&changed, &lock);
+    holding->moving = !holding->datum[0];
+    bool claimed = holding->moving;
+    strcpy(text, holding->datum);
+    pthread_mutex_unlock(&lock);
+    return claimed;
+}
+
+void holding_put_done(struct holding *holding, const char *datum)
+{
+    pthread_mutex_lock(&lock);
+    holding->moving = false;
+    set(holding, datum);
+    pthread_mutex_unlock(&lock);
+}
+
+void holding_expect(struct holding *holding)
+{
+    pthread_mutex_lock(&lock);
+    holding->due++;
+    pthread_mutex_unlock(&lock);
+}
+
+void holding_arrived(struct holding *holding, const char *datum, const struct esp_error *why)
+{
+    pthread_mutex_lock(&lock);
+    holding->due--;
+    if (datum)
+        holding->lost = (struct esp_error){0};
+    else if (why)
+        holding->lost = *why;
+    if (datum)
+        set(holding, datum);
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+enum esp_status holding_wait(struct holding *holding, unsigned own, struct esp_error *error)
+{
+    pthread_mutex_lock(&lock);
+    while (holding->due > own)
+        pthread_cond_wait(&changed, &lock);
+    enum esp_status status = holding->lost.status;
+    if (status != ESP_OK && error)
+        *error = holding->lost;
+    pthread_mutex_unlock(&lock);
+    return status;
+}
+
+size_t holding_wait_any(struct holding *const *holdings, size_t n)
+{
+    size_t found = n;
+    pthread_mutex_lock(&lock);
+    while (found == n) {
+        for (found = 0; found < n && holdings[found]->due > 0; found++)
+            ;
+        if (found == n)
+            pthread_cond_wait(&changed, &lock);
+    }
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
+bool holding_is_settled(struct holding *holding)
+{
+    pthread_mutex_lock(&lock);
+    bool settled = holding->due == 0;
+    pthread_mutex_unlock(&lock);
+    return settled;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An array of the program that may also live on servers: where its present value is. Calls that share the
+ * array share its holding, so that its value is sent once and what stays on a server is found again.
+ *
+ * Any thread; a holding lives as long as somebody uses it.
+ */
+#ifndef CLIENT_HOLDING_H
+#define CLIENT_HOLDING_H
+
+#include "core/data/datum.h"
+
+struct holding {
+    /* Under the lock of all holdings: */
+    unsigned users;
+    char datum[DATUM_TEXT]; /* identity of the value on servers; "": it is not there */
+    bool moving;            /* somebody is putting it */
+    uint64_t version;       /* counts values */
+    unsigned due;           /* sessions that will make another value of it */
+    struct esp_error lost;  /* the last of them failed: there is no value */
+    /* Set by who makes it, before others see it: how it is left on servers. */
+    enum datum_mode mode;
+    uint32_t flags;
+    bool required; /* a server that cannot keep it is no server for the call; else the value is just sent */
+};
+
+/* One user: the caller. NULL without memory. */
+struct holding *holding_create(enum datum_mode mode, uint32_t flags, bool required);
+struct holding *holding_use(struct holding *holding);
+/* NULL is nothing to do. */
+void holding_release(struct holding *holding);
+
+/* Its identity into `text` of DATUM_TEXT bytes. False: it is not on servers. */
+bool holding_datum(struct holding *holding, char *text);
+/* The value is there now (NULL or "": nowhere on servers); whoever waits goes on. */
+void holding_set(struct holding *holding, const char *datum);
+/* The value on servers is `datum` no more (it was lost there). */
+void holding_unset(struct holding *holding, const char *datum);
+
+/* For who wants to put it: true: he is to do so and to tell what came of it by holding_put_done(). False: it
+ * is on servers, and `text` has its identity. Waits for who is putting it now. */
+bool holding_claim(struct holding *holding, char *text);
+void holding_put_done(struct holding *holding, const char *datum);
+
+/* A session that makes another value begins, and ends: with its identity, with "" (the value is in memory),
+ * or with NULL (there is none after all, and what was there still is; `why`, unless NULL: it failed). */
+void holding_expect(struct holding *holding);
+void holding_arrived(struct holding *holding, const char *datum, const struct esp_error *why);
+/* Waits until no session but `own` ones (of the caller's) are to make another value. ESP_OK, or how the last
+ * one failed. */
+enum esp_status holding_wait(struct holding *holding, unsigned own, struct esp_error *error);
+/* Waits until none is to make another value of one of those, at least one; returns its place. */
+size_t holding_wait_any(struct holding *const *holdings, size_t n);
+/* Whether none is (now). */
+bool holding_is_settled(struct holding *holding);
+
+#endif

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/data/sequence.h"
+#include "client/data/data.h"
+#include "client/data/holding.h"
+#include "client/library.h"
+#include "client/data/sequence_again.h"
+#include "services/data/transfer.h"
+#include "util/fingerprint.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+static __thread struct sequence *current;
+
+bool sequence_is_open(void)
+{
+    return current != NULL;
+}
+
+bool sequence_pause(void)
+{
+    bool was = current && current->paused;
+    if (current)
+        current->paused = true;
+    return was;
+}
+
+void sequence_resume(bool was_paused)
+{
+    if (current)
+        current->paused = was_paused;
+}
+
+/* ---- entries ---- */
+
+static bool overlaps(const struct sequence_entry *entry, const void *memory, uint64_t bytes)
+{
+    uintptr_t a = (uintptr_t)entry->memory, b = (uintptr_t)memory;
+    return bytes > 0 && a < b + bytes && b < a + entry->bytes;
+}
+
+static struct sequence_entry *find(const struct value *value, const void *memory, enum base_type type)
+{
+    struct sequence_entry *entry;
+    DL_FOREACH(current->entries, entry)
+    if (entry->memory == memory && entry->bytes == value->bytes && entry->type == type)
+        return entry;
+    return NULL;
+}
+
+static void retire(struct sequence_entry *entry)
+{
+    DL_DELETE(current->entries, entry);
+    DL_APPEND(current->past, entry);
+}
+
+static struct sequence_entry *add(void *memory, uint64_t bytes, enum base_type type, struct esp_error *error)
+{
+    struct sequence_entry *entry = calloc(1, sizeof *entry);
+    if (!entry || !(entry->holding = holding_create(DATUM_VOLATILE, 0, false))) {
+        free(entry);
+        error_no_memory(error, "a sequence");
+        return NULL;
+    }
+    entry->memory = memory;
+    entry->bytes = bytes;
+    entry->type = type;
+    entry->print = fingerprint(memory, bytes);
+    DL_APPEND(current->entries, entry);
+    return entry;
+}
+
+/* The result that belongs there comes, unless the program has written something else there since. */
+static enum esp_status bring_back(struct sequence_entry *entry, struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    if (!entry->stale)
+        return ESP_OK;
+    enum esp_status status = holding_wait(entry->holding, 0, error);
+    if (status != ESP_OK || fingerprint(entry->memory, entry->bytes) != entry->print)
+        entry->stale = false; /* the call has told its failure; what the program wrote counts */
+    if (!entry->stale || !holding_datum(entry->holding, datum))
+        return ESP_OK;
+    status = data_get(current->engine, datum, entry->memory, entry->bytes, (struct data_told){0}, error);
+    if (transfer_may_go_on(status) && sequence_make_again(current, entry->holding, error) == ESP_OK &&
+        holding_datum(entry->holding, datum))
+        status = data_get(current->engine, datum, entry->memory, entry->bytes, (struct data_told){0}, error);
+    if (status != ESP_OK)
+        return error_prefix(error, "a result of the sequence");
+    entry->stale = false;
+    entry->print = fingerprint(entry->memory, entry->bytes);
+    return ESP_OK;
+}
+
+enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_error *error)
+{
+    struct sequence_entry *entry;
+    enum esp_status status = ESP_OK;
+    if (!current)
+        return ESP_OK;
+    DL_FOREACH(current->entries, entry)
+    if (status == ESP_OK && overlaps(entry, memory, bytes))
+        status = bring_back(entry, error);
+    return status;
+}
+
+void sequence_note_call(const struct invocation *invocation)
+{
+    if (current && !current->paused)
+        sequence_remember(current, invocation);
+}
+
+enum esp_status sequence_restore(struct holding *holding, struct esp_error *error)
+{
+    return current ? sequence_make_again(current, holding, error) : error->status;
+}
+
+/* ---- arguments ---- */
+
+static bool may_hold(const struct value *value, const struct argument *argument, bool is_abstract)
+{
+    return !current->paused && !is_abstract && argument->n_dims > 0 && value->form == VALUE_MEMORY &&
+           !value->is_kept && value->bytes >= SEQUENCE_LEAST_BYTES;
+}
+
+/* The entry whose value goes in; NULL: there is none, or what it had is there no more. */
+static struct sequence_entry *usable(const struct value *value, const struct argument *argument)
+{
+    struct sequence_entry *entry = find(value, value->in, argument->type);
+    if (!entry)
+        return NULL;
+    bool good = holding_wait(entry->holding, 0, NULL) == ESP_OK &&
+                fingerprint(entry->memory, entry->bytes) == entry->print;
+    if (good)
+        return entry;
+    retire(entry);
+    return NULL;
+}
+
+static enum esp_status take_input(struct value *value, const struct argument *argument,
+                                  struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    struct sequence_entry *entry = usable(value, argument);
+    if (!entry) {
+        if (sequence_sync(value->in, value->bytes, error) != ESP_OK)
+            return error->status;
+        entry = add((void *)(uintptr_t)value->in, value->bytes, argument->type, error);
+    }
+    if (!entry)
+        return error->status;
+    value->held = holding_use(entry->holding);
+    if (!holding_datum(entry->holding, datum))
+        return ESP_OK;
+    if (entry->stale)
+        value->in = NULL; /* what is there is not the value */
+    value->datum = strdup(datum);
+    return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
+}
+
+/* Whatever was there is past; of what reaches beyond, the rest is made good first. */
+static enum esp_status make_way(const void *memory, uint64_t bytes, struct esp_error *error)
+{
+    struct sequence_entry *entry, *next;
+    enum esp_status status = ESP_OK;
+    DL_FOREACH_SAFE(current->entries, entry, next)
+    {
+        if (!overlaps(entry, memory, bytes))
+            continue;
+        bool beyond = entry->memory < (const char *)memory ||
+                      entry->memory + entry->bytes > (const char *)memory + bytes;
+        if (beyond && status == ESP_OK)
+            status = bring_back(entry, error);
+        retire(entry);
+    }
+    return status;
+}
+
+static enum esp_status take_output(struct value *value, const struct argument *argument,
+                                   struct esp_error *error)
+{
+    enum esp_status status = make_way(value->out, value->bytes, error);
+    struct sequence_entry *entry =
+        status == ESP_OK ? add(value->out, value->bytes, argument->type, error) : NULL;
+    if (!entry)
+        return error->status;
+    entry->stale = true;
+    holding_expect(entry->holding);
+    value->result = holding_use(entry->holding);
+    value->is_kept = true;
+    value->kept_mode = DATUM_VOLATILE;
+    return ESP_OK;
+}
+
+enum esp_status sequence_take(struct value *value, const struct argument *argument, bool is_abstract,
+                              uint64_t span, struct esp_error *error)
+{
+    bool holds = may_hold(value, argument, is_abstract), in = argument_is_input(argument);
+    enum esp_status status = ESP_OK;
+    if (value->grid || value->datum || value->result)
+        return ESP_OK;
+    if (in && value->in && holds)
+        status = take_input(value, argument, error);
+    else if (in && value->in)
+        status = sequence_sync(value->in, span, error);
+    if (status != ESP_OK || !argument_is_output(argument) || !value->out)
+        return status;
+    if (holds)
+        return take_output(value, argument, error);
+    /* Of a section, what is not written stays as it is. */
+    status = sequence_sync(value->out, span, error);
+    return status == ESP_OK ? make_way(value->out, span, error) : status;
+}
+
+/* ---- beginning and end ---- */
+
+enum esp_status esp_sequence_begin(void)
+{
+    struct esp_error *error = library_error();
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    enum esp_status status = ESP_OK;
+    if (current)
+        status = error_set(error, ESP_INVALID, "this thread is in a sequence already: end it first");
+    else if (!(current = calloc(1, sizeof *current)))
+        status = error_no_memory(error, "a sequence");
+    else
+        current->engine = library->engine;
+    library_leave(status == ESP_OK);
+    return status;
+}
+
+enum esp_status esp_sequence_passed_on(const void *memory)
+{
+    struct esp_error *error = library_error();
+    struct sequence_entry *entry;
+    if (!current)
+        return error_set(error, ESP_INVALID, "this thread is in no sequence");
+    DL_FOREACH(current->entries, entry)
+    {
+        if (entry->memory == memory && entry->stale) {
+            entry->passed_on = true;
+            return ESP_OK;
+        }
+    }
+    return error_set(error, ESP_NOT_FOUND,
+                     "no result of this sequence that is still on a server belongs there");
+}
+
+/* Deleting is waiting for answers, mostly: all of them at once. */
+struct drops {
+    struct engine *engine;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    unsigned under_way;
+};
+
+struct deletion {
+    struct thread_job job;
+    struct drops *drops;
+    char datum[DATUM_TEXT];
+};
+
+static void drop_run(void *arg)
+{
+    struct deletion *drop = arg;
+    struct drops *drops = drop->drops;
+    data_drop(drops->engine, drop->datum, NULL, NULL); /* what is gone already need not go */
+    free(drop);
+    pthread_mutex_lock(&drops->lock);
+    drops->under_way--;
+    pthread_cond_signal(&drops->ended);
+    pthread_mutex_unlock(&drops->lock);
+}
+
+static void drop_begin(struct drops *drops, struct holding *holding)
+{
+    struct deletion *drop = malloc(sizeof *drop);
+    if (!drop || !holding_datum(holding, drop->datum)) {
+        free(drop);
+        return;
+    }
+    drop->drops = drops;
+    drop->job = (struct thread_job){.run = drop_run, .arg = drop};
+    pthread_mutex_lock(&drops->lock);
+    drops->under_way++;
+    pthread_mutex_unlock(&drops->lock);
+    if (!thread_pool_submit(drops->engine->runners, &drop->job))
+        drop_run(drop);
+}
+
+static void clear(struct drops *drops, struct sequence_entry **list)
+{
+    struct sequence_entry *entry, *next;
+    DL_FOREACH_SAFE(*list, entry, next)
+    {
+        if (drops)
+            drop_begin(drops, entry->holding);
+        holding_release(entry->holding);
+        free(entry);
+    }
+    *list = NULL;
+}
+
+/* `engine` NULL: it is there no more. */
+static void close_sequence(struct sequence *sequence, struct engine *engine)
+{
+    struct drops drops = {
+        .engine = engine, .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+    clear(engine ? &drops : NULL, &sequence->entries);
+    clear(engine ? &drops : NULL, &sequence->past);
+    pthread_mutex_lock(&drops.lock);
+    while (drops.under_way > 0)
+        pthread_cond_wait(&drops.ended, &drops.lock);
+    pthread_mutex_unlock(&drops.lock);
+    sequence_forget_calls(sequence);
+    free(sequence);
+}
+
+static enum esp_status finish(struct esp_error *error)
+{
+    struct sequence_entry *entry;
+    struct esp_error why;
+    enum esp_status status = ESP_OK;
+    DL_FOREACH(current->entries, entry)
+    {
+        if (!entry->passed_on && bring_back(entry, &why) != ESP_OK && status == ESP_OK)
+            status = error_set(error, why.status, "%s", why.text);
+    }
+    return status;
+}
+
+enum esp_status esp_sequence_end(void)
+{
+    struct esp_error *error = library_error();
+    if (!current)
+        return error_set(error, ESP_INVALID, "this thread is in no sequence");
+    struct library *library = library_enter(error);
+    bool alive = library && library->engine == current->engine;
+    enum esp_status status =
+        alive ? finish(error)
+              : error_set(error, ESP_INVALID,
+                          "grpc_finalize() was called within the sequence: what was on servers only is lost");
+    close_sequence(current, alive ? current->engine : NULL);
+    current = NULL;
+    if (library)
+        library_leave(status == ESP_OK);
+    return status;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Request sequencing: between esp_sequence_begin() and esp_sequence_end() of a thread, arrays of its calls
+ * that have been sent stay where they were sent, results stay where they were made, and both are found again
+ * by their address.
+ *
+ * An entry is an array of the program: address, bytes, what they were when its value was taken (a
+ * fingerprint, by which it is noticed that the program has written there), and its holding. The array is
+ * *stale* when a result belongs there that is on a server only.
+ */
+#ifndef CLIENT_SEQUENCE_H
+#define CLIENT_SEQUENCE_H
+
+#include "client/session/engine.h"
+#include "client/arguments/invocation.h"
+
+/* Smaller arrays are sent and come back with the calls: that costs less than leaving them. */
+#define SEQUENCE_LEAST_BYTES ((uint64_t)32 << 10)
+
+/* Whether this thread is in a sequence. */
+bool sequence_is_open(void);
+
+/* An argument of a call, its bytes known (`span`: of the memory that it may lie in, at least those): what it
+ * takes or gives becomes part of the sequence where it can be; else memory is made good first. May block. */
+enum esp_status sequence_take(struct value *value, const struct argument *argument, bool is_abstract,
+                              uint64_t span, struct esp_error *error);
+/* The program is about to have that memory read otherwise: results that belong there come. */
+enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_error *error);
+
+/* A call of this thread is about to begin: what it takes and gives is remembered, so that its results can be
+ * computed again. */
+void sequence_note_call(const struct invocation *invocation);
+/* What `holding` has is on no server any more, which `error` tells: if it was a result of this sequence, the
+ * call that made it is made again, and the holding has its datum then. ESP_OK; else `error` says why not. */
+enum esp_status sequence_restore(struct holding *holding, struct esp_error *error);
+
+/* Until resumed, calls of this thread are none of the sequence (their arguments are made good only). Returns
+ * whether it was so already, for sequence_resume(). */
+bool sequence_pause(void);
+void sequence_resume(bool was_paused);
+
+#endif

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/jobs/job.h"
+#include "client/session/backlog.h"
+#include "client/session/link.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define TELL_MS 5000 /* for a server that is told to stop or forget */
+
+/* ---- submitting ---- */
+
+static bool has_bulk(const struct session *session)
+{
+    for (uint32_t i = 0; i < session->invocation.n_values; i++)
+        if (session->invocation.values[i].bulk)
+            return true;
+    return false;
+}
+
+bool job_is_handed_over(const struct session *session)
+{
+    int state = atomic_load(&session->remote);
+    /* While it waits for memory, the server holds the small arguments only. */
+    return state >= SESSION_QUEUED || (state == SESSION_WAITING && !has_bulk(session));
+}
+
+static enum esp_status greet(struct engine *engine, const char *address, uint64_t *incarnation,
+                             struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
+    enum esp_status status =
+        transport_call(engine->transport, address, &request, engine->call_timeout_ms, &reply, error);
+    *incarnation = status == ESP_OK ? reply.greet_reply.incarnation : 0;
+    message_clear(&reply);
+    return status;
+}
+
+static double seconds_since_1970(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void fill_record(const struct session *session, struct job_record *record)
+{
+    record->session = session->id;
+    record->submitted_s = seconds_since_1970();
+    snprintf(record->server, sizeof record->server, "%s", session->server);
+    snprintf(record->address, sizeof record->address, "%s", session->link->address);
+    record->incarnation = session->candidates[session->next_candidate - 1].incarnation;
+}
+
+enum esp_status job_hand_over(struct session *session, struct job_record *record, struct esp_error *error)
+{
+    session->has_owner = job_store_owner(session->owner);
+    enum session_step step;
+    while ((step = session_advance(session)) == STEP_HELD ||
+           (step == STEP_WAIT && !job_is_handed_over(session)))
+        if (step == STEP_HELD)
+            backlog_wait(session);
+        else
+            session_follow(session);
+    if (atomic_load(&session->phase) == PHASE_ENDED) {
+        *error = session->error;
+        /* What a server may have of it nobody asks for any more. */
+        if (session->link) {
+            struct job_record left = {.session = session->log_id};
+            snprintf(left.address, sizeof left.address, "%s", session->link->address);
+            job_drop(session->engine, &left, NULL);
+        }
+        return error->status;
+    }
+    fill_record(session, record);
+    engine_retire(session->engine, session);
+    return ESP_OK;
+}
+
+enum esp_status job_keep(struct engine *engine, const struct job_record *record, struct esp_error *error)
+{
+    struct extension keep = {EXTENSION_KEEP, (const uint8_t *)"", 0};
+    struct follow follow = {.extensions = {&keep, 1}};
+    struct message reply = {0};
+    uint64_t left_ms;
+    enum esp_status status = job_ask(engine, record, &follow, &reply, error);
+    if (status == ESP_OK && !lease_get(&reply.follow_reply.extensions, &left_ms))
+        status = error_set(error, ESP_VERSION, "server %s is of a release that has no jobs", record->server);
+    message_clear(&reply);
+    return status;
+}
+
+/* ---- asking ---- */
+
+static bool is_silent(enum esp_status status)
+{
+    return status == ESP_UNREACHABLE || status == ESP_TIMEOUT || status == ESP_MAYBE;
+}
+
+/* The server does not have it, or does not answer: what has become of the job. */
+static enum esp_status explain(struct engine *engine, const struct job_record *record,
+                               struct esp_error *error)
+{
+    char address[CAP_ADDRESS + 1], id[SESSION_TEXT];
+    uint64_t incarnation = 0;
+    struct esp_error ignored;
+    session_id_text(&record->session, id);
+    snprintf(address, sizeof address, "%s", record->address);
+    if (is_silent(error->status)) {
+        struct esp_error why = *error;
+        if (strchr(record->server, ':') ||
+            engine_resolve(engine, record->server, address, &ignored) != ESP_OK ||
+            strcmp(address, record->address) == 0) {
+            error_set(error, ESP_UNREACHABLE,
+                      "job %s: server %s at %s does not answer; it may still have the job: %s", id,
+                      record->server, record->address, why.text);
+            return error->status;
+        }
+    }
+    if (greet(engine, address, &incarnation, &ignored) == ESP_OK && record->incarnation != 0 &&
+        incarnation != record->incarnation)
+        return error_set(error, ESP_NOT_FOUND,
+                         "job %s is lost: server %s was restarted after it was submitted; submit it again",
+                         id, record->server);
+    return error_set(error, ESP_NOT_FOUND,
+                     "server %s does not have job %s any more: it was fetched or forgotten, or its result "
+                     "waited longer than the server keeps jobs",
+                     record->server, id);
+}
+
+enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
+                        struct message *reply, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_FOLLOW, .follow = *follow};
+    struct esp_error found = {0};
+    request.follow.session = record->session;
+    int64_t timeout_ms = engine->call_timeout_ms + (int64_t)follow->patience_ms;
+    enum esp_status status = ESP_UNREACHABLE;
+    /* One that has said nothing for so long would say nothing again. */
+    for (unsigned attempt = 0; attempt < 2 && is_silent(status) && status != ESP_TIMEOUT; attempt++) {
+        message_clear(reply);
+        status = transport_call(engine->transport, record->address, &request, timeout_ms, reply, &found);
+    }
+    if (status == ESP_OK)
+        return status;
+    if (status == ESP_NOT_FOUND || status == ESP_STALE || is_silent(status))
+        status = explain(engine, record, &found);
+    return error_set(error, status, "%s", found.text);
+}
+
+enum esp_status job_explain_loss(const struct session *session, struct esp_error *error)
+{
+    struct job_record record = {.session = session->log_id, .incarnation = session->placement};
+    snprintf(record.server, sizeof record.server, "%s", session->server);
+    snprintf(record.address, sizeof record.address, "%s", session->link->address);
+    enum esp_status status = error->status;
+    if (status != ESP_NOT_FOUND && status != ESP_STALE && !is_silent(status))
+        return status;
+    return explain(session->engine, &record, error);
+}
+
+/* ---- ending ---- */
+
+enum esp_status job_cancel(struct engine *engine, const struct job_record *record, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = record->session}}, reply = {0};
+    struct esp_error found = {0};
+    enum esp_status status =
+        transport_call(engine->transport, record->address, &request, engine->call_timeout_ms, &reply, &found);
+    message_clear(&reply);
+    if (status == ESP_NOT_FOUND || status == ESP_STALE || is_silent(status))
+        status = explain(engine, record, &found);
+    return status == ESP_OK ? ESP_OK : error_set(error, status, "%s", found.text);
+}
+
+enum esp_status job_drop(struct engine *engine, const struct job_record *record, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_AWAIT}, reply = {0};
+    request.await = (struct await){.client_high = record->session.client_high,
+                                   .client_low = record->session.client_low,
+                                   .oldest_unacknowledged = record->session.sequence + 1};
+    enum esp_status status =
+        transport_call(engine->transport, record->address, &request, TELL_MS, &reply, error);
+    message_clear(&reply);
+    if (status != ESP_OK && error && is_silent(status)) {
+        status = explain(engine, record, error);
+        status = status == ESP_NOT_FOUND ? ESP_OK : status; /* the server has forgotten more than that */
+    }
+    return status;
+}
+
+/* ---- attaching ---- */
+
+enum esp_status job_attach(struct engine *engine, const struct job_record *record,
+                           struct invocation *invocation, double deadline_s, struct session **result,
+                           struct esp_error *error)
+{
+    struct session *session = calloc(1, sizeof *session);
+    struct link *link = link_find(engine, record->address);
+    if (!session || !link) {
+        free(session);
+        invocation_release(invocation);
+        return error_no_memory(error, "a session");
+    }
+    session->engine = engine;
+    session->invocation = *invocation;
+    memset(invocation, 0, sizeof *invocation);
+    session->started_ns = clock_now_ns(engine->clock);
+    session->deadline_ns = CLOCK_NEVER;
+    if (deadline_s > 0 && deadline_s < 1e9)
+        session->deadline_ns = session->started_ns + (int64_t)(deadline_s * NS_PER_S);
+    session->error.status = ESP_PENDING;
+    session->following.told = -1;
+    session->is_job = session->attached = session->bound = session->follow = true;
+    session->id = session->log_id = record->session;
+    session->placement = record->incarnation;
+    session->link = link;
+    strcpy(session->problem, record->function->problem->name);
+    strcpy(session->server, record->server);
+    atomic_store(&session->remote, SESSION_QUEUED);
+    atomic_store(&session->phase, PHASE_REMOTE);
+    *result = session;
+    return ESP_OK;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The record of a job as a text: one JSON object. 64-bit numbers and values of scalars are hexadecimal,
+ * because JSON's numbers are doubles.
+ */
+#include "client/jobs/job.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FORMAT 1
+
+void job_record_clear(struct job_record *record)
+{
+    function_release(record->function);
+    memset(record, 0, sizeof *record);
+}
+
+static json_t *hex64(uint64_t number)
+{
+    char text[20];
+    snprintf(text, sizeof text, "%016" PRIx64, number);
+    return json_string(text);
+}
+
+static json_t *hex_bytes(const unsigned char *bytes, size_t n)
+{
+    char text[33] = "";
+    for (size_t i = 0; i < n; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    return json_string(text);
+}
+
+static json_t *scalars_json(const struct job_record *record)
+{
+    const struct problem *problem = record->function->problem;
+    json_t *scalars = json_object();
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (record->scalars[i])
+            json_object_set_new(scalars, problem->arguments[i].name,
+                                hex_bytes(record->values[i], base_type_size(problem->arguments[i].type)));
+    return scalars;
+}
+
+char *job_token_write(const struct job_record *record)
+{
+    const struct problem *problem = record->function->problem;
+    json_t *json = json_pack(
+        "{s:i, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:f, s:s, s:o, s:o, s:s}", "espalier_job", FORMAT,
+        "client_high", hex64(record->session.client_high), "client_low", hex64(record->session.client_low),
+        "sequence", hex64(record->session.sequence), "secret", hex64(record->session.secret), "server",
+        record->server, "address", record->address, "incarnation", hex64(record->incarnation), "submitted",
+        record->submitted_s, "problem", problem->name, "digest", hex64(record->function->digest), "scalars",
+        scalars_json(record), "description", problem->source);
+    char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    json_decref(json);
+    return text;
+}
+
+/* ---- reading ---- */
+
+static bool read_hex(const char *text, unsigned char *bytes, size_t n)
+{
+    if (!text || strlen(text) != 2 * n || strspn(text, "0123456789abcdef") != 2 * n)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char pair[3] = {text[2 * i], text[2 * i + 1], 0};
+        bytes[i] = (unsigned char)strtoul(pair, NULL, 16);
+    }
+    return true;
+}
+
+static const char *member(json_t *json, const char *name, struct esp_error *error)
+{
+    const char *text = json_string_value(json_object_get(json, name));
+    if (!text && error->status == ESP_OK)
+        error_set(error, ESP_SYNTAX, "the record of a job: expected a text \"%s\", found none", name);
+    return text ? text : "";
+}
+
+static uint64_t number(json_t *json, const char *name, struct esp_error *error)
+{
+    const char *text = member(json, name, error);
+    unsigned char bytes[8];
+    if (error->status == ESP_OK && !read_hex(text, bytes, sizeof bytes))
+        error_set(error, ESP_SYNTAX,
+                  "the record of a job: \"%s\": expected 16 hexadecimal digits, found '%.40s'", name, text);
+    return error->status == ESP_OK ? strtoull(text, NULL, 16) : 0;
+}
+
+static void read_text(json_t *json, const char *name, char *text, size_t size, struct esp_error *error)
+{
+    const char *found = member(json, name, error);
+    if (strlen(found) >= size && error->status == ESP_OK)
+        error_set(error, ESP_SYNTAX, "the record of a job: \"%s\" has %zu characters; at most %zu", name,
+                  strlen(found), size - 1);
+    snprintf(text, size, "%s", found);
+}
+
+static void read_function(json_t *json, struct job_record *record, struct esp_error *error)
+{
+    const char *problem = member(json, "problem", error);
+    struct describe_reply described = {.digest = number(json, "digest", error),
+                                       .text = member(json, "description", error)};
+    if (error->status != ESP_OK)
+        return;
+    if (function_create(problem, &described, &record->function, error) != ESP_OK) {
+        error_prefix(error, "the record of a job");
+        error->status = ESP_SYNTAX;
+    }
+}
+
+static void read_scalars(json_t *json, struct job_record *record, struct esp_error *error)
+{
+    json_t *scalars = json_object_get(json, "scalars");
+    const struct problem *problem = record->function->problem;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        json_t *value = json_object_get(scalars, argument->name);
+        size_t size = base_type_size(argument->type);
+        if (!value)
+            continue;
+        if (argument->n_dims > 0 || !argument_is_input(argument) || size == 0 || size > 16 ||
+            !read_hex(json_string_value(value), record->values[i], size)) {
+            error_set(error, ESP_SYNTAX, "the record of a job: \"%s\" is no value of type %s", argument->name,
+                      base_type_name(argument->type));
+            return;
+        }
+        record->scalars[i] = record->values[i];
+    }
+}
+
+enum esp_status job_token_read(const char *token, struct job_record *record, struct esp_error *error)
+{
+    json_error_t wrong;
+    struct esp_error found = {0};
+    memset(record, 0, sizeof *record);
+    json_t *json = json_loads(token, 0, &wrong);
+    if (!json)
+        return error_set(error, ESP_SYNTAX, "the record of a job: %s in line %d, column %d", wrong.text,
+                         wrong.line, wrong.column);
+    json_int_t format = json_integer_value(json_object_get(json, "espalier_job"));
+    if (format != FORMAT)
+        error_set(&found, ESP_SYNTAX, "the record of a job: expected \"espalier_job\": %d, found %s", FORMAT,
+                  json_object_get(json, "espalier_job") ? "another release's" : "none");
+    record->session = (struct session_id){.client_high = number(json, "client_high", &found),
+                                          .client_low = number(json, "client_low", &found),
+                                          .sequence = number(json, "sequence", &found),
+                                          .secret = number(json, "secret", &found)};
+    read_text(json, "server", record->server, sizeof record->server, &found);
+    read_text(json, "address", record->address, sizeof record->address, &found);
+    record->incarnation = number(json, "incarnation", &found);
+    record->submitted_s = json_number_value(json_object_get(json, "submitted"));
+    read_function(json, record, &found);
+    if (found.status == ESP_OK)
+        read_scalars(json, record, &found);
+    json_decref(json);
+    if (found.status != ESP_OK)
+        job_record_clear(record);
+    return found.status == ESP_OK ? ESP_OK : error_set(error, found.status, "%s", found.text);
+}

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+client_libclient_la_SOURCES += \
+	client/jobs/job.c \
+	client/jobs/job.h \
+	client/jobs/job_api.c \
+	client/jobs/job_store.c \
+	client/jobs/job_token.c

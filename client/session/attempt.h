@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a session finds a server that takes it, and another one when that is allowed.
+ */
+#ifndef CLIENT_ATTEMPT_H
+#define CLIENT_ATTEMPT_H
+
+#include "client/session/session.h"
+
+/* PHASE_CHOOSE: asks the agents for candidates (bound: takes the one there is). Goes to PHASE_OFFER, or ends
+ * the session. */
+void attempt_choose(struct session *session);
+
+/* PHASE_OFFER: calls the next candidate. Goes to PHASE_REMOTE, stays for the one after it, goes back to
+ * PHASE_CHOOSE when there are no more, or ends the session.
+ *
+ * A reply that was lost is asked for again, by the session's identity, from the same server, before anything
+ * else; only when that server is gone for good may another one have it, and only if the problem is
+ * idempotent, because the first may have computed. */
+void attempt_offer(struct session *session);
+
+/* The server that had accepted it is gone, or has forgotten it: begins again under a new identity, or ends
+ * the session, by the same rule. */
+void attempt_recover(struct session *session);
+
+/* Puts before the session's error how a server lost it, and for how long another was looked for; nothing
+ * where none has. Once, right before its end. */
+void attempt_explain_loss(struct session *session);
+
+/* A small request to the server that has the session, repeated when the connection breaks: all of them may
+ * be. Sets session->lost when the server is gone or does not know the session any more. */
+enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,
+                            struct message *reply, struct esp_error *error);
+
+/* How long a call may wait for its result: a runner that others wait for does not. */
+int64_t attempt_patience_ms(const struct session *session);
+
+#endif

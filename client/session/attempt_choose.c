@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/attempt_parts.h"
+#include "client/session/backlog.h"
+#include "client/session/excluded.h"
+#include "client/session/link.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_ROUNDS 4 /* times that agents are asked for one session */
+
+#define FIRST_WAIT_MS   20 /* for agents that come back */
+#define LONGEST_WAIT_MS 500
+
+/* The candidates become those of a new answer. They are read by others. */
+static enum esp_status set_candidates(struct session *session, struct session_candidate *candidates,
+                                      uint32_t n)
+{
+    pthread_mutex_lock(&session->engine->marks_lock);
+    free(session->candidates);
+    session->candidates = candidates;
+    session->n_candidates = n;
+    session->next_candidate = 0;
+    pthread_mutex_unlock(&session->engine->marks_lock);
+    return candidates ? ESP_OK : ESP_NO_MEMORY;
+}
+
+static enum esp_status take_candidates(struct session *session, const struct submit_reply *reply)
+{
+    uint32_t n = reply->n_candidates < MOST_CANDIDATES ? reply->n_candidates : MOST_CANDIDATES;
+    struct session_candidate *candidates = malloc((n ? n : 1) * sizeof *candidates);
+    for (uint32_t i = 0; candidates && i < n; i++) {
+        const struct candidate *from = &reply->candidates[i];
+        struct session_candidate *to = &candidates[i];
+        attempt_copy_text(to->server, sizeof to->server, from->server);
+        attempt_copy_text(to->address, sizeof to->address, from->address);
+        to->incarnation = from->incarnation;
+        to->compute_s = from->compute_s;
+        to->queue_s = from->queue_s;
+        to->transfer_s = from->transfer_s;
+        to->error_s = from->error_s;
+        to->tried = false;
+        to->status = ESP_OK;
+    }
+    session->master = reply->master;
+    session->placement = reply->placement;
+    pthread_mutex_lock(&session->engine->marks_lock); /* these are told while it runs */
+    session->capable = reply->capable;
+    session->asked = reply->asked;
+    session->submitted_ns = clock_now_ns(session->engine->clock);
+    pthread_mutex_unlock(&session->engine->marks_lock);
+    return set_candidates(session, candidates, n);
+}
+
+static enum esp_status submit_once(struct session *session, struct esp_error *error)
+{
+    struct engine *engine = session->engine;
+    struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
+    int64_t timeout_ms = session_left_ms(session);
+    request.submit.time_left_ms = (uint64_t)timeout_ms;
+    request.submit.request = (struct request){.session = session->id,
+                                              .server = session->invocation.home,
+                                              .excluded = (const char **)session->excluded,
+                                              .n_excluded = session->n_excluded};
+    enum esp_status status = invocation_request(&session->invocation, &request, error);
+    const double passed_s = (double)(clock_now_ns(engine->clock) - session->started_ns) / NS_PER_S;
+    if (status == ESP_OK)
+        status = wishes_tell(&session->wishes, passed_s, &request, error);
+    if (status == ESP_OK && !links_tell(engine, &request.submit.request, &request.arena))
+        status = error_no_memory(error, "a request");
+    if (timeout_ms > engine->call_timeout_ms)
+        timeout_ms = engine->call_timeout_ms;
+    if (status == ESP_OK)
+        status = route_ask(engine->route, &request, timeout_ms, &reply, error);
+    if (status == ESP_OK && reply.submit_reply.n_candidates == 0)
+        status = error_set(error, ESP_NO_SERVER, "no server can take %s now", session->problem);
+    if (status == ESP_OK && take_candidates(session, &reply.submit_reply) != ESP_OK)
+        status = error_no_memory(error, "candidates");
+    message_clear(&request);
+    message_clear(&reply);
+    return status;
+}
+
+/* Nobody is there whom the request could be given to. The handle was made, so somebody was: an agent, a
+ * server or the redirector was restarted and will hear of the others again. Servers that were tried and
+ * declined are there, and a request that fits none of those that are is an answer. A reply that was lost is
+ * none: to choose servers executes nothing. */
+static bool is_deserted(const struct session *session, enum esp_status status)
+{
+    if (status == ESP_UNREACHABLE || attempt_is_uncertain(status))
+        return true;
+    if (session->n_excluded > 0)
+        return false;
+    return status == ESP_UNKNOWN_PROBLEM ||
+           (status == ESP_NO_SERVER &&
+            (route_is_deserted(session->engine->route) || route_is_partial(session->engine->route)));
+}
+
+/* The signature may have changed, not only the servers: then waiting is of no use. */
+static bool has_changed(struct session *session)
+{
+    struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = session->problem}};
+    struct message reply = {0};
+    struct esp_error error;
+    struct engine *engine = session->engine;
+    bool changed = route_ask(engine->route, &request, engine->call_timeout_ms, &reply, &error) == ESP_OK &&
+                   reply.describe_reply.digest != session->invocation.function->digest;
+    message_clear(&reply);
+    return changed;
+}
+
+/* Asks until there is an answer other than that nobody is there, or patience ends. */
+static enum esp_status submit(struct session *session, struct esp_error *error)
+{
+    struct engine *engine = session->engine;
+    int64_t until_ns = clock_now_ns(engine->clock) + engine->agent_patience_ms * NS_PER_MS;
+    int64_t wait_ms = FIRST_WAIT_MS;
+    for (;;) {
+        enum esp_status status = submit_once(session, error);
+        if (!is_deserted(session, status))
+            return status;
+        if (status == ESP_UNKNOWN_PROBLEM && has_changed(session))
+            return status;
+        int64_t left_ms = (until_ns - clock_now_ns(engine->clock)) / NS_PER_MS;
+        if (left_ms <= 0 || session_left_ms(session) <= wait_ms || session_is_cancelled(session)) {
+            if (status == ESP_UNKNOWN_PROBLEM) {
+                error_prefix(error, "%s was known before", session->problem);
+                return error->status = ESP_NO_SERVER;
+            }
+            return error->status = status == ESP_MAYBE ? ESP_UNREACHABLE : status;
+        }
+        engine_pause(&engine->closing, wait_ms < left_ms ? wait_ms : left_ms);
+        wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;
+    }
+}
+
+/* A bound session has one candidate: the address it was given, and then, if the server has moved, the one
+ * that the agents know of. */
+static enum esp_status choose_bound(struct session *session, struct esp_error *error)
+{
+    char address[CAP_ADDRESS + 1];
+    snprintf(address, sizeof address, "%s", session->bound_address);
+    if (session->rounds > 0) {
+        if (strcmp(session->server, session->bound_address) == 0)
+            return ESP_UNREACHABLE;
+        enum esp_status status = engine_resolve(session->engine, session->server, address, error);
+        if (status != ESP_OK)
+            return status;
+        if (strcmp(address, session->bound_address) == 0)
+            return ESP_UNREACHABLE; /* the error that is there says it all */
+    }
+    struct session_candidate *candidate = calloc(1, sizeof *candidate);
+    if (!candidate)
+        return error_no_memory(error, "a candidate");
+    strcpy(candidate->server, session->server);
+    strcpy(candidate->address, address);
+    return set_candidates(session, candidate, 1);
+}
+
+/* Whoever could have had it is gone, and nobody who is there declined it. The handle was made, so somebody
+ * was there: on the way back, perhaps. Surely nothing was executed that may not be executed again. */
+static bool waits_for_servers(struct session *session, enum esp_status status)
+{
+    struct engine *engine = session->engine;
+    bool absent = session->bound ? session->error.status == ESP_UNREACHABLE
+                                 : (status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM) &&
+                                       excluded_are_absent(session);
+    if (!absent || session_is_cancelled(session))
+        return false;
+    int64_t now_ns = clock_now_ns(engine->clock);
+    if (session->absent_until_ns == 0) {
+        session->absent_until_ns = now_ns + engine->agent_patience_ms * NS_PER_MS;
+        session->absent_wait_ms = FIRST_WAIT_MS;
+    }
+    if (now_ns >= session->absent_until_ns || session_left_ms(session) <= session->absent_wait_ms)
+        return false;
+    engine_pause(&engine->closing, session->absent_wait_ms);
+    if (session->absent_wait_ms < LONGEST_WAIT_MS)
+        session->absent_wait_ms *= 2;
+    session->rounds = 0;
+    excluded_forget(session);
+    return true;
+}
+
+/* Nobody took it. Servers that had no room will have some: then it is held back, else it ends. */
+static void fail(struct session *session, enum esp_status status)
+{
+    if (backlog_wants(session)) {
+        session->holding = true;
+        return;
+    }
+    attempt_explain_loss(session);
+    session_end(session, status);
+}
+
+static void choose_again(struct session *session)
+{
+    struct esp_error error = {0};
+    if (waits_for_servers(session, ESP_NO_SERVER))
+        return;
+    if (!session->bound)
+        excluded_explain(session, ESP_NO_SERVER, &error);
+    fail(session, session->error.status);
+}
+
+/* Whether it is to look for a server now. */
+static bool is_due(struct session *session)
+{
+    if (session->id.sequence == 0 && !attempt_begin_again(session)) {
+        session_end(session, session->error.status);
+        return false;
+    }
+    if (session->rounds == 0)
+        session->holding = backlog_joins(session);
+    return !session->holding;
+}
+
+void attempt_choose(struct session *session)
+{
+    struct esp_error error = {0};
+    enum esp_status status;
+    bool again = session->rounds > 0;
+    uint32_t most = session->bound ? 2 : MOST_ROUNDS;
+    if (session->rounds >= most) {
+        choose_again(session);
+        return;
+    }
+    if (!is_due(session))
+        return;
+    status = session->bound ? choose_bound(session, &error) : submit(session, &error);
+    if (status == ESP_NO_SERVER && session->invocation.home[0])
+        error_prefix(&error, "the state is on server %s, and ends with it", session->invocation.home);
+    session->rounds++;
+    if (status == ESP_OK) {
+        atomic_store(&session->phase, PHASE_OFFER);
+        return;
+    }
+    if (status == ESP_UNKNOWN_PROBLEM)
+        functions_forget(session->engine->functions, session->invocation.function);
+    if (!session->bound && waits_for_servers(session, status))
+        return;
+    if (!again || !excluded_has_cause(session))
+        session->error = error;
+    else if (!session->bound)
+        excluded_explain(session, status, &error);
+    if (session->bound && waits_for_servers(session, status))
+        return;
+    fail(session, session->error.status != ESP_PENDING ? session->error.status : status);
+}

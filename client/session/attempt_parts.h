@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the attempts of a session: attempt_choose.c looks for candidates, attempt.c offers the session to
+ * them, attempt_recover.c goes on when a server is lost.
+ */
+#ifndef CLIENT_ATTEMPT_PARTS_H
+#define CLIENT_ATTEMPT_PARTS_H
+
+#include "client/session/attempt.h"
+
+#define MOST_TRIES 4   /* of one request, when connections break */
+#define GRACE_MS   300 /* for an answer, behind the deadline that the server knows too */
+
+/* Before the attempt of that number: 0, 20, 80, 320 ms. A server that is being restarted, a router that
+ * hiccups. */
+void attempt_pause(const struct session *session, unsigned attempt);
+
+/* The connection may be to blame, and the request have arrived or not. */
+bool attempt_is_uncertain(enum esp_status status);
+
+/* Cuts what is too long. (printf would be a visible part of a small call.) */
+void attempt_copy_text(char *to, size_t size, const char *from);
+
+/* The server that has it, or NULL. `server` may be session->server. */
+void attempt_set_server(struct session *session, struct link *link, const char *server);
+
+/* A new identity: the old one may still be computing somewhere. False: it has ended (no random numbers). */
+bool attempt_begin_again(struct session *session);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/attempt_parts.h"
+#include "client/session/backlog.h"
+#include "client/session/excluded.h"
+#include "client/jobs/job.h"
+#include "client/data/lend.h"
+#include "client/session/link.h"
+#include "util/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_LOSSES 8 /* of one session: it may be what ends the servers */
+
+void attempt_pause(const struct session *session, unsigned attempt)
+{
+    if (attempt > 0)
+        engine_pause(&session->engine->closing, INT64_C(20) << (2 * (attempt - 1)));
+}
+
+bool attempt_is_uncertain(enum esp_status status)
+{
+    return status == ESP_MAYBE || status == ESP_TIMEOUT;
+}
+
+void attempt_copy_text(char *to, size_t size, const char *from)
+{
+    size_t length = strlen(from);
+    if (length >= size)
+        length = size - 1;
+    memcpy(to, from, length);
+    to[length] = 0;
+}
+
+void attempt_set_server(struct session *session, struct link *link, const char *server)
+{
+    pthread_mutex_lock(&session->engine->marks_lock);
+    session->link = link;
+    if (server != session->server)
+        attempt_copy_text(session->server, sizeof session->server, server);
+    pthread_mutex_unlock(&session->engine->marks_lock);
+}
+
+/* A state that nobody will ever know of keeps a worker and its memory until its lease ends: the server closes
+ * it when it hears that its session was given up. */
+static void give_up(struct session *session)
+{
+    int index = problem_state_index(session->invocation.function->problem);
+    bool opens = index >= 0 && session->invocation.function->problem->arguments[index].mode == MODE_OUT;
+    if (!opens || !session->link || session->id.sequence == 0)
+        return;
+    session->given_up = session->link;
+    session->given_up_id = session->id;
+    session_tell_given_up(session);
+}
+
+bool attempt_begin_again(struct session *session)
+{
+    struct esp_error error;
+    lend_end(&session->invocation, false);
+    give_up(session);
+    engine_retire(session->engine, session);
+    backlog_left(session);
+    attempt_set_server(session, NULL, session->bound ? session->server : "");
+    if (engine_draw(session->engine, session, &error) != ESP_OK) {
+        session->error = error;
+        return false;
+    }
+    pthread_mutex_lock(&session->engine->marks_lock);
+    session->log_id = session->id;
+    pthread_mutex_unlock(&session->engine->marks_lock);
+    session->lost = false;
+    atomic_store(&session->remote, SESSION_UNKNOWN);
+    atomic_store(&session->phase, PHASE_CHOOSE);
+    return true;
+}
+
+/* Without what could be done about it, in brackets: it is told within a text. Best effort: without memory it
+ * is not told. */
+static void note_loss(struct session *session)
+{
+    free(session->loss);
+    const char *text = session->error.text, *advice = strstr(text, " (");
+    session->loss = advice ? strndup(text, (size_t)(advice - text)) : strdup(text);
+    session->loss_ns = clock_now_ns(session->engine->clock);
+}
+
+void attempt_explain_loss(struct session *session)
+{
+    struct esp_error *error = &session->error;
+    if (!session->loss)
+        return;
+    const double tried_s = (double)(clock_now_ns(session->engine->clock) - session->loss_ns) / NS_PER_S;
+    error_prefix(error, "%s was lost in the middle of the call: %.200s; tried again for %.3g s",
+                 session->problem, session->loss, tried_s);
+}
+
+void attempt_recover(struct session *session)
+{
+    const struct problem *problem = session->invocation.function->problem;
+    struct esp_error *error = &session->error;
+    if (session->lost && session->remote_error.status != ESP_OK) {
+        *error = session->remote_error;
+        error_prefix(error, "server %s", session->server);
+    }
+    if (session_is_cancelled(session))
+        return; /* the next step ends it */
+    if (session->attached) {
+        session_end(session, job_explain_loss(session, error));
+        return;
+    }
+    if (session_left_ms(session) <= 1) {
+        session_end(session, error->status = ESP_TIMEOUT);
+        return;
+    }
+    if (!problem->idempotent || session->invocation.consumed || session->bound ||
+        ++session->losses == MOST_LOSSES) {
+        error_prefix(error, "%s was lost in the middle of the call%s", session->problem,
+                     problem->idempotent || session->bound
+                         ? ""
+                         : ", and is not declared idempotent, so no other server was tried");
+        session_end(session, error->status = ESP_MAYBE);
+        return;
+    }
+    exclude(session, session->server, error->status);
+    note_loss(session);
+    if (!attempt_begin_again(session))
+        session_end(session, error->status);
+}
+
+enum esp_status attempt_ask(struct session *session, const struct message *request, int64_t patience_ms,
+                            struct message *reply, struct esp_error *error)
+{
+    struct engine *engine = session->engine;
+    enum esp_status status = ESP_UNREACHABLE;
+    for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
+        attempt_pause(session, attempt);
+        message_clear(reply);
+        const int64_t most_ms = session_left_ms(session) + GRACE_MS,
+                      timeout_ms = patience_ms + engine->call_timeout_ms;
+        status = transport_call(engine->transport, session->link->address, request,
+                                timeout_ms < most_ms ? timeout_ms : most_ms, reply, error);
+        if (!attempt_is_uncertain(status) && status != ESP_UNREACHABLE)
+            break;
+        if (session_is_cancelled(session) || session_left_ms(session) <= 1)
+            break;
+    }
+    if (status == ESP_OK)
+        link_heard(session->link);
+    if (attempt_is_uncertain(status) || status == ESP_UNREACHABLE || status == ESP_NOT_FOUND ||
+        status == ESP_STALE) {
+        session->lost = true;
+        session->remote_error.status = status;
+        if (error)
+            session->remote_error = *error;
+    }
+    return status;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/bulk.h"
+#include "client/session/attempt.h"
+#include "client/data/lend.h"
+#include "client/session/link.h"
+#include "core/message/chunk.h"
+#include "util/clock.h"
+
+#include <string.h>
+#include <time.h>
+
+#define MOST_TRIES 4 /* of one chunk, when connections break */
+
+/* Two threads take pieces of one transfer: the session's runner, and a helper from the pool if one comes. */
+struct transfer {
+    struct session *session;
+    bool send;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t left;
+    uint32_t value;  /* the next piece: of this value, */
+    uint64_t offset; /* from here */
+    uint64_t total, moved;
+    bool helping;
+    enum esp_status status; /* the first failure */
+    struct esp_error error;
+};
+
+struct piece {
+    struct value *value;
+    uint64_t offset, length;
+};
+
+static uint64_t extent(const struct transfer *transfer, const struct value *value)
+{
+    return transfer->send ? (value->bulk && !value->lent ? value->bytes : 0) : value->fetch;
+}
+
+static uint64_t total(const struct transfer *transfer)
+{
+    uint64_t bytes = 0;
+    const struct invocation *invocation = &transfer->session->invocation;
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        bytes += extent(transfer, &invocation->values[i]);
+    return bytes;
+}
+
+static bool next_piece(struct transfer *transfer, uint64_t most, struct piece *piece)
+{
+    struct invocation *invocation = &transfer->session->invocation;
+    bool found = false;
+    pthread_mutex_lock(&transfer->lock);
+    if (transfer->status == ESP_OK && session_is_cancelled(transfer->session))
+        transfer->status = error_set(&transfer->error, ESP_CANCELLED, "cancelled");
+    while (transfer->status == ESP_OK && !found && transfer->value < invocation->n_values) {
+        struct value *value = &invocation->values[transfer->value];
+        uint64_t left = extent(transfer, value) - transfer->offset;
+        if (left == 0) {
+            transfer->value++;
+            transfer->offset = 0;
+            continue;
+        }
+        *piece = (struct piece){value, transfer->offset, left < most ? left : most};
+        transfer->offset += piece->length;
+        found = true;
+    }
+    pthread_mutex_unlock(&transfer->lock);
+    return found;
+}
+
+static enum esp_status move_once(struct transfer *transfer, struct piece *piece, struct esp_error *error)
+{
+    struct session *session = transfer->session;
+    struct message header = {.kind = transfer->send ? MESSAGE_PUT : MESSAGE_GET};
+    header.chunk = (struct chunk){.session = session->id,
+                                  .argument = piece->value->index,
+                                  .offset = piece->offset,
+                                  .length = piece->length};
+    const char *address = session->link->address;
+    int64_t timeout_ms = session->engine->call_timeout_ms;
+    if (transfer->send)
+        return transport_put(session->engine->transport, address, &header,
+                             (const char *)piece->value->in + piece->offset, timeout_ms, error);
+    char *memory = piece->value->received ? piece->value->received : piece->value->out;
+    while (piece->length > 0) {
+        uint64_t moved = 0;
+        header.chunk.offset = piece->offset;
+        header.chunk.length = piece->length;
+        enum esp_status status = transport_get(session->engine->transport, address, &header,
+                                               memory + piece->offset, &moved, timeout_ms, error);
+        if (status == ESP_OK && (moved == 0 || moved > piece->length))
+            status = error_set(error, ESP_PROTOCOL, "a result ended early");
+        if (status != ESP_OK)
+            return status;
+        piece->offset += moved;
+        piece->length -= moved;
+    }
+    return ESP_OK;
+}
+
+static bool is_broken(enum esp_status status)
+{
+    return status == ESP_UNREACHABLE || status == ESP_MAYBE || status == ESP_TIMEOUT;
+}
+
+/* Chunks carry their offset: moving one twice does no harm. */
+static enum esp_status move(struct transfer *transfer, struct piece *piece, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (unsigned attempt = 0; attempt < MOST_TRIES; attempt++) {
+        if (attempt > 0) {
+            engine_pause(&transfer->session->engine->closing, INT64_C(20) << (2 * (attempt - 1)));
+        }
+        status = move_once(transfer, piece, error);
+        /* A chunk that was damaged on the way is a violation of the protocol. */
+        if ((!is_broken(status) && status != ESP_PROTOCOL) || session_left_ms(transfer->session) <= 1)
+            break;
+    }
+    return status;
+}
+
+/* With the lock held, so that the caller's function is never called twice at once. */
+static void tell_moved(struct transfer *transfer, uint64_t length)
+{
+    const struct following *following = &transfer->session->following;
+    if (!transfer->send || !following->sent)
+        return;
+    pthread_mutex_lock(&transfer->lock);
+    transfer->moved += length;
+    following->sent(following->arg, (double)transfer->moved / (double)transfer->total);
+    pthread_mutex_unlock(&transfer->lock);
+}
+
+static void stream(struct transfer *transfer)
+{
+    struct piece piece;
+    uint64_t most = chunk_length(0, 0);
+    while (next_piece(transfer, most, &piece)) {
+        struct esp_error error = {0};
+        uint64_t length = piece.length;
+        int64_t begun = clock_now_ns(transfer->session->engine->clock);
+        enum esp_status status = move(transfer, &piece, &error);
+        most = chunk_length(length, clock_now_ns(transfer->session->engine->clock) - begun);
+        if (status == ESP_OK) {
+            tell_moved(transfer, length);
+            continue;
+        }
+        pthread_mutex_lock(&transfer->lock);
+        if (transfer->status == ESP_OK) {
+            transfer->status = status;
+            transfer->error = error;
+        }
+        pthread_mutex_unlock(&transfer->lock);
+    }
+}
+
+static void help(void *arg)
+{
+    struct transfer *transfer = arg;
+    stream(transfer);
+    pthread_mutex_lock(&transfer->lock);
+    transfer->helping = false;
+    pthread_cond_signal(&transfer->left);
+    pthread_mutex_unlock(&transfer->lock);
+}
+
+static enum esp_status run_transfer(struct session *session, bool send, struct esp_error *error)
+{
+    struct transfer transfer = {.session = session, .send = send};
+    struct thread_pool *pool = session->engine->runners;
+    struct thread_job job = {.run = help, .arg = &transfer};
+    uint64_t bytes = total(&transfer);
+    if (bytes == 0)
+        return ESP_OK;
+    int64_t start_ns = clock_now_ns(session->engine->clock);
+    session->heavy = true;
+    transfer.total = bytes;
+    pthread_mutex_init(&transfer.lock, NULL);
+    pthread_cond_init(&transfer.left, NULL);
+    transfer.helping = bytes > BULK_SINGLE;
+    if (transfer.helping && !thread_pool_submit(pool, &job))
+        transfer.helping = false;
+    bool submitted = transfer.helping;
+    stream(&transfer);
+    bool withdrawn = submitted && thread_pool_withdraw(pool, &job);
+    pthread_mutex_lock(&transfer.lock);
+    while (transfer.helping && !withdrawn)
+        pthread_cond_wait(&transfer.left, &transfer.lock);
+    pthread_mutex_unlock(&transfer.lock);
+    pthread_cond_destroy(&transfer.left);
+    pthread_mutex_destroy(&transfer.lock);
+    const int64_t took_ns = clock_now_ns(session->engine->clock) - start_ns;
+    session->sent_ns += took_ns;
+    if (transfer.status == ESP_OK)
+        link_learn(session->link, bytes, (double)took_ns / 1e9);
+    if (transfer.status != ESP_OK)
+        *error = transfer.error;
+    return transfer.status;
+}
+
+/* Whether the server may have lost the session, for another to be tried. */
+static bool note_lost(struct session *session, enum esp_status status, const struct esp_error *error)
+{
+    if (!is_broken(status) && status != ESP_NOT_FOUND && status != ESP_STALE)
+        return false;
+    session->lost = true;
+    session->remote_error = *error;
+    return true;
+}
+
+void bulk_send(struct session *session)
+{
+    struct esp_error error = {0};
+    struct message reply = {0}, request = {.kind = MESSAGE_RUN};
+    lend_values(session);
+    enum esp_status status = run_transfer(session, true, &error);
+    if (status == ESP_CANCELLED)
+        return; /* the next step ends it */
+    if (status == ESP_OK) {
+        int64_t patience_ms = attempt_patience_ms(session);
+        request.run = (struct run){.session = session->id, .patience_ms = (uint64_t)patience_ms};
+        status = attempt_ask(session, &request, patience_ms, &reply, &error);
+    }
+    if (status == ESP_OK) {
+        session_absorb(session, &reply.call_reply.session);
+        /* A server that still wants chunks would be sent them for ever. */
+        if (atomic_load(&session->remote) == SESSION_RECEIVING)
+            session_end(session, error_set(&session->error, ESP_PROTOCOL,
+                                           "server %s asks for arguments that it was sent", session->server));
+    } else if (!note_lost(session, status, &error)) {
+        session->error = error;
+        error_prefix(&session->error, "sending arguments to %s", session->server);
+        session_end(session, status);
+    }
+    message_clear(&reply);
+}
+
+enum esp_status bulk_receive(struct session *session)
+{
+    struct esp_error error = {0};
+    struct invocation *invocation = &session->invocation;
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        const struct value *value = &invocation->values[i];
+        const struct argument *argument = &invocation->function->problem->arguments[value->index];
+        invocation->consumed |= value->fetch > 0 && argument->mode == MODE_INOUT && !value->received;
+    }
+    enum esp_status status = run_transfer(session, false, &error);
+    if (status != ESP_OK && !note_lost(session, status, &error)) {
+        session->error = error;
+        if (status != ESP_CANCELLED)
+            error_prefix(&session->error, "fetching results from %s", session->server);
+    }
+    return status;
+}

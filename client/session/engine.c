@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/engine.h"
+#include "client/session/backlog.h"
+#include "client/session/link.h"
+#include "client/session/session.h"
+#include "util/clock.h"
+#include "util/random.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <utlist.h>
+
+#define RUNNERS         16
+#define FOLLOWERS       64 /* followed sessions whose output comes at once; that of others waits for them */
+#define CHAINS          32 /* asynchronous abstract problems that run at once; others wait */
+#define POLLERS         64 /* servers with asynchronous sessions that are polled at once */
+#define CALL_TIMEOUT_MS 30000
+#define INLINE_BYTES    (256 << 10)
+
+/* The session under way that is oldest, or the next one. */
+static void first_session(void *arg, struct session_id *first)
+{
+    struct engine *engine = arg;
+    pthread_mutex_lock(&engine->marks_lock);
+    *first = (struct session_id){
+        .client_high = engine->client_high,
+        .client_low = engine->client_low,
+        .sequence = engine->unsettled ? engine->unsettled->id.sequence : engine->last_sequence + 1,
+    };
+    pthread_mutex_unlock(&engine->marks_lock);
+}
+
+/* Who is awake answers a greeting at once. */
+static int64_t greeting_ms(const struct engine *engine)
+{
+    const int64_t patience_ms = engine->answer_patience_ms;
+    return patience_ms > 0 && patience_ms < engine->call_timeout_ms ? patience_ms : engine->call_timeout_ms;
+}
+
+static enum esp_status create_parts(struct engine *engine, const struct engine_options *options,
+                                    struct esp_error *error)
+{
+    const struct route_options route = {.transport = options->transport,
+                                        .redirectors = options->redirectors,
+                                        .n_redirectors = options->n_redirectors,
+                                        .agents = options->agents,
+                                        .n_agents = options->n_agents,
+                                        .call_timeout_ms = engine->call_timeout_ms,
+                                        .greeting_timeout_ms = greeting_ms(engine),
+                                        .asker = first_session,
+                                        .arg = engine};
+    enum esp_status status = random_bytes(&engine->client_high, sizeof engine->client_high, error);
+    if (status == ESP_OK)
+        status = random_bytes(&engine->client_low, sizeof engine->client_low, error);
+    if (status == ESP_OK)
+        status = route_create(&route, &engine->route, error);
+    if (status == ESP_OK)
+        status = functions_create(options->transport, engine->route, engine->call_timeout_ms,
+                                  options->agent_patience_ms, &engine->closing, &engine->functions, error);
+    if (status == ESP_OK)
+        status = thread_pool_create(RUNNERS, &engine->runners, error);
+    if (status == ESP_OK)
+        status = thread_pool_create(POLLERS, &engine->pollers, error);
+    if (status == ESP_OK)
+        status = thread_pool_create(FOLLOWERS, &engine->followers, error);
+    if (status == ESP_OK)
+        status = thread_pool_create(CHAINS, &engine->chains, error);
+    if (status == ESP_OK)
+        status = backlog_create(engine, &engine->backlog, error);
+    return status;
+}
+
+enum esp_status engine_create(const struct engine_options *options, struct engine **result,
+                              struct esp_error *error)
+{
+    struct engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return error_no_memory(error, "the client");
+    pthread_mutex_init(&engine->links_lock, NULL);
+    pthread_mutex_init(&engine->marks_lock, NULL);
+    engine->transport = options->transport;
+    engine->clock = transport_clock(options->transport);
+    engine->call_timeout_ms = options->call_timeout_ms > 0 ? options->call_timeout_ms : CALL_TIMEOUT_MS;
+    engine->agent_patience_ms = options->agent_patience_ms;
+    engine->answer_patience_ms = options->answer_patience_ms;
+    engine->session_timeout_ms = options->session_timeout_ms;
+    engine->remembers = options->remember_links;
+    engine->inline_bytes = options->inline_bytes > 0 ? options->inline_bytes : INLINE_BYTES;
+    if (engine->inline_bytes > CAP_INLINE)
+        engine->inline_bytes = CAP_INLINE;
+    enum esp_status status = create_parts(engine, options, error);
+    if (status == ESP_OK)
+        *result = engine;
+    else
+        engine_destroy(engine);
+    return status;
+}
+
+/* ---- closing ---- */
+
+/* How late the closing of the library is noticed. */
+#define LOOK_MS 10
+
+void engine_pause(const atomic_bool *closing, int64_t ms)
+{
+    while (ms > 0 && !atomic_load(closing)) {
+        const struct timespec piece = {.tv_nsec = (ms < LOOK_MS ? ms : LOOK_MS) * NS_PER_MS};
+        nanosleep(&piece, NULL);
+        ms -= LOOK_MS;
+    }
+}
+
+struct stop {
+    struct link *link;
+    struct session_id id;
+};
+
+/* All sessions that some server may have, as their identities: the sessions may end meanwhile. */
+static struct stop *list_stops(struct engine *engine, size_t *n)
+{
+    struct link *link, *next;
+    struct session *session;
+    size_t count = 0, used = 0;
+    pthread_mutex_lock(&engine->links_lock);
+    pthread_mutex_lock(&engine->marks_lock);
+    DL_COUNT2(engine->unsettled, session, count, mark_next);
+    HASH_ITER(hh, engine->links, link, next)
+    {
+        size_t held = 0;
+        DL_COUNT2(link->held, session, held, mark_next);
+        count += held;
+    }
+    struct stop *stops = calloc(count + 1, sizeof *stops);
+    if (stops) {
+        DL_FOREACH2(engine->unsettled, session, mark_next)
+        {
+            if (session->link)
+                stops[used++] = (struct stop){session->link, session->id};
+        }
+        HASH_ITER(hh, engine->links, link, next)
+        {
+            DL_FOREACH2(link->held, session, mark_next)
+            {
+                stops[used++] = (struct stop){link, session->id};
+            }
+        }
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+    pthread_mutex_unlock(&engine->links_lock);
+    *n = used;
+    return stops;
+}
+
+void engine_close(struct engine *engine)
+{
+    atomic_store(&engine->closing, true);
+    backlog_release_all(engine->backlog);
+    size_t n;
+    struct stop *stops = list_stops(engine, &n);
+    const struct link *dead = NULL;
+    for (size_t i = 0; stops && i < n; i++) {
+        if (stops[i].link == dead)
+            continue;
+        struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = stops[i].id}}, reply = {0};
+        enum esp_status status =
+            transport_call(engine->transport, stops[i].link->address, &request, 2000, &reply, NULL);
+        if (status == ESP_UNREACHABLE || status == ESP_TIMEOUT)
+            dead = stops[i].link;
+        message_clear(&reply);
+    }
+    free(stops);
+    struct link *link, *next;
+    pthread_mutex_lock(&engine->links_lock);
+    HASH_ITER(hh, engine->links, link, next)
+    link_release_all(link);
+    pthread_mutex_unlock(&engine->links_lock);
+}
+
+void engine_destroy(struct engine *engine)
+{
+    if (!engine)
+        return;
+    backlog_destroy(engine->backlog); /* while there are runners */
+    /* A poll job may still be on its way out, and runners may have handed it its work. */
+    thread_pool_destroy(engine->chains);
+    thread_pool_destroy(engine->followers);
+    thread_pool_destroy(engine->pollers);
+    thread_pool_destroy(engine->runners);
+    links_destroy(engine);
+    functions_destroy(engine->functions);
+    route_destroy(engine->route);
+    pthread_mutex_destroy(&engine->marks_lock);
+    pthread_mutex_destroy(&engine->links_lock);
+    free(engine);
+}
+
+/* ---- marks ---- */
+
+static enum esp_status refill(struct engine *engine, struct esp_error *error)
+{
+    enum esp_status status = random_bytes(engine->secrets, sizeof engine->secrets, error);
+    if (status == ESP_OK)
+        engine->n_secrets = sizeof engine->secrets / sizeof *engine->secrets;
+    return status;
+}
+
+enum esp_status engine_draw(struct engine *engine, struct session *session, struct esp_error *error)
+{
+    if (session->is_job) {
+        /* Alone with a client id of its own: nobody else's number says what to forget of it. */
+        struct session_id id;
+        enum esp_status drawn = random_bytes(&id, sizeof id, error);
+        id.sequence = 1;
+        pthread_mutex_lock(&engine->marks_lock);
+        session->id = id;
+        pthread_mutex_unlock(&engine->marks_lock);
+        return drawn;
+    }
+    pthread_mutex_lock(&engine->marks_lock);
+    enum esp_status status = engine->n_secrets > 0 ? ESP_OK : refill(engine, error);
+    if (status == ESP_OK) {
+        session->id = (struct session_id){.client_high = engine->client_high,
+                                          .client_low = engine->client_low,
+                                          .sequence = ++engine->last_sequence,
+                                          .secret = engine->secrets[--engine->n_secrets]};
+        DL_APPEND2(engine->unsettled, session, mark_prev, mark_next);
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+    return status;
+}
+
+void engine_settle(struct engine *engine, struct session *session, struct link *link)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    if (!session->settled && !session->is_job) {
+        DL_DELETE2(engine->unsettled, session, mark_prev, mark_next);
+        /* In the order of numbers; nearly always it is the newest. */
+        struct session *before = link->held ? link->held->mark_prev : NULL;
+        while (before && before->id.sequence > session->id.sequence)
+            before = before == link->held ? NULL : before->mark_prev;
+        if (before)
+            DL_APPEND_ELEM2(link->held, before, session, mark_prev, mark_next);
+        else
+            DL_PREPEND2(link->held, session, mark_prev, mark_next);
+        session->settled = true;
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+}
+
+void engine_retire(struct engine *engine, struct session *session)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    if (session->id.sequence != 0) {
+        if (session->settled)
+            DL_DELETE2(session->link->held, session, mark_prev, mark_next);
+        else if (!session->is_job)
+            DL_DELETE2(engine->unsettled, session, mark_prev, mark_next);
+        session->settled = false;
+        session->id.sequence = 0;
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+}
+
+/* With the marks lock. */
+static uint64_t oldest_of(const struct engine *engine, const struct link *link)
+{
+    uint64_t oldest = engine->last_sequence + 1;
+    if (engine->unsettled && engine->unsettled->id.sequence < oldest)
+        oldest = engine->unsettled->id.sequence;
+    if (link->held && link->held->id.sequence < oldest)
+        oldest = link->held->id.sequence;
+    return oldest;
+}
+
+uint64_t engine_oldest(struct engine *engine, const struct link *link)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    uint64_t oldest = oldest_of(engine, link);
+    pthread_mutex_unlock(&engine->marks_lock);
+    return oldest;
+}
+
+/* So many ended sessions may lie at a server until the oldest one has ended, too. */
+#define YOUNG 16
+
+bool engine_open(struct engine *engine, const struct link *link, struct open_sessions *open)
+{
+    pthread_mutex_lock(&engine->marks_lock);
+    bool old = oldest_of(engine, link) + YOUNG < engine->last_sequence;
+    if (old) {
+        open->version = ++engine->open_version;
+        open->ceiling = engine->last_sequence + 1;
+        /* Both lists are in order: the lowest of them, and behind the last that has room nothing is said. */
+        const struct session *a = engine->unsettled, *b = link->held;
+        while (a || b) {
+            bool first = a && (!b || a->id.sequence < b->id.sequence);
+            uint64_t sequence = first ? a->id.sequence : b->id.sequence;
+            if (!open_add(open, sequence)) {
+                open->ceiling = sequence;
+                break;
+            }
+            if (first)
+                a = a->mark_next;
+            else
+                b = b->mark_next;
+        }
+    }
+    pthread_mutex_unlock(&engine->marks_lock);
+    return old;
+}

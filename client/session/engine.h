@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The engine of a client: sessions from the first question to the last byte of the result, over any
+ * transport. GridRPC's names for all this (ids, handles) are in client/grpc.c and its neighbours.
+ *
+ * A blocking session runs in its caller's thread from end to end. An asynchronous one runs in a pool thread
+ * while something moves and belongs to nobody while the server computes: then one long poll per server waits
+ * for all sessions there (client/session/link.h).
+ */
+#ifndef CLIENT_ENGINE_H
+#define CLIENT_ENGINE_H
+
+#include "client/session/function.h"
+#include "client/arguments/invocation.h"
+#include "client/session/link_memory.h"
+#include "util/thread_pool.h"
+#include "client/session/route.h"
+#include "core/message/open_sessions.h"
+#include "core/transport.h"
+
+#include <pthread.h>
+
+struct engine_options {
+    struct transport *transport;    /* outlives the engine */
+    const char *const *redirectors; /* addresses */
+    size_t n_redirectors;
+    const char *const *agents; /* addresses of master agents in place of redirectors */
+    size_t n_agents;
+    int64_t call_timeout_ms;    /* one remote call; 0: 30 s */
+    int64_t agent_patience_ms;  /* with a hierarchy in which nobody is there; 0: none */
+    int64_t answer_patience_ms; /* with a silent server while others are left; 0: as any remote call */
+    int64_t session_timeout_ms; /* a whole session; 0: no limit */
+    uint64_t inline_bytes;      /* above, an argument travels in chunks; 0: 256 KiB */
+    bool remember_links;        /* in the user's cache folder */
+};
+
+struct backlog;
+struct link;
+struct session;
+
+/* One per initialized library. What is below the locks is theirs. */
+struct engine {
+    struct transport *transport;
+    const struct clock *clock;
+    struct route *route;
+    struct functions *functions;
+    struct thread_pool *runners;   /* asynchronous sessions, second streams */
+    struct thread_pool *pollers;   /* long polls for asynchronous sessions */
+    struct thread_pool *followers; /* asynchronous sessions that are followed, while the server has them */
+    struct thread_pool *chains;    /* asynchronous abstract problems: a thread waits for each */
+    struct backlog *backlog;       /* sessions for which no server has room */
+    uint64_t client_high, client_low;
+    int64_t call_timeout_ms, agent_patience_ms, answer_patience_ms, session_timeout_ms;
+    uint64_t inline_bytes;
+
+    atomic_bool closing; /* every session is to end */
+
+    pthread_mutex_t links_lock;
+    struct link *links; /* by address */
+    bool remembers;     /* what is learned of them, over the life of the process; */
+    bool remembered;    /* it was read: */
+    struct link_memory memory;
+
+    uint64_t open_version; /* of engine_open(), under marks_lock */
+    /* Which sequence numbers may still be asked for: see engine_oldest(). */
+    pthread_mutex_t marks_lock;
+    uint64_t last_sequence;
+    uint64_t secrets[64]; /* drawn in one go */
+    unsigned n_secrets;
+    struct session *unsettled; /* not yet accepted by any server, in the order of their numbers */
+};
+
+enum esp_status engine_create(const struct engine_options *options, struct engine **engine,
+                              struct esp_error *error);
+
+/* Cancels every session there is; new ones end at once. Returns when the servers have been told; the
+ * sessions' threads may still be on their way out. Any thread. */
+void engine_close(struct engine *engine);
+
+/* Waits so long, or until the library is being closed. */
+void engine_pause(const atomic_bool *closing, int64_t ms);
+
+/* After all sessions have ended. Tells servers that nothing more will be asked of them. */
+void engine_destroy(struct engine *engine);
+
+/* The address of a server by its name in the tree. ESP_NOT_FOUND. `address` has CAP_ADDRESS + 1 bytes. */
+enum esp_status engine_resolve(struct engine *engine, const char *server, char *address,
+                               struct esp_error *error);
+
+/* The address of a server that the program named: "host:port" is an address, and a greeting tells whether it
+ * is a server's; anything else is a name in the tree. ESP_NOT_FOUND, whatever it is instead, with a text. */
+enum esp_status engine_find_server(struct engine *engine, const char *server, char *address,
+                                   struct esp_error *error);
+
+/* ---- marks: what servers may forget ----
+ *
+ * Each call tells the server the lowest number that this client may still use there. A session counts for
+ * all servers until one has accepted it, then for that one only. A session that must begin again draws a new
+ * number, so that its old self can be told from its new one. */
+
+/* A fresh identity. ESP_SYSTEM when there are no random numbers. */
+enum esp_status engine_draw(struct engine *engine, struct session *session, struct esp_error *error);
+void engine_settle(struct engine *engine, struct session *session, struct link *link);
+void engine_retire(struct engine *engine, struct session *session);
+uint64_t engine_oldest(struct engine *engine, const struct link *link);
+/* Which sessions a server must still know beside the oldest, for EXTENSION_OPEN. False when the oldest one is
+ * so young that nothing is gained. *open is empty before, and the caller clears it. */
+bool engine_open(struct engine *engine, const struct link *link, struct open_sessions *open);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Following a session: one long poll at a time, which brings what it prints, how far it is, and its end.
+ */
+#include "client/session/attempt.h"
+#include "client/arguments/callback.h"
+#include "client/jobs/job.h"
+#include "core/problem/problem_callback.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POLL_MS     20000
+#define JOB_POLL_MS 1000 /* nobody tells the server when this process stops waiting for a job */
+#define MOST_KEPT   CAP_PRINTED
+
+/* ---- what it prints ---- */
+
+/* Under the marks lock. */
+static void keep(struct following *following, const char *text, size_t length)
+{
+    if (!following->kept && !(following->kept = malloc(MOST_KEPT))) {
+        following->lost += length;
+        return;
+    }
+    if (length > MOST_KEPT) {
+        following->lost += length - MOST_KEPT;
+        text += length - MOST_KEPT;
+        length = MOST_KEPT;
+    }
+    if (following->n_kept + length > MOST_KEPT) {
+        size_t drop = following->n_kept + length - MOST_KEPT;
+        memmove(following->kept, following->kept + drop, following->n_kept - drop);
+        following->n_kept -= drop;
+        following->lost += drop;
+    }
+    memcpy(following->kept + following->n_kept, text, length);
+    following->n_kept += length;
+}
+
+static int lost_text(char *text, size_t size, uint64_t bytes)
+{
+    return snprintf(text, size, "[%llu bytes of output are lost]\n", (unsigned long long)bytes);
+}
+
+size_t session_take_output(struct session *session, char *buffer, size_t size)
+{
+    struct following *following = &session->following;
+    pthread_mutex_lock(&session->engine->marks_lock);
+    size_t used = 0;
+    char text[64];
+    if (following->lost > 0) {
+        size_t length = (size_t)lost_text(text, sizeof text, following->lost);
+        if (length <= size) {
+            memcpy(buffer, text, length);
+            used = length;
+            following->lost = 0;
+        }
+    }
+    size_t n = following->lost > 0 ? 0 : following->n_kept < size - used ? following->n_kept : size - used;
+    if (n > 0) {
+        memcpy(buffer + used, following->kept, n);
+        memmove(following->kept, following->kept + n, following->n_kept - n);
+        following->n_kept -= n;
+    }
+    pthread_mutex_unlock(&session->engine->marks_lock);
+    return used + n;
+}
+
+static void take_text(struct session *session, const struct follow_reply *reply)
+{
+    struct following *following = &session->following;
+    uint64_t lost = reply->position > following->seen ? reply->position - following->seen : 0;
+    const char *text = (const char *)reply->text;
+    following->seen = reply->position + reply->text_length;
+    if (following->output) {
+        char words[64];
+        if (lost > 0)
+            following->output(following->arg, words, (size_t)lost_text(words, sizeof words, lost));
+        if (reply->text_length > 0)
+            following->output(following->arg, text, reply->text_length);
+        return;
+    }
+    pthread_mutex_lock(&session->engine->marks_lock);
+    following->lost += lost;
+    if (reply->text_length > 0)
+        keep(following, text, reply->text_length);
+    pthread_mutex_unlock(&session->engine->marks_lock);
+}
+
+static void take_progress(struct session *session, double progress)
+{
+    struct following *following = &session->following;
+    if (!(progress >= 0 && progress <= 1) || progress == following->told)
+        return;
+    pthread_mutex_lock(&session->engine->marks_lock);
+    following->told = progress;
+    pthread_mutex_unlock(&session->engine->marks_lock);
+    if (following->progress)
+        following->progress(following->arg, progress);
+}
+
+/* ---- asking ---- */
+
+static void build(const struct session *session, const struct callback_answer *answer,
+                  struct message *request)
+{
+    int64_t left_ms = session_left_ms(session), poll_ms = session->is_job ? JOB_POLL_MS : POLL_MS;
+    request->follow = (struct follow){.session = session->id,
+                                      .seen = session->following.seen,
+                                      .progress = session->following.told,
+                                      .patience_ms = (uint64_t)(left_ms < poll_ms ? left_ms : poll_ms),
+                                      .answered = answer->number,
+                                      .answer_status = answer->status,
+                                      .answer = answer->data,
+                                      .answer_length = answer->length};
+}
+
+static bool is_settled(const struct session *session)
+{
+    int remote = atomic_load(&session->remote);
+    if (session->is_job && !session->attached && job_is_handed_over(session))
+        return true;
+    return session->lost || remote >= SESSION_DONE || remote == SESSION_RECEIVING;
+}
+
+/* The server knows no such request: without output, then; but a routine that asks would wait for ever, and a
+ * job cannot be told from one that it has not. */
+static void go_without(struct session *session, const struct esp_error *error)
+{
+    if (!session->is_job && !problem_has_callbacks(session->invocation.function->problem)) {
+        session->follow = false;
+        return;
+    }
+    session->lost = true;
+    session->remote_error = *error;
+}
+
+/* One request, with the answer to the last question, and what it brings. False: it is over. */
+static bool follow_once(struct session *session, struct callback_keeper *keeper,
+                        struct callback_answer *answer)
+{
+    struct message request = {.kind = MESSAGE_FOLLOW}, reply = {0};
+    struct esp_error error = {0};
+    build(session, answer, &request);
+    enum esp_status status =
+        attempt_ask(session, &request, (int64_t)request.follow.patience_ms, &reply, &error);
+    callback_answer_release(answer);
+    if (status == ESP_OK) {
+        take_text(session, &reply.follow_reply);
+        take_progress(session, reply.follow_reply.progress);
+        session_absorb(session, &reply.follow_reply.session);
+    } else if (!session->lost) {
+        go_without(session, &error);
+    }
+    if (status == ESP_OK && reply.follow_reply.asked > 0 && !is_settled(session) &&
+        !session_is_cancelled(session)) {
+        callback_keeper_set(keeper, reply.follow_reply.asked);
+        callback_run(session, &reply.follow_reply, answer);
+        callback_keeper_set(keeper, 0);
+    }
+    message_clear(&reply);
+    return status == ESP_OK && session_left_ms(session) > 1;
+}
+
+void session_follow(struct session *session)
+{
+    struct callback_keeper keeper;
+    struct callback_answer answer = {.number = 0};
+    callback_keeper_open(&keeper, session);
+    while (!is_settled(session) && !session_is_cancelled(session) && follow_once(session, &keeper, &answer))
+        ;
+    callback_answer_release(&answer);
+    callback_keeper_close(&keeper);
+}

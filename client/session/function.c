@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/function.h"
+#include "client/session/engine.h"
+#include "util/clock.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#define HASH_NONFATAL_OOM 1 /* a library does not end the process */
+#include <uthash.h>
+
+#define MOST_KEPT 4096 /* problems remembered; beyond it one is asked for each time */
+
+struct entry {
+    UT_hash_handle hh;
+    struct function *function;
+    char key[]; /* "name", or "name@address" for a server's own */
+};
+
+struct functions {
+    struct transport *transport;
+    struct route *route;
+    int64_t call_timeout_ms, agent_patience_ms;
+    const atomic_bool *closing;
+    pthread_mutex_t lock;
+    struct entry *entries;
+};
+
+enum esp_status functions_create(struct transport *transport, struct route *route, int64_t call_timeout_ms,
+                                 int64_t agent_patience_ms, const atomic_bool *closing,
+                                 struct functions **result, struct esp_error *error)
+{
+    struct functions *functions = calloc(1, sizeof *functions);
+    if (!functions)
+        return error_no_memory(error, "the table of functions");
+    functions->transport = transport;
+    functions->route = route;
+    functions->call_timeout_ms = call_timeout_ms;
+    functions->agent_patience_ms = agent_patience_ms;
+    functions->closing = closing;
+    pthread_mutex_init(&functions->lock, NULL);
+    *result = functions;
+    return ESP_OK;
+}
+
+static void drop(struct functions *functions, struct entry *entry)
+{
+    HASH_DEL(functions->entries, entry);
+    function_release(entry->function);
+    free(entry);
+}
+
+void functions_destroy(struct functions *functions)
+{
+    if (!functions)
+        return;
+    struct entry *entry, *next;
+    HASH_ITER(hh, functions->entries, entry, next)
+    drop(functions, entry);
+    pthread_mutex_destroy(&functions->lock);
+    free(functions);
+}
+
+struct function *function_use(struct function *function)
+{
+    atomic_fetch_add_explicit(&function->users, 1, memory_order_relaxed);
+    return function;
+}
+
+void function_release(struct function *function)
+{
+    if (!function || atomic_fetch_sub_explicit(&function->users, 1, memory_order_acq_rel) != 1)
+        return;
+    problem_set_destroy(function->set);
+    free(function);
+}
+
+/* What is started again is gone for less than this; what is not there at all is to be told soon. */
+#define GONE_NS NS_PER_S
+
+/* A redirector that was just restarted knows no agents for a moment, and one that is being restarted, or the
+ * only master agent, is not there for a moment. */
+static enum esp_status ask_agents(struct functions *functions, const struct message *request,
+                                  struct message *reply, struct esp_error *error)
+{
+    const struct clock *clock = transport_clock(functions->transport);
+    const int64_t begun_ns = clock_now_ns(clock), patience_ns = functions->agent_patience_ms * NS_PER_MS;
+    for (;;) {
+        enum esp_status status =
+            route_ask(functions->route, request, functions->call_timeout_ms, reply, error);
+        const int64_t passed_ns = clock_now_ns(clock) - begun_ns;
+        const bool gone = status == ESP_UNREACHABLE && passed_ns < GONE_NS;
+        const bool deserted = status == ESP_NO_SERVER && route_is_deserted(functions->route);
+        if (!(gone || deserted) || passed_ns >= patience_ns || atomic_load(functions->closing))
+            return status;
+        message_clear(reply);
+        engine_pause(functions->closing, 50);
+    }
+}
+
+static enum esp_status ask(struct functions *functions, const char *name, const char *address,
+                           struct message *reply, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = name}};
+    if (!address)
+        return ask_agents(functions, &request, reply, error);
+    enum esp_status status =
+        transport_call(functions->transport, address, &request, functions->call_timeout_ms, reply, error);
+    if (status != ESP_OK && status != ESP_UNKNOWN_PROBLEM)
+        error_prefix_at(error, "server", address);
+    return status;
+}
+
+enum esp_status function_create(const char *name, const struct describe_reply *described,
+                                struct function **result, struct esp_error *error)
+{
+    struct function *function = calloc(1, sizeof *function);
+    if (!function)
+        return error_no_memory(error, "a function");
+    enum esp_status status =
+        problem_parse(described->text, strlen(described->text), name, &function->set, error);
+    if (status == ESP_OK && !(function->problem = problem_find(function->set, name))) {
+        problem_set_destroy(function->set);
+        status = error_set(error, ESP_PROTOCOL, "asked for the description of \"%s\", got another's", name);
+    } else if (status != ESP_OK) {
+        error_prefix(error, "description received of \"%s\"", name);
+    }
+    if (status != ESP_OK) {
+        free(function);
+        return status;
+    }
+    function->digest = described->digest;
+    function->servers = described->servers;
+    atomic_init(&function->users, 1);
+    *result = function;
+    return ESP_OK;
+}
+
+/* Remembers it for others; failing to is no failure. */
+static void keep(struct functions *functions, const char *key, struct function *function)
+{
+    struct entry *entry = calloc(1, sizeof *entry + strlen(key) + 1), *old;
+    if (!entry)
+        return;
+    strcpy(entry->key, key);
+    entry->function = function_use(function);
+    pthread_mutex_lock(&functions->lock);
+    HASH_FIND_STR(functions->entries, key, old);
+    if (old)
+        drop(functions, old);
+    if (HASH_COUNT(functions->entries) < MOST_KEPT) {
+        HASH_ADD_STR(functions->entries, key, entry);
+        if (entry->hh.tbl)
+            entry = NULL;
+    }
+    pthread_mutex_unlock(&functions->lock);
+    if (entry) {
+        function_release(function);
+        free(entry);
+    }
+}
+
+enum esp_status functions_get(struct functions *functions, const char *name, const char *address,
+                              struct function **result, struct esp_error *error)
+{
+    if (!*name || strlen(name) > PROBLEM_MAX_NAME)
+        return error_set(error, ESP_UNKNOWN_PROBLEM, "a problem's name has 1 to %d characters, found %zu",
+                         PROBLEM_MAX_NAME, strlen(name));
+    char key[PROBLEM_MAX_NAME + CAP_ADDRESS + 2];
+    snprintf(key, sizeof key, address ? "%s@%s" : "%s", name, address);
+    struct entry *entry;
+    pthread_mutex_lock(&functions->lock);
+    HASH_FIND_STR(functions->entries, key, entry);
+    *result = entry ? function_use(entry->function) : NULL;
+    pthread_mutex_unlock(&functions->lock);
+    if (*result)
+        return ESP_OK;
+    struct message reply = {0};
+    enum esp_status status = ask(functions, name, address, &reply, error);
+    if (status == ESP_OK)
+        status = function_create(name, &reply.describe_reply, result, error);
+    if (status == ESP_OK)
+        keep(functions, key, *result);
+    message_clear(&reply);
+    return status;
+}
+
+void functions_forget(struct functions *functions, const struct function *function)
+{
+    struct entry *entry, *next;
+    pthread_mutex_lock(&functions->lock);
+    HASH_ITER(hh, functions->entries, entry, next)
+    {
+        if (entry->function == function)
+            drop(functions, entry);
+    }
+    pthread_mutex_unlock(&functions->lock);
+}

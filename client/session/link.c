@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/link.h"
+#include "util/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <utlist.h>
+
+#define POLL_MS        10000 /* one poll */
+#define SHARED_POLL_MS 250   /* one poll when more servers than threads wait for one */
+#define MOST_IN_FLIGHT 3     /* polls at one server; more than one only while a newer takes over */
+#define GATHER_MS      2     /* sessions that come in a burst share a poll */
+#define MOST_FAILURES  4     /* polls in a row until the server is given up */
+#define GRACE_MS       500   /* after its deadline a session gets so long to hear it from the server */
+#define AWAKE_MS       1000  /* who has spoken is taken for awake for so long */
+#define MUTE_MS        10000 /* and who did not answer for silent */
+#define GREET_PAUSE_MS 50    /* between greetings, when connections break */
+
+static struct link *link_create(struct engine *engine, const char *address);
+
+struct link *link_find(struct engine *engine, const char *address)
+{
+    struct link *link;
+    size_t length = strlen(address);
+    pthread_mutex_lock(&engine->links_lock);
+    HASH_FIND(hh, engine->links, address, length, link);
+    if (!link && (link = link_create(engine, address))) {
+        HASH_ADD_KEYPTR(hh, engine->links, link->address, length, link);
+        if (!link->hh.tbl) {
+            free(link);
+            link = NULL;
+        }
+    }
+    pthread_mutex_unlock(&engine->links_lock);
+    return link;
+}
+
+/* A wait of a bounded length. */
+static void wait_news(struct link *link, int64_t ms)
+{
+    const struct timespec until = clock_ms_from_now(CLOCK_MONOTONIC, ms);
+    pthread_cond_timedwait(&link->news, &link->lock, &until);
+}
+
+/* ---- parking ---- */
+
+static void park(struct link *link, struct session *session)
+{
+    session->parked = true;
+    session->parked_after = link->newcomer = link->polls;
+    DL_APPEND2(link->parked, session, park_prev, park_next);
+    link->n_parked++;
+    link->n_parked_async += session->ended != NULL;
+}
+
+/* The session goes back to its owner: its thread, or the pool. */
+static void deliver(struct link *link, struct session *session)
+{
+    DL_DELETE2(link->parked, session, park_prev, park_next);
+    session->parked = false;
+    link->n_parked--;
+    if (!session->ended)
+        return; /* its thread wakes with the others */
+    link->n_parked_async--;
+    /* There is a runner: the session came from it. */
+    thread_pool_submit(link->engine->runners, &session->job);
+}
+
+/* Whether the newest poll that is under way asked for all that are parked. */
+static bool all_covered(const struct link *link)
+{
+    return link->active > link->newcomer;
+}
+
+static bool covered(const struct link *link, const struct session *session)
+{
+    return link->active > session->parked_after;
+}
+
+/* ---- polls ---- */
+
+static struct session *find_parked(struct link *link, uint64_t sequence)
+{
+    struct session *session;
+    DL_SEARCH_SCALAR2(link->parked, session, id.sequence, sequence, park_next);
+    return session;
+}
+
+static void give_up(struct link *link, uint64_t poll, const struct esp_error *why)
+{
+    struct session *session, *next;
+    DL_FOREACH_SAFE2(link->parked, session, next, park_next)
+    {
+        if (session->parked_after >= poll)
+            continue; /* it came later: the server may be back */
+        session->lost = true;
+        session->remote_error = *why;
+        deliver(link, session);
+    }
+    link->failures = 0;
+}
+
+static void expire(struct link *link)
+{
+    int64_t now = clock_now_ns(link->engine->clock);
+    struct session *session, *next;
+    DL_FOREACH_SAFE2(link->parked, session, next, park_next)
+    {
+        if (session->deadline_ns != CLOCK_NEVER && now >= session->deadline_ns + GRACE_MS * NS_PER_MS)
+            deliver(link, session);
+    }
+}
+
+static bool build(struct link *link, struct message *request)
+{
+    struct await_entry *entries = arena_alloc(&request->arena, link->n_parked * sizeof *entries);
+    uint32_t n = 0;
+    struct session *session;
+    if (!entries)
+        return false;
+    int64_t patience_ms = thread_pool_waiting(link->engine->pollers) > 0 ? SHARED_POLL_MS : POLL_MS;
+    DL_FOREACH2(link->parked, session, park_next)
+    {
+        if (n == CAP_SESSIONS)
+            break;
+        entries[n++] = (struct await_entry){.sequence = session->id.sequence, .secret = session->id.secret};
+        int64_t left_ms = session_left_ms(session) + GRACE_MS;
+        if (left_ms < patience_ms)
+            patience_ms = left_ms;
+    }
+    request->await = (struct await){.client_high = link->engine->client_high,
+                                    .client_low = link->engine->client_low,
+                                    .oldest_unacknowledged = engine_oldest(link->engine, link),
+                                    .sessions = entries,
+                                    .n_sessions = n,
+                                    .patience_ms = (uint64_t)patience_ms};
+    return true;
+}
+
+static void take_reports(struct link *link, const struct await_reply *reply)
+{
+    for (uint32_t i = 0; i < reply->n_sessions; i++) {
+        struct session *session = find_parked(link, reply->sessions[i].sequence);
+        if (!session)
+            continue; /* an older poll has brought it already */
+        session_absorb(session, &reply->sessions[i]);
+        deliver(link, session);
+    }
+}
+
+/* One poll for all that are parked. With the lock held, which is free while the server is asked. */
+static void poll_once(struct link *link)
+{
+    struct message request = {.kind = MESSAGE_AWAIT}, reply = {0};
+    struct esp_error error = {0};
+    while (link->in_flight >= MOST_IN_FLIGHT)
+        wait_news(link, SHARED_POLL_MS);
+    if (link->n_parked == 0)
+        return;
+    enum esp_status status = ESP_NO_MEMORY;
+    uint64_t number = link->active = ++link->polls;
+    link->in_flight++;
+    if (build(link, &request)) {
+        int64_t timeout_ms = (int64_t)request.await.patience_ms + link->engine->call_timeout_ms;
+        pthread_mutex_unlock(&link->lock);
+        status = transport_call(link->engine->transport, link->address, &request, timeout_ms, &reply, &error);
+        pthread_mutex_lock(&link->lock);
+    }
+    link->in_flight--;
+    bool newest = link->active == number;
+    if (newest)
+        link->active = 0;
+    if (status == ESP_OK) {
+        link_heard(link);
+        link->failures = 0;
+        take_reports(link, &reply.await_reply);
+    } else if (newest && ++link->failures >= MOST_FAILURES) {
+        give_up(link, number, &error);
+    } else if (newest) {
+        wait_news(link, 20 << (2 * link->failures));
+    }
+    expire(link);
+    pthread_cond_broadcast(&link->news);
+    message_clear(&request);
+    message_clear(&reply);
+}
+
+/* ---- who polls ---- */
+
+static void poll_job(void *arg)
+{
+    struct link *link = arg;
+    pthread_mutex_lock(&link->lock);
+    link->queued = false;
+    if (link->in_flight > 0)
+        wait_news(link, GATHER_MS);
+    while (link->n_parked_async > 0 && !all_covered(link)) {
+        poll_once(link);
+        /* Other servers wait for a thread: theirs is the next turn. */
+        if (link->n_parked_async > 0 && !link->queued && thread_pool_waiting(link->engine->pollers) > 0)
+            break;
+    }
+    bool again = link->n_parked_async > 0 && !all_covered(link) && !link->queued;
+    if (again)
+        link->queued = thread_pool_submit(link->engine->pollers, &link->job);
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* Asynchronous sessions have no thread of their own that would poll for them. With the lock held. */
+static void want_poll(struct link *link)
+{
+    if (link->n_parked_async > 0 && !all_covered(link) && !link->queued)
+        link->queued = thread_pool_submit(link->engine->pollers, &link->job);
+}
+
+void link_wait(struct link *link, struct session *session)
+{
+    pthread_mutex_lock(&link->lock);
+    if (!session_is_cancelled(session))
+        park(link, session);
+    while (session->parked) {
+        if (covered(link, session))
+            wait_news(link, session_left_ms(session) + GRACE_MS);
+        else
+            poll_once(link);
+        expire(link);
+    }
+    want_poll(link); /* this thread may have been the one that polled for them */
+    pthread_mutex_unlock(&link->lock);
+}
+
+void link_park(struct link *link, struct session *session)
+{
+    pthread_mutex_lock(&link->lock);
+    park(link, session);
+    if (session_is_cancelled(session))
+        deliver(link, session);
+    want_poll(link);
+    pthread_mutex_unlock(&link->lock);
+}
+
+void link_release(struct link *link, uint64_t sequence)
+{
+    pthread_mutex_lock(&link->lock);
+    struct session *session = find_parked(link, sequence);
+    if (session) {
+        deliver(link, session);
+        pthread_cond_broadcast(&link->news);
+    }
+    pthread_mutex_unlock(&link->lock);
+}
+
+void link_release_all(struct link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    while (link->parked)
+        deliver(link, link->parked);
+    pthread_cond_broadcast(&link->news);
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* ---- life ---- */
+
+static struct link *link_create(struct engine *engine, const char *address)
+{
+    size_t length = strlen(address) + 1;
+    struct link *link = calloc(1, sizeof *link + length);
+    if (!link)
+        return NULL;
+    link->engine = engine;
+    memcpy(link->address, address, length);
+    link->job = (struct thread_job){.run = poll_job, .arg = link};
+    pthread_mutex_init(&link->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&link->news, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return link;
+}
+
+/* It asks for no session, so it is answered at once. */
+static enum esp_status acknowledge(struct link *link, int64_t timeout_ms, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_AWAIT}, reply = {0};
+    request.await = (struct await){.client_high = link->engine->client_high,
+                                   .client_low = link->engine->client_low,
+                                   .oldest_unacknowledged = engine_oldest(link->engine, link)};
+    const int64_t start_ns = clock_now_ns(link->engine->clock);
+    enum esp_status status =
+        transport_call(link->engine->transport, link->address, &request, timeout_ms, &reply, error);
+    const double trip_s = (double)(clock_now_ns(link->engine->clock) - start_ns) / 1e9;
+    pthread_mutex_lock(&link->lock);
+    if (status == ESP_OK && (link->trip_s <= 0 || trip_s < link->trip_s))
+        link->trip_s = trip_s;
+    pthread_mutex_unlock(&link->lock);
+    message_clear(&reply);
+    return status;
+}
+
+void link_acknowledge(struct link *link)
+{
+    acknowledge(link, link->engine->call_timeout_ms, NULL);
+}
+
+/* ---- whether it is awake ---- */
+
+void link_heard(struct link *link)
+{
+    atomic_store(&link->heard_ns, clock_now_ns(link->engine->clock));
+    atomic_store(&link->mute_ns, 0);
+}
+
+static enum esp_status is_mute(int64_t patience_ms, struct esp_error *error)
+{
+    return error_set(error, ESP_UNREACHABLE,
+                     "no answer to a greeting within %g s: it is stopped, overloaded or cut off",
+                     (double)patience_ms / 1e3);
+}
+
+/* ESP_UNREACHABLE also when it surely is not there. */
+static enum esp_status greet(struct link *link, int64_t patience_ms, struct esp_error *error)
+{
+    struct engine *engine = link->engine;
+    const int64_t start_ns = clock_now_ns(engine->clock);
+    int64_t left_ms = patience_ms;
+    while (left_ms > 0 && !atomic_load(&engine->closing)) {
+        enum esp_status status = acknowledge(link, left_ms, error);
+        if (status == ESP_UNREACHABLE)
+            return status;
+        if (status != ESP_TIMEOUT && status != ESP_MAYBE) {
+            link_heard(link); /* whatever it says to the call itself */
+            return ESP_OK;
+        }
+        engine_pause(&engine->closing, GREET_PAUSE_MS);
+        left_ms = patience_ms - (clock_now_ns(engine->clock) - start_ns) / NS_PER_MS;
+    }
+    atomic_store(&link->mute_ns, clock_now_ns(engine->clock) + MUTE_MS * NS_PER_MS);
+    return is_mute(patience_ms, error);
+}
+
+enum esp_status link_greet(struct link *link, struct esp_error *error)
+{
+    struct engine *engine = link->engine;
+    const int64_t now_ns = clock_now_ns(engine->clock), heard_ns = atomic_load(&link->heard_ns);
+    if (engine->answer_patience_ms <= 0 || (heard_ns && now_ns - heard_ns < AWAKE_MS * NS_PER_MS))
+        return ESP_OK;
+    if (now_ns < atomic_load(&link->mute_ns))
+        return is_mute(engine->answer_patience_ms, error);
+    return greet(link, engine->answer_patience_ms, error);
+}
+
+enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error *error)
+{
+    const struct engine *engine = link->engine;
+    int64_t patience_ms =
+        engine->answer_patience_ms > 0 ? engine->answer_patience_ms : engine->call_timeout_ms;
+    return greet(link, patience_ms < most_ms ? patience_ms : most_ms, error);
+}
+
+enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *incarnation,
+                                 struct esp_error *error)
+{
+    struct engine *engine = link->engine;
+    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}};
+    const int64_t timeout_ms = engine->call_timeout_ms < most_ms ? engine->call_timeout_ms : most_ms;
+    enum esp_status status = ESP_OK;
+    *incarnation = atomic_load(&link->incarnation);
+    for (unsigned attempt = 0; attempt < MOST_FAILURES && *incarnation == 0; attempt++) {
+        struct message reply = {0};
+        status = transport_call(engine->transport, link->address, &request, timeout_ms, &reply, error);
+        if (status == ESP_OK)
+            *incarnation = reply.greet_reply.incarnation;
+        message_clear(&reply);
+        if (status != ESP_MAYBE)
+            break;
+        engine_pause(&engine->closing, GREET_PAUSE_MS);
+    }
+    atomic_store(&link->incarnation, *incarnation);
+    if (status == ESP_MAYBE || status == ESP_TIMEOUT)
+        return error->status = ESP_UNREACHABLE; /* a greeting executes nothing */
+    return status;
+}
+
+void links_destroy(struct engine *engine)
+{
+    struct link *link, *next;
+    links_remember(engine);
+    HASH_ITER(hh, engine->links, link, next)
+    {
+        HASH_DEL(engine->links, link);
+        acknowledge(link, 500, NULL);
+        pthread_cond_destroy(&link->news);
+        pthread_mutex_destroy(&link->lock);
+        free(link);
+    }
+}

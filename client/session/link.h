@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A link: what the client has to do with one server. Sessions that wait for the server's computation are
+ * parked here, and one long poll at a time waits for all of them.
+ *
+ * Who polls: a blocking session's thread, when no poll under way knows of its session; the others sleep until
+ * that thread brings their news, and one of them takes over when it leaves. For asynchronous sessions a pool
+ * thread does the same. A session that comes while a poll is under way needs a new one: the server ends the
+ * old poll when the new one arrives.
+ */
+#ifndef CLIENT_LINK_H
+#define CLIENT_LINK_H
+
+#include "client/session/session.h"
+#define HASH_NONFATAL_OOM 1 /* a library does not end the process */
+#include <uthash.h>
+
+#define LINK_RATES 5
+
+struct link {
+    struct engine *engine;
+    UT_hash_handle hh;    /* engine->links, under engine->links_lock */
+    struct session *held; /* accepted here and not yet acknowledged, under engine->marks_lock */
+
+    pthread_mutex_t lock;     /* of what follows */
+    double rates[LINK_RATES]; /* bytes per second of the last transfers, a ring */
+    unsigned n_rates;         /* ever */
+    double trip_s;            /* shortest of a small message there and back; 0: not known */
+    pthread_cond_t news;
+    struct session *parked;
+    unsigned n_parked, n_parked_async;
+    uint64_t polls;     /* number of the newest */
+    uint64_t active;    /* the newest poll if it is under way, else 0 */
+    uint64_t newcomer;  /* `parked_after` of the session that was parked last */
+    unsigned in_flight; /* polls */
+    unsigned failures;  /* of polls in a row */
+    bool queued;        /* `job` waits for a thread */
+    struct thread_job job;
+
+    /* For client/session/backlog.h: sessions that the server has of this client, when that number changed
+     * last, and the round in which one was sent here to look for room. */
+    atomic_uint n_given;
+    atomic_int_least64_t moved_ns;
+    uint64_t probed; /* under the backlog's lock */
+
+    atomic_int_least64_t heard_ns; /* when the server said something last; 0: never */
+    atomic_int_least64_t mute_ns;  /* until when it is believed to be silent still */
+    atomic_uint_least64_t
+        incarnation; /* that the server last said it is; 0: not asked, or it is another now */
+
+    char address[]; /* key */
+};
+
+/* The link to that address, made at first use; lives as long as the engine. NULL without memory. */
+struct link *link_find(struct engine *engine, const char *address);
+
+/* Tells each server that nothing more will be asked of it, and frees the links. */
+void links_destroy(struct engine *engine);
+
+/* Waits until there is news for a blocking session of this link. */
+void link_wait(struct link *link, struct session *session);
+
+/* The session waits here without a thread; at the next news its job is submitted to the runners. */
+void link_park(struct link *link, struct session *session);
+
+/* Takes the session of that number out, if it is parked, and lets its owner go on with it. */
+void link_release(struct link *link, uint64_t sequence);
+
+/* All that wait here. */
+void link_release_all(struct link *link);
+
+/* The server has said something. */
+void link_heard(struct link *link);
+
+/* Makes sure that the server is awake before it is given what would cost much to wait for: nothing to do if
+ * it said something a moment ago, else a greeting, for answer_patience_ms at most. A server that did not
+ * answer is not greeted again for a while. ESP_UNREACHABLE: it is not there, or stopped, or cut off; it was
+ * given nothing. Any thread. */
+enum esp_status link_greet(struct link *link, struct esp_error *error);
+
+/* Asks a server that did not answer something greater, at once and whatever it has said before, whether it is
+ * there at all: for answer_patience (call_timeout, where that is 0), and `most_ms` at most. ESP_UNREACHABLE:
+ * it is silent. Any thread. */
+enum esp_status link_probe(struct link *link, int64_t most_ms, struct esp_error *error);
+
+/* Which incarnation of the server is there, asking it at first use: a call that names none could be executed
+ * by one, and again by the next one when its reply is lost. ESP_UNREACHABLE: it does not say. Any thread. */
+enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *incarnation,
+                                 struct esp_error *error);
+
+/* A transfer of so many bytes went so: what is learned of the link. Short ones tell nothing. */
+void link_learn(struct link *link, uint64_t bytes, double seconds);
+/* Tells in a request what is known of all links (core/forecast/told_links.h), if the request has so many
+ * bytes that links matter. False without memory. */
+bool links_tell(struct engine *engine, struct request *request, struct arena *arena);
+/* Keeps what was learned for the next process (client/session/link_memory.h). Nobody uses the links any more.
+ */
+void links_remember(struct engine *engine);
+
+/* Acknowledges what has ended, now (otherwise the next call to that server does). */
+void link_acknowledge(struct link *link);
+
+#endif

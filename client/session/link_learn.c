@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a client learns of its links to servers from its own transfers, and tells with its requests: the links
+ * of the agents are others.
+ */
+#include "client/session/link.h"
+#include "core/choice/aggregate.h"
+#include "core/forecast/told_links.h"
+#include "core/forecast/path.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* What is shorter tells of schedulers and round trips. */
+#define TELLING_BYTES (256 << 10)
+/* Links are told with what is long on its way over one that is known, or may be over one that only the agents
+ * know: an agent has to ask the tree then, which what is short should not wait for. */
+#define LONG_S      0.02
+#define GREAT_BYTES (4 << 20)
+
+void link_learn(struct link *link, uint64_t bytes, double seconds)
+{
+    if (bytes < TELLING_BYTES || !(seconds > 0))
+        return;
+    pthread_mutex_lock(&link->lock);
+    link->rates[link->n_rates++ % LINK_RATES] = (double)bytes / seconds;
+    pthread_mutex_unlock(&link->lock);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median of the last transfers: one that shared the link with others does not count for more. */
+static struct path path_of(struct link *link)
+{
+    double rates[LINK_RATES];
+    pthread_mutex_lock(&link->lock);
+    const unsigned n = link->n_rates < LINK_RATES ? link->n_rates : LINK_RATES;
+    memcpy(rates, link->rates, sizeof rates);
+    const double trip_s = link->trip_s;
+    pthread_mutex_unlock(&link->lock);
+    if (n == 0)
+        return (struct path){0};
+    qsort(rates, n, sizeof *rates, by_value);
+    return (struct path){true, trip_s / 2, rates[n / 2]};
+}
+
+/* What earlier processes of the user have learned, read when it is first needed. With the links' lock. */
+static const struct link_memory *remember(struct engine *engine)
+{
+    if (!engine->remembers || engine->remembered)
+        return &engine->memory;
+    char path[4096];
+    link_memory_path(path, sizeof path);
+    link_memory_load(&engine->memory, path, time(NULL));
+    engine->remembered = true;
+    return &engine->memory;
+}
+
+struct telling {
+    struct told_link links[CAP_TOLD_LINKS];
+    size_t n;
+    double longest_s;
+    struct request_bytes bytes;
+};
+
+static void add(struct telling *telling, const char *address, const struct path *path)
+{
+    if (!path->known || telling->n == CAP_TOLD_LINKS)
+        return;
+    const double seconds = path_seconds(path, telling->bytes.in) + path_seconds(path, telling->bytes.out);
+    telling->longest_s = fmax(telling->longest_s, seconds);
+    telling->links[telling->n++] = (struct told_link){address, *path};
+}
+
+bool links_tell(struct engine *engine, struct request *request, struct arena *arena)
+{
+    struct telling telling = {.bytes = request_client_bytes(request)};
+    const uint64_t bytes = telling.bytes.in + telling.bytes.out;
+    if (bytes < TELLING_BYTES)
+        return true;
+    pthread_mutex_lock(&engine->links_lock);
+    const struct link_memory *memory = remember(engine);
+    for (struct link *link = engine->links; link; link = link->hh.next) {
+        const struct path path = path_of(link);
+        add(&telling, link->address, &path); /* links live as long as the engine, and so does their memory */
+    }
+    for (size_t i = 0; i < memory->n; i++) {
+        struct link *link;
+        HASH_FIND_STR(engine->links, memory->links[i].address, link);
+        if (!link || !path_of(link).known)
+            add(&telling, memory->links[i].address, &memory->links[i].path);
+    }
+    pthread_mutex_unlock(&engine->links_lock);
+    const bool matters = telling.longest_s >= LONG_S || bytes >= GREAT_BYTES;
+    return !matters ||
+           told_links_add(&request->extensions, EXTENSION_CLIENT_LINKS, telling.links, telling.n, arena);
+}
+
+void links_remember(struct engine *engine)
+{
+    char path[4096];
+    struct link_memory memory = {0};
+    if (!engine->remembers)
+        return;
+    for (struct link *link = engine->links; link; link = link->hh.next) {
+        const struct path known = path_of(link);
+        if (!known.known)
+            continue;
+        if (!memory.links) { /* other processes may have written meanwhile */
+            link_memory_path(path, sizeof path);
+            link_memory_load(&memory, path, time(NULL));
+        }
+        link_memory_set(&memory, link->address, &known, time(NULL));
+    }
+    if (memory.links)
+        link_memory_save(&memory, path);
+    link_memory_clear(&memory);
+    link_memory_clear(&engine->memory);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/link_memory.h"
+
+#include "util/crc32c.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADING    "espalier-links 1\n"
+#define MOST_BYTES (LINK_MEMORY_MOST * (CAP_ADDRESS + 80))
+#define DAY_S      86400
+
+void link_memory_path(char *path, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = 0;
+    *path = 0;
+    if (cache && *cache == '/')
+        n = snprintf(path, size, "%s/espalier/links", cache);
+    else if (home && *home == '/')
+        n = snprintf(path, size, "%s/.cache/espalier/links", home);
+    if (n < 0 || (size_t)n >= size)
+        *path = 0;
+}
+
+void link_memory_clear(struct link_memory *memory)
+{
+    free(memory->links);
+    *memory = (struct link_memory){0};
+}
+
+const struct remembered_link *link_memory_find(const struct link_memory *memory, const char *address)
+{
+    for (size_t i = 0; i < memory->n; i++)
+        if (strcmp(memory->links[i].address, address) == 0)
+            return &memory->links[i];
+    return NULL;
+}
+
+static struct remembered_link *oldest(const struct link_memory *memory)
+{
+    struct remembered_link *found = memory->links;
+    for (size_t i = 1; i < memory->n; i++)
+        if (memory->links[i].used_s < found->used_s)
+            found = &memory->links[i];
+    return found;
+}
+
+void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s)
+{
+    if (!*address || strlen(address) > CAP_ADDRESS || strpbrk(address, " \n"))
+        return;
+    if (!memory->links && !(memory->links = calloc(LINK_MEMORY_MOST, sizeof *memory->links)))
+        return;
+    struct remembered_link *link = (struct remembered_link *)link_memory_find(memory, address);
+    if (!link)
+        link = memory->n < LINK_MEMORY_MOST ? &memory->links[memory->n++] : oldest(memory);
+    snprintf(link->address, sizeof link->address, "%s", address);
+    link->path = *path;
+    link->used_s = now_s;
+}
+
+/* ---- reading ---- */
+
+/* The whole file, for free(); NULL when it is not there, empty, or greater than any that was written. */
+static char *read_file(const char *path, size_t *length)
+{
+    FILE *file = fopen(path, "re");
+    char *text = file ? malloc(MOST_BYTES + 1) : NULL;
+    *length = text ? fread(text, 1, MOST_BYTES + 1, file) : 0;
+    if (file)
+        fclose(file);
+    if (text && *length <= MOST_BYTES) {
+        text[*length] = 0;
+        return text;
+    }
+    free(text);
+    return NULL;
+}
+
+/* The lines, when heading and checksum are right. */
+static char *body_of(char *text, size_t length)
+{
+    char sum[32];
+    char *end = length > sizeof HEADING ? text + length - strlen("end 01234567\n") : text;
+    if (end <= text || strlen(text) != length || strncmp(text, HEADING, sizeof HEADING - 1) != 0)
+        return NULL;
+    snprintf(sum, sizeof sum, "end %08" PRIx32 "\n", crc32c(0, text, (size_t)(end - text)));
+    if (strcmp(end, sum) != 0)
+        return NULL;
+    *end = 0;
+    return text + sizeof HEADING - 1;
+}
+
+static void take_line(struct link_memory *memory, const char *line, int64_t now_s)
+{
+    char address[CAP_ADDRESS + 1];
+    int64_t used_s;
+    struct path path = {.known = true};
+    _Static_assert(CAP_ADDRESS == 255, "the width below");
+    if (sscanf(line, "%" SCNd64 " %lf %lf %255s", &used_s, &path.latency_s, &path.bandwidth_bps, address) !=
+        4)
+        return;
+    /* A clock that has jumped makes a link new or old, nothing else. */
+    if (used_s > now_s)
+        used_s = now_s;
+    if (now_s - used_s <= LINK_MEMORY_DAYS * DAY_S && isfinite(path.latency_s) && path.latency_s >= 0 &&
+        isfinite(path.bandwidth_bps) && path.bandwidth_bps > 0)
+        link_memory_set(memory, address, &path, used_s);
+}
+
+void link_memory_load(struct link_memory *memory, const char *path, int64_t now_s)
+{
+    size_t length;
+    char *text = *path ? read_file(path, &length) : NULL;
+    char *line = text ? body_of(text, length) : NULL;
+    if (!line && *path && access(path, F_OK) == 0) {
+        char aside[4200];
+        if (snprintf(aside, sizeof aside, "%s" LINK_MEMORY_SUFFIX, path) < (int)sizeof aside)
+            rename(path, aside);
+    }
+    while (line && *line) {
+        char *next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        take_line(memory, line, now_s);
+        line = next;
+    }
+    free(text);
+}
+
+/* ---- writing ---- */
+
+static bool make_folders(const char *path)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s", path);
+    for (int above = 1; above >= 0; above--) { /* ~/.cache, then espalier in it */
+        snprintf(folder, sizeof folder, "%s", path);
+        for (int i = 0; i <= above; i++)
+            if (strrchr(folder, '/') > folder)
+                *strrchr(folder, '/') = 0;
+        mkdir(folder, 0700);
+    }
+    return access(folder, W_OK) == 0;
+}
+
+static char *text_of(const struct link_memory *memory, size_t *length)
+{
+    char *text = NULL;
+    FILE *file = open_memstream(&text, length);
+    if (!file)
+        return NULL;
+    fputs(HEADING, file);
+    for (size_t i = 0; i < memory->n; i++)
+        fprintf(file, "%" PRId64 " %.9g %.9g %s\n", memory->links[i].used_s, memory->links[i].path.latency_s,
+                memory->links[i].path.bandwidth_bps, memory->links[i].address);
+    fflush(file);
+    fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
+    if (fclose(file) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+bool link_memory_save(const struct link_memory *memory, const char *path)
+{
+    char fresh[4200];
+    size_t length = 0;
+    if (!*path || !make_folders(path) ||
+        snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid()) >= (int)sizeof fresh)
+        return false;
+    char *text = text_of(memory, &length);
+    FILE *file = text ? fopen(fresh, "we") : NULL;
+    bool whole = file && fwrite(text, 1, length, file) == length;
+    if (file && fclose(file) != 0)
+        whole = false;
+    whole = whole && rename(fresh, path) == 0;
+    if (file && !whole)
+        unlink(fresh);
+    free(text);
+    return whole;
+}

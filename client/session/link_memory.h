@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a client has learned of its links, kept over the lives of its processes: a text file in the user's
+ * cache folder, a line a server, the CRC32C of it all at the end. It is a hint and never an error: a file
+ * that is damaged is set aside, one that cannot be written is not.
+ *
+ * Not thread-safe: the owner's lock.
+ */
+#ifndef CLIENT_LINK_MEMORY_H
+#define CLIENT_LINK_MEMORY_H
+
+#include "core/message/message_basic.h"
+
+#define LINK_MEMORY_MOST   256 /* links; the ones used longest ago go */
+#define LINK_MEMORY_DAYS   30  /* older ones go too: addresses are given to others */
+#define LINK_MEMORY_SUFFIX ".damaged"
+
+struct remembered_link {
+    char address[CAP_ADDRESS + 1]; /* of the server */
+    int64_t used_s;                /* since 1970, when a transfer told of it last */
+    struct path path;
+};
+
+/* All-zero is empty. */
+struct link_memory {
+    struct remembered_link *links;
+    size_t n;
+};
+
+/* espalier/links in $XDG_CACHE_HOME, else in ~/.cache; "" without a home. */
+void link_memory_path(char *path, size_t size);
+
+/* Reads the file into an empty memory; `now_s` since 1970. Without a file, memory or sense it stays empty. */
+void link_memory_load(struct link_memory *memory, const char *path, int64_t now_s);
+void link_memory_clear(struct link_memory *memory);
+
+/* What is known of the link to that address; NULL: nothing. */
+const struct remembered_link *link_memory_find(const struct link_memory *memory, const char *address);
+/* A link is this now. Without room or memory it is forgotten. */
+void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s);
+
+/* Writes it, atomically, in a folder that is made (0700). False: it cannot be written. */
+bool link_memory_save(const struct link_memory *memory, const char *path);
+
+#endif

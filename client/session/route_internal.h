@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the way to a master agent: client/session/route.c (who is asked), client/session/route_locate.c (who
+ * there is) and client/session/route_nearest.c (who of them is near).
+ */
+#ifndef CLIENT_ROUTE_INTERNAL_H
+#define CLIENT_ROUTE_INTERNAL_H
+
+#include "client/session/route.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define MOST_MASTERS 32  /* kept of a redirector's answer */
+#define MISSING_TEXT 400 /* about those that it has lost */
+
+struct route {
+    struct transport *transport;
+    struct arena arena; /* of the configured addresses */
+    const char **redirectors;
+    size_t n_redirectors;
+    atomic_size_t redirector; /* the one that is asked first: it answered last */
+    const char **agents;
+    size_t n_agents;
+    int64_t greeting_timeout_ms;
+    atomic_bool heard; /* somebody has answered */
+    void (*asker)(void *arg, struct session_id *first);
+    void *arg;
+
+    pthread_mutex_t lock; /* of what follows */
+    char masters[MOST_MASTERS][CAP_ADDRESS + 1];
+    bool deserted;              /* the redirector knew of none */
+    char missing[MISSING_TEXT]; /* masters that the redirector has lost, for people; "": none */
+    bool is_partial;            /* a problem was unknown to all masters but those that were not reached */
+    size_t n_masters, current;
+    uint64_t generation; /* how often the masters were learned */
+};
+
+/* Puts the masters of a redirector's answer in the order in which they are to be asked: the nearest ones
+ * first, by greetings that are sent to all at once. Takes as long as the slowest of them, 0.6 s at most. */
+void route_nearest_first(struct route *route, struct locate_reply *located);
+
+#endif

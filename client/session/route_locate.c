@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who is there: which master agents, as redirectors name them or the file; and who answers at an address.
+ */
+#include "client/session/route_internal.h"
+
+#include <string.h>
+
+static enum esp_status locate_from_file(struct route *route, struct message *reply, struct esp_error *error)
+{
+    memset(reply, 0, sizeof *reply);
+    reply->kind = MESSAGE_LOCATE_REPLY;
+    struct master_entry *masters = arena_alloc(&reply->arena, route->n_agents * sizeof *masters);
+    if (!masters)
+        return error_no_memory(error, "the list of agents");
+    for (size_t i = 0; i < route->n_agents; i++)
+        masters[i] = (struct master_entry){.name = "", .address = route->agents[i]};
+    reply->locate_reply.masters = masters;
+    reply->locate_reply.n_masters = (uint32_t)route->n_agents;
+    return ESP_OK;
+}
+
+/* The first question to that address came to nothing: whatever it was, it executed nothing. */
+static enum esp_status nobody_there(const struct route *route, const char *who, const char *address,
+                                    struct esp_error *error)
+{
+    switch (error->status) {
+    case ESP_TIMEOUT:
+        return error_set(error, ESP_UNREACHABLE,
+                         "%s: no Espalier daemon answers at %s: something takes connections there, and says "
+                         "nothing for %.3g s (stopped, overloaded, or no Espalier: is the port right?)",
+                         who, address, (double)route->greeting_timeout_ms / 1e3);
+    case ESP_MAYBE:
+        return error_set(
+            error, ESP_UNREACHABLE,
+            "%s: no Espalier daemon answers at %s: what listens there ends the connection without an "
+            "answer (is the port right, do both use TLS or neither?)",
+            who, address);
+    case ESP_PROTOCOL:
+    case ESP_VERSION:
+        error_prefix(error, "%s: no Espalier daemon of this contract answers at %s", who, address);
+        return error->status = ESP_UNREACHABLE;
+    default:
+        return error_prefix_at(error, who, address);
+    }
+}
+
+enum esp_status route_greet(struct route *route, const char *who, const char *address, enum node_role *role,
+                            struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
+    struct esp_error unread;
+    if (!error)
+        error = &unread;
+    enum esp_status status =
+        transport_call(route->transport, address, &request, route->greeting_timeout_ms, &reply, error);
+    if (status == ESP_OK && role)
+        *role = (enum node_role)reply.greet_reply.role;
+    message_clear(&reply);
+    return status == ESP_OK ? status : nobody_there(route, who, address, error);
+}
+
+/* What one redirector says. */
+static enum esp_status ask_redirector(struct route *route, const char *address, struct message *reply,
+                                      struct esp_error *error)
+{
+    struct session_id first;
+    uint8_t bytes[ASKER_BYTES];
+    struct extension asker = {EXTENSION_ASKER, bytes, sizeof bytes};
+    struct message request = {.kind = MESSAGE_LOCATE};
+    if (route->asker) {
+        route->asker(route->arg, &first);
+        asker_put(&first, bytes);
+        request.locate.extensions = (struct extensions){&asker, 1};
+    }
+    enum esp_status status =
+        transport_call(route->transport, address, &request, route->greeting_timeout_ms, reply, error);
+    if (status != ESP_OK)
+        return nobody_there(route, "redirector", address, error);
+    if (reply->locate_reply.n_masters == 0)
+        return error_set(error, ESP_NO_SERVER, "redirector at %s: no master agent has joined it yet",
+                         address);
+    return ESP_OK;
+}
+
+/* Of several that do not help, one that answers tells more than one that is not there. */
+static enum esp_status ask_redirectors(struct route *route, struct message *reply, struct esp_error *error)
+{
+    const size_t first = atomic_load(&route->redirector);
+    struct esp_error why;
+    for (size_t i = 0; i < route->n_redirectors; i++) {
+        const size_t index = (first + i) % route->n_redirectors;
+        message_clear(reply);
+        enum esp_status status = ask_redirector(route, route->redirectors[index], reply, &why);
+        if (status == ESP_OK) {
+            atomic_store(&route->redirector, index);
+            return ESP_OK;
+        }
+        if (i == 0 || (status == ESP_NO_SERVER && error->status == ESP_UNREACHABLE))
+            *error = why;
+    }
+    return error->status;
+}
+
+enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error)
+{
+    struct esp_error unread;
+    if (route->n_agents > 0)
+        return locate_from_file(route, reply, error);
+    if (route->n_redirectors == 0)
+        return error_set(error, ESP_CONFIG, "expected the address of a redirector or of agents, found none");
+    enum esp_status status = ask_redirectors(route, reply, error ? error : &unread);
+    if (status == ESP_OK)
+        atomic_store(&route->heard, true); /* and so have the masters, at the redirector's */
+    return status;
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session's life: made, driven from phase to phase, ended.
+ */
+#include "client/arguments/invocation_hold.h"
+#include "client/session/session.h"
+#include "client/session/attempt.h"
+#include "client/session/backlog.h"
+#include "client/session/bulk.h"
+#include "client/jobs/job.h"
+#include "client/data/lend.h"
+#include "client/session/link.h"
+#include "util/clock.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NO_LIMIT_MS    INT64_C(2592000000) /* 30 days: as long as anything here lasts */
+#define GIVEN_UP_MS    1000                /* how long to tell one that a state is not wanted */
+#define CANCEL_MS      5000                /* how long to tell a server that a session is cancelled */
+#define LATE_MS        200                 /* the same behind the session's deadline: its caller waits */
+#define END_PATIENCE_S 1e9                 /* a longer deadline is none */
+
+static int64_t deadline(const struct engine *engine, double deadline_s, int64_t now_ns)
+{
+    if (deadline_s <= 0 && engine->session_timeout_ms > 0)
+        deadline_s = (double)engine->session_timeout_ms / 1e3;
+    if (deadline_s <= 0 || deadline_s >= END_PATIENCE_S)
+        return CLOCK_NEVER;
+    return now_ns + (int64_t)(deadline_s * NS_PER_S);
+}
+
+static enum esp_status take_wishes(struct session *session, const struct esp_call_options *options,
+                                   struct esp_error *error)
+{
+    enum esp_status status = wishes_take(&session->wishes, options, error);
+    if (status != ESP_OK || !session->bound || !wishes_any(&session->wishes))
+        return status;
+    return error_set(error, ESP_INVALID,
+                     "the handle is bound to server \"%s\": there is nothing left to choose by constraints",
+                     session->server);
+}
+
+enum esp_status session_begin(struct engine *engine, struct invocation *invocation,
+                              const struct target *target, double deadline_s, struct session **result,
+                              struct esp_error *error)
+{
+    struct session *session = calloc(1, sizeof *session);
+    enum esp_status status = ESP_OK;
+    if (!session) {
+        invocation_release(invocation);
+        return error_no_memory(error, "a session");
+    }
+    session->engine = engine;
+    session->invocation = *invocation;
+    memset(invocation, 0, sizeof *invocation);
+    invocation_split(&session->invocation, engine->inline_bytes);
+    session->started_ns = clock_now_ns(engine->clock);
+    session->deadline_ns = deadline(engine, deadline_s, session->started_ns);
+    session->error.status = ESP_PENDING;
+    session->following.told = -1;
+    session->is_job = target->job;
+    strcpy(session->problem, session->invocation.function->problem->name);
+    if (target->address) {
+        session->bound = true;
+        snprintf(session->server, sizeof session->server, "%s", target->server);
+        if (!(session->bound_address = strdup(target->address)))
+            status = error_no_memory(error, "a session");
+    }
+    if (status == ESP_OK)
+        status = take_wishes(session, target->options, error);
+    if (status == ESP_OK)
+        status = engine_draw(engine, session, error);
+    if (status == ESP_OK) {
+        session->log_id = session->origin = session->id;
+        *result = session;
+    } else {
+        session_discard(session);
+    }
+    return status;
+}
+
+void session_compact(struct session *session)
+{
+    wishes_release(&session->wishes);
+    invocation_release(&session->invocation);
+    for (uint32_t i = 0; i < session->n_excluded; i++)
+        free(session->excluded[i]);
+    free(session->excluded);
+    free(session->bound_address);
+    free(session->loss);
+    session->loss = NULL;
+    session->excluded = NULL;
+    session->bound_address = NULL;
+    session->n_excluded = 0;
+}
+
+void session_discard(struct session *session)
+{
+    if (!session)
+        return;
+    session_compact(session);
+    free(session->following.kept);
+    free(session->candidates);
+    free(session->plan);
+    free(session->keepers);
+    free(session);
+}
+
+int64_t session_left_ms(const struct session *session)
+{
+    if (session->deadline_ns == CLOCK_NEVER)
+        return NO_LIMIT_MS;
+    int64_t left_ms = (session->deadline_ns - clock_now_ns(session->engine->clock)) / NS_PER_MS;
+    return left_ms < 1 ? 1 : left_ms > NO_LIMIT_MS ? NO_LIMIT_MS : left_ms;
+}
+
+bool session_is_cancelled(struct session *session)
+{
+    return atomic_load(&session->cancelled) || atomic_load(&session->engine->closing) ||
+           (session->whole && atomic_load(&session->whole->cancelled));
+}
+
+/* ---- the end ---- */
+
+static int64_t farewell_ms(const struct session *session, int64_t most_ms)
+{
+    const bool late = session->deadline_ns != CLOCK_NEVER && session_left_ms(session) <= 1;
+    return late && most_ms > LATE_MS ? LATE_MS : most_ms;
+}
+
+/* The server that has it stops computing; what it has of it is given back. Best effort: a server that does
+ * not hear this lets go of the session at its deadline, or when the client acknowledges it. */
+static void stop_remote(struct session *session)
+{
+    int remote = atomic_load(&session->remote);
+    if (!session->link || remote >= SESSION_DONE || session->lost)
+        return;
+    if (session->attached && !atomic_load(&session->cancelled))
+        return; /* who waits for a job may stop waiting */
+    struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = session->id}}, reply = {0};
+    transport_call(session->engine->transport, session->link->address, &request,
+                   farewell_ms(session, CANCEL_MS), &reply, NULL);
+    message_clear(&reply);
+}
+
+void session_tell_given_up(struct session *session)
+{
+    struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = session->given_up_id}},
+                   reply = {0};
+    if (session->given_up && transport_call(session->engine->transport, session->given_up->address, &request,
+                                            farewell_ms(session, GIVEN_UP_MS), &reply, NULL) == ESP_OK)
+        session->given_up = NULL;
+    message_clear(&reply);
+}
+
+void session_end(struct session *session, enum esp_status status)
+{
+    session_tell_given_up(session); /* it may be back */
+    session->error.status = status;
+    if (status == ESP_OK)
+        session->error.text[0] = 0;
+    session->ended_ns = clock_now_ns(session->engine->clock);
+    lend_end(&session->invocation, status == ESP_OK);
+    engine_retire(session->engine, session);
+    backlog_left(session);
+    /* Small results wait for the next call to acknowledge them; memory for large ones is wanted back. */
+    if (session->link && session->heavy && !session->lost && !session->is_job)
+        link_acknowledge(session->link);
+    atomic_store(&session->phase, PHASE_ENDED);
+}
+
+/* True when it has to end because its caller or its deadline says so. */
+static bool called_off(struct session *session)
+{
+    if (session_is_cancelled(session)) {
+        stop_remote(session);
+        session_end(session, error_set(&session->error, ESP_CANCELLED, "cancelled"));
+        return true;
+    }
+    if (session->deadline_ns != CLOCK_NEVER && clock_now_ns(session->engine->clock) >= session->deadline_ns) {
+        stop_remote(session);
+        double after_s = (double)(session->deadline_ns - session->started_ns) / NS_PER_S;
+        const struct esp_error before = session->error;
+        bool tell = before.status != ESP_PENDING && before.text[0];
+        session_end(session, error_set(&session->error, ESP_TIMEOUT, "%s: the deadline of %.3g s passed%s%s",
+                                       session->problem, after_s, tell ? "; before that: " : "",
+                                       tell ? before.text : ""));
+        return true;
+    }
+    return false;
+}
+
+/* ---- a server has it ---- */
+
+void session_absorb(struct session *session, const struct session_report *report)
+{
+    enum session_state state = (enum session_state)report->state;
+    session->timings = report->timings;
+    session->remote_error.status = ESP_OK;
+    if (state == SESSION_FAILED || state == SESSION_CANCELLED || state == SESSION_UNKNOWN) {
+        enum esp_status status = report->outcome.status       ? (enum esp_status)report->outcome.status
+                                 : state == SESSION_CANCELLED ? ESP_CANCELLED
+                                 : state == SESSION_UNKNOWN   ? ESP_NOT_FOUND
+                                                              : ESP_FAILED;
+        const char *text =
+            report->outcome.text && *report->outcome.text ? report->outcome.text : esp_status_string(status);
+        error_set(&session->remote_error, status, "%s", text);
+    }
+    session->lost |= state == SESSION_UNKNOWN;
+    /* The results of a job are for whoever attaches to it. */
+    bool wanted = !session->is_job || session->attached;
+    if (state == SESSION_DONE && wanted &&
+        invocation_results(&session->invocation, report->results, report->n_results,
+                           &session->remote_error) != ESP_OK)
+        state = SESSION_FAILED;
+    atomic_store(&session->remote, state);
+}
+
+static enum esp_status finish_results(struct session *session)
+{
+    enum esp_status status = invocation_finish(&session->invocation, &session->error);
+    return status == ESP_OK ? hold_results(&session->invocation, session->engine, &session->error) : status;
+}
+
+static void finish(struct session *session)
+{
+    enum esp_status status = bulk_receive(session);
+    if (status == ESP_OK)
+        status = finish_results(session);
+    else if (session->lost)
+        return;
+    session_end(session, status);
+}
+
+/* Goes on with a session that a server has. False: the server computes. */
+static bool remote(struct session *session)
+{
+    if (session->lost) {
+        attempt_recover(session);
+        return true;
+    }
+    if (session->is_job && !session->attached && job_is_handed_over(session))
+        return false;
+    switch (atomic_load(&session->remote)) {
+    case SESSION_RECEIVING:
+        bulk_send(session);
+        return true;
+    case SESSION_DONE:
+        finish(session);
+        return true;
+    case SESSION_FAILED:
+    case SESSION_CANCELLED:
+        error_set(&session->error, session->remote_error.status, "%s", session->remote_error.text);
+        if (session->error.status != ESP_CANCELLED)
+            error_prefix(&session->error, "%s on %s", session->problem, session->server);
+        session_end(session, session->error.status);
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum session_step session_advance(struct session *session)
+{
+    while (atomic_load(&session->phase) != PHASE_ENDED) {
+        /* A result that is there is not thrown away for being late. */
+        if (atomic_load(&session->remote) < SESSION_DONE && called_off(session))
+            break;
+        switch (atomic_load(&session->phase)) {
+        case PHASE_CHOOSE:
+            attempt_choose(session);
+            if (session->holding)
+                return STEP_HELD;
+            break;
+        case PHASE_OFFER:
+            attempt_offer(session);
+            break;
+        case PHASE_REMOTE:
+            if (!remote(session))
+                return STEP_WAIT;
+            break;
+        }
+    }
+    return STEP_ENDED;
+}
+
+/* ---- who runs it ---- */
+
+enum esp_status session_call(struct session *session)
+{
+    enum session_step step;
+    while ((step = session_advance(session)) != STEP_ENDED)
+        if (step == STEP_HELD)
+            backlog_wait(session);
+        else if (session->follow)
+            session_follow(session);
+        else
+            link_wait(session->link, session);
+    return session->error.status;
+}
+
+static void follow_run(void *arg)
+{
+    struct session *session = arg;
+    session_follow(session);
+    session->job.run = session_run;
+    thread_pool_submit(session->engine->runners, &session->job); /* there is one: the session came from it */
+}
+
+/* A session that is followed holds a thread while the server computes: none of those that all others need. */
+static bool hand_to_follower(struct session *session)
+{
+    session->job.run = follow_run;
+    if (thread_pool_submit(session->engine->followers, &session->job))
+        return true;
+    session->job.run = session_run;
+    return false;
+}
+
+void session_run(void *arg)
+{
+    struct session *session = arg;
+    enum session_step step = STEP_ENDED;
+    if (session->work)
+        session->work(session);
+    else
+        step = session_advance(session);
+    while (step != STEP_ENDED) {
+        if (step == STEP_HELD && backlog_park(session))
+            return;
+        if (step == STEP_WAIT && !session->follow) {
+            link_park(session->link, session);
+            return;
+        }
+        if (step == STEP_WAIT && hand_to_follower(session))
+            return;
+        if (step == STEP_WAIT)
+            session_follow(session);
+        step = session_advance(session);
+    }
+    session->ended(session, session->arg);
+}
+
+enum esp_status session_start(struct session *session, struct esp_error *error)
+{
+    session->job = (struct thread_job){.run = session_run, .arg = session};
+    struct engine *engine = session->engine;
+    if (thread_pool_submit(session->work ? engine->chains : engine->runners, &session->job))
+        return ESP_OK;
+    return error_set(error, ESP_SYSTEM, "cannot start a thread for asynchronous sessions");
+}
+
+void session_cancel(struct session *session)
+{
+    struct engine *engine = session->engine;
+    atomic_store(&session->cancelled, true);
+    backlog_release(session);
+    pthread_mutex_lock(&engine->marks_lock);
+    const struct session *remote = session->step ? session->step : session;
+    struct link *link = remote->link;
+    struct session_id id = remote->id;
+    pthread_mutex_unlock(&engine->marks_lock);
+    if (!link || id.sequence == 0)
+        return; /* its runner looks at the flag before each step */
+    struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = id}}, reply = {0};
+    transport_call(engine->transport, link->address, &request, CANCEL_MS, &reply, NULL);
+    message_clear(&reply);
+    link_release(link, id.sequence);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A session: one call on its way through the hierarchy. It is driven by session_advance(), by one thread at a
+ * time, which goes as far as it can without waiting for the server's computation.
+ */
+#ifndef CLIENT_SESSION_H
+#define CLIENT_SESSION_H
+
+#include "client/session/backlog.h"
+#include "client/session/engine.h"
+#include "client/session/wishes.h"
+
+/* The handle of a call as the engine sees it. */
+struct target {
+    const char *server;                     /* name: bound to it; NULL: let the agents choose */
+    const char *address;                    /* of that server */
+    bool job;                               /* the session is to become a job: see client/jobs/job.h */
+    const struct esp_call_options *options; /* constraints on the choice; NULL: none */
+};
+
+enum session_phase {
+    PHASE_CHOOSE, /* ask the agents */
+    PHASE_OFFER,  /* call the next candidate */
+    PHASE_REMOTE, /* a server has it */
+    PHASE_ENDED
+};
+
+/* A session whose output and progress are wanted while it runs (client/session/follow.c). What is not for its
+ * runner alone is under the engine's marks lock. */
+struct following {
+    void (*output)(void *arg, const char *text, size_t length); /* or NULL: kept */
+    void (*progress)(void *arg, double fraction);               /* or NULL */
+    void (*sent)(void *arg, double fraction);                   /* or NULL */
+    void *arg;
+    uint64_t seen; /* bytes of output; the runner's */
+    double told;   /* progress; below 0: none */
+    char *kept;
+    size_t n_kept;
+    uint64_t lost; /* bytes before what is kept */
+};
+
+/* What session_advance() found to be next. */
+enum session_step {
+    STEP_WAIT, /* for the server that has it */
+    STEP_HELD, /* for room at any server: client/session/backlog.h */
+    STEP_ENDED
+};
+
+#define MOST_CANDIDATES 16 /* kept of an answer */
+#define MOST_EXCLUDED   16
+
+struct session_candidate {
+    char server[CAP_NAME + 1];
+    char address[CAP_ADDRESS + 1];
+    uint64_t incarnation;
+    double compute_s, queue_s, transfer_s, error_s;
+    bool tried;
+    enum esp_status status;
+};
+
+struct session {
+    struct engine *engine;
+    struct invocation invocation;
+    struct session_id id;     /* sequence 0: it has ended */
+    struct session_id log_id; /* stays */
+    struct session_id origin; /* the first one of all: what was saved of the call is known by it */
+    char *keepers;            /* who may have that: EXTENSION_KEEPERS; NULL: nobody yet */
+    char problem[PROBLEM_MAX_NAME + 1];
+    bool bound;
+    struct wishes wishes; /* which servers may take it */
+
+    /* Since when, until when (CLOCK_NEVER), and how it went, on the transport's clock. */
+    int64_t started_ns, deadline_ns, submitted_ns, ended_ns;
+    int64_t sent_ns; /* spent on chunks, both ways */
+
+    atomic_int phase; /* enum session_phase; written by the runner */
+    atomic_bool cancelled;
+    struct esp_error error; /* ESP_PENDING until it has ended */
+
+    struct session_candidate *candidates; /* of the newest answer, best first; under the marks lock */
+    uint32_t n_candidates, next_candidate;
+    uint32_t rounds; /* times that candidates were looked for */
+    char *bound_address;
+    char **excluded; /* servers that did not take it or lost it, MOST_EXCLUDED of them */
+    enum esp_status why[MOST_EXCLUDED];
+    uint32_t n_excluded;
+    uint64_t master, placement;
+    uint32_t capable;
+    bool asked;
+
+    /* The server that has it; `link` and `server` change under the engine's marks lock. */
+    struct link *link;
+    bool settled;
+    char server[CAP_NAME + 1];
+    atomic_int remote; /* enum session_state, the newest that is known */
+    bool heavy;        /* chunks have moved: the server holds much memory for it */
+    bool lost;         /* the server is gone or has forgotten it */
+    struct esp_error remote_error;
+    struct session_timings timings;
+    int64_t absent_until_ns, absent_wait_ms; /* for servers that are not there to come back; 0: not yet */
+    uint32_t losses;                         /* servers that had accepted it, and lost it */
+    char *loss;                              /* how the last of them did, and when; NULL: none has */
+    int64_t loss_ns;
+    struct link *given_up;         /* the last of them may have opened a state, */
+    struct session_id given_up_id; /* as this session: it was not reached to close it. Or NULL */
+    double forecast_s, forecast_compute_s, forecast_error_s;
+
+    struct session *mark_prev, *mark_next; /* engine->unsettled or link->held */
+
+    /* Waiting for the server, under the link's lock. */
+    struct session *park_prev, *park_next;
+    bool parked;
+    uint64_t parked_after; /* the newest poll at that time: later ones know of it */
+
+    struct backlog_entry back; /* client/session/backlog.h */
+    bool holding;              /* it is to be held back; the runner's */
+
+    /* Asynchronous sessions: runs session_run() in the pool; then `ended` is called in a pool thread, once,
+     * as the last thing that the engine does with the session. NULL: a blocking session. */
+    bool follow;
+    struct following following;
+
+    /* An abstract problem (client/abstract/abstract.h) is a session that no server sees, in a thread of its
+     * own, and each of its steps is a blocking one. `step` changes under the engine's marks lock. */
+    void (*work)(struct session *session); /* all of it, in place of session_advance(); else NULL */
+    void *plan;                            /* owned, of `work`: for free() */
+    struct session *whole;                 /* of a step: what it is a step of */
+    struct session *step;                  /* that is under way */
+
+    uint8_t owner[OWNER_BYTES]; /* whose job it is */
+    bool has_owner;
+    bool is_job;   /* it outlives this process, under a client id of its own (client/jobs/job.h) */
+    bool attached; /* a job that another process may have submitted: it is waited for, no more */
+
+    struct thread_job job;
+    void (*ended)(struct session *session, void *arg);
+    void *arg;
+};
+
+/* A session for an invocation, which it takes over (also when this fails). `deadline_s` 0: the engine's.
+ * ESP_INVALID: a constraint cannot be, or the target leaves nothing to choose. */
+enum esp_status session_begin(struct engine *engine, struct invocation *invocation,
+                              const struct target *target, double deadline_s, struct session **session,
+                              struct esp_error *error);
+/* Frees what only a running session needs, its arguments most of all. What tells how it went stays. */
+void session_compact(struct session *session);
+void session_discard(struct session *session);
+
+/* Runs a blocking session to its end, in this thread. Returns session->error.status. */
+enum esp_status session_call(struct session *session);
+
+/* Hands an asynchronous session to the pool. ESP_SYSTEM: no thread can be made; `ended` is not called. */
+enum esp_status session_start(struct session *session, struct esp_error *error);
+
+/* Ends it as soon as possible and stops the computation. Any thread; the session must not be destroyed
+ * meanwhile. */
+void session_cancel(struct session *session);
+/* To who is in given_up, when there is somebody. Best effort. */
+void session_tell_given_up(struct session *session);
+
+/* ---- for its other halves, client/session/link.c, attempt.c and bulk.c ---- */
+
+/* Goes on with it. STEP_WAIT: the server computes; park it at session->link. STEP_HELD: to backlog_park() or
+ * backlog_wait() with it. */
+enum session_step session_advance(struct session *session);
+/* The pool's job for an asynchronous session. */
+void session_run(void *session);
+
+/* Takes what a server said of it. By its runner, or, while it is parked, under the link's lock. */
+void session_absorb(struct session *session, const struct session_report *report);
+
+/* Waits, in the runner's thread, until there is news of the session other than output and progress, which are
+ * handed on as they come. */
+void session_follow(struct session *session);
+/* Takes kept output: see esp_session_output(). Any thread that may look at the session. */
+size_t session_take_output(struct session *session, char *buffer, size_t size);
+
+/* Whether somebody wants it ended. */
+bool session_is_cancelled(struct session *session);
+
+/* The last thing that happens to it: sets error.status (the text is there already), takes its number back. */
+void session_end(struct session *session, enum esp_status status);
+
+/* Milliseconds until its deadline, at least 1; about a month when it has none. */
+int64_t session_left_ms(const struct session *session);
+
+#endif

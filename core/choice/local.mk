@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: Apache-2.0
+core_libcore_la_SOURCES += \
+	core/choice/aggregate.c \
+	core/choice/aggregate.h \
+	core/choice/estimate.c \
+	core/choice/estimate.h \
+	core/choice/scheduler.c \
+	core/choice/scheduler.h \
+	core/choice/server_index.c \
+	core/choice/server_index.h \
+	core/choice/terms.c \
+	core/choice/terms.h

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The servers of one kind (one catalogue of problems), so ordered that the best few for a request are found
+ * without looking at them all: a treap by speed in which every subtree knows the least of each thing that
+ * counts. The search goes best first over the bounds that these give, so it is exact, and visits about
+ * k log n entries.
+ */
+#ifndef CORE_SERVER_INDEX_H
+#define CORE_SERVER_INDEX_H
+
+#include "core/choice/scheduler.h"
+#include "util/random.h"
+
+struct index_bounds {
+    double slowness;    /* seconds per flop, at least: 1 / speed, or less where a cost model may tell less */
+    int64_t free_ns;    /* when its first slot is free */
+    int64_t drained_ns; /* when its last one is */
+    double line;        /* sessions there, by slot */
+    double latency_s;
+    double inverse_bandwidth; /* seconds per byte */
+    int64_t link_free_ns;     /* when what was sent there before is through */
+    double price;             /* of an hour of a slot */
+    uint64_t turn;
+    uint64_t memory;      /* most bytes that a call may take; in a subtree: the greatest */
+    uint64_t memory_free; /* now; in a subtree: the greatest */
+};
+
+/* Lies in the server's own struct. The caller sets `self`, `owner` and `id` (unique in the index), inserts
+ * it, and calls index_update() after every change of `self`. */
+struct index_entry {
+    struct index_bounds self;
+    void *owner;
+    uint64_t id;
+    /* the index's own */
+    struct index_bounds best; /* over the subtree: the least of each, the greatest memory */
+    uint64_t least_memory;
+    uint32_t priority, count;
+    struct index_entry *left, *right;
+    double key;
+    struct server_index *in; /* NULL: in none */
+};
+
+/* All-zero is empty and ready. */
+struct server_index {
+    struct index_entry *root;
+};
+
+void index_insert(struct server_index *index, struct index_entry *entry);
+/* Nothing happens when it is in none. */
+void index_remove(struct index_entry *entry);
+/* After a change of entry->self (nothing happens when it is in none). */
+void index_update(struct index_entry *entry);
+uint32_t index_count(const struct server_index *index);
+
+struct index_query {
+    const struct esp_scheduler *scheduler;
+    double work_flop;
+    double call_s;                /* of every call, whatever its work */
+    uint64_t bytes_in, bytes_out; /* that travel from the client to the server, and back */
+    double finish_s;              /* servers that end later do not count; HUGE_VAL: all do */
+    int64_t now_ns;
+    uint64_t memory_bytes; /* servers with less do not count */
+    /* Servers that are not wanted; NULL: all are. */
+    bool (*wanted)(const struct index_entry *entry, void *arg);
+    void *arg;
+    /* What the request costs on that server, exactly: no less than call_s + work_flop * its slowness; its
+     * memory too. NULL: that, and memory_bytes. `arg` is the one above. */
+    void (*cost)(const struct index_entry *entry, void *arg, double *compute_s, uint64_t *memory_bytes);
+    struct random *random; /* for schedulers that draw */
+};
+
+/* Kept between searches so that a search needs no new memory. All-zero is ready. */
+struct index_search {
+    struct search_item *heap;
+    size_t n, capacity;
+};
+void index_search_release(struct index_search *search);
+
+/* The best `most` servers of all the indexes for the query, best first, into `found`. Returns how many:
+ * fewer only when there are no more (or, without memory for the search, those found until then). */
+size_t index_select(struct index_search *search, struct server_index *const *indexes, size_t n_indexes,
+                    const struct index_query *query, struct index_entry **found, size_t most);
+
+/* How many servers have at least that memory. */
+uint32_t index_capable(const struct server_index *index, uint64_t memory_bytes);
+/* The greatest memory in the index. */
+uint64_t index_most_memory(const struct server_index *index);
+
+/* The view of one server for the query. */
+struct esp_server_view index_view(const struct index_entry *entry, const struct index_query *query);
+
+#endif

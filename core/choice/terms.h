@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * On which terms servers serve, and which of them a request accepts: extensions of records (what a server
+ * tells of itself) and of requests (their constraints). Who does not know them is an older node: it tells no
+ * terms, and heeds no constraints.
+ *
+ * Numbers travel as 8 bytes, little-endian; texts with a NUL behind each, one after the other.
+ */
+#ifndef CORE_TERMS_H
+#define CORE_TERMS_H
+
+#include "core/message/message.h"
+
+/* Tags in a node_record. */
+#define EXTENSION_PRICE      50 /* a double: of an hour of a slot, in the site's unit */
+#define EXTENSION_PROPERTIES 51 /* texts: words that requests may ask for ("gpu", "site=lyon") */
+#define EXTENSION_INCOMING   52 /* an integer: bytes of arguments on their way to it */
+#define EXTENSION_WEATHER    56 /* struct weather, as weather_put() has it */
+/* Tags in a request. */
+#define EXTENSION_WANTED      53 /* texts: properties that the server must have, all of them */
+#define EXTENSION_FINISH      54 /* a double: seconds after which the results are no use */
+#define EXTENSION_MOST_MEMORY 55 /* an integer: bytes that the call may take at most */
+
+#define CAP_PROPERTY   64 /* bytes of one, with its NUL */
+#define CAP_PROPERTIES 32 /* of one server, or of one request */
+
+/* Texts in an extension, borrowed from it. All-zero: none. */
+struct property_set {
+    const char *texts; /* each with a NUL */
+    uint32_t length;
+};
+
+/* The processor of a server as its sensor sees it: the share that a session would get beside others. */
+#define WEATHER_HISTORY 48
+struct weather {
+    double available;                /* now, from 0 to 1; 0: there is no sensor */
+    double forecast, error;          /* of that, for the next seconds */
+    uint32_t step_ms;                /* between the values of the history */
+    uint32_t n;                      /* of them, the oldest first */
+    uint8_t shares[WEATHER_HISTORY]; /* in 250ths */
+    double memory_free, disk_free;   /* of the machine, in bytes; 0: not told */
+};
+#define WEATHER_BYTES (5 * 8 + 2 * 4 + WEATHER_HISTORY)
+/* Returns the length. */
+uint32_t weather_put(const struct weather *weather, uint8_t bytes[WEATHER_BYTES]);
+/* False: nonsense, or not told; *weather is then all zero. */
+bool weather_get(const struct extensions *extensions, struct weather *weather);
+
+/* Of a server. Nonsense counts as not told. */
+struct server_terms {
+    struct weather weather;
+    double price; /* of an hour; 0: free */
+    uint64_t incoming_bytes;
+    struct property_set properties;
+};
+void server_terms_get(const struct extensions *extensions, struct server_terms *terms);
+
+/* Of a request. */
+struct constraints {
+    struct property_set wanted;
+    double finish_s;            /* HUGE_VAL: none */
+    uint64_t most_memory_bytes; /* UINT64_MAX: none */
+};
+void constraints_get(const struct extensions *extensions, struct constraints *constraints);
+
+/* The next property behind `after` (NULL: the first), NULL behind the last. What does not end in a NUL is
+ * left out. */
+const char *property_next(const struct property_set *set, const char *after);
+/* The first wanted one that is not in `has`; NULL: all are. */
+const char *property_missing(const struct property_set *wanted, const struct property_set *has);
+/* Why a word cannot be a property (empty, too long, blanks or control characters); NULL: it can. */
+const char *property_fault(const char *word);
+
+/* Appends an extension of 8 bytes or of texts; false without memory (or with more than CAP_PROPERTIES). */
+bool terms_add_real(struct extensions *extensions, uint32_t tag, double value, struct arena *arena);
+bool terms_add_integer(struct extensions *extensions, uint32_t tag, uint64_t value, struct arena *arena);
+bool terms_add_weather(struct extensions *extensions, const struct weather *weather, struct arena *arena);
+bool terms_add_texts(struct extensions *extensions, uint32_t tag, const char *const *texts, size_t n,
+                     struct arena *arena);
+
+#endif

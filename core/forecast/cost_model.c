@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/forecast/cost_model.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values beyond the measured ones cost this much more error for each doubling of a size. */
+#define ERROR_PER_DOUBLING 0.10
+/* Other options than the measured ones: as far off as a forecast by work over speed. */
+#define ERROR_OTHER_OPTIONS 0.25
+/* A fit with coefficients of both signs may dip: no lower than this part of the least time measured. */
+#define LEAST_PART 0.25
+
+const char *cost_ground_name(enum cost_ground ground)
+{
+    static const char *const names[] = {"not measured", "measured", "extrapolated", "other options"};
+    return (size_t)ground < sizeof names / sizeof *names ? names[ground] : "unknown";
+}
+
+static bool scalar_of(const struct cost_call *call, int32_t argument, double *value)
+{
+    for (uint32_t i = 0; i < call->n_scalars; i++)
+        if (call->scalars[i].index == (uint32_t)argument) {
+            *value = call->scalars[i].is_real ? call->scalars[i].real : (double)call->scalars[i].integer;
+            return true;
+        }
+    return false;
+}
+
+bool cost_values(const struct cost_model *model, const struct cost_call *call, double *x)
+{
+    for (uint32_t i = 0; i < model->n_variables; i++) {
+        int32_t argument = model->variables[i].argument;
+        if (argument == COST_WORK)
+            x[i] = call->work_flop;
+        else if (argument == COST_BYTES)
+            x[i] = call->bytes;
+        else if (!scalar_of(call, argument, &x[i]))
+            return false;
+        if (!(x[i] > 0)) /* NaN too */
+            x[i] = 0;
+    }
+    return true;
+}
+
+static double term_value(const struct cost_term *term, uint32_t n_variables, const double *x)
+{
+    double value = term->coefficient;
+    for (uint32_t i = 0; i < n_variables; i++)
+        for (uint8_t p = 0; p < term->powers[i]; p++)
+            value *= x[i];
+    return value;
+}
+
+static const struct cost_piece *piece_of(const struct cost_curve *curve, double bytes)
+{
+    uint32_t i = 0;
+    while (i + 1 < curve->n_pieces && bytes > curve->pieces[i].until)
+        i++;
+    return &curve->pieces[i];
+}
+
+static double plain_value(const struct cost_model *model, const struct cost_curve *curve, const double *x)
+{
+    const struct cost_piece *piece = piece_of(curve, x[model->n_variables - 1]);
+    double sum = 0;
+    for (uint32_t i = 0; i < piece->n_terms; i++)
+        sum += term_value(&piece->terms[i], model->n_variables, x);
+    return sum;
+}
+
+/* The term that decides for large sizes: of those that grow the fastest, by what they contribute at the
+ * upper end of the range; negative ones would lead to nonsense. */
+static const struct cost_term *leading_term(const struct cost_model *model, const struct cost_curve *curve,
+                                            const double *x)
+{
+    const struct cost_piece *piece = piece_of(curve, x[model->n_variables - 1]);
+    const struct cost_term *best = NULL;
+    double best_growth = -1, best_share = 0, twice[COST_MOST_VARIABLES];
+    for (uint32_t i = 0; i < model->n_variables; i++) /* doubled sizes: work grows as its name says */
+        twice[i] = x[i] * (model->variables[i].argument == COST_WORK    ? 8
+                           : model->variables[i].argument == COST_BYTES ? 4
+                                                                        : 2);
+    double total = plain_value(model, curve, x);
+    for (uint32_t i = 0; i < piece->n_terms; i++) {
+        const struct cost_term *term = &piece->terms[i];
+        double here = term_value(term, model->n_variables, x);
+        if (!(here > 0) || here < 0.02 * total) /* of no weight yet: its size is noise */
+            continue;
+        double growth = term_value(term, model->n_variables, twice) / here;
+        if (growth > best_growth || (growth == best_growth && here > best_share)) {
+            best = term;
+            best_growth = growth;
+            best_share = here;
+        }
+    }
+    return best;
+}
+
+static double bounded(double value, double most)
+{
+    if (!(value > 0))
+        return 0;
+    return value < most ? value : most;
+}
+
+double cost_curve_value(const struct cost_model *model, const struct cost_curve *curve, const double *x,
+                        bool *extrapolated)
+{
+    double inside[COST_MOST_VARIABLES];
+    bool above = false, outside = false;
+    if (extrapolated)
+        *extrapolated = false;
+    if (curve->n_pieces == 0 || model->n_variables == 0)
+        return 0;
+    for (uint32_t i = 0; i < model->n_variables; i++) {
+        const struct cost_variable *variable = &model->variables[i];
+        inside[i] = x[i] > variable->most ? variable->most : x[i];
+        above |= x[i] > variable->most * 1.0001;
+        outside |= above || x[i] < variable->least * 0.9999;
+    }
+    if (extrapolated)
+        *extrapolated = outside;
+    double least = curve->least * LEAST_PART, value = plain_value(model, curve, inside);
+    if (value < least && !outside)
+        value = least;
+    if (above) {
+        const struct cost_term *leading = leading_term(model, curve, inside);
+        double from = leading ? term_value(leading, model->n_variables, inside) : 0;
+        double to = leading ? term_value(leading, model->n_variables, x) : 0;
+        if (from > 0 && to > from)
+            value *= to / from;
+    }
+    return bounded(value, 1e300);
+}
+
+/* How many doublings the call is beyond what was measured, in the variable where that is most. */
+static double doublings_beyond(const struct cost_model *model, const double *x)
+{
+    double most = 0;
+    for (uint32_t i = 0; i < model->n_variables; i++) {
+        const struct cost_variable *variable = &model->variables[i];
+        if (variable->argument < 0)
+            continue; /* follows from the sizes */
+        if (x[i] > variable->most && variable->most > 0)
+            most = fmax(most, log2(x[i] / variable->most));
+        else if (x[i] < variable->least)
+            most = fmax(most, log2(variable->least / fmax(x[i], 1)));
+    }
+    return most;
+}
+
+bool cost_evaluate(const struct cost_model *model, const struct cost_call *call,
+                   struct cost_forecast *forecast)
+{
+    double x[COST_MOST_VARIABLES];
+    bool extrapolated;
+    if (model->time.n_pieces == 0 || !cost_values(model, call, x))
+        return false;
+    double seconds = cost_curve_value(model, &model->time, x, &extrapolated);
+    double floor_s = call->work_flop > 0 ? model->floor_s_per_flop * call->work_flop : 0;
+    seconds = bounded(fmax(seconds, floor_s) * model->factor, COST_MOST_S);
+    double error = model->time.error;
+    if (extrapolated)
+        error += ERROR_PER_DOUBLING * doublings_beyond(model, x);
+    *forecast = (struct cost_forecast){
+        .seconds = seconds,
+        .error_s = fmin(error * seconds, COST_MOST_S),
+        .memory_bytes = bounded(cost_curve_value(model, &model->memory, x, NULL), 1e18),
+        .ground = extrapolated ? COST_EXTRAPOLATED : COST_MEASURED,
+    };
+    return true;
+}
+
+/* ---- sets ---- */
+
+void cost_set_clear(struct cost_set *set)
+{
+    arena_clear(&set->arena);
+    free(set->models);
+    *set = (struct cost_set){.fastest_s_per_flop = HUGE_VAL};
+}
+
+static bool copy_curve(struct arena *arena, const struct cost_curve *from, struct cost_curve *to)
+{
+    *to = *from;
+    if (from->n_pieces == 0)
+        return true;
+    to->pieces = arena_memdup(arena, from->pieces, from->n_pieces * sizeof *from->pieces);
+    for (uint32_t i = 0; to->pieces && i < from->n_pieces; i++) {
+        struct cost_piece *piece = &to->pieces[i];
+        if (piece->n_terms &&
+            !(piece->terms = arena_memdup(arena, piece->terms, piece->n_terms * sizeof *piece->terms)))
+            return false;
+    }
+    return to->pieces != NULL;
+}
+
+static bool same_choices(const struct cost_model *a, const struct cost_model *b)
+{
+    if (a->digest != b->digest || a->n_options != b->n_options || a->n_choices != b->n_choices)
+        return false;
+    for (uint32_t i = 0; i < a->n_options; i++)
+        if (a->options[i].argument != b->options[i].argument)
+            return false;
+    size_t bytes = (size_t)a->n_options * a->n_choices * sizeof *a->choices;
+    return bytes == 0 || memcmp(a->choices, b->choices, bytes) == 0;
+}
+
+/* The place of the model in the order: behind those of its digest that are there. */
+static struct cost_model *make_room(struct cost_set *set, const struct cost_model *model)
+{
+    uint32_t at = 0;
+    while (at < set->n && set->models[at].digest <= model->digest) {
+        if (same_choices(&set->models[at], model))
+            return &set->models[at];
+        at++;
+    }
+    if (set->n == set->capacity) {
+        uint32_t capacity = set->capacity ? 2 * set->capacity : 4;
+        struct cost_model *models = realloc(set->models, capacity * sizeof *models);
+        if (!models)
+            return NULL;
+        set->models = models;
+        set->capacity = capacity;
+    }
+    memmove(set->models + at + 1, set->models + at, (set->n - at) * sizeof *set->models);
+    set->n++;
+    return &set->models[at];
+}
+
+void cost_set_bound(struct cost_set *set)
+{
+    set->fastest_s_per_flop = HUGE_VAL;
+    for (uint32_t i = 0; i < set->n; i++) {
+        double floor = set->models[i].floor_s_per_flop * set->models[i].factor;
+        if (floor > 0) /* else its problem declares no work, and is bounded by 0 in any case */
+            set->fastest_s_per_flop = fmin(set->fastest_s_per_flop, floor);
+    }
+}
+
+enum esp_status cost_set_add(struct cost_set *set, const struct cost_model *model, bool whole,
+                             struct esp_error *error)
+{
+    struct cost_model copy = *model;
+    size_t choices = (size_t)model->n_options * model->n_choices * sizeof *model->choices;
+    if (!whole) {
+        copy.measurements = NULL;
+        copy.n_measurements = 0;
+    }
+    if (!copy_curve(&set->arena, &model->time, &copy.time) ||
+        !copy_curve(&set->arena, &model->memory, &copy.memory) ||
+        (choices && !(copy.choices = arena_memdup(&set->arena, model->choices, choices))) ||
+        (copy.n_measurements &&
+         !(copy.measurements = arena_memdup(&set->arena, model->measurements,
+                                            model->n_measurements * sizeof *model->measurements))))
+        return error_no_memory(error, "a cost model");
+    struct cost_model *place = make_room(set, &copy);
+    if (!place)
+        return error_no_memory(error, "a cost model");
+    *place = copy;
+    cost_set_bound(set);
+    return ESP_OK;
+}
+
+static bool holds_for(const struct cost_model *model, const struct cost_call *call)
+{
+    double values[COST_MOST_OPTIONS];
+    if (model->n_options == 0)
+        return true;
+    for (uint32_t i = 0; i < model->n_options; i++) {
+        if (!scalar_of(call, model->options[i].argument, &values[i]))
+            return false;
+        if (values[i] >= 'a' && values[i] <= 'z') /* flags are letters of either case */
+            values[i] -= 'a' - 'A';
+    }
+    for (uint32_t c = 0; c < model->n_choices; c++) {
+        uint32_t i = 0;
+        while (i < model->n_options && values[i] == model->choices[c * model->n_options + i])
+            i++;
+        if (i == model->n_options)
+            return true;
+    }
+    return false;
+}
+
+struct cost_model *cost_set_find(const struct cost_set *set, uint64_t digest, const struct cost_call *call,
+                                 bool *other)
+{
+    uint32_t low = 0, high = set->n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (set->models[middle].digest < digest)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *other = false;
+    for (uint32_t i = low; i < set->n && set->models[i].digest == digest; i++)
+        if (holds_for(&set->models[i], call))
+            return &set->models[i];
+    *other = true;
+    return low < set->n && set->models[low].digest == digest ? &set->models[low] : NULL;
+}
+
+bool cost_set_evaluate(const struct cost_set *set, uint64_t digest, const struct cost_call *call,
+                       struct cost_forecast *forecast)
+{
+    bool other;
+    const struct cost_model *model = set->n ? cost_set_find(set, digest, call, &other) : NULL;
+    if (!model || !cost_evaluate(model, call, forecast))
+        return false;
+    if (other) {
+        forecast->error_s += ERROR_OTHER_OPTIONS * forecast->seconds;
+        forecast->ground = COST_OTHER_OPTIONS;
+    }
+    return true;
+}
+
+/* ---- correction ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double cost_correct(struct cost_correction *correction, double seconds, double forecast_s)
+{
+    double values[COST_WINDOW + COST_CALIBRATION_VOTES];
+    if (seconds >= COST_LEAST_S && seconds < COST_MOST_S && forecast_s > 0 && isfinite(forecast_s)) {
+        double ratio = seconds / forecast_s;
+        correction->ratios[correction->next] = fmin(fmax(ratio, 1 / COST_MOST_FACTOR), COST_MOST_FACTOR);
+        correction->next = (correction->next + 1) % COST_WINDOW;
+        if (correction->n < COST_WINDOW)
+            correction->n++;
+    }
+    uint32_t n = correction->n;
+    memcpy(values, correction->ratios, n * sizeof *values);
+    for (uint32_t i = 0; i < COST_CALIBRATION_VOTES; i++)
+        values[n++] = 1;
+    qsort(values, n, sizeof *values, by_value);
+    return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}

@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cost models as text files: a line a fact, numbers as printf %.17g has them, the last line the CRC32C of all
+ * before it, so that a file that was cut or touched by something else is noticed.
+ */
+#include "core/forecast/cost_model.h"
+#include "util/crc32c.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HEADING           "espalier-cost-model"
+#define MOST_FILE         (4 << 20)
+#define MOST_MEASUREMENTS 4096
+
+void cost_folder(const char *state_dir, char *path, size_t size)
+{
+    snprintf(path, size, "%s/models", state_dir);
+}
+
+/* ---- writing ---- */
+
+static void write_curve(FILE *file, const char *name, const struct cost_model *model,
+                        const struct cost_curve *curve)
+{
+    fprintf(file, "%s %" PRIu32 " %.17g %.17g %.17g\n", name, curve->n_pieces, curve->error, curve->least,
+            curve->most);
+    for (uint32_t i = 0; i < curve->n_pieces; i++) {
+        const struct cost_piece *piece = &curve->pieces[i];
+        fprintf(file, "piece %.17g %" PRIu32 "\n", i + 1 < curve->n_pieces ? piece->until : -1,
+                piece->n_terms);
+        for (uint32_t t = 0; t < piece->n_terms; t++) {
+            fprintf(file, "term %.17g", piece->terms[t].coefficient);
+            for (uint32_t v = 0; v < model->n_variables; v++)
+                fprintf(file, " %u", piece->terms[t].powers[v]);
+            fputc('\n', file);
+        }
+    }
+}
+
+static void write_model(FILE *file, const struct cost_model *model)
+{
+    fprintf(file, HEADING " %d\nproblem %s\ndigest %016" PRIx64 "\nimplementation %s\nmachine %s\n",
+            COST_FORMAT, model->problem, model->digest, model->implementation, model->machine);
+    fprintf(file, "threads %" PRIu32 "\nfloor %.17g\n", model->threads, model->floor_s_per_flop);
+    for (uint32_t i = 0; i < model->n_variables; i++)
+        fprintf(file, "variable %" PRId32 " %s %.17g %.17g\n", model->variables[i].argument,
+                model->variables[i].name, model->variables[i].least, model->variables[i].most);
+    for (uint32_t i = 0; i < model->n_options; i++)
+        fprintf(file, "option %" PRId32 " %s\n", model->options[i].argument, model->options[i].name);
+    for (uint32_t c = 0; c < model->n_choices; c++) {
+        fputs("choice", file);
+        for (uint32_t i = 0; i < model->n_options; i++)
+            fprintf(file, " %d", model->choices[c * model->n_options + i]);
+        fputc('\n', file);
+    }
+    write_curve(file, "time", model, &model->time);
+    write_curve(file, "memory", model, &model->memory);
+    for (uint32_t i = 0; i < model->n_measurements; i++) {
+        const struct cost_measurement *m = &model->measurements[i];
+        fprintf(file, "measured %.17g %.17g %.17g %" PRIu32, m->seconds, m->spread, m->bytes, m->repetitions);
+        for (uint32_t v = 0; v < model->n_variables; v++)
+            fprintf(file, " %.17g", m->x[v]);
+        fputc('\n', file);
+    }
+}
+
+static void sync_folder(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    int fd = open(folder[0] ? folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        fsync(fd);
+        close(fd);
+    }
+}
+
+static enum esp_status write_whole(const char *path, const char *text, size_t length, struct esp_error *error)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
+    if (fd < 0)
+        return error_errno(error, "%s cannot be written", path);
+    size_t done = 0;
+    while (done < length) {
+        ssize_t n = write(fd, text + done, length - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            break;
+        done += (size_t)n;
+    }
+    bool whole = done == length && fsync(fd) == 0;
+    enum esp_status status = whole ? ESP_OK : error_errno(error, "%s cannot be written", path);
+    close(fd);
+    return status;
+}
+
+char *cost_text(const struct cost_model *model, size_t *length)
+{
+    char *text = NULL;
+    FILE *file = open_memstream(&text, length);
+    if (!file)
+        return NULL;
+    write_model(file, model);
+    fflush(file);
+    fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
+    if (fclose(file) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+enum esp_status cost_save(const struct cost_model *model, const char *path, struct esp_error *error)
+{
+    char temporary[4096];
+    size_t length = 0;
+    char *text = cost_text(model, &length);
+    if (!text)
+        return error_no_memory(error, "a cost model's text");
+    snprintf(temporary, sizeof temporary, "%s.new", path);
+    enum esp_status status = write_whole(temporary, text, length, error);
+    if (status == ESP_OK && rename(temporary, path) != 0)
+        status = error_errno(error, "%s cannot be renamed to %s", temporary, path);
+    if (status == ESP_OK)
+        sync_folder(path);
+    else
+        unlink(temporary);
+    free(text);
+    return status;
+}
+
+/* ---- reading ---- */
+
+struct reader {
+    const char *path;
+    char *next; /* the rest of the text */
+    unsigned line;
+    char *at; /* in the line */
+    struct esp_error *error;
+};
+
+static enum esp_status wrong(const struct reader *reader, const char *expected)
+{
+    return error_set(reader->error, ESP_INVALID, "%s:%u: expected %s, found \"%.40s\"; calibrate again",
+                     reader->path, reader->line, expected, reader->at ? reader->at : "the end");
+}
+
+static bool next_line(struct reader *reader)
+{
+    if (!*reader->next)
+        return false;
+    reader->at = reader->next;
+    char *end = strchr(reader->next, '\n');
+    reader->next = end ? end + 1 : reader->next + strlen(reader->next);
+    if (end)
+        *end = 0;
+    reader->line++;
+    return true;
+}
+
+/* The line's first word is that one: goes behind it. */
+static bool is_word(struct reader *reader, const char *word)
+{
+    size_t n = strlen(word);
+    if (strncmp(reader->at, word, n) != 0 || (reader->at[n] && reader->at[n] != ' '))
+        return false;
+    reader->at += n;
+    return true;
+}
+
+static bool number(struct reader *reader, double least, double most, double *value)
+{
+    char *end;
+    *value = strtod(reader->at, &end);
+    if (end == reader->at || !(*value >= least && *value <= most)) /* NaN too */
+        return false;
+    reader->at = end;
+    return true;
+}
+
+static bool whole(struct reader *reader, int64_t least, int64_t most, int64_t *value)
+{
+    double real;
+    if (!number(reader, (double)least, (double)most, &real) || real != floor(real))
+        return false;
+    *value = (int64_t)real;
+    return true;
+}
+
+/* The next word, up to a blank or the end. */
+static bool word(struct reader *reader, char *text, size_t size)
+{
+    while (*reader->at == ' ')
+        reader->at++;
+    size_t n = strcspn(reader->at, " ");
+    if (n == 0 || n >= size)
+        return false;
+    memcpy(text, reader->at, n);
+    text[n] = 0;
+    reader->at += n;
+    return true;
+}
+
+static bool read_term(struct reader *reader, const struct cost_model *model, struct cost_term *term)
+{
+    int64_t power;
+    if (!next_line(reader) || !is_word(reader, "term") || !number(reader, -1e300, 1e300, &term->coefficient))
+        return false;
+    for (uint32_t v = 0; v < model->n_variables; v++) {
+        if (!whole(reader, 0, COST_MOST_POWER, &power))
+            return false;
+        term->powers[v] = (uint8_t)power;
+    }
+    return true;
+}
+
+static enum esp_status read_piece(struct reader *reader, struct arena *arena, const struct cost_model *model,
+                                  bool last, double before, struct cost_piece *piece)
+{
+    int64_t n;
+    if (!next_line(reader) || !is_word(reader, "piece") || !number(reader, -1, 1e300, &piece->until) ||
+        !whole(reader, 1, COST_MOST_TERMS, &n))
+        return wrong(reader, "piece, its end (-1 for the last one) and its number of terms");
+    if (last)
+        piece->until = HUGE_VAL;
+    else if (!(piece->until > before))
+        return wrong(reader, "pieces in ascending order");
+    piece->n_terms = (uint32_t)n;
+    piece->terms = arena_alloc(arena, (size_t)n * sizeof *piece->terms);
+    if (!piece->terms)
+        return error_no_memory(reader->error, "a cost model");
+    for (int64_t t = 0; t < n; t++)
+        if (!read_term(reader, model, &piece->terms[t]))
+            return wrong(reader, "term, its coefficient and a power for each variable");
+    return ESP_OK;
+}
+
+static enum esp_status read_curve(struct reader *reader, struct arena *arena, const struct cost_model *model,
+                                  struct cost_curve *curve)
+{
+    int64_t n;
+    if (!whole(reader, 0, COST_MOST_PIECES, &n) || !number(reader, 0, 1e9, &curve->error) ||
+        !number(reader, 0, 1e300, &curve->least) || !number(reader, 0, 1e300, &curve->most))
+        return wrong(reader, "the number of pieces, the expected error, the least and greatest value");
+    curve->n_pieces = (uint32_t)n;
+    curve->pieces = arena_alloc(arena, (size_t)(n + 1) * sizeof *curve->pieces);
+    if (!curve->pieces)
+        return error_no_memory(reader->error, "a cost model");
+    enum esp_status status = ESP_OK;
+    for (int64_t i = 0; i < n && status == ESP_OK; i++)
+        status = read_piece(reader, arena, model, i == n - 1, i ? curve->pieces[i - 1].until : 0,
+                            &curve->pieces[i]);
+    return status;
+}
+
+static enum esp_status read_variable(struct reader *reader, struct cost_model *model)
+{
+    int64_t argument;
+    struct cost_variable *variable = &model->variables[model->n_variables];
+    if (model->n_variables == COST_MOST_VARIABLES || model->time.pieces ||
+        !whole(reader, COST_BYTES, PROBLEM_MAX_ARGUMENTS, &argument) ||
+        !word(reader, variable->name, sizeof variable->name) || !number(reader, 0, 1e300, &variable->least) ||
+        !number(reader, variable->least, 1e300, &variable->most))
+        return wrong(reader, "an argument's index and name, and the least and greatest value measured");
+    variable->argument = (int32_t)argument;
+    model->n_variables++;
+    return ESP_OK;
+}
+
+static enum esp_status read_option(struct reader *reader, struct cost_model *model)
+{
+    int64_t argument;
+    struct cost_option *option = &model->options[model->n_options];
+    if (model->n_options == COST_MOST_OPTIONS || model->choices ||
+        !whole(reader, 0, PROBLEM_MAX_ARGUMENTS, &argument) ||
+        !word(reader, option->name, sizeof option->name))
+        return wrong(reader, "an option's index and name");
+    option->argument = (int32_t)argument;
+    model->n_options++;
+    return ESP_OK;
+}
+
+static enum esp_status read_choice(struct reader *reader, struct arena *arena, struct cost_model *model)
+{
+    int64_t value;
+    if (!model->choices && !(model->choices = arena_alloc(arena, COST_MOST_CHOICES * COST_MOST_OPTIONS *
+                                                                     sizeof *model->choices)))
+        return error_no_memory(reader->error, "a cost model");
+    if (model->n_choices == COST_MOST_CHOICES)
+        return wrong(reader, "no more choices");
+    for (uint32_t i = 0; i < model->n_options; i++) {
+        if (!whole(reader, INT16_MIN, INT16_MAX, &value))
+            return wrong(reader, "a value for each option");
+        model->choices[model->n_choices * model->n_options + i] = (int16_t)value;
+    }
+    model->n_choices++;
+    return ESP_OK;
+}
+
+static enum esp_status read_measurement(struct reader *reader, struct arena *arena, struct cost_model *model)
+{
+    int64_t repetitions;
+    if (!model->measurements &&
+        !(model->measurements = arena_alloc(arena, MOST_MEASUREMENTS * sizeof *model->measurements)))
+        return error_no_memory(reader->error, "a cost model");
+    if (model->n_measurements == MOST_MEASUREMENTS)
+        return wrong(reader, "no more measurements");
+    struct cost_measurement *m = &model->measurements[model->n_measurements];
+    if (!number(reader, 0, COST_MOST_S, &m->seconds) || !number(reader, 0, 1e9, &m->spread) ||
+        !number(reader, 0, 1e18, &m->bytes) || !whole(reader, 1, 1000000, &repetitions))
+        return wrong(reader, "seconds, spread, bytes and repetitions");
+    m->repetitions = (uint32_t)repetitions;
+    for (uint32_t v = 0; v < model->n_variables; v++)
+        if (!number(reader, 0, 1e300, &m->x[v]))
+            return wrong(reader, "a value for each variable");
+    model->n_measurements++;
+    return ESP_OK;
+}
+
+static enum esp_status read_fact(struct reader *reader, struct arena *arena, struct cost_model *model)
+{
+    int64_t threads;
+    if (is_word(reader, "variable"))
+        return read_variable(reader, model);
+    if (is_word(reader, "option"))
+        return read_option(reader, model);
+    if (is_word(reader, "choice"))
+        return read_choice(reader, arena, model);
+    if (is_word(reader, "time"))
+        return read_curve(reader, arena, model, &model->time);
+    if (is_word(reader, "memory"))
+        return read_curve(reader, arena, model, &model->memory);
+    if (is_word(reader, "measured"))
+        return read_measurement(reader, arena, model);
+    if (is_word(reader, "floor"))
+        return number(reader, 0, 1e9, &model->floor_s_per_flop) ? ESP_OK : wrong(reader, "seconds per flop");
+    if (is_word(reader, "problem"))
+        return word(reader, model->problem, sizeof model->problem) ? ESP_OK : wrong(reader, "a name");
+    if (is_word(reader, "implementation"))
+        return word(reader, model->implementation, sizeof model->implementation) ? ESP_OK
+                                                                                 : wrong(reader, "a name");
+    if (is_word(reader, "machine"))
+        return word(reader, model->machine, sizeof model->machine) ? ESP_OK : wrong(reader, "a name");
+    if (is_word(reader, "digest")) {
+        char text[20];
+        model->digest = word(reader, text, sizeof text) ? strtoull(text, NULL, 16) : 0;
+        return model->digest ? ESP_OK : wrong(reader, "a digest");
+    }
+    if (is_word(reader, "threads")) {
+        if (!whole(reader, 1, 100000, &threads))
+            return wrong(reader, "a number of threads");
+        model->threads = (uint32_t)threads;
+        return ESP_OK;
+    }
+    return wrong(reader, "a fact about a model");
+}
+
+/* Cuts the last line off when it is the checksum of what is before it. */
+static bool check_end(char *text, size_t length)
+{
+    char *end = length > 13 ? text + length - 13 : NULL;
+    char expected[16];
+    if (!end)
+        return false;
+    snprintf(expected, sizeof expected, "end %08" PRIx32 "\n", crc32c(0, text, length - 13));
+    if (strcmp(end, expected) != 0)
+        return false;
+    *end = 0;
+    return true;
+}
+
+static enum esp_status parse(char *text, size_t length, const char *path, struct arena *arena,
+                             struct cost_model *model, struct esp_error *error)
+{
+    struct reader reader = {.path = path, .next = text, .error = error};
+    int64_t version;
+    *model = (struct cost_model){.factor = 1};
+    if (strncmp(text, HEADING " ", sizeof HEADING) != 0)
+        return error_set(error, ESP_INVALID, "%s:1: expected a cost model (" HEADING "), found \"%.20s\"",
+                         path, text);
+    version = strtoll(text + sizeof HEADING, NULL, 10);
+    if (version != COST_FORMAT)
+        return error_set(error, ESP_INVALID,
+                         "%s:1: expected a cost model of version %d, found one of version %" PRId64
+                         "; calibrate again",
+                         path, COST_FORMAT, version);
+    if (memchr(text, 0, length) || !check_end(text, length))
+        return error_set(error, ESP_INVALID,
+                         "%s: it is damaged or cut: its checksum is missing or wrong; calibrate again", path);
+    enum esp_status status = next_line(&reader) ? ESP_OK : ESP_INVALID;
+    while (status == ESP_OK && next_line(&reader))
+        status = read_fact(&reader, arena, model);
+    if (status == ESP_OK && (!model->problem[0] || !model->digest || !model->n_variables ||
+                             !model->time.n_pieces || !model->threads))
+        status = error_set(error, ESP_INVALID, "%s: its problem, variables or times are missing", path);
+    return status;
+}
+
+enum esp_status cost_parse(const char *text, size_t length, const char *path, struct arena *arena,
+                           struct cost_model *model, struct esp_error *error)
+{
+    if (length > MOST_FILE)
+        return error_set(error, ESP_INVALID, "%s: expected at most %d bytes", path, MOST_FILE);
+    char *copy = malloc(length + 1); /* parsing cuts lines */
+    if (!copy)
+        return error_no_memory(error, "a cost model's text");
+    memcpy(copy, text, length);
+    copy[length] = 0;
+    enum esp_status status = parse(copy, length, path, arena, model, error);
+    free(copy);
+    return status;
+}
+
+enum esp_status cost_load(const char *path, struct arena *arena, struct cost_model *model,
+                          struct esp_error *error)
+{
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "there is no file %s", path)
+                               : error_errno(error, "%s cannot be read", path);
+    char *text = malloc(MOST_FILE + 1);
+    size_t length = text ? fread(text, 1, MOST_FILE, file) : 0;
+    bool failed = ferror(file), more = !feof(file) && length == MOST_FILE;
+    fclose(file);
+    if (!text)
+        return error_no_memory(error, "a cost model's text");
+    text[length] = 0;
+    enum esp_status status =
+        failed ? error_set(error, ESP_SYSTEM, "%s cannot be read", path)
+        : more ? error_set(error, ESP_INVALID, "%s: expected at most %d bytes", path, MOST_FILE)
+               : parse(text, length, path, arena, model, error);
+    free(text);
+    return status;
+}
+
+static int is_model(const struct dirent *entry)
+{
+    size_t n = strlen(entry->d_name), suffix = sizeof COST_SUFFIX - 1;
+    return n > suffix && entry->d_name[0] != '.' && strcmp(entry->d_name + n - suffix, COST_SUFFIX) == 0;
+}
+
+enum esp_status cost_load_folder(const char *folder,
+                                 void (*tell_wrong)(void *arg, const struct esp_error *error), void *arg,
+                                 struct cost_set *set, struct esp_error *error)
+{
+    struct dirent **entries;
+    *set = (struct cost_set){.fastest_s_per_flop = HUGE_VAL};
+    int n = scandir(folder, &entries, is_model, alphasort);
+    if (n < 0)
+        return errno == ENOENT ? ESP_OK : error_errno(error, "%s cannot be read", folder);
+    enum esp_status status = ESP_OK;
+    for (int i = 0; i < n; i++) {
+        char path[4096];
+        struct arena arena = {0};
+        struct cost_model model;
+        struct esp_error why;
+        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
+        if (status == ESP_OK && cost_load(path, &arena, &model, &why) == ESP_OK)
+            status = cost_set_add(set, &model, true, error);
+        else if (status == ESP_OK && tell_wrong)
+            tell_wrong(arg, &why);
+        arena_clear(&arena);
+        free(entries[i]);
+    }
+    free(entries);
+    if (status != ESP_OK)
+        cost_set_clear(set);
+    return status;
+}

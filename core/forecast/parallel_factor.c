@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * pdgetrf after B.4.1 of "Optimization of the ScaLAPACK LU Factorization", the block size at which it is
+ * fastest, and pdpotrf and pdgeqrf composed in the same way.
+ */
+#include "config.h"
+
+#include "core/forecast/parallel_model.h"
+
+#include <math.h>
+
+/* One factorization of n columns by panels of `block` on p x q ranks. */
+struct factor {
+    const struct parallel_machine *machine;
+    double p, q, n, block, panels;
+};
+
+static struct factor factor_of(const struct parallel_machine *machine, struct parallel_grid grid,
+                               int64_t block, int64_t n)
+{
+    return (struct factor){.machine = machine,
+                           .p = (double)grid.p,
+                           .q = (double)grid.q,
+                           .n = (double)n,
+                           .block = fmin((double)block, (double)n),
+                           .panels = n > 0 ? ceil((double)n / (double)block) : 0};
+}
+
+static double send(const struct factor *factor, double elements)
+{
+    return factor->machine->latency_s + elements * factor->machine->element_s;
+}
+
+/* Rows (columns) that a rank has of i blocks. */
+static double share(const struct factor *factor, double i, double ranks)
+{
+    return factor->block * ceil(i / ranks);
+}
+
+static double kernel(const struct factor *factor, enum parallel_kernel which, double m, double n, double k)
+{
+    return parallel_kernel_s(factor->machine, which, m, n, k);
+}
+
+/* ---- LU ---- */
+
+/* B.4.1.2: PDGETF2 of the panel that has i blocks of rows left. */
+static double panel_s(const struct factor *factor, double i)
+{
+    double rows = share(factor, i, factor->p), block = factor->block, seconds = 0;
+    double each = kernel(factor, PARALLEL_AMAX, rows, 0, 0) + kernel(factor, PARALLEL_SCAL, rows, 0, 0) +
+                  2 * kernel(factor, PARALLEL_COPY, block, 0, 0);
+    if (factor->p > 1)
+        each += ceil(log2(factor->p)) * send(factor, 1) /* DGAMX2D */ +
+                parallel_broadcast_s(factor->machine, factor->p, block) + send(factor, block);
+    for (double j = 1; j < block; j++)
+        seconds += kernel(factor, PARALLEL_GER, rows, j, 0);
+    return seconds + block * each;
+}
+
+/* PDLASWP: a pivot's row lies in the same rank with probability 1 / p. The paper writes the rows' length with
+ * P_r; it is the part of a row that one of the P_c columns of ranks has. */
+static double swaps_s(const struct factor *factor)
+{
+    double length = share(factor, factor->panels, factor->q), local = factor->n / factor->p;
+    double far = 2 * kernel(factor, PARALLEL_COPY, length, 0, 0) + send(factor, length);
+    return local * kernel(factor, PARALLEL_SWAP, length, 0, 0) + (factor->n - local) * far;
+}
+
+/* B.4.1.3: what PDGETRF does besides when i blocks of rows and columns remain behind the panel. */
+static double update_s(const struct factor *factor, double i)
+{
+    const struct parallel_machine *machine = factor->machine;
+    double rows = share(factor, i, factor->p), cols = share(factor, i, factor->q), block = factor->block;
+    double below = share(factor, i + 1, factor->p);
+    double seconds =
+        kernel(factor, PARALLEL_TRSM, block, cols, 0) + kernel(factor, PARALLEL_GEMM, rows, cols, block);
+    if (factor->q > 1)
+        seconds += parallel_broadcast_s(machine, factor->q, below * block) +
+                   kernel(factor, PARALLEL_COPY, below * block, 0, 0);
+    if (factor->p > 1)
+        seconds += parallel_broadcast_s(machine, factor->p, cols * block) +
+                   kernel(factor, PARALLEL_COPY, cols * block, 0, 0);
+    return seconds;
+}
+
+double parallel_getrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                        int64_t n)
+{
+    struct factor factor = factor_of(machine, grid, block, n);
+    double seconds = factor.panels > 0 ? swaps_s(&factor) : 0;
+    for (double i = 1; i <= factor.panels; i++) {
+        seconds += panel_s(&factor, i) + (i < factor.panels ? update_s(&factor, i) : 0);
+        if (factor.q > 1)
+            seconds += parallel_broadcast_s(machine, factor.q, factor.block); /* pivots: IGEBS2D */
+    }
+    return seconds;
+}
+
+/* ---- its block size ---- */
+
+/* c[0] / S + c[1] + c[2] S + c[3] S^2: what each term of the sum becomes without ceilings, with M / S panels.
+ */
+struct laurent {
+    double c[4];
+};
+
+static void add(struct laurent *sum, double factor, double c0, double c1, double c2, double c3)
+{
+    sum->c[0] += factor * c0;
+    sum->c[1] += factor * c1;
+    sum->c[2] += factor * c2;
+    sum->c[3] += factor * c3;
+}
+
+/* The terms of PDGETF2. With H = sum over panels of S i = (M^2 / S + M) / 2. */
+static void add_panels(struct laurent *sum, const struct parallel_machine *machine, double m, double p)
+{
+    const double(*c)[8] = machine->polynomials.of;
+    double linear = c[PARALLEL_AMAX][0] + c[PARALLEL_SCAL][0], volume = machine->broadcast->volume_terms(p);
+    add(sum, linear / p, 0, m * m / 2, m / 2, 0); /* S H */
+    add(sum, 2 * c[PARALLEL_COPY][0], 0, 0, m, 0);
+    if (p > 1)
+        add(sum, (volume + 1) * machine->element_s, 0, 0, m, 0);
+    const double *ger = c[PARALLEL_GER];
+    /* H S (S - 1) / 2, M / S S (S - 1) / 2, H (S - 1), M / S (S - 1) */
+    add(sum, ger[0] / p, 0, -m * m / 4, m * m / 4 - m / 4, m / 4);
+    add(sum, ger[1], 0, -m / 2, m / 2, 0);
+    add(sum, ger[2] / p, -m * m / 2, m * m / 2 - m / 2, m / 2, 0);
+    add(sum, ger[3], -m, m, 0, 0);
+}
+
+/* The terms of PDGETRF. With G = sum over the panels but one of S i = (M^2 / S - M) / 2 and W that of (S i)^2
+ * = (2 M^3 / S - 3 M^2 + M S) / 6. */
+static void add_updates(struct laurent *sum, const struct parallel_machine *machine, double m, double p,
+                        double q)
+{
+    const struct parallel_broadcast *broadcast = machine->broadcast;
+    const double *trsm = machine->polynomials.of[PARALLEL_TRSM],
+                 *gemm = machine->polynomials.of[PARALLEL_GEMM],
+                 *copy = machine->polynomials.of[PARALLEL_COPY];
+    if (q > 1) {
+        double column = broadcast->volume_terms(q) * machine->element_s + copy[0],
+               begin = broadcast->latency_terms(q) * machine->latency_s + copy[1];
+        add(sum, column / p, 0, m * m / 2, m / 2, -1);
+        add(sum, begin, m, -1, 0, 0);
+        add(sum, broadcast->latency_terms(q) * machine->latency_s, m, 0, 0, 0); /* pivots */
+    }
+    if (p > 1) {
+        double row = broadcast->volume_terms(p) * machine->element_s + copy[0],
+               begin = broadcast->latency_terms(p) * machine->latency_s + copy[1];
+        add(sum, row / q, 0, m * m / 2, -m / 2, 0);
+        add(sum, begin, m, -1, 0, 0);
+    }
+    add(sum, trsm[0] / q, 0, 0, m * m / 2, -m / 2); /* G S^2 */
+    add(sum, trsm[1], 0, 0, m, -1);
+    add(sum, trsm[2] / q, 0, m * m / 2, -m / 2, 0);
+    add(sum, trsm[3], 0, m, -1, 0);
+    add(sum, trsm[4] / q, m * m / 2, -m / 2, 0, 0);
+    add(sum, trsm[5], m, -1, 0, 0);
+    double pq = p * q, cube = m * m * m / 3, square = m * m / 2;
+    add(sum, gemm[0] / pq, 0, cube, -square, m / 6); /* W S */
+    add(sum, gemm[4] / pq, cube, -square, m / 6, 0); /* W */
+    add(sum, gemm[1] / p + gemm[2] / q, 0, square, -m / 2, 0);
+    add(sum, gemm[5] / p + gemm[6] / q, square, -m / 2, 0, 0);
+    add(sum, gemm[3], 0, m, -1, 0);
+    add(sum, gemm[7], m, -1, 0, 0);
+}
+
+/* The derivative times S^2: 2 c3 S^3 + c2 S^2 - c0. With c0 > 0 (what a panel costs) it is negative at first,
+ * and has one positive root where it grows after it. */
+static double derivative(const struct laurent *sum, double s)
+{
+    return (2 * sum->c[3] * s + sum->c[2]) * s * s - sum->c[0];
+}
+
+double parallel_getrf_block(const struct parallel_machine *machine, struct parallel_grid grid, int64_t n)
+{
+    struct laurent sum = {{0}};
+    double m = (double)n, low = 1, high = m;
+    add_panels(&sum, machine, m, (double)grid.p);
+    add_updates(&sum, machine, m, (double)grid.p, (double)grid.q);
+    if (n <= 1 || derivative(&sum, low) >= 0)
+        return 1;
+    if (derivative(&sum, high) <= 0)
+        return m;
+    for (int i = 0; i < 200 && high - low > 1e-9 * high; i++) {
+        double middle = (low + high) / 2;
+        *(derivative(&sum, middle) < 0 ? &low : &high) = middle;
+    }
+    return (low + high) / 2;
+}
+
+/* ---- Cholesky ---- */
+
+/* PDPOTRF, lower: a block of the diagonal, the panel below it, and the lower half of what remains. */
+double parallel_potrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                        int64_t n)
+{
+    struct factor factor = factor_of(machine, grid, block, n);
+    double size = factor.block, seconds = 0;
+    for (double i = 0; i < factor.panels; i++) { /* blocks that remain */
+        double rows = share(&factor, i, factor.p), cols = share(&factor, i, factor.q);
+        seconds += kernel(&factor, PARALLEL_POTF2, size, 0, 0);
+        if (i > 0)
+            seconds += parallel_broadcast_s(machine, factor.p, size * size) +
+                       parallel_broadcast_s(machine, factor.q, rows * size) +
+                       parallel_broadcast_s(machine, factor.p, cols * size) +
+                       kernel(&factor, PARALLEL_TRSM, size, rows, 0) +
+                       kernel(&factor, PARALLEL_GEMM, rows, cols, size) / 2;
+    }
+    return seconds;
+}
+
+/* ---- QR ---- */
+
+/* PDGEQR2: a column's norm over the ranks of a column, its scaling, and the reflection of the others. */
+static double reflectors_s(const struct factor *factor, double rows)
+{
+    double reduce = factor->p > 1 ? 2 * ceil(log2(factor->p)) : 0, seconds = 0;
+    for (double j = 0; j < factor->block; j++) {
+        seconds += kernel(factor, PARALLEL_SCAL, rows, 0, 0) * 2 + reduce * send(factor, 1);
+        if (j > 0)
+            seconds += 2 * kernel(factor, PARALLEL_GER, rows, j, 0) + reduce * send(factor, j);
+    }
+    return seconds;
+}
+
+/* PDGEQRF: reflectors of a panel, V and T to all columns of ranks, then C -= V T' (V' C). */
+double parallel_geqrf_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                        int64_t m, int64_t n)
+{
+    int64_t least = m < n ? m : n;
+    struct factor factor = factor_of(machine, grid, block, least);
+    double size = factor.block, seconds = 0;
+    double all_rows = ceil((double)m / (double)block), all_cols = ceil((double)n / (double)block);
+    for (double i = 0; i < factor.panels; i++) {
+        double rows = share(&factor, all_rows - i, factor.p),
+               cols = share(&factor, all_cols - i - 1, factor.q);
+        seconds += reflectors_s(&factor, rows);
+        if (cols <= 0)
+            continue;
+        seconds += parallel_broadcast_s(machine, factor.q, rows * size + size * size) +
+                   kernel(&factor, PARALLEL_GEMM, size, cols, rows) +
+                   kernel(&factor, PARALLEL_TRSM, size, cols, 0) +
+                   kernel(&factor, PARALLEL_GEMM, rows, cols, size);
+        if (factor.p > 1)
+            seconds += 2 * ceil(log2(factor.p)) * send(&factor, size * cols); /* V' C is summed over rows */
+    }
+    return seconds;
+}

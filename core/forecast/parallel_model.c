@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "core/forecast/parallel_model.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- kernels ---- */
+
+double parallel_polynomial(const struct parallel_polynomials *polynomials, enum parallel_kernel kernel,
+                           double m, double n, double k)
+{
+    const double *c = polynomials->of[kernel];
+    switch (kernel) {
+    case PARALLEL_GEMM:
+        return (c[0] * m * n + c[1] * m + c[2] * n + c[3]) * k + (c[4] * m * n + c[5] * m + c[6] * n + c[7]);
+    case PARALLEL_TRSM:
+        return (c[0] * n + c[1]) * m * m + (c[2] * n + c[3]) * m + (c[4] * n + c[5]);
+    case PARALLEL_GER:
+    case PARALLEL_ADD:
+        return (c[0] * m + c[1]) * n + (c[2] * m + c[3]);
+    case PARALLEL_POTF2:
+        return ((c[0] * m + c[1]) * m + c[2]) * m + c[3];
+    default:
+        return c[0] * m + c[1];
+    }
+}
+
+struct parallel_polynomials parallel_polynomials_from_rates(double fast, double slow, double call_s)
+{
+    struct parallel_polynomials made = {{{0}}};
+    double(*c)[8] = made.of;
+    c[PARALLEL_GEMM][0] = 2 / fast;
+    c[PARALLEL_GEMM][7] = call_s;
+    c[PARALLEL_TRSM][0] = 1 / fast;
+    c[PARALLEL_TRSM][5] = call_s;
+    c[PARALLEL_GER][0] = 2 / slow;
+    c[PARALLEL_GER][3] = call_s;
+    c[PARALLEL_ADD][0] = 1 / slow;
+    c[PARALLEL_ADD][3] = call_s;
+    c[PARALLEL_POTF2][0] = 1 / (3 * slow);
+    c[PARALLEL_POTF2][3] = call_s;
+    for (enum parallel_kernel kernel = PARALLEL_COPY; kernel <= PARALLEL_AMAX; kernel++) {
+        c[kernel][0] = 1 / slow;
+        c[kernel][1] = call_s;
+    }
+    return made;
+}
+
+double parallel_kernel_s(const struct parallel_machine *machine, enum parallel_kernel kernel, double m,
+                         double n, double k)
+{
+    if (m <= 0 || ((kernel == PARALLEL_GEMM || kernel == PARALLEL_TRSM) && n <= 0) ||
+        (kernel == PARALLEL_GEMM && k <= 0))
+        return 0;
+    return machine->kernel ? machine->kernel(kernel, m, n, k, machine->arg)
+                           : parallel_polynomial(&machine->polynomials, kernel, m, n, k);
+}
+
+/* ---- broadcasts ---- */
+
+static double tree_terms(double p)
+{
+    return p > 1 ? ceil(log2(p)) : 0;
+}
+
+static double ring_terms(double p)
+{
+    return p - 1;
+}
+
+static double pipeline_volume(double p)
+{
+    return p > 2 ? 2 : p - 1;
+}
+
+/* Scatter by halves, then everybody passes everything on: van de Geijn's broadcast. */
+static double split_latency(double p)
+{
+    return p > 2 ? tree_terms(p) + p - 1 : p - 1;
+}
+
+static double split_volume(double p)
+{
+    return p > 2 ? 2 * (p - 1) / p : p - 1;
+}
+
+static const struct parallel_broadcast broadcasts[] = {
+    {"tree", tree_terms, tree_terms},
+    {"ring", ring_terms, ring_terms},
+    {"pipeline", ring_terms, pipeline_volume},
+    {"split", split_latency, split_volume},
+};
+
+const struct parallel_broadcast *parallel_broadcast_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof broadcasts / sizeof *broadcasts; i++)
+        if (strcmp(broadcasts[i].name, name) == 0)
+            return &broadcasts[i];
+    return NULL;
+}
+
+double parallel_broadcast_s(const struct parallel_machine *machine, double ranks, double elements)
+{
+    return machine->broadcast->latency_terms(ranks) * machine->latency_s +
+           machine->broadcast->volume_terms(ranks) * elements * machine->element_s;
+}
+
+/* ---- pdgemm ---- */
+
+/* Every step broadcasts a block column of A along the rows of the grid (a rank's share is M / p rows of it)
+ * and a block row of B along its columns, and multiplies: equation 4.3, where tau_p^q = volume_terms(q) tau /
+ * p. */
+double parallel_gemm_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
+                       int64_t m, int64_t n, int64_t k)
+{
+    const struct parallel_broadcast *broadcast = machine->broadcast;
+    double p = (double)grid.p, q = (double)grid.q, rows = (double)m, cols = (double)n, depth = (double)k;
+    double steps = ceil(depth / (double)block), panel = fmin((double)block, depth);
+    double compute = steps * parallel_kernel_s(machine, PARALLEL_GEMM, ceil(rows / p), ceil(cols / q), panel);
+    double volume =
+        rows * depth * broadcast->volume_terms(q) / p + depth * cols * broadcast->volume_terms(p) / q;
+    double latencies = steps * (broadcast->latency_terms(q) + broadcast->latency_terms(p));
+    return compute + volume * machine->element_s + latencies * machine->latency_s;
+}

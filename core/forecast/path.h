@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How long bytes take along a path (struct path, core/message/message_basic.h): a latency, a rate, and TCP's
+ * slow start, without which a transfer that is shorter than rate times round trip looks much quicker than it
+ * is.
+ *
+ * The sender begins with PATH_FIRST_WINDOW bytes in a round trip and doubles that with each round until the
+ * window fills the path; from then on the rate alone counts. A connection that has idled begins anew, as
+ * RFC 5681 (section 4.1) wants it.
+ */
+#ifndef CORE_PATH_H
+#define CORE_PATH_H
+
+#include "core/message/message_basic.h"
+
+/* Ten segments of an Ethernet (RFC 6928). */
+#define PATH_FIRST_WINDOW 14480.0
+
+/* Seconds for `bytes` over a path of that latency (one way) and that many seconds for a byte (0: the rate is
+ * not known, or does not limit). Does not fall when anything grows. No bytes take the latency. */
+double path_time_s(double latency_s, double inverse_bandwidth, double bytes);
+
+/* The other way round: seconds for a byte, from a transfer of so many bytes over that latency that took
+ * `seconds` from its first byte's arrival on (path_time_s() without the latency). 0: no slower than latency
+ * explains. */
+double path_inverse_bandwidth(double latency_s, double bytes, double seconds);
+
+/* The same of a path; 0 when nothing is known of it: an unknown link decides nothing. */
+double path_seconds(const struct path *path, uint64_t bytes);
+
+/* Seconds to bring a datum along a path between servers. What is not known of the path is taken as
+ * PATH_LINK_LATENCY_S and PATH_LINK_BPS: were it nothing, who holds the datum would never be better than who
+ * does not. Nor is a datum brought sooner than in PATH_LINK_LATENCY_S: it is asked for, moved, and let go of.
+ * A known path without latency and bandwidth is the one from a node to itself: 0. */
+#define PATH_LINK_LATENCY_S 0.2e-3
+#define PATH_LINK_BPS       100e6 /* bytes per second: a gigabit link */
+double path_datum_seconds(const struct path *path, uint64_t bytes);
+
+/* Path a, then path b: the sum of latencies, the lesser bandwidth; unknown if one is. */
+struct path path_join(struct path a, struct path b);
+
+#endif

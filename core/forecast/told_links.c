@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/forecast/told_links.h"
+
+#include <endian.h>
+#include <math.h>
+#include <string.h>
+
+static void put_real(uint8_t *bytes, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits = htole64(bits);
+    memcpy(bytes, &bits, sizeof bits);
+}
+
+static double get_real(const uint8_t *bytes)
+{
+    uint64_t bits;
+    double value;
+    memcpy(&bits, bytes, sizeof bits);
+    bits = le64toh(bits);
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+bool told_links_add(struct extensions *extensions, uint32_t tag, const struct told_link *links, size_t n,
+                    struct arena *arena)
+{
+    size_t length = 0, at = 0;
+    n = n < CAP_TOLD_LINKS ? n : CAP_TOLD_LINKS;
+    for (size_t i = 0; i < n; i++)
+        length += strlen(links[i].peer) + 1 + 16;
+    if (length == 0)
+        return true;
+    uint8_t *bytes = arena_alloc(arena, length);
+    struct extension *items = arena_alloc(arena, (extensions->n + 1) * sizeof *items);
+    if (!bytes || !items)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const size_t name = strlen(links[i].peer) + 1;
+        memcpy(bytes + at, links[i].peer, name);
+        put_real(bytes + at + name, links[i].path.latency_s);
+        put_real(bytes + at + name + 8, links[i].path.bandwidth_bps);
+        at += name + 16;
+    }
+    if (extensions->n)
+        memcpy(items, extensions->items, extensions->n * sizeof *items);
+    items[extensions->n] = (struct extension){tag, bytes, (uint32_t)length};
+    *extensions = (struct extensions){items, extensions->n + 1};
+    return true;
+}
+
+bool told_links_next(const struct extensions *extensions, uint32_t tag, struct told_link *link)
+{
+    const struct extension *extension = extension_find(extensions, tag);
+    const uint8_t *at = extension ? extension->value : NULL, *end = at ? at + extension->length : NULL;
+    if (link->peer && at)
+        at = (const uint8_t *)link->peer + strlen(link->peer) + 17;
+    const uint8_t *nul = at && at < end ? memchr(at, 0, (size_t)(end - at)) : NULL;
+    if (!nul || end - nul < 17)
+        return false;
+    const double latency_s = get_real(nul + 1), bandwidth = get_real(nul + 9);
+    link->peer = (const char *)at;
+    link->path = (struct path){true, latency_s, bandwidth};
+    link->path.known = isfinite(latency_s) && latency_s >= 0 && isfinite(bandwidth) && bandwidth > 0;
+    return true;
+}
+
+bool told_links_find(const struct extensions *extensions, uint32_t tag, const char *peer, struct path *path)
+{
+    struct told_link link = {NULL};
+    for (int i = 0; i < CAP_TOLD_LINKS && told_links_next(extensions, tag, &link); i++)
+        if (strcmp(link.peer, peer) == 0) {
+            *path = link.path;
+            return path->known;
+        }
+    return false;
+}

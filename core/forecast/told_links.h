@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What somebody knows of links of its own from transfers that it made, told as an extension: of a client's
+ * request, its links to servers, which count for what it sends and gets in place of the way through the
+ * agents, which is another one; of a server's record, its links from those whose data it fetched.
+ */
+#ifndef CORE_TOLD_LINKS_H
+#define CORE_TOLD_LINKS_H
+
+#include "core/message/message.h"
+
+/* Tags: for each peer its address (a client's) or name (a server's) with a NUL, then latency in seconds and
+ * bytes per second, as doubles of 8 bytes, little-endian. */
+#define EXTENSION_CLIENT_LINKS  33
+#define EXTENSION_FETCHED_LINKS 34
+#define CAP_TOLD_LINKS          64 /* in one message; more are left out */
+
+struct told_link {
+    const char *peer;
+    struct path path;
+};
+
+/* Appends the extension; false without memory. None is nothing to do. */
+bool told_links_add(struct extensions *extensions, uint32_t tag, const struct told_link *links, size_t n,
+                    struct arena *arena);
+/* The link to that peer; false when it is not told, or is nonsense. */
+bool told_links_find(const struct extensions *extensions, uint32_t tag, const char *peer, struct path *path);
+/* The link behind *link; from an all-zero one, the first. One that is nonsense is not known. False behind the
+ * last, or behind what is whole. */
+bool told_links_next(const struct extensions *extensions, uint32_t tag, struct told_link *link);
+
+#endif

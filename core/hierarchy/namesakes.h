@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two nodes of one name below different agents: the lowest agent above both sees it, keeps the one that it
+ * knew first, and has the other one refused by its parent. What is said down the path, and what a parent
+ * remembers of those it had to refuse. Pure data.
+ */
+#ifndef CORE_NAMESAKES_H
+#define CORE_NAMESAKES_H
+
+#include "core/message/message.h"
+
+/* Tag in a welcome to a child that is one already: somebody below it, or itself, bears a name that is taken.
+ * The value: the incarnation in 8 bytes, little-endian, then name and reason with their zeros. */
+#define EXTENSION_NAMESAKE 7
+
+struct namesake {
+    const char *name;
+    uint64_t incarnation;
+    const char *why; /* for people: whose the name is and what to do */
+};
+
+/* Packed into the arena. False without memory. */
+bool namesake_pack(const struct namesake *namesake, struct arena *arena, struct extension *extension);
+/* Its texts lie in the extension. False when it is not there or makes no sense. */
+bool namesake_read(const struct extensions *extensions, struct namesake *namesake);
+
+#define REFUSALS_MOST 64 /* beyond, the one that ends first is forgotten: that node is tried once more */
+
+struct refusal {
+    char name[CAP_NAME + 1];
+    char why[CAP_ERROR_TEXT / 4];
+    uint64_t incarnation;
+    int64_t pause_ns, until_ns;
+};
+
+/* An all-zero struct is an empty list. */
+struct refusals {
+    struct refusal *items;
+    uint32_t n;
+};
+
+/* Its hellos are to be refused for `pause_ns`, twice as long with each further time, but not beyond
+ * `most_ns`: whether the name is free is known by those above only, so now and then it must be let in. */
+void refusals_note(struct refusals *refusals, const struct namesake *namesake, int64_t now_ns,
+                   int64_t pause_ns, int64_t most_ns);
+/* Why that node is to be refused now; NULL: it is not. */
+const char *refusals_find(const struct refusals *refusals, const char *name, uint64_t incarnation,
+                          int64_t now_ns);
+void refusals_release(struct refusals *refusals);
+
+#endif

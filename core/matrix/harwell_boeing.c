@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The Harwell-Boeing format: Duff, Grimes, Lewis, Users' Guide for the Harwell-Boeing Sparse Matrix
+ * Collection (1992); and Rutherford-Boeing: the same, The Rutherford-Boeing Sparse Matrix Collection (1997),
+ * whose header has neither a count nor a format of right-hand sides, and which knows integers. Numbers stand
+ * in columns that a Fortran format of the header describes.
+ */
+#include "config.h"
+
+#include "core/matrix/fortran_format.h"
+#include "core/matrix/matrix_format.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct header {
+    int64_t pointer_lines, index_lines, value_lines, rhs_lines;
+    int64_t rows, cols, entries, elements;
+    struct fortran_format pointers, indices, values, rhs;
+    char rhs_type[4];
+    int64_t n_rhs;
+};
+
+static bool is_matrix_type(struct span type)
+{
+    return type.length == 3 && memchr("RCPIQrcpiq", type.text[0], 10) &&
+           memchr("SUHZRsuhzr", type.text[1], 10) && memchr("AEae", type.text[2], 4);
+}
+
+/* The second and the third line, when the third has a type. */
+static bool probe_header(const char *text, size_t length, struct span *counts, struct span *type)
+{
+    struct lines lines = {.name = "", .at = text, .end = text + length};
+    struct span line = {text, 0};
+    for (int i = 0; i < 3; i++) {
+        if (!lines_next(&lines, &line) || line.length > 256)
+            return false;
+        if (i == 1)
+            *counts = line;
+    }
+    *type = line;
+    return is_matrix_type(span_columns(line, 0, 3)) && (line.length == 3 || line.text[3] == ' ');
+}
+
+bool harwell_boeing_probe(const char *text, size_t length)
+{
+    struct span counts, type;
+    return probe_header(text, length, &counts, &type);
+}
+
+bool rutherford_boeing_probe(const char *text, size_t length)
+{
+    struct span counts, type;
+    return probe_header(text, length, &counts, &type) &&
+           (memchr("IQiq", type.text[0], 4) || span_trim(span_columns(counts, 56, 200)).length == 0);
+}
+
+static enum esp_status header_line(struct lines *lines, struct span *line, const char *what,
+                                   struct esp_error *error)
+{
+    if (lines_next(lines, line))
+        return ESP_OK;
+    return lines_error(lines, error, "expected %s, found the end of the file", what);
+}
+
+/* A count in 14 columns; blank is 0 where `optional`. */
+static enum esp_status header_count(const struct lines *lines, struct span line, size_t from,
+                                    const char *what, bool optional, int64_t *count, struct esp_error *error)
+{
+    struct span field = span_trim(span_columns(line, from, 14));
+    *count = 0;
+    if (optional && field.length == 0)
+        return ESP_OK;
+    if (!span_integer(field, count) || *count < 0)
+        return lines_expected(lines, error, field, "the number of %s in columns %zu to %zu", what, from + 1,
+                              from + 14);
+    return ESP_OK;
+}
+
+static enum esp_status parse_type(const struct lines *lines, struct span type, struct matrix_file *file,
+                                  struct esp_error *error)
+{
+    static const char fields[] = "RCPI";
+    static const enum matrix_field field_of[] = {FIELD_REAL, FIELD_COMPLEX, FIELD_PATTERN, FIELD_INTEGER};
+    char letters[4];
+    for (int i = 0; i < 3; i++)
+        letters[i] = (char)(type.text[i] & ~0x20);
+    letters[3] = 0;
+    if (!is_matrix_type(type))
+        return lines_expected(lines, error, type, "a type such as RUA");
+    if (letters[0] == 'Q') {
+        error_set(
+            error, ESP_SYNTAX,
+            "type %s: expected values in the file, found a pattern whose values are in another file, which "
+            "is not supported",
+            letters);
+        error_prefix(error, "%s:%llu", lines->name, (unsigned long long)lines->number);
+        return ESP_SYNTAX;
+    }
+    file->field = field_of[strchr(fields, letters[0]) - fields];
+    file->symmetry = letters[1] == 'S'   ? SYMMETRY_SYMMETRIC
+                     : letters[1] == 'Z' ? SYMMETRY_SKEW
+                     : letters[1] == 'H' ? SYMMETRY_HERMITIAN
+                                         : SYMMETRY_GENERAL;
+    if (letters[2] == 'E') {
+        error_set(error, ESP_SYNTAX,
+                  "type %s: expected an assembled matrix (such as %c%cA), found unassembled "
+                  "elements, which are not supported",
+                  letters, letters[0], letters[1]);
+        error_prefix(error, "%s:%llu", lines->name, (unsigned long long)lines->number);
+        return ESP_SYNTAX;
+    }
+    if (letters[1] == 'H' && letters[0] != 'C')
+        return lines_error(lines, error, "type %s: a Hermitian matrix is complex", letters);
+    return ESP_OK;
+}
+
+static enum esp_status parse_header(struct lines *lines, struct header *header, struct matrix_file *file,
+                                    struct esp_error *error)
+{
+    struct span line;
+    int64_t total;
+    enum esp_status status;
+    if ((status = header_line(lines, &line, "the title", error)) != ESP_OK)
+        return status;
+    span_copy(file->title, sizeof file->title, span_columns(line, 0, 72));
+    span_copy(file->key, sizeof file->key, span_columns(line, 72, 8));
+
+    if ((status = header_line(lines, &line, "the numbers of lines", error)) != ESP_OK ||
+        (status = header_count(lines, line, 0, "lines", false, &total, error)) != ESP_OK ||
+        (status = header_count(lines, line, 14, "lines of pointers", false, &header->pointer_lines, error)) !=
+            ESP_OK ||
+        (status = header_count(lines, line, 28, "lines of row indices", false, &header->index_lines,
+                               error)) != ESP_OK ||
+        (status = header_count(lines, line, 42, "lines of values", false, &header->value_lines, error)) !=
+            ESP_OK ||
+        (status = header_count(lines, line, 56, "lines of right-hand sides", true, &header->rhs_lines,
+                               error)) != ESP_OK)
+        return status;
+
+    if ((status = header_line(lines, &line, "the type and size", error)) != ESP_OK ||
+        (status = parse_type(lines, span_columns(line, 0, 3), file, error)) != ESP_OK ||
+        (status = header_count(lines, line, 14, "rows", false, &header->rows, error)) != ESP_OK ||
+        (status = header_count(lines, line, 28, "columns", false, &header->cols, error)) != ESP_OK ||
+        (status = header_count(lines, line, 42, "row indices", false, &header->entries, error)) != ESP_OK ||
+        (status = header_count(lines, line, 56, "elements", true, &header->elements, error)) != ESP_OK)
+        return status;
+    if (file->symmetry != SYMMETRY_GENERAL && header->rows != header->cols)
+        return lines_error(lines, error, "a %s matrix is square, found %lld rows and %lld columns",
+                           matrix_symmetry_name(file->symmetry), (long long)header->rows,
+                           (long long)header->cols);
+
+    if ((status = header_line(lines, &line, "the formats", error)) != ESP_OK ||
+        (status = fortran_format_parse(lines, span_columns(line, 0, 16), "pointers", true, &header->pointers,
+                                       error)) != ESP_OK ||
+        (status = fortran_format_parse(lines, span_columns(line, 16, 16), "row indices", true,
+                                       &header->indices, error)) != ESP_OK)
+        return status;
+    if (file->field != FIELD_PATTERN &&
+        (status = fortran_format_parse(lines, span_columns(line, 32, 20), "values",
+                                       file->field == FIELD_INTEGER, &header->values, error)) != ESP_OK)
+        return status;
+    if (header->rhs_lines == 0)
+        return ESP_OK;
+    if ((status = fortran_format_parse(lines, span_columns(line, 52, 20), "right-hand sides", false,
+                                       &header->rhs, error)) != ESP_OK ||
+        (status = header_line(lines, &line, "the kind of the right-hand sides", error)) != ESP_OK)
+        return status;
+    span_copy(header->rhs_type, sizeof header->rhs_type, span_columns(line, 0, 3));
+    return header_count(lines, line, 14, "right-hand sides", false, &header->n_rhs, error);
+}
+
+/* A header that lies about its lines would have us read numbers of the wrong part. */
+static enum esp_status check_lines(const struct lines *lines, const char *what, int64_t announced,
+                                   int64_t count, const struct fortran_format *format,
+                                   struct esp_error *error)
+{
+    int64_t needed = (count - 1) / format->repeat + 1;
+    if (count == 0)
+        needed = 0;
+    if (announced == needed)
+        return ESP_OK;
+    return lines_error(lines, error,
+                       "the header announces %lld lines of %s, but %lld of them in format %s take "
+                       "%lld",
+                       (long long)announced, what, (long long)count, format->text, (long long)needed);
+}
+
+static enum esp_status check_counts(const struct lines *lines, const struct header *header,
+                                    const struct matrix_file *file, struct esp_error *error)
+{
+    int64_t n_values = file->field == FIELD_PATTERN ? 0 : header->entries;
+    enum esp_status status;
+    if (header->entries > INT64_MAX / 4 || header->cols == INT64_MAX)
+        return lines_error(lines, error, "%lld entries are too many", (long long)header->entries);
+    if (file->field == FIELD_COMPLEX)
+        n_values *= 2;
+    if ((status = check_lines(lines, "pointers", header->pointer_lines, header->cols + 1, &header->pointers,
+                              error)) != ESP_OK ||
+        (status = check_lines(lines, "row indices", header->index_lines, header->entries, &header->indices,
+                              error)) != ESP_OK)
+        return status;
+    if (file->field == FIELD_PATTERN && header->value_lines != 0)
+        return lines_error(lines, error,
+                           "a pattern has no values, but the header announces %lld lines of them",
+                           (long long)header->value_lines);
+    if (file->field != FIELD_PATTERN && (status = check_lines(lines, "values", header->value_lines, n_values,
+                                                              &header->values, error)) != ESP_OK)
+        return status;
+    if ((status = lines_plausible(lines, (uint64_t)header->cols + 1, 1, "column pointers", error)) != ESP_OK)
+        return status;
+    return lines_plausible(lines, (uint64_t)header->entries + (uint64_t)n_values, 1, "row indices and values",
+                           error);
+}
+
+static enum esp_status read_pointers(struct lines *lines, const struct header *header, int64_t *pointers,
+                                     struct esp_error *error)
+{
+    struct field_reader reader = {lines, &header->pointers, "column pointers", header->cols + 1, 0, {0}};
+    for (int64_t j = 0; j <= header->cols; j++) {
+        enum esp_status status = field_integer(&reader, &pointers[j], error);
+        if (status != ESP_OK)
+            return status;
+        if (j == 0 && pointers[0] != 1)
+            return lines_error(lines, error, "column pointer %lld: the first one is 1",
+                               (long long)pointers[0]);
+        if (j > 0 && pointers[j] < pointers[j - 1])
+            return lines_error(lines, error, "column pointer %lld follows %lld: they never decrease",
+                               (long long)pointers[j], (long long)pointers[j - 1]);
+        if (pointers[j] > header->entries + 1)
+            return lines_error(lines, error, "column pointer %lld, but the header announces %lld entries",
+                               (long long)pointers[j], (long long)header->entries);
+    }
+    if (pointers[header->cols] != header->entries + 1)
+        return lines_error(lines, error,
+                           "the last column pointer is %lld, but the header announces %lld entries",
+                           (long long)pointers[header->cols], (long long)header->entries);
+    return ESP_OK;
+}
+
+/* Reads the row indices into `rows`, and checks them at once: the line is still known. */
+static enum esp_status read_rows(struct lines *lines, const struct header *header, int64_t *rows,
+                                 struct esp_error *error)
+{
+    struct field_reader reader = {lines, &header->indices, "row indices", header->entries, 0, {0}};
+    for (int64_t k = 0; k < header->entries; k++) {
+        enum esp_status status = field_integer(&reader, &rows[k], error);
+        if (status != ESP_OK)
+            return status;
+        if (rows[k] < 1)
+            return lines_error(lines, error, "row %lld: indices start at 1", (long long)rows[k]);
+        if (rows[k] > header->rows)
+            return lines_error(lines, error, "row %lld: the matrix has %lld rows", (long long)rows[k],
+                               (long long)header->rows);
+    }
+    return ESP_OK;
+}
+
+static enum esp_status read_value(struct field_reader *reader, enum matrix_field field, double value[2],
+                                  struct esp_error *error)
+{
+    int64_t integer = 1;
+    value[0] = 1;
+    value[1] = 0;
+    if (field == FIELD_PATTERN)
+        return ESP_OK;
+    if (field == FIELD_INTEGER) {
+        enum esp_status status = field_integer(reader, &integer, error);
+        value[0] = (double)integer;
+        if (status == ESP_OK && !integer_is_exact(integer))
+            status = lines_error(reader->lines, error, "integer %lld does not fit a double exactly",
+                                 (long long)integer);
+        return status;
+    }
+    enum esp_status status = field_real(reader, &value[0], error);
+    if (status == ESP_OK && field == FIELD_COMPLEX)
+        status = field_real(reader, &value[1], error);
+    return status;
+}
+
+static enum esp_status read_entries(struct lines *lines, const struct header *header, struct entry_sink *sink,
+                                    const int64_t *pointers, const int64_t *rows, struct esp_error *error)
+{
+    enum matrix_field field = sink->file->field;
+    int64_t parts = field == FIELD_COMPLEX ? 2 : 1;
+    struct field_reader reader = {lines, &header->values, "values", header->entries * parts, 0, {0}};
+    enum esp_status status = ESP_OK;
+    for (int64_t j = 0; j < header->cols && status == ESP_OK; j++)
+        for (int64_t k = pointers[j] - 1; k < pointers[j + 1] - 1 && status == ESP_OK; k++) {
+            double value[2];
+            status = read_value(&reader, field, value, error);
+            if (status == ESP_OK)
+                status = entry_sink_put(sink, rows[k], j + 1, value, error);
+        }
+    return status == ESP_OK ? entry_sink_finish(sink, error) : status;
+}
+
+/* Right-hand sides, and behind them starting guesses (G) and solutions (X), which are only passed over. */
+static enum esp_status read_rhs(struct lines *lines, const struct header *header, struct matrix_file *file,
+                                struct esp_error *error)
+{
+    if ((header->rhs_type[0] & ~0x20) != 'F')
+        return lines_error(lines, error, "right-hand sides of type \"%s\": expected full vectors (F..)",
+                           header->rhs_type);
+    bool is_complex = file->field == FIELD_COMPLEX;
+    int64_t blocks = 1 + ((header->rhs_type[1] & ~0x20) == 'G') + ((header->rhs_type[2] & ~0x20) == 'X');
+    int64_t per_block, total;
+    if (__builtin_mul_overflow(header->rows, header->n_rhs, &per_block) ||
+        __builtin_mul_overflow(per_block, blocks * (is_complex ? 2 : 1), &total))
+        return lines_error(lines, error, "%lld right-hand sides are too many", (long long)header->n_rhs);
+    enum esp_status status =
+        check_lines(lines, "right-hand sides", header->rhs_lines, total, &header->rhs, error);
+    if (status == ESP_OK)
+        status = lines_plausible(lines, (uint64_t)total, 1, "values of right-hand sides", error);
+    if (status == ESP_OK)
+        status = matrix_init(&file->rhs, header->rows, header->n_rhs, is_complex, lines->max_bytes, error);
+    struct field_reader reader = {lines, &header->rhs, "values of right-hand sides", total, 0, {0}};
+    int64_t kept = per_block * (is_complex ? 2 : 1);
+    for (int64_t k = 0; k < total && status == ESP_OK; k++) {
+        double value;
+        status = field_real(&reader, &value, error);
+        if (status == ESP_OK && k < kept)
+            file->rhs.values[k] = value;
+    }
+    return status;
+}
+
+static enum esp_status read_body(struct lines *lines, const struct header *header, struct entry_sink *sink,
+                                 int64_t *pointers, int64_t *rows, struct esp_error *error)
+{
+    enum esp_status status;
+    struct span line;
+    if ((status = read_pointers(lines, header, pointers, error)) != ESP_OK ||
+        (status = read_rows(lines, header, rows, error)) != ESP_OK ||
+        (status = read_entries(lines, header, sink, pointers, rows, error)) != ESP_OK ||
+        (header->rhs_lines && (status = read_rhs(lines, header, sink->file, error)) != ESP_OK))
+        return status;
+    if (lines_next_content(lines, 0, &line))
+        return lines_expected(lines, error, line, "the end of the file after what the header announces");
+    return ESP_OK;
+}
+
+enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error)
+{
+    struct header header = {0};
+    struct entry_sink sink = {0};
+    file->is_sparse = true;
+    enum esp_status status = parse_header(lines, &header, file, error);
+    if (status == ESP_OK)
+        status = check_counts(lines, &header, file, error);
+    if (status == ESP_OK)
+        status = entry_sink_init(&sink, lines, file, header.rows, header.cols, header.entries, error);
+    if (status == ESP_OK) {
+        file->entries = header.entries;
+        int64_t *pointers = calloc((size_t)header.cols + 1, sizeof *pointers);
+        int64_t *rows = calloc((size_t)header.entries + 1, sizeof *rows);
+        status = pointers && rows ? read_body(lines, &header, &sink, pointers, rows, error)
+                                  : error_no_memory(error, "the indices of a matrix");
+        free(pointers);
+        free(rows);
+    }
+    entry_sink_clear(&sink);
+    return status;
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "core/matrix/matrix.h"
+
+#include "core/matrix/matrix_format.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A text file's numbers take more room than a double; beyond this a text is the wrong form. */
+#define MAX_FILE_BYTES (UINT64_C(64) << 30)
+#define TEXT_PER_BYTE  4 /* characters of a number and its place, over its bytes in memory */
+
+enum esp_status matrix_init(struct matrix *matrix, int64_t rows, int64_t cols, bool is_complex,
+                            uint64_t max_bytes, struct esp_error *error)
+{
+    if (rows < 0 || cols < 0)
+        return error_set(error, ESP_INVALID, "a matrix of %lld x %lld elements: expected extents >= 0",
+                         (long long)rows, (long long)cols);
+    uint64_t bytes = 0, size = is_complex ? 16 : 8, limit = max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES;
+    if (__builtin_mul_overflow((uint64_t)rows, (uint64_t)cols, &bytes) ||
+        __builtin_mul_overflow(bytes, size, &bytes) || bytes > limit)
+        return error_set(error, ESP_LIMIT,
+                         "a dense matrix of %lld x %lld elements needs more than the limit of %.1f GB",
+                         (long long)rows, (long long)cols, (double)limit / 1e9);
+    double *values = calloc(bytes ? bytes : 1, 1);
+    if (!values)
+        return error_no_memory(error, "a matrix");
+    *matrix = (struct matrix){rows, cols, is_complex, values, NULL, NULL, NULL};
+    return ESP_OK;
+}
+
+/* a + b * c, or false */
+static bool add_product(uint64_t *a, uint64_t b, uint64_t c)
+{
+    return !__builtin_mul_overflow(b, c, &b) && !__builtin_add_overflow(*a, b, a);
+}
+
+enum esp_status matrix_init_sparse(struct matrix *matrix, int64_t rows, int64_t cols, int64_t entries,
+                                   bool is_complex, uint64_t max_bytes, struct esp_error *error)
+{
+    if (rows < 0 || cols < 0 || entries < 0)
+        return error_set(error, ESP_INVALID,
+                         "a sparse matrix of %lld x %lld with %lld entries: expected extents >= 0",
+                         (long long)rows, (long long)cols, (long long)entries);
+    uint64_t bytes = 8, limit = max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES;
+    if (!add_product(&bytes, (uint64_t)cols, 8) ||
+        !add_product(&bytes, (uint64_t)entries, is_complex ? 24 : 16) || bytes > limit)
+        return error_set(
+            error, ESP_LIMIT,
+            "a sparse matrix of %lld x %lld with %lld entries needs more than the limit of %.1f GB",
+            (long long)rows, (long long)cols, (long long)entries, (double)limit / 1e9);
+    struct matrix made = {rows, cols, is_complex, NULL, NULL, NULL, NULL};
+    made.values = calloc((size_t)entries + 1, is_complex ? 16 : 8);
+    made.starts = calloc((size_t)cols + 1, sizeof *made.starts);
+    made.indices = calloc((size_t)entries + 1, sizeof *made.indices);
+    if (!made.values || !made.starts || !made.indices) {
+        matrix_clear(&made);
+        return error_no_memory(error, "a matrix");
+    }
+    *matrix = made;
+    return ESP_OK;
+}
+
+void matrix_clear(struct matrix *matrix)
+{
+    if (!matrix)
+        return;
+    free(matrix->values);
+    free(matrix->starts);
+    free(matrix->indices);
+    free(matrix->wide);
+    *matrix = (struct matrix){0};
+}
+
+enum esp_status matrix_set_integer(struct matrix *matrix, size_t index, int64_t integer,
+                                   struct esp_error *error)
+{
+    matrix->values[index] = (double)integer;
+    if (integer_is_exact(integer))
+        return ESP_OK;
+    if (!matrix->wide && !(matrix->wide = calloc((size_t)matrix_stored(matrix), sizeof *matrix->wide)))
+        return error_no_memory(error, "the integers of a matrix");
+    matrix->wide[index] = integer;
+    return ESP_OK;
+}
+
+enum esp_status matrix_check_doubles(const struct matrix *matrix, struct esp_error *error)
+{
+    for (int64_t k = 0; matrix->wide && k < matrix_stored(matrix); k++)
+        if (matrix->wide[k])
+            return error_set(error, ESP_INVALID,
+                             "the integer %lld in row %lld, column %lld does not fit a double exactly",
+                             (long long)matrix->wide[k], (long long)(k % matrix->rows + 1),
+                             (long long)(k / matrix->rows + 1));
+    return ESP_OK;
+}
+
+int64_t matrix_stored(const struct matrix *matrix)
+{
+    return column_begin(matrix, matrix->cols);
+}
+
+size_t matrix_bytes(const struct matrix *matrix)
+{
+    return (size_t)matrix_stored(matrix) * (matrix->is_complex ? 16 : 8);
+}
+
+/* The place of an element among the stored values, or -1: a zero of a sparse matrix. */
+static int64_t find_stored(const struct matrix *matrix, int64_t row, int64_t col)
+{
+    if (!matrix->starts)
+        return col * matrix->rows + row;
+    int64_t low = matrix->starts[col], high = matrix->starts[col + 1];
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (matrix->indices[middle] < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < matrix->starts[col + 1] && matrix->indices[low] == row ? low : -1;
+}
+
+void matrix_element(const struct matrix *matrix, int64_t row, int64_t col, double *re, double *im)
+{
+    int64_t at = find_stored(matrix, row, col);
+    *re = at < 0 ? 0 : matrix->values[matrix->is_complex ? 2 * at : at];
+    *im = at < 0 || !matrix->is_complex ? 0 : matrix->values[2 * at + 1];
+}
+
+enum esp_status matrix_to_dense(const struct matrix *matrix, uint64_t max_bytes, struct matrix *dense,
+                                struct esp_error *error)
+{
+    enum esp_status status =
+        matrix_init(dense, matrix->rows, matrix->cols, matrix->is_complex, max_bytes, error);
+    size_t size = matrix->is_complex ? 16 : 8;
+    for (int64_t j = 0; status == ESP_OK && j < matrix->cols; j++)
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++)
+            memcpy((char *)dense->values + (size_t)(j * matrix->rows + entry_row(matrix, j, k)) * size,
+                   (const char *)matrix->values + (size_t)k * size, size);
+    return status;
+}
+
+enum esp_status matrix_to_sparse(const struct matrix *matrix, struct matrix *sparse, struct esp_error *error)
+{
+    bool all = matrix_is_sparse(matrix);
+    int64_t n = all ? matrix_stored(matrix) : matrix_nonzeros(matrix), at = 0;
+    enum esp_status status =
+        matrix_init_sparse(sparse, matrix->rows, matrix->cols, n, matrix->is_complex, UINT64_MAX, error);
+    size_t parts = matrix->is_complex ? 2 : 1;
+    for (int64_t j = 0; status == ESP_OK && j < matrix->cols; j++) {
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++) {
+            const double *value = matrix->values + (size_t)k * parts;
+            if (!all && value[0] == 0 && value[parts - 1] == 0)
+                continue;
+            sparse->indices[at] = entry_row(matrix, j, k);
+            memcpy(sparse->values + (size_t)at++ * parts, value, parts * sizeof *value);
+        }
+        sparse->starts[j + 1] = at;
+    }
+    return status;
+}
+
+enum esp_status matrix_make_dense(struct matrix *matrix, uint64_t max_bytes, struct esp_error *error)
+{
+    struct matrix dense;
+    if (!matrix->starts)
+        return ESP_OK;
+    enum esp_status status = matrix_to_dense(matrix, max_bytes, &dense, error);
+    if (status != ESP_OK)
+        return status;
+    matrix_clear(matrix);
+    *matrix = dense;
+    return ESP_OK;
+}
+
+enum esp_status matrix_transpose_sparse(const struct matrix *matrix, struct matrix *transpose,
+                                        struct esp_error *error)
+{
+    int64_t entries = matrix_stored(matrix);
+    enum esp_status status = matrix_init_sparse(transpose, matrix->cols, matrix->rows, entries,
+                                                matrix->is_complex, UINT64_MAX, error);
+    if (status != ESP_OK)
+        return status;
+    size_t size = matrix->is_complex ? 16 : 8;
+    int64_t *starts = transpose->starts;
+    /* First starts[i + 1] is where the next entry of row i goes; in the end it is where the row ends. */
+    for (int64_t k = 0; k < entries; k++)
+        if (matrix->indices[k] + 2 <= matrix->rows)
+            starts[matrix->indices[k] + 2]++;
+    for (int64_t i = 0; i < matrix->rows; i++)
+        starts[i + 1] += starts[i];
+    for (int64_t j = 0; j < matrix->cols; j++)
+        for (int64_t k = matrix->starts[j]; k < matrix->starts[j + 1]; k++) {
+            int64_t to = starts[matrix->indices[k] + 1]++;
+            transpose->indices[to] = j;
+            memcpy((char *)transpose->values + (size_t)to * size,
+                   (const char *)matrix->values + (size_t)k * size, size);
+        }
+    return ESP_OK;
+}
+
+const char *matrix_field_name(enum matrix_field field)
+{
+    static const char *const names[] = {"real", "integer", "complex", "pattern"};
+    return names[field];
+}
+
+const char *matrix_symmetry_name(enum matrix_symmetry symmetry)
+{
+    static const char *const names[] = {"general", "symmetric", "skew-symmetric", "hermitian"};
+    return names[symmetry];
+}
+
+void matrix_file_clear(struct matrix_file *file)
+{
+    if (!file)
+        return;
+    matrix_clear(&file->matrix);
+    matrix_clear(&file->rhs);
+}
+
+struct matrix_file matrix_as_file(const struct matrix *matrix)
+{
+    return (struct matrix_file){.is_sparse = matrix_is_sparse(matrix),
+                                .field = matrix->is_complex ? FIELD_COMPLEX : FIELD_REAL,
+                                .matrix = *matrix};
+}
+
+/* "expected a matrix: Matrix Market, NumPy, ... or CSV, found 'hello'" */
+static enum esp_status not_a_matrix(struct lines *lines, struct esp_error *error)
+{
+    char list[256] = "";
+    struct span first = {lines->at, 0};
+    for (const struct matrix_format *format = matrix_formats; format->name; format++) {
+        const char *between = !*list ? "" : format[1].name ? ", " : " or ";
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", between, format->name);
+    }
+    if (lines->at == lines->end)
+        return error_set(error, ESP_SYNTAX, "%s: expected a matrix, found an empty file", lines->name);
+    lines_next(lines, &first);
+    return lines_expected(lines, error, first, "a matrix file (%s)", list);
+}
+
+/* Spreadsheets begin what they write in UTF-8 with a mark of three bytes, and may write 16 bits a letter. */
+static enum esp_status pass_byte_order_mark(const char **text, size_t *length, const char *name,
+                                            struct esp_error *error)
+{
+    if (*length >= 3 && memcmp(*text, "\xef\xbb\xbf", 3) == 0) {
+        *text += 3;
+        *length -= 3;
+    }
+    if (*length >= 2 && (memcmp(*text, "\xff\xfe", 2) == 0 || memcmp(*text, "\xfe\xff", 2) == 0))
+        return error_set(error, ESP_SYNTAX, "%s: expected text in ASCII or UTF-8, found UTF-16: save it anew",
+                         name);
+    return ESP_OK;
+}
+
+static enum esp_status parse_plain(const char *text, size_t length, const char *name, uint64_t max_bytes,
+                                   struct matrix_file *file, struct esp_error *error)
+{
+    enum esp_status status = pass_byte_order_mark(&text, &length, name, error);
+    if (status != ESP_OK)
+        return status;
+    struct lines lines = {
+        .name = name, .begin = text, .at = text, .end = text + length, .max_bytes = max_bytes};
+    for (const struct matrix_format *format = matrix_formats; format->name; format++) {
+        if (!format->probe(text, length))
+            continue;
+        file->format = format;
+        return format->parse(&lines, file, error);
+    }
+    return not_a_matrix(&lines, error);
+}
+
+enum esp_status matrix_parse(const char *text, size_t length, const char *name, uint64_t max_bytes,
+                             struct matrix_file *file, struct esp_error *error)
+{
+    char *expanded = NULL;
+    enum esp_status status = ESP_OK;
+    *file = (struct matrix_file){0};
+    if (gzip_probe(text, length)) {
+        status = gzip_expand(text, length, name, max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES, &expanded,
+                             &length, error);
+        text = expanded;
+    }
+    if (status == ESP_OK)
+        status = parse_plain(text, length, name, max_bytes, file, error);
+    free(expanded);
+    if (status != ESP_OK)
+        matrix_file_clear(file);
+    return status;
+}
+
+/* As much text as so large a matrix may take, and no more: what comes from a pipe may have no end. */
+static uint64_t most_text(uint64_t max_bytes)
+{
+    uint64_t most = max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES;
+    return most < MAX_FILE_BYTES / TEXT_PER_BYTE ? most * TEXT_PER_BYTE + (1 << 16) : MAX_FILE_BYTES;
+}
+
+static enum esp_status read_all(int fd, const char *path, uint64_t max_bytes, char **text, size_t *length,
+                                struct esp_error *error)
+{
+    size_t size = 1 << 16, used = 0;
+    uint64_t most = most_text(max_bytes);
+    char *buffer = malloc(size);
+    while (buffer) {
+        ssize_t got = read(fd, buffer + used, size - used);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0) {
+            free(buffer);
+            if (errno == EISDIR)
+                return error_set(error, ESP_SYNTAX, "%s: expected a matrix file, found a folder", path);
+            return error_errno(error, "cannot read %s", path);
+        }
+        if (got == 0) {
+            *text = buffer;
+            *length = used;
+            return ESP_OK;
+        }
+        used += (size_t)got;
+        if (used < size)
+            continue;
+        if (size >= most) {
+            free(buffer);
+            return error_set(error, ESP_LIMIT, "%s: a file of a matrix has at most %.3g GB", path,
+                             (double)most / 1e9);
+        }
+        size *= 2;
+        char *larger = realloc(buffer, size);
+        if (!larger)
+            free(buffer);
+        buffer = larger;
+    }
+    return error_no_memory(error, path);
+}
+
+enum esp_status matrix_file_fault(enum esp_status status, struct esp_error *error)
+{
+    if (status != ESP_LIMIT && status != ESP_NO_MEMORY)
+        return status;
+    if (error)
+        error->status = ESP_SYNTAX;
+    return ESP_SYNTAX;
+}
+
+enum esp_status matrix_load(const char *path, uint64_t max_bytes, struct matrix_file *file,
+                            struct esp_error *error)
+{
+    enum esp_status status = matrix_load_array(path, max_bytes, file, error);
+    if (status != ESP_OK)
+        return status;
+    if (file->n_dims > 2)
+        status = error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path,
+                           file->n_dims);
+    else if (file->field == FIELD_INTEGER && matrix_check_doubles(&file->matrix, error) != ESP_OK) {
+        status = ESP_SYNTAX;
+        if (error) {
+            error_prefix(error, "%s", path);
+            error->status = status;
+        }
+    }
+    if (status != ESP_OK)
+        matrix_file_clear(file);
+    return status;
+}
+
+enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct matrix_file *file,
+                                  struct esp_error *error)
+{
+    bool standard_input = strcmp(path, "-") == 0;
+    int fd = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT)
+        return error_set(error, ESP_NOT_FOUND, "%s: no such file", path);
+    if (fd < 0)
+        return error_errno(error, "cannot open %s", path);
+    char *text = NULL;
+    size_t length = 0;
+    enum esp_status status = read_all(fd, path, max_bytes, &text, &length, error);
+    if (!standard_input)
+        close(fd);
+    if (status == ESP_OK)
+        status = matrix_parse(text, length, standard_input ? "standard input" : path, max_bytes, file, error);
+    free(text);
+    return status;
+}
+
+enum esp_status matrix_load_dense(const char *path, uint64_t max_bytes, struct matrix_file *file,
+                                  struct esp_error *error)
+{
+    enum esp_status status = matrix_load(path, max_bytes, file, error);
+    if (status != ESP_OK)
+        return status;
+    status = matrix_make_dense(&file->matrix, max_bytes, error);
+    if (status == ESP_OK)
+        return ESP_OK;
+    error_prefix(error, "%s", path);
+    matrix_file_clear(file);
+    return status;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The table of matrix formats. A new format is one file with these functions, declared below, and one row in
+ * core/matrix/matrix_formats.c (and its file's name in core/local.mk); tests/unit/test_matrix_formats.c then
+ * writes, reads, and truncates it at every byte.
+ */
+#ifndef CORE_MATRIX_FORMAT_H
+#define CORE_MATRIX_FORMAT_H
+
+#include "core/matrix/matrix_text.h"
+
+#include <stdio.h>
+
+struct matrix_format {
+    const char *name;    /* "Matrix Market" */
+    const char *word;    /* for --format, and an ending of file names */
+    const char *endings; /* others, separated by blanks */
+    enum { LAYOUT_EITHER, LAYOUT_DENSE, LAYOUT_SPARSE } layout; /* what such a file can hold */
+    /* Whether the content looks like it. Rows are asked in their order; looks at no more than the beginning.
+     */
+    bool (*probe)(const char *content, size_t length);
+    /* Reads the content, at whose start `lines` stands, into *file (all zero, but for the format). What it
+     * has put there when it fails is freed by the caller. */
+    enum esp_status (*parse)(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+    /* Writes; `file->matrix` is dense when `layout` or file->is_sparse say so. Errors of the stream are the
+     * caller's to find; ESP_INVALID: the format cannot hold it, then nothing was written. The locale is C. */
+    enum esp_status (*write)(FILE *stream, const struct matrix_file *file, struct esp_error *error);
+    bool has_arrays; /* of more than two dimensions, too */
+    /* The extents, from the beginning of a file that may go on behind `lines`: file->matrix gets rows, cols
+     * and is_complex, and no values. NULL: they are not known before the end. */
+    enum esp_status (*announce)(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+};
+
+/* The rows, ending with one without a name. */
+extern const struct matrix_format matrix_formats[];
+
+/* For writers: the stored values of column j are those from column_begin() to column_begin() of j + 1. */
+static inline int64_t column_begin(const struct matrix *matrix, int64_t col)
+{
+    return matrix->starts ? matrix->starts[col] : col * matrix->rows;
+}
+static inline int64_t entry_row(const struct matrix *matrix, int64_t col, int64_t entry)
+{
+    return matrix->indices ? matrix->indices[entry] : entry - col * matrix->rows;
+}
+/* Whether a sparse file lists this entry: not the upper triangle of a symmetric matrix, no zeros of a dense
+ * one. */
+bool entry_is_listed(const struct matrix_file *file, int64_t row, int64_t col, int64_t entry);
+/* How many it lists. */
+int64_t entries_listed(const struct matrix_file *file);
+
+/* Matrix Market: core/matrix/matrix_market.c */
+bool matrix_market_probe(const char *text, size_t length);
+enum esp_status matrix_market_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+enum esp_status matrix_market_announce(struct lines *lines, struct matrix_file *file,
+                                       struct esp_error *error);
+enum esp_status matrix_market_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
+
+/* Harwell-Boeing and its successor Rutherford-Boeing: core/matrix/harwell_boeing.c,
+ * core/matrix/harwell_boeing_write.c */
+bool harwell_boeing_probe(const char *text, size_t length);
+bool rutherford_boeing_probe(const char *text, size_t length);
+enum esp_status harwell_boeing_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+enum esp_status harwell_boeing_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
+enum esp_status rutherford_boeing_write(FILE *stream, const struct matrix_file *file,
+                                        struct esp_error *error);
+
+/* NumPy's array files: core/matrix/matrix_npy.c */
+bool matrix_npy_probe(const char *content, size_t length);
+enum esp_status matrix_npy_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+enum esp_status matrix_npy_announce(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+enum esp_status matrix_npy_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
+
+/* Tables of numbers: core/matrix/matrix_csv.c */
+bool matrix_csv_probe(const char *text, size_t length);
+enum esp_status matrix_csv_parse(struct lines *lines, struct matrix_file *file, struct esp_error *error);
+enum esp_status matrix_csv_write(FILE *stream, const struct matrix_file *file, struct esp_error *error);
+
+/* Compressed files: core/matrix/matrix_gzip.c */
+bool gzip_probe(const char *content, size_t length);
+/* *text becomes the content, to be freed. `max_bytes` caps it. */
+enum esp_status gzip_expand(const char *content, size_t length, const char *name, uint64_t max_bytes,
+                            char **text, size_t *expanded, struct esp_error *error);
+/* A stream whose content goes to the descriptor compressed; both are closed by fclose(), which fails when
+ * something could not be written. NULL: errno. */
+FILE *gzip_stream(int fd);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Files compressed by gzip (RFC 1952), read whole and written as a stream.
+ */
+#include "config.h"
+
+#include "core/matrix/matrix_format.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#define TEXT_PER_VALUE                                                                                       \
+    5 /* a text is at most so many times as large as the matrix it makes, in sane files                      \
+       */
+
+bool gzip_probe(const char *content, size_t length)
+{
+    return length >= 2 && (unsigned char)content[0] == 0x1f && (unsigned char)content[1] == 0x8b;
+}
+
+static enum esp_status tell(const z_stream *stream, const char *name, int code, struct esp_error *error)
+{
+    if (code == Z_MEM_ERROR)
+        return error_no_memory(error, "what a compressed file holds");
+    if (code == Z_OK || code == Z_BUF_ERROR)
+        return error_set(error, ESP_SYNTAX,
+                         "%s: byte %lu: expected more of the compressed content, found the end of the file",
+                         name, stream->total_in);
+    return error_set(error, ESP_SYNTAX, "%s: byte %lu: expected compressed content, found damage (%s)", name,
+                     stream->total_in, stream->msg ? stream->msg : "gzip");
+}
+
+/* Room for more; false when there is none. */
+static bool grow(char **buffer, size_t *size)
+{
+    char *larger = realloc(*buffer, *size * 2);
+    if (!larger)
+        return false;
+    *buffer = larger;
+    *size *= 2;
+    return true;
+}
+
+/* Inflates one member after the other: gzip files may be joined. */
+static int inflate_all(z_stream *stream, char **buffer, size_t *size, size_t *used, uint64_t limit,
+                       const char *input, size_t length)
+{
+    size_t taken = 0;
+    int code = Z_OK;
+    while (code == Z_OK || (code == Z_STREAM_END && taken < length)) {
+        if (code == Z_STREAM_END && inflateReset(stream) != Z_OK)
+            return Z_STREAM_ERROR;
+        if (*used == *size && (*size >= limit || !grow(buffer, size)))
+            return *size >= limit ? Z_NEED_DICT : Z_MEM_ERROR;
+        size_t chunk = length - taken < 1u << 30 ? length - taken : 1u << 30;
+        size_t room = *size - *used < 1u << 30 ? *size - *used : 1u << 30;
+        stream->next_in = (unsigned char *)input + taken;
+        stream->avail_in = (unsigned)chunk;
+        stream->next_out = (unsigned char *)*buffer + *used;
+        stream->avail_out = (unsigned)room;
+        code = inflate(stream, Z_NO_FLUSH);
+        taken += chunk - stream->avail_in;
+        *used += room - stream->avail_out;
+        if (code == Z_BUF_ERROR && *used == *size)
+            code = Z_OK;
+    }
+    return code;
+}
+
+enum esp_status gzip_expand(const char *content, size_t length, const char *name, uint64_t max_bytes,
+                            char **text, size_t *expanded, struct esp_error *error)
+{
+    z_stream stream = {0};
+    uint64_t limit = max_bytes > UINT64_MAX / TEXT_PER_VALUE ? UINT64_MAX : max_bytes * TEXT_PER_VALUE;
+    size_t size = 1 << 16, used = 0;
+    char *buffer = malloc(size);
+    if (!buffer || inflateInit2(&stream, 15 + 16) != Z_OK) {
+        free(buffer);
+        return error_no_memory(error, "what a compressed file holds");
+    }
+    int code = inflate_all(&stream, &buffer, &size, &used, limit, content, length);
+    enum esp_status status = ESP_OK;
+    if (code == Z_NEED_DICT)
+        status = error_set(error, ESP_LIMIT, "%s: the compressed content has more than the limit of %.1f GB",
+                           name, (double)limit / 1e9);
+    else if (code != Z_STREAM_END)
+        status = tell(&stream, name, code, error);
+    inflateEnd(&stream);
+    if (status != ESP_OK) {
+        free(buffer);
+        return status;
+    }
+    *text = buffer;
+    *expanded = used;
+    return ESP_OK;
+}
+
+static ssize_t write_compressed(void *cookie, const char *buffer, size_t size)
+{
+    int written = gzwrite(cookie, buffer, size > 1u << 30 ? 1u << 30 : (unsigned)size);
+    if (written > 0)
+        return written;
+    int code;
+    gzerror(cookie, &code);
+    if (code != Z_ERRNO)
+        errno = EIO;
+    return 0; /* an error, for a stream */
+}
+
+static int close_compressed(void *cookie)
+{
+    int code = gzclose(cookie);
+    if (code != Z_OK && code != Z_ERRNO)
+        errno = EIO;
+    return code == Z_OK ? 0 : -1;
+}
+
+FILE *gzip_stream(int fd)
+{
+    gzFile file = gzdopen(fd, "wb");
+    if (!file)
+        return NULL;
+    FILE *stream =
+        fopencookie(file, "w", (cookie_io_functions_t){.write = write_compressed, .close = close_compressed});
+    if (!stream)
+        gzclose(file);
+    return stream;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What can be said about matrices, dense and sparse ones alike.
+ */
+#include "config.h"
+
+#include "core/matrix/matrix_format.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void stored_value(const struct matrix *matrix, int64_t entry, double *re, double *im)
+{
+    *re = matrix->values[matrix->is_complex ? 2 * entry : entry];
+    *im = matrix->is_complex ? matrix->values[2 * entry + 1] : 0;
+}
+
+/* |value| of a stored one */
+static double magnitude(const struct matrix *matrix, int64_t entry)
+{
+    return matrix->is_complex ? hypot(matrix->values[2 * entry], matrix->values[2 * entry + 1])
+                              : fabs(matrix->values[entry]);
+}
+
+static bool answer_at(int64_t i, int64_t j, int64_t *row, int64_t *col)
+{
+    if (row)
+        *row = i;
+    if (col)
+        *col = j;
+    return false;
+}
+
+bool matrix_is_finite(const struct matrix *matrix, int64_t *row, int64_t *col)
+{
+    for (int64_t j = 0; j < matrix->cols; j++)
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++) {
+            double re, im;
+            stored_value(matrix, k, &re, &im);
+            if (!isfinite(re) || !isfinite(im))
+                return answer_at(entry_row(matrix, j, k), j, row, col);
+        }
+    return true;
+}
+
+/* In units of epsilon and of the largest of three elements: what the order of summation does to products of
+ * hundreds of rows (A^T A, Q D Q^T), with some to spare. */
+#define SYMMETRIC_ROUNDING 64
+
+double matrix_asymmetry_bound(const struct matrix *matrix, double epsilon, int64_t row, int64_t col)
+{
+    double largest = 0;
+    const int64_t at[3][2] = {{row, col}, {row, row}, {col, col}};
+    for (int i = 0; i < 3 && epsilon > 0; i++) {
+        double re, im;
+        matrix_element(matrix, at[i][0], at[i][1], &re, &im);
+        largest = fmax(largest, hypot(re, im));
+    }
+    return isfinite(largest) ? SYMMETRIC_ROUNDING * epsilon * largest : 0;
+}
+
+bool matrix_is_symmetric(const struct matrix *matrix, double epsilon, int64_t *row, int64_t *col)
+{
+    if (matrix->cols != matrix->rows)
+        return answer_at(0, 0, row, col);
+    for (int64_t j = 0; j < matrix->cols; j++)
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++) {
+            int64_t i = entry_row(matrix, j, k);
+            if (i < j && !matrix_is_sparse(matrix))
+                continue; /* seen from the other side; a sparse matrix may have it on this side alone */
+            double re, im, here_re, here_im;
+            stored_value(matrix, k, &here_re, &here_im);
+            matrix_element(matrix, j, i, &re, &im);
+            bool is_equal = here_re == re && here_im == -im;
+            if (!is_equal &&
+                !(hypot(here_re - re, here_im + im) <= matrix_asymmetry_bound(matrix, epsilon, i, j)))
+                return answer_at(i, j, row, col);
+        }
+    return true;
+}
+
+bool matrix_has_positive_diagonal(const struct matrix *matrix, double epsilon)
+{
+    if (matrix->rows != matrix->cols)
+        return false;
+    for (int64_t i = 0; i < matrix->rows; i++) {
+        double re, im;
+        matrix_element(matrix, i, i, &re, &im);
+        if (!(re > 0) || !(fabs(im) <= SYMMETRIC_ROUNDING * epsilon * re))
+            return false;
+    }
+    return true;
+}
+
+int64_t matrix_nonzeros(const struct matrix *matrix)
+{
+    int64_t count = 0, stored = matrix_stored(matrix);
+    for (int64_t k = 0; k < stored; k++)
+        count += magnitude(matrix, k) != 0;
+    return count;
+}
+
+/* A maximum that a NaN survives. */
+static double larger(double a, double b)
+{
+    return isnan(a) || a > b ? a : b;
+}
+
+double matrix_norm_inf(const struct matrix *matrix)
+{
+    double norm = 0;
+    double *sums = calloc((size_t)matrix->rows + 1, sizeof *sums);
+    if (!sums)
+        return NAN;
+    for (int64_t j = 0; j < matrix->cols; j++)
+        for (int64_t k = column_begin(matrix, j); k < column_begin(matrix, j + 1); k++)
+            sums[entry_row(matrix, j, k)] += magnitude(matrix, k);
+    for (int64_t i = 0; i < matrix->rows; i++)
+        norm = larger(norm, sums[i]);
+    free(sums);
+    return norm;
+}
+
+static double column_norm(const struct matrix *matrix, int64_t col)
+{
+    double norm = 0;
+    for (int64_t k = column_begin(matrix, col); k < column_begin(matrix, col + 1); k++)
+        norm = larger(norm, magnitude(matrix, k));
+    return norm;
+}
+
+/* residual -= column * factor */
+static void subtract_column(double *residual, const struct matrix *a, int64_t col, const double *factor)
+{
+    for (int64_t k = column_begin(a, col); k < column_begin(a, col + 1); k++) {
+        int64_t i = entry_row(a, col, k);
+        if (!a->is_complex) {
+            residual[i] -= a->values[k] * factor[0];
+            continue;
+        }
+        residual[2 * i] -= a->values[2 * k] * factor[0] - a->values[2 * k + 1] * factor[1];
+        residual[2 * i + 1] -= a->values[2 * k] * factor[1] + a->values[2 * k + 1] * factor[0];
+    }
+}
+
+enum esp_status matrix_backward_error(const struct matrix *a, const struct matrix *x, const struct matrix *b,
+                                      double *result, struct esp_error *error)
+{
+    if (a->rows != b->rows || a->cols != x->rows || x->cols != b->cols || a->is_complex != x->is_complex ||
+        a->is_complex != b->is_complex)
+        return error_set(error, ESP_INVALID,
+                         "A X = B with A %lld x %lld, X %lld x %lld, B %lld x %lld: expected matching shapes",
+                         (long long)a->rows, (long long)a->cols, (long long)x->rows, (long long)x->cols,
+                         (long long)b->rows, (long long)b->cols);
+    size_t part = a->is_complex ? 2 : 1;
+    struct matrix residual;
+    enum esp_status status = matrix_init(&residual, a->rows, 1, a->is_complex, 0, error);
+    if (status != ESP_OK)
+        return status;
+    double a_norm = matrix_norm_inf(a), worst = 0;
+    for (int64_t j = 0; j < b->cols; j++) {
+        const double *b_column = b->values + (size_t)(j * b->rows) * part;
+        const double *x_column = x->values + (size_t)(j * x->rows) * part;
+        memcpy(residual.values, b_column, matrix_bytes(&residual));
+        for (int64_t k = 0; k < a->cols; k++)
+            subtract_column(residual.values, a, k, x_column + (size_t)k * part);
+        double norm = column_norm(&residual, 0);
+        double scale = a_norm * column_norm(x, j) + column_norm(b, j);
+        worst = larger(worst, norm == 0 ? 0 : norm / scale);
+    }
+    matrix_clear(&residual);
+    *result = worst;
+    return ESP_OK;
+}

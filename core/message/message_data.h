@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The messages (core/message/message.h) about data that live on servers: two-way, asked by clients and by
+ * servers that pull.
+ */
+#ifndef CORE_MESSAGE_DATA_H
+#define CORE_MESSAGE_DATA_H
+
+#include "core/message/message_basic.h"
+
+/* A datum, as a server has it or as a client offers it. */
+struct datum_info {
+    const char *datum; /* identity */
+    uint32_t type;     /* enum base_type */
+    int64_t *dims;
+    uint32_t n_dims;
+    uint32_t storage; /* enum storage */
+    int64_t layout_a, layout_b, layout_c;
+    bool row_major;
+    uint64_t bytes;
+    uint32_t mode;     /* enum datum_mode */
+    uint32_t flags;    /* of enum datum_flag */
+    int64_t created_s; /* since 1970, by its maker's clock */
+    bool complete;     /* all bytes are there, and it was finished */
+    bool in_memory, on_disk;
+    uint32_t users;      /* that have it open */
+    uint64_t puts, gets; /* pieces that arrived, times it was opened */
+    uint64_t bytes_in, bytes_out;
+    uint64_t disk_reads; /* of the whole, because its memory had been given to others */
+    double idle_s;       /* since its last use */
+    const char *owner;   /* "": nobody in particular */
+    const char *server;  /* who has it, */
+    const char *address;
+    struct extensions extensions;
+};
+
+/* Server: room for a datum. Said again for one that has not been finished, it goes on: the answer tells what
+ * is missing, and an earlier ticket ends. One that is finished already has the ticket 0 and no gaps. */
+struct offer {
+    struct datum_info datum;
+    struct extensions extensions;
+};
+/* What has not arrived, from the byte `from` up to the byte before `to`. */
+struct datum_gap {
+    uint64_t from, to;
+};
+struct offer_reply {
+    struct outcome outcome;
+    uint64_t ticket; /* that the chunks show */
+    struct datum_gap *gaps;
+    uint32_t n_gaps;
+    struct extensions extensions;
+};
+
+/* Server: a datum is wanted. It stays readable with the ticket until the asker has finished, or has not been
+ * heard of for a while, also when it is deleted meanwhile. */
+struct open {
+    const char *datum;
+    struct extensions extensions;
+};
+struct open_reply {
+    struct outcome outcome;
+    struct datum_info datum;
+    uint64_t ticket;
+    struct extensions extensions;
+};
+
+/* Server: of an offer: all chunks have been put; it is visible from now on, and a persistent one is on disk,
+ * when the answer comes (said again: the same). Of an open: it has been read. Answered with a done_reply. */
+struct finish {
+    const char *datum;
+    uint64_t ticket;
+    struct extensions extensions;
+};
+
+/* Server: the datum is not wanted any more; with the ticket of an offer: not after all. Answered with a
+ * done_reply. */
+struct drop {
+    const char *datum;
+    uint64_t ticket; /* 0: the datum itself */
+    struct extensions extensions;
+};
+
+/* Server: its data, in order of their identities. Agent: where that one is (one entry for each holder). */
+struct data {
+    const char *datum; /* only this one; "": all */
+    const char *after; /* behind this identity; "" from the start */
+    uint32_t limit;
+    struct extensions extensions;
+};
+/* Tag in an offer and an open: the client's id (two little-endian 64-bit numbers, high and low): its volatile
+ * data are kept for a lease after the last sign of it. */
+#define EXTENSION_DATA_CLIENT 43
+#define DATA_CLIENT_BYTES     16
+/* Tag in an open: the name of the server that fetches the datum because a session there needs it. */
+#define EXTENSION_FETCHER 45
+/* Tag in an open_reply to such a server: a byte, not 0: its copy is one that may stay there as a replica. */
+#define EXTENSION_REPLICA 46
+/* Tag in a data_reply of an agent: the address of the agent above, which may know more. */
+#define EXTENSION_ABOVE 41
+/* Tag in an open, without a value: porters are to lend the pieces (sed/porter/porter.h). In its reply: the
+ * ports of these, 16-bit numbers, little-endian; the host is that of the address. */
+#define EXTENSION_PORTERS 65
+/* Tag in a pull: another datum of the same value is wanted, that lies as this says: rows and columns of ranks
+ * (0: in one piece), rows and columns of a block, as 64-bit numbers, little-endian, then its identity. */
+#define EXTENSION_LAID 66
+#define LAID_WORDS     4
+struct data_reply {
+    struct outcome outcome;
+    struct datum_info *items;
+    uint32_t n;
+    bool more;
+    struct extensions extensions;
+};
+
+/* Server: fetch the datum from one of those (in this order), or from whom the agents name. Answered when it
+ * is here, or after the patience with how far it is; said again it goes on. */
+struct pull_request {
+    const char *datum;
+    const char **sources; /* addresses */
+    uint32_t n_sources;
+    uint32_t mode; /* enum datum_mode: of what is here then */
+    uint32_t flags;
+    uint64_t patience_ms;
+    struct extensions extensions;
+};
+struct pull_reply {
+    struct outcome outcome; /* ESP_OK with complete unset: it is on its way */
+    bool complete;
+    uint64_t arrived, bytes;
+    struct extensions extensions;
+};
+
+#endif

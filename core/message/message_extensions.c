@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What extensions of messages carry.
+ */
+#include "core/message/message.h"
+
+#include <endian.h>
+#include <string.h>
+
+const struct extension *extension_find(const struct extensions *extensions, uint32_t tag)
+{
+    for (uint32_t i = 0; i < extensions->n; i++)
+        if (extensions->items[i].tag == tag)
+            return &extensions->items[i];
+    return NULL;
+}
+
+void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES])
+{
+    const uint64_t numbers[] = {htole64(first->client_high), htole64(first->client_low),
+                                htole64(first->sequence)};
+    memcpy(bytes, numbers, sizeof numbers);
+}
+
+bool asker_get(const struct extensions *extensions, struct session_id *first)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_ASKER);
+    uint64_t numbers[3];
+    if (!extension || extension->length != sizeof numbers)
+        return false;
+    memcpy(numbers, extension->value, sizeof numbers);
+    *first = (struct session_id){.client_high = le64toh(numbers[0]),
+                                 .client_low = le64toh(numbers[1]),
+                                 .sequence = le64toh(numbers[2])};
+    return true;
+}
+
+void origin_put(const struct session_id *origin, uint8_t bytes[ORIGIN_BYTES])
+{
+    const uint64_t numbers[] = {htole64(origin->client_high), htole64(origin->client_low),
+                                htole64(origin->sequence), htole64(origin->secret)};
+    memcpy(bytes, numbers, sizeof numbers);
+}
+
+bool origin_get(const struct extensions *extensions, struct session_id *origin)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_ORIGIN);
+    uint64_t numbers[4];
+    if (!extension || extension->length != sizeof numbers)
+        return false;
+    memcpy(numbers, extension->value, sizeof numbers);
+    *origin = (struct session_id){le64toh(numbers[0]), le64toh(numbers[1]), le64toh(numbers[2]),
+                                  le64toh(numbers[3])};
+    return true;
+}
+
+void lease_put(uint64_t left_ms, uint8_t bytes[LEASE_BYTES])
+{
+    left_ms = htole64(left_ms);
+    memcpy(bytes, &left_ms, LEASE_BYTES);
+}
+
+bool lease_get(const struct extensions *extensions, uint64_t *left_ms)
+{
+    const struct extension *extension = extension_find(extensions, EXTENSION_JOB_LEASE);
+    if (!extension || extension->length != LEASE_BYTES)
+        return false;
+    memcpy(left_ms, extension->value, LEASE_BYTES);
+    *left_ms = le64toh(*left_ms);
+    return true;
+}

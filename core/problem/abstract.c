@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/problem/abstract.h"
+#include "util/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static uint32_t traits_of(const struct given *given)
+{
+    bool is_complex = given->type == TYPE_COMPLEX || given->type == TYPE_DOUBLE_COMPLEX;
+    bool is_single = given->type == TYPE_FLOAT || given->type == TYPE_COMPLEX;
+    uint32_t traits = is_complex ? TRAIT_COMPLEX : TRAIT_REAL;
+    traits |= is_single ? TRAIT_SINGLE : TRAIT_DOUBLE;
+    traits |= given->rows == given->cols ? TRAIT_SQUARE : given->rows > given->cols ? TRAIT_TALL : TRAIT_WIDE;
+    traits |= given->cols == 1 ? TRAIT_VECTOR : 0;
+    traits |= given->cols > 100 ? TRAIT_LARGE : 0;
+    traits |= given->is_banded ? TRAIT_BANDED : 0;
+    return traits | (given->is_sparse ? TRAIT_SPARSE : 0);
+}
+
+static bool fits(const struct rule *rule, const struct given *given)
+{
+    for (uint32_t i = 0; i < rule->n_wishes; i++) {
+        const struct wish *wish = &rule->wishes[i];
+        const struct given *input = &given[wish->input];
+        if ((wish->properties & ~input->properties) || (wish->traits & ~traits_of(input)))
+            return false;
+    }
+    return true;
+}
+
+static void describe(const struct problem *problem, const struct given *given, struct text *text)
+{
+    const char *separator = "";
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        if (problem->arguments[i].mode != MODE_IN || problem->arguments[i].n_dims == 0)
+            continue;
+        text_printf(text, "%s%s: %s %" PRId64 " x %" PRId64, separator, problem->arguments[i].name,
+                    base_type_name(given[i].type), given[i].rows, given[i].cols);
+        for (unsigned bit = 0; property_name(bit); bit++)
+            if (given[i].properties & (1U << bit))
+                text_printf(text, " %s", property_name(bit));
+        text_put(text, given[i].is_banded ? " banded" : "");
+        text_put(text, given[i].is_sparse ? " sparse" : "");
+        separator = ", ";
+    }
+}
+
+static void write_words(struct text *text, uint32_t set, const char *(*name)(unsigned bit));
+
+/* " A hermitian, B square": what the rule wants and is not there. */
+static void describe_unmet(const struct problem *problem, const struct rule *rule, const struct given *given,
+                           struct text *text)
+{
+    for (uint32_t i = 0, n = 0; i < rule->n_wishes; i++) {
+        const struct wish *wish = &rule->wishes[i];
+        uint32_t properties = wish->properties & ~given[wish->input].properties;
+        uint32_t traits = wish->traits & ~traits_of(&given[wish->input]);
+        if (!properties && !traits)
+            continue;
+        text_printf(text, "%s %s", n++ ? "," : "", problem->arguments[wish->input].name);
+        write_words(text, properties, property_name);
+        write_words(text, traits, trait_name);
+    }
+}
+
+enum esp_status abstract_resolve(const struct problem *problem, const struct given *given, uint32_t *rule,
+                                 struct esp_error *error)
+{
+    const struct abstract *abstract = problem->abstract;
+    for (; *rule < abstract->n_rules; ++*rule)
+        if (fits(&abstract->rules[*rule], given))
+            return ESP_OK;
+    char shown[300];
+    struct text text;
+    text_open(&text, shown, sizeof shown);
+    describe(problem, given, &text);
+    char wanted[200];
+    struct text unmet;
+    text_open(&unmet, wanted, sizeof wanted);
+    if (abstract->n_rules > 0) /* the last one is the most general */
+        describe_unmet(problem, &abstract->rules[abstract->n_rules - 1], given, &unmet);
+    return error_set(error, ESP_INVALID, "%s: there is no problem for what is given (%s)%s%s", problem->name,
+                     shown, wanted[0] ? ": expected" : "", wanted);
+}
+
+uint32_t abstract_rivals(const struct problem *problem, const struct given *given, uint32_t *rule,
+                         uint32_t *rivals)
+{
+    const struct abstract *abstract = problem->abstract;
+    uint32_t n = 0;
+    do {
+        if (fits(&abstract->rules[*rule], given))
+            rivals[n++] = *rule;
+        ++*rule;
+    } while (*rule < abstract->n_rules && abstract->rules[*rule].rivals);
+    return n;
+}
+
+void abstract_step_name(const struct step *step, const struct given *first, char *name, size_t size)
+{
+    uint32_t traits = traits_of(first);
+    const char *letter = traits & TRAIT_COMPLEX  ? (traits & TRAIT_SINGLE ? "c" : "z")
+                         : traits & TRAIT_SINGLE ? "s"
+                                                 : "d";
+    struct text text;
+    text_open(&text, name, size);
+    for (const char *at = step->problem; *at; at++)
+        text_put_bytes(&text, *at == '?' ? letter : at, 1);
+}
+
+const char *trait_name(unsigned bit)
+{
+    static const char *const words[] = {"real", "complex", "single", "double", "square", "tall",
+                                        "wide", "vector",  "sparse", "banded", "large"};
+    return bit < sizeof words / sizeof *words ? words[bit] : NULL;
+}
+
+static void write_pairs(struct text *text, const struct pair *pairs, uint32_t n, bool inner_first)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *first = inner_first ? pairs[i].inner : pairs[i].outer;
+        const char *second = inner_first ? pairs[i].outer : pairs[i].inner;
+        text_printf(text, "%s%s = ", i ? ", " : "", first);
+        if (second)
+            text_put(text, second);
+        else if (pairs[i].is_character)
+            text_printf(text, "'%c'", (char)pairs[i].value);
+        else
+            text_printf(text, "%.17g", pairs[i].value);
+    }
+}
+
+static void write_step(struct text *text, const struct step *step)
+{
+    text_put(text, step->problem);
+    if (step->n_renamed) {
+        text_put(text, "(");
+        write_pairs(text, step->renamed, step->n_renamed, true);
+        text_put(text, ")");
+    }
+    if (step->n_results) {
+        text_put(text, " giving ");
+        write_pairs(text, step->results, step->n_results, false);
+    }
+}
+
+static void write_words(struct text *text, uint32_t set, const char *(*name)(unsigned bit))
+{
+    for (unsigned bit = 0; name(bit); bit++)
+        if (set & (1U << bit))
+            text_printf(text, " %s", name(bit));
+}
+
+void abstract_write_rule(const struct problem *problem, const struct rule *rule, struct text *text)
+{
+    text_put(text, rule->rivals ? "or " : "");
+    text_put(text, rule->may_fail ? "try " : "take ");
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        text_put(text, i ? " then " : "");
+        write_step(text, &rule->steps[i]);
+    }
+    for (uint32_t i = 0; i < rule->n_wishes; i++) {
+        text_printf(text, "%s%s", i ? ", " : " when ", problem->arguments[rule->wishes[i].input].name);
+        write_words(text, rule->wishes[i].properties, property_name);
+        write_words(text, rule->wishes[i].traits, trait_name);
+    }
+}
+
+void abstract_rule_text(const struct problem *problem, uint32_t rule, char *text, size_t size)
+{
+    struct text writer;
+    text_open(&writer, text, size);
+    abstract_write_rule(problem, &problem->abstract->rules[rule], &writer);
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A problem: a named computation with a typed signature, its cost and its implementations, as read
+ * from a problem description (doc/problem-description.md has the grammar).
+ *
+ * Problems are immutable once parsed and may be shared between threads.
+ */
+#ifndef CORE_PROBLEM_H
+#define CORE_PROBLEM_H
+
+#include "core/problem/expr.h"
+#include "core/problem/problem_command.h"
+#include <stddef.h>
+
+#define PROBLEM_MAX_DIMS       7
+#define PROBLEM_MAX_ARGUMENTS  64
+#define PROBLEM_MAX_NAME       63            /* bytes of a problem's or argument's name */
+#define PROBLEM_MAX_TEXT       (64 * 1024)   /* bytes of one problem's description */
+#define PROBLEM_MAX_FILE       (1024 * 1024) /* bytes of a description file */
+#define PROBLEM_MAX_PARAMETERS 128           /* of one call */
+#define PROBLEM_MAX_RESULTS    16            /* `out info` of one call */
+
+/* A work array is memory for the routine that callers never see; a work scalar is a value computed
+ * from the inputs (its `initial`), as the length of a work array. */
+enum argument_mode { MODE_IN, MODE_OUT, MODE_INOUT, MODE_WORK };
+const char *argument_mode_name(enum argument_mode mode);
+
+enum base_type {
+    TYPE_CHAR,
+    TYPE_SHORT,
+    TYPE_INT,   /* 32 bits: Fortran's INTEGER */
+    TYPE_LONG,  /* 64 bits */
+    TYPE_INT64, /* 64 bits */
+    TYPE_FLOAT,
+    TYPE_DOUBLE,
+    TYPE_COMPLEX,        /* two floats */
+    TYPE_DOUBLE_COMPLEX, /* two doubles */
+    TYPE_STRING,         /* NUL-terminated text of variable length */
+    TYPE_FILE,           /* the contents of a file, of variable length */
+    TYPE_STATE,   /* what a routine keeps in its worker between calls; callers see its identity, a text */
+    TYPE_CALLBACK /* a function of the caller that the routine calls (core/problem/problem_callback.h) */
+};
+
+/* Bytes of one element; 1 for those whose extent only the value tells (base_type_is_variable). */
+size_t base_type_size(enum base_type type);
+const char *base_type_name(enum base_type type);
+static inline bool base_type_is_variable(enum base_type type)
+{
+    return type == TYPE_STRING || type == TYPE_FILE || type == TYPE_STATE || type == TYPE_CALLBACK;
+}
+
+/* A scalar as expressions see it, from its raw element (native byte order): char as its code;
+ * NUMBER_UNKNOWN for complex numbers, strings and files. `raw` may be unaligned. */
+struct number number_load(enum base_type type, const void *raw);
+
+/* The raw element of `type` for a number (complex: with imaginary part 0). ESP_INVALID when it does
+ * not fit ("3000000000 does not fit int (32 bits)") or is a real where an integer is wanted. */
+enum esp_status number_store(const struct number *number, enum base_type type, void *raw,
+                             struct esp_error *error);
+
+/* Properties an argument may be declared with (a set of bits). */
+enum argument_property {
+    PROPERTY_UPPER = 1 << 0,
+    PROPERTY_LOWER = 1 << 1,
+    PROPERTY_SYMMETRIC = 1 << 2,
+    PROPERTY_POSITIVE_DEFINITE = 1 << 3,
+    PROPERTY_ROW_MAJOR = 1 << 4, /* else column-major */
+    PROPERTY_UNIT_DIAGONAL = 1 << 5,
+    PROPERTY_QUERY = 1 << 6, /* of a work array: the routine tells its best size when asked (see below) */
+    PROPERTY_HERMITIAN = 1 << 7,
+    PROPERTY_FINITE = 1 << 8 /* NaN and infinity are refused */
+};
+
+/* The word for the property with that bit number ("upper" for 0), NULL behind the last. */
+const char *property_name(unsigned bit);
+
+/* Which elements of a matrix are stored, and where. Dimensions are always those of the matrix. */
+enum storage {
+    STORAGE_FULL,
+    STORAGE_PACKED, /* one triangle, column by column: n*(n+1)/2 elements */
+    STORAGE_BANDED, /* LAPACK's band storage: a row for each diagonal, the columns of the matrix */
+    STORAGE_CSC,    /* compressed columns: the elements of column j from pointers[j] to pointers[j + 1] */
+    STORAGE_CSR,    /* compressed rows */
+    STORAGE_PIECES  /* of data alone: in the parts of a process grid (core/redistribution/pieces.h) */
+};
+
+/* "packed"; "" for STORAGE_FULL. */
+const char *storage_name(enum storage storage);
+
+struct problem;
+
+struct argument {
+    const char *name;
+    const char *text; /* one line for people, or "" */
+    enum argument_mode mode;
+    enum base_type type;
+    uint32_t properties;
+    uint32_t n_dims; /* 0: a scalar */
+    struct expr *dims[PROBLEM_MAX_DIMS];
+    struct expr *section[PROBLEM_MAX_DIMS][3]; /* start, end and skip of what travels, from 0; or NULL: all */
+    bool is_section;                           /* a dimension has them (core/problem/section.h) */
+    struct expr *initial; /* default value of an optional input (of every element of an array), or NULL */
+    enum storage storage;
+    struct expr *layout[3]; /* packed: the triangle, 'U' or 'L' (NULL: as the property says, else U); banded:
+                             * diagonals below and above the main one, and rows in front (or NULL) */
+    uint32_t pointers,
+        indices;        /* csc, csr: the arguments with the pointers, and with the row (column) numbers */
+    uint32_t base;      /* csc, csr: the number of the first row and of the first element, 0 or 1 */
+    struct expr *count; /* of an output array: the extent that its last dimension has after the call */
+    const struct problem *callback; /* TYPE_CALLBACK: its signature, without implementations */
+    bool callback_returns;          /* the last argument of that is what the function returns */
+    unsigned line;
+};
+
+/* What to tell the caller, with {expression} in braces: problem_failure_text() puts the values there. */
+struct failure_text {
+    const char *text; /* NULL: nothing is said */
+    struct expr **values;
+    uint32_t n_values;
+};
+
+struct precondition {
+    struct expr *condition;
+    struct failure_text message; /* none: the expression's own text */
+};
+
+/* One parameter of the call that an implementation makes. */
+struct call_parameter {
+    enum {
+        PARAMETER_ARGUMENT, /* an argument of the problem: arrays by address, scalars as the convention says
+                             */
+        PARAMETER_VALUE,    /* an expression: max(1,n); work scalars are passed so too */
+        PARAMETER_RESULT,   /* `out info`: an int that the routine sets, named in the error clauses */
+        /* of parallel implementations (core/problem/problem_parallel.h) */
+        PARAMETER_DESCRIPTOR,   /* desc(A): the nine integers that tell how the matrix is distributed */
+        PARAMETER_INTO,         /* into(A): memory distributed as A; what it holds afterwards is A's value */
+        PARAMETER_COMMUNICATOR, /* of the ranks that compute: MPI_Comm, in Fortran its handle */
+        PARAMETER_CONTEXT       /* of the BLACS */
+    } kind;
+    uint32_t argument;     /* PARAMETER_ARGUMENT, _DESCRIPTOR, _INTO: its index */
+    struct expr *value;    /* PARAMETER_VALUE */
+    enum base_type type;   /* as what it is passed */
+    uint32_t result_index; /* PARAMETER_RESULT: its index in the scope, behind the arguments */
+    const char *name;      /* PARAMETER_RESULT */
+    struct expr *width;    /* PARAMETER_ARGUMENT, an array of strings for Fortran: characters of an element;
+                            * NULL: of an input, those of the longest */
+};
+
+/* Whether it passes the value of that argument alone, as work scalars are passed. */
+static inline bool call_parameter_is_value_of(const struct call_parameter *parameter, uint32_t argument)
+{
+    uint32_t index;
+    return parameter->kind == PARAMETER_VALUE && expr_is_name(parameter->value, &index) && index == argument;
+}
+
+/* When a call has failed and what to say: `error info > 0 "U({info},{info}) is exactly zero"`. */
+struct error_clause {
+    struct expr *condition;
+    struct failure_text message;
+};
+
+enum convention {
+    CONVENTION_C,
+    CONVENTION_FORTRAN,
+    CONVENTION_COMMAND /* no routine but a program: `command` */
+};
+
+struct implementation {
+    const char *name; /* lapack */
+    enum convention convention;
+    const char *symbol;           /* dgesv_; of a command, the program */
+    const char *library;          /* liblapack.so.3; "" = the process itself */
+    bool returns;                 /* the function's result is stored in `result` */
+    struct call_parameter result; /* PARAMETER_ARGUMENT (an out scalar) or PARAMETER_RESULT */
+    struct call_parameter *parameters;
+    uint32_t n_parameters;
+    struct error_clause *errors;
+    uint32_t n_errors;
+    uint32_t n_results; /* PARAMETER_RESULTs: the scope is n_arguments + n_results long; of a command 1: its
+                         * exit status */
+    const struct command *command; /* CONVENTION_COMMAND, else NULL */
+    const struct spread *spreads;  /* of each argument of the problem, when ranks compute it together; else
+                                    * NULL (core/problem/problem_parallel.h) */
+    const struct expr *suits;      /* the calls that it can take; NULL: all */
+    int64_t time_limit_ms;         /* after which it is stopped; 0: none */
+    unsigned line;
+};
+
+/* Whether it is a symbol in a library. */
+static inline bool implementation_is_routine(const struct implementation *implementation)
+{
+    return implementation->convention == CONVENTION_C || implementation->convention == CONVENTION_FORTRAN;
+}
+
+/* Whether the ranks of a parallel server compute it together. */
+static inline bool implementation_is_parallel(const struct implementation *implementation)
+{
+    return implementation->spreads != NULL;
+}
+
+struct abstract;
+
+struct problem {
+    const char *name;  /* dgesv */
+    const char *title; /* one line */
+    const char *text;  /* more for people, or "" */
+    const char *gams;  /* GAMS class, or "" */
+    struct argument *arguments;
+    uint32_t n_arguments;
+    struct precondition *preconditions;
+    uint32_t n_preconditions;
+    struct expr *work;   /* floating point operations, or NULL */
+    struct expr *memory; /* bytes needed beyond the arguments, or NULL */
+    bool idempotent;     /* a repetition is harmless */
+    bool checkpoint;     /* its routine saves its state, and goes on from there when it is called again */
+    struct implementation *implementations;
+    uint32_t n_implementations;
+    const struct abstract *abstract; /* its rules (core/problem/abstract.h) when it is abstract, else NULL */
+    const char *source;              /* canonical text of the signature part (without implementations) */
+    uint64_t digest;                 /* of `source`: equal digests mean equal signatures */
+    const char *file;                /* where it was read from, as it was named */
+    const char
+        *folder; /* of that file, absolute if it was read from one: where its libraries may lie; or "" */
+    unsigned line, column; /* of its name */
+};
+
+/* A set of problems, in the order of their names. They live as long as the set. */
+struct problem_set {
+    struct problem **problems;
+    size_t n_problems;
+    struct arena memory; /* internal */
+};
+
+/* Parses `text`, which `file` names in messages ("file:line:column: expected ..., found ...").
+ * On success *problem_set is the caller's (problem_set_destroy). A text without problems is ESP_SYNTAX. */
+enum esp_status problem_parse(const char *text, size_t length, const char *file,
+                              struct problem_set **problem_set, struct esp_error *error);
+
+/* Reads a description file, or every *.esp below a folder (sorted by name; hidden files are skipped,
+ * symbolic links that lead out of the folder are ESP_INVALID). Two problems of one name are
+ * ESP_SYNTAX naming both places; a path or description that is not there is ESP_NOT_FOUND. */
+enum esp_status problem_load(const char *path, struct problem_set **problem_set, struct esp_error *error);
+/* The problems of several paths as one set. */
+enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,
+                                 struct esp_error *error);
+/* The same, going on behind a problem or a file that is wrong, or a problem that is there already: `wrong` is
+ * told of each. The set is what remains, and may be empty. Only being out of memory ends it. */
+enum esp_status problem_load_good(const char *const *paths, size_t n_paths,
+                                  void (*wrong)(void *arg, const struct esp_error *error), void *arg,
+                                  struct problem_set **problem_set, struct esp_error *error);
+const struct problem *problem_find(const struct problem_set *problem_set, const char *name);
+void problem_set_destroy(struct problem_set *problem_set);
+
+/* The extent of one argument in one call. */
+struct shape {
+    uint32_t n_dims;
+    int64_t dims[PROBLEM_MAX_DIMS];
+    uint64_t count;       /* elements that are stored, or of the section that travels; 1 for a scalar */
+    uint64_t bytes;       /* count * base_type_size; 0 for those whose value tells (base_type_is_variable) */
+    uint64_t whole_bytes; /* of the array that the routine sees, when only a section of it travels; else 0 */
+};
+
+/* Fills `scope_values` (n_arguments of them) from the scalar inputs in values[i] (raw little-endian
+ * elements, NULL where there is none; a missing optional one gets its default), checks the
+ * preconditions and computes every shape. ESP_INVALID with the problem's and argument's name otherwise. */
+enum esp_status problem_bind(const struct problem *problem, const void *const *values,
+                             struct number *scope_values, struct shape *shapes, struct esp_error *error);
+
+/* The first precondition that can be told from the scalars known in `scope_values` (n_arguments of them) and
+ * does not hold: ESP_INVALID with the problem's name, the condition and what was found. Those about scalars
+ * that are not known are passed over. */
+enum esp_status problem_check_known(const struct problem *problem, const struct number *scope_values,
+                                    struct esp_error *error);
+
+/* The raw element (at most 16 bytes) of an optional scalar that was not given: argument `index` has an
+ * `initial`. For work scalars too. */
+enum esp_status problem_default(const struct problem *problem, uint32_t index,
+                                const struct number *scope_values, void *raw, struct esp_error *error);
+
+/* "packed(uplo)", "csc(Ap, Ai, 1)", as the description has it; "" of STORAGE_FULL. Cut to fit. */
+void problem_storage_text(const struct problem *problem, const struct argument *argument, char *text,
+                          size_t size);
+
+/* How the elements of one matrix are stored in one call. */
+struct layout {
+    enum storage storage;
+    bool row_major, upper;
+    int64_t rows, cols;
+    int64_t below, above, front; /* STORAGE_BANDED: diagonals, and rows in front of them */
+};
+
+/* The layout of argument `index`, a matrix, when its dimensions are these. ESP_INVALID: a packed matrix that
+ * is not square, a number of diagonals below 0. */
+enum esp_status problem_layout(const struct problem *problem, uint32_t index,
+                               const struct number *scope_values, const int64_t *dims, struct layout *layout,
+                               struct esp_error *error);
+/* The scalar that follows from how far a banded matrix reaches below (side 0) or above (1) its diagonal, when
+ * its width is a name, or if(..., name, ...) as for the one triangle of a symmetric band. *both: the other
+ * side names it too, and the wider one tells. */
+bool problem_band_width(const struct argument *argument, unsigned side, uint32_t *name, bool *both);
+/* Elements that are stored (not of csc and csr). False when they overflow. */
+bool layout_count(const struct layout *layout, uint64_t *count);
+/* Where element (row, col), from 0, is among the stored ones, or -1 (not of csc and csr). */
+int64_t layout_index(const struct layout *layout, int64_t row, int64_t col);
+
+/* Looks at what the arrays hold that go in: data[i] are the stored elements of argument i (NULL: not looked
+ * at). ESP_INVALID names the element that is not finite where it has to be, and what is wrong with the
+ * pointers or numbers of a csc or csr matrix (which are looked at when all are there). */
+enum esp_status problem_check_contents(const struct problem *problem, const void *const *data,
+                                       const struct number *scope_values, const struct shape *shapes,
+                                       struct esp_error *error);
+
+/* For who sees an array in pieces: whether these stored elements of it, which begin anywhere, are finite
+ * numbers all of them. False also when that cannot be told: the piece cuts an element. */
+bool problem_piece_is_finite(const struct argument *argument, const void *piece, uint64_t bytes);
+
+/* After a call, with the scalar outputs in scope_values: cuts the last dimension of an output to its `count`
+ * (leaves what has none). ESP_INVALID when that is below 0 or more than there is. */
+enum esp_status problem_cut(const struct problem *problem, uint32_t index, const struct number *scope_values,
+                            struct shape *shape, struct esp_error *error);
+
+/* Works out integer scalar inputs that are not known from the dimensions of arrays that are:
+ * known_dims[i] points to the dims of argument i as a file had them (NULL: not given; -1: that one is not),
+ * n_known its rank; dimensions of 1 may be missing or too many at the end (a vector is a matrix of one
+ * column). Solves dimensions that are linear in one unknown (n, n + 1, 2*n), fills unknown entries of
+ * scope_values (n_arguments of them), then gives the defaults. A precondition that the scalars known violate
+ * is told first; contradictions are ESP_INVALID ("B has 4 rows, but n = 3 from A"). Scalars that stay unknown
+ * and have no default are ESP_INVALID. */
+enum esp_status problem_infer(const struct problem *problem, const int64_t *const *known_dims,
+                              const uint32_t *n_known, struct number *scope_values, struct esp_error *error);
+
+/* Floating point operations of a call (0 when the description names none); >= 0. */
+enum esp_status problem_work(const struct problem *problem, const struct number *scope_values, double *flops,
+                             struct esp_error *error);
+/* Bytes needed beyond the arguments. */
+enum esp_status problem_memory(const struct problem *problem, const struct number *scope_values,
+                               uint64_t *bytes, struct esp_error *error);
+
+/* The clause of the implementation that applies, or NULL when the call succeeded. `scope` covers
+ * arguments and results. A condition that cannot be evaluated is ESP_INVALID. */
+enum esp_status problem_call_failure(const struct implementation *implementation, const struct scope *scope,
+                                     const struct error_clause **clause, struct esp_error *error);
+
+/* The text with its values in their places, cut to fit; "" when there is none. `scope` covers arguments,
+ * of an error clause results too; NULL: the expressions are shown as they are written. */
+void problem_failure_text(const struct failure_text *failure, const struct scope *scope, char *text,
+                          size_t size);
+
+/* The index of the problem's argument of type state, or -1. It has at most one. */
+int problem_state_index(const struct problem *problem);
+
+/* The index of the argument of that name, or -1. */
+int problem_argument_index(const struct problem *problem, const char *name);
+
+/* Whether callers pass this argument (all but work arrays). */
+static inline bool argument_is_passed(const struct argument *argument)
+{
+    return argument->mode != MODE_WORK;
+}
+/* Whether the size of this work array is asked of the routine: its one dimension is a work scalar by its
+ * name, whose value is the least that will do. Before the call proper the implementation is called with -1
+ * for that scalar, and sets the first element of the array to the size that suits it best (LAPACK's LWORK).
+ */
+static inline bool argument_is_queried(const struct argument *argument)
+{
+    return argument->mode == MODE_WORK && (argument->properties & PROPERTY_QUERY) != 0;
+}
+/* Whether it is an array of strings or of files: one value of variable length (core/problem/texts.h). */
+static inline bool argument_is_texts(const struct argument *argument)
+{
+    return argument->n_dims > 0 && base_type_is_variable(argument->type);
+}
+static inline bool argument_is_input(const struct argument *argument)
+{
+    return argument->mode == MODE_IN || argument->mode == MODE_INOUT;
+}
+static inline bool argument_is_output(const struct argument *argument)
+{
+    return argument->mode == MODE_OUT || argument->mode == MODE_INOUT;
+}
+
+/* 64-bit digest (FNV-1a) of text, used for signatures and catalogues. */
+uint64_t digest_text(const char *text, size_t length);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the values of arrays have to be, and how many of them a call gave back.
+ */
+#include "core/problem/section.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- numbers that are finite ---- */
+
+/* The first of n numbers, each a float or a double, that is not finite: its index, or n. Sums that are finite
+ * say it of many at once: x - x is 0 for finite x and NaN for all others. */
+static uint64_t first_not_finite(const void *data, uint64_t n, bool is_double)
+{
+    enum { BLOCK = 256 };
+    const double *doubles = data;
+    const float *floats = data;
+    for (uint64_t from = 0; from < n; from += BLOCK) {
+        uint64_t to = from + BLOCK < n ? from + BLOCK : n;
+        double sum = 0;
+        for (uint64_t i = from; i < to; i++)
+            sum += is_double ? doubles[i] - doubles[i] : (double)(floats[i] - floats[i]);
+        for (uint64_t i = from; sum != 0 && i < to; i++)
+            if (!isfinite(is_double ? doubles[i] : (double)floats[i]))
+                return i;
+    }
+    return n;
+}
+
+bool problem_piece_is_finite(const struct argument *argument, const void *piece, uint64_t bytes)
+{
+    bool is_double = argument->type == TYPE_DOUBLE || argument->type == TYPE_DOUBLE_COMPLEX;
+    uint64_t size = is_double ? sizeof(double) : sizeof(float);
+    if (bytes % size != 0 || (uintptr_t)piece % size != 0)
+        return false;
+    return first_not_finite(piece, bytes / size, is_double) == bytes / size;
+}
+
+/* "A", "x(3)", "A(3,2)", with numbers from 1; of storage that is not full, "element 7 of A". */
+static const char *element_name(const struct argument *argument, const struct shape *shape, uint64_t index,
+                                char *text, size_t size)
+{
+    uint64_t rest = index;
+    if (argument->n_dims == 0)
+        snprintf(text, size, "%s", argument->name);
+    if (argument->is_section)
+        snprintf(text, size, "element %" PRIu64 " of the section of %s", index + 1, argument->name);
+    else if (argument->n_dims > 0 && argument->storage != STORAGE_FULL)
+        snprintf(text, size, "element %" PRIu64 " of %s as it is stored", index + 1, argument->name);
+    if (argument->n_dims == 0 || argument->storage != STORAGE_FULL || argument->is_section)
+        return text;
+    int64_t at[PROBLEM_MAX_DIMS];
+    bool row_major = (argument->properties & PROPERTY_ROW_MAJOR) != 0;
+    for (uint32_t k = 0; k < shape->n_dims; k++) {
+        uint32_t d = row_major ? shape->n_dims - 1 - k : k;
+        at[d] = (int64_t)(rest % (uint64_t)shape->dims[d]) + 1;
+        rest /= (uint64_t)shape->dims[d];
+    }
+    size_t used = (size_t)snprintf(text, size, "%s", argument->name);
+    for (uint32_t d = 0; d < shape->n_dims && used < size; d++)
+        used += (size_t)snprintf(text + used, size - used, "%s%" PRId64, d ? "," : "(", at[d]);
+    if (used < size)
+        snprintf(text + used, size - used, ")");
+    return text;
+}
+
+/* The next elements of a band, a column after another: those of its rows in front and in its corners are read
+ * by nobody, and need not hold numbers. */
+struct band_column {
+    struct layout layout; /* by columns */
+    uint64_t length;      /* of a column as it is stored */
+};
+
+static bool band_open(const struct problem *problem, uint32_t index, const struct number *scope_values,
+                      const struct shape *shape, struct band_column *band)
+{
+    if (problem_layout(problem, index, scope_values, shape->dims, &band->layout, NULL) != ESP_OK)
+        return false;
+    if (band->layout.row_major) {
+        struct layout turned = band->layout;
+        turned.rows = band->layout.cols;
+        turned.cols = band->layout.rows;
+        turned.below = band->layout.above;
+        turned.above = band->layout.below;
+        band->layout = turned;
+    }
+    band->length = (uint64_t)(band->layout.front + band->layout.above + 1 + band->layout.below);
+    return band->layout.cols == 0 || shape->count / (uint64_t)band->layout.cols == band->length;
+}
+
+/* As first_not_finite(), of the elements that are within the matrix. */
+static uint64_t first_not_finite_of_band(const void *data, const struct band_column *band, uint64_t parts,
+                                         bool is_double)
+{
+    const struct layout *layout = &band->layout;
+    uint64_t size = is_double ? sizeof(double) : sizeof(float);
+    for (int64_t j = 0; j < layout->cols; j++) {
+        int64_t from = j > layout->above ? j - layout->above : 0;
+        int64_t to = layout->rows - j > layout->below ? j + layout->below + 1 : layout->rows;
+        if (from >= to)
+            continue;
+        uint64_t start = (uint64_t)j * band->length + (uint64_t)(layout->front + layout->above + from - j);
+        uint64_t n = (uint64_t)(to - from) * parts;
+        uint64_t found = first_not_finite((const char *)data + start * parts * size, n, is_double);
+        if (found < n)
+            return start * parts + found;
+    }
+    return (uint64_t)layout->cols * band->length * parts;
+}
+
+static enum esp_status check_finite(const struct problem *problem, uint32_t index, const void *data,
+                                    const struct number *scope_values, const struct shape *shape,
+                                    struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[index];
+    bool is_double = argument->type == TYPE_DOUBLE || argument->type == TYPE_DOUBLE_COMPLEX;
+    uint64_t parts = argument->type >= TYPE_COMPLEX ? 2 : 1;
+    struct band_column band;
+    bool is_band =
+        argument->storage == STORAGE_BANDED && band_open(problem, index, scope_values, shape, &band);
+    uint64_t found = is_band ? first_not_finite_of_band(data, &band, parts, is_double)
+                             : first_not_finite(data, shape->count * parts, is_double);
+    if (found == shape->count * parts)
+        return ESP_OK;
+    char name[256];
+    double value = is_double ? ((const double *)data)[found] : (double)((const float *)data)[found];
+    return error_set(error, ESP_INVALID, "%s: %s is %s: expected finite numbers in %s", problem->name,
+                     element_name(argument, shape, found / parts, name, sizeof name),
+                     isnan(value) ? "not a number (NaN)"
+                     : value > 0  ? "infinite"
+                                  : "minus infinity",
+                     argument->name);
+}
+
+/* ---- compressed columns and rows ---- */
+
+struct compressed {
+    const struct problem *problem;
+    const struct argument *matrix, *pointers, *indices;
+    const void *pointer_data, *index_data;
+    int64_t lines, across; /* columns and rows, of csr the other way round */
+    int64_t n;             /* numbers that are there */
+    const char *line;      /* "column" */
+};
+
+static int64_t integer_at(const struct argument *argument, const void *data, int64_t i)
+{
+    return argument->type == TYPE_INT ? ((const int32_t *)data)[i] : ((const int64_t *)data)[i];
+}
+
+static enum esp_status check_pointers(const struct compressed *c, struct esp_error *error)
+{
+    const char *name = c->pointers->name;
+    int64_t base = c->matrix->base, before = base;
+    for (int64_t j = 0; j <= c->lines; j++) {
+        int64_t pointer = integer_at(c->pointers, c->pointer_data, j);
+        if (j == 0 && pointer != base)
+            return error_set(error, ESP_INVALID, "%s: %s(1): expected %" PRId64 ", found %" PRId64,
+                             c->problem->name, name, base, pointer);
+        if (pointer < before || pointer > base + c->n)
+            return error_set(error, ESP_INVALID,
+                             "%s: %s(%" PRId64 "): expected a number from %" PRId64 " to %" PRId64
+                             ", found %" PRId64,
+                             c->problem->name, name, j + 1, before, base + c->n, pointer);
+        before = pointer;
+    }
+    if (before != base + c->n)
+        return error_set(error, ESP_INVALID,
+                         "%s: %s(%" PRId64 "): expected %" PRId64 ", the end of %s, found %" PRId64,
+                         c->problem->name, name, c->lines + 1, base + c->n, c->indices->name, before);
+    return ESP_OK;
+}
+
+static enum esp_status check_indices(const struct compressed *c, struct esp_error *error)
+{
+    int64_t base = c->matrix->base;
+    for (int64_t i = 0; i < c->n; i++) {
+        int64_t index = integer_at(c->indices, c->index_data, i);
+        if (index < base || index - base >= c->across)
+            return error_set(
+                error, ESP_INVALID,
+                "%s: %s(%" PRId64 "): expected a %s from %" PRId64 " to %" PRId64 ", found %" PRId64,
+                c->problem->name, c->indices->name, i + 1, c->line, base, base + c->across - 1, index);
+    }
+    return ESP_OK;
+}
+
+static enum esp_status check_compressed(const struct problem *problem, uint32_t index,
+                                        const void *const *data, const struct shape *shapes,
+                                        struct esp_error *error)
+{
+    const struct argument *matrix = &problem->arguments[index];
+    bool columns = matrix->storage == STORAGE_CSC;
+    struct compressed c = {.problem = problem,
+                           .matrix = matrix,
+                           .pointers = &problem->arguments[matrix->pointers],
+                           .indices = &problem->arguments[matrix->indices],
+                           .pointer_data = data[matrix->pointers],
+                           .index_data = data[matrix->indices],
+                           .lines = shapes[index].dims[columns ? 1 : 0],
+                           .across = shapes[index].dims[columns ? 0 : 1],
+                           .n = (int64_t)shapes[matrix->indices].count,
+                           .line = columns ? "row" : "column"};
+    if (!c.pointer_data || (!c.index_data && c.n > 0))
+        return ESP_OK;
+    enum esp_status status = check_pointers(&c, error);
+    return status == ESP_OK ? check_indices(&c, error) : status;
+}
+
+enum esp_status problem_check_contents(const struct problem *problem, const void *const *data,
+                                       const struct number *scope_values, const struct shape *shapes,
+                                       struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (!data[i] || !argument_is_input(argument))
+            continue;
+        if (argument->properties & PROPERTY_FINITE)
+            status = check_finite(problem, i, data[i], scope_values, &shapes[i], error);
+        if (status == ESP_OK && (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR))
+            status = check_compressed(problem, i, data, shapes, error);
+    }
+    return status;
+}
+
+/* ---- results that are shorter than their place ---- */
+
+enum esp_status problem_cut(const struct problem *problem, uint32_t index, const struct number *scope_values,
+                            struct shape *shape, struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[index];
+    const struct scope scope = {scope_values, problem->n_arguments};
+    int64_t count;
+    if (!argument->count)
+        return ESP_OK;
+    enum esp_status status = expr_eval_size(argument->count, &scope, &count, error);
+    int64_t *last = &shape->dims[shape->n_dims - 1];
+    if (status == ESP_OK && count > *last)
+        status = error_set(error, ESP_INVALID, "%s: expected a count of at most %" PRId64 ", found %" PRId64,
+                           expr_text(argument->count), *last, count);
+    if (status != ESP_OK) {
+        error_prefix(error, "%s: %s", problem->name, argument->name);
+        return status;
+    }
+    shape->count = *last ? shape->count / (uint64_t)*last * (uint64_t)count : 0;
+    shape->bytes = shape->count * base_type_size(argument->type);
+    *last = count;
+    return ESP_OK;
+}

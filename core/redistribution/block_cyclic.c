@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "core/redistribution/block_cyclic.h"
+
+#include <inttypes.h>
+
+enum esp_status block_cyclic_check(const struct block_cyclic *layout, const char *what,
+                                   struct esp_error *error)
+{
+    if (layout->n < 0)
+        return error_set(error, ESP_INVALID, "%s: expected 0 or more elements, found %" PRId64, what,
+                         layout->n);
+    if (layout->block < 1)
+        return error_set(error, ESP_INVALID, "%s: expected a block size of 1 or more, found %" PRId64, what,
+                         layout->block);
+    if (layout->ranks < 1 || layout->ranks > BLOCK_CYCLIC_MOST_RANKS)
+        return error_set(error, ESP_INVALID, "%s: expected 1 to %d ranks, found %" PRId64, what,
+                         BLOCK_CYCLIC_MOST_RANKS, layout->ranks);
+    if (layout->source < 0 || layout->source >= layout->ranks)
+        return error_set(error, ESP_INVALID,
+                         "%s: expected the first block with a rank from 0 to %" PRId64 ", found %" PRId64,
+                         what, layout->ranks - 1, layout->source);
+    return ESP_OK;
+}
+
+int64_t block_cyclic_position(const struct block_cyclic *layout, int64_t rank)
+{
+    return rank >= layout->source ? rank - layout->source : rank + (layout->ranks - layout->source);
+}
+
+int64_t block_cyclic_rank_at(const struct block_cyclic *layout, int64_t position)
+{
+    return (position + layout->source) % layout->ranks;
+}
+
+int64_t block_cyclic_count(const struct block_cyclic *layout, int64_t rank)
+{
+    int64_t whole = layout->n / layout->block, position = block_cyclic_position(layout, rank);
+    int64_t rounds = whole / layout->ranks, over = whole % layout->ranks;
+    int64_t count = rounds * layout->block;
+    if (position < over)
+        count += layout->block;
+    else if (position == over)
+        count += layout->n % layout->block;
+    return count;
+}
+
+int64_t block_cyclic_owner(const struct block_cyclic *layout, int64_t i)
+{
+    return block_cyclic_rank_at(layout, i / layout->block % layout->ranks);
+}
+
+int64_t block_cyclic_local(const struct block_cyclic *layout, int64_t i)
+{
+    return i / layout->block / layout->ranks * layout->block + i % layout->block;
+}
+
+int64_t block_cyclic_global(const struct block_cyclic *layout, int64_t rank, int64_t local)
+{
+    int64_t block = local / layout->block * layout->ranks + block_cyclic_position(layout, rank);
+    return block * layout->block + local % layout->block;
+}
+
+struct block_cyclic_matrix block_cyclic_vector(struct block_cyclic layout)
+{
+    return (struct block_cyclic_matrix){.rows = layout, .cols = {.n = 1, .block = 1, .ranks = 1}};
+}
+
+enum esp_status block_cyclic_matrix_check(const struct block_cyclic_matrix *matrix, const char *what,
+                                          struct esp_error *error)
+{
+    int64_t elements;
+    enum esp_status status = block_cyclic_check(&matrix->rows, "rows", error);
+    if (status == ESP_OK)
+        status = block_cyclic_check(&matrix->cols, "columns", error);
+    if (status != ESP_OK)
+        return error_prefix(error, "%s", what);
+    if (matrix->rows.ranks * matrix->cols.ranks > BLOCK_CYCLIC_MOST_RANKS)
+        return error_set(error, ESP_INVALID,
+                         "%s: expected a grid of at most %d ranks, found %" PRId64 " x %" PRId64, what,
+                         BLOCK_CYCLIC_MOST_RANKS, matrix->rows.ranks, matrix->cols.ranks);
+    if (__builtin_mul_overflow(matrix->rows.n, matrix->cols.n, &elements))
+        return error_set(error, ESP_LIMIT,
+                         "%s: expected fewer than 2^63 elements, found %" PRId64 " x %" PRId64, what,
+                         matrix->rows.n, matrix->cols.n);
+    return ESP_OK;
+}
+
+int64_t block_cyclic_matrix_ranks(const struct block_cyclic_matrix *matrix)
+{
+    return matrix->rows.ranks * matrix->cols.ranks;
+}
+
+int64_t block_cyclic_matrix_rank(const struct block_cyclic_matrix *matrix, int64_t row, int64_t col)
+{
+    return matrix->by_columns ? col * matrix->rows.ranks + row : row * matrix->cols.ranks + col;
+}
+
+void block_cyclic_matrix_place(const struct block_cyclic_matrix *matrix, int64_t rank, int64_t *row,
+                               int64_t *col)
+{
+    *row = matrix->by_columns ? rank % matrix->rows.ranks : rank / matrix->cols.ranks;
+    *col = matrix->by_columns ? rank / matrix->rows.ranks : rank % matrix->cols.ranks;
+}
+
+void block_cyclic_matrix_shape(const struct block_cyclic_matrix *matrix, int64_t rank, int64_t *rows,
+                               int64_t *cols)
+{
+    int64_t row, col;
+    block_cyclic_matrix_place(matrix, rank, &row, &col);
+    *rows = block_cyclic_count(&matrix->rows, row);
+    *cols = block_cyclic_count(&matrix->cols, col);
+}
+
+int64_t block_cyclic_matrix_owner(const struct block_cyclic_matrix *matrix, int64_t i, int64_t j)
+{
+    return block_cyclic_matrix_rank(matrix, block_cyclic_owner(&matrix->rows, i),
+                                    block_cyclic_owner(&matrix->cols, j));
+}
+
+int64_t block_cyclic_matrix_local(const struct block_cyclic_matrix *matrix, int64_t i, int64_t j)
+{
+    int64_t height = block_cyclic_count(&matrix->rows, block_cyclic_owner(&matrix->rows, i));
+    return block_cyclic_local(&matrix->cols, j) * height + block_cyclic_local(&matrix->rows, i);
+}

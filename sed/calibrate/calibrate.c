@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/calibrate/calibrate_run.h"
+
+#include "services/fast/fit.h"
+#include "util/clock.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LEAST_POINTS  24
+#define LEAST_S       5e-6 /* below it a call's own cost is all there is */
+#define REPETITIONS   5
+#define MOST_REPEATED 31
+#define REPEAT_S      0.02 /* short calls are repeated for so long */
+#define MOST_FAILED   6
+/* To make arguments takes longer than to look at them: beyond this a calibration would do nothing else. */
+#define MOST_BYTES 512e6
+
+enum esp_status calibration_create(const struct calibrate_options *options, struct workers *workers,
+                                   struct calibration **result, struct esp_error *error)
+{
+    struct calibration *calibration = calloc(1, sizeof *calibration);
+    if (!calibration)
+        return error_no_memory(error, "a calibration");
+    calibration->options = *options;
+    calibration->workers = workers;
+    pthread_mutex_init(&calibration->lock, NULL);
+    pthread_cond_init(&calibration->changed, NULL);
+    workers->ended = measured_ended;
+    workers->arg = calibration;
+    *result = calibration;
+    return ESP_OK;
+}
+
+void calibration_destroy(struct calibration *calibration)
+{
+    if (!calibration)
+        return;
+    pthread_mutex_destroy(&calibration->lock);
+    pthread_cond_destroy(&calibration->changed);
+    free(calibration);
+}
+
+static bool is_stopped(const struct calibration *calibration)
+{
+    return calibration->options.stop && atomic_load(calibration->options.stop);
+}
+
+/* ---- one point ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sorts them. *spread: relative, half the width of the middle half. */
+static double middle_half(double *times, unsigned n, double *spread)
+{
+    qsort(times, n, sizeof *times, by_value);
+    unsigned low = n / 4, high = n - n / 4;
+    double sum = 0;
+    for (unsigned i = low; i < high; i++)
+        sum += times[i];
+    double mean = sum / (high - low);
+    *spread = mean > 0 ? (times[high - 1] - times[low]) / 2 / mean : 0;
+    return mean;
+}
+
+/* What a call costs by the clock of the processor where that can be told; see sed/calibrate/calibrate.h. */
+static double cost_of(const struct calibration *calibration, double seconds, double cpu_s)
+{
+    return calibration->options.threads == 1 && cpu_s > 0 ? cpu_s : seconds;
+}
+
+enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
+                                    const struct design_point *point, uint32_t n_variables,
+                                    struct cost_measurement *m, struct esp_error *error)
+{
+    struct measured_call call;
+    double times[MOST_REPEATED], seconds = 0, cpu_s = 0, peak = 0, total = 0;
+    unsigned n = 0, wanted = REPETITIONS;
+    enum esp_status status = measured_open(problem, point, &calibration->random, &call, error);
+    if (status != ESP_OK)
+        return status;
+    /* The first one loads the library and touches the memory: it counts only where the call is so long that
+     * this is nothing. */
+    status = measured_run(calibration, &call, &seconds, &cpu_s, NULL, error);
+    if (status == ESP_OK && seconds > 0.5)
+        wanted = 3;
+    while (status == ESP_OK && n < wanted && !is_stopped(calibration)) {
+        double now_peak = 0;
+        status = measured_run(calibration, &call, &seconds, &cpu_s, n == 0 ? &now_peak : NULL, error);
+        peak = fmax(peak, now_peak);
+        if (status != ESP_OK)
+            break;
+        total += seconds;
+        times[n++] = cost_of(calibration, seconds, cpu_s);
+        if (n == wanted && total < REPEAT_S && wanted < MOST_REPEATED)
+            wanted++;
+    }
+    measured_close(&call);
+    if (status != ESP_OK)
+        return status;
+    if (is_stopped(calibration))
+        return error_set(error, ESP_CANCELLED, "told to stop");
+    *m = (struct cost_measurement){.repetitions = n};
+    m->seconds = middle_half(times, n, &m->spread);
+    memcpy(m->x, point->x, sizeof m->x);
+    m->bytes = fmax(peak - point->x[n_variables - 1], 0);
+    return m->seconds > 0 ? ESP_OK : error_set(error, ESP_FAILED, "a call took no time");
+}
+
+enum esp_status calibration_call(struct calibration *calibration, const struct problem *problem,
+                                 const struct design_point *point, unsigned times, double *seconds,
+                                 double *cpu_s, struct esp_error *error)
+{
+    struct measured_call call;
+    double ignored_s, ignored_cpu_s;
+    enum esp_status status = measured_open(problem, point, &calibration->random, &call, error);
+    if (status != ESP_OK)
+        return status;
+    status = measured_run(calibration, &call, &ignored_s, &ignored_cpu_s, NULL, error);
+    for (unsigned i = 0; i < times && status == ESP_OK; i++)
+        status = measured_run(calibration, &call, &seconds[i], &cpu_s[i], NULL, error);
+    measured_close(&call);
+    return status;
+}
+
+/* ---- one model ---- */
+
+/* Of the time for this model, by the clock: a crowded machine shall not make a calibration last for ever. */
+static double spent(const struct class_run *run)
+{
+    const struct calibration *calibration = run->calibration;
+    double budget_s = calibration->options.budget_s / run->design->n_classes;
+    return (double)(clock_now_ns(&clock_system) - run->begun_ns) / 1e9 / budget_s;
+}
+
+static void show(const struct class_run *run)
+{
+    const struct calibrate_options *options = &run->calibration->options;
+    double share = fmin(fmax(spent(run), (double)run->model.n_measurements / CALIBRATE_MOST_POINTS), 1);
+    if (options->progress)
+        options->progress(options->arg, run->design->problem->name,
+                          (run->class_index + share) / run->design->n_classes, run->model.n_measurements);
+}
+
+static bool wants_more(const struct class_run *run)
+{
+    if (run->model.n_measurements >= CALIBRATE_MOST_POINTS)
+        return false;
+    /* Too few points make no model: the budget gives way to that, by as much again. */
+    return spent(run) < (run->model.n_measurements < LEAST_POINTS ? 2 : 1);
+}
+
+static enum esp_status measure(struct class_run *run, struct esp_error *error)
+{
+    unsigned failed = 0, tried = run->model.n_measurements;
+    struct calibration *calibration = run->calibration;
+    const struct problem *problem = run->design->problem;
+    while (wants_more(run) && failed < MOST_FAILED) {
+        struct design_point point = {.x = {0}};
+        show(run);
+        if (is_stopped(calibration))
+            return error_set(error, ESP_CANCELLED, "told to stop");
+        random_seed(&calibration->random, problem->digest + 1000003 * run->class_index + tried);
+        if (!design_next(run->design, run->class_index, tried++, &run->limits, &calibration->random, &point))
+            return error_set(error, ESP_INVALID, "%s is not measured: no sizes meet its preconditions",
+                             problem->name);
+        struct cost_measurement *m = &run->measurements[run->model.n_measurements];
+        enum esp_status status =
+            calibration_measure(calibration, problem, &point, run->model.n_variables, m, error);
+        if (status == ESP_CANCELLED || status == ESP_SYSTEM || status == ESP_NO_MEMORY)
+            return status;
+        if (status != ESP_OK) {
+            failed++;
+            continue;
+        }
+        run->model.n_measurements++;
+        run->new_points++;
+        journal_learn(run, m);
+        if ((status = journal_note(run, m, error)) != ESP_OK)
+            return status;
+    }
+    if (failed >= MOST_FAILED && run->model.n_measurements < FIT_LEAST_MEASUREMENTS)
+        return error_prefix(error, "%s is not measured: inputs made for it are refused", problem->name);
+    return ESP_OK;
+}
+
+/* A journal that is newer than the model is of a measurement anew that was interrupted: it goes on. */
+static bool is_made(const struct class_run *run)
+{
+    struct arena arena = {0};
+    struct cost_model model;
+    bool made = cost_load(run->path, &arena, &model, NULL) == ESP_OK && model.digest == run->model.digest;
+    arena_clear(&arena);
+    return made && !run->calibration->options.again && journal_is_old(run);
+}
+
+/* A little more than the budget, for what deserves another look. */
+static bool has_time_left(const struct class_run *run)
+{
+    return spent(run) < 1.5 && !is_stopped(run->calibration);
+}
+
+static enum esp_status make_model(struct class_run *run, struct esp_error *error)
+{
+    bool better = false;
+    enum esp_status status = measure(run, error);
+    if (status == ESP_OK)
+        status = fit_model(&run->model, &run->arena, error);
+    if (status == ESP_OK)
+        status = calibrate_again(run, has_time_left, &better, error);
+    if (status == ESP_OK && better)
+        status = fit_model(&run->model, &run->arena, error);
+    return status == ESP_OK ? cost_save(&run->model, run->path, error) : status;
+}
+
+static enum esp_status begin_class(struct class_run *run, struct esp_error *error)
+{
+    const struct calibrate_options *options = &run->calibration->options;
+    const struct problem *problem = run->design->problem;
+    const struct implementation *implementation = &problem->implementations[0];
+    enum esp_status status = design_model(run->design, run->class_index, implementation, options->machine,
+                                          options->threads, &run->arena, &run->model, error);
+    snprintf(run->path, sizeof run->path, "%s/%s-%s-%" PRIu32 "-%" PRIu32 COST_SUFFIX, options->folder,
+             problem->name, implementation->name, options->threads, run->class_index);
+    snprintf(run->journal, sizeof run->journal, "%s.points", run->path);
+    run->model.measurements = run->measurements;
+    run->limits = (struct design_limits){.least_s = LEAST_S,
+                                         .most_s = options->longest_s,
+                                         .bytes = fmin(options->bytes, MOST_BYTES),
+                                         .speed_flops = 1e9,
+                                         .call_s = 2e-5};
+    run->begun_ns = clock_now_ns(&clock_system);
+    return status;
+}
+
+static enum esp_status calibrate_class(struct class_run *run, struct calibrate_result *result,
+                                       struct esp_error *error)
+{
+    enum esp_status status = begin_class(run, error);
+    if (status != ESP_OK)
+        return status;
+    if (journal_is_old(run) && access(run->path, F_OK) == 0)
+        unlink(run->journal); /* the model has it all */
+    if (is_made(run))
+        return ESP_OK;
+    result->was_there = false;
+    journal_read(run);
+    status = make_model(run, error);
+    result->points += run->new_points;
+    if (status != ESP_OK)
+        return status;
+    unlink(run->journal);
+    result->models++;
+    result->error = fmax(result->error, run->model.time.error);
+    return ESP_OK;
+}
+
+enum esp_status calibrate_problem(struct calibration *calibration, const struct problem *problem,
+                                  struct calibrate_result *result, struct esp_error *error)
+{
+    struct design design;
+    *result = (struct calibrate_result){.was_there = true};
+    enum esp_status status = design_begin(problem, &design, error);
+    if (status == ESP_OK && mkdir(calibration->options.folder, 0750) != 0 && errno != EEXIST)
+        status = error_errno(error, "the folder %s cannot be made", calibration->options.folder);
+    for (uint32_t i = 0; i < design.n_classes && status == ESP_OK; i++) {
+        struct class_run *run = calloc(1, sizeof *run);
+        if (!run)
+            return error_no_memory(error, "a calibration");
+        run->calibration = calibration;
+        run->design = &design;
+        run->class_index = i;
+        status = calibrate_class(run, result, error);
+        arena_clear(&run->arena);
+        free(run);
+    }
+    return status;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One measured call: arguments laid out as the server does, inputs made anew before each repetition.
+ */
+#ifndef SED_CALIBRATE_CALL_H
+#define SED_CALIBRATE_CALL_H
+
+#include "sed/calibrate/calibrate.h"
+#include "sed/server/call_plan.h"
+#include "services/fast/design.h"
+
+#include <pthread.h>
+
+struct calibration {
+    struct calibrate_options options;
+    struct workers *workers;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t awaited; /* the job under way; 0: it has ended */
+    struct job_end end;
+    uint64_t last_job;
+    int32_t pid; /* of the worker; 0: not known */
+    struct random random;
+};
+
+struct measured_call {
+    const struct problem *problem;
+    const struct design_point *point;
+    struct call_plan plan;
+    struct job job;
+    struct job_argument arguments[PROBLEM_MAX_ARGUMENTS];
+    unsigned char *block, *segment, *inputs;
+    int fd;
+};
+
+/* On success the call is the caller's to close. */
+enum esp_status measured_open(const struct problem *problem, const struct design_point *point,
+                              struct random *random, struct measured_call *call, struct esp_error *error);
+void measured_close(struct measured_call *call);
+
+/* Runs it once. ESP_FAILED, ESP_CRASHED and the like: as the job ended. *peak_bytes (may be NULL): what
+ * the worker's memory grew by at most, the arguments included; 0: the system does not tell. */
+enum esp_status measured_run(struct calibration *calibration, struct measured_call *call, double *seconds,
+                             double *cpu_s, double *peak_bytes, struct esp_error *error);
+
+/* The pool's report. */
+void measured_ended(void *arg, uint64_t job_id, const struct job_end *end);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier-calibrate: what `espalier calibrate`, and a server that is idle (--background: it ends with who
+ * has started it), run on the server's machine.
+ */
+#include "sed/calibrate/calibrate.h"
+#include "sed/pool/processes.h"
+#include "services/settings.h"
+#include "util/names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_INPUT = 4 };
+
+static _Atomic bool stop;
+
+struct calibrating {
+    const char *config, *models;
+    double budget_s, longest_s;
+    bool again, all, json, background;
+    struct settings_sed settings;
+    char folder[4096];
+    struct problem_set *problems;
+    struct workers *workers;
+    unsigned n_problems, n_done, failed;
+};
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_store(&stop, true);
+}
+
+static int fail(const struct esp_error *error)
+{
+    fprintf(stderr, "espalier calibrate: %s\n", error->text);
+    return error->status == ESP_CONFIG || error->status == ESP_NOT_FOUND || error->status == ESP_SYNTAX
+               ? EXIT_INPUT
+           : error->status == ESP_INVALID ? EXIT_USAGE
+                                          : EXIT_FAILED;
+}
+
+static void progress(void *arg, const char *problem, double fraction, unsigned points)
+{
+    static const char full[] = "########################################";
+    const struct calibrating *command = arg;
+    if (!isatty(STDERR_FILENO))
+        return;
+    double all = (command->n_done + fraction) / (command->n_problems ? command->n_problems : 1);
+    int done = (int)(all * 40);
+    fprintf(stderr, "\r\033[K[%.*s%*s] %3d %%  %s, %u sizes", done, full, 40 - done, "", (int)(all * 100),
+            problem, points);
+    fflush(stderr);
+}
+
+static void clear_bar(void)
+{
+    if (isatty(STDERR_FILENO))
+        fputs("\r\033[K", stderr);
+}
+
+static bool read_seconds(const char *text, double *seconds)
+{
+    char *end;
+    *seconds = strtod(text, &end);
+    while (*end == ' ')
+        end++;
+    if (strcmp(end, "ms") == 0)
+        *seconds /= 1000;
+    else if (strcmp(end, "min") == 0)
+        *seconds *= 60;
+    else if (strcmp(end, "h") == 0)
+        *seconds *= 3600;
+    else if (*end && strcmp(end, "s") != 0)
+        return false;
+    return *seconds > 0 && *seconds <= 86400;
+}
+
+static int usage(const char *text, const char *word)
+{
+    fprintf(stderr, "espalier calibrate: %s '%s'; see 'espalier calibrate --help'\n", text, word);
+    return EXIT_USAGE;
+}
+
+static int parse(int argc, char **argv, struct calibrating *command)
+{
+    static const struct option options[] = {
+        {"config", required_argument, NULL, 'c'},
+        {"models", required_argument, NULL, 'm'},
+        {"budget", required_argument, NULL, 'b'},
+        {"longest", required_argument, NULL, 'l'},
+        {"again", no_argument, NULL, 'a'},
+        {"all", no_argument, NULL, 'A'},
+        {"json", no_argument, NULL, 'j'},
+        {"background", no_argument, NULL, 'B'},
+        {NULL, 0, NULL, 0},
+    };
+    int option;
+    while ((option = getopt_long(argc, argv, "c:m:b:l:a", options, NULL)) != -1) {
+        if (option == 'c')
+            command->config = optarg;
+        else if (option == 'm')
+            command->models = optarg;
+        else if (option == 'a')
+            command->again = true;
+        else if (option == 'A')
+            command->all = true;
+        else if (option == 'j')
+            command->json = true;
+        else if (option == 'B')
+            command->background = true;
+        else if (option == '?')
+            return EXIT_USAGE;
+        else if (!read_seconds(optarg, option == 'b' ? &command->budget_s : &command->longest_s))
+            return usage("expected a time up to 24 h, such as 30s, found", optarg);
+    }
+    return EXIT_DONE;
+}
+
+static enum esp_status choose_folder(struct calibrating *command, struct esp_error *error)
+{
+    const char *state = command->settings.node.state_dir;
+    if (command->models) {
+        snprintf(command->folder, sizeof command->folder, "%s", command->models);
+        return ESP_OK;
+    }
+    if (!state)
+        return error_set(error, ESP_CONFIG,
+                         "%s: state_dir is missing: models are kept there; or name a folder with --models",
+                         command->config);
+    if (mkdir(state, 0750) == 0 || access(state, W_OK) == 0) {
+        cost_folder(state, command->folder, sizeof command->folder);
+        return ESP_OK;
+    }
+    return error_errno(error, "%s: state_dir: %s", command->config, state);
+}
+
+/* Two at a time would measure each other, and write the same journals. The lock goes with the process. */
+static enum esp_status lock_folder(const char *folder, struct esp_error *error)
+{
+    if (mkdir(folder, 0750) != 0 && errno != EEXIST)
+        return error_errno(error, "the folder %s cannot be made", folder);
+    const int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return ESP_OK; /* the descriptor stays open, and with it the lock */
+    const bool taken = fd >= 0 && errno == EWOULDBLOCK;
+    if (!taken)
+        error_errno(error, "the folder %s cannot be locked", folder);
+    if (fd >= 0)
+        close(fd);
+    return taken ? error_set(error, ESP_BUSY,
+                             "%s: another calibration is at work there; wait until it is over (a server with "
+                             "'calibrate = yes' begins one when it is idle)",
+                             folder)
+                 : ESP_SYSTEM;
+}
+
+static enum esp_status open_all(struct calibrating *command, struct esp_error *error)
+{
+    const struct settings_sed *settings = &command->settings;
+    enum esp_status status = settings_load_sed(command->config, &command->settings, error);
+    if (status == ESP_OK)
+        status = choose_folder(command, error);
+    if (status == ESP_OK)
+        status = lock_folder(command->folder, error);
+    if (status == ESP_OK)
+        status = problem_load_all((const char *const *)settings->problems.items, settings->problems.n,
+                                  &command->problems, error);
+    struct processes_options options = {.slots = 1, .threads = (uint32_t)settings->threads};
+    options.problems = command->problems;
+    return status == ESP_OK ? processes_create(&options, &command->workers, error) : status;
+}
+
+static double bytes_of_call(const struct calibrating *command)
+{
+    double machine = (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / 4;
+    double own = (double)command->settings.memory_bytes;
+    return own > 0 ? fmin(own, machine) : machine;
+}
+
+static void tell(const struct calibrating *command, const struct problem *problem,
+                 const struct calibrate_result *result, const struct esp_error *error)
+{
+    clear_bar();
+    if (command->json) {
+        printf("{\"problem\": \"%s\", \"models\": %u, \"points\": %u, \"error\": %.4g, \"failed\": %s}\n",
+               problem->name, result->models, result->points, result->error, error ? "true" : "false");
+        if (error)
+            fprintf(stderr, "espalier calibrate: %s\n", error->text);
+    } else if (error) {
+        fprintf(stderr, "espalier calibrate: %s\n", error->text);
+    } else if (result->was_there) {
+        printf("%-12s is there already (--again measures it anew)\n", problem->name);
+    } else {
+        printf("%-12s %u model%s of %u new calls, expected error %.1f %%\n", problem->name, result->models,
+               result->models == 1 ? "" : "s", result->points, 100 * result->error);
+    }
+    fflush(stdout);
+}
+
+static bool choose_implementation(struct calibrating *command, struct problem *problem,
+                                  struct esp_error *error)
+{
+    for (uint32_t i = 0; i < problem->n_implementations; i++) {
+        struct implementation found = problem->implementations[i];
+        if (processes_check(command->workers, problem, &found, error) != ESP_OK)
+            continue;
+        problem->implementations[i] = problem->implementations[0];
+        problem->implementations[0] = found;
+        return true;
+    }
+    if (problem->n_implementations == 0 && !problem->abstract)
+        error_set(error, ESP_INVALID, "%s has no implementation", problem->name);
+    return problem->abstract != NULL;
+}
+
+/* False: it is over. */
+static bool run_one(struct calibrating *command, struct calibration *calibration, struct problem *problem,
+                    bool named)
+{
+    struct calibrate_result result = {0};
+    struct esp_error error = {0};
+    enum esp_status status = choose_implementation(command, problem, &error)
+                                 ? calibrate_problem(calibration, problem, &result, &error)
+                                 : ESP_INVALID;
+    command->n_done++;
+    if (status == ESP_CANCELLED) {
+        clear_bar();
+        fprintf(stderr, "espalier calibrate: stopped; what was measured is kept, the next one goes on\n");
+        command->failed++;
+        return false;
+    }
+    command->failed += status != ESP_OK && (named || status != ESP_INVALID);
+    if (status == ESP_OK || named || status != ESP_INVALID)
+        tell(command, problem, &result, status == ESP_OK ? NULL : &error);
+    return status != ESP_SYSTEM && status != ESP_NO_MEMORY;
+}
+
+static int run_all(struct calibrating *command, struct calibration *calibration, int n, char **names)
+{
+    struct problem_set *set = command->problems;
+    command->n_problems = n ? (unsigned)n : (unsigned)set->n_problems;
+    for (int i = 0; i < n; i++)
+        if (!problem_find(set, names[i]))
+            return usage("the server's file has no problem", names[i]);
+    for (size_t i = 0; i < command->n_problems; i++) {
+        struct problem *problem = n ? (struct problem *)problem_find(set, names[i]) : set->problems[i];
+        if (!run_one(command, calibration, problem, n > 0))
+            return EXIT_FAILED;
+    }
+    return command->failed ? EXIT_FAILED : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    struct calibrating command = {.config = ESP_SYSCONFDIR "/sed.conf", .budget_s = 30, .longest_s = 1};
+    struct calibration *calibration = NULL;
+    struct esp_error error = {0};
+    int code = parse(argc, argv, &command);
+    if (code != EXIT_DONE)
+        return code;
+    if (optind == argc && !command.all)
+        return usage("expected names of problems, or --all, found", "");
+    if (command.background && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+        return EXIT_FAILED;
+    const struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    enum esp_status status = open_all(&command, &error);
+    const struct calibrate_options options = {.folder = command.folder,
+                                              .machine = status == ESP_OK ? command.settings.node.name : "",
+                                              .threads = (uint32_t)command.settings.threads,
+                                              .budget_s = command.budget_s,
+                                              .longest_s = command.longest_s,
+                                              .bytes = bytes_of_call(&command),
+                                              .again = command.again,
+                                              .progress = progress,
+                                              .arg = &command,
+                                              .pid = processes_pid,
+                                              .stop = &stop};
+    if (status == ESP_OK)
+        status = calibration_create(&options, command.workers, &calibration, &error);
+    code = status == ESP_OK ? run_all(&command, calibration, argc - optind, argv + optind) : fail(&error);
+    if (command.workers)
+        command.workers->ops->destroy(command.workers);
+    calibration_destroy(calibration);
+    problem_set_destroy(command.problems);
+    settings_destroy(&command.settings.arena);
+    return code;
+}

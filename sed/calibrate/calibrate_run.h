@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the calibration share about one model that is being made.
+ */
+#ifndef SED_CALIBRATE_RUN_H
+#define SED_CALIBRATE_RUN_H
+
+#include "sed/calibrate/calibrate_call.h"
+
+#define CALIBRATE_MOST_POINTS 96
+#define CALIBRATE_PATH        4096
+
+struct class_run {
+    struct calibration *calibration;
+    const struct design *design;
+    uint32_t class_index;
+    struct cost_model model;
+    struct cost_measurement measurements[CALIBRATE_MOST_POINTS];
+    struct arena arena;
+    char path[CALIBRATE_PATH], journal[CALIBRATE_PATH + 8];
+    int64_t begun_ns;
+    struct design_limits limits;
+    unsigned new_points;
+};
+
+/* Calls it several times. ESP_CANCELLED: told to stop; else as the calls ended. */
+enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
+                                    const struct design_point *point, uint32_t n_variables,
+                                    struct cost_measurement *m, struct esp_error *error);
+
+/* ---- sed/calibrate/calibrate_journal.c ---- */
+
+/* What an interrupted calibration has left: of a size that was measured twice, the quicker. What is damaged
+ * is passed over. */
+void journal_read(struct class_run *run);
+/* Adds a line. ESP_SYSTEM. */
+enum esp_status journal_note(struct class_run *run, const struct cost_measurement *m,
+                             struct esp_error *error);
+/* What the measurement tells of the machine's speed, for the sizes that come next. */
+void journal_learn(struct class_run *run, const struct cost_measurement *m);
+/* The model has been made since the journal was written, or there is none. */
+bool journal_is_old(const struct class_run *run);
+
+/* ---- sed/calibrate/calibrate_again.c ---- */
+
+/* The model is fitted: measures the sizes again that took clearly longer than it expects, as long as `within`
+ * says that there is time. *better: some were quicker now. Errors as calibration_measure() has them. */
+enum esp_status calibrate_again(struct class_run *run, bool (*within)(const struct class_run *run),
+                                bool *better, struct esp_error *error);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside espalier-crd: the parts of a worker process. A worker is single-threaded but for what its routines
+ * start, and belongs to one daemon.
+ */
+#ifndef SED_CRD_H
+#define SED_CRD_H
+
+#include "sed/crd/invoke.h"
+#include "sed/pool/ring.h"
+#include "sed/crd/spawner.h"
+
+/* ---- libraries and symbols (crd_library.c) ---- */
+
+/* The symbol's address, from a library that stays loaded; `folder` is searched first. ESP_NOT_FOUND with the
+ * loader's words, or naming library and symbol. */
+enum esp_status library_symbol(const char *folder, const char *library, const char *symbol,
+                               void (**routine)(void), struct esp_error *error);
+/* Loads it, for good. */
+enum esp_status library_load(const char *folder, const char *library, struct esp_error *error);
+bool library_is_loaded(const char *folder, const char *library);
+/* The file that a loaded library came from. False: the loader does not tell. */
+bool library_file(const char *folder, const char *library, char *path, size_t size);
+/* Gives every BLAS that is loaded, and will be, this many threads. Never in a process that forks later. */
+void library_set_threads(unsigned threads);
+
+/* ---- looking before there is a server (crd_check.c) ---- */
+
+/* Reads symbols from standard input, one a line, and answers each with a line on standard output: "." when it
+ * is in the library, else the reason. Returns the exit code of the program; SIGALRM ends one whose library
+ * takes too long to load. */
+int check_symbols(const char *folder, const char *library);
+
+/* ---- whether what is loaded is still what is on disk (crd_watch.c) ---- */
+
+/* From now on this file, or those of all that is loaded, are watched: as they are now. */
+void watch_file(const char *path);
+void watch_loaded(void);
+/* A watched file that is not as it was; NULL: none. */
+const char *watch_changed(void);
+
+/* ---- a session's segment (crd_areas.c) ---- */
+
+/* An argument as it is mapped: guards of RING_GUARD_BYTES on both sides of whole pages. */
+struct area {
+    char *pages; /* NULL: not mapped */
+    size_t page_bytes;
+    char *data;
+    uint64_t bytes;
+    uint32_t argument;
+    bool writable;
+};
+
+#define AREAS_MAX (2 * PROBLEM_MAX_ARGUMENTS) /* those of the segment, and those that are added */
+
+struct areas {
+    uint32_t n;
+    struct area items[AREAS_MAX];
+};
+
+/* Maps the areas of the job from the files that came with it, and fills those that have a source. ESP_SYSTEM,
+ * ESP_INTERNAL. */
+enum esp_status areas_map(const struct ring_job *job, const int *files, uint32_t n_files, struct areas *areas,
+                          struct esp_error *error);
+void areas_unmap(struct areas *areas);
+/* The area around whose data the routine has written, in what is left of its pages; *before tells the side.
+ * NULL: none. What lies farther away is the guards' to notice. */
+const struct area *areas_find_damage(const struct areas *areas, bool *before);
+/* Lets routines read in the guards, as the kernels of BLAS read ahead: for processes without the handlers of
+ * crd_faults.c, which let that pass. ESP_SYSTEM. */
+enum esp_status areas_let_read(const struct areas *areas, struct esp_error *error);
+/* Maps fresh memory of so many bytes with guards around it. ESP_SYSTEM, ESP_LIMIT. */
+enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes, struct esp_error *error);
+
+/* Maps a range of a file whose pages hold what is others' too: no fences are written around it. ESP_SYSTEM,
+ * ESP_LIMIT, ESP_INTERNAL. */
+enum esp_status areas_share(struct areas *areas, uint32_t argument, int file, uint64_t offset, uint64_t bytes,
+                            bool writable, struct esp_error *error);
+/* Fills the part of the rank at (row, col) of layout `to` from a datum in pieces, wherever these lie. */
+enum esp_status areas_take(int file, const struct ring_pieces *from, const struct block_cyclic_matrix *to,
+                           int64_t row, int64_t col, void *part, int64_t leading, uint32_t element_bytes,
+                           struct esp_error *error);
+
+/* ---- work arrays whose size the routine tells (crd_query.c) ---- */
+
+/* Sets operands[] of the queries to memory for the first element, and of their sizes to -1. */
+void query_begin(const struct ring_job *job, void **operands);
+/* After the routine was called with these: gives each array memory of the size it told (at least what the
+ * description says, which will do when there is not more), and its size to the routine. ESP_SYSTEM. */
+enum esp_status query_end(const struct ring_job *job, void **operands, struct areas *areas,
+                          struct esp_error *error);
+
+/* ---- arrays of which only a section came (crd_section.c) ---- */
+
+/* Gives each its memory, as areas, and puts the elements that came to their places. memory[i] is that of
+ * section i. ESP_SYSTEM, ESP_INTERNAL. */
+enum esp_status sections_begin(struct ring *ring, struct areas *areas, void **memory,
+                               struct esp_error *error);
+/* After the routine returned: gathers the elements that come back. */
+void sections_end(struct ring *ring, const struct areas *areas, void *const *memory);
+
+/* ---- arrays of strings (crd_texts.c) ---- */
+
+/* Gives each an array of pointers, as areas, to the texts that came. memory[i] is that of array i. */
+enum esp_status texts_begin(struct ring *ring, struct areas *areas, void **memory, struct esp_error *error);
+/* After the routine returned: hands over the texts that the pointers lead to now, and frees those that the
+ * routine has allocated. False: answer.trouble and answer.argument say what is wrong. */
+bool texts_end(struct ring *ring, const struct areas *areas, int socket, void *const *memory);
+
+/* Hands over a file with a result whose length the daemon does not know. */
+bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd);
+
+/* ---- memory of a worker's own (crd_memory.c) ---- */
+
+/* From now on the process may have so many bytes more than it has (0: any amount), arguments not counted.
+ * False: the system refuses (errno). */
+bool memory_bound(uint64_t bytes);
+/* Bytes that it has more than then; looks closer when these seem more than `most`. Takes 10 us. */
+uint64_t memory_kept(uint64_t most);
+void memory_begin_call(void);
+/* Whether anything of a megabyte or more was asked for in this call. */
+bool memory_was_large(void);
+/* The size of the allocation that was refused last, in this call; 0: none was. *most: the bound. Any thread;
+ * async-signal-safe. */
+uint64_t memory_refused(uint64_t *most);
+
+/* ---- functions of the caller (crd_callback.c) ---- */
+
+void callback_install(struct ring *ring, int bell);
+/* The address of callback `index` of the job, valid until its next job. NULL: *error says why. */
+void *callback_address(uint32_t index, struct esp_error *error);
+
+/* ---- crashes, exits, illegal arguments (crd_faults.c) ---- */
+
+/* Takes over the signals of crashes, on a stack of their own, and exit(). What happens inside a call is
+ * written into the ring; outside one the process just ends. Never undone. */
+void faults_install(struct ring *ring, const struct areas *areas, int bell);
+/* Installs the handlers again where a routine has put its own. */
+void faults_renew(void);
+void faults_enter_call(void);
+void faults_leave_call(void);
+/* The first illegal argument that xerbla was told of since faults_enter_call(); 0: none. */
+int faults_illegal(const char **routine);
+void faults_note_illegal(const char *routine, size_t length, int number);
+
+/* Says that the answer is in the ring. Async-signal-safe. */
+void worker_reply(struct ring *ring, int bell);
+
+/* ---- what routines may call (crd_service.c) ---- */
+
+void service_install(struct ring *ring);
+
+/* ---- the life of a worker (crd_worker.c) ---- */
+
+struct worker_descriptors {
+    int socket; /* segments come over it */
+    int ring;
+    int bell;   /* eventfd: answers that nobody watches for */
+    int output; /* pipe, not blocking: standard output and error */
+    int folder; /* its private directory */
+};
+
+/* Serves calls until it is killed. The descriptors are renumbered; all others are closed. */
+_Noreturn void worker_run(const struct worker_descriptors *descriptors, const struct spawner_setup *setup);
+/* Ends the process before its first call; the reason (errno), which is printed, reaches the server's log and
+ * the call that waits for a worker. */
+_Noreturn void worker_cannot_begin(int output, const char *what);
+
+/* ---- the spawner (spawner.c) ---- */
+
+/* Serves the daemon at `socket` until it closes. Returns the exit code. */
+int spawner_run(int socket);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside espalier-crd: running a program in place of a routine. The worker is its only parent: whatever the
+ * program leaves behind becomes a child of the worker (it is a subreaper) and is killed.
+ */
+#ifndef SED_CRD_COMMAND_H
+#define SED_CRD_COMMAND_H
+
+#include "sed/crd/crd.h"
+
+struct command_context {
+    struct ring *ring;
+    struct areas *areas; /* mapped */
+    int folder, socket;
+};
+
+/* Runs the command of the job in the ring and fills the answer. */
+void command_run(const struct command_context *context);
+
+/* ---- crd_command_process.c ---- */
+
+#define COMMAND_SAID 240 /* bytes of the end of standard error */
+
+struct command_process {
+    char *const *words; /* the argument vector */
+    const char *program;
+    int input;            /* standard input; -1: nothing */
+    int captured;         /* file that takes standard output; -1: it is told as it comes */
+    uint64_t most;        /* bytes in `captured` */
+    char *said;           /* COMMAND_SAID + 1 bytes */
+    bool flooded;         /* it wrote more, and was killed for that */
+    unsigned left_behind; /* processes that were still there when it ended; all killed */
+    int status;           /* as from waitpid() */
+};
+
+/* ESP_SYSTEM, ESP_NOT_FOUND: it could not be started. Else it has ended, and so has all that it started. */
+enum esp_status command_process_run(struct command_process *process, struct esp_error *error);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The memory that a worker has beside its arguments: what routines allocate, and what they leave behind.
+ *
+ * RLIMIT_DATA is the bound that fits: it counts memory that is private and can be written, so neither the
+ * arguments (shared files) nor the guards around them (addresses that nobody may touch), which RLIMIT_AS
+ * would count too. Programs that a routine or a command starts have the same limit each.
+ *
+ * A routine that is refused memory fails in ways that do not tell so: by a null pointer, abort(), a number of
+ * its own. So what allocates is wrapped here, for all libraries of this program, and remembers the refusal.
+ */
+#include "sed/crd/crd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static _Atomic uint64_t refused; /* bytes; 0: nothing was */
+static _Atomic bool large;       /* some allocation of this call was */
+static uint64_t allowed;         /* 0: any amount */
+static uint64_t at_start;
+
+/* Private memory that can be written, in bytes of addresses; 0 when the system does not tell. Allocates
+ * nothing: there may be nothing left. */
+static uint64_t data_bytes(void)
+{
+    unsigned long long pages = 0;
+    char text[256];
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    if (sscanf(text, "%*u %*u %*u %*u %*u %llu", &pages) != 1)
+        return 0;
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static uint64_t growth(void)
+{
+    uint64_t now = data_bytes();
+    return now > at_start ? now - at_start : 0;
+}
+
+bool memory_bound(uint64_t bytes)
+{
+    allowed = bytes;
+    at_start = data_bytes();
+    if (bytes == 0 || at_start == 0)
+        return true;
+    const struct rlimit limit = {at_start + bytes, at_start + bytes};
+    struct rlimit is;
+    if (getrlimit(RLIMIT_DATA, &is) == 0 && is.rlim_max <= limit.rlim_max)
+        return true; /* who has started the server wants less */
+    return setrlimit(RLIMIT_DATA, &limit) == 0;
+}
+
+uint64_t memory_kept(uint64_t most)
+{
+    uint64_t kept = growth();
+    if (kept > most) {
+        malloc_trim(0); /* what was freed, but not given back yet */
+        kept = growth();
+    }
+    return kept;
+}
+
+void memory_begin_call(void)
+{
+    atomic_store_explicit(&refused, 0, memory_order_relaxed);
+    atomic_store_explicit(&large, false, memory_order_relaxed);
+}
+
+bool memory_was_large(void)
+{
+    return atomic_load_explicit(&large, memory_order_relaxed);
+}
+
+uint64_t memory_refused(uint64_t *most)
+{
+    *most = allowed;
+    return atomic_load_explicit(&refused, memory_order_relaxed);
+}
+
+/* ---- what allocates ---- */
+
+/* Sanitizers have allocators of their own, which must not be replaced. */
+#if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__
+
+#define LARGE_BYTES   (1 << 20)
+#define MOST_REFUSALS 100 /* of mmap() in a row */
+
+static void *note(void *memory, uint64_t bytes)
+{
+    if (!memory && bytes > 0 && errno == ENOMEM)
+        atomic_store_explicit(&refused, bytes, memory_order_relaxed);
+    if (bytes >= LARGE_BYTES)
+        atomic_store_explicit(&large, true, memory_order_relaxed);
+    return memory;
+}
+
+/* The C library's own, under the names by which it exports them for this. */
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t n, size_t bytes);
+void *__libc_realloc(void *memory, size_t bytes);
+void *__libc_memalign(size_t alignment, size_t bytes);
+
+#define OVERRIDE __attribute__((visibility("default")))
+
+OVERRIDE void *malloc(size_t bytes)
+{
+    return note(__libc_malloc(bytes), bytes);
+}
+
+OVERRIDE void *calloc(size_t n, size_t bytes)
+{
+    return note(__libc_calloc(n, bytes), (uint64_t)n * bytes);
+}
+
+OVERRIDE void *realloc(void *memory, size_t bytes)
+{
+    return note(__libc_realloc(memory, bytes), bytes);
+}
+
+OVERRIDE void *memalign(size_t alignment, size_t bytes)
+{
+    return note(__libc_memalign(alignment, bytes), bytes);
+}
+
+OVERRIDE void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return note(__libc_memalign(alignment, bytes), bytes);
+}
+
+OVERRIDE int posix_memalign(void **memory, size_t alignment, size_t bytes)
+{
+    if (alignment % sizeof(void *) != 0 || alignment == 0 || (alignment & (alignment - 1)) != 0)
+        return EINVAL;
+    int before = errno;
+    void *made = note(__libc_memalign(alignment, bytes), bytes);
+    errno = before;
+    if (!made)
+        return ENOMEM;
+    *memory = made;
+    return 0;
+}
+
+/* OpenBLAS asks for its buffers again and again until it gets them, which it never will. */
+static void give_up_asking(bool refused_now)
+{
+    static _Atomic unsigned in_a_row;
+    if (!refused_now)
+        atomic_store_explicit(&in_a_row, 0, memory_order_relaxed);
+    else if (atomic_fetch_add_explicit(&in_a_row, 1, memory_order_relaxed) >= MOST_REFUSALS)
+        abort();
+}
+
+OVERRIDE void *mmap(void *address, size_t bytes, int protection, int flags, int fd, off_t offset)
+{
+    void *mapped = (void *)syscall(SYS_mmap, address, bytes, protection, flags, fd, offset);
+    note(mapped == MAP_FAILED ? NULL : mapped, bytes);
+    give_up_asking(mapped == MAP_FAILED && errno == ENOMEM);
+    return mapped;
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What routines find in the worker that calls them (espalier_server.h).
+ */
+#include "sed/crd/crd.h"
+
+#include "espalier_server.h"
+#include "sed/crd/checkpoint.h"
+
+#include <errno.h>
+
+static struct ring *our_ring;
+
+void service_install(struct ring *ring)
+{
+    our_ring = ring;
+}
+
+__attribute__((visibility("default"))) void esp_progress(double fraction)
+{
+    if (our_ring && fraction == fraction)
+        atomic_store_explicit(&our_ring->progress,
+                              fraction < 0   ? 0
+                              : fraction > 1 ? 1
+                                             : fraction,
+                              memory_order_relaxed);
+}
+
+/* ---- checkpoints ---- */
+
+__attribute__((visibility("default"))) int esp_checkpoint_save(const void *state, size_t bytes)
+{
+    if (!our_ring || !*our_ring->job.checkpoint)
+        return ENOENT;
+    if (!state && bytes > 0)
+        return EINVAL;
+    const uint64_t number = atomic_load_explicit(&our_ring->saved, memory_order_relaxed) + 1;
+    const int why = checkpoint_save(our_ring->job.checkpoint, number, state, bytes);
+    if (why == 0)
+        atomic_store_explicit(&our_ring->saved, number, memory_order_release);
+    return why;
+}
+
+__attribute__((visibility("default"))) size_t esp_checkpoint_load(void *state, size_t capacity)
+{
+    uint64_t bytes = 0;
+    if (!our_ring || !*our_ring->job.checkpoint || our_ring->job.checkpoint_number == 0 || !state)
+        return 0;
+    return checkpoint_load(our_ring->job.checkpoint, state, capacity, &bytes) ? bytes : 0;
+}
+
+/* For Fortran: integers of 32 bits by reference. */
+void esp_checkpoint_save_(const void *state, const int *bytes, int *status);
+void esp_checkpoint_load_(void *state, const int *capacity, int *bytes);
+
+__attribute__((visibility("default"))) void esp_checkpoint_save_(const void *state, const int *bytes,
+                                                                 int *status)
+{
+    *status = *bytes < 0 ? EINVAL : esp_checkpoint_save(state, (size_t)*bytes);
+}
+
+__attribute__((visibility("default"))) void esp_checkpoint_load_(void *state, const int *capacity, int *bytes)
+{
+    const size_t found = *capacity > 0 ? esp_checkpoint_load(state, (size_t)*capacity) : 0;
+    *bytes = (int)found;
+}

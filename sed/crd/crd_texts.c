@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Arrays of strings: a routine gets an array of pointers to texts, and may set them to texts of its own. What
+ * it has set them to is believed only as far as the system says that there is memory. One of Fortran gets
+ * elements of one length, filled up with blanks.
+ */
+#include "sed/crd/crd.h"
+
+#include "core/problem/texts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+bool worker_send_output(struct ring *ring, int socket, uint32_t argument, int fd)
+{
+    struct ring_output output = {.argument = argument};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    memset(&control, 0, sizeof control);
+    struct iovec data = {.iov_base = &output, .iov_len = sizeof output};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof output)
+        return false;
+    ring->answer.n_outputs++;
+    return true;
+}
+
+/* The value that came, or NULL. */
+static const void *value_of(struct ring *ring, const struct areas *areas, const struct ring_texts *texts)
+{
+    const struct ring_operand *from = &texts->value;
+    if (from->place == OPERAND_AREA && from->value < areas->n &&
+        areas->items[from->value].bytes >= texts->bytes)
+        return areas->items[from->value].data;
+    return from->place == OPERAND_ARENA ? ring_value(ring, from, texts->bytes) : NULL;
+}
+
+/* Each text at its place, filled up with blanks. */
+static void fill_characters(const struct ring_texts *texts, const void *value, char *elements)
+{
+    struct text_item item = {0};
+    memset(elements, ' ', texts->n * texts->width);
+    for (uint64_t i = 0; value && i < texts->n; i++) {
+        texts_next(value, i, &item);
+        memcpy(elements + i * texts->width, item.bytes,
+               item.length < texts->width ? item.length : texts->width);
+    }
+}
+
+static enum esp_status begin_one(struct ring *ring, struct areas *areas, const struct ring_texts *texts,
+                                 void **memory, struct esp_error *error)
+{
+    const void *value = texts->goes_in ? value_of(ring, areas, texts) : NULL;
+    uint64_t each = texts->width ? texts->width : sizeof(char *), bytes;
+    if (texts->n > TEXTS_MOST || (texts->goes_in && !value) || __builtin_mul_overflow(texts->n, each, &bytes))
+        return error_set(error, ESP_INTERNAL, "the worker was handed a malformed call");
+    enum esp_status status = ESP_OK;
+    if (value)
+        status = texts_check(value, texts->bytes, texts->n, true, error);
+    if (status == ESP_OK)
+        status = areas_add(areas, texts->argument, bytes, error);
+    if (status != ESP_OK)
+        return status;
+    const char **pointers = *memory = areas->items[areas->n - 1].data;
+    if (texts->width) {
+        fill_characters(texts, value, *memory);
+        return ESP_OK;
+    }
+    struct text_item item = {0};
+    for (uint64_t i = 0; value && i < texts->n; i++) {
+        texts_next(value, i, &item);
+        pointers[i] = item.bytes;
+    }
+    return ESP_OK;
+}
+
+enum esp_status texts_begin(struct ring *ring, struct areas *areas, void **memory, struct esp_error *error)
+{
+    ring->answer.n_outputs = 0;
+    for (uint32_t i = 0; i < ring->job.n_texts && i < PROBLEM_MAX_ARGUMENTS; i++) {
+        enum esp_status status = begin_one(ring, areas, &ring->job.texts[i], &memory[i], error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return ESP_OK;
+}
+
+/* ---- what came back ---- */
+
+/* Writes the text up to and with its 0: write() tells of memory that cannot be read where a look would crash.
+ * Page by page, for the 0 may be the last byte that there is; what is behind it is overwritten or cut off. A
+ * bare system call: a sanitizer would take it for reading beyond the text. */
+static bool write_text(int fd, const char *text, uint64_t most, uint64_t *length)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    *length = 0;
+    while (*length <= most) {
+        const char *at = text + *length;
+        size_t piece = page - (uintptr_t)at % page;
+        ssize_t n = syscall(SYS_write, fd, at, piece);
+        if (n <= 0)
+            return false;
+        const char *end = memchr(at, 0, (size_t)n);
+        if (end) {
+            *length = (uint64_t)(end - text);
+            return lseek(fd, end + 1 - (at + n), SEEK_CUR) >= 0;
+        }
+        *length += (uint64_t)n;
+    }
+    return false;
+}
+
+/* The pointers are copied first: another thread of the routine may still write. */
+static bool pack(int fd, const struct ring_texts *texts, char *const *pointers, uint64_t *head,
+                 uint64_t *wrong)
+{
+    uint64_t left = TEXTS_MOST_BYTES;
+    head[0] = texts->n;
+    if (lseek(fd, (off_t)((texts->n + 1) * sizeof *head), SEEK_SET) < 0)
+        return false;
+    for (uint64_t i = 0; i < texts->n; i++) {
+        *wrong = i + 1;
+        if (!write_text(fd, pointers[i] ? pointers[i] : "", left, &head[i + 1]) || head[i + 1] > left)
+            return false;
+        left -= head[i + 1];
+    }
+    *wrong = 0;
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    return end >= 0 && ftruncate(fd, end) == 0 &&
+           pwrite(fd, head, (texts->n + 1) * sizeof *head, 0) == (ssize_t)((texts->n + 1) * sizeof *head);
+}
+
+/* Without the blanks at the end of each, and what is behind a byte 0. */
+static bool pack_characters(int fd, const struct ring_texts *texts, const char *elements)
+{
+    struct text_item *items = calloc(texts->n + 1, sizeof *items);
+    void *value = NULL;
+    uint64_t bytes = 0;
+    for (uint64_t i = 0; items && i < texts->n; i++) {
+        items[i].bytes = elements + i * texts->width;
+        items[i].length = strnlen(items[i].bytes, texts->width);
+        while (items[i].length > 0 && items[i].bytes[items[i].length - 1] == ' ')
+            items[i].length--;
+    }
+    bool good = items && texts_pack(items, texts->n, &value, &bytes, NULL) == ESP_OK &&
+                write(fd, value, bytes) == (ssize_t)bytes;
+    free(value);
+    free(items);
+    return good;
+}
+
+/* Texts of its own the routine has allocated; those that came, and null, are not its own. */
+static void free_texts(const struct ring_texts *texts, char **pointers, const char *value)
+{
+    if (texts->width)
+        return;
+    faults_enter_call();
+    for (uint64_t i = 0; i < texts->n; i++)
+        if (!value || pointers[i] < value || pointers[i] >= value + texts->bytes)
+            free(pointers[i]);
+    faults_leave_call();
+}
+
+static bool end_one(struct ring *ring, const struct areas *areas, const struct ring_texts *texts, int socket,
+                    char **pointers)
+{
+    uint64_t wrong = 0;
+    uint64_t *head = malloc((texts->n + 1) * sizeof *head);
+    int fd = memfd_create("strings", MFD_CLOEXEC);
+    bool good = head && fd >= 0 &&
+                (texts->width ? pack_characters(fd, texts, (const char *)pointers)
+                              : pack(fd, texts, pointers, head, &wrong)) &&
+                worker_send_output(ring, socket, texts->argument, fd);
+    free(head);
+    if (fd >= 0)
+        close(fd);
+    if (good)
+        free_texts(texts, pointers, texts->goes_in ? value_of(ring, areas, texts) : NULL);
+    else if (wrong)
+        snprintf(ring->answer.trouble, sizeof ring->answer.trouble,
+                 "element %" PRIu64
+                 " is not the address of a text that ends with a 0 (all together at most %d "
+                 "MiB)",
+                 wrong, TEXTS_MOST_BYTES >> 20);
+    else
+        snprintf(ring->answer.trouble, sizeof ring->answer.trouble, "the worker cannot hand it over");
+    ring->answer.argument = texts->argument;
+    return good;
+}
+
+bool texts_end(struct ring *ring, const struct areas *areas, int socket, void *const *memory)
+{
+    for (uint32_t i = 0; i < ring->job.n_texts && i < PROBLEM_MAX_ARGUMENTS; i++)
+        if (ring->job.texts[i].comes_back &&
+            !end_one(ring, areas, &ring->job.texts[i], socket, (char **)memory[i]))
+            return false;
+    return true;
+}

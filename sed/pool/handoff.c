@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/pool/handoff_write.h"
+
+#include "core/problem/texts.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t round_up(uint64_t bytes)
+{
+    return (uint32_t)((bytes + 15) & ~UINT64_C(15));
+}
+
+/* An index that is wrong by a little must not jump from one array into the next value. */
+static uint32_t fence_bytes(const struct job *job, int32_t argument)
+{
+    return argument >= 0 && job->problem->arguments[argument].n_dims > 0 ? RING_ARRAY_FENCE
+                                                                         : RING_FENCE_BYTES;
+}
+
+/* At the end of its bay: what goes beyond that meets the guard at once. */
+static int32_t put_in_bay(struct writer *writer, const void *from, uint32_t bytes, int32_t argument)
+{
+    struct handoff *handoff = writer->handoff;
+    uint32_t bay = (uint32_t)handoff->argument_bays[argument];
+    uint32_t begin = RING_ARENA_BYTES + bay_offset(bay), end = begin + bay_bytes(bay);
+    uint32_t offset = end - round_up(bytes);
+    ring_fence_write(ring_room(writer->ring, begin), offset - begin);
+    if (from)
+        memcpy(ring_room(writer->ring, offset), from, bytes);
+    ring_fence_write(ring_room(writer->ring, offset + bytes), end - offset - bytes);
+    writer->ring->job.bay_arguments[bay] = (uint32_t)argument;
+    handoff->values[handoff->n_values] =
+        (struct handoff_value){.offset = offset,
+                               .there = ring_bay_there(bay) + (offset - begin),
+                               .bytes = bytes,
+                               .argument = argument,
+                               .bay = (int32_t)bay};
+    return (int32_t)handoff->n_values++;
+}
+
+int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument)
+{
+    struct handoff *handoff = writer->handoff;
+    if (argument >= 0 && handoff->argument_bays[argument] >= 0)
+        return put_in_bay(writer, from, (uint32_t)bytes, argument);
+    uint32_t fence = fence_bytes(&handoff->job, argument), more = fence - RING_FENCE_BYTES;
+    if (bytes > RING_ARENA_BYTES || handoff->n_values >= HANDOFF_MAX_VALUES ||
+        handoff->used + more + round_up(bytes) + fence > RING_ARENA_BYTES) {
+        error_set(writer->error, ESP_LIMIT,
+                  "problem %s: the small arguments take more than the %d bytes that "
+                  "go to a worker beside the segment",
+                  handoff->job.problem->name, WORKERS_INLINE_BYTES);
+        return -1;
+    }
+    unsigned char *arena = writer->ring->arena;
+    uint32_t offset = handoff->used + more; /* the fence before it is there already, but for that much */
+    ring_fence_write(arena + handoff->used, more);
+    if (from)
+        memcpy(arena + offset, from, bytes);
+    handoff->used = offset + round_up(bytes) + fence;
+    ring_fence_write(arena + offset + bytes, handoff->used - offset - bytes);
+    handoff->values[handoff->n_values] = (struct handoff_value){
+        .offset = offset, .there = offset, .bytes = (uint32_t)bytes, .argument = argument, .bay = -1};
+    return (int32_t)handoff->n_values++;
+}
+
+uint32_t handoff_put_descriptor(struct writer *writer, int fd)
+{
+    struct handoff *handoff = writer->handoff;
+    uint32_t i = 0;
+    while (i < handoff->n_descriptors && handoff->descriptors[i] != fd)
+        i++;
+    if (i == handoff->n_descriptors)
+        handoff->descriptors[handoff->n_descriptors++] = fd;
+    writer->ring->job.n_descriptors = handoff->n_descriptors;
+    return i;
+}
+
+/* A datum in pieces is put together in memory of the worker's own, or where the routine writes over it. */
+static void put_source(struct writer *writer, uint32_t index, const struct job_file *source,
+                       struct ring_area *area)
+{
+    area->source = handoff_put_descriptor(writer, source->fd);
+    area->source_offset = source->offset;
+    area->source_in_pieces = source->in_pieces;
+    area->source_layout = source->layout;
+    area->element_bytes = (uint32_t)base_type_size(writer->handoff->job.problem->arguments[index].type);
+}
+
+static enum esp_status put_joined(struct writer *writer, uint32_t index, const struct job_argument *argument)
+{
+    struct ring_job *to = &writer->ring->job;
+    struct ring_area *area = &to->areas[to->n_areas++];
+    *area = (struct ring_area){
+        .bytes = argument->bytes, .argument = index, .writable = true, .file = RING_NO_SOURCE};
+    put_source(writer, index, argument->file, area);
+    return ESP_OK;
+}
+
+static enum esp_status put_area(struct writer *writer, uint32_t index, const struct job_argument *argument)
+{
+    const struct job *job = &writer->handoff->job;
+    if (argument->file && argument->file->in_pieces && !argument->writable)
+        return put_joined(writer, index, argument);
+    const struct job_file segment = {
+        .fd = job->segment_fd, .offset = argument->offset, .bytes = job->segment_bytes - argument->offset};
+    const struct job_file *file = argument->file ? argument->file : &segment;
+    const struct job_file *source = argument->source;
+    if (file->fd < 0 || (!argument->file && argument->offset > job->segment_bytes) ||
+        argument->bytes > file->bytes || (source && source->bytes != argument->bytes))
+        return error_set(writer->error, ESP_INTERNAL, "problem %s: argument '%s' lies outside its segment",
+                         job->problem->name, job->problem->arguments[index].name);
+    struct ring_job *to = &writer->ring->job;
+    struct ring_area *area = &to->areas[to->n_areas++];
+    *area = (struct ring_area){.offset = file->offset,
+                               .bytes = argument->bytes,
+                               .argument = index,
+                               .writable = argument->writable,
+                               .file = handoff_put_descriptor(writer, file->fd),
+                               .lazy = file->lazy,
+                               .source = RING_NO_SOURCE};
+    if (source)
+        put_source(writer, index, source, area);
+    return ESP_OK;
+}
+
+/* Strings go with the final 0 that C wants, whether or not the caller counted it. */
+static int32_t put_string(struct writer *writer, uint32_t index, const struct job_argument *argument)
+{
+    int32_t value = handoff_put_value(writer, argument->data, argument->bytes + 1, (int32_t)index);
+    if (value >= 0)
+        writer->ring->arena[writer->handoff->values[value].offset + argument->bytes] = 0;
+    return value;
+}
+
+/* The parameter that tells the routine the size of the queried array; the parser has seen to it. */
+static uint32_t size_parameter(const struct implementation *implementation, uint32_t size)
+{
+    uint32_t i = 0;
+    while (i + 1 < implementation->n_parameters &&
+           !call_parameter_is_value_of(&implementation->parameters[i], size))
+        i++;
+    return i;
+}
+
+static enum esp_status put_query(struct writer *writer, uint32_t index, uint32_t parameter,
+                                 struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct argument *argument = &job->problem->arguments[index];
+    struct ring_job *to = &writer->ring->job;
+    uint32_t size;
+    expr_is_name(argument->dims[0], &size);
+    if (to->n_queries == RING_MAX_QUERIES)
+        return error_set(writer->error, ESP_LIMIT,
+                         "problem %s: a call has at most %d work arrays with 'query'", job->problem->name,
+                         RING_MAX_QUERIES);
+    *operand = (struct ring_operand){.value = to->n_queries, .place = OPERAND_QUERY};
+    to->queries[to->n_queries++] =
+        (struct ring_query){.size = size_parameter(job->implementation, size),
+                            .array = parameter,
+                            .argument = index,
+                            .size_type = (uint8_t)job->problem->arguments[size].type,
+                            .array_type = (uint8_t)argument->type,
+                            .least = (uint64_t)job->scope[size].integer};
+    return ESP_OK;
+}
+
+enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, struct ring_operand *operand)
+{
+    struct handoff *handoff = writer->handoff;
+    const struct job_argument *argument = &handoff->job.arguments[index];
+    bool string = handoff->job.problem->arguments[index].type == TYPE_STRING &&
+                  handoff->job.problem->arguments[index].n_dims == 0;
+    if (argument->in_segment && argument->bytes > 0 && !string) {
+        for (uint32_t i = 0; i < writer->ring->job.n_areas; i++)
+            if (writer->ring->job.areas[i].argument == index) {
+                *operand = (struct ring_operand){.value = i, .place = OPERAND_AREA};
+                return ESP_OK;
+            }
+        *operand = (struct ring_operand){.value = writer->ring->job.n_areas, .place = OPERAND_AREA};
+        return put_area(writer, index, argument);
+    }
+    int32_t *value = &handoff->argument_values[index];
+    if (*value < 0)
+        *value = string ? put_string(writer, index, argument)
+                        : handoff_put_value(writer, argument->data, argument->bytes, (int32_t)index);
+    if (*value < 0)
+        return ESP_LIMIT;
+    *operand = (struct ring_operand){.value = handoff->values[*value].there, .place = OPERAND_ARENA};
+    return ESP_OK;
+}
+
+static enum esp_status section_of(const struct job *job, uint32_t index, struct section *section,
+                                  struct esp_error *error)
+{
+    const struct argument *argument = &job->problem->arguments[index];
+    const struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    int64_t dims[PROBLEM_MAX_DIMS];
+    for (uint32_t d = 0; d < argument->n_dims; d++) {
+        enum esp_status status = expr_eval_size(argument->dims[d], &scope, &dims[d], error);
+        if (status != ESP_OK)
+            return status;
+    }
+    return problem_section(job->problem, index, job->scope, dims, section, error);
+}
+
+enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct argument *argument = &job->problem->arguments[index];
+    struct ring_job *to = &writer->ring->job;
+    uint32_t i = 0;
+    while (i < to->n_sections && to->sections[i].argument != index)
+        i++;
+    *operand = (struct ring_operand){.value = i, .place = OPERAND_SECTION};
+    if (i < to->n_sections)
+        return ESP_OK;
+    struct ring_section *section = &to->sections[to->n_sections++];
+    section->argument = index;
+    section->goes_in = argument_is_input(argument);
+    section->comes_back = argument_is_output(argument);
+    enum esp_status status = section_of(job, index, &section->section, writer->error);
+    return status == ESP_OK ? handoff_put_argument(writer, index, &section->elements) : status;
+}
+
+enum esp_status handoff_check_texts(const struct job *job, uint32_t index, uint64_t *n,
+                                    struct esp_error *error)
+{
+    const struct argument *argument = &job->problem->arguments[index];
+    const struct job_argument *value = &job->arguments[index];
+    const struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    int64_t size;
+    enum esp_status status = expr_eval_size(argument->dims[0], &scope, &size, error);
+    *n = (uint64_t)size;
+    if (status == ESP_OK && argument_is_input(argument))
+        status = texts_check(value->data, value->bytes, *n, argument->type == TYPE_STRING, error);
+    if (status != ESP_OK)
+        error_prefix(error, "%s: %s", job->problem->name, argument->name);
+    return status;
+}
+
+/* Of the texts that came, at least 1: Fortran's elements are never empty here. */
+static uint64_t longest_text(const struct job *job, uint32_t index, uint64_t n, uint64_t *which)
+{
+    struct text_item item = {0};
+    uint64_t longest = 1;
+    *which = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        texts_next(job->arguments[index].data, i, &item);
+        if (item.length > longest) {
+            longest = item.length;
+            *which = i;
+        }
+    }
+    return longest;
+}
+
+/* How many characters Fortran's elements have: what the description says, else those of the longest. */
+static enum esp_status set_width(const struct job *job, const struct call_parameter *parameter,
+                                 struct ring_texts *texts, struct esp_error *error)
+{
+    const struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    const char *name = job->problem->arguments[parameter->argument].name;
+    uint64_t which = 0, bytes;
+    uint64_t longest = texts->goes_in ? longest_text(job, parameter->argument, texts->n, &which) : 1;
+    int64_t width = (int64_t)longest;
+    if (parameter->width) {
+        enum esp_status status = expr_eval_size(parameter->width, &scope, &width, error);
+        if (status != ESP_OK) {
+            error_prefix(error, "%s: character(%s)", job->problem->name, name);
+            return status;
+        }
+    }
+    if (width < 1)
+        return error_set(error, ESP_INVALID,
+                         "%s: %s: expected elements of at least 1 character, found %" PRId64,
+                         job->problem->name, name, width);
+    if (longest > (uint64_t)width)
+        return error_set(error, ESP_INVALID,
+                         "%s: %s: element %" PRIu64 " has %" PRIu64
+                         " bytes, the routine takes at most %" PRId64,
+                         job->problem->name, name, which + 1, longest, width);
+    if (__builtin_mul_overflow(texts->n, (uint64_t)width, &bytes) || bytes > TEXTS_MOST_BYTES)
+        return error_set(error, ESP_LIMIT,
+                         "%s: %s: %" PRIu64 " elements of %" PRId64 " characters have more than %d MiB",
+                         job->problem->name, name, texts->n, width, TEXTS_MOST_BYTES >> 20);
+    texts->width = (uint64_t)width;
+    return ESP_OK;
+}
+
+static enum esp_status put_texts(struct writer *writer, const struct call_parameter *parameter,
+                                 struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    uint32_t index = parameter->argument;
+    const struct argument *argument = &job->problem->arguments[index];
+    struct ring_job *to = &writer->ring->job;
+    uint32_t i = 0;
+    while (i < to->n_texts && to->texts[i].argument != index)
+        i++;
+    *operand = (struct ring_operand){.value = i, .place = OPERAND_TEXTS};
+    if (i < to->n_texts)
+        return ESP_OK;
+    struct ring_texts *texts = &to->texts[to->n_texts++];
+    *texts = (struct ring_texts){.argument = index,
+                                 .bytes = job->arguments[index].bytes,
+                                 .goes_in = argument_is_input(argument),
+                                 .comes_back = argument_is_output(argument)};
+    enum esp_status status = handoff_check_texts(job, index, &texts->n, writer->error);
+    if (status == ESP_OK && job->implementation->convention == CONVENTION_FORTRAN)
+        status = set_width(job, parameter, texts, writer->error);
+    return status == ESP_OK && texts->goes_in ? handoff_put_argument(writer, index, &texts->value) : status;
+}
+
+static enum esp_status put_expression(struct writer *writer, const struct call_parameter *parameter,
+                                      struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    struct number number;
+    _Alignas(16) unsigned char raw[16];
+    enum esp_status status = expr_eval(parameter->value, &scope, &number, writer->error);
+    if (status == ESP_OK)
+        status = number_store(&number, parameter->type, raw, writer->error);
+    if (status != ESP_OK) {
+        writer->error->status = ESP_FAILED; /* the description's fault: the arguments were checked before */
+        error_prefix(writer->error, "problem %s: parameter '%s' of %s", job->problem->name,
+                     expr_text(parameter->value), job->implementation->symbol);
+        return ESP_FAILED;
+    }
+    int32_t value = handoff_put_value(writer, raw, base_type_size(parameter->type), -1);
+    if (value < 0)
+        return ESP_LIMIT;
+    *operand = (struct ring_operand){.value = writer->handoff->values[value].there, .place = OPERAND_ARENA};
+    return ESP_OK;
+}
+
+/* C passes what a state is, unless the routine makes or ends it; Fortran always passes where it is. */
+static bool passes_address(const struct job *job, const struct call_parameter *parameter)
+{
+    return job->implementation->convention == CONVENTION_FORTRAN ||
+           job->problem->arguments[parameter->argument].mode != MODE_IN;
+}
+
+static enum esp_status put_callback(struct writer *writer, uint32_t index, struct ring_operand *operand)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct argument *argument = &job->problem->arguments[index];
+    struct ring_job *to = &writer->ring->job;
+    size_t bytes = strlen(argument->callback->source) + 1;
+    if (to->n_callbacks == RING_MAX_CALLBACKS || bytes > RING_CALLBACK_TEXT)
+        return error_set(writer->error, ESP_LIMIT,
+                         "problem %s: callback '%s': a call passes at most %d, whose signatures have at most "
+                         "%d bytes",
+                         job->problem->name, argument->name, RING_MAX_CALLBACKS, RING_CALLBACK_TEXT - 1);
+    *operand = (struct ring_operand){.value = to->n_callbacks, .place = OPERAND_CALLBACK};
+    struct ring_callback *callback = &to->callbacks[to->n_callbacks++];
+    callback->argument = index;
+    callback->fortran = job->implementation->convention == CONVENTION_FORTRAN;
+    callback->returns = argument->callback_returns;
+    memcpy(callback->text, argument->callback->source, bytes);
+    return ESP_OK;
+}
+
+static enum esp_status put_parameter(struct writer *writer, uint32_t index)
+{
+    static const unsigned char zeros[16];
+    struct handoff *handoff = writer->handoff;
+    const struct call_parameter *parameter = &handoff->job.implementation->parameters[index];
+    struct ring_operand *operand = &writer->ring->job.operands[index];
+    handoff->parameter_values[index] = -1;
+    if (implementation_is_parallel(handoff->job.implementation)) {
+        bool found;
+        enum esp_status status = handoff_put_part(writer, parameter, operand, &found);
+        if (found || status != ESP_OK)
+            return status;
+    }
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        argument_is_queried(&handoff->job.problem->arguments[parameter->argument]))
+        return put_query(writer, parameter->argument, index, operand);
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        handoff->job.problem->arguments[parameter->argument].type == TYPE_STATE) {
+        *operand =
+            (struct ring_operand){.place = OPERAND_STATE, .value = passes_address(&handoff->job, parameter)};
+        return ESP_OK;
+    }
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        handoff->job.problem->arguments[parameter->argument].is_section)
+        return handoff_put_section(writer, parameter->argument, operand);
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        argument_is_texts(&handoff->job.problem->arguments[parameter->argument]))
+        return put_texts(writer, parameter, operand);
+    if (parameter->kind == PARAMETER_ARGUMENT &&
+        handoff->job.problem->arguments[parameter->argument].type == TYPE_CALLBACK)
+        return put_callback(writer, parameter->argument, operand);
+    if (parameter->kind == PARAMETER_ARGUMENT)
+        return handoff_put_argument(writer, parameter->argument, operand);
+    if (parameter->kind == PARAMETER_VALUE)
+        return put_expression(writer, parameter, operand);
+    int32_t value = handoff_put_value(writer, zeros, base_type_size(parameter->type), -1);
+    if (value < 0)
+        return ESP_LIMIT;
+    handoff->parameter_values[index] = value;
+    *operand = (struct ring_operand){.value = handoff->values[value].there, .place = OPERAND_ARENA};
+    return ESP_OK;
+}
+
+/* Fortran's length of a CHARACTER parameter: of an array, that of one element when it has more than one
+ * dimension (character*8 names(n)), else all of it (character*(n) name). */
+static uint64_t hidden_length(const struct job *job, const struct ring_job *to,
+                              const struct call_parameter *parameter)
+{
+    if (parameter->kind != PARAMETER_ARGUMENT)
+        return 1;
+    const struct argument *argument = &job->problem->arguments[parameter->argument];
+    struct scope scope = {.values = job->scope, .n_values = job->problem->n_arguments};
+    int64_t first;
+    for (uint32_t i = 0; i < to->n_texts; i++)
+        if (to->texts[i].argument == parameter->argument)
+            return to->texts[i].width;
+    if (argument->type == TYPE_CHAR && argument->n_dims > 1 &&
+        expr_eval_size(argument->dims[0], &scope, &first, NULL) == ESP_OK)
+        return (uint64_t)first;
+    struct section section;
+    if (argument->is_section)
+        return section_of(job, parameter->argument, &section, NULL) == ESP_OK ? section_whole(&section) : 0;
+    return job->arguments[parameter->argument].bytes;
+}
+
+static enum esp_status put_parameters(struct writer *writer)
+{
+    const struct job *job = &writer->handoff->job;
+    const struct implementation *implementation = job->implementation;
+    uint32_t n = implementation->n_parameters;
+    for (uint32_t i = 0; i < implementation->n_parameters; i++) {
+        enum esp_status status = put_parameter(writer, i);
+        if (status != ESP_OK)
+            return status;
+        if (signature_has_length(job->problem, implementation, &implementation->parameters[i]))
+            writer->ring->job.operands[n++] = (struct ring_operand){
+                .value = hidden_length(job, &writer->ring->job, &implementation->parameters[i]),
+                .place = OPERAND_NUMBER};
+    }
+    return ESP_OK;
+}
+
+static enum esp_status put_result(struct writer *writer)
+{
+    struct handoff *handoff = writer->handoff;
+    handoff->result_value = -1;
+    if (!handoff->job.implementation->returns)
+        return ESP_OK;
+    const struct call_parameter *result = &handoff->job.implementation->result;
+    int32_t argument = result->kind == PARAMETER_ARGUMENT ? (int32_t)result->argument : -1;
+    if (argument >= 0 && handoff->argument_values[argument] < 0 &&
+        !handoff->job.arguments[argument].in_segment) {
+        struct ring_operand unused;
+        enum esp_status status = handoff_put_argument(writer, (uint32_t)argument, &unused);
+        if (status != ESP_OK)
+            return status;
+    }
+    int32_t value = handoff_put_value(writer, NULL, 16, -1);
+    if (value < 0)
+        return ESP_LIMIT;
+    handoff->result_value = value;
+    writer->ring->job.result_offset = handoff->values[value].offset;
+    return ESP_OK;
+}
+
+/* Commands take their values as files, and ranks of their own copy of the arena. */
+static bool has_bays(const struct job *job)
+{
+    return !job->implementation->command && job->grid.rows == 0;
+}
+
+/* What a call's values take of the arena at most, fences and all, when each array that finds a bay has it.
+ * *arrays: there are some that do not. */
+static uint64_t arena_need(const struct job *job, struct handoff *handoff, bool *arrays)
+{
+    uint64_t bays = 0;
+    const struct implementation *implementation = job->implementation;
+    uint64_t bytes = RING_FENCE_BYTES + (implementation->returns ? 16 + RING_FENCE_BYTES : 0);
+    *arrays = false;
+    for (uint32_t i = 0; i < job->problem->n_arguments; i++) {
+        const struct argument *argument = &job->problem->arguments[i];
+        if (argument_is_queried(argument) || argument->type == TYPE_STATE ||
+            (job->arguments[i].in_segment && job->arguments[i].bytes > 0 && argument->type != TYPE_STRING))
+            continue;
+        if (argument->n_dims > 0 && job->arguments[i].bytes > 0 && has_bays(job))
+            handoff->argument_bays[i] = (int8_t)bay_take(&bays, job->arguments[i].bytes);
+        if (handoff->argument_bays[i] >= 0)
+            continue;
+        if (job->arguments[i].bytes >= RING_ARENA_BYTES)
+            return RING_ARENA_BYTES;
+        *arrays |= argument->n_dims > 0;
+        bytes += round_up(job->arguments[i].bytes + 1) + 2 * fence_bytes(job, (int32_t)i) - RING_FENCE_BYTES;
+    }
+    for (uint32_t i = 0; i < implementation->n_parameters; i++)
+        if (implementation->parameters[i].kind != PARAMETER_ARGUMENT)
+            bytes += 16 + RING_FENCE_BYTES;
+    return bytes;
+}
+
+/* A routine's values lie at the end of the arena: what it writes behind them meets fences and then the
+ * guard, however far it goes. */
+static void begin_arena(struct ring *ring, const struct job *job, struct handoff *handoff)
+{
+    bool arrays = false;
+    memset(handoff->argument_bays, -1, job->problem->n_arguments * sizeof *handoff->argument_bays);
+    uint64_t need = job->implementation->command ? RING_ARENA_BYTES : arena_need(job, handoff, &arrays);
+    uint32_t first = need < RING_ARENA_BYTES ? (uint32_t)(RING_ARENA_BYTES - need) & ~15u : 0;
+    uint32_t fence = !arrays ? 0 : first < RING_FRONT_FENCE ? first : RING_FRONT_FENCE;
+    handoff->front = first - fence;
+    handoff->used = first + RING_FENCE_BYTES;
+    ring_fence_write(ring->arena + handoff->front, handoff->used - handoff->front);
+}
+
+/* For the worker to tell whose guard was met. */
+static void tell_bays(struct ring *ring, const struct handoff *handoff)
+{
+    ring->job.bays = 0;
+    for (uint32_t i = 0; i < handoff->n_values; i++)
+        if (handoff->values[i].bay >= 0)
+            ring->job.bays |= UINT64_C(1) << handoff->values[i].bay;
+}
+
+static void end_arena(struct ring *ring, struct handoff *handoff)
+{
+    handoff->end = RING_ARENA_BYTES;
+    ring_fence_write(ring->arena + handoff->used, handoff->end - handoff->used);
+}
+
+static enum esp_status write_job(struct ring *ring, const struct job *job, struct handoff *handoff,
+                                 struct esp_error *error)
+{
+    struct writer writer = {.ring = ring, .handoff = handoff, .error = error};
+    enum esp_status status = ESP_OK;
+    if (!job->implementation->command)
+        status = signature_build(job->problem, job->implementation, &ring->job.signature, error);
+    if (status != ESP_OK)
+        return status;
+    handoff->job = *job;
+    handoff->has_state = problem_state_index(job->problem) >= 0;
+    handoff->n_values = 0;
+    handoff->has_texts = false;
+    ring->answer.n_outputs = 0;
+    begin_arena(ring, job, handoff);
+    for (uint32_t i = 0; i < job->problem->n_arguments; i++)
+        handoff->argument_values[i] = -1;
+    atomic_store_explicit(&ring->progress, -1, memory_order_relaxed);
+    ring->job.n_descriptors = handoff->n_descriptors = 0;
+    ring->job.timed = job->timed;
+    ring->job.n_areas = 0;
+    ring->job.n_queries = ring->job.n_callbacks = 0;
+    ring->job.n_sections = 0;
+    ring->job.n_texts = 0;
+    ring->job.n_parts = 0;
+    ring->job.grid = job->grid;
+    snprintf(ring->job.checkpoint, sizeof ring->job.checkpoint, "%s", job->checkpoint ? job->checkpoint : "");
+    ring->job.checkpoint_number = job->checkpoint_number;
+    atomic_store_explicit(&ring->saved, job->checkpoint_number, memory_order_relaxed);
+    atomic_store_explicit(&ring->question.asked, 0, memory_order_relaxed);
+    atomic_store_explicit(&ring->question.answered, 0, memory_order_relaxed);
+    ring->job.segment_bytes = job->segment_bytes;
+    ring->job.command.n_words = 0;
+    if (job->implementation->command) {
+        handoff->result_value = -1;
+        status = handoff_put_command(&writer);
+    } else {
+        status = put_parameters(&writer);
+        if (status == ESP_OK)
+            status = put_result(&writer);
+        handoff->has_texts = ring->job.n_texts > 0;
+        if (status == ESP_OK)
+            end_arena(ring, handoff);
+        tell_bays(ring, handoff);
+        ring->job.front = handoff->front;
+        ring->job.end = handoff->end;
+    }
+    ring->answer.kind = ANSWER_NONE;
+    return status;
+}
+
+enum esp_status handoff_write(struct ring *ring, const struct job *job, struct handoff *handoff,
+                              struct esp_error *error)
+{
+    enum esp_status status = write_job(ring, job, handoff, error);
+    /* ESP_LIMIT of a start means that a worker will be free: what does not fit would be tried for ever, and
+     * everybody behind it would wait. */
+    return status == ESP_LIMIT ? (error->status = ESP_INVALID) : status;
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What came back from a worker, in words.
+ */
+#include "sed/pool/handoff.h"
+
+#include <ctype.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static const char *argument_name(const struct job *job, int32_t argument)
+{
+    return argument >= 0 && (uint32_t)argument < job->problem->n_arguments
+               ? job->problem->arguments[argument].name
+               : "?";
+}
+
+/* Text out of shared memory: it ends, and has no control characters. */
+static void take_text(char *to, size_t size, const char *from)
+{
+    size_t i = 0;
+    for (; i + 1 < size && from[i]; i++)
+        to[i] = isprint((unsigned char)from[i]) ? from[i] : ' ';
+    to[i] = 0;
+}
+
+static void append_last_words(struct job_end *end, const char *last_words)
+{
+    size_t length = strlen(end->error.text);
+    if (last_words && last_words[0])
+        snprintf(end->error.text + length, sizeof end->error.text - length, "; it last printed \"%s\"",
+                 last_words);
+}
+
+/* What its array leaves of a bay, in front and behind. */
+static bool bay_is_damaged(const struct ring *ring, const struct handoff_value *value, bool *before)
+{
+    uint32_t begin = RING_ARENA_BYTES + bay_offset((uint32_t)value->bay);
+    uint32_t end = begin + bay_bytes((uint32_t)value->bay), behind = value->offset + value->bytes;
+    *before = ring_fence_damage(ring_room_read(ring, begin), value->offset - begin) >= 0;
+    return *before || ring_fence_damage(ring_room_read(ring, behind), end - behind) >= 0;
+}
+
+/* The first value in the arena from number `i` on; NULL: none is left. */
+static const struct handoff_value *value_in_arena(const struct handoff *handoff, uint32_t i)
+{
+    while (i < handoff->n_values && handoff->values[i].bay >= 0)
+        i++;
+    return i < handoff->n_values ? &handoff->values[i] : NULL;
+}
+
+/* The fence behind a value in the arena, up to the next one. */
+static bool fence_behind_is_damaged(const struct ring *ring, const struct handoff *handoff,
+                                    const struct handoff_value *value, int32_t *argument, bool *before)
+{
+    const struct handoff_value *behind = value_in_arena(handoff, (uint32_t)(value - handoff->values) + 1);
+    uint32_t next = behind ? behind->offset : handoff->end, from = value->offset + value->bytes;
+    int64_t damage = ring_fence_damage(ring->arena + from, next - from);
+    if (damage < 0)
+        return false;
+    /* Damage that leaves the first half behind a value alone came from the value behind it. */
+    *before = damage >= (next - from) / 2 && behind && behind->argument >= 0;
+    *argument = *before ? behind->argument : value->argument;
+    return true;
+}
+
+/* Looks at all fences. On damage *argument is whose end was overrun (or beginning, *before), or -1. */
+static bool fence_is_damaged(const struct ring *ring, const struct handoff *handoff, int32_t *argument,
+                             bool *before)
+{
+    const struct handoff_value *value = value_in_arena(handoff, 0);
+    uint32_t first = value ? value->offset : handoff->used;
+    if (ring_fence_damage(ring->arena + handoff->front, first - handoff->front) >= 0) {
+        *argument = value ? value->argument : -1;
+        *before = true;
+        return true;
+    }
+    for (uint32_t i = 0; i < handoff->n_values; i++) {
+        value = &handoff->values[i];
+        *argument = value->argument;
+        if (value->bay >= 0 ? bay_is_damaged(ring, value, before)
+                            : fence_behind_is_damaged(ring, handoff, value, argument, before))
+            return true;
+    }
+    return false;
+}
+
+static void describe_damage(const struct job *job, int32_t argument, bool before, struct job_end *end)
+{
+    if (argument < 0)
+        error_set(&end->error, ESP_CRASHED, "%s wrote outside its arguments", job->implementation->symbol);
+    else
+        error_set(&end->error, ESP_CRASHED, "%s wrote %s argument '%s' (%llu bytes)",
+                  job->implementation->symbol, before ? "in front of" : "behind",
+                  argument_name(job, argument), (unsigned long long)job->arguments[argument].bytes);
+}
+
+/* An input that the routine has changed, though the caller's is as it was; or -1. */
+static int32_t changed_input(const struct ring *ring, const struct handoff *handoff)
+{
+    for (uint32_t i = 0; i < handoff->n_values; i++) {
+        const struct handoff_value *value = &handoff->values[i];
+        const struct job_argument *argument =
+            value->argument >= 0 ? &handoff->job.arguments[value->argument] : NULL;
+        if (argument && !argument->writable && argument->data && argument->bytes <= value->bytes &&
+            memcmp(ring_room_read(ring, value->offset), argument->data, argument->bytes) != 0)
+            return value->argument;
+    }
+    return -1;
+}
+
+static void describe_overrun(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
+{
+    const struct job *job = &handoff->job;
+    int32_t argument;
+    bool before;
+    if (fence_is_damaged(ring, handoff, &argument, &before))
+        describe_damage(job, argument, before, end);
+    else if ((argument = changed_input(ring, handoff)) >= 0)
+        error_set(&end->error, ESP_CRASHED,
+                  "%s wrote into argument '%s', which is an input (or beyond another argument)",
+                  job->implementation->symbol, argument_name(job, argument));
+}
+
+static void describe_stray(const struct ring_answer *answer, const struct handoff *handoff,
+                           struct job_end *end)
+{
+    uint32_t argument = answer->argument;
+    bool known = argument < handoff->job.problem->n_arguments;
+    describe_damage(&handoff->job, known ? (int32_t)argument : -1, answer->place == FAULT_BEFORE, end);
+}
+
+static const char *access_word(uint32_t access)
+{
+    return access == 2 ? "wrote" : access == 1 ? "read" : "reached";
+}
+
+static void describe_fault(const struct ring_answer *answer, const struct handoff *handoff,
+                           struct job_end *end)
+{
+    const struct job *job = &handoff->job;
+    const char *symbol = job->implementation->symbol;
+    const char *name = argument_name(job, (int32_t)answer->argument);
+    unsigned long long address = answer->address;
+    switch (answer->place) {
+    case FAULT_BEHIND:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s behind the end of argument '%s'", symbol,
+                  access_word(answer->access), name);
+        break;
+    case FAULT_BEFORE:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s in front of argument '%s'", symbol,
+                  access_word(answer->access), name);
+        break;
+    case FAULT_INSIDE:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s argument '%s', which is an input", symbol,
+                  answer->access == 2 ? "wrote into" : access_word(answer->access), name);
+        break;
+    case FAULT_ARENA:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s far behind the end of its small arguments",
+                  symbol, access_word(answer->access));
+        break;
+    case FAULT_STACK:
+        error_set(&end->error, ESP_CRASHED, "%s crashed: it used up its stack (the limit is the server's)",
+                  symbol);
+        break;
+    default:
+        error_set(&end->error, ESP_CRASHED, "%s crashed with signal %d (%s) at address 0x%llx%s", symbol,
+                  answer->code, strsignal(answer->code), address,
+                  address < 4096 && answer->access ? ": it used a null pointer" : "");
+    }
+}
+
+static void describe_signal(const struct ring_answer *answer, const struct handoff *handoff,
+                            struct job_end *end)
+{
+    const char *symbol = handoff->job.implementation->symbol;
+    if (answer->code == SIGABRT)
+        error_set(&end->error, ESP_CRASHED, "%s called abort()", symbol);
+    else if (answer->code == SIGSEGV || answer->code == SIGBUS)
+        describe_fault(answer, handoff, end);
+    else
+        error_set(&end->error, ESP_CRASHED, "%s crashed with signal %d (%s)", symbol, answer->code,
+                  strsignal(answer->code));
+}
+
+/* What the reader knows the parameter by, when the message is about the routine that was called and not
+ * about one that it called in turn. */
+static void append_parameter(const struct job *job, const char *routine, int32_t number, struct job_end *end)
+{
+    const struct implementation *implementation = job->implementation;
+    size_t length = strlen(routine);
+    if (strncasecmp(routine, implementation->symbol, length) != 0 ||
+        (implementation->symbol[length] && strcmp(implementation->symbol + length, "_") != 0) || number < 1 ||
+        (uint32_t)number > implementation->n_parameters)
+        return;
+    const struct call_parameter *parameter = &implementation->parameters[number - 1];
+    size_t used = strlen(end->error.text);
+    if (parameter->kind == PARAMETER_ARGUMENT)
+        snprintf(end->error.text + used, sizeof end->error.text - used, " (argument '%s')",
+                 argument_name(job, (int32_t)parameter->argument));
+    else if (parameter->kind == PARAMETER_VALUE)
+        snprintf(end->error.text + used, sizeof end->error.text - used, " (%s)", expr_text(parameter->value));
+}
+
+static void describe_illegal(const struct ring_answer *answer, const struct handoff *handoff,
+                             struct job_end *end)
+{
+    char routine[32];
+    take_text(routine, sizeof routine, answer->text);
+    size_t length = strlen(routine);
+    while (length > 0 && routine[length - 1] == ' ')
+        routine[--length] = 0;
+    error_set(&end->error, ESP_FAILED, "argument %d of %s is illegal", answer->code, routine);
+    append_parameter(&handoff->job, routine, answer->code, end);
+}
+
+static void describe_no_text(const struct ring_answer *answer, const struct handoff *handoff,
+                             struct job_end *end)
+{
+    char trouble[sizeof answer->trouble];
+    take_text(trouble, sizeof trouble, answer->trouble);
+    error_set(&end->error, ESP_FAILED, "%s gave back '%s': %s", handoff->job.implementation->symbol,
+              argument_name(&handoff->job, (int32_t)answer->argument), trouble);
+}
+
+/* The scope of the error clauses: the inputs as they were, scalar outputs and results as they are. */
+static void gather_results(const struct ring *ring, const struct handoff *handoff, struct number *values)
+{
+    const struct problem *problem = handoff->job.problem;
+    const struct implementation *implementation = handoff->job.implementation;
+    memcpy(values, handoff->job.scope, problem->n_arguments * sizeof *values);
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        if (argument->n_dims == 0 && argument_is_output(argument) && handoff->argument_values[i] >= 0)
+            values[i] = number_load(argument->type,
+                                    ring->arena + handoff->values[handoff->argument_values[i]].offset);
+    }
+    for (uint32_t i = 0; i < implementation->n_parameters; i++)
+        if (handoff->parameter_values[i] >= 0)
+            values[implementation->parameters[i].result_index] =
+                number_load(implementation->parameters[i].type,
+                            ring->arena + handoff->values[handoff->parameter_values[i]].offset);
+    if (implementation->command)
+        values[problem->n_arguments] = (struct number){.kind = NUMBER_INTEGER, .integer = ring->answer.code};
+    if (handoff->result_value < 0)
+        return;
+    const void *returned = ring->arena + handoff->values[handoff->result_value].offset;
+    if (implementation->result.kind == PARAMETER_RESULT)
+        values[implementation->result.result_index] = number_load(implementation->result.type, returned);
+    else
+        values[implementation->result.argument] =
+            number_load(problem->arguments[implementation->result.argument].type, returned);
+}
+
+/* A count that is larger than its array would let who cuts the result there read behind its end. */
+static void judge_counts(const struct handoff *handoff, const struct number *values, struct job_end *end)
+{
+    const struct problem *problem = handoff->job.problem;
+    const struct scope inputs = {.values = handoff->job.scope, .n_values = problem->n_arguments};
+    for (uint32_t i = 0; i < problem->n_arguments && end->error.status == ESP_OK; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        struct shape shape = {.n_dims = argument->n_dims};
+        enum esp_status status = ESP_OK;
+        if (!argument->count || !argument_is_output(argument))
+            continue;
+        for (uint32_t d = 0; d < argument->n_dims && status == ESP_OK; d++)
+            status = expr_eval_size(argument->dims[d], &inputs, &shape.dims[d], &end->error);
+        if (status == ESP_OK)
+            status = problem_cut(problem, i, values, &shape, &end->error);
+        if (status != ESP_OK)
+            end->error.status = ESP_FAILED; /* not the caller's fault */
+    }
+}
+
+static bool has_counts(const struct problem *problem)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (problem->arguments[i].count)
+            return true;
+    return false;
+}
+
+static void judge_results(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
+{
+    const struct implementation *implementation = handoff->job.implementation;
+    bool counts = has_counts(handoff->job.problem);
+    if (implementation->n_errors == 0 && !counts)
+        return;
+    struct number values[PROBLEM_MAX_ARGUMENTS + PROBLEM_MAX_RESULTS] = {0};
+    gather_results(ring, handoff, values);
+    struct scope scope = {.values = values,
+                          .n_values = handoff->job.problem->n_arguments + implementation->n_results};
+    const struct error_clause *clause = NULL;
+    enum esp_status status = problem_call_failure(implementation, &scope, &clause, &end->error);
+    if (status == ESP_OK && !clause) {
+        if (counts)
+            judge_counts(handoff, values, end);
+        return;
+    }
+    end->error.status = ESP_FAILED; /* also when a clause cannot be evaluated: the caller did nothing wrong */
+    if (status != ESP_OK)
+        return;
+    problem_failure_text(&clause->message, &scope, end->error.text, sizeof end->error.text);
+}
+
+static void copy_outputs(const struct ring *ring, const struct handoff *handoff)
+{
+    const struct job *job = &handoff->job;
+    for (uint32_t i = 0; i < handoff->n_values; i++) {
+        const struct handoff_value *value = &handoff->values[i];
+        if (value->argument < 0)
+            continue;
+        const struct job_argument *argument = &job->arguments[value->argument];
+        if (argument->writable && argument->data && argument->bytes <= value->bytes)
+            memcpy(argument->data, ring_room_read(ring, value->offset), argument->bytes);
+    }
+    const struct call_parameter *result = &job->implementation->result;
+    if (handoff->result_value >= 0 && result->kind == PARAMETER_ARGUMENT) {
+        const struct job_argument *argument = &job->arguments[result->argument];
+        uint64_t bytes = base_type_size(job->problem->arguments[result->argument].type);
+        if (argument->data && argument->bytes >= bytes)
+            memcpy(argument->data, ring->arena + handoff->values[handoff->result_value].offset, bytes);
+    }
+}
+
+/* ---- commands ---- */
+
+static void append_stderr(const struct ring_answer *answer, struct job_end *end)
+{
+    char said[241];
+    take_text(said, sizeof said, answer->text);
+    size_t length = strlen(end->error.text);
+    if (said[0])
+        snprintf(end->error.text + length, sizeof end->error.text - length, "; it said \"%s\"", said);
+}
+
+/* A failed command's outputs are not looked at: they may be half of what they should be. */
+static void read_command(const struct ring *ring, const struct ring_answer *answer,
+                         const struct handoff *handoff, struct job_end *end)
+{
+    const struct implementation *implementation = handoff->job.implementation;
+    char trouble[sizeof answer->trouble];
+    take_text(trouble, sizeof trouble, answer->trouble);
+    if (answer->kind == ANSWER_KILLED)
+        error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", implementation->symbol,
+                  answer->code, strsignal(answer->code));
+    else if (answer->kind == ANSWER_STOPPED)
+        error_set(&end->error, ESP_FAILED, "%s was stopped: %s", implementation->symbol, trouble);
+    else
+        judge_results(ring, handoff, end);
+    if (end->error.status == ESP_OK && answer->code != 0 && !implementation->command->judges_status)
+        error_set(&end->error, ESP_FAILED, "%s ended with exit status %d", implementation->symbol,
+                  answer->code);
+    if (end->error.status == ESP_OK && trouble[0])
+        error_set(&end->error, ESP_FAILED, "%s: %s", implementation->symbol, trouble);
+    if (end->error.status == ESP_OK)
+        copy_outputs(ring, handoff);
+    else
+        append_stderr(answer, end);
+}
+
+static void read_returned(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
+{
+    describe_overrun(ring, handoff, end);
+    if (end->error.status == ESP_OK)
+        judge_results(ring, handoff, end);
+    /* LAPACK's routines leave numbers for the reader even when they failed: a factor up to the zero pivot. */
+    if (end->error.status == ESP_OK || end->error.status == ESP_FAILED)
+        copy_outputs(ring, handoff);
+}
+
+/* Whether threads of a crashed worker could still write what the daemon is about to use again. */
+static bool must_wait(const struct ring_answer *answer, const struct handoff *handoff)
+{
+    return handoff->n_descriptors > 0 && !answer->alone &&
+           (answer->kind == ANSWER_SIGNALLED || answer->kind == ANSWER_EXITED);
+}
+
+/* Why it failed, in all likelihood: few routines tell that an allocation failed. */
+static void append_refusal(const struct ring_answer *answer, struct job_end *end)
+{
+    size_t length = strlen(end->error.text);
+    if (answer->refused_bytes == 0)
+        return;
+    snprintf(end->error.text + length, sizeof end->error.text - length,
+             "; it was refused %.1f MiB of memory (a worker of this server may have %.1f MiB beside its "
+             "arguments: worker_memory)",
+             (double)answer->refused_bytes / (1 << 20), (double)answer->memory_bytes / (1 << 20));
+}
+
+static bool read_answer(const struct ring *ring, const struct ring_answer *answer,
+                        const struct handoff *handoff, int64_t elapsed_ns, const char *last_words,
+                        struct job_end *end, bool *wait_for_death)
+{
+    const char *symbol = handoff->job.implementation->symbol;
+    end->error = (struct esp_error){.status = ESP_OK};
+    end->keeps_state = false;
+    end->compute_s =
+        (double)(answer->compute_ns <= (uint64_t)elapsed_ns ? answer->compute_ns : (uint64_t)elapsed_ns) /
+        1e9;
+    end->cpu_s = handoff->job.timed ? (double)answer->cpu_ns / 1e9 : 0;
+    *wait_for_death = must_wait(answer, handoff);
+    if (handoff->job.implementation->command && answer->kind != ANSWER_UNABLE) {
+        read_command(ring, answer, handoff, end);
+        return true;
+    }
+    switch (answer->kind) {
+    case ANSWER_RETURNED:
+        read_returned(ring, handoff, end);
+        return end->error.status != ESP_CRASHED;
+    case ANSWER_NO_TEXT:
+        describe_overrun(ring, handoff, end);
+        if (end->error.status == ESP_OK)
+            describe_no_text(answer, handoff, end);
+        return end->error.status != ESP_CRASHED;
+    case ANSWER_ILLEGAL:
+        describe_overrun(ring, handoff, end);
+        if (end->error.status == ESP_OK)
+            describe_illegal(answer, handoff, end);
+        return end->error.status != ESP_CRASHED;
+    case ANSWER_UNABLE:
+        end->error.status = ESP_SYSTEM;
+        take_text(end->error.text, sizeof end->error.text, answer->text);
+        return true;
+    case ANSWER_SIGNALLED:
+        describe_signal(answer, handoff, end);
+        if (answer->place == FAULT_ARENA)
+            describe_overrun(ring, handoff, end);
+        break;
+    case ANSWER_CALLBACK:
+        end->error.status = ESP_FAILED;
+        take_text(end->error.text, sizeof end->error.text, answer->text);
+        *wait_for_death = handoff->n_descriptors > 0;
+        return false;
+    case ANSWER_STRAYED:
+        describe_stray(answer, handoff, end);
+        return false;
+    case ANSWER_EXITED:
+        error_set(&end->error, ESP_CRASHED, "%s called exit(%d)", symbol, answer->code);
+        break;
+    default:
+        error_set(&end->error, ESP_CRASHED, "%s left no valid answer: it wrote over the worker's memory",
+                  symbol);
+        *wait_for_death = handoff->n_descriptors > 0;
+    }
+    append_last_words(end, last_words);
+    return false;
+}
+
+bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_t elapsed_ns,
+                  const char *last_words, struct job_end *end, bool *wait_for_death)
+{
+    struct ring_answer answer;
+    memcpy(&answer, &ring->answer, sizeof answer);
+    answer.text[sizeof answer.text - 1] = 0;
+    answer.trouble[sizeof answer.trouble - 1] = 0;
+    bool usable = read_answer(ring, &answer, handoff, elapsed_ns, last_words, end, wait_for_death);
+    if (end->error.status != ESP_OK)
+        append_refusal(&answer, end);
+    return usable;
+}
+
+void handoff_lost(const struct ring *ring, const struct handoff *handoff, int wait_status,
+                  const char *last_words, struct job_end *end)
+{
+    const char *symbol = handoff->job.implementation->symbol;
+    *end = (struct job_end){.error = {.status = ESP_OK}};
+    if (WIFSIGNALED(wait_status))
+        error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", symbol, WTERMSIG(wait_status),
+                  strsignal(WTERMSIG(wait_status)));
+    else
+        error_set(&end->error, ESP_CRASHED, "%s ended its process with exit code %d", symbol,
+                  WEXITSTATUS(wait_status));
+    (void)ring;
+    append_last_words(end, last_words);
+}

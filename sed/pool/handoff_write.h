@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside handing over a job: what routines (handoff.c) and commands (handoff_command.c) share.
+ */
+#ifndef SED_HANDOFF_WRITE_H
+#define SED_HANDOFF_WRITE_H
+
+#include "sed/pool/handoff.h"
+
+/* State of writing one job. */
+struct writer {
+    struct ring *ring;
+    struct handoff *handoff;
+    struct esp_error *error;
+};
+
+/* Puts a value of `bytes` into the arena, with a fence behind (and before: the last one's). `from` may be
+ * NULL. Returns its index among the values, or -1 when the arena is full. */
+int32_t handoff_put_value(struct writer *writer, const void *from, uint64_t bytes, int32_t argument);
+
+/* The number of that descriptor among those that go with the job. */
+uint32_t handoff_put_descriptor(struct writer *writer, int fd);
+
+/* Every argument that the call passes gets its memory, once. */
+enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, struct ring_operand *operand);
+
+/* The same of one with argument.is_section: it gets its elements, and the worker makes the whole array. */
+enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struct ring_operand *operand);
+
+/* Whether an array of strings or files is one (ESP_INVALID), and how many elements it has. */
+enum esp_status handoff_check_texts(const struct job *job, uint32_t index, uint64_t *n,
+                                    struct esp_error *error);
+
+/* What a parameter of a parallel implementation is on a rank; *found false: what it is elsewhere too. */
+enum esp_status handoff_put_part(struct writer *writer, const struct call_parameter *parameter,
+                                 struct ring_operand *operand, bool *found);
+
+/* The words and files of a command. */
+enum esp_status handoff_put_command(struct writer *writer);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pool of workers under a server daemon, as its state machine sees it: a table of operations, so that
+ * tests and simulations put a pool of their own in place of processes (sed/pool/processes.h is the real one).
+ */
+#ifndef SED_WORKERS_H
+#define SED_WORKERS_H
+
+#include "core/problem/problem_parallel.h"
+#include "util/error.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Arguments that are not in the segment may take this much in all, 64 bytes more counted for each. */
+#define WORKERS_INLINE_BYTES (128 * 1024)
+
+/* Memory of a datum, or of a client: so many bytes of a memory file. */
+struct job_file {
+    int fd;
+    uint64_t offset, bytes;
+    bool in_pieces; /* a matrix, or (of a result) to become one, in pieces (core/redistribution/pieces.h) of
+                       that layout */
+    struct block_cyclic_matrix layout;
+    bool lazy; /* a worker looks at its pages when it needs them, not all at once before the call */
+};
+
+/* One argument's memory as the server daemon holds it. */
+struct job_argument {
+    void *data; /* NULL with bytes > 0: scratch memory, neither copied in nor out (work arrays) */
+    uint64_t bytes;
+    bool writable;   /* the routine may write (out, inout, work) */
+    bool in_segment; /* lies in the job's segment at `offset`, or in `file`; else the pool copies it in and
+                        out */
+    uint64_t offset;
+    const struct job_file *file; /* with in_segment: here, mapped into the worker as it is */
+    const struct job_file
+        *source; /* with in_segment: the worker fills the argument from there before the call */
+    /* A result whose length only the call told (an output string or file of a command): malloc'ed by the
+     * pool, before it reports the end; `data` and `bytes` are its own then. The server daemon frees it. */
+    void *owned;
+};
+
+/* A call to be made. Everything it points to stays valid until the job has ended. */
+struct job {
+    uint64_t id; /* unique among running jobs */
+    const struct problem *problem;
+    const struct implementation *implementation;
+    struct job_argument *arguments; /* problem->n_arguments of them, work arrays included */
+    const struct number *scope;     /* values of the scalar arguments, for expressions in the call */
+    int segment_fd;                 /* memfd with the arguments that are in_segment; -1: none */
+    uint64_t segment_bytes;
+    bool timed;                 /* the processor time that it takes is wanted too */
+    bool attended;              /* a thread comes at once to `help`: nobody else need be woken by the end */
+    double forecast_s;          /* of the computation; 0: not known */
+    int64_t time_limit_ms;      /* 0: none; after it the worker is killed */
+    const char *checkpoint;     /* file for the state that the routine saves; NULL: it saves none */
+    uint64_t checkpoint_number; /* of the state that is in it; 0: none */
+    uint64_t state;             /* the call works on the state that this job left behind; 0: on none */
+    struct process_grid grid;   /* of a parallel implementation: the ranks that compute it */
+};
+
+struct job_end {
+    struct esp_error error; /* status ESP_OK, ESP_FAILED (the routine's error clause), ESP_CRASHED,
+                             * ESP_CANCELLED, ESP_TIMEOUT, ESP_SYSTEM (it could not be called: library,
+                             * symbol, memory), with a text for the user */
+    double compute_s;       /* inside the routine */
+    bool keeps_state;       /* the worker is parked with a state, found by the id of the job that made it */
+    double cpu_s;           /* processor time of all its threads in there; 0: not timed */
+};
+
+/* What a routine asks of a function of its caller. */
+struct job_question {
+    uint64_t number; /* 1, 2, 3, ... in its job */
+    uint32_t argument;
+    uint32_t bytes; /* core/problem/problem_callback.h tells how the values lie in them */
+};
+
+/* Which process grid for this call? */
+struct parallel_question {
+    const struct problem *problem;
+    const struct implementation *implementation;
+    const struct number *scope;
+    double work_flop;
+    uint64_t bytes;           /* of all arguments */
+    struct process_grid lies; /* the grid over which some of them lie already; rows 0: none does */
+    uint64_t lying_bytes;     /* that need not move when it is taken */
+};
+
+struct workers;
+
+struct workers_ops {
+    /* Hands the job to an idle worker. ESP_LIMIT when none is free (the caller counts slots, so that is a
+     * fault). With the endpoint's lock held; does not block. */
+    enum esp_status (*start)(struct workers *workers, const struct job *job, struct esp_error *error);
+    /* Stops it: the worker's process group is killed; the end is reported as ESP_CANCELLED. Lock held. */
+    void (*cancel)(struct workers *workers, uint64_t job_id);
+    /* Waits for the end of the job from the thread that brought it, until the end or `until_ns`
+     * (CLOCK_MONOTONIC), and reports it. Without the lock. True: it is still running. False: it has ended
+     * (reported from here or from another thread, or about to be), or there is no such job. */
+    bool (*help)(struct workers *workers, uint64_t job_id, int64_t until_ns);
+    /* The state is not wanted any more: its worker ends. One that is not there, or has a call under way, is
+     * left alone. Lock held. NULL: this pool keeps no states. */
+    void (*drop)(struct workers *workers, uint64_t state);
+    /* How far the routine says it is, from 0 to 1; below 0: it has not told, or there is no such job. Any
+     * thread. NULL: this pool does not know. */
+    double (*progress)(struct workers *workers, uint64_t job_id);
+    /* The question that the routine waits for an answer to. `data` (CALLBACK_MOST_BYTES) takes it; NULL: it
+     * is not wanted. False: there is none, or no such job. Any thread. NULL: routines ask nothing here. */
+    bool (*question)(struct workers *workers, uint64_t job_id, struct job_question *question, void *data);
+    /* The answer to question `number`: of another it is dropped. A status other than ESP_OK, with a text in
+     * place of the answer, ends the job as ESP_FAILED; so does a length that is not what the routine
+     * expects. Any thread. */
+    void (*answer)(struct workers *workers, uint64_t job_id, uint64_t number, enum esp_status status,
+                   const void *data, uint32_t length);
+    /* The process grid on which ranks would compute a call of a parallel implementation soonest, and how long
+     * that takes, with what is handed to them and back. False: the ranks are not there. Any thread. NULL:
+     * this pool has none. */
+    bool (*propose)(struct workers *workers, const struct parallel_question *question,
+                    struct process_grid *grid, double *seconds);
+    void (*destroy)(struct workers *workers);
+};
+
+/* First member of an implementation. */
+struct workers {
+    const struct workers_ops *ops;
+    /* Set by the server daemon before the first start. Called exactly once per started job, on any thread,
+     * without the lock (the receiver takes it with endpoint_enter). */
+    void (*ended)(void *arg, uint64_t job_id, const struct job_end *end);
+    /* A worker that was parked with a state has died, or was made to. Like `ended`; NULL: nobody wants to
+     * know. */
+    void (*lost)(void *arg, uint64_t state);
+    /* A routine asks something new. Like `ended`, but without a promise: it may have its answer, or have
+     * ended. NULL: nobody wants to know. */
+    void (*asked)(void *arg, uint64_t job_id);
+    void *arg;
+};
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Porters carry matrices in pieces from one server to another: each rank of a parallel server has one, a
+ * thread that listens beside the routines, and a daemon has one for what ranks do not carry. A datum that is
+ * to lie otherwise elsewhere moves as the plan of that redistribution says
+ * (core/redistribution/redistribution.h), each message from the porter that has the piece straight to the one
+ * that wants it, out of the memory of the one store into that of the other, without a buffer between.
+ *
+ *     porter.c          the porter: who connects
+ *     porter_serve.c    what is lent, and to whom
+ *     porter_fetch.c    filling pieces, message by message
+ *     porter_message.c  the elements of a message, through a socket
+ *     porter_order.c    the daemon's side
+ */
+#ifndef SED_PORTER_H
+#define SED_PORTER_H
+
+#include "sed/porter/porter_wire.h"
+
+#define PORTER_PATH 108 /* bytes of a Unix socket's path */
+
+struct porter;
+
+/* Listens at `path` for orders of processes of the same user, and on any free TCP port of `host` (a name or
+ * an address; NULL or "": all interfaces) for porters. Threads with all signals blocked. ESP_LIMIT: the path
+ * is too long; ESP_SYSTEM. */
+enum esp_status porter_create(const char *path, const char *host, struct porter **porter,
+                              struct esp_error *error);
+/* Ends what is under way, and waits for it. NULL is nothing to do. */
+void porter_destroy(struct porter *porter);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Filling pieces: the messages that the plan has for them, step by step, each from the porter that has it.
+ */
+#include "sed/porter/porter_internal.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* As the links of a cluster are; what the order of the messages hangs on is the ratio of the two. */
+static const struct redistribution_costs costs = {.step_s = 1e-4, .element_s = 8e-9};
+
+/* ---- the way to another porter ---- */
+
+static enum esp_status finish_connecting(int socket, const struct porter_end *end, struct esp_error *error)
+{
+    int why = 0;
+    socklen_t size = sizeof why;
+    enum esp_status status = porter_wait(socket, true, end, PORTER_CONNECT_MS, error);
+    if (status == ESP_OK && getsockopt(socket, SOL_SOCKET, SO_ERROR, &why, &size) == 0 && why != 0)
+        status = error_set(error, ESP_UNREACHABLE, "%s", strerror(why));
+    return status == ESP_TIMEOUT ? error_set(error, ESP_UNREACHABLE, "it does not answer") : status;
+}
+
+static enum esp_status connect_to(const char *host, uint16_t port, const struct porter_end *end, int *socket_,
+                                  struct esp_error *error)
+{
+    const struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    struct addrinfo *found;
+    char number[8];
+    snprintf(number, sizeof number, "%u", port);
+    int why = getaddrinfo(host, number, &wanted, &found);
+    if (why != 0)
+        return error_set(error, ESP_UNREACHABLE, "%s", gai_strerror(why));
+    enum esp_status status = ESP_OK;
+    *socket_ = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*socket_ < 0)
+        status = error_errno(error, "cannot make a socket");
+    else if (connect(*socket_, found->ai_addr, found->ai_addrlen) != 0)
+        status = errno == EINPROGRESS ? finish_connecting(*socket_, end, error)
+                                      : error_set(error, ESP_UNREACHABLE, "%s", strerror(errno));
+    freeaddrinfo(found);
+    return status;
+}
+
+/* The network between two hosts may change a bit that its own checksums miss. */
+static bool is_elsewhere(int socket)
+{
+    char here[NI_MAXHOST], there[NI_MAXHOST];
+    struct sockaddr_storage name, peer;
+    socklen_t name_size = sizeof name, peer_size = sizeof peer;
+    return getsockname(socket, (struct sockaddr *)&name, &name_size) != 0 ||
+           getpeername(socket, (struct sockaddr *)&peer, &peer_size) != 0 ||
+           getnameinfo((const struct sockaddr *)&name, name_size, here, sizeof here, NULL, 0,
+                       NI_NUMERICHOST) != 0 ||
+           getnameinfo((const struct sockaddr *)&peer, peer_size, there, sizeof there, NULL, 0,
+                       NI_NUMERICHOST) != 0 ||
+           strcmp(here, there) != 0;
+}
+
+/* ---- a message ---- */
+
+static enum esp_status hear_status(int socket, uint64_t bytes, const struct porter_end *end,
+                                   struct esp_error *error)
+{
+    uint64_t words[2];
+    char text[PORTER_TEXT];
+    enum esp_status status = porter_hear(socket, words, sizeof words, end, error);
+    if (status != ESP_OK)
+        return status;
+    if (le64toh(words[0]) != ESP_OK) {
+        status = porter_hear(socket, text, sizeof text, end, error);
+        text[PORTER_TEXT - 1] = 0;
+        text[strnlen(text, PORTER_TEXT)] = 0;
+        for (size_t n = strlen(text); n > 0 && text[n - 1] == ' '; n--)
+            text[n - 1] = 0;
+        return status == ESP_OK ? error_set(error, (enum esp_status)le64toh(words[0]), "%s", text) : status;
+    }
+    if (le64toh(words[1]) == bytes)
+        return ESP_OK;
+    return error_set(error, ESP_PROTOCOL, "expected a message of %llu bytes, found %llu",
+                     (unsigned long long)bytes, (unsigned long long)le64toh(words[1]));
+}
+
+static enum esp_status ask_for(int socket, const struct porter_order *order, struct porter_message *message,
+                               const struct porter_end *end, struct esp_error *error)
+{
+    uint64_t words[PORTER_REQUEST_WORDS], elements;
+    message->checked = is_elsewhere(socket);
+    porter_request_write(message, order->ticket, order->key, words);
+    enum esp_status status = porter_message_count(message, &elements, error);
+    if (status == ESP_OK)
+        status = porter_say(socket, words, sizeof words, end, error);
+    if (status == ESP_OK)
+        status = hear_status(socket, elements * order->element_bytes, end, error);
+    return status == ESP_OK ? porter_message_receive(socket, message, end, error) : status;
+}
+
+static enum esp_status fetch_message(const struct porter_order *order, char *pieces,
+                                     const struct redistribution_message *planned,
+                                     const struct porter_end *end, struct esp_error *error)
+{
+    struct porter_message message = {.from = order->from,
+                                     .to = order->to,
+                                     .source = planned->source,
+                                     .target = planned->target,
+                                     .element_bytes = order->element_bytes,
+                                     .pieces = pieces};
+    uint16_t port = order->ports[(uint32_t)planned->source % order->n_ports];
+    int socket = -1;
+    enum esp_status status = connect_to(order->host, port, end, &socket, error);
+    if (status == ESP_OK)
+        status = ask_for(socket, order, &message, end, error);
+    if (socket >= 0)
+        close(socket);
+    if (status != ESP_OK)
+        error_prefix(error, "piece %d from %s:%u", planned->source, order->host, port);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+static void tell(const struct porter_end *end, uint64_t bytes)
+{
+    const struct porter_answer moved = {.kind = PORTER_MOVED, .bytes = bytes};
+    if (send(end->order, &moved, sizeof moved, MSG_NOSIGNAL) < 0)
+        return; /* the next wait sees that it is closed */
+}
+
+static enum esp_status fetch_step(const struct porter_order *order, char *pieces,
+                                  const struct redistribution_plan *plan, int32_t step,
+                                  const struct porter_end *end, struct esp_error *error)
+{
+    size_t n;
+    enum esp_status status = ESP_OK;
+    const struct redistribution_message *messages = redistribution_plan_step(plan, step, &n);
+    for (size_t i = 0; status == ESP_OK && i < n; i++) {
+        if ((uint32_t)messages[i].target % order->places != order->place)
+            continue;
+        status = fetch_message(order, pieces, &messages[i], end, error);
+        if (status == ESP_OK)
+            tell(end, (uint64_t)messages[i].elements * order->element_bytes);
+    }
+    return status;
+}
+
+enum esp_status porter_fetch(const struct porter_order *order, char *pieces, const struct porter_end *end,
+                             struct esp_error *error)
+{
+    const struct redistribution what = {.from = order->from, .to = order->to};
+    struct redistribution_plan *plan;
+    enum esp_status status = redistribution_plan_create(&what, REDISTRIBUTION_BEST, &costs, &plan, error);
+    if (status != ESP_OK)
+        return status;
+    int32_t steps = redistribution_plan_summary(plan)->steps;
+    for (int32_t step = 0; status == ESP_OK && step < steps; step++)
+        status = fetch_step(order, pieces, plan, step, end, error);
+    redistribution_plan_destroy(plan);
+    return status;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a porter does for who has connected: the daemon's orders, and other porters that want what is lent.
+ */
+#include "sed/porter/porter_internal.h"
+
+#include "core/redistribution/pieces.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+struct lending {
+    struct porter_order order;
+    char *pieces;
+    unsigned readers;
+    struct lending *prev, *next;
+};
+
+/* ---- memory that comes with an order ---- */
+
+static char *map(int fd, uint64_t offset, uint64_t bytes, bool write, void **base, size_t *length)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = offset % page;
+    *length = bytes + skip;
+    *base = mmap(NULL, *length, write ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, fd,
+                 (off_t)(offset - skip));
+    return *base == MAP_FAILED ? NULL : (char *)*base + skip;
+}
+
+static bool is_sound(const struct porter_order *order)
+{
+    const struct block_cyclic_matrix *held = order->kind == PORTER_LEND ? &order->from : &order->to;
+    if (order->version != PORTER_VERSION || order->element_bytes == 0 || order->bytes == 0 ||
+        block_cyclic_matrix_check(&order->from, "the matrix", NULL) != ESP_OK ||
+        block_cyclic_matrix_check(held, "the matrix", NULL) != ESP_OK)
+        return false;
+    if (order->kind == PORTER_FETCH && (order->places == 0 || order->place >= order->places ||
+                                        order->n_ports == 0 || order->n_ports > PORTERS_MOST))
+        return false;
+    return (uint64_t)held->rows.n * (uint64_t)held->cols.n * order->element_bytes == order->bytes &&
+           memchr(order->host, 0, sizeof order->host);
+}
+
+/* ---- orders ---- */
+
+static void answer(int socket, enum porter_answer_kind kind, enum esp_status status, uint32_t port,
+                   const char *text)
+{
+    struct porter_answer answer = {.kind = kind, .status = status, .port = port};
+    snprintf(answer.text, sizeof answer.text, "%s", text);
+    if (send(socket, &answer, sizeof answer, MSG_NOSIGNAL) < 0)
+        return; /* nobody wants to know */
+}
+
+static void lend(struct porter *porter, int socket, const struct porter_order *order, char *pieces)
+{
+    struct lending lending = {.order = *order, .pieces = pieces};
+    struct pollfd until[] = {{.fd = socket, .events = POLLRDHUP}, {.fd = porter->stop, .events = POLLIN}};
+    pthread_mutex_lock(&porter->lock);
+    DL_APPEND(porter->lendings, &lending);
+    pthread_mutex_unlock(&porter->lock);
+    answer(socket, PORTER_LENT, ESP_OK, porter->port, "");
+    while (poll(until, 2, -1) < 0 && errno == EINTR)
+        ;
+    pthread_mutex_lock(&porter->lock);
+    DL_DELETE(porter->lendings, &lending);
+    while (lending.readers > 0)
+        pthread_cond_wait(&porter->changed, &porter->lock);
+    pthread_mutex_unlock(&porter->lock);
+}
+
+static void obey(struct porter *porter, int socket, const struct porter_order *order, int memory)
+{
+    void *base;
+    size_t length;
+    struct esp_error error = {.status = ESP_OK};
+    const struct porter_end end = {.stop = porter->stop, .order = socket};
+    char *pieces = map(memory, order->offset, order->bytes, order->kind == PORTER_FETCH, &base, &length);
+    if (!pieces) {
+        error_errno(&error, "cannot map the datum");
+        answer(socket, PORTER_ENDED, error.status, 0, error.text);
+        return;
+    }
+    if (order->kind == PORTER_LEND)
+        lend(porter, socket, order, pieces);
+    else
+        porter_fetch(order, pieces, &end, &error);
+    munmap(base, length);
+    answer(socket, PORTER_ENDED, error.status, 0, error.text);
+}
+
+/* One order with one descriptor, of our own user. */
+static bool receive_order(int socket, struct porter_order *order, int *memory)
+{
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct iovec data = {.iov_base = order, .iov_len = sizeof *order};
+    struct msghdr message = {
+        .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    *memory = -1;
+    ssize_t got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+    struct cmsghdr *header = got > 0 ? CMSG_FIRSTHDR(&message) : NULL;
+    if (header && header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(memory, CMSG_DATA(header), sizeof *memory);
+    return got == sizeof *order && *memory >= 0 &&
+           getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
+}
+
+void porter_serve_daemon(struct porter *porter, int socket)
+{
+    struct porter_order order;
+    int memory = -1;
+    const struct porter_end end = {.stop = porter->stop, .order = -1};
+    if (porter_wait(socket, false, &end, PORTER_CONNECT_MS, NULL) == ESP_OK &&
+        receive_order(socket, &order, &memory)) {
+        if (is_sound(&order))
+            obey(porter, socket, &order, memory);
+        else
+            answer(socket, PORTER_ENDED, ESP_PROTOCOL, 0, "the porter was handed a malformed order");
+    }
+    if (memory >= 0)
+        close(memory);
+}
+
+/* ---- other porters ---- */
+
+static bool is_alike(const struct block_cyclic_matrix *a, const struct block_cyclic_matrix *b)
+{
+    return a->rows.n == b->rows.n && a->cols.n == b->cols.n && pieces_are_alike(a, b);
+}
+
+/* What the request is about stays while somebody reads. */
+static struct lending *find(struct porter *porter, const struct porter_message *wanted, uint64_t ticket,
+                            struct datum_key key)
+{
+    struct lending *lending;
+    pthread_mutex_lock(&porter->lock);
+    DL_FOREACH(porter->lendings, lending)
+    {
+        if (lending->order.ticket == ticket && datum_key_equal(lending->order.key, key) &&
+            lending->order.element_bytes == wanted->element_bytes &&
+            is_alike(&lending->order.from, &wanted->from))
+            break;
+    }
+    if (lending)
+        lending->readers++;
+    pthread_mutex_unlock(&porter->lock);
+    return lending;
+}
+
+static void let_go(struct porter *porter, struct lending *lending)
+{
+    pthread_mutex_lock(&porter->lock);
+    lending->readers--;
+    pthread_cond_broadcast(&porter->changed);
+    pthread_mutex_unlock(&porter->lock);
+}
+
+static enum esp_status say_status(int socket, enum esp_status status, uint64_t bytes, const char *why,
+                                  const struct porter_end *end)
+{
+    uint64_t words[2] = {htole64((uint64_t)status), htole64(bytes)};
+    char text[PORTER_TEXT];
+    enum esp_status said = porter_say(socket, words, sizeof words, end, NULL);
+    if (status == ESP_OK || said != ESP_OK)
+        return said;
+    snprintf(text, sizeof text, "%-*.*s", PORTER_TEXT - 1, PORTER_TEXT - 1, why);
+    return porter_say(socket, text, sizeof text, end, NULL);
+}
+
+void porter_serve_porter(struct porter *porter, int socket)
+{
+    uint64_t words[PORTER_REQUEST_WORDS], ticket, elements = 0;
+    struct datum_key key;
+    struct porter_message message = {0};
+    struct esp_error error = {.status = ESP_OK};
+    const struct porter_end end = {.stop = porter->stop, .order = -1};
+    if (porter_wait(socket, false, &end, PORTER_CONNECT_MS, NULL) != ESP_OK ||
+        porter_hear(socket, words, sizeof words, &end, NULL) != ESP_OK ||
+        !porter_request_read(words, &message, &ticket, &key))
+        return;
+    struct lending *lending = find(porter, &message, ticket, key);
+    if (!lending) {
+        say_status(socket, ESP_NOT_FOUND, 0, "the pieces are not lent (any more): ask for them again", &end);
+        return;
+    }
+    message.pieces = lending->pieces;
+    enum esp_status status = porter_message_count(&message, &elements, &error);
+    if (say_status(socket, status, elements * message.element_bytes, error.text, &end) == ESP_OK &&
+        status == ESP_OK)
+        porter_message_send(socket, &message, &end, &error); /* who receives it tells what is wrong */
+    let_go(porter, lending);
+}

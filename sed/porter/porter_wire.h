@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is said to porters (sed/porter/porter.h): by the daemon, in messages over a Unix socket, one
+ * connection an order, which is over when either end closes it; and by other porters over TCP, one connection
+ * a message of a redistribution.
+ */
+#ifndef SED_PORTER_WIRE_H
+#define SED_PORTER_WIRE_H
+
+#include "core/redistribution/block_cyclic.h"
+#include "core/data/datum.h"
+
+#define PORTER_VERSION 1u
+#define PORTERS_MOST   256
+#define PORTER_HOST    256 /* bytes of a host's name */
+#define PORTER_TEXT    512
+
+/* ---- the daemon and its own porter; memory comes with the order as a descriptor ---- */
+
+enum porter_order_kind {
+    PORTER_LEND = 1, /* whoever shows the ticket may read the pieces until the connection is closed */
+    PORTER_FETCH     /* fill pieces from other porters that lend theirs */
+};
+
+struct porter_order {
+    uint32_t kind, version;
+    uint64_t ticket;
+    struct datum_key key;                /* of the datum that is lent */
+    struct block_cyclic_matrix from, to; /* `to`: of PORTER_FETCH */
+    uint32_t element_bytes;
+    uint64_t offset, bytes; /* of all pieces, in the memory that comes with it */
+    /* PORTER_FETCH: pieces place, place + places, ... are this porter's; those of other rank r are at port
+     * r mod n_ports. */
+    uint32_t place, places, n_ports;
+    uint16_t ports[PORTERS_MOST];
+    char host[PORTER_HOST];
+};
+
+enum porter_answer_kind {
+    PORTER_LENT = 1, /* `port` is where */
+    PORTER_MOVED,    /* `bytes` more have come */
+    PORTER_ENDED     /* `status`, `text`: the memory is not used any more */
+};
+
+struct porter_answer {
+    uint32_t kind, status, port;
+    uint64_t bytes;
+    char text[PORTER_TEXT];
+};
+
+/* ---- two porters: 64-bit words, little-endian ---- */
+
+#define PORTER_MAGIC         0x3152455452504553u /* "SEPRTER1" */
+#define PORTER_REQUEST_WORDS 25
+/* Requests: the magic, the ticket, the key's two words, source and target rank, bytes of an element, whether
+ * a checksum follows, and both layouts: of rows and of columns n, block, ranks, source, then by_columns last.
+ * Answers: status and bytes; unless the status is ESP_OK, PORTER_TEXT bytes of text; else the elements in the
+ * order of redistribution_runs(), columns outside; and, where it was asked for, their CRC32C. */
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/porter/porters.h"
+
+#include "sed/pool/folder.h"
+#include "sed/ranks/ranks.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct porters {
+    pthread_mutex_t lock;
+    bool closed;
+    struct workers *ranks;
+    struct porter *own;
+    char folder[PORTER_PATH], path[PORTER_PATH];
+};
+
+enum esp_status porters_create(const char *host, struct workers *ranks, struct porters **result,
+                               struct esp_error *error)
+{
+    const char *where = getenv("TMPDIR");
+    struct porters *porters = calloc(1, sizeof *porters);
+    if (!porters)
+        return error_no_memory(error, "the porters");
+    pthread_mutex_init(&porters->lock, NULL);
+    porters->ranks = ranks;
+    int length = snprintf(porters->folder, sizeof porters->folder, "%s/espalier-porter-XXXXXX",
+                          where && *where ? where : "/tmp");
+    enum esp_status status = ESP_OK;
+    if (length + 3 > (int)sizeof porters->folder)
+        status = error_set(error, ESP_LIMIT, "the path of a porter's socket is too long: %s", where);
+    else if (!mkdtemp(porters->folder))
+        status = error_errno(error, "cannot make a folder for a porter's socket (%s)", porters->folder);
+    if (status != ESP_OK)
+        porters->folder[0] = 0;
+    snprintf(porters->path, sizeof porters->path, "%.*s/p", PORTER_PATH - 3, porters->folder);
+    if (status == ESP_OK)
+        status = porter_create(porters->path, host, &porters->own, error);
+    if (status == ESP_OK)
+        *result = porters;
+    else
+        porters_destroy(porters);
+    return status;
+}
+
+void porters_destroy(struct porters *porters)
+{
+    if (!porters)
+        return;
+    porter_destroy(porters->own);
+    if (porters->folder[0])
+        folder_remove(porters->folder);
+    pthread_mutex_destroy(&porters->lock);
+    free(porters);
+}
+
+void porters_close(struct porters *porters)
+{
+    if (!porters)
+        return;
+    pthread_mutex_lock(&porters->lock);
+    porters->closed = true;
+    pthread_mutex_unlock(&porters->lock);
+}
+
+void porters_list(void *arg, struct porter_list *list)
+{
+    struct porters *porters = arg;
+    list->n = 0;
+    pthread_mutex_lock(&porters->lock);
+    if (porters->ranks && !porters->closed)
+        ranks_porters(porters->ranks, list);
+    if (list->n == 0 && !porters->closed) {
+        memcpy(list->paths[0], porters->path, PORTER_PATH);
+        list->n = 1;
+    }
+    pthread_mutex_unlock(&porters->lock);
+}

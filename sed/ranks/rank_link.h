@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a server daemon and each rank of its MPI job say to each other, over a Unix socket that keeps message
+ * borders. The daemon listens in a folder of its own user; each rank finds it there, says who it is, and is
+ * given the rings and the board (sed/ranks/rank_board.h), on which calls are posted. When one end closes, the
+ * other gives up: a rank ends at once, whatever it computes.
+ */
+#ifndef SED_RANK_LINK_H
+#define SED_RANK_LINK_H
+
+#include "sed/pool/ring.h"
+
+#define RANK_LINK_VARIABLE "ESPALIER_RANKS" /* of the environment: the path of the daemon's socket */
+#define RANK_HOST_VARIABLE                                                                                   \
+    "ESPALIER_PORTERS" /* the host on which the rank's porter listens; "": all interfaces */
+#define RANK_LINK_VERSION 3u
+#define RANKS_MOST        256 /* of one server */
+#define RANK_RINGS_MOST   16  /* calls at a time */
+
+enum rank_message_kind {
+    RANK_HELLO = 1, /* rank to daemon, the first */
+    RANK_SETUP,     /* daemon to rank: the bell, the board and the rings as descriptors */
+    RANK_READY,     /* rank to daemon: it waits for calls */
+    RANK_FILES      /* daemon to rank: the descriptors of the call that is posted next */
+};
+
+/* What a rank has measured while all others measured too. */
+struct rank_speed {
+    double flops;     /* of a product of matrices */
+    double update_s;  /* and of each element of the result besides, in each product */
+    double latency_s; /* of a message to the next rank */
+    double byte_s;    /* and of each byte of a long one */
+};
+
+struct rank_message {
+    uint32_t kind, version;
+    uint32_t ring_bytes; /* RANK_HELLO: sizeof(struct ring), which both must mean */
+    uint32_t rank, size; /* RANK_HELLO */
+    uint32_t n_descriptors;
+    int32_t pid;
+    char host[64];           /* RANK_HELLO */
+    struct rank_speed speed; /* RANK_READY */
+};
+
+/* Where the rank's porter (sed/porter/porter.h) takes orders: beside the daemon's socket. `path` has
+ * PORTER_PATH bytes. */
+void rank_porter_path(const char *link, uint32_t rank, char *path);
+
+/* One message with descriptors; `flags` as of sendmsg(). False: errno tells. */
+bool rank_link_send(int socket, const struct rank_message *message, const int *descriptors, uint32_t n,
+                    int flags);
+/* Receives one, with at most RING_MAX_DESCRIPTORS descriptors. 0: the other end is closed; below 0: errno. */
+int rank_link_receive(int socket, struct rank_message *message, int *descriptors, uint32_t *n, int flags);
+
+#endif

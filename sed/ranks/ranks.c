@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The pool of ranks: giving them calls, and taking the answers.
+ */
+#include "sed/ranks/ranks_pool.h"
+
+#include "sed/porter/porter_order.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+int64_t ranks_now_ns(void)
+{
+    return clock_now_ns(&clock_system);
+}
+
+void ranks_wake(struct rank_pool *pool)
+{
+    static const uint64_t one = 1;
+    if (write(pool->wake, &one, sizeof one) < 0)
+        return; /* it is full: the monitor will wake up */
+}
+
+static struct gang *find(struct rank_pool *pool, uint64_t job_id)
+{
+    for (uint32_t i = 0; i < pool->n_gangs; i++)
+        if (pool->gangs[i].used && pool->gangs[i].job_id == job_id)
+            return &pool->gangs[i];
+    return NULL;
+}
+
+/* ---- starting ---- */
+
+static bool are_free(const struct rank_pool *pool, uint32_t first, uint32_t n)
+{
+    for (uint32_t i = first; i < first + n; i++)
+        if (pool->busy[i])
+            return false;
+    return true;
+}
+
+/* Consecutive free ranks; where grids of that size have been before, if possible, as making one takes time.
+ */
+static bool choose_ranks(const struct rank_pool *pool, uint32_t n, uint32_t *first)
+{
+    for (uint32_t step = n; step > 0; step = step > 1 ? 1 : 0)
+        for (*first = 0; *first + n <= pool->options.ranks; *first += step)
+            if (are_free(pool, *first, n))
+                return true;
+    return false;
+}
+
+static enum esp_status check_grid(const struct rank_pool *pool, const struct job *job,
+                                  struct esp_error *error)
+{
+    struct process_grid grid = job->grid;
+    if (grid.rows < 1 || grid.cols < 1 || (uint64_t)grid.rows * grid.cols > pool->options.ranks)
+        return error_set(
+            error, ESP_INVALID,
+            "%s: a grid of %u x %u ranks cannot be made: expected at least 1 x 1 and at most %u ranks "
+            "in all",
+            job->problem->name, grid.rows, grid.cols, pool->options.ranks);
+    if (grid.block < 1 || grid.block > INT32_MAX / 2)
+        return error_set(error, ESP_INVALID, "%s: a block size of %u cannot be: expected 1 to %d",
+                         job->problem->name, grid.block, INT32_MAX / 2);
+    return ESP_OK;
+}
+
+static bool wants_stop(const struct rank_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->n_gangs; i++)
+        if (pool->gangs[i].used && pool->gangs[i].verdict != ESP_OK)
+            return true;
+    return false;
+}
+
+static struct gang *free_gang(struct rank_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->n_gangs; i++)
+        if (!pool->gangs[i].used && pool->gangs[i].users == 0)
+            return &pool->gangs[i];
+    return NULL;
+}
+
+/* Whether calls can be taken now; ESP_LIMIT: in a moment. */
+static enum esp_status check_state(const struct rank_pool *pool, struct esp_error *error)
+{
+    if (pool->state == JOB_UP && !wants_stop(pool))
+        return ESP_OK;
+    if (pool->failed)
+        return error_set(error, ESP_SYSTEM, "the ranks of this server are not there: %s", pool->trouble);
+    return error_set(error, ESP_LIMIT, "the ranks are being started");
+}
+
+/* A call whose arguments are all small needs none. */
+static bool send_files(struct rank_pool *pool, struct gang *gang)
+{
+    const struct rank_message message = {.kind = RANK_FILES};
+    for (uint32_t i = gang->first; gang->handoff.n_descriptors > 0 && i < gang->first + gang->n; i++)
+        if (!rank_link_send(pool->ranks[i].socket, &message, gang->handoff.descriptors,
+                            gang->handoff.n_descriptors, MSG_DONTWAIT))
+            return false;
+    return true;
+}
+
+static void post(struct rank_pool *pool, struct gang *gang, const struct job *job, uint32_t first, uint32_t n)
+{
+    struct ring *ring = gang->ring;
+    gang->used = true;
+    gang->claimed = false;
+    gang->job_id = job->id;
+    gang->first = first;
+    gang->n = n;
+    gang->verdict = ESP_OK;
+    gang->started_ns = ranks_now_ns();
+    gang->due_ns = CLOCK_NEVER;
+    if (job->time_limit_ms > 0 && job->time_limit_ms < (CLOCK_NEVER - gang->started_ns) / NS_PER_MS)
+        gang->due_ns = gang->started_ns + job->time_limit_ms * NS_PER_MS;
+    for (uint32_t i = first; i < first + n; i++)
+        pool->busy[i] = true;
+    ring->job.first_rank = first;
+    atomic_store(&ring->gang.prepared, 0);
+    atomic_store(&ring->gang.unable, 0);
+    atomic_store(&ring->gang.compute_ns, 0);
+    atomic_store(&ring->gang.strayed, 0);
+    atomic_store(&ring->gang.left, n);
+    gang->promised = job->attended;
+    if (gang->promised)
+        atomic_fetch_add(&ring->attended, 1);
+    atomic_store(&ring->reply, RING_POSTED);
+    atomic_fetch_add(&ring->request, 1);
+    pool->n_calls++;
+}
+
+static enum esp_status start_locked(struct rank_pool *pool, const struct job *job, bool *wake,
+                                    struct esp_error *error)
+{
+    uint32_t first, n = job->grid.rows * job->grid.cols;
+    enum esp_status status = check_grid(pool, job, error);
+    if (status == ESP_OK)
+        status = check_state(pool, error);
+    if (status != ESP_OK)
+        return status;
+    struct gang *gang = free_gang(pool);
+    if (!gang || !choose_ranks(pool, n, &first))
+        return error_set(error, ESP_LIMIT, "not enough ranks are free");
+    struct job cut = *job;
+    cut.grid = spread_cut_grid(job->problem, job->implementation, job->scope, job->grid);
+    status = handoff_write(gang->ring, &cut, &gang->handoff, error);
+    if (status != ESP_OK)
+        return status;
+    post(pool, gang, job, first, n);
+    if (send_files(pool, gang))
+        board_post(pool->board, gang->first, gang->n, (uint32_t)(gang - pool->gangs));
+    else /* a rank has just died: what has begun is ended and told */
+        ranks_end_job(pool, "a rank ended before a call came to it");
+    int64_t until = atomic_load(&pool->until_ns);
+    *wake = until == CLOCK_NEVER || gang->due_ns < until;
+    if (*wake)
+        atomic_store(&pool->until_ns, 0);
+    return ESP_OK;
+}
+
+static enum esp_status pool_start(struct workers *workers, const struct job *job, struct esp_error *error)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    bool wake = false;
+    pthread_mutex_lock(&pool->lock);
+    enum esp_status status = start_locked(pool, job, &wake, error);
+    pthread_mutex_unlock(&pool->lock);
+    if (wake)
+        ranks_wake(pool);
+    return status;
+}
+
+/* ---- the end of a call ---- */
+
+bool ranks_is_answered(const struct gang *gang)
+{
+    return (atomic_load_explicit(&gang->ring->reply, memory_order_acquire) & ~RING_WAITERS) == RING_DONE;
+}
+
+static void release(struct rank_pool *pool, struct gang *gang)
+{
+    if (gang->promised)
+        atomic_fetch_sub(&gang->ring->attended, 1);
+    gang->promised = gang->used = false;
+    for (uint32_t i = gang->first; i < gang->first + gang->n; i++)
+        pool->busy[i] = false;
+}
+
+static void describe_verdict(const struct gang *gang, struct job_end *end)
+{
+    *end = (struct job_end){.compute_s = (double)(ranks_now_ns() - gang->started_ns) / 1e9};
+    if (gang->verdict == ESP_TIMEOUT)
+        error_set(&end->error, ESP_TIMEOUT, "%s was stopped after its time limit of %.3g s",
+                  gang->handoff.job.implementation->symbol, (double)gang->handoff.job.time_limit_ms / 1e3);
+    else
+        error_set(&end->error, ESP_CANCELLED, "cancelled while it was running");
+}
+
+static void report(struct rank_pool *pool, uint64_t job_id, const struct job_end *end)
+{
+    if (pool->workers.ended)
+        pool->workers.ended(pool->workers.arg, job_id, end);
+}
+
+void ranks_collect(struct rank_pool *pool, struct gang *gang)
+{
+    struct job_end end = {0};
+    bool unused;
+    pthread_mutex_lock(&pool->lock);
+    bool mine = gang->used && !gang->claimed && ranks_is_answered(gang);
+    if (mine)
+        gang->claimed = true;
+    pthread_mutex_unlock(&pool->lock);
+    if (!mine)
+        return;
+    uint64_t job_id = gang->job_id;
+    int64_t now = ranks_now_ns();
+    handoff_read(gang->ring, &gang->handoff, now - gang->started_ns, NULL, &end, &unused);
+    pthread_mutex_lock(&pool->lock);
+    if (end.error.status == ESP_OK)
+        ranks_profile_learn(pool, gang, now);
+    if (gang->verdict != ESP_OK)
+        describe_verdict(gang, &end);
+    release(pool, gang);
+    ranks_end_when_wanted(pool);
+    pthread_mutex_unlock(&pool->lock);
+    report(pool, job_id, &end);
+}
+
+static void describe_loss(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
+{
+    bool unused;
+    if (gang->verdict != ESP_OK)
+        describe_verdict(gang, end);
+    else if (ranks_is_answered(gang))
+        handoff_read(gang->ring, &gang->handoff, ranks_now_ns() - gang->started_ns, NULL, end, &unused);
+    else
+        error_set(&end->error, ESP_CRASHED, "%s on a grid of %u x %u ranks was lost: %s",
+                  gang->handoff.job.implementation->symbol, gang->handoff.job.grid.rows,
+                  gang->handoff.job.grid.cols, pool->trouble);
+}
+
+void ranks_bury_calls(struct rank_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        struct gang *gang = &pool->gangs[i];
+        struct job_end end = {0};
+        pthread_mutex_lock(&pool->lock);
+        bool mine = gang->used && !gang->claimed;
+        uint64_t job_id = gang->job_id;
+        if (mine) {
+            gang->claimed = true;
+            describe_loss(pool, gang, &end);
+            release(pool, gang);
+            atomic_store(&gang->ring->reply, RING_DONE); /* whoever waits for it waits in vain */
+            ring_wake(&gang->ring->reply);
+        }
+        pthread_mutex_unlock(&pool->lock);
+        if (mine)
+            report(pool, job_id, &end);
+    }
+}
+
+static void pool_cancel(struct workers *workers, uint64_t job_id)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    struct gang *gang = find(pool, job_id);
+    if (gang && !gang->claimed && gang->verdict == ESP_OK) {
+        gang->verdict = ESP_CANCELLED;
+        ranks_end_when_wanted(pool);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    ranks_wake(pool);
+}
+
+/* ---- waiting for it ---- */
+
+static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    struct gang *gang = find(pool, job_id);
+    if (gang && gang->claimed)
+        gang = NULL;
+    bool expected = gang && gang->promised;
+    uint32_t request = gang ? atomic_load(&gang->ring->request) : 0;
+    if (gang) {
+        gang->users++;
+        gang->promised = false;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    if (!gang)
+        return false;
+    if (!expected)
+        atomic_fetch_add(&gang->ring->attended, 1);
+    ring_await_answer(gang->ring, request, until_ns);
+    atomic_fetch_sub(&gang->ring->attended, 1);
+    /* Once more behind that: the last rank may not have rung the bell, trusting in us. */
+    if (ranks_is_answered(gang))
+        ranks_collect(pool, gang);
+    pthread_mutex_lock(&pool->lock);
+    bool running = gang->used && gang->job_id == job_id && !gang->claimed;
+    gang->users--;
+    pthread_mutex_unlock(&pool->lock);
+    return running;
+}
+
+/* ---- looking at it ---- */
+
+void ranks_count(struct workers *workers, struct ranks_counts *counts)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    *counts = (struct ranks_counts){0};
+    pthread_mutex_lock(&pool->lock);
+    counts->ranks = pool->state == JOB_UP ? pool->options.ranks : 0;
+    for (uint32_t i = 0; i < pool->options.ranks; i++)
+        counts->busy += pool->busy[i];
+    counts->started = pool->n_started;
+    counts->failed = pool->failed;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void ranks_porters(struct workers *workers, struct porter_list *list)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    list->n = pool->state == JOB_UP ? pool->options.ranks : 0;
+    pthread_mutex_unlock(&pool->lock);
+    for (uint32_t i = 0; i < list->n; i++)
+        rank_porter_path(pool->path, i, list->paths[i]);
+}
+
+int32_t ranks_pid(struct workers *workers, uint32_t rank)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    pthread_mutex_lock(&pool->lock);
+    int32_t pid = rank < pool->options.ranks && pool->ranks[rank].ready ? pool->ranks[rank].pid : 0;
+    pthread_mutex_unlock(&pool->lock);
+    return pid;
+}
+
+const struct workers_ops ranks_ops = {.start = pool_start,
+                                      .cancel = pool_cancel,
+                                      .help = pool_help,
+                                      .propose = ranks_propose,
+                                      .destroy = ranks_destroy};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The ranks of a parallel server: one MPI job that stays from call to call, started by mpirun and fed over a
+ * channel to each rank (sed/ranks/rank_link.h). The daemon never links MPI. A rank that dies takes the job
+ * with it, as MPI has it: the calls that it computes fail, and the job is started again.
+ */
+#ifndef SED_RANKS_H
+#define SED_RANKS_H
+
+#include "sed/pool/workers.h"
+
+struct ranks_options {
+    uint32_t ranks;           /* 1 to RANKS_MOST, all on this host */
+    struct process_grid grid; /* that every call runs on; rows 0, block 0: as the models say */
+    const char *mpirun;       /* NULL: "mpirun", found in PATH */
+    const char *program;      /* espalier-prd; NULL: beside this program, or as installed */
+    const char *profile;      /* the file that keeps what is known of the ranks; NULL: none does */
+    const char *told;         /* what others know of them, when that file is not there; NULL: nothing */
+    const char *folder;       /* where the private folder with the socket is made; NULL: $TMPDIR or /tmp */
+    const char *host;         /* on which porters of the ranks listen; NULL: all interfaces; borrowed */
+    /* Lines that mpirun and the ranks print (job 0). On the pool's thread, or NULL. */
+    void (*output)(void *arg, uint64_t job_id, const char *line);
+    void *output_arg;
+};
+
+/* Starts the job, and does not wait for it. A job that cannot be started is tried again, later and later:
+ * that is no error here, but of start(). The pool is used as that of processes is; it keeps no states and
+ * asks no questions. ESP_INVALID, ESP_NOT_FOUND (the program), ESP_SYSTEM. */
+enum esp_status ranks_create(const struct ranks_options *options, struct workers **workers,
+                             struct esp_error *error);
+
+/* Whether the implementation's library and symbol are there. ESP_NOT_FOUND, ESP_INVALID, ESP_SYSTEM with the
+ * text for the log. Waits at most 30 s: while starting up, without locks, one thread at a time. */
+enum esp_status ranks_check(struct workers *workers, const struct problem *problem,
+                            const struct implementation *implementation, struct esp_error *error);
+
+/* What it has and did. */
+struct ranks_counts {
+    uint32_t ranks;   /* that wait for calls or compute; 0 while the job starts */
+    uint32_t busy;    /* of these */
+    uint64_t started; /* jobs of MPI */
+    bool failed;      /* the last one could not be started: calls are refused until another one could */
+};
+void ranks_count(struct workers *workers, struct ranks_counts *counts);
+
+/* The porters of the ranks, while these are there; else none. Any thread. */
+struct porter_list;
+void ranks_porters(struct workers *workers, struct porter_list *list);
+
+/* The process id of a rank, 0 when it is not there. */
+int32_t ranks_pid(struct workers *workers, uint32_t rank);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Making and ending the pool of ranks.
+ */
+#include "sed/ranks/ranks_pool.h"
+
+#include "sed/pool/folder.h"
+#include "sed/pool/program.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+static enum esp_status take_options(struct rank_pool *pool, const struct ranks_options *options,
+                                    struct esp_error *error)
+{
+    pool->options = *options;
+    if (options->ranks < 1 || options->ranks > RANKS_MOST)
+        return error_set(error, ESP_INVALID, "ranks: expected 1 to %d, found %u", RANKS_MOST, options->ranks);
+    pool->mpirun = strdup(options->mpirun ? options->mpirun : "mpirun");
+    pool->program = options->program ? strdup(options->program) : program_find("sed/mpi/espalier-prd");
+    pool->ranks = calloc(options->ranks, sizeof *pool->ranks);
+    pool->busy = calloc(options->ranks, sizeof *pool->busy);
+    if (!pool->mpirun || !pool->program || !pool->ranks || !pool->busy)
+        return error_no_memory(error, "the pool of ranks");
+    for (uint32_t i = 0; i < options->ranks; i++)
+        pool->ranks[i].socket = pool->ranks[i].process = -1;
+    pool->profile_path = options->profile ? strdup(options->profile) : NULL;
+    if (options->profile && !pool->profile_path)
+        return error_no_memory(error, "the pool of ranks");
+    pool->options.profile = pool->profile_path;
+    ranks_profile_load(pool);
+    if (access(pool->program, X_OK) != 0)
+        return error_set(error, ESP_NOT_FOUND,
+                         "there is no program of ranks, %s: parallel servers need a build with MPI "
+                         "(libscalapack-openmpi-dev)",
+                         pool->program);
+    return ESP_OK;
+}
+
+static enum esp_status open_listener(struct rank_pool *pool, struct esp_error *error)
+{
+    const char *where = pool->options.folder ? pool->options.folder : getenv("TMPDIR");
+    char folder[4096];
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int length =
+        snprintf(folder, sizeof folder, "%s/espalier-prd-XXXXXX", where && where[0] ? where : "/tmp");
+    if (length + 2 >= (int)sizeof address.sun_path || !mkdtemp(folder))
+        return error_errno(error, "cannot make a folder for the ranks' socket (%s)", folder);
+    pool->folder = strdup(folder);
+    snprintf(address.sun_path, sizeof address.sun_path, "%.100s/s", folder);
+    pool->path = strdup(address.sun_path);
+    if (!pool->folder || !pool->path)
+        return error_no_memory(error, "the ranks' socket");
+    pool->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (pool->listener < 0 || bind(pool->listener, (const struct sockaddr *)&address, sizeof address) != 0 ||
+        listen(pool->listener, RANKS_MOST) != 0)
+        return error_errno(error, "cannot listen for ranks at %s", pool->path);
+    return ESP_OK;
+}
+
+static enum esp_status open_events(struct rank_pool *pool, struct esp_error *error)
+{
+    pool->epoll = epoll_create1(EPOLL_CLOEXEC);
+    pool->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    pool->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (pool->epoll < 0 || pool->bell < 0 || pool->wake < 0 ||
+        !ranks_watch(pool, pool->listener, RANKS_LISTENER) || !ranks_watch(pool, pool->bell, RANKS_BELL) ||
+        !ranks_watch(pool, pool->wake, RANKS_WAKE))
+        return error_errno(error, "cannot watch ranks");
+    return ESP_OK;
+}
+
+static enum esp_status make_rings(struct rank_pool *pool, struct esp_error *error)
+{
+    uint32_t n = pool->options.ranks < RANK_RINGS_MOST ? pool->options.ranks : RANK_RINGS_MOST;
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; i < n && status == ESP_OK; i++) {
+        status = ring_create(&pool->gangs[i].ring, &pool->gangs[i].ring_fd, error);
+        pool->n_gangs += status == ESP_OK;
+    }
+    return status;
+}
+
+static enum esp_status make_shared_memory(struct rank_pool *pool, struct esp_error *error)
+{
+    enum esp_status status = board_create(&pool->board, &pool->board_fd, error);
+    return status == ESP_OK ? make_rings(pool, error) : status;
+}
+
+static enum esp_status start_monitor(struct rank_pool *pool, struct esp_error *error)
+{
+    int why = pthread_create(&pool->monitor, NULL, ranks_monitor, pool);
+    if (why != 0)
+        return error_set(error, ESP_SYSTEM, "cannot start the thread that watches ranks: %s", strerror(why));
+    pool->has_monitor = true;
+    return ESP_OK;
+}
+
+enum esp_status ranks_create(const struct ranks_options *options, struct workers **workers,
+                             struct esp_error *error)
+{
+    struct rank_pool *pool = calloc(1, sizeof *pool);
+    if (!pool)
+        return error_no_memory(error, "the pool of ranks");
+    pool->workers.ops = &ranks_ops;
+    pool->listener = pool->bell = pool->wake = pool->epoll = pool->output = pool->mpirun_process = -1;
+    pool->checker_in = pool->checker_out = pool->board_fd = -1;
+    pthread_mutex_init(&pool->lock, NULL);
+    enum esp_status status = take_options(pool, options, error);
+    if (status == ESP_OK)
+        status = open_listener(pool, error);
+    if (status == ESP_OK)
+        status = open_events(pool, error);
+    if (status == ESP_OK)
+        status = make_shared_memory(pool, error);
+    if (status == ESP_OK)
+        status = start_monitor(pool, error);
+    if (status != ESP_OK) {
+        ranks_destroy(&pool->workers);
+        return status;
+    }
+    *workers = &pool->workers;
+    return ESP_OK;
+}
+
+static void close_if_open(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+void ranks_destroy(struct workers *workers)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    if (!pool)
+        return;
+    atomic_store(&pool->stopping, true);
+    if (pool->has_monitor) {
+        ranks_wake(pool);
+        pthread_join(pool->monitor, NULL);
+        ranks_profile_save(pool, true);
+    }
+    for (uint32_t i = 0; pool->ranks && i < pool->options.ranks; i++) {
+        close_if_open(pool->ranks[i].socket);
+        close_if_open(pool->ranks[i].process);
+    }
+    ranks_stop_mpirun(pool);
+    ranks_stop_checker(pool);
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        ring_unmap(pool->gangs[i].ring);
+        close(pool->gangs[i].ring_fd);
+    }
+    board_unmap(pool->board);
+    close_if_open(pool->board_fd);
+    close_if_open(pool->listener);
+    close_if_open(pool->bell);
+    close_if_open(pool->wake);
+    close_if_open(pool->output);
+    close_if_open(pool->epoll);
+    if (pool->folder)
+        folder_remove(pool->folder);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool->mpirun);
+    free(pool->program);
+    free(pool->folder);
+    free(pool->path);
+    free(pool->profile_path);
+    free(pool->ranks);
+    free(pool->busy);
+    free(pool);
+}

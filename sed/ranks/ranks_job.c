@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The job of MPI: how it comes to be, and how it ends.
+ */
+#include "sed/ranks/ranks_pool.h"
+
+#include "util/log.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define START_NS   (30 * NS_PER_S)   /* for all ranks to be ready */
+#define END_NS     (500 * NS_PER_MS) /* for all ranks to be gone by themselves */
+#define STEADY_NS  (5 * NS_PER_S)    /* a job that lived longer is started again at once */
+#define PAUSE_NS   (500 * NS_PER_MS) /* after the first failure; twice as long after each further one */
+#define LONGEST_NS (30 * NS_PER_S)
+
+bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.u64 = what};
+    return epoll_ctl(pool->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static void enter(struct rank_pool *pool, enum job_state state)
+{
+    pool->state = state;
+    pool->since_ns = ranks_now_ns();
+}
+
+/* ---- beginning ---- */
+
+void ranks_on_connection(struct rank_pool *pool)
+{
+    int fd = accept4(pool->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    if (fd < 0)
+        return;
+    if (pool->state != JOB_STARTING || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+        peer.uid != geteuid() || !ranks_watch(pool, fd, RANKS_PENDING | (uint64_t)fd << 32))
+        close(fd);
+}
+
+static bool set_up(struct rank_pool *pool, int socket)
+{
+    const struct rank_message setup = {.kind = RANK_SETUP};
+    int descriptors[2 + RANK_RINGS_MOST] = {pool->bell, pool->board_fd};
+    for (uint32_t i = 0; i < pool->n_gangs; i++)
+        descriptors[2 + i] = pool->gangs[i].ring_fd;
+    return rank_link_send(socket, &setup, descriptors, 2 + pool->n_gangs, MSG_DONTWAIT);
+}
+
+static bool is_sound(const struct rank_pool *pool, const struct rank_message *hello)
+{
+    return hello->kind == RANK_HELLO && hello->version == RANK_LINK_VERSION &&
+           hello->ring_bytes == sizeof(struct ring) && hello->size == pool->options.ranks &&
+           hello->rank < pool->options.ranks && pool->ranks[hello->rank].socket < 0;
+}
+
+void ranks_on_hello(struct rank_pool *pool, int socket)
+{
+    struct rank_message hello;
+    struct ucred peer;
+    socklen_t size = sizeof peer;
+    int descriptors[RING_MAX_DESCRIPTORS];
+    uint32_t n;
+    int got = rank_link_receive(socket, &hello, descriptors, &n, MSG_DONTWAIT);
+    for (uint32_t i = 0; i < n; i++)
+        close(descriptors[i]);
+    if (got < 0 && errno == EAGAIN)
+        return;
+    epoll_ctl(pool->epoll, EPOLL_CTL_DEL, socket, NULL);
+    if (got != 1 || pool->state != JOB_STARTING || !is_sound(pool, &hello) || !set_up(pool, socket) ||
+        getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0 ||
+        !ranks_watch(pool, socket, hello.rank)) {
+        close(socket);
+        return;
+    }
+    struct rank *rank = &pool->ranks[hello.rank];
+    *rank = (struct rank){.socket = socket, .process = pidfd_open(peer.pid, 0), .pid = peer.pid};
+    memcpy(rank->host, hello.host, sizeof rank->host - 1);
+}
+
+/* A grid is as fast as its slowest rank. */
+static void note_speed(struct rank_pool *pool, const struct rank_speed *of)
+{
+    struct rank_speed *all = &pool->speed;
+    if (pool->n_ready == 0)
+        *all = *of;
+    all->flops = of->flops < all->flops ? of->flops : all->flops;
+    all->update_s = of->update_s > all->update_s ? of->update_s : all->update_s;
+    all->latency_s = of->latency_s > all->latency_s ? of->latency_s : all->latency_s;
+    all->byte_s = of->byte_s > all->byte_s ? of->byte_s : all->byte_s;
+}
+
+static void on_ready(struct rank_pool *pool, struct rank *rank, const struct rank_speed *speed)
+{
+    note_speed(pool, speed);
+    pool->n_ready += !rank->ready;
+    rank->ready = true;
+    if (pool->state != JOB_STARTING || pool->n_ready < pool->options.ranks)
+        return;
+    enter(pool, JOB_UP);
+    ranks_profile_measured(pool);
+    log_notice("%u ranks are ready: %.3g Gflop/s each, %.3g us and %.3g GB/s between two",
+               pool->options.ranks, pool->speed.flops / 1e9, pool->speed.latency_s * 1e6,
+               pool->speed.byte_s > 0 ? 1e-9 / pool->speed.byte_s : 0);
+    pool->failed = false;
+    pool->trouble[0] = 0;
+}
+
+/* ---- ending ---- */
+
+void ranks_end_job(struct rank_pool *pool, const char *trouble)
+{
+    if (pool->state != JOB_STARTING && pool->state != JOB_UP)
+        return;
+    pool->failed = pool->state == JOB_STARTING;
+    snprintf(pool->trouble, sizeof pool->trouble, "%s%s%s", trouble,
+             pool->failed && pool->words[0] ? "; mpirun said: " : "", pool->failed ? pool->words : "");
+    bool steady = pool->state == JOB_UP && ranks_now_ns() - pool->since_ns >= STEADY_NS;
+    pool->pause_ns = steady ? 0 : pool->pause_ns ? pool->pause_ns * 2 : pool->failed ? PAUSE_NS : 1;
+    if (pool->pause_ns > LONGEST_NS)
+        pool->pause_ns = LONGEST_NS;
+    log_warning("the ranks are ended and started again: %s", pool->trouble);
+    enter(pool, JOB_ENDING);
+    pool->told = false;
+    /* They see that the channel is closed, and we see when they are gone. */
+    for (uint32_t i = 0; i < pool->options.ranks; i++)
+        if (pool->ranks[i].socket >= 0)
+            shutdown(pool->ranks[i].socket, SHUT_WR);
+    if (pool->mpirun_pid)
+        kill(pool->mpirun_pid, SIGTERM);
+}
+
+void ranks_end_when_wanted(struct rank_pool *pool)
+{
+    bool wanted = false, others = false;
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        const struct gang *gang = &pool->gangs[i];
+        wanted |= gang->used && gang->verdict != ESP_OK;
+        others |= gang->used && gang->verdict == ESP_OK;
+    }
+    if (wanted && !others)
+        ranks_end_job(pool, "a call on them was stopped");
+}
+
+static void forget(struct rank_pool *pool, struct rank *rank)
+{
+    epoll_ctl(pool->epoll, EPOLL_CTL_DEL, rank->socket, NULL);
+    close(rank->socket);
+    if (rank->process >= 0)
+        close(rank->process);
+    pool->n_ready -= rank->ready;
+    *rank = (struct rank){.socket = -1, .process = -1};
+}
+
+/* How it ended, which the system knows until mpirun has waited for it: the last field of its line. */
+static const char *end_text(int32_t pid, char *text, size_t size)
+{
+    char path[32], line[1024] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "re");
+    if (file && !fgets(line, sizeof line, file))
+        line[0] = 0;
+    if (file)
+        fclose(file);
+    const char *last = strrchr(line, ' ');
+    int status = last ? (int)strtol(last, NULL, 10) : 0;
+    if (WIFSIGNALED(status))
+        snprintf(text, size, "was killed by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+    else if (status != 0)
+        snprintf(text, size, "ended with exit code %d", WEXITSTATUS(status));
+    else
+        snprintf(text, size, "ended");
+    return text;
+}
+
+void ranks_on_rank(struct rank_pool *pool, uint32_t number)
+{
+    struct rank *rank = &pool->ranks[number];
+    struct rank_message message;
+    int descriptors[RING_MAX_DESCRIPTORS];
+    uint32_t n;
+    char text[240], how[80];
+    if (rank->socket < 0)
+        return;
+    int got = rank_link_receive(rank->socket, &message, descriptors, &n, MSG_DONTWAIT);
+    for (uint32_t i = 0; i < n; i++)
+        close(descriptors[i]);
+    if (got == 1 && message.kind == RANK_READY) {
+        on_ready(pool, rank, &message.speed);
+        return;
+    }
+    if (got < 0 && errno == EAGAIN)
+        return;
+    snprintf(text, sizeof text, "rank %u of %u (process %d on %s) %s", number, pool->options.ranks, rank->pid,
+             rank->host, end_text(rank->pid, how, sizeof how));
+    forget(pool, rank);
+    ranks_end_job(pool, text);
+}
+
+void ranks_on_mpirun_end(struct rank_pool *pool)
+{
+    int status = 0;
+    char text[120] = "mpirun ended";
+    if (!pool->mpirun_pid || waitpid(pool->mpirun_pid, &status, WNOHANG) != pool->mpirun_pid)
+        return;
+    if (WIFEXITED(status))
+        snprintf(text, sizeof text, "%.60s ended with exit code %d", pool->mpirun, WEXITSTATUS(status));
+    else
+        snprintf(text, sizeof text, "%.60s was killed by signal %d", pool->mpirun, WTERMSIG(status));
+    epoll_ctl(pool->epoll, EPOLL_CTL_DEL, pool->mpirun_process, NULL);
+    close(pool->mpirun_process);
+    pool->mpirun_process = -1;
+    pool->mpirun_pid = 0;
+    ranks_end_job(pool, text);
+}
+
+static bool anyone_left(const struct rank_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->options.ranks; i++)
+        if (pool->ranks[i].socket >= 0)
+            return true;
+    return pool->mpirun_pid != 0;
+}
+
+static bool rank_left(const struct rank_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->options.ranks; i++)
+        if (pool->ranks[i].socket >= 0)
+            return true;
+    return false;
+}
+
+static void kill_the_rest(struct rank_pool *pool)
+{
+    for (uint32_t i = 0; i < pool->options.ranks; i++)
+        if (pool->ranks[i].process >= 0)
+            pidfd_send_signal(pool->ranks[i].process, SIGKILL, NULL, 0);
+    if (pool->mpirun_pid)
+        kill(-pool->mpirun_pid, SIGKILL);
+    pool->told = true;
+}
+
+/* ---- what time brings ---- */
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t tick_ending(struct rank_pool *pool, int64_t now)
+{
+    if (!anyone_left(pool)) {
+        enter(pool, JOB_DOWN);
+        pool->retry_ns = now + (pool->pause_ns > 1 ? pool->pause_ns : 0);
+        return pool->retry_ns;
+    }
+    if (now < pool->since_ns + END_NS)
+        return pool->since_ns + END_NS;
+    if (!pool->told)
+        kill_the_rest(pool);
+    return now + END_NS;
+}
+
+static int64_t tick_limits(struct rank_pool *pool, int64_t now)
+{
+    int64_t next = CLOCK_NEVER;
+    for (uint32_t i = 0; i < pool->n_gangs; i++) {
+        struct gang *gang = &pool->gangs[i];
+        if (!gang->used || gang->claimed || gang->verdict != ESP_OK)
+            continue;
+        if (gang->due_ns <= now)
+            gang->verdict = ESP_TIMEOUT;
+        else
+            next = sooner(next, gang->due_ns);
+    }
+    ranks_end_when_wanted(pool);
+    return next;
+}
+
+static void start(struct rank_pool *pool, int64_t now)
+{
+    struct esp_error error;
+    if (atomic_load(&pool->stopping))
+        return;
+    pool->words[0] = 0;
+    board_clear(pool->board);
+    if (ranks_launch(pool, &error) == ESP_OK) {
+        enter(pool, JOB_STARTING);
+        return;
+    }
+    pool->failed = true;
+    snprintf(pool->trouble, sizeof pool->trouble, "%.380s", error.text);
+    log_warning("the ranks cannot be started: %s", pool->trouble);
+    pool->pause_ns = pool->pause_ns > PAUSE_NS ? sooner(pool->pause_ns * 2, LONGEST_NS) : 2 * PAUSE_NS;
+    pool->retry_ns = now + pool->pause_ns;
+}
+
+int64_t ranks_tick(struct rank_pool *pool, bool *buried)
+{
+    int64_t now = ranks_now_ns(), next = CLOCK_NEVER;
+    if (pool->state == JOB_DOWN && now >= pool->retry_ns)
+        start(pool, now);
+    if (pool->state == JOB_STARTING && now >= pool->since_ns + START_NS)
+        ranks_end_job(pool, "not all ranks were ready within 30 s");
+    if (pool->state == JOB_UP)
+        next = tick_limits(pool, now);
+    if (pool->state == JOB_STARTING)
+        next = pool->since_ns + START_NS;
+    if (pool->state == JOB_ENDING)
+        next = tick_ending(pool, now);
+    if (pool->state == JOB_DOWN)
+        next = sooner(next, pool->retry_ns);
+    *buried = (pool->state == JOB_ENDING || pool->state == JOB_DOWN) && !rank_left(pool);
+    return next;
+}

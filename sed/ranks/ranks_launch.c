@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * mpirun, and the program that looks whether routines are there.
+ */
+#include "sed/ranks/ranks_pool.h"
+
+#include "sed/pool/signature.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+#define CHECK_MS 30000
+#define STOP_MS  1000
+
+/* ---- starting a program ---- */
+
+/* In a process group of its own, with default signals, these as its standard streams and nothing else. */
+static int spawn(char **words, char **environment, int in, int out, pid_t *pid)
+{
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attributes;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_adddup2(&files, in, 0);
+    posix_spawn_file_actions_adddup2(&files, out, 1);
+    posix_spawn_file_actions_adddup2(&files, out, 2);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes,
+                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    int why = posix_spawnp(pid, words[0], &files, &attributes, words, environment);
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+    return why;
+}
+
+/* The environment with these in front, which win. The caller frees it, not what is in it. */
+static char **with_environment(char *const *more, size_t n)
+{
+    size_t have = 0, own = n;
+    while (environ[have])
+        have++;
+    char **all = calloc(have + n + 1, sizeof *all);
+    if (!all)
+        return NULL;
+    memcpy(all, more, n * sizeof *all);
+    for (size_t i = 0; i < have; i++) {
+        bool replaced = false;
+        for (size_t k = 0; k < own; k++)
+            replaced |= strncmp(environ[i], more[k], strcspn(more[k], "=") + 1) == 0;
+        if (!replaced)
+            all[n++] = environ[i];
+    }
+    return all;
+}
+
+/* ---- the job ---- */
+
+/* Ranks wait for each other in MPI by looking again and again: where they share processors, one that waits
+ * must let the others compute. */
+static int run_mpirun(struct rank_pool *pool, int out, int null)
+{
+    char number[16], path[256], host[300];
+    snprintf(number, sizeof number, "%u", pool->options.ranks);
+    snprintf(path, sizeof path, RANK_LINK_VARIABLE "=%s", pool->path);
+    snprintf(host, sizeof host, RANK_HOST_VARIABLE "=%s", pool->options.host ? pool->options.host : "");
+    char *more[] = {path,
+                    host,
+                    (char *)(uintptr_t) "OPENBLAS_NUM_THREADS=1",
+                    (char *)(uintptr_t) "OMP_NUM_THREADS=1",
+                    (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT=1",
+                    (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+    const char *const words[] = {pool->mpirun,
+                                 "--oversubscribe",
+                                 "--bind-to",
+                                 "none",
+                                 "--quiet",
+                                 "--mca",
+                                 "mpi_yield_when_idle",
+                                 "1",
+                                 "-n",
+                                 number,
+                                 pool->program,
+                                 NULL};
+    char **environment = with_environment(more, sizeof more / sizeof *more);
+    if (!environment)
+        return ENOMEM;
+    int why = spawn((char **)(uintptr_t)words, environment, null, out, &pool->mpirun_pid);
+    if (why != 0)
+        pool->mpirun_pid = 0;
+    free(environment);
+    return why;
+}
+
+static enum esp_status watch_job(struct rank_pool *pool, struct esp_error *error)
+{
+    pool->mpirun_process = pidfd_open(pool->mpirun_pid, 0);
+    if (pool->mpirun_process >= 0 && ranks_watch(pool, pool->mpirun_process, RANKS_MPIRUN) &&
+        ranks_watch(pool, pool->output, RANKS_OUTPUT))
+        return ESP_OK;
+    error_errno(error, "cannot watch mpirun");
+    ranks_stop_mpirun(pool);
+    return ESP_SYSTEM;
+}
+
+enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error)
+{
+    int ends[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
+        error_errno(error, "cannot start mpirun");
+        if (null >= 0)
+            close(null);
+        return ESP_SYSTEM;
+    }
+    fcntl(ends[1], F_SETFL, 0); /* who prints waits */
+    if (pool->output >= 0)
+        close(pool->output);
+    pool->output = ends[0];
+    int why = run_mpirun(pool, ends[1], null);
+    close(ends[1]);
+    close(null);
+    if (why == ENOENT)
+        return error_set(
+            error, ESP_NOT_FOUND,
+            "there is no program '%s': install OpenMPI (openmpi-bin), or name it by 'mpirun' in the "
+            "server's configuration",
+            pool->mpirun);
+    if (why != 0)
+        return error_set(error, ESP_SYSTEM, "cannot start '%s': %s", pool->mpirun, strerror(why));
+    pool->n_started++;
+    return watch_job(pool, error);
+}
+
+void ranks_stop_mpirun(struct rank_pool *pool)
+{
+    if (!pool->mpirun_pid)
+        return;
+    kill(pool->mpirun_pid, SIGTERM);
+    for (int waited_ms = 0; waitpid(pool->mpirun_pid, NULL, WNOHANG) == 0; waited_ms++) {
+        if (waited_ms == STOP_MS)
+            kill(-pool->mpirun_pid, SIGKILL);
+        nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
+    }
+    pool->mpirun_pid = 0;
+    if (pool->mpirun_process >= 0)
+        close(pool->mpirun_process);
+    pool->mpirun_process = -1;
+}
+
+/* ---- is it there? ---- */
+
+static enum esp_status start_checker(struct rank_pool *pool, struct esp_error *error)
+{
+    int there[2], back[2];
+    const char *const words[] = {pool->program, "--check", NULL};
+    if (pool->checker)
+        return ESP_OK;
+    if (pipe2(there, O_CLOEXEC) != 0)
+        return error_errno(error, "cannot ask %s", pool->program);
+    if (pipe2(back, O_CLOEXEC) != 0) {
+        close(there[0]);
+        close(there[1]);
+        return error_errno(error, "cannot ask %s", pool->program);
+    }
+    int why = spawn((char **)(uintptr_t)words, environ, there[0], back[1], &pool->checker);
+    close(there[0]);
+    close(back[1]);
+    pool->checker_in = there[1];
+    pool->checker_out = back[0];
+    if (why == 0)
+        return ESP_OK;
+    pool->checker = 0;
+    ranks_stop_checker(pool);
+    return error_set(error, ESP_SYSTEM, "cannot start %s: %s", pool->program, strerror(why));
+}
+
+void ranks_stop_checker(struct rank_pool *pool)
+{
+    if (pool->checker_in >= 0)
+        close(pool->checker_in);
+    if (pool->checker_out >= 0)
+        close(pool->checker_out);
+    pool->checker_in = pool->checker_out = -1;
+    if (pool->checker) {
+        kill(pool->checker, SIGKILL);
+        waitpid(pool->checker, NULL, 0);
+    }
+    pool->checker = 0;
+}
+
+static bool read_line(int fd, char *line, size_t size)
+{
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    for (size_t n = 0; n + 1 < size; n++) {
+        if (poll(&ready, 1, CHECK_MS) != 1 || read(fd, &line[n], 1) != 1)
+            return false;
+        if (line[n] == '\n') {
+            line[n] = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum esp_status ask(struct rank_pool *pool, const struct call_signature *signature,
+                           struct esp_error *error)
+{
+    char line[3 * SIGNATURE_MAX_PATH];
+    int n = snprintf(line, sizeof line, "%s\t%s\t%s\n", signature->library, signature->symbol,
+                     signature->folder[0] ? signature->folder : "-");
+    if (write(pool->checker_in, line, (size_t)n) != n || !read_line(pool->checker_out, line, sizeof line)) {
+        ranks_stop_checker(pool); /* the next one is asked a fresh one */
+        return error_set(error, ESP_SYSTEM, "loading %s ends the process that does, or hangs",
+                         signature->library);
+    }
+    return strcmp(line, "yes") == 0 ? ESP_OK : error_set(error, ESP_NOT_FOUND, "%s", line);
+}
+
+enum esp_status ranks_check(struct workers *workers, const struct problem *problem,
+                            const struct implementation *implementation, struct esp_error *error)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    struct call_signature signature;
+    enum esp_status status = signature_build(problem, implementation, &signature, error);
+    if (status == ESP_OK && !signature.library[0])
+        return error_set(error, ESP_INVALID, "a parallel routine needs a library: write 'in LIBRARY'");
+    if (status == ESP_OK)
+        status = start_checker(pool, error);
+    return status == ESP_OK ? ask(pool, &signature, error) : status;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the pool of ranks: its state, shared by ranks.c (calls), ranks_job.c (the job of MPI),
+ * ranks_launch.c (mpirun) and ranks_monitor.c (the thread that watches all of it).
+ *
+ * The job: DOWN until the monitor launches it; STARTING until every rank has said that it is ready; UP;
+ * ENDING when a rank is gone, or a call has to be stopped: all channels are closed, which ends all ranks, and
+ * when the last one is gone, so that nobody writes to the memory of calls any more, these are reported. Then
+ * it is DOWN.
+ */
+#ifndef SED_RANKS_POOL_H
+#define SED_RANKS_POOL_H
+
+#include "core/forecast/parallel_profile.h"
+#include "sed/pool/handoff.h"
+#include "sed/ranks/rank_board.h"
+#include "sed/ranks/ranks.h"
+#include "util/clock.h"
+
+#include <pthread.h>
+#include <sys/types.h>
+
+enum job_state { JOB_DOWN, JOB_STARTING, JOB_UP, JOB_ENDING };
+
+struct rank {
+    int socket;  /* -1: not there */
+    int process; /* pidfd of its process, by which it is killed when it does not end; -1: none */
+    int32_t pid;
+    bool ready;
+    char host[64];
+};
+
+/* A call under way, or the place for one. */
+struct gang {
+    bool used, claimed;
+    uint64_t job_id;
+    uint32_t first, n;       /* its ranks */
+    uint32_t users;          /* threads that look at the ring without the lock */
+    bool promised;           /* counted in ring->attended for a helper that has not come yet */
+    enum esp_status verdict; /* ESP_CANCELLED, ESP_TIMEOUT: to be stopped; else ESP_OK */
+    int64_t started_ns, due_ns;
+    struct ring *ring;
+    int ring_fd;
+    struct handoff handoff;
+};
+
+struct rank_pool {
+    struct workers workers; /* first */
+    struct ranks_options options;
+    char *mpirun, *program, *folder, *path; /* path: of the socket */
+    char *profile_path;                     /* or NULL */
+    pthread_mutex_t lock;
+    /* under the lock */
+    enum job_state state;
+    struct rank *ranks;
+    bool *busy; /* ranks with a call */
+    struct rank_board *board;
+    int board_fd;
+    struct gang gangs[RANK_RINGS_MOST];
+    uint32_t n_gangs, n_ready, n_gone;
+    struct rank_speed speed; /* the slowest of each */
+    struct parallel_profile profile;
+    int64_t profile_saved_ns;
+    bool profile_changed;
+    pid_t mpirun_pid;   /* 0: none */
+    int mpirun_process; /* its pidfd, or -1 */
+    uint64_t n_started; /* jobs */
+    uint64_t n_calls;
+    int64_t since_ns;  /* of the state */
+    int64_t retry_ns;  /* JOB_DOWN: when to start it */
+    int64_t pause_ns;  /* until the next attempt when one fails; doubles */
+    bool failed;       /* the last attempt */
+    bool told;         /* the killing that JOB_ENDING ends with was done */
+    char trouble[400]; /* why the job is ending, or could not be started */
+    char words[200];   /* what mpirun last said */
+    /* the monitor */
+    pthread_t monitor;
+    bool has_monitor;
+    int listener, bell, wake, epoll, output; /* output: mpirun's pipe, or -1 */
+    char line[512];
+    size_t line_length;
+    _Atomic int64_t until_ns;
+    _Atomic bool stopping;
+    /* ranks_check() */
+    pid_t checker;
+    int checker_in, checker_out;
+};
+
+/* What the monitor's epoll tells apart; others are ranks. */
+#define RANKS_LISTENER UINT32_MAX
+#define RANKS_BELL     (UINT32_MAX - 1)
+#define RANKS_WAKE     (UINT32_MAX - 2)
+#define RANKS_OUTPUT   (UINT32_MAX - 3)
+#define RANKS_MPIRUN   (UINT32_MAX - 4)
+#define RANKS_PENDING  (UINT32_MAX - 5) /* a rank that has not said hello: its socket is above the 32 bits */
+
+int64_t ranks_now_ns(void);
+
+/* ---- ranks.c: with the lock, but for collect ---- */
+
+extern const struct workers_ops ranks_ops;
+/* A call that the monitor finds answered: read and reported, unless that is another's. Without the lock. */
+void ranks_collect(struct rank_pool *pool, struct gang *gang);
+/* Whether its answer is there. */
+bool ranks_is_answered(const struct gang *gang);
+/* All calls that are still there end with what befell the job. Without the lock. */
+void ranks_bury_calls(struct rank_pool *pool);
+void ranks_wake(struct rank_pool *pool);
+
+/* ---- ranks_choose.c ---- */
+
+bool ranks_propose(struct workers *workers, const struct parallel_question *question,
+                   struct process_grid *grid, double *seconds);
+
+/* ---- ranks_create.c ---- */
+
+void ranks_destroy(struct workers *workers);
+
+/* ---- ranks_job.c: with the lock ---- */
+
+/* Ends the job: `trouble` says why. Nothing when it is ending already. */
+void ranks_end_job(struct rank_pool *pool, const char *trouble);
+/* Ends it when a call is to be stopped and no other one is under way. */
+void ranks_end_when_wanted(struct rank_pool *pool);
+/* A connection: who it is is told by its first message. */
+void ranks_on_connection(struct rank_pool *pool);
+void ranks_on_hello(struct rank_pool *pool, int socket);
+/* Its channel has something, or is closed. */
+void ranks_on_rank(struct rank_pool *pool, uint32_t rank);
+void ranks_on_mpirun_end(struct rank_pool *pool);
+/* What time brings: starts, deadlines of starting and ending, time limits. Returns when to look again, and
+ * *buried when the last rank of an ending job is gone: its calls are to be reported. */
+int64_t ranks_tick(struct rank_pool *pool, bool *buried);
+bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what);
+
+/* ---- ranks_profile.c ---- */
+
+void ranks_profile_load(struct rank_pool *pool);
+/* With the lock: all ranks have measured; a call has ended well. */
+void ranks_profile_measured(struct rank_pool *pool);
+void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_t now_ns);
+/* Without the lock: writes the file if there is anything new, `now` or once a minute. */
+void ranks_profile_save(struct rank_pool *pool, bool now);
+
+/* ---- ranks_launch.c ---- */
+
+enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error);
+/* Ends mpirun and waits for it: at most a second, then it is killed. */
+void ranks_stop_mpirun(struct rank_pool *pool);
+void ranks_stop_checker(struct rank_pool *pool);
+
+/* ---- ranks_monitor.c ---- */
+
+void *ranks_monitor(void *pool);
+
+#endif

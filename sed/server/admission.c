@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server/admission.h"
+
+#include <stddef.h>
+#include <utlist.h>
+
+void admission_init(struct admission *admission, uint64_t total_bytes)
+{
+    *admission = (struct admission){.total = total_bytes};
+}
+
+static bool fits(const struct admission *admission, uint64_t bytes)
+{
+    return bytes <= admission->total - admission->used;
+}
+
+/* Whether one that fits may go before the first in line. */
+static bool may_overtake(const struct admission *admission, uint64_t bytes)
+{
+    return bytes <= admission->total - admission->overtaken;
+}
+
+enum admission_answer admission_request(struct admission *admission, struct admission_entry *entry,
+                                        uint64_t bytes)
+{
+    if (bytes > admission->total)
+        return ADMISSION_NEVER;
+    entry->bytes = bytes;
+    if (fits(admission, bytes) && (!admission->line || may_overtake(admission, bytes))) {
+        if (admission->line)
+            admission->overtaken += bytes;
+        admission->used += bytes;
+        return ADMISSION_GRANTED;
+    }
+    entry->waiting = true;
+    DL_APPEND(admission->line, entry);
+    admission->waiting++;
+    return ADMISSION_WAITS;
+}
+
+void admission_release(struct admission *admission, uint64_t bytes)
+{
+    admission->used -= bytes < admission->used ? bytes : admission->used;
+}
+
+static void take_out(struct admission *admission, struct admission_entry *entry)
+{
+    if (entry == admission->line)
+        admission->overtaken = 0; /* the next one is the first now */
+    DL_DELETE(admission->line, entry);
+    entry->waiting = false;
+    entry->prev = entry->next = NULL;
+    admission->waiting--;
+}
+
+struct admission_entry *admission_next(struct admission *admission)
+{
+    struct admission_entry *entry = admission->line;
+    if (!entry || admission->used == admission->total)
+        return NULL;
+    if (!fits(admission, entry->bytes)) {
+        do
+            entry = entry->next;
+        while (entry && !(fits(admission, entry->bytes) && may_overtake(admission, entry->bytes)));
+        if (!entry)
+            return NULL;
+        admission->overtaken += entry->bytes;
+    }
+    take_out(admission, entry);
+    admission->used += entry->bytes;
+    return entry;
+}
+
+void admission_leave(struct admission *admission, struct admission_entry *entry)
+{
+    if (entry->waiting)
+        take_out(admission, entry);
+}
+
+uint32_t admission_ahead(const struct admission *admission, const struct admission_entry *entry)
+{
+    uint32_t ahead = 0;
+    if (!entry->waiting)
+        return 0;
+    for (const struct admission_entry *other = admission->line; other != entry; other = other->next)
+        ahead++;
+    return ahead;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server/machine_memory.h"
+
+#include "util/log.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define GIB (1024.0 * 1024 * 1024)
+/* Of the machine's memory: what a server promises even if nothing is left. */
+#define LEAST_PART 16
+
+static uint64_t bytes_of_pages(int name)
+{
+    return (uint64_t)sysconf(name) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What the system could give without swapping. */
+static uint64_t available_bytes(void)
+{
+    unsigned long long kib = 0;
+    char line[128];
+    FILE *file = fopen("/proc/meminfo", "re");
+    while (file && kib == 0 && fgets(line, sizeof line, file))
+        if (sscanf(line, "MemAvailable: %llu", &kib) != 1)
+            kib = 0;
+    if (file)
+        fclose(file);
+    return kib ? kib * 1024 : bytes_of_pages(_SC_AVPHYS_PAGES);
+}
+
+uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share)
+{
+    struct esp_error error;
+    uint64_t machine = bytes_of_pages(_SC_PHYS_PAGES), half = available_bytes() / 2, got = 0;
+    enum esp_status status = memory_share_take(MEMORY_SHARE_FILE, machine, wanted, share, &got, &error);
+    if (status == ESP_OK && !wanted && got > half) { /* programs that are no servers have some too */
+        memory_share_give(*share);
+        status = memory_share_take(MEMORY_SHARE_FILE, machine, half, share, &got, &error);
+    }
+    if (status != ESP_OK) {
+        log_warning("other servers here may promise the same memory: %s", error.text);
+        got = wanted ? wanted : half;
+    }
+    uint64_t least = wanted ? wanted : machine / LEAST_PART;
+    if (got < least)
+        log_warning(
+            "%.1f GiB of memory are promised to calls (memory = %s), but other servers here left %.1f GiB "
+            "of this machine's %.1f",
+            (double)least / GIB, wanted ? "in the file" : "a sixteenth of the machine's at least",
+            (double)got / GIB, (double)machine / GIB);
+    return got < least ? least : got;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How much of this machine's memory a server may promise to its calls.
+ */
+#ifndef SED_MACHINE_MEMORY_H
+#define SED_MACHINE_MEMORY_H
+
+#include "sed/server/memory_share.h"
+
+/* Takes `wanted` bytes, or (0) half of what is free and no other server here has promised, says so to the
+ * others here and returns it. What is wrong is logged, and never less than a sixteenth of the machine's
+ * memory (or `wanted`) comes back. The caller ends it with memory_share_give(*share), which may be NULL. */
+uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share);
+
+#endif

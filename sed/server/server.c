@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server/printed.h"
+#include "sed/server/server_operands.h"
+#include "sed/server/server_state.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#define JOB_LEASE_NS     (86400 * NS_PER_S)
+#define ORPHAN_LEASE_NS  (15 * NS_PER_S)
+#define RECEIVE_LEASE_NS (60 * NS_PER_S)
+#define STATE_LEASE_NS   (600 * NS_PER_S)
+#define PLAIN_LOOP_S     0.010
+#define MOST_LOGGED      65536 /* bytes of one session's output */
+
+/* ---- the tie to the parent ---- */
+
+static void post_to(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
+{
+    struct server *server = self;
+    struct esp_error error;
+    if (endpoint_post(server->endpoint, address, to_incarnation, message, &error) != ESP_OK)
+        log_warning("a %s to %s: %s", message_name(message->kind), address, error.text);
+}
+
+static void membership_changed(void *self, bool joined, const char *parent, const char *why)
+{
+    (void)self;
+    if (joined)
+        log_notice("joined %s", parent);
+    else
+        log_warning("not below %s: %s", parent, why);
+}
+
+static const struct membership_ops membership_ops = {.post = post_to,
+                                                     .report = server_fill_report,
+                                                     .more = server_more_to_report,
+                                                     .changed = membership_changed};
+
+/* ---- messages ---- */
+
+static void from_parent(struct server *server, const struct envelope *envelope, const struct message *message)
+{
+    switch (message->kind) {
+    case MESSAGE_ORDER:
+        server_on_order(server, envelope, &message->order);
+        break;
+    case MESSAGE_ASK:
+        server_on_ask(server, envelope, &message->ask);
+        break;
+    case MESSAGE_PLACE:
+        server_on_place(server, &message->place);
+        break;
+    case MESSAGE_WANT:
+        server_on_want(server, &message->want);
+        break;
+    default:
+        log_warning("ignored: a %s from %s (%s)", message_name(message->kind), envelope->from,
+                    envelope->peer ? envelope->peer : "");
+    }
+}
+
+/* Somebody has this server's address as that of his parent. */
+static void refuse_child(struct server *server, const struct envelope *envelope, const struct hello *hello)
+{
+    char why[CAP_NAME + 100];
+    const struct extension *ticket = extension_find(&hello->extensions, EXTENSION_TICKET);
+    if (!*hello->address)
+        return;
+    snprintf(why, sizeof why, "%s is a server and has nobody below it: expected the address of an agent",
+             server->name);
+    struct message welcome = {.kind = MESSAGE_WELCOME,
+                              .welcome = {.outcome = {ESP_REFUSED, why},
+                                          .minor = message_minor(hello->minor),
+                                          .role = ROLE_SERVER,
+                                          .extensions = {(struct extension *)ticket, ticket ? 1 : 0}}};
+    post_to(server, hello->address, envelope->from_incarnation, &welcome);
+}
+
+static void on_post(void *self, const struct envelope *envelope, const struct message *message)
+{
+    struct server *server = self;
+    if (message->kind == MESSAGE_HELLO) {
+        refuse_child(server, envelope, &message->hello);
+        return;
+    }
+    duty_post(&server->duty, envelope, message);
+    if (membership_post(server->membership, envelope, message))
+        return;
+    /* While it moves to another parent, the old one is still answered as a parent. */
+    struct membership *present = server->membership,
+                      *old = handover_speaker(&server->duty.handover, envelope);
+    server->membership = old ? old : present;
+    from_parent(server, envelope, message);
+    server->membership = present;
+}
+
+static void on_undelivered(void *self, const char *address, enum esp_status status)
+{
+    struct server *server = self;
+    if (status == ESP_TIMEOUT)
+        return; /* it is connected and slow: for silence there is a patience of its own */
+    duty_undelivered(&server->duty, address);
+    membership_undelivered(server->membership, address);
+}
+
+static void on_greet(struct server *server, struct call *call, const struct greet *greet)
+{
+    struct message *reply = message_create(MESSAGE_GREET_REPLY);
+    if (reply) {
+        uint32_t minor = greet->minor;
+        reply->greet_reply.minor = minor > CONTRACT_MINOR ? CONTRACT_MINOR : minor;
+        reply->greet_reply.name = server->name;
+        reply->greet_reply.role = ROLE_SERVER;
+        reply->greet_reply.incarnation = server->incarnation;
+    }
+    call_reply(call, reply);
+}
+
+static void on_call(void *self, struct call *call, const struct message *request)
+{
+    struct server *server = self;
+    if (!server->endpoint) /* one may come before server_start() has told */
+        server->endpoint = call->endpoint;
+    if (server_data_on_call(server, call, request))
+        return;
+    switch (request->kind) {
+    case MESSAGE_CALL:
+        server_on_call(server, call, request);
+        break;
+    case MESSAGE_RUN:
+        server_on_run(server, call, request);
+        break;
+    case MESSAGE_AWAIT:
+        server_on_await(server, call, request);
+        break;
+    case MESSAGE_FOLLOW:
+        server_on_follow(server, call, request);
+        break;
+    case MESSAGE_CANCEL:
+        server_on_cancel(server, call, request);
+        break;
+    case MESSAGE_GREET:
+        on_greet(server, call, &request->greet);
+        break;
+    case MESSAGE_DESCRIBE:
+        server_on_describe(server, call, &request->describe);
+        break;
+    case MESSAGE_LIST:
+        server_on_list(server, call, &request->list);
+        break;
+    case MESSAGE_TREE:
+        server_on_tree(server, call, &request->tree);
+        break;
+    case MESSAGE_ADMINISTER:
+        server_on_administer(server, call, request);
+        break;
+    default:
+        call_reply(call, message_failure(message_reply_kind(request->kind), ESP_PROTOCOL,
+                                         "%s is a server: it takes no %s", server->name,
+                                         message_name(request->kind)));
+    }
+}
+
+static void on_abandoned(void *self, struct call *call)
+{
+    struct server *server = self;
+    if (!duty_abandon(&server->duty, call) && !server_data_abandoned(server, call))
+        server_abandoned(server, call);
+}
+
+/* ---- time ---- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t on_due(void *self)
+{
+    struct server *server = self;
+    int64_t due = earlier(timers_next_ns(&server->timers), membership_due(server->membership));
+    due = earlier(due, duty_due(&server->duty));
+    due = earlier(due, earlier(server->clients_due_ns, server->orphans_due_ns));
+    due = earlier(due, server->data.due_ns);
+    if (server->retry_ns)
+        due = earlier(due, server->retry_ns);
+    if (server->measurement.due_ns)
+        due = earlier(due, server->measurement.due_ns);
+    return due;
+}
+
+static void on_tick(void *self)
+{
+    struct server *server = self;
+    int64_t now_ns = server_now(server);
+    timers_run(&server->timers, now_ns);
+    if (now_ns >= server->clients_due_ns) {
+        int64_t due = clients_expire(&server->sessions, now_ns, server->options.result_lease_ns);
+        /* A look now and then suffices; new clients need no earlier one. */
+        int64_t lease = now_ns + server->options.result_lease_ns;
+        server->clients_due_ns = due > now_ns && due < lease ? due : lease;
+    }
+    server_give_up_orphans(server);
+    if (server->retry_ns && now_ns >= server->retry_ns)
+        server->retry_ns = 0;
+    server_data_tick(server, now_ns);
+    server_dispatch(server);
+    server_measure_step(server);
+    duty_tick(&server->duty); /* may change the tie */
+    membership_tick(server->membership);
+}
+
+const struct endpoint_ops server_ops = {
+    .post = on_post,
+    .undelivered = on_undelivered,
+    .call = on_call,
+    .abandoned = on_abandoned,
+    .parted = server_on_parted,
+    .chunk = server_on_chunk,
+    .chunk_done = server_on_chunk_done,
+    .lend = server_on_lend,
+    .due = on_due,
+    .tick = on_tick,
+};
+
+/* ---- life ---- */
+
+static enum esp_status set_options(struct server *server, const struct server_options *options,
+                                   struct esp_error *error)
+{
+    server->options = *options;
+    if (options->slots < 1 || options->slots > CAP_SLOTS)
+        return error_set(error, ESP_INVALID, "slots: expected 1 to %d, found %u", CAP_SLOTS, options->slots);
+    if (server->options.kept_bytes_per_client == 0)
+        server->options.kept_bytes_per_client = options->memory_bytes / 2;
+    if (server->options.receive_lease_ns == 0)
+        server->options.receive_lease_ns = RECEIVE_LEASE_NS;
+    if (server->options.state_lease_ns == 0)
+        server->options.state_lease_ns = STATE_LEASE_NS;
+    if (server->options.job_lease_ns == 0)
+        server->options.job_lease_ns = JOB_LEASE_NS;
+    if (server->options.orphan_lease_ns == 0)
+        server->options.orphan_lease_ns = ORPHAN_LEASE_NS;
+    server->orphans_due_ns = CLOCK_NEVER;
+    server->incarnation = options->incarnation;
+    server->clock = options->clock;
+    server->totals.ratio.kind = HISTOGRAM_RATIO;
+    server->workers = options->workers;
+    server->workers->ended = server_job_ended;
+    server->workers->lost = server_kept_lost;
+    server->workers->asked = server_job_asked;
+    server->workers->arg = server;
+    server->clients_due_ns = server_now(server) + options->result_lease_ns;
+    admission_init(&server->admission, options->memory_bytes);
+    server->name = strdup(options->name);
+    server->slots = calloc(options->slots, sizeof *server->slots);
+    return server->name && server->slots ? ESP_OK : error_no_memory(error, "a server");
+}
+
+void server_membership(const struct server *server, struct membership_options *options,
+                       const struct membership_ops **ops)
+{
+    *options = (struct membership_options){.parents = server->options.parents,
+                                           .n_parents = server->options.n_parents,
+                                           .role = ROLE_SERVER,
+                                           .name = server->name,
+                                           .seed = server->options.seed,
+                                           .clock = server->options.clock};
+    *ops = &membership_ops;
+}
+
+static enum esp_status make_parts(struct server *server, struct esp_error *error)
+{
+    const struct server_options *options = &server->options;
+    struct segments_options segments = {.idle_bytes = options->memory_bytes / 4,
+                                        .background = options->background};
+    struct membership_options membership;
+    const struct membership_ops *ops;
+    server_membership(server, &membership, &ops);
+    enum esp_status status = segments_create(&segments, &server->segments, error);
+    if (status == ESP_OK)
+        status = membership_create(&membership, ops, server, &server->membership, error);
+    if (status == ESP_OK)
+        status = server_duty_create(server, error);
+    if (status == ESP_OK)
+        status = server_data_create(server, error);
+    else if (options->files)
+        options->files->ops->destroy(options->files);
+    return status;
+}
+
+enum esp_status server_create(const struct server_options *options, struct server **result,
+                              struct esp_error *error)
+{
+    struct server *server = calloc(1, sizeof *server);
+    struct shelf *shelf = server ? shelf_create(options->problems, error) : NULL;
+    if (!shelf) {
+        problem_set_destroy(options->problems);
+        free(server);
+        return error_no_memory(error, "a server");
+    }
+    server->shelf = shelf;
+    server->done_lines = (struct log_quota){.most = SESSION_LINES, .what = "small sessions done"};
+    enum esp_status status = set_options(server, options, error);
+    if (status == ESP_OK)
+        status = make_parts(server, error);
+    if (status != ESP_OK) {
+        server_destroy(server);
+        return status;
+    }
+    server_checkpoints_open(server);
+    *result = server;
+    return ESP_OK;
+}
+
+void server_start(struct server *server, struct endpoint *endpoint)
+{
+    double flops = server->options.speed_flops;
+    if (flops <= 0)
+        flops = speed_of_plain_loop(PLAIN_LOOP_S) * server_cpu_quota(server); /* until dgemm has told */
+    server->endpoint = endpoint;
+    endpoint_enter(endpoint);
+    server->idle_since_ns = server_now(server);
+    speed_measured(&server->speed, flops);
+    membership_start(server->membership, endpoint_address(endpoint));
+    if (server->options.speed_flops <= 0)
+        server_measure_begin(server);
+    endpoint_leave(endpoint);
+}
+
+void server_drain(struct server *server)
+{
+    endpoint_enter(server->endpoint);
+    server->draining = true;
+    membership_touch(server->membership, 0);
+    endpoint_leave(server->endpoint);
+}
+
+void server_leave(struct server *server)
+{
+    endpoint_enter(server->endpoint);
+    server->draining = server->leaving = true;
+    membership_leave(server->membership, "it is shutting down");
+    struct session *session, *next;
+    DL_FOREACH_SAFE2(server->active, session, next, next_active)
+    server_stop_session(server, session, ESP_CANCELLED);
+    server->data.leaving = true;
+    server_pull_stop(server);
+    endpoint_leave(server->endpoint);
+}
+
+void server_log_output(struct server *server, uint64_t job_id, const char *line)
+{
+    char text[SESSION_TEXT];
+    endpoint_enter(server->endpoint);
+    const struct slot *slot = &server->slots[job_id % CAP_SLOTS % server->options.slots];
+    struct session *session = job_id != 0 && slot->job_id == job_id ? slot->session : NULL;
+    if (session)
+        server_printed(server, session, line);
+    uint64_t before = session && session->printed ? session->printed->total : 0;
+    if (line[0] != '\n' && (before < MOST_LOGGED || !session))
+        log_write(LOG_NOTICE_LEVEL, session ? session_id_text(&session->id, text) : NULL,
+                  "a worker printed: %.*s", (int)strcspn(line, "\n"), line);
+    endpoint_leave(server->endpoint);
+}
+
+static void count_session(const struct session *session, struct server_counts *counts)
+{
+    if (!session_has_ended(session))
+        return;
+    counts->ended++;
+    counts->kept += session->state == SESSION_DONE && session->segment;
+}
+
+void server_count(struct server *server, struct server_counts *counts)
+{
+    endpoint_enter(server->endpoint);
+    *counts = (struct server_counts){
+        .waiting = server->waiting,
+        .receiving = server->receiving,
+        .queued = server->queue.length,
+        .running = server->running,
+        .clients = server->sessions.n_clients,
+        .placements = server->n_promises,
+        .memory_used = server->admission.used,
+        .memory_total = server->admission.total,
+        .completed = server->completed,
+        .failed = server->failed,
+        .speed_flops = server->speed.flops,
+    };
+    const struct session *session;
+    for (session = server->sessions.by_id; session; session = session->hh.next)
+        count_session(session, counts);
+    segments_count(server->segments, &counts->segments);
+    if (server->data.store)
+        store_count(server->data.store, &counts->store);
+    endpoint_leave(server->endpoint);
+}
+
+static void free_session(struct server *server, struct session *session)
+{
+    struct shelf *shelf = session->shelf;
+    server_checkpoint_forget(session);
+    segments_give(server->segments, session->segment);
+    server_operands_release(server, session, true);
+    server_operands_free(session);
+    session_free(&server->sessions, session); /* looks at its problem, which is the shelf's */
+    shelf_release(shelf);
+}
+
+/* What ran when the endpoint was closed and was forgotten by its client is in no table but this list. */
+static void free_forgotten(struct server *server)
+{
+    struct session *session, *next;
+    DL_FOREACH_SAFE2(server->active, session, next, next_active)
+    {
+        if (session->client)
+            continue;
+        free_session(server, session);
+    }
+}
+
+static void free_sessions(struct server *server)
+{
+    struct session *session, *next;
+    HASH_ITER(hh, server->sessions.by_id, session, next)
+    {
+        session_detach(&server->sessions, session);
+        free_session(server, session);
+    }
+    sessions_clear(&server->sessions);
+}
+
+/* Those too whose call nobody has answered: its transport is gone. */
+static void free_waiters(struct server *server)
+{
+    while (server->waiters) {
+        struct waiter *waiter = server->waiters;
+        server->waiters = waiter->next_made;
+        free(waiter);
+    }
+}
+
+void server_destroy(struct server *server)
+{
+    if (!server)
+        return;
+    timers_clear(&server->timers); /* they lie in what is freed now */
+    free_forgotten(server);
+    free_sessions(server);
+    server_drop_promises(server);
+    server_kept_release(server);
+    if (server->segments)
+        server_measure_release(server);
+    server_models_release(server);
+    server_weather_release(server);
+    server_links_release(server);
+    free_waiters(server);
+    server_data_release(server);
+    duty_release(&server->duty);
+    membership_destroy(server->membership);
+    segments_destroy(server->segments);
+    shelf_release(server->shelf);
+    free(server->slots);
+    free(server->name);
+    free(server);
+}

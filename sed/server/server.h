@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The server daemon as a state machine: sessions from the call to the acknowledged result, the forecast that
+ * agents get, and the tie to a parent. It never blocks and reads no clock but the one it is given; threads,
+ * the network and the processes that compute are passed in.
+ *
+ *   sed/server/server.c           create, messages, ticks, the end
+ *   sed/server/server_call.c      call and run: identity, admission, reception
+ *   sed/server/server_run.c       the queue, the slots, and how sessions end
+ *   sed/server/server_await.c     who waits for what, and what they are told
+ *   sed/server/server_clients.c   clients that are gone
+ *   sed/server/server_jobs.c      sessions that outlive their clients
+ *   sed/server/server_follow.c    clients that follow a session: output, progress
+ *   sed/server/server_chunk.c     pieces of large arguments and results
+ *   sed/server/server_kept.c      states that routines leave for later calls
+ *   sed/server/server_load.c      forecasts, placements, records, answers to agents
+ *   sed/server/server_terms.c     price, properties, what is on its way here
+ *   sed/server/server_problems.c  descriptions: catalogue, describe, list, reading them again
+ *   sed/server/server_administer.c  what administrators want of it; what it remembers of sessions
+ *   sed/server/server_figures.c   what is counted: metrics, health
+ *   sed/server/server_measure.c   the speed of a slot
+ *   sed/server/server_idle.c      whether there is work
+ *   sed/server/server_links.c     links from other servers
+ *   sed/server/server_data.c      data that live here: put, read, listed, deleted
+ *   sed/server/server_pull.c      data that are fetched from other servers (server_pull_fetch.c: the thread)
+ *   sed/server/server_porters.c   matrices that lie otherwise there
+ *   sed/server/server_operands.c  data as arguments and results of sessions
+ */
+#ifndef SED_SERVER_H
+#define SED_SERVER_H
+
+#include "core/problem/problem.h"
+#include "core/transport.h"
+#include "services/duty.h"
+#include "util/metrics.h"
+#include "services/data/store.h"
+#include "util/segment.h"
+#include "sed/pool/workers.h"
+
+struct server;
+struct porter_list;
+
+struct server_options {
+    const char *name; /* copied */
+    uint64_t incarnation;
+    const char *const *parents; /* addresses, the preferred one first; copied */
+    size_t n_parents;
+    uint32_t slots;                 /* calls at a time, at least 1 */
+    uint32_t threads;               /* of BLAS in each, for the record */
+    uint64_t memory_bytes;          /* for arguments, results and work arrays of all sessions */
+    uint32_t queue;                 /* sessions that may wait for memory or a slot */
+    uint32_t sessions_per_client;   /* ended and not acknowledged ones included */
+    uint64_t kept_bytes_per_client; /* of results that were not acknowledged; 0: half of the memory */
+    int64_t result_lease_ns;        /* how long a result waits */
+    int64_t job_lease_ns;           /* how long the result of a job waits; 0: 24 h */
+    int64_t receive_lease_ns;       /* how long a half-received session waits for its next chunk; 0: 60 s */
+    int64_t orphan_lease_ns;        /* how long sessions of a client that seems gone go on; 0: 15 s */
+    int64_t state_lease_ns;         /* how long a state is kept that nobody uses; 0: 10 min */
+    uint64_t inline_bytes;          /* results up to here travel inside a reply */
+    double speed_flops;             /* of one slot; 0: measure it */
+    double price;                   /* of an hour of a slot, in the site's unit */
+    const char *const *properties;  /* words that requests may ask for; borrowed */
+    size_t n_properties;
+    double (*cpu_quota)(void); /* processors that control groups leave us; NULL: all */
+    bool senses;     /* server_sense() will tell what is left, the limits of control groups included */
+    bool confined;   /* to some of the machine's processors */
+    bool background; /* segments are cleaned by a thread */
+    uint64_t seed;
+    const char *state_dir; /* and these: for administrators, as struct duty_options has them */
+    const struct config_strings *administrators;
+    const struct config_strings *data_servers; /* who may read everybody's data; borrowed; NULL: nobody */
+    void (*control)(void *arg, enum duty_control what);
+    enum esp_status (*check)(void *arg, struct esp_error *error);
+    void *control_arg;
+    const struct clock *clock;    /* the transport's */
+    struct workers *workers;      /* borrowed; its `ended` is set here */
+    struct problem_set *problems; /* taken over, also when creating fails */
+    uint64_t store_memory;        /* for data that live here; 0: none do */
+    uint32_t replicas;            /* of each datum that lives here, which other servers may keep */
+    uint32_t replica_asks;        /* decayed, that make a datum worth them; 0: 3 */
+    uint64_t replica_bytes;       /* of all those replicas; 0: no limit */
+    int64_t replica_rest_ns;      /* other copies for sessions go when unused for so long; 0: never */
+    int64_t data_lease_ns;        /* of volatile data whose client is not heard of; 0: for ever */
+    uint64_t store_disk;          /* for files of data that must not be lost */
+    struct files *files;          /* where those are; NULL: there is no place. Taken over as the problems */
+    struct errands *errands;      /* who does what blocks; borrowed; outlives the endpoint's operations */
+    /* A datum of so many bytes has come from that server in so long; from a thread of its own, without the
+     * endpoint's lock. NULL: nobody wants to know. */
+    void (*fetched)(void *arg, const char *from, uint64_t bytes, double seconds);
+    void *fetched_arg;
+    /* The porters that carry pieces now (sed/porter/porter_order.h). Any thread, without the lock. NULL: the
+     * server carries none. */
+    void (*porters)(void *arg, struct porter_list *list);
+    void *porters_arg;
+};
+
+enum esp_status server_create(const struct server_options *options, struct server **server,
+                              struct esp_error *error);
+/* After its endpoint is closed and its workers are destroyed. NULL is nothing to do. */
+void server_destroy(struct server *server);
+
+/* What transport_serve() wants; `self` is the server. */
+extern const struct endpoint_ops server_ops;
+
+/* The endpoint is open: says hello to the parent, measures the speed. Takes the endpoint's lock. */
+void server_start(struct server *server, struct endpoint *endpoint);
+
+/* Solves these problems from now on; sessions that are there go on with theirs. Takes the set over. Takes the
+ * endpoint's lock. ESP_NO_MEMORY: all stays as it was. */
+enum esp_status server_set_problems(struct server *server, struct problem_set *problems,
+                                    struct esp_error *error);
+
+/* Its files were read again, by an administrator's order or not: with what came of it he is answered. Takes
+ * the endpoint's lock. */
+void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error);
+
+/* Forecasts by these models from now on; corrections begin anew. Takes the set over. Takes the endpoint's
+ * lock. ESP_NO_MEMORY: all stays as it was. */
+struct cost_set;
+enum esp_status server_set_models(struct server *server, struct cost_set *models, struct esp_error *error);
+/* The corrections of its models as core/forecast/corrections.h writes them, for free(): NULL when nothing has
+ * changed since this was last asked, or without memory. Takes the endpoint's lock, if there is one yet. */
+char *server_corrections(struct server *server, size_t *length);
+/* Goes on with these. ESP_INVALID: they are damaged. Takes the endpoint's lock, if there is one yet. */
+enum esp_status server_take_corrections(struct server *server, const char *text, size_t length,
+                                        uint32_t *taken, struct esp_error *error);
+/* Notes forecast and actual time of each session in that file from now on (sed/server/accuracy.h); before
+ * server_start(). */
+void server_set_accuracy(struct server *server, const char *path);
+
+/* Takes no new sessions and tells the parent so; those that are there go on. Takes the endpoint's lock. */
+void server_drain(struct server *server);
+/* Says goodbye to the parent, and stops what is still there: computations are cancelled, who waits is told.
+ * Takes the endpoint's lock. */
+void server_leave(struct server *server);
+
+/* A line that a routine has printed, with its '\n' if it had one, for the log and its session. Takes the
+ * endpoint's lock. */
+void server_log_output(struct server *server, uint64_t job_id, const char *line);
+
+/* What the sensor of the processor has read: from now on forecasts count with it. Takes the endpoint's lock.
+ * Memory and disk in bytes, 0: not known. What is no share of a processor is passed over. */
+void server_sense(struct server *server, double available, double memory_free, double disk_free);
+/* Links, as services/nws/links.h has their operations; `server` is a struct server. Take the endpoint's lock.
+ */
+bool server_parent(void *server, char name[256], char url[385]);
+void server_to_parent(void *server, const struct path *path);
+/* Whether it has had nothing to do for so long, and neither have others on its processors, as far as the
+ * sensor tells; 0: whether it has nothing to do now. Takes the endpoint's lock. */
+bool server_is_idle(struct server *server, int64_t for_ns);
+/* `works` is called under the endpoint's lock when a session comes or is promised: it may not wait, and not
+ * call back. NULL: nobody any more. Takes the endpoint's lock. */
+void server_watch_work(struct server *server, void (*works)(void *arg), void *arg);
+/* Something of the server's own computes beside it that will end when work comes: it is no competitor, and
+ * the speed is not measured meanwhile. Takes the endpoint's lock. */
+void server_set_beside(struct server *server, bool beside);
+bool server_has_beside(struct server *server);
+/* The link from that server, as data that came from there tell: agents forecast transfers by it. Takes the
+ * endpoint's lock. */
+void server_from_peer(struct server *server, const char *peer, const struct path *path);
+/* What sessions with a processor of their own really got of it since this was last asked: the mean, 0 when
+ * none has ended. Takes the endpoint's lock. */
+double server_processor_got(struct server *server);
+
+/* For tests, logs and draining: what there is now. Takes the endpoint's lock. */
+struct server_counts {
+    uint32_t waiting, receiving, queued, running, ended; /* sessions; running: the measurement too */
+    uint32_t kept; /* results that a client has not acknowledged, and that it did not get in an answer */
+    uint32_t clients, placements;
+    uint64_t memory_used, memory_total;
+    uint64_t completed, failed;
+    double speed_flops;
+    struct segments_counters segments;
+    struct store_counts store;
+};
+void server_count(struct server *server, struct server_counts *counts);
+
+/* How it stands and what it counts, as struct daemon_node wants it; `server` is a struct server. Take the
+ * endpoint's lock. */
+bool server_health(void *server, char *text, size_t size);
+bool server_settled(void *server, char *why, size_t size);
+void server_metrics(void *server, struct metrics *metrics);
+
+#endif

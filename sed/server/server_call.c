@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server/server_operands.h"
+#include "sed/server/server_state.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#define MIB (1024.0 * 1024.0)
+
+static void refuse(struct server *server, struct call *call, const struct session_id *id,
+                   enum message_kind reply, const struct esp_error *error)
+{
+    char text[SESSION_TEXT];
+    status_count(&server->totals.refusals, error->status);
+    log_write(LOG_WARNING_LEVEL, session_id_text(id, text), "refused: %s", error->text);
+    call_reply(call, message_failure(reply, error->status, "%s", error->text));
+}
+
+/* ---- identity ---- */
+
+struct session *server_find_session(struct server *server, const struct session_id *id,
+                                    struct esp_error *error)
+{
+    struct session *session = session_find(&server->sessions, id);
+    char text[SESSION_TEXT];
+    if (!session) {
+        error_set(error, ESP_NOT_FOUND, "server %s has no session %s", server->name,
+                  session_id_text(id, text));
+        return NULL;
+    }
+    if (session->id.secret != id->secret) {
+        error_set(error, ESP_REFUSED, "session %s: the secret is not the one it was opened with",
+                  session_id_text(id, text));
+        return NULL;
+    }
+    session->heard_ns = session->client->seen_ns = server_now(server);
+    server_data_client_seen(server, session->client->key);
+    return session;
+}
+
+void server_acknowledge(struct server *server, struct client *client, uint64_t floor)
+{
+    if (floor <= client->floor)
+        return;
+    struct session *session, *next;
+    client->floor = floor;
+    DL_FOREACH_SAFE(client->sessions, session, next)
+    {
+        if (session->id.sequence < floor)
+            server_forget_session(server, session);
+    }
+}
+
+/* Those that have ended at the client's, though an older one is still open. Messages overtake each other:
+ * only what is later and says more is taken. */
+static void settle(struct server *server, struct client *client, const struct extensions *extensions)
+{
+    struct open_sessions open;
+    if (!open_get(extensions, &open))
+        return;
+    if (!client->open)
+        client->open = calloc(1, sizeof *client->open);
+    if (!client->open || open.version <= client->open->version || open.ceiling < client->open->ceiling) {
+        open_clear(&open);
+        return;
+    }
+    open_clear(client->open);
+    *client->open = open;
+    struct session *session, *next;
+    DL_FOREACH_SAFE(client->sessions, session, next)
+    {
+        if (open_excludes(&open, session->id.sequence))
+            server_forget_session(server, session);
+    }
+}
+
+static enum esp_status check_identity(struct server *server, const struct call_request *call,
+                                      struct client *client, struct esp_error *error)
+{
+    if (call->server_incarnation != 0 && call->server_incarnation != server->incarnation)
+        return error_set(error, ESP_STALE,
+                         "server %s was restarted: incarnation %016" PRIx64 " is expected, found %016" PRIx64,
+                         server->name, server->incarnation, call->server_incarnation);
+    uint64_t floor =
+        client && client->floor > call->oldest_unacknowledged ? client->floor : call->oldest_unacknowledged;
+    if (call->session.sequence < floor)
+        return error_set(error, ESP_REFUSED,
+                         "session %" PRIu64 " was acknowledged and is forgotten: expected at least %" PRIu64,
+                         call->session.sequence, floor);
+    if (client && client->open && open_excludes(client->open, call->session.sequence))
+        return error_set(error, ESP_REFUSED, "session %" PRIu64 " was acknowledged and is forgotten",
+                         call->session.sequence);
+    return ESP_OK;
+}
+
+/* ---- limits ---- */
+
+static enum esp_status check_limits(struct server *server, const struct client *client,
+                                    struct esp_error *error)
+{
+    const struct server_options *options = &server->options;
+    uint64_t kept = options->kept_bytes_per_client;
+    if (client->n_sessions >= options->sessions_per_client)
+        return error_set(error, ESP_LIMIT,
+                         "this client has %u sessions on server %s that it did not acknowledge; at most %u "
+                         "(sessions_per_client in the server's file)",
+                         client->n_sessions, server->name, options->sessions_per_client);
+    if (client->kept_bytes > kept)
+        return error_set(error, ESP_LIMIT,
+                         "results of this client that it did not acknowledge take %.1f MiB on server %s; "
+                         "at most %.1f MiB (kept_bytes_per_client in the server's file)",
+                         (double)client->kept_bytes / MIB, server->name, (double)kept / MIB);
+    if (server->sessions.n_sessions >= SERVER_MOST_SESSIONS)
+        return error_set(error, ESP_LIMIT, "server %s has %u sessions; at most %u", server->name,
+                         server->sessions.n_sessions, SERVER_MOST_SESSIONS);
+    uint32_t waiting = server->queue.length + server->admission.waiting;
+    bool must_wait = server->running + server->queue.length >= options->slots || server->admission.waiting;
+    if (must_wait && waiting >= options->queue)
+        return error_set(error, ESP_LIMIT,
+                         "%u sessions wait on server %s; at most %u (queue in the server's file)", waiting,
+                         server->name, options->queue);
+    return ESP_OK;
+}
+
+static enum esp_status check_memory(struct server *server, const struct call_plan *plan,
+                                    struct esp_error *error)
+{
+    if (plan->reserve_bytes > server->admission.total)
+        return error_set(
+            error, ESP_NO_MEMORY,
+            "%s: arguments, results and work arrays take %.1f MiB; server %s has %.1f MiB in all",
+            plan->problem->name, (double)plan->reserve_bytes / MIB, server->name,
+            (double)server->admission.total / MIB);
+    if (plan->segment_bytes > 0 && server->stashed_bytes + plan->inline_bytes > SERVER_MOST_STASHED)
+        return error_set(
+            error, ESP_LIMIT,
+            "values of sessions that wait for memory take %.1f MiB on server %s; at most %.1f MiB",
+            (double)server->stashed_bytes / MIB, server->name, SERVER_MOST_STASHED / MIB);
+    return ESP_OK;
+}
+
+/* ---- a new session ---- */
+
+static void fail(struct server *server, struct session *session, const struct esp_error *error)
+{
+    server_end_session(server, session, SESSION_FAILED, error);
+}
+
+/* Its memory is reserved. */
+static void admitted(struct server *server, struct session *session)
+{
+    struct esp_error error;
+    session->reserved = true;
+    session->admitted_ns = session->heard_ns = server_now(server);
+    if (session->segment_bytes > 0) {
+        struct segment *segment;
+        if (session->stash)
+            server->stashed_bytes -= session->stash_bytes;
+        if (segments_take(server->segments, session->segment_bytes, session->client->key, &segment, &error) !=
+            ESP_OK) {
+            fail(server, session, &error);
+            return;
+        }
+        session_attach_segment(session, segment);
+    }
+    session->state = SESSION_RECEIVING;
+    server->receiving++;
+    if (session->bulk) {
+        server_set_timer(server, session);
+        server_operands_step(server, session); /* while the client sends the others */
+        server_session_changed(server, session);
+    } else {
+        server_make_ready(server, session, NULL);
+    }
+}
+
+void server_admit(struct server *server)
+{
+    struct admission_entry *entry;
+    while ((entry = admission_next(&server->admission))) {
+        struct session *session = (struct session *)((char *)entry - offsetof(struct session, memory));
+        server->waiting--;
+        admitted(server, session);
+    }
+}
+
+static void log_accepted(const struct server *server, const struct session *session)
+{
+    char text[SESSION_TEXT];
+    /* Small calls end before a second line would tell more than the last one does. */
+    enum log_level level =
+        session->segment_bytes || session->forecast_s > 0.01 ? LOG_NOTICE_LEVEL : LOG_DEBUG_LEVEL;
+    if (!log_wants(level))
+        return;
+    log_write(level, session_id_text(&session->id, text),
+              "accepted: %s, %.3g flop, %.1f MiB, forecast %.3g s", session->problem->name,
+              session->work_flop, (double)session->memory.bytes / MIB, session->forecast_s);
+    (void)server;
+}
+
+static int64_t deadline(int64_t now_ns, uint64_t time_left_ms)
+{
+    if (time_left_ms == 0 || time_left_ms > (uint64_t)(INT64_MAX / 2 / NS_PER_MS))
+        return CLOCK_NEVER;
+    return now_ns + (int64_t)time_left_ms * NS_PER_MS;
+}
+
+static void share_turn(struct server *server, struct session *session, const struct extensions *extensions)
+{
+    uint64_t owner[2];
+    const struct extension *extension = extension_find(extensions, EXTENSION_OWNER);
+    if (!extension || extension->length != sizeof owner)
+        return;
+    memcpy(owner, extension->value, sizeof owner);
+    session_share_turn(&server->sessions, session, owner);
+}
+
+/* What the routine is forecast to take beyond what the call brings is reserved with it: sessions that start
+ * together must not swap. A forecast refuses nobody, nor makes it wait until clients have
+ * fetched old results: at most three quarters of the memory are reserved for it. */
+static uint64_t with_routine(const struct server *server, uint64_t bytes, uint64_t forecast_bytes)
+{
+    const uint64_t most = server->admission.total / 4 * 3;
+    if (forecast_bytes > most)
+        forecast_bytes = most;
+    return forecast_bytes > bytes ? forecast_bytes : bytes;
+}
+
+static enum esp_status open_session(struct server *server, struct client *client, struct call *from,
+                                    const struct call_request *call, const struct problem *problem,
+                                    struct session **result, struct esp_error *error)
+{
+    struct call_plan plan;
+    enum esp_status status = call_plan_make(problem, call, &plan, error);
+    bool job = extension_find(&call->extensions, EXTENSION_JOB) ||
+               extension_find(&call->extensions, EXTENSION_DETACHED);
+    if (status == ESP_OK)
+        status = check_memory(server, &plan, error);
+    if (status == ESP_OK && job)
+        status = server_check_job(server, problem->name, plan.reserve_bytes, error);
+    if (status == ESP_OK)
+        status = session_create(&server->sessions, client, &call->session, &plan, result, error);
+    if (status != ESP_OK)
+        return status;
+    struct session *session = *result;
+    status = server_kept_check(server, session, error);
+    if (status == ESP_OK && plan.data)
+        status = server_operands_create(server, session, &plan, from, error);
+    if (status != ESP_OK) {
+        session_detach(&server->sessions, session);
+        session_free(&server->sessions, session);
+        *result = NULL;
+        return status;
+    }
+    session->shelf = server->shelf;
+    server->shelf->users++;
+    session->arrived_ns = session->heard_ns = server_now(server);
+    session->deadline_ns = deadline(session->arrived_ns, call->time_left_ms);
+    struct request_cost cost;
+    server_cost(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, &cost);
+    struct parallel_choice choice;
+    server_choose(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, NULL, cost.compute_s,
+                  &choice);
+    session->alone_s = cost.compute_s;
+    session->ground = cost.ground;
+    session->forecast_s = choice.seconds;
+    session->detached = extension_find(&call->extensions, EXTENSION_DETACHED) != NULL;
+    session->bulk |= extension_find(&call->extensions, EXTENSION_LENDS) != NULL;
+    server_checkpoint_begin(server, session, call);
+    session->state = SESSION_WAITING;
+    DL_APPEND2(server->active, session, prev_active, next_active);
+    server_work_comes(server);
+    server->stashed_bytes += session->stash_bytes;
+    session->call_bytes = plan.reserve_bytes;
+    session->memory.bytes = with_routine(server, plan.reserve_bytes, cost.memory_bytes);
+    if (job) {
+        server_job_begins(server, session);
+        share_turn(server, session, &call->extensions);
+    }
+    log_accepted(server, session);
+    server_load_changed(server, session->forecast_s);
+    if (admission_request(&server->admission, &session->memory, session->memory.bytes) == ADMISSION_GRANTED) {
+        admitted(server, session);
+    } else {
+        server->waiting++;
+        server_set_timer(server, session);
+    }
+    return ESP_OK;
+}
+
+static enum esp_status begin(struct server *server, struct call *from, const struct call_request *call,
+                             struct client *client, struct session **session, struct esp_error *error)
+{
+    const struct problem *problem = server_find_problem(server, call->problem, call->digest, error);
+    if (!problem)
+        return error->status;
+    if (server->draining)
+        return error_set(error, ESP_REFUSED, "server %s is shutting down", server->name);
+    enum esp_status status = check_limits(server, client, error);
+    if (status == ESP_OK)
+        status = open_session(server, client, from, call, problem, session, error);
+    return status;
+}
+
+void server_on_call(struct server *server, struct call *call, const struct message *request)
+{
+    const struct call_request *asked = &request->call;
+    struct esp_error error;
+    struct session *session = NULL;
+    struct client *client = client_get(&server->sessions, asked->session.client_high,
+                                       asked->session.client_low, server_now(server));
+    if (!client) {
+        call_reply(call, NULL);
+        return;
+    }
+    server_promise_kept(server, asked);
+    server_data_client_seen(server, client->key);
+    server->brought = asked->patience_ms > 0 ? &asked->session : NULL;
+    enum esp_status status = check_identity(server, asked, client, &error);
+    if (status == ESP_OK) {
+        server_acknowledge(server, client, asked->oldest_unacknowledged);
+        settle(server, client, &asked->extensions);
+        /* Said again: it stands as it stands. */
+        if (session_find(&server->sessions, &asked->session)) {
+            session = server_find_session(server, &asked->session, &error);
+            status = session ? ESP_OK : error.status;
+        } else {
+            status = begin(server, call, asked, client, &session, &error);
+        }
+    }
+    server->brought = NULL;
+    if (status == ESP_OK)
+        server_wait_for(server, session, call, asked->patience_ms);
+    else
+        refuse(server, call, &asked->session, MESSAGE_CALL_REPLY, &error);
+}
+
+/* ---- run ---- */
+
+enum esp_status server_make_ready(struct server *server, struct session *session, struct esp_error *error)
+{
+    enum esp_status status = session_is_complete(session, error);
+    if (status != ESP_OK)
+        return status;
+    if (!server_operands_step(server, session) || session->moving > 0) {
+        /* A datum is on its way, or a chunk that was sent twice: nothing may change under the routine. */
+        session->run_asked = true;
+        return ESP_OK;
+    }
+    if (session->state != SESSION_RECEIVING)
+        return ESP_OK; /* it has gone on by itself */
+    struct esp_error wrong;
+    enum esp_status contents = server_check_contents(server, session, &wrong);
+    if (contents == ESP_PENDING) {
+        session->run_asked = true;
+        return ESP_OK;
+    }
+    if (contents != ESP_OK) {
+        server_end_session(server, session, SESSION_FAILED, &wrong);
+        return ESP_OK; /* the session's outcome tells */
+    }
+    session_trim_texts(session);
+    server->receiving--;
+    session->state = SESSION_QUEUED;
+    session->ready_ns = server_now(server);
+    if (server_checkpoint_fetch(server, session)) {
+        server_set_timer(server, session);
+        return ESP_OK;
+    }
+    queue_push(&server->queue, session_turn(session), &session->queued);
+    server_dispatch(server);
+    if (session->state == SESSION_QUEUED)
+        server_set_timer(server, session);
+    return ESP_OK;
+}
+
+void server_on_run(struct server *server, struct call *call, const struct message *request)
+{
+    const struct run *run = &request->run;
+    struct esp_error error;
+    struct session *session = server_find_session(server, &run->session, &error);
+    enum esp_status status = session ? ESP_OK : error.status;
+    if (status == ESP_OK && session->state == SESSION_WAITING)
+        status = error_set(&error, ESP_INVALID, "%s: run came before the server had memory for the arguments",
+                           session->problem->name);
+    server->brought = run->patience_ms > 0 ? &run->session : NULL;
+    if (status == ESP_OK && session->state == SESSION_RECEIVING)
+        status = server_make_ready(server, session, &error);
+    server->brought = NULL;
+    if (status == ESP_OK)
+        server_wait_for(server, session, call, run->patience_ms);
+    else
+        refuse(server, call, &run->session, MESSAGE_CALL_REPLY, &error);
+}
+
+void server_on_cancel(struct server *server, struct call *call, const struct message *request)
+{
+    struct esp_error error;
+    struct session *session = server_find_session(server, &request->cancel.session, &error);
+    if (!session) {
+        refuse(server, call, &request->cancel.session, MESSAGE_DONE_REPLY, &error);
+        return;
+    }
+    if (!session_has_ended(session))
+        server_stop_session(server, session, ESP_CANCELLED);
+    else if (!session->detached) /* of a job, it means that its result is not needed any more */
+        server_kept_give_up(server, session);
+    call_reply(call, message_create(MESSAGE_DONE_REPLY));
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints: where routines save their states, and which of them a call goes on from. The files are the
+ * worker's to write (sed/crd/checkpoint.h); their names are those of sessions, secret included, so that a
+ * client that comes again with the same call, to this server or to its next life, finds what is its own.
+ */
+#include "sed/crd/checkpoint.h"
+#include "sed/server/checkpoint_mirror.h"
+#include "sed/server/errands.h"
+#include "sed/server/server_state.h"
+#include "sed/pool/signature.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#define FOLDER "checkpoints"
+
+/* What its client has not come back for within the time that a job's result would wait. Wall clock, as the
+ * files outlive the server. */
+static void remove_old(const char *folder, int64_t lease_ns)
+{
+    char path[PATH_MAX];
+    DIR *stream = opendir(folder);
+    for (struct dirent *entry; stream && (entry = readdir(stream));) {
+        struct stat is;
+        if (*entry->d_name == '.' || snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= PATH_MAX)
+            continue;
+        if (stat(path, &is) == 0 && S_ISREG(is.st_mode) &&
+            (double)(time(NULL) - is.st_mtime) * NS_PER_S > (double)lease_ns)
+            unlink(path);
+    }
+    if (stream)
+        closedir(stream);
+}
+
+void server_checkpoints_open(struct server *server)
+{
+    char folder[PATH_MAX];
+    const char *state_dir = server->duty.state_dir;
+    if (!state_dir || snprintf(folder, sizeof folder, "%s/" FOLDER, state_dir) >= PATH_MAX)
+        return;
+    mkdir(state_dir, 0700); /* what is wrong with it is told by who uses it */
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        log_warning("no checkpoints are kept: cannot make %s: %s", folder, strerror(errno));
+    remove_old(folder, server->options.job_lease_ns);
+}
+
+/* One call's state, and its copies. Outlives the session while a thread is at work for it. */
+struct mirror {
+    struct thread_job job;
+    struct server *server;
+    struct session *session; /* NULL: it has ended */
+    char path[SIGNATURE_MAX_PATH];
+    uint64_t key;
+    struct keeper keepers[KEEPERS_MOST];
+    uint32_t n_keepers, n_others;  /* others: that are not this server, which may have been one before */
+    struct admission_entry memory; /* reserved for a copy that is being made; 0 bytes: none is */
+    uint64_t copied;               /* number of the newest state that a keeper has; 0: none */
+    bool busy, fetching, dropping, dirty; /* dirty: keepers have something of it */
+    bool over;                            /* the call has its answer, and nobody goes on with it */
+};
+
+/* ---- beside the state machine ---- */
+
+static void fetch_newest(struct mirror *mirror)
+{
+    struct transport *transport = mirror->server->endpoint->transport;
+    const struct keeper *best = NULL;
+    uint64_t newest = checkpoint_number(mirror->path, NULL);
+    struct esp_error error;
+    for (uint32_t i = 0; i < mirror->n_keepers; i++) {
+        const uint64_t number = mirror_newest(transport, &mirror->keepers[i], mirror->key);
+        mirror->dirty |= number > 0;
+        if (number > newest) {
+            best = &mirror->keepers[i];
+            newest = number;
+        }
+    }
+    if (best && mirror_fetch(transport, best, mirror->key, newest, mirror->path, &error) != ESP_OK)
+        log_warning("checkpoint %" PRIu64 " from \"%s\": %s", newest, best->name, error.text);
+    else if (best)
+        log_notice("checkpoint %" PRIu64 " comes from \"%s\"", newest, best->name);
+}
+
+/* To the first keeper that takes it. */
+static void copy_newest(struct mirror *mirror)
+{
+    struct transport *transport = mirror->server->endpoint->transport;
+    struct esp_error error = {0};
+    uint64_t number = 0;
+    for (uint32_t i = 0; i < mirror->n_keepers; i++) {
+        if (!strcmp(mirror->keepers[i].address, endpoint_address(mirror->server->endpoint)))
+            continue;
+        if (mirror_put(transport, &mirror->keepers[i], mirror->key, mirror->path, &number, &error) ==
+            ESP_OK) {
+            mirror->dirty = true;
+            break;
+        }
+        log_debug("checkpoint %" PRIu64 " to \"%s\": %s", number, mirror->keepers[i].name, error.text);
+    }
+    if (number > 0)
+        mirror->copied = number; /* also what nobody took: the next one is tried again */
+}
+
+static void drop_all(struct mirror *mirror)
+{
+    for (uint32_t i = 0; i < mirror->n_keepers; i++)
+        mirror_drop(mirror->server->endpoint->transport, &mirror->keepers[i], mirror->key, UINT64_MAX);
+}
+
+static void mirror_done(struct mirror *mirror);
+
+static void mirror_run(void *arg)
+{
+    struct mirror *mirror = arg;
+    struct endpoint *endpoint = mirror->server->endpoint;
+    if (mirror->dropping)
+        drop_all(mirror);
+    else if (mirror->fetching)
+        fetch_newest(mirror);
+    else
+        copy_newest(mirror);
+    endpoint_enter(endpoint);
+    mirror_done(mirror);
+    endpoint_leave(endpoint);
+}
+
+/* ---- under the lock ---- */
+
+static bool mirror_begin(struct mirror *mirror)
+{
+    struct errands *errands = mirror->server->data.errands;
+    mirror->job = (struct thread_job){.run = mirror_run, .arg = mirror};
+    mirror->busy = errands && !mirror->server->leaving && errands->submit(errands, &mirror->job);
+    return mirror->busy;
+}
+
+/* Nobody needs it any more: the copies go, then it goes. */
+static void mirror_release(struct mirror *mirror)
+{
+    mirror->session = NULL;
+    if (mirror->busy)
+        return;
+    const bool drop = mirror->over && mirror->dirty && !mirror->dropping;
+    mirror->dropping = true;
+    if (!drop || !mirror_begin(mirror))
+        free(mirror);
+}
+
+/* A copy goes through memory. Where there is no room now it is made later: it waits in no line, as calls do.
+ */
+static bool reserve(struct mirror *mirror)
+{
+    struct admission *admission = &mirror->server->admission;
+    struct stat is;
+    if (stat(mirror->path, &is) != 0)
+        return false;
+    if (admission_request(admission, &mirror->memory, (uint64_t)is.st_size) == ADMISSION_GRANTED)
+        return true;
+    admission_leave(admission, &mirror->memory);
+    mirror->memory = (struct admission_entry){0};
+    return false;
+}
+
+static void give_back(struct mirror *mirror)
+{
+    const uint64_t bytes = mirror->memory.bytes;
+    mirror->memory = (struct admission_entry){0};
+    if (bytes == 0)
+        return;
+    admission_release(&mirror->server->admission, bytes);
+    server_admit(mirror->server);
+}
+
+static void mirror_done(struct mirror *mirror)
+{
+    struct server *server = mirror->server;
+    struct session *session = mirror->session;
+    give_back(mirror);
+    const bool fetched = mirror->fetching;
+    mirror->busy = mirror->fetching = false;
+    if (!session) {
+        mirror_release(mirror);
+        return;
+    }
+    if (fetched && session->state == SESSION_QUEUED) {
+        queue_push(&server->queue, session_turn(session), &session->queued);
+        server_dispatch(server);
+    }
+}
+
+#define LOOK_NS (300 * NS_PER_MS)
+
+/* Whoever has saved a new state since: a copy is made. */
+static void look_at_states(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct server *server = context;
+    struct session *session;
+    bool any = false;
+    DL_FOREACH2(server->active, session, next_active)
+    {
+        struct mirror *mirror = session->mirror;
+        if (!mirror || mirror->n_others == 0)
+            continue;
+        any = true;
+        if (session->state == SESSION_RUNNING && !mirror->busy &&
+            checkpoint_number(mirror->path, NULL) > mirror->copied && reserve(mirror) &&
+            !mirror_begin(mirror))
+            give_back(mirror);
+    }
+    if (any)
+        timers_set(&server->timers, timer, now_ns + LOOK_NS, NULL);
+}
+
+/* "NAME ADDRESS NAME ADDRESS " */
+static void read_keepers(struct mirror *mirror, const struct extensions *extensions)
+{
+    char text[KEEPERS_BYTES + 1], *rest = text, *word;
+    const struct extension *extension = extension_find(extensions, EXTENSION_KEEPERS);
+    const char *own = endpoint_address(mirror->server->endpoint);
+    if (!extension || extension->length > KEEPERS_BYTES)
+        return;
+    memcpy(text, extension->value, extension->length);
+    text[extension->length] = '\0';
+    while (mirror->n_keepers < KEEPERS_MOST && (word = strsep(&rest, " ")) && *word) {
+        struct keeper *keeper = &mirror->keepers[mirror->n_keepers];
+        const char *address = strsep(&rest, " ");
+        if (!address || !*address || strlen(word) > CAP_NAME || strlen(address) > CAP_ADDRESS)
+            return;
+        strcpy(keeper->name, word);
+        strcpy(keeper->address, address);
+        mirror->n_keepers++;
+        mirror->n_others += strcmp(address, own) != 0;
+    }
+}
+
+/* Its file, by what the call was first; false: the server keeps none. */
+static bool name_file(struct mirror *mirror, const struct session_id *origin)
+{
+    const char *state_dir = mirror->server->duty.state_dir;
+    return state_dir && snprintf(mirror->path, sizeof mirror->path,
+                                 "%s/" FOLDER "/%016" PRIx64 "%016" PRIx64 "-%" PRIu64 "-%016" PRIx64,
+                                 state_dir, origin->client_high, origin->client_low, origin->sequence,
+                                 origin->secret) < (int)sizeof mirror->path;
+}
+
+void server_checkpoint_begin(struct server *server, struct session *session, const struct call_request *call)
+{
+    struct session_id origin = session->id;
+    session->mirror = NULL;
+    struct mirror *mirror = session->problem->checkpoint ? calloc(1, sizeof *mirror) : NULL;
+    if (!mirror)
+        return;
+    origin_get(&call->extensions, &origin);
+    mirror->server = server;
+    mirror->session = session;
+    mirror->key = mirror_key(&origin);
+    if (!name_file(mirror, &origin)) {
+        free(mirror);
+        return;
+    }
+    read_keepers(mirror, &call->extensions);
+    /* The first time there is nothing to be found. */
+    mirror->fetching = mirror->n_keepers > 0 && !session_id_equal(&origin, &session->id);
+    session->mirror = mirror;
+}
+
+bool server_checkpoint_fetch(struct server *server, struct session *session)
+{
+    struct mirror *mirror = session->mirror;
+    if (!mirror)
+        return false;
+    server->mirroring.fire = look_at_states;
+    server->mirroring.context = server;
+    if (mirror->n_others > 0 && !timer_is_set(&server->mirroring))
+        timers_set(&server->timers, &server->mirroring, server_now(server) + LOOK_NS, NULL);
+    if (!mirror->fetching)
+        return false;
+    mirror->fetching = mirror_begin(mirror);
+    return mirror->fetching;
+}
+
+void server_checkpoint_prepare(struct server *server, struct session *session)
+{
+    char text[SESSION_TEXT];
+    struct mirror *mirror = session->mirror;
+    (void)server;
+    session->job.checkpoint = NULL;
+    session->job.checkpoint_number = 0;
+    if (!mirror || implementation_is_parallel(session->job.implementation))
+        return;
+    session->job.checkpoint = mirror->path;
+    session->job.checkpoint_number = checkpoint_number(mirror->path, NULL);
+    if (session->job.checkpoint_number > 0)
+        log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text),
+                  "%s goes on from checkpoint %" PRIu64, session->problem->name,
+                  session->job.checkpoint_number);
+}
+
+/* A routine that crashes again before it has saved anything would do so for ever. */
+bool server_checkpoint_resumes(const struct session *session)
+{
+    return session->client && session->mirror &&
+           checkpoint_number(session->mirror->path, NULL) > session->job.checkpoint_number;
+}
+
+void server_checkpoint_ended(struct server *server, struct session *session)
+{
+    char temporary[SIGNATURE_MAX_PATH + 8];
+    struct mirror *mirror = session->mirror;
+    if (!mirror)
+        return;
+    session->mirror = NULL;
+    session->job.checkpoint = NULL;
+    mirror->over = !server->leaving || session->state == SESSION_DONE;
+    if (mirror->over) {
+        unlink(mirror->path);
+        snprintf(temporary, sizeof temporary, "%s.new", mirror->path);
+        unlink(temporary); /* of a worker that died as it wrote */
+    }
+    mirror_release(mirror);
+}
+
+void server_checkpoint_forget(struct session *session)
+{
+    if (session->mirror)
+        mirror_release(session->mirror);
+    session->mirror = NULL;
+}

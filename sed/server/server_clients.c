@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Clients that are gone. The one truthful sign is that a connection on which a client waits, or moves data,
+ * is closed: a process that ends closes all of its own. A client that lives comes back on another one, so its
+ * sessions end only when nothing was heard of it for the orphan lease. One that only pauses, or waits
+ * for nothing here, closes no connection that it waits on and loses nothing.
+ */
+#include "sed/server/server_state.h"
+
+#include <utlist.h>
+
+void server_client_lost(struct server *server, struct client *client)
+{
+    if (!client)
+        return;
+    client->lost_ns = server_now(server);
+    int64_t due_ns = client->lost_ns + server->options.orphan_lease_ns;
+    if (due_ns < server->orphans_due_ns)
+        server->orphans_due_ns = due_ns;
+}
+
+void server_part_session(struct server *server, struct session *session)
+{
+    session->parted_ns = server_now(server);
+    server_set_timer(server, session);
+}
+
+void server_on_parted(void *self, const struct session_id *id)
+{
+    struct server *server = self;
+    struct client *client = client_find(&server->sessions, id->client_high, id->client_low);
+    struct session *session;
+    DL_FOREACH(client ? client->sessions : NULL, session)
+    {
+        if (session->id.sequence == id->sequence && session->id.secret == id->secret)
+            server_part_session(server, session);
+    }
+}
+
+static bool outlives(const struct session *session)
+{
+    /* What has not got all its arguments will not get them any more. */
+    return session->dropped || (session->detached && session->state != SESSION_RECEIVING);
+}
+
+static void give_up(struct server *server, struct client *client)
+{
+    struct session *session, *next;
+    unsigned n = 0;
+    DL_FOREACH_SAFE(client->sessions, session, next)
+    {
+        if (outlives(session))
+            continue;
+        n++;
+        if (session_has_ended(session))
+            server_drop_result(server, session);
+        else
+            server_stop_session(server, session, ESP_UNREACHABLE);
+    }
+    if (n > 0)
+        log_notice("a client (%016llx) is gone: %u of its sessions end", (unsigned long long)client->key[0],
+                   n);
+}
+
+void server_give_up_orphans(struct server *server)
+{
+    int64_t now_ns = server_now(server), lease_ns = server->options.orphan_lease_ns;
+    if (now_ns < server->orphans_due_ns)
+        return;
+    server->orphans_due_ns = CLOCK_NEVER;
+    for (struct client *client = server->sessions.clients; client; client = client->hh.next) {
+        if (client->lost_ns == 0)
+            continue;
+        if (client->seen_ns > client->lost_ns) { /* it came back */
+            client->lost_ns = 0;
+        } else if (now_ns >= client->lost_ns + lease_ns) {
+            client->lost_ns = 0;
+            give_up(server, client);
+        } else if (client->lost_ns + lease_ns < server->orphans_due_ns) {
+            server->orphans_due_ns = client->lost_ns + lease_ns;
+        }
+    }
+}

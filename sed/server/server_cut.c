@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sections of data: what a call asks of a datum is copied out of it, on the server, to the argument's place.
+ */
+#include "sed/server/server_operands.h"
+#include "sed/server/server_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#define AT_ONCE_BYTES ((uint64_t)1 << 20) /* shorter than handing it to another thread */
+
+struct cutting {
+    struct thread_job job;
+    struct operand *operand;
+    struct section cut;
+    const void *from; /* pinned */
+    void *to;         /* in the session's segment, which stays while the session is `moving` */
+    void (*done)(struct operand *operand);
+};
+
+static enum esp_status make_section(const struct operand *operand, struct section *cut,
+                                    struct esp_error *error)
+{
+    struct datum_shape part;
+    const struct session *session = operand->of->session;
+    const char *name = session->problem->arguments[operand->index].name;
+    enum esp_status status =
+        datum_section_take(&operand->section, store_pin_shape(operand->pin), &part, cut, error);
+    if (status != ESP_OK)
+        return error_prefix(error, "%s", name);
+    datum_shape_squeeze(&part.n_dims, part.dims, operand->shape.n_dims);
+    status = datum_shape_fits(&operand->shape, &part, name, error);
+    if (status == ESP_OK && part.bytes != session->job.arguments[operand->index].bytes)
+        return error_set(error, ESP_INTERNAL, "%s: a section has %llu bytes, its place %llu", name,
+                         (unsigned long long)part.bytes,
+                         (unsigned long long)session->job.arguments[operand->index].bytes);
+    return status;
+}
+
+static void run(void *arg)
+{
+    struct cutting *cutting = arg;
+    struct server *server = cutting->operand->of->server;
+    section_gather(&cutting->cut, cutting->from, cutting->to);
+    endpoint_enter(server->endpoint);
+    cutting->done(cutting->operand);
+    endpoint_leave(server->endpoint);
+    free(cutting);
+}
+
+static bool hand_out(struct server *server, const struct cutting *what)
+{
+    struct errands *errands = server->data.errands;
+    struct cutting *cutting = errands && !server->data.leaving ? malloc(sizeof *cutting) : NULL;
+    if (!cutting)
+        return false;
+    *cutting = *what;
+    cutting->job = (struct thread_job){.run = run, .arg = cutting};
+    what->operand->state = OPERAND_CUTTING;
+    if (errands->submit(errands, &cutting->job))
+        return true;
+    what->operand->state = OPERAND_HERE;
+    free(cutting);
+    return false;
+}
+
+enum esp_status server_operand_cut(struct server *server, struct operand *operand,
+                                   void (*done)(struct operand *operand), struct esp_error *error)
+{
+    struct cutting cutting = {.operand = operand,
+                              .from = store_pin_memory(operand->pin)->data,
+                              .to = session_argument_data(operand->of->session, operand->index),
+                              .done = done};
+    enum esp_status status = make_section(operand, &cutting.cut, error);
+    uint64_t bytes = operand->of->session->job.arguments[operand->index].bytes;
+    if (status != ESP_OK || bytes == 0 || (bytes > AT_ONCE_BYTES && hand_out(server, &cutting)))
+        return status;
+    section_gather(&cutting.cut, cutting.from, cutting.to); /* small, or nobody else can */
+    return ESP_OK;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data that live on the server, as the files of the server daemon share them (see sed/server/server.h). All
+ * under the endpoint's lock, but for what says otherwise.
+ *
+ * A ticket stands for one datum that is being put or read: who shows it with a chunk has been let in before.
+ */
+#ifndef SED_SERVER_DATA_H
+#define SED_SERVER_DATA_H
+
+#include "core/hierarchy/location_report.h"
+#include "core/message/message.h"
+#include "core/transport.h"
+#include "sed/server/errands.h"
+#include "services/data/replication.h"
+#include "services/data/store.h"
+#include "util/timer.h"
+
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#define DATA_MOST_TICKETS 10000
+/* A ticket that no chunk has shown for so long ends: its asker is gone. */
+#define DATA_TICKET_LEASE_NS (60 * NS_PER_S)
+
+struct server;
+
+/* Who asked, beyond the call that brought the question. */
+struct asker {
+    char identity[CAP_NAME + 1];
+    struct store_asker is; /* `identity` is the one above */
+};
+void asker_set(struct asker *asker, const char *identity, bool trusted);
+/* The same one again, with the client whose lease counts. */
+void asker_copy(struct asker *to, const struct asker *from);
+/* Who brought the call. */
+void asker_of(const struct call *call, struct asker *asker);
+
+struct ticket {
+    uint64_t number;
+    struct datum_id id;
+    struct asker asker;
+    bool put, lends; /* an offer; an open whose pieces porters are to lend */
+    uint64_t bytes;
+    struct store_pin *pin;      /* of an open */
+    char *fetcher;              /* the server that reads it for a session; NULL: another asker */
+    uint32_t moving;            /* chunks: the pin must stay */
+    struct porter_loans *loans; /* the pieces that porters lend; NULL: none */
+    bool over;                  /* goes when nothing moves any more */
+    int64_t heard_ns;
+    UT_hash_handle hh;
+};
+
+/* The disk's part of something, done by a thread, and what comes then. */
+struct chore {
+    struct thread_job job;
+    struct server *server;
+    struct store_work *work;
+    struct call *call; /* that waits for it; NULL: none, or it was given up */
+    /* With the lock. `status`: of store_work_end(). */
+    void (*then)(struct chore *chore, enum esp_status status, const struct esp_error *error);
+    struct ticket *ticket;
+    void *arg;
+    struct chore *prev, *next;
+};
+
+struct server_data {
+    struct store *store;       /* NULL: the server keeps no data */
+    struct location *location; /* what the parent has to hear of: all is at child `here` */
+    uint32_t here;
+    struct replication *replication; /* which servers may keep copies; NULL: none may */
+    struct errands *errands;
+    struct ticket *tickets;
+    uint32_t n_tickets;
+    struct chore *chores;
+    struct pull *pulls;         /* by key */
+    struct porter_loans *loans; /* that are being made */
+    int64_t due_ns;             /* of tickets and leases */
+    bool leaving;               /* no new errands */
+    bool blocked;               /* some session waits for room */
+    bool verifying;             /* a file is being read to see whether it is whole */
+};
+
+/* ---- server_data.c ---- */
+enum esp_status server_data_create(struct server *server, struct esp_error *error);
+void server_data_release(struct server *server);
+void server_data_tick(struct server *server, int64_t now_ns);
+/* False: it is none of these. */
+bool server_data_on_call(struct server *server, struct call *call, const struct message *request);
+/* Whether it was a call about data. */
+bool server_data_abandoned(struct server *server, struct call *call);
+void server_data_on_chunk(struct server *server, const struct message *header, bool write,
+                          struct chunk_area *area);
+void server_data_on_chunk_done(struct server *server, bool write, struct chunk_area *area, bool complete);
+/* Has the work done; then `chore->then` is called, perhaps from within. The chore is on the heap and goes
+ * with it. `work` NULL: there is nothing to do, `then` comes at once. */
+void server_data_chore(struct server *server, struct chore *chore, struct store_work *work);
+/* A record of it, in the arena. False without memory. */
+bool server_data_record(const struct server *server, const struct store_entry *entry, struct arena *arena,
+                        struct datum_info *record);
+/* What a record from outside says of the shape. ESP_INVALID. */
+enum esp_status server_data_shape(const struct datum_info *record, struct datum_shape *shape,
+                                  struct esp_error *error);
+
+/* A client gives a sign of life. */
+void server_data_client_seen(struct server *server, const uint64_t client[2]);
+
+/* A datum has come or gone: agents are to hear of it. */
+void server_data_news(void *self, const struct datum_id *id, uint64_t bytes, enum store_news news);
+
+/* ---- server_pull.c ---- */
+/* A session, or a call, that wants a datum here. */
+struct pull_waiter {
+    struct call *call; /* a pull_reply is wanted; NULL: `arrived` is called */
+    void (*arrived)(struct pull_waiter *waiter, enum esp_status status, const struct esp_error *error);
+    struct timer patience;
+    struct server *server;
+    struct pull *pull;
+    struct pull_waiter *prev, *next;
+};
+/* A matrix in pieces over rows x cols ranks; rows 0: in one piece. As it came, not looked at. */
+struct pull_layout {
+    int64_t rows, cols, row_block, col_block;
+};
+struct pull_wish {
+    const struct datum_id *id;
+    const char *const *sources; /* addresses, tried in this order, then whom the parent names */
+    uint32_t n_sources;
+    enum datum_mode mode;
+    uint32_t flags;
+    const struct datum_id
+        *as; /* another datum of the same value, that lies as `layout` says; NULL: the same */
+    struct pull_layout layout;
+};
+/* Brings the datum here unless it is; the waiter is called later, never from within. ESP_NO_MEMORY,
+ * ESP_REFUSED (no store). */
+enum esp_status server_pull(struct server *server, const struct asker *asker, const struct pull_wish *wish,
+                            struct pull_waiter *waiter, struct esp_error *error);
+/* It waits no longer. */
+void server_pull_leave(struct pull_waiter *waiter);
+void server_on_pull(struct server *server, struct call *call, const struct message *request);
+bool server_pull_abandoned(struct server *server, struct call *call);
+/* ---- server_loans.c ---- */
+/* Has porters lend the pieces of the ticket's datum, and answers the open with where they are. The ticket
+ * stays meanwhile. */
+void server_loans_make(struct server *server, struct call *call, struct ticket *ticket);
+bool server_loans_abandoned(struct server *server, struct call *call);
+/* Nobody is to read them any more. NULL is nothing to do. */
+void server_loans_end(struct porter_loans *loans);
+
+/* All transfers are to end soon. */
+void server_pull_stop(struct server *server);
+
+#endif

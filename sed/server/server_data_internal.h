@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files behind sed/server/server_data.h share, and nobody else:
+ *
+ *     server_data.c     calls, chores, records, what agents hear, life
+ *     server_tickets.c  who has been let in, and the chunks that tickets are shown with
+ *     server_moves.c    offer, open, finish, drop
+ *     server_replicas.c which copies on other servers may stay there
+ *
+ * All under the endpoint's lock.
+ */
+#ifndef SED_SERVER_DATA_INTERNAL_H
+#define SED_SERVER_DATA_INTERNAL_H
+
+#include "sed/server/server_data.h"
+
+/* ---- server_data.c ---- */
+/* Answers that it cannot be; `datum` (or NULL) is for the log. */
+void data_refuse(struct call *call, enum message_kind reply, const char *datum,
+                 const struct esp_error *error);
+void data_done(struct call *call);
+/* Who brought the call, and, as its extensions tell, for which client. Its lease is renewed. */
+void data_asker_of(struct server *server, const struct call *call, const struct extensions *extensions,
+                   struct asker *asker);
+/* NULL without memory. */
+struct chore *chore_for(struct call *call, struct ticket *ticket,
+                        void (*then)(struct chore *chore, enum esp_status status,
+                                     const struct esp_error *error));
+
+/* ---- server_tickets.c ---- */
+/* The one of that number that is not over; NULL: there is none. */
+struct ticket *ticket_find(struct server *server, uint64_t number);
+/* NULL: ESP_BUSY, ESP_NO_MEMORY. */
+struct ticket *ticket_create(struct server *server, const struct datum_id *id, const struct asker *asker,
+                             bool put, struct esp_error *error);
+/* It is over: at once, or when nothing moves any more. */
+void ticket_end(struct server *server, struct ticket *ticket);
+/* The offer of that datum that is under way; NULL: none is. */
+struct ticket *ticket_of_offer(struct server *server, struct datum_key key);
+/* The one that is meant; NULL: ESP_NOT_FOUND. */
+struct ticket *ticket_shown(struct server *server, uint64_t number, struct datum_key key, bool put,
+                            struct esp_error *error);
+/* Ends those of which nothing was heard for too long. */
+void tickets_tick(struct server *server, int64_t now_ns);
+void tickets_release(struct server *server);
+
+/* ---- server_moves.c ---- */
+void data_on_offer(struct server *server, struct call *call, const struct offer *offer);
+/* The reply to an open; NULL without memory. */
+struct message *data_open_answer(struct server *server, const struct ticket *ticket);
+void data_on_open(struct server *server, struct call *call, const struct open *open);
+void data_on_finish(struct server *server, struct call *call, const struct finish *finish);
+void data_on_drop(struct server *server, struct call *call, const struct drop *drop);
+
+/* ---- server_replicas.c ---- */
+enum esp_status replicas_create(struct server *server, struct esp_error *error);
+/* Remembers which server reads the datum, if one does. */
+void replicas_note(struct ticket *ticket, const struct extensions *extensions);
+/* The datum goes out with that ticket: says in the answer whether the copy may stay. */
+void replicas_answer(struct server *server, const struct ticket *ticket, const struct store_entry *entry,
+                     struct message *reply);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How a server stands and what it counts, for its HTTP port.
+ */
+#include "sed/server/server_state.h"
+
+#include <stdio.h>
+
+void server_count_end(struct server *server, const struct session *session)
+{
+    struct server_totals *totals = &server->totals;
+    if (session->state != SESSION_DONE) {
+        status_count(&totals->failures, session->error.status);
+        return;
+    }
+    histogram_add(&totals->queued_s, server_seconds(session->ready_ns, session->started_ns));
+    histogram_add(&totals->computed_s, session->compute_s);
+    histogram_add(&totals->took_s, server_seconds(session->arrived_ns, session->ended_ns));
+    if (session->forecast_s > 0)
+        histogram_add(&totals->ratio, session->compute_s / session->forecast_s);
+    for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
+        const struct argument *argument = &session->problem->arguments[i];
+        if (session->arguments[i].kind == KIND_ABSENT)
+            continue;
+        totals->bytes_in += argument_is_input(argument) ? session->job.arguments[i].bytes : 0;
+        totals->bytes_out += argument_is_output(argument) ? session->job.arguments[i].bytes : 0;
+    }
+}
+
+bool server_health(void *self, char *text, size_t size)
+{
+    struct server *server = self;
+    endpoint_enter(server->endpoint);
+    const char *parent = membership_parent_name(server->membership);
+    const bool good = parent && !server->draining;
+    if (server->draining)
+        snprintf(text, size, "server draining: it takes no new sessions");
+    else if (parent)
+        snprintf(text, size, "server below \"%s\", %u of %u slots in use", parent, server->running,
+                 server->options.slots);
+    else
+        snprintf(text, size, "no parent of this server is reached");
+    endpoint_leave(server->endpoint);
+    return good;
+}
+
+bool server_settled(void *self, char *why, size_t size)
+{
+    struct server *server = self;
+    endpoint_enter(server->endpoint);
+    const bool settled = membership_is_known_above(server->membership, why, size);
+    endpoint_leave(server->endpoint);
+    return settled;
+}
+
+static void now(const struct server *server, struct metrics *metrics)
+{
+    metrics_family(
+        metrics, "espalier_server_sessions", METRIC_GAUGE,
+        "Sessions that have not ended, by what they do: wait for memory, receive arguments, wait in "
+        "the queue, run.");
+    metrics_sample(metrics, server->waiting, "state", "waiting", (const char *)NULL);
+    metrics_sample(metrics, server->receiving, "state", "receiving", (const char *)NULL);
+    metrics_sample(metrics, server->queue.length, "state", "queued", (const char *)NULL);
+    metrics_sample(metrics, server->running, "state", "running", (const char *)NULL);
+    metrics_gauge(metrics, "espalier_server_slots", server->options.slots, "Calls at a time.");
+    metrics_gauge(metrics, "espalier_server_draining", server->draining, "1 while it takes no new sessions.");
+    metrics_gauge(metrics, "espalier_server_joined", membership_joined(server->membership),
+                  "1 while there is a tie to a parent.");
+    metrics_gauge(metrics, "espalier_server_memory_bytes", (double)server->admission.total,
+                  "Memory for the arguments and results of all sessions.");
+    metrics_gauge(metrics, "espalier_server_memory_used_bytes", (double)server->admission.used,
+                  "What of it is reserved.");
+    metrics_gauge(metrics, "espalier_server_clients", server->sessions.n_clients, "Clients that are known.");
+    metrics_gauge(metrics, "espalier_server_kept_states", server->n_kept, "States kept for later calls.");
+    metrics_gauge(metrics, "espalier_server_promises", server->n_promises,
+                  "Sessions that were promised to it and have not called yet.");
+    metrics_gauge(metrics, "espalier_server_speed_flops", server->speed.flops,
+                  "What one slot reaches, in operations a second.");
+}
+
+static void stored(const struct server *server, struct metrics *metrics)
+{
+    struct store_counts counts;
+    struct replication_counts replicas = {0};
+    if (!server->data.store)
+        return;
+    store_count(server->data.store, &counts);
+    if (server->data.replication)
+        replication_count(server->data.replication, &replicas);
+    metrics_gauge(metrics, "espalier_server_data", counts.data, "Data that live here, replicas included.");
+    metrics_gauge(metrics, "espalier_server_data_memory_bytes", (double)counts.memory_bytes,
+                  "Memory that data use, unfinished ones included.");
+    metrics_gauge(metrics, "espalier_server_data_pinned_bytes", (double)counts.pinned_bytes,
+                  "What of it sessions and transfers use.");
+    metrics_gauge(metrics, "espalier_server_data_disk_bytes", (double)counts.disk_bytes,
+                  "Disk that files of data use.");
+    metrics_gauge(metrics, "espalier_server_replicas", replicas.copies,
+                  "Copies of data of this server that other servers may keep.");
+    metrics_gauge(metrics, "espalier_server_replica_bytes", (double)replicas.copied_bytes, "Bytes of them.");
+    metrics_counter(metrics, "espalier_server_data_dropped_total", (double)counts.dropped,
+                    "Volatile data and replicas that were dropped.");
+    metrics_counter(metrics, "espalier_server_data_damaged_total", (double)counts.damaged,
+                    "Files of data that were damaged, and set aside.");
+}
+
+void server_metrics(void *self, struct metrics *metrics)
+{
+    struct server *server = self;
+    const struct server_totals *totals = &server->totals;
+    endpoint_enter(server->endpoint);
+    now(server, metrics);
+    stored(server, metrics);
+    metrics_counter(metrics, "espalier_server_sessions_done_total", (double)server->completed,
+                    "Sessions that ended well.");
+    metrics_statuses(metrics, "espalier_server_sessions_failed_total", &totals->failures,
+                     "Sessions that ended otherwise, by why.");
+    metrics_statuses(metrics, "espalier_server_calls_refused_total", &totals->refusals,
+                     "Calls that were not let in, by why.");
+    metrics_counter(metrics, "espalier_server_argument_bytes_total", (double)totals->bytes_in,
+                    "Arguments of the sessions that ended well.");
+    metrics_counter(metrics, "espalier_server_result_bytes_total", (double)totals->bytes_out,
+                    "Results of the sessions that ended well.");
+    metrics_counter(metrics, "espalier_server_lent_bytes_total", (double)server->lent_bytes,
+                    "Arguments and results that were used where clients of this host have them.");
+    metrics_histogram(metrics, "espalier_server_queue_seconds", &totals->queued_s,
+                      "Time that sessions waited for a slot, their arguments being there.");
+    metrics_histogram(metrics, "espalier_server_compute_seconds", &totals->computed_s,
+                      "Time that routines took.");
+    metrics_histogram(metrics, "espalier_server_session_seconds", &totals->took_s,
+                      "Time from the arrival of a call to the end of its session.");
+    metrics_histogram(metrics, "espalier_server_forecast_ratio", &totals->ratio,
+                      "Time that a routine took, divided by the forecast: 1 is a perfect one.");
+    endpoint_leave(server->endpoint);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Jobs: sessions that outlive their clients. What they reserve and keep is counted, so that results that
+ * nobody fetches cannot take the whole server away from everybody else.
+ */
+#include "sed/server/server_state.h"
+
+/* Sessions that are kept for a day are bounded well below what a server can hold. */
+#define MOST_JOBS 10000
+#define MIB       (1024.0 * 1024.0)
+
+enum esp_status server_check_job(const struct server *server, const char *problem, uint64_t bytes,
+                                 struct esp_error *error)
+{
+    uint64_t most = server->admission.total / 2;
+    if (server->n_jobs >= MOST_JOBS)
+        return error_set(error, ESP_LIMIT, "server %s has %u jobs that nobody has fetched; at most %u",
+                         server->name, server->n_jobs, MOST_JOBS);
+    /* The first one may take what it needs: nobody else's result would make room for it. */
+    if (server->n_jobs == 0 || (server->job_bytes <= most && bytes <= most - server->job_bytes))
+        return ESP_OK;
+    return error_set(
+        error, ESP_LIMIT,
+        "%s: jobs and their results may take %.1f MiB on server %s; %.1f MiB are taken, this one "
+        "needs %.1f MiB: results have to be fetched first",
+        problem, (double)most / MIB, server->name, (double)server->job_bytes / MIB, (double)bytes / MIB);
+}
+
+void server_job_begins(struct server *server, struct session *session)
+{
+    if (session->job_counted)
+        return;
+    session->job_counted = true;
+    server->n_jobs++;
+    server->job_bytes += session->memory.bytes;
+}
+
+void server_job_ends(struct server *server, struct session *session)
+{
+    if (!session->job_counted)
+        return;
+    session->job_counted = false;
+    server->n_jobs--;
+    server->job_bytes -= session->memory.bytes;
+}
+
+void server_job_resized(struct server *server, const struct session *session, uint64_t before, uint64_t now)
+{
+    if (session->job_counted)
+        server->job_bytes = server->job_bytes - before + now;
+}
+
+enum esp_status server_keep_job(struct server *server, struct session *session, struct esp_error *error)
+{
+    if (session->detached)
+        return ESP_OK;
+    enum esp_status status = ESP_OK;
+    if (!session->job_counted)
+        status = server_check_job(server, session->problem->name, session->memory.bytes, error);
+    if (status != ESP_OK)
+        return status;
+    server_job_begins(server, session);
+    session->detached = true;
+    server_set_timer(server, session);
+    return ESP_OK;
+}
+
+bool server_tell_lease(const struct server *server, const struct session *session, struct message *reply)
+{
+    if (!session->detached)
+        return true;
+    struct extension *extension = arena_alloc(&reply->arena, sizeof *extension);
+    uint8_t *bytes = arena_alloc(&reply->arena, LEASE_BYTES);
+    if (!extension || !bytes)
+        return false;
+    int64_t left_ns = server->options.job_lease_ns;
+    if (session->dropped)
+        left_ns = 0;
+    else if (session_has_ended(session))
+        left_ns -= server_now(server) - session->ended_ns;
+    lease_put(left_ns > 0 ? (uint64_t)(left_ns / NS_PER_MS) : 0, bytes);
+    *extension = (struct extension){EXTENSION_JOB_LEASE, bytes, LEASE_BYTES};
+    reply->follow_reply.extensions = (struct extensions){extension, 1};
+    return true;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Links from other servers, as data that were fetched over them tell: the parent hears of them with the
+ * server's record, and forecasts by them when a datum has to come from there.
+ */
+#include "core/forecast/told_links.h"
+#include "sed/server/server_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* The parent hears of a link that has changed by this much. */
+#define WORTH_TELLING 0.1
+
+struct fetched_link {
+    char peer[CAP_NAME + 1];
+    struct path path;
+    struct fetched_link *prev, *next; /* the one used last first */
+};
+
+static struct fetched_link *get(struct server *server, const char *peer)
+{
+    struct fetched_link *link;
+    DL_FOREACH(server->fetched, link)
+    if (strcmp(link->peer, peer) == 0)
+        return link;
+    if (server->n_fetched < CAP_TOLD_LINKS) {
+        if (!(link = calloc(1, sizeof *link)))
+            return NULL;
+        server->n_fetched++;
+    } else {
+        link = server->fetched->prev; /* the last of the list */
+        DL_DELETE(server->fetched, link);
+        *link = (struct fetched_link){.peer = ""};
+    }
+    snprintf(link->peer, sizeof link->peer, "%s", peer);
+    DL_PREPEND(server->fetched, link);
+    return link;
+}
+
+static bool differs(double a, double b)
+{
+    return fabs(a - b) > WORTH_TELLING * fmax(a, b);
+}
+
+void server_from_peer(struct server *server, const char *peer, const struct path *path)
+{
+    endpoint_enter(server->endpoint);
+    struct fetched_link *link = get(server, peer);
+    if (link) {
+        const bool news = !link->path.known || differs(link->path.bandwidth_bps, path->bandwidth_bps) ||
+                          differs(link->path.latency_s, path->latency_s);
+        DL_DELETE(server->fetched, link);
+        DL_PREPEND(server->fetched, link);
+        if (news) {
+            link->path = *path; /* as it was told last */
+            server->fetched_told = false;
+            server_load_changed(server, 0);
+        }
+    }
+    endpoint_leave(server->endpoint);
+}
+
+bool server_tell_links(struct server *server, bool complete, struct arena *arena, struct node_record *record)
+{
+    struct told_link links[CAP_TOLD_LINKS];
+    const struct fetched_link *link;
+    size_t n = 0;
+    if (!complete && server->fetched_told)
+        return true;
+    DL_FOREACH(server->fetched, link)
+    links[n++] = (struct told_link){link->peer, link->path};
+    server->fetched_told = true;
+    return told_links_add(&record->extensions, EXTENSION_FETCHED_LINKS, links, n, arena);
+}
+
+void server_links_release(struct server *server)
+{
+    struct fetched_link *link, *next;
+    DL_FOREACH_SAFE(server->fetched, link, next)
+    free(link);
+    server->fetched = NULL;
+}

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/choice/aggregate.h"
+#include "sed/server/server_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+/* A report of a small change waits for others; one that moves forecasts by a millisecond does not. */
+#define LEISURE_MS 100
+#define SOON_MS    5
+#define SOON_S     0.001
+/* A computation that takes longer than forecast is expected to go on for as long as it has taken, and so are
+ * those of its problem that wait: where no work is declared, that is the only forecast there is. Agents hear
+ * of it each time that it proves wrong again, first after this. */
+#define OVERDUE_NS (20 * NS_PER_MS)
+
+void server_load_changed(struct server *server, double seconds)
+{
+    membership_touch(server->membership, seconds >= SOON_S ? SOON_MS : LEISURE_MS);
+}
+
+/* ---- promises ---- */
+
+static void promise_key(uint64_t *key, const struct session_id *id)
+{
+    key[0] = id->client_high;
+    key[1] = id->client_low;
+    key[2] = id->sequence;
+}
+
+static struct promise *promise_find(struct server *server, const struct session_id *id)
+{
+    uint64_t key[3];
+    struct promise *promise;
+    promise_key(key, id);
+    HASH_FIND(hh, server->promises, key, sizeof key, promise);
+    return promise;
+}
+
+static void promise_drop(struct server *server, struct promise *promise)
+{
+    timers_cancel(&server->timers, &promise->lease);
+    HASH_DEL(server->promises, promise);
+    DL_DELETE(server->promise_line, promise);
+    server->n_promises--;
+    free(promise);
+}
+
+void server_drop_promises(struct server *server)
+{
+    while (server->promise_line)
+        promise_drop(server, server->promise_line);
+}
+
+static void lease_over(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct server *server = context;
+    struct promise *promise = (struct promise *)((char *)timer - offsetof(struct promise, lease));
+    (void)now_ns;
+    server_load_changed(server, promise->seconds);
+    promise_drop(server, promise);
+}
+
+static void mark(struct server *server, uint64_t master, uint64_t number)
+{
+    uint32_t i = 0;
+    if (master == 0)
+        return;
+    while (i < server->n_marks && server->marks[i].master != master)
+        i++;
+    if (i == server->n_marks) {
+        if (server->n_marks < SERVER_MOST_MARKS)
+            server->n_marks++;
+        else
+            i = server->next_mark++ % SERVER_MOST_MARKS; /* masters of the past make room */
+        server->marks[i] = (struct placement_mark){.master = master};
+    }
+    if (server->marks[i].number < number)
+        server->marks[i].number = number;
+}
+
+void server_promise_kept(struct server *server, const struct call_request *call)
+{
+    struct promise *promise = promise_find(server, &call->session);
+    if (promise)
+        promise_drop(server, promise);
+    mark(server, call->master, call->placement);
+}
+
+/* Whether the call of this session has been here before its placement was announced. */
+static bool has_called(struct server *server, const struct session_id *id)
+{
+    const struct client *client = client_find(&server->sessions, id->client_high, id->client_low);
+    return session_find(&server->sessions, id) || (client && id->sequence < client->floor);
+}
+
+static void promise_add(struct server *server, const struct placement *placement)
+{
+    struct promise *promise = promise_find(server, &placement->session);
+    if (promise)
+        promise_drop(server, promise);
+    if (server->n_promises >= SERVER_MOST_PLACEMENTS)
+        promise_drop(server, server->promise_line);
+    if (!(promise = calloc(1, sizeof *promise)))
+        return;
+    server_work_comes(server);
+    promise_key(promise->key, &placement->session);
+    promise->seconds = placement->seconds;
+    promise->lease.fire = lease_over;
+    promise->lease.context = server;
+    uint64_t lease_ms = placement->lease_ms < 3600000 ? placement->lease_ms : 3600000;
+    HASH_ADD(hh, server->promises, key, sizeof promise->key, promise);
+    if (!promise->hh.tbl) {
+        free(promise);
+        return;
+    }
+    DL_APPEND(server->promise_line, promise);
+    server->n_promises++;
+    if (timers_set(&server->timers, &promise->lease, server_now(server) + (int64_t)lease_ms * NS_PER_MS,
+                   NULL) != ESP_OK)
+        promise_drop(server, promise);
+}
+
+void server_on_place(struct server *server, const struct place *place)
+{
+    double seconds = 0;
+    for (uint32_t i = 0; i < place->n; i++) {
+        const struct placement *placement = &place->items[i];
+        if (strcmp(placement->server, server->name) != 0)
+            continue;
+        if (!has_called(server, &placement->session))
+            promise_add(server, placement);
+        const int64_t now_ns = server_now(server);
+        trace_note(&server->duty.trace, &placement->session, TRACE_PROMISED, now_ns, now_ns, "");
+        mark(server, placement->master, placement->number);
+        seconds += placement->seconds;
+    }
+    server_load_changed(server, seconds);
+}
+
+/* ---- when slots will be free ---- */
+
+static double counted_s(const struct session *session)
+{
+    return estimate_count_s(session->forecast_s, session->work_flop, session->ground);
+}
+
+static double remaining_s(const struct session *session, int64_t now_ns)
+{
+    double taken_s = server_seconds(session->started_ns, now_ns);
+    if (taken_s > session->forecast_s)
+        return fmax(taken_s, counted_s(session) - taken_s);
+    return counted_s(session) - taken_s;
+}
+
+/* What a session that has not started will take, seen what others of its problem already have. */
+static double expected_s(const struct server *server, const struct session *session, int64_t now_ns)
+{
+    double expected = counted_s(session);
+    for (uint32_t i = 0; i < server->options.slots; i++) {
+        const struct session *other = server->slots[i].session;
+        if (!other || other->problem != session->problem || other->forecast_s < session->forecast_s)
+            continue;
+        double taken_s = server_seconds(other->started_ns, now_ns);
+        if (taken_s > other->forecast_s && taken_s > expected)
+            expected = taken_s;
+    }
+    return expected;
+}
+
+static void overdue(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct server *server = context;
+    int64_t next_ns = CLOCK_NEVER;
+    bool news = false;
+    (void)timer;
+    for (uint32_t i = 0; i < server->options.slots; i++) {
+        const struct session *session = server->slots[i].session;
+        if (!session)
+            continue;
+        int64_t taken_ns = now_ns - session->started_ns, due_ns = OVERDUE_NS;
+        int64_t forecast_ns =
+            session->forecast_s < 1e9 ? (int64_t)(session->forecast_s * 1e9) : (int64_t)1e18;
+        news |= taken_ns >= OVERDUE_NS && taken_ns > forecast_ns;
+        if (forecast_ns > due_ns)
+            due_ns = forecast_ns + NS_PER_MS;
+        if (taken_ns >= due_ns) /* agents are to hear of it before it will have taken twice as long */
+            due_ns = 2 * taken_ns - 2 * SOON_MS * NS_PER_MS;
+        if (session->started_ns + due_ns < next_ns)
+            next_ns = session->started_ns + due_ns;
+    }
+    if (news)
+        server_load_changed(server, SOON_S);
+    if (next_ns != CLOCK_NEVER)
+        timers_set(&server->timers, &server->overdue, next_ns, NULL);
+}
+
+void server_load_started(struct server *server)
+{
+    int64_t due_ns = server_now(server) + OVERDUE_NS;
+    if (timer_is_set(&server->overdue) && server->overdue.due_ns <= due_ns)
+        return;
+    server->overdue.fire = overdue;
+    server->overdue.context = server;
+    timers_set(&server->timers, &server->overdue, due_ns, NULL);
+}
+
+/* All that is known: what runs, what waits in any way, what is promised. */
+static enum esp_status compute_load(const struct server *server, struct load *load, int64_t now_ns)
+{
+    double *free_in_s = calloc(server->options.slots, sizeof *free_in_s);
+    if (!free_in_s)
+        return ESP_NO_MEMORY;
+    for (uint32_t i = 0; i < server->options.slots; i++)
+        if (server->slots[i].session)
+            free_in_s[i] = remaining_s(server->slots[i].session, now_ns);
+    enum esp_status status = load_set(load, free_in_s, server->options.slots, now_ns);
+    free(free_in_s);
+    if (status != ESP_OK)
+        return status;
+    const struct session *session;
+    const struct promise *promise;
+    DL_FOREACH2(server->active, session, next_active)
+    {
+        if (session->state != SESSION_RUNNING)
+            load_place(load, expected_s(server, session, now_ns), now_ns);
+    }
+    DL_FOREACH(server->promise_line, promise)
+    load_place(load, promise->seconds, now_ns);
+    return ESP_OK;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static bool fill_free_in(const struct server *server, struct arena *arena, struct node_record *record)
+{
+    struct load load = {0};
+    int64_t now_ns = server_now(server);
+    record->free_in_s = arena_alloc(arena, server->options.slots * sizeof *record->free_in_s);
+    if (!record->free_in_s || compute_load(server, &load, now_ns) != ESP_OK) {
+        load_release(&load);
+        return false;
+    }
+    for (uint32_t i = 0; i < load.slots; i++)
+        record->free_in_s[i] = load.free_at_ns[i] > now_ns ? (double)(load.free_at_ns[i] - now_ns) / 1e9 : 0;
+    record->n_free_in = load.slots;
+    qsort(record->free_in_s, record->n_free_in, sizeof *record->free_in_s, by_value);
+    load_release(&load);
+    return true;
+}
+
+/* ---- the record ---- */
+
+static uint32_t computing(const struct server *server)
+{
+    return server->running - (server->measurement.running ? 1 : 0);
+}
+
+static uint32_t in_line(const struct server *server)
+{
+    return server->queue.length + server->waiting + server->receiving;
+}
+
+static struct node_record *make_record(const struct server *server, struct arena *arena)
+{
+    struct node_record *record = arena_alloc(arena, sizeof *record);
+    if (!record)
+        return NULL;
+    const char *parent = membership_parent_name(server->membership);
+    *record = (struct node_record){
+        .name = server->name,
+        .parent = parent ? parent : "",
+        .address = endpoint_address(server->endpoint),
+        .role = ROLE_SERVER,
+        .incarnation = server->incarnation,
+        .draining = server->draining,
+        .link = server->link,
+        .catalog = server->shelf->digest,
+        .speed_flops = server->speed.flops,
+        .slots = server->options.slots,
+        .threads = server->options.threads,
+        .queued = in_line(server),
+        .running = computing(server),
+        .memory_total = server->admission.total,
+        .memory_free = server->admission.total - server->admission.used,
+        .completed = server->completed,
+        .failed = server->failed,
+        .marks = arena_memdup(arena, server->marks, server->n_marks * sizeof *server->marks),
+        .n_marks = server->n_marks,
+    };
+    if (!record->marks)
+        record->n_marks = 0;
+    return fill_free_in(server, arena, record) && server_tell_terms(server, arena, record) ? record : NULL;
+}
+
+void server_fill_report(void *self, bool complete, struct message *message)
+{
+    struct server *server = self; /* there is only one record, and it is always told */
+    struct node_record *record = make_record(server, &message->arena);
+    if (!record || !server_tell_models(server, complete, &message->arena, record) ||
+        !server_tell_links(server, complete, &message->arena, record))
+        return;
+    message->report.records = record;
+    message->report.n_records = 1;
+    if (server->data.location && !location_tell(server->data.location, complete, message))
+        log_error("out of memory for telling the parent of data");
+}
+
+bool server_more_to_report(void *self)
+{
+    const struct server *server = self;
+    return server->data.location && location_has_changes(server->data.location);
+}
+
+void server_on_tree(struct server *server, struct call *call, const struct tree *tree)
+{
+    if (tree->node[0] && strcmp(tree->node, server->name) != 0) {
+        call_reply(call, message_failure(MESSAGE_TREE_REPLY, ESP_NOT_FOUND,
+                                         "there is no node \"%s\" at or below server %s", tree->node,
+                                         server->name));
+        return;
+    }
+    struct message *reply = message_create(MESSAGE_TREE_REPLY);
+    if (reply) {
+        reply->tree_reply.records = make_record(server, &reply->arena);
+        reply->tree_reply.n_records = reply->tree_reply.records ? 1 : 0;
+    }
+    call_reply(call, reply);
+}
+
+/* ---- asked for an estimate ---- */
+
+static bool is_excluded(const struct server *server, const struct request *request)
+{
+    if (request->server[0] && strcmp(request->server, server->name) != 0)
+        return true;
+    for (uint32_t i = 0; i < request->n_excluded; i++)
+        if (strcmp(request->excluded[i], server->name) == 0)
+            return true;
+    return false;
+}
+
+static bool estimate(const struct server *server, const struct request *request, struct arena *arena,
+                     struct server_estimate *estimate)
+{
+    struct standing standing = {
+        .line = (double)(computing(server) + in_line(server) + server->n_promises) / server->options.slots,
+        .memory_free = server->admission.total - server->admission.used,
+    };
+    struct load load = {0};
+    int64_t now_ns = server_now(server);
+    if (server->draining || is_excluded(server, request) || request->memory_bytes > server->admission.total ||
+        !server_find_problem(server, request->problem, request->digest, NULL) ||
+        compute_load(server, &load, now_ns) != ESP_OK) {
+        load_release(&load);
+        return false;
+    }
+    *estimate = (struct server_estimate){.server = server->name,
+                                         .address = endpoint_address(server->endpoint),
+                                         .incarnation = server->incarnation};
+    struct request_cost cost;
+    const struct computer computer = server_computer(server);
+    estimate_cost(request, &computer, &cost);
+    bool whole = cost.memory_bytes <= server->admission.total && server_accepts(server, request, &cost) &&
+                 estimate_fill(estimate, request, &computer, &load, &standing, now_ns, arena);
+    load_release(&load);
+    return whole;
+}
+
+/* Which of the request's data are here, as core/choice/aggregate.h has it. */
+static void tell_data(const struct server *server, const struct request *request, struct message *answer)
+{
+    struct response *response = &answer->answer.response;
+    if (!server->data.store || !request_has_data(request))
+        return;
+    response->data = arena_alloc(&answer->arena, request->n_arguments * sizeof *response->data);
+    for (uint32_t i = 0; response->data && i < request->n_arguments; i++) {
+        struct datum_id id;
+        const struct argument_attribute *argument = &request->arguments[i];
+        if (datum_id_parse(argument->datum, &id, NULL) == ESP_OK && store_has(server->data.store, id.key))
+            response->data[response->n_data++] =
+                (struct data_location){argument->index, server->name, {.known = true}};
+    }
+}
+
+void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask)
+{
+    const char *parent = membership_parent_name(server->membership);
+    if (!parent || strcmp(parent, envelope->from) != 0)
+        return; /* it would not know whom to send the answer to */
+    struct server_estimate own;
+    struct message message = {.kind = MESSAGE_ANSWER};
+    message.answer.id = ask->id;
+    message.answer.outcome.text = "";
+    message.answer.response.name = server->name;
+    const int64_t now_ns = server_now(server);
+    trace_note(&server->duty.trace, &ask->request.session, TRACE_ASKED, now_ns, now_ns, "itself");
+    if (estimate(server, &ask->request, &message.arena, &own)) {
+        message.answer.response.servers = &own;
+        message.answer.response.n_servers = message.answer.response.capable = 1;
+    }
+    tell_data(server, &ask->request, &message);
+    endpoint_post(server->endpoint, membership_parent_address(server->membership),
+                  membership_parent_incarnation(server->membership), &message, NULL);
+    arena_clear(&message.arena);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pieces that porters of this server lend to those of another one, as long as somebody has the datum open.
+ */
+#include "sed/porter/porter_order.h"
+#include "sed/server/server_data_internal.h"
+#include "sed/server/server_pull.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <utlist.h>
+
+struct porter_loans {
+    struct thread_job job;
+    struct server *server;
+    struct ticket *ticket;
+    struct call *call; /* NULL: nobody waits any more */
+    struct porter_order order;
+    int fd; /* of the pieces */
+    struct porter_list porters;
+    int sockets[PORTERS_MOST];
+    uint32_t n;
+    struct porter_loans *prev, *next;
+};
+
+void server_loans_end(struct porter_loans *loans)
+{
+    if (!loans)
+        return;
+    for (uint32_t i = 0; i < loans->n; i++)
+        close(loans->sockets[i]);
+    if (loans->fd >= 0)
+        close(loans->fd);
+    free(loans);
+}
+
+static void make(struct porter_loans *loans, struct esp_error *error)
+{
+    const struct server_options *options = &loans->server->options;
+    enum esp_status status = ESP_OK;
+    options->porters(options->porters_arg, &loans->porters);
+    for (uint32_t i = 0; status == ESP_OK && i < loans->porters.n; i++) {
+        status = porter_lend(loans->porters.paths[i], &loans->order, loans->fd, &loans->sockets[i],
+                             &loans->order.ports[i], error);
+        loans->n += status == ESP_OK;
+    }
+    if (status == ESP_OK && loans->n == 0)
+        error_set(error, ESP_BUSY, "the porters of server %s are being started", loans->server->name);
+}
+
+static struct message *answer(struct porter_loans *loans)
+{
+    struct message *reply = data_open_answer(loans->server, loans->ticket);
+    if (!reply || reply->open_reply.outcome.status != ESP_OK)
+        return reply;
+    struct extension *extension = arena_alloc(&reply->arena, sizeof *extension);
+    uint16_t *ports = arena_alloc(&reply->arena, loans->n * sizeof *ports);
+    if (!extension || !ports) {
+        message_destroy(reply);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < loans->n; i++)
+        ports[i] = htole16(loans->order.ports[i]);
+    *extension =
+        (struct extension){EXTENSION_PORTERS, (const uint8_t *)ports, loans->n * (uint32_t)sizeof *ports};
+    reply->open_reply.extensions = (struct extensions){extension, 1};
+    return reply;
+}
+
+static void lent(struct porter_loans *loans, const struct esp_error *error)
+{
+    struct server *server = loans->server;
+    struct ticket *ticket = loans->ticket;
+    struct call *call = loans->call;
+    ticket->moving--;
+    ticket->heard_ns = server_now(server);
+    if (error->status == ESP_OK && call) {
+        ticket->loans = loans;
+        call_reply(call, answer(loans));
+        if (ticket->over)
+            ticket_end(server, ticket);
+        return;
+    }
+    if (call)
+        call_reply(call, message_failure(MESSAGE_OPEN_REPLY, error->status, "%s", error->text));
+    server_loans_end(loans);
+    ticket_end(server, ticket);
+}
+
+static void loans_run(void *arg)
+{
+    struct porter_loans *loans = arg;
+    struct server *server = loans->server;
+    struct esp_error error = {.status = ESP_OK};
+    make(loans, &error);
+    endpoint_enter(server->endpoint);
+    DL_DELETE(server->data.loans, loans);
+    lent(loans, &error);
+    endpoint_leave(server->endpoint);
+}
+
+static enum esp_status prepare(struct porter_loans *loans, struct esp_error *error)
+{
+    struct ticket *ticket = loans->ticket;
+    const struct store_memory *memory = store_pin_memory(ticket->pin);
+    const struct datum_shape *shape = store_pin_shape(ticket->pin);
+    struct porter_order *order = &loans->order;
+    *order = (struct porter_order){.kind = PORTER_LEND,
+                                   .version = PORTER_VERSION,
+                                   .ticket = ticket->number,
+                                   .key = ticket->id.key,
+                                   .element_bytes = (uint32_t)base_type_size(shape->type),
+                                   .offset = memory->offset,
+                                   .bytes = memory->bytes};
+    if (!loans->server->options.porters)
+        return error_set(
+            error, ESP_REFUSED,
+            "server %s carries no pieces to other servers: with certificates they would travel in "
+            "the open (copy the datum as it lies)",
+            loans->server->name);
+    enum esp_status status = pull_lie(shape, &order->from, error);
+    return status == ESP_OK ? store_pin_reader(ticket->pin, false, &loans->fd, error) : status;
+}
+
+void server_loans_make(struct server *server, struct call *call, struct ticket *ticket)
+{
+    struct esp_error error = {.status = ESP_OK};
+    struct porter_loans *loans = calloc(1, sizeof *loans);
+    struct errands *errands = server->data.errands;
+    ticket->moving++;
+    if (!loans) {
+        ticket->moving--;
+        call_reply(call, message_failure(MESSAGE_OPEN_REPLY, ESP_NO_MEMORY, "no memory for lending a datum"));
+        ticket_end(server, ticket);
+        return;
+    }
+    *loans = (struct porter_loans){
+        .job = {.run = loans_run, .arg = loans}, .server = server, .ticket = ticket, .call = call, .fd = -1};
+    if (ticket->bytes > 0 && prepare(loans, &error) == ESP_OK) {
+        DL_APPEND(server->data.loans, loans);
+        if (errands && !server->data.leaving && errands->submit(errands, &loans->job))
+            return;
+        DL_DELETE(server->data.loans, loans);
+        error_set(&error, ESP_REFUSED, "server %s is shutting down", server->name);
+    }
+    lent(loans, &error); /* also what has no bytes: nothing has to be lent */
+}
+
+bool server_loans_abandoned(struct server *server, struct call *call)
+{
+    struct porter_loans *loans;
+    DL_FOREACH(server->data.loans, loans)
+    {
+        if (loans->call != call)
+            continue;
+        loans->call = NULL;
+        return true;
+    }
+    return false;
+}

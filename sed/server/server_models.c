@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What calls cost here: cost models from the calibration, corrected by the times that calls really take.
+ * Agents get them once, and again when corrections have moved them.
+ */
+#include "core/forecast/corrections.h"
+#include "sed/server/accuracy.h"
+#include "sed/server/server_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A correction that moves forecasts by less than this is not worth a message, */
+#define WORTH_TELLING 0.03
+/* and agents get all models anew at most so often. */
+#define TELL_NS (5 * NS_PER_S)
+
+static uint32_t known_scalars(const struct problem *problem, const struct number *scope,
+                              struct scalar_value *scalars)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (argument_is_input(&problem->arguments[i]) && problem->arguments[i].n_dims == 0 &&
+            scope[i].kind != NUMBER_UNKNOWN)
+            scalars[n++] = (struct scalar_value){.index = i,
+                                                 .is_real = scope[i].kind == NUMBER_REAL,
+                                                 .integer = scope[i].integer,
+                                                 .real = scope[i].real};
+    return n;
+}
+
+void server_cost(const struct server *server, const struct problem *problem, const struct number *scope,
+                 double work_flop, uint64_t bytes, struct request_cost *cost)
+{
+    struct scalar_value scalars[PROBLEM_MAX_ARGUMENTS];
+    const struct request request = {.digest = problem->digest,
+                                    .work_flop = work_flop,
+                                    .memory_bytes = bytes,
+                                    .scalars = scalars,
+                                    .n_scalars = known_scalars(problem, scope, scalars)};
+    const struct computer computer = server_computer(server);
+    estimate_cost(&request, &computer, cost);
+}
+
+/* ---- learning ---- */
+
+static void correct(struct server *server, const struct session *session, double taken_s,
+                    const struct cost_call *call)
+{
+    bool other;
+    struct cost_forecast forecast;
+    struct cost_model *model = cost_set_find(&server->models, session->problem->digest, call, &other);
+    if (!model || other || !cost_evaluate(model, call, &forecast) || forecast.ground != COST_MEASURED)
+        return;
+    struct cost_correction *correction = &server->corrections[model - server->models.models];
+    server->corrected = true;
+    double factor = cost_correct(correction, taken_s, forecast.seconds / model->factor);
+    if (fabs(factor / model->factor - 1) < WORTH_TELLING)
+        return;
+    log_notice("%s takes %.3g times what was measured", session->problem->name, factor);
+    model->factor = factor;
+    cost_set_bound(&server->models);
+    server->models_told = false;
+    server_load_changed(server, 0);
+}
+
+double server_taken_alone_s(const struct server *server, const struct session *session, double cpu_s)
+{
+    if (cpu_s > 0 && server->options.threads == 1)
+        return cpu_s / server_cpu_quota(server);
+    const double available = server->weather.forecast;
+    return available > 0 ? session->compute_s * available : session->compute_s;
+}
+
+void server_learn(struct server *server, const struct session *session, double cpu_s)
+{
+    struct scalar_value scalars[PROBLEM_MAX_ARGUMENTS];
+    const struct cost_call call = {
+        .scalars = scalars,
+        .n_scalars = known_scalars(session->problem, session->job.scope, scalars),
+        .work_flop = session->work_flop,
+        .bytes = (double)session->call_bytes,
+    };
+    if (server->accuracy)
+        accuracy_note(server->accuracy, session->problem->name, session->forecast_s, session->compute_s);
+    if (server->models.n > 0 && !implementation_is_parallel(session->job.implementation))
+        correct(server, session, server_taken_alone_s(server, session, cpu_s), &call);
+}
+
+/* ---- telling ---- */
+
+bool server_tell_models(struct server *server, bool complete, struct arena *arena, struct node_record *record)
+{
+    int64_t now_ns = server_now(server);
+    bool wait = server->models_told_ns && now_ns - server->models_told_ns < TELL_NS;
+    bool never = server->models.n == 0 && server->models_told_ns == 0;
+    if (never || (!complete && (server->models_told || wait)))
+        return true;
+    const uint32_t n = record->extensions.n;
+    struct extension *items = arena_alloc(arena, (n + 1) * sizeof *items);
+    uint32_t length;
+    uint8_t *data = cost_encode(&server->models, arena, &length);
+    if (!items || !data)
+        return false;
+    if (n)
+        memcpy(items, record->extensions.items, n * sizeof *items);
+    items[n] = (struct extension){EXTENSION_COST_MODELS, data, length};
+    record->extensions = (struct extensions){items, n + 1};
+    server->models_told = true;
+    server->models_told_ns = now_ns;
+    return true;
+}
+
+/* ---- the set ---- */
+
+void server_models_release(struct server *server)
+{
+    cost_set_clear(&server->models);
+    free(server->corrections);
+    server->corrections = NULL;
+    accuracy_close(server->accuracy);
+    server->accuracy = NULL;
+}
+
+enum esp_status server_set_models(struct server *server, struct cost_set *models, struct esp_error *error)
+{
+    struct cost_correction *corrections = calloc(models->n + 1, sizeof *corrections);
+    if (!corrections) {
+        cost_set_clear(models);
+        return error_no_memory(error, "the cost models");
+    }
+    if (server->endpoint)
+        endpoint_enter(server->endpoint);
+    cost_set_clear(&server->models);
+    free(server->corrections);
+    server->models = *models;
+    server->corrections = corrections;
+    server->models_told = false;
+    if (server->endpoint) {
+        server_load_changed(server, 1);
+        endpoint_leave(server->endpoint);
+    }
+    *models = (struct cost_set){0};
+    return ESP_OK;
+}
+
+void server_set_accuracy(struct server *server, const char *path)
+{
+    accuracy_close(server->accuracy);
+    server->accuracy = accuracy_open(path);
+}
+
+/* ---- over restarts ---- */
+
+static void enter(const struct server *server)
+{
+    if (server->endpoint)
+        endpoint_enter(server->endpoint);
+}
+
+static void leave(const struct server *server)
+{
+    if (server->endpoint)
+        endpoint_leave(server->endpoint);
+}
+
+char *server_corrections(struct server *server, size_t *length)
+{
+    char *text = NULL;
+    enter(server);
+    if (server->corrected && server->models.n > 0)
+        text = corrections_write(&server->models, server->corrections, length);
+    if (text)
+        server->corrected = false;
+    leave(server);
+    return text;
+}
+
+enum esp_status server_take_corrections(struct server *server, const char *text, size_t length,
+                                        uint32_t *taken, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    *taken = 0;
+    enter(server);
+    if (server->models.n > 0)
+        status = corrections_read(text, length, &server->models, server->corrections, taken, error);
+    server->models_told = false;
+    leave(server);
+    return status;
+}

@@ -1,0 +1,505 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server/server_operands.h"
+
+#include "sed/server/server_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <utlist.h>
+
+/* ---- what the call says ---- */
+
+/* "node7:0123...[1:10,2] 10.0.0.7:4781 10.0.0.8:4781" */
+static enum esp_status read_datum(struct operand *operand, const struct planned_argument *planned,
+                                  const char *what, struct esp_error *error)
+{
+    char *text = strndup((const char *)planned->datum, planned->datum_length), *rest = text;
+    if (!text)
+        return error_no_memory(error, "the identity of a datum");
+    const char *name = strsep(&rest, " ");
+    enum esp_status status = datum_reference_parse(name, &operand->id, &operand->section, error);
+    while (status == ESP_OK && rest && operand->n_sources < CAP_SOURCES) {
+        const char *source = strsep(&rest, " ");
+        if (*source && !(operand->sources[operand->n_sources++] = strdup(source)))
+            status = error_no_memory(error, "the sources of a datum");
+    }
+    if (status != ESP_OK)
+        error_prefix(error, "%s", what);
+    free(text);
+    return status;
+}
+
+static struct operand *add(struct operands *operands, const struct planned_argument *planned, uint32_t index)
+{
+    struct operand *operand = &operands->items[operands->n++];
+    *operand = (struct operand){.of = operands, .index = index, .shape = planned->shape};
+    return operand;
+}
+
+enum esp_status server_operands_create(struct server *server, struct session *session,
+                                       const struct call_plan *plan, const struct call *call,
+                                       struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    const struct problem *problem = plan->problem;
+    if (!server->data.store)
+        return error_set(error, ESP_REFUSED, "%s: server %s keeps no data (store_memory = 0 in its file)",
+                         problem->name, server->name);
+    struct operands *operands =
+        calloc(1, sizeof *operands + 2 * problem->n_arguments * sizeof operands->items[0]);
+    if (!operands)
+        return error_no_memory(error, "a session");
+    operands->server = server;
+    operands->session = session;
+    asker_of(call, &operands->asker);
+    session->operands = operands;
+    for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++) {
+        const struct planned_argument *planned = &plan->arguments[i];
+        char what[2 * PROBLEM_MAX_NAME + 8];
+        snprintf(what, sizeof what, "%s: %s", problem->name, problem->arguments[i].name);
+        if (planned->kind == KIND_DATUM)
+            status = read_datum(add(operands, planned, i), planned, what, error);
+        if (!planned->kept)
+            continue;
+        struct operand *result = add(operands, planned, i);
+        result->kept = true;
+        result->mode = (enum datum_mode)planned->keep_mode;
+        result->flags = planned->keep_flags & DATUM_ALL_FLAGS;
+        result->as_it_lies = planned->keep_flags & DATUM_AS_IT_LIES;
+    }
+    if (status != ESP_OK)
+        server_operands_free(session);
+    return status;
+}
+
+void server_operands_free(struct session *session)
+{
+    struct operands *operands = session->operands;
+    if (!operands)
+        return;
+    for (uint32_t i = 0; i < operands->n; i++)
+        for (uint32_t s = 0; s < operands->items[i].n_sources; s++)
+            free(operands->items[i].sources[s]);
+    free(operands);
+    session->operands = NULL;
+}
+
+/* ---- letting go ---- */
+
+/* `used`: a routine has had it, and its session has ended. */
+static void let_go(struct server *server, struct operand *operand, bool used)
+{
+    if (operand->state != OPERAND_HERE)
+        return;
+    if (operand->kept) {
+        store_put_filled(server->data.store, operand->id.key, false, NULL);
+        store_abort(server->data.store, &operand->of->asker.is, operand->id.key, NULL);
+    } else {
+        store_release(server->data.store, operand->pin, used);
+        operand->pin = NULL;
+        close(operand->file.fd);
+    }
+    operand->state = OPERAND_AWAY;
+}
+
+void server_operands_release(struct server *server, struct session *session, bool whole)
+{
+    struct operands *operands = session->operands;
+    for (uint32_t i = 0; operands && i < operands->n; i++) {
+        struct operand *operand = &operands->items[i];
+        if (operand->state == OPERAND_FETCHING) {
+            server_pull_leave(&operand->waiter);
+            operand->state = OPERAND_AWAY;
+        }
+        let_go(server, operand, session->started_ns != 0);
+        struct job_argument *argument = &session->job.arguments[operand->index];
+        if (session->arguments[operand->index].in_store)
+            argument->data = NULL;
+        argument->file = argument->source = NULL;
+        if (operand->kept && operand->state == OPERAND_STORED && !whole)
+            store_delete(server->data.store, &operands->asker.is, &operand->id, NULL);
+    }
+    if (operands)
+        operands->blocked = false;
+}
+
+/* The disk has done its part for a session, which may have ended meanwhile. */
+void server_leave_session(struct server *server, struct session *session)
+{
+    session->moving--;
+    if (session->moving == 0 && !session->client && session_has_ended(session))
+        server_release_session(server, session);
+    else if (session->moving == 0 && session_has_ended(session))
+        server_settle_memory(server, session);
+}
+
+/* ---- inputs ---- */
+
+static void fail(struct operands *operands, const struct operand *operand, const struct esp_error *why)
+{
+    struct session *session = operands->session;
+    const struct problem *problem = session->problem;
+    struct esp_error error;
+    error_set(&error, why->status, "%s: %s: %s", problem->name, problem->arguments[operand->index].name,
+              why->text);
+    if (!session_has_ended(session))
+        server_end_session(operands->server, session, SESSION_FAILED, &error);
+}
+
+void server_proceed(struct server *server, struct session *session)
+{
+    if (!session_has_ended(session) && session->state == SESSION_RECEIVING && session->run_asked)
+        server_make_ready(server, session, NULL);
+    else if (session->state == SESSION_RECEIVING)
+        server_operands_step(server, session);
+}
+
+void server_operands_hold(struct session *session)
+{
+    struct operands *operands = session->operands;
+    for (uint32_t i = 0; operands && i < operands->n; i++)
+        if (operands->items[i].state == OPERAND_HERE)
+            operands->items[i].state = OPERAND_CUTTING;
+}
+
+void server_operands_unhold(struct server *server, struct session *session)
+{
+    struct operands *operands = session->operands;
+    for (uint32_t i = 0; operands && i < operands->n; i++) {
+        if (operands->items[i].state != OPERAND_CUTTING)
+            continue;
+        operands->items[i].state = OPERAND_HERE;
+        if (session_has_ended(session))
+            let_go(server, &operands->items[i], false);
+    }
+}
+
+static void was_cut(struct operand *operand)
+{
+    struct session *session = operand->of->session;
+    struct server *server = operand->of->server;
+    bool goes_on = !session_has_ended(session);
+    operand->state = OPERAND_HERE;
+    if (!goes_on)
+        let_go(server, operand, false);
+    server_leave_session(server, session);
+    if (goes_on)
+        server_proceed(server, session);
+}
+
+/* The section goes to the segment; the datum is let go of with the others. */
+static enum esp_status take_section(struct operand *operand, struct esp_error *error)
+{
+    struct server *server = operand->of->server;
+    operand->file.fd = -1;
+    operand->state = OPERAND_HERE;
+    operand->of->session->moving++;
+    enum esp_status status = server_operand_cut(server, operand, was_cut, error);
+    if (status == ESP_OK && operand->state == OPERAND_CUTTING)
+        return ESP_OK;
+    operand->of->session->moving--;
+    if (status != ESP_OK)
+        let_go(server, operand, false);
+    return status;
+}
+
+/* Its memory is there: the worker gets a descriptor with which it cannot write. */
+static enum esp_status take_input(struct operand *operand, struct esp_error *error)
+{
+    if (operand->section.n_dims > 0)
+        return take_section(operand, error);
+
+    struct session *session = operand->of->session;
+    struct job_argument *argument = &session->job.arguments[operand->index];
+    const struct store_memory *memory = store_pin_memory(operand->pin);
+    const char *name = session->problem->arguments[operand->index].name;
+    enum esp_status status = datum_shape_fits(&operand->shape, store_pin_shape(operand->pin), name, error);
+    if (status == ESP_OK && memory->bytes > 0)
+        status = store_pin_reader(operand->pin, false, &operand->file.fd, error);
+    else
+        operand->file.fd = -1;
+    if (status != ESP_OK) {
+        store_release(operand->of->server->data.store, operand->pin, false);
+        operand->pin = NULL;
+        operand->state = OPERAND_AWAY;
+        return status;
+    }
+    operand->file.offset = memory->offset;
+    operand->file.bytes = memory->bytes;
+    operand->file.in_pieces = datum_shape_layout(store_pin_shape(operand->pin), &operand->file.layout);
+    operand->state = OPERAND_HERE;
+    if (argument->writable) {
+        argument->source = memory->bytes > 0 ? &operand->file : NULL;
+    } else {
+        argument->file = &operand->file;
+        argument->data = memory->data;
+    }
+    return ESP_OK;
+}
+
+static void was_read(struct chore *chore, enum esp_status status, const struct esp_error *error)
+{
+    struct operand *operand = chore->arg;
+    struct server *server = chore->server;
+    struct session *session = operand->of->session;
+    struct esp_error why = *error;
+    if (status == ESP_OK)
+        status = take_input(operand, &why);
+    else
+        operand->state = OPERAND_AWAY; /* the pin is gone */
+    if (session_has_ended(session))
+        let_go(server, operand, false);
+    else if (status != ESP_OK)
+        fail(operand->of, operand, &why);
+    server_leave_session(server, session);
+    if (status == ESP_OK && !session_has_ended(session))
+        server_proceed(server, session);
+}
+
+static enum esp_status open_input(struct server *server, struct operand *operand, struct esp_error *error)
+{
+    struct store_work *work = NULL;
+    enum esp_status status =
+        store_open(server->data.store, &operand->of->asker.is, &operand->id, &operand->pin, &work, error);
+    if (status != ESP_OK || !work)
+        return status == ESP_OK ? take_input(operand, error) : status;
+    struct chore *chore = calloc(1, sizeof *chore);
+    if (!chore) { /* as slow as it is: the work has to be done */
+        store_work_do(work);
+        status = store_work_end(server->data.store, work, error);
+        return status == ESP_OK ? take_input(operand, error) : status;
+    }
+    chore->arg = operand;
+    chore->then = was_read;
+    operand->state = OPERAND_READING;
+    operand->of->session->moving++;
+    server_data_chore(server, chore, work);
+    return ESP_OK;
+}
+
+static void arrived(struct pull_waiter *waiter, enum esp_status status, const struct esp_error *error)
+{
+    struct operand *operand = (struct operand *)((char *)waiter - offsetof(struct operand, waiter));
+    operand->state = OPERAND_AWAY;
+    if (status != ESP_OK)
+        fail(operand->of, operand, error);
+    else
+        server_proceed(waiter->server, operand->of->session);
+}
+
+static enum esp_status fetch_input(struct server *server, struct operand *operand, struct esp_error *error)
+{
+    operand->waiter = (struct pull_waiter){.arrived = arrived};
+    const struct pull_wish wish = {.id = &operand->id,
+                                   .sources = (const char *const *)operand->sources,
+                                   .n_sources = operand->n_sources,
+                                   .mode = DATUM_VOLATILE,
+                                   .flags = DATUM_REPLICA};
+    enum esp_status status = server_pull(server, &operand->of->asker, &wish, &operand->waiter, error);
+    if (status == ESP_OK)
+        operand->state = OPERAND_FETCHING;
+    return status;
+}
+
+/* ---- results ---- */
+
+static enum esp_status make_room(struct server *server, struct operand *operand, struct esp_error *error)
+{
+    struct session *session = operand->of->session;
+    struct job_argument *argument = &session->job.arguments[operand->index];
+    struct store_new fresh = {.shape = operand->shape,
+                              .mode = operand->mode,
+                              .flags = operand->flags,
+                              .created_s = (int64_t)time(NULL)};
+    struct store_memory memory;
+    struct store_asker asker = operand->of->asker.is;
+    /* What a job leaves behind outlives its client. */
+    if (session->client && !session->job_counted)
+        memcpy(asker.client, session->client->key, sizeof asker.client);
+    enum esp_status status = store_begin(server->data.store, &asker, &fresh, &operand->id, error);
+    if (status == ESP_OK) {
+        status =
+            store_put_memory(server->data.store, &operand->of->asker.is, operand->id.key, &memory, error);
+        if (status != ESP_OK)
+            store_abort(server->data.store, &operand->of->asker.is, operand->id.key, NULL);
+    }
+    if (status != ESP_OK)
+        return status;
+    operand->file = (struct job_file){.fd = memory.fd, .offset = memory.offset, .bytes = memory.bytes};
+    argument->file = &operand->file;
+    if (session->arguments[operand->index].in_store) {
+        argument->data = memory.data;
+    } else {
+        operand->sent = (struct job_file){
+            .fd = session->job.segment_fd, .offset = argument->offset, .bytes = argument->bytes};
+        argument->source = argument->bytes > 0 ? &operand->sent : NULL;
+    }
+    operand->state = OPERAND_HERE;
+    return ESP_OK;
+}
+
+void server_operands_lay(struct session *session)
+{
+    struct operands *operands = session->operands;
+    const struct implementation *implementation = session->job.implementation;
+    for (uint32_t i = 0; operands && i < operands->n; i++) {
+        struct operand *operand = &operands->items[i];
+        if (!operand->kept || !operand->as_it_lies)
+            continue;
+        operand->file.in_pieces =
+            implementation_is_parallel(implementation) &&
+            implementation->spreads[operand->index].kind == SPREAD_BLOCKS &&
+            spread_layout(session->problem, implementation, operand->index, session->job.scope,
+                          session->job.grid, &operand->file.layout, NULL) == ESP_OK;
+    }
+}
+
+/* ---- getting all of them ---- */
+
+static enum esp_status step(struct server *server, struct operand *operand, struct esp_error *error)
+{
+    if (operand->state != OPERAND_AWAY)
+        return ESP_OK;
+    if (operand->kept)
+        return make_room(server, operand, error);
+    if (store_has(server->data.store, operand->id.key))
+        return open_input(server, operand, error);
+    return fetch_input(server, operand, error);
+}
+
+static void step_back(struct server *server, struct operands *operands)
+{
+    for (uint32_t i = 0; i < operands->n; i++)
+        let_go(server, &operands->items[i], false);
+    operands->blocked = server->data.blocked = true;
+    server->data.due_ns = 0; /* the tick tells when to try again */
+}
+
+bool server_operands_step(struct server *server, struct session *session)
+{
+    struct operands *operands = session->operands;
+    bool all = true;
+    if (!operands)
+        return true;
+    operands->blocked = false;
+    for (uint32_t i = 0; i < operands->n; i++) {
+        struct operand *operand = &operands->items[i];
+        struct esp_error error = {0};
+        enum esp_status status = step(server, operand, &error);
+        if (status == ESP_BUSY) {
+            step_back(server, operands);
+            return false;
+        }
+        if (status != ESP_OK) {
+            fail(operands, operand, &error);
+            return false;
+        }
+        all = all && operand->state == OPERAND_HERE;
+    }
+    return all;
+}
+
+void server_operands_retry(struct server *server)
+{
+    struct session *session, *next;
+    DL_FOREACH_SAFE2(server->active, session, next, next_active)
+    {
+        if (session->operands && session->operands->blocked)
+            server_proceed(server, session);
+    }
+}
+
+/* ---- the end ---- */
+
+static bool is_storing(const struct operands *operands)
+{
+    for (uint32_t i = 0; i < operands->n; i++)
+        if (operands->items[i].state == OPERAND_STORING)
+            return true;
+    return false;
+}
+
+static void was_stored(struct chore *chore, enum esp_status status, const struct esp_error *error)
+{
+    struct operand *operand = chore->arg;
+    struct operands *operands = operand->of;
+    struct server *server = chore->server;
+    struct session *session = operands->session;
+    struct esp_error why = *error;
+    operand->state = status == ESP_OK ? OPERAND_STORED : OPERAND_AWAY;
+    if (status != ESP_OK)
+        store_abort(server->data.store, &operands->asker.is, operand->id.key, NULL);
+    else if (session_has_ended(session)) /* another result could not be stored */
+        store_delete(server->data.store, &operands->asker.is, &operand->id, NULL);
+    if (status != ESP_OK && session->stopping == ESP_OK)
+        fail(operands, operand, &why);
+    else if (!is_storing(operands) && !session_has_ended(session))
+        server_results_stored(server, session);
+    server_leave_session(server, session);
+}
+
+static enum esp_status store_result(struct server *server, struct operand *operand, struct esp_error *error)
+{
+    struct store_work *work = NULL;
+    struct store *store = server->data.store;
+    struct datum_shape shape = operand->shape;
+    enum esp_status status = store_put_filled(store, operand->id.key, true, error);
+    if (status == ESP_OK && operand->file.in_pieces)
+        status = datum_shape_spread(&shape, &operand->file.layout, error);
+    if (status == ESP_OK && operand->file.in_pieces)
+        status = store_put_shape(store, &operand->of->asker.is, operand->id.key, &shape, error);
+    if (status == ESP_OK)
+        status = store_commit(store, &operand->of->asker.is, operand->id.key, &work, error);
+    if (status != ESP_OK) {
+        store_abort(store, &operand->of->asker.is, operand->id.key, NULL);
+        operand->state = OPERAND_AWAY;
+        return status;
+    }
+    struct chore *chore = work ? calloc(1, sizeof *chore) : NULL;
+    if (!chore) {
+        if (work)
+            store_work_do(work);
+        status = work ? store_work_end(store, work, error) : ESP_OK;
+        operand->state = status == ESP_OK ? OPERAND_STORED : OPERAND_AWAY;
+        return status;
+    }
+    chore->arg = operand;
+    chore->then = was_stored;
+    operand->state = OPERAND_STORING;
+    operand->of->session->moving++;
+    server_data_chore(server, chore, work);
+    return ESP_OK;
+}
+
+bool server_operands_store(struct server *server, struct session *session, struct esp_error *error)
+{
+    struct operands *operands = session->operands;
+    error->status = ESP_OK;
+    for (uint32_t i = 0; operands && error->status == ESP_OK && i < operands->n; i++)
+        if (operands->items[i].kept && operands->items[i].state == OPERAND_HERE)
+            store_result(server, &operands->items[i], error);
+    return operands && error->status == ESP_OK && is_storing(operands);
+}
+
+const void *operands_source(const struct session *session, uint32_t index)
+{
+    const struct operands *operands = session->operands;
+    for (uint32_t i = 0; operands && i < operands->n; i++) {
+        const struct operand *operand = &operands->items[i];
+        if (operand->index == index && operand->pin && session->job.arguments[index].source == &operand->file)
+            return store_pin_memory(operand->pin)->data;
+    }
+    return NULL;
+}
+
+const struct datum_id *operands_result(const struct session *session, uint32_t index)
+{
+    const struct operands *operands = session->operands;
+    for (uint32_t i = 0; operands && i < operands->n; i++)
+        if (operands->items[i].kept && operands->items[i].index == index)
+            return &operands->items[i].id;
+    return NULL;
+}

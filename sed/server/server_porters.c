@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Matrices in pieces on their way to another server where they lie otherwise: porters of the one lend them
+ * (server_loans.c), those of the other fetch (sed/porter/porter.h).
+ */
+#include "sed/porter/porter_order.h"
+#include "sed/server/server_data_internal.h"
+#include "sed/server/server_pull.h"
+
+#include "core/redistribution/pieces.h"
+#include "util/config.h"
+
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIVE_NS (20 * NS_PER_S) /* a ticket of which nothing is heard for long ends */
+
+enum esp_status pull_lie(const struct datum_shape *shape, struct block_cyclic_matrix *layout,
+                         struct esp_error *error)
+{
+    if (datum_shape_layout(shape, layout))
+        return ESP_OK;
+    if (shape->storage != STORAGE_FULL || shape->row_major || shape->n_dims < 1 || shape->n_dims > 2)
+        return error_set(error, ESP_INVALID,
+                         "expected a matrix or vector that is stored in full, by columns, or in pieces");
+    *layout = pieces_whole(shape->dims[0], shape->n_dims > 1 ? shape->dims[1] : 1);
+    return ESP_OK;
+}
+
+enum esp_status pull_lay(const struct pull *pull, struct datum_shape *shape, struct esp_error *error)
+{
+    struct block_cyclic_matrix layout;
+    const struct pull_layout *wanted = &pull->layout;
+    if (!pull->laid)
+        return ESP_OK;
+    enum esp_status status = pull_lie(shape, &layout, error);
+    if (status != ESP_OK)
+        return status;
+    shape->storage = STORAGE_FULL;
+    memset(shape->layout, 0, sizeof shape->layout);
+    if (wanted->rows == 0)
+        return ESP_OK;
+    layout = pieces_grid(layout.rows.n, layout.cols.n, wanted->rows, wanted->cols, wanted->row_block,
+                         wanted->col_block);
+    return datum_shape_spread(shape, &layout, error);
+}
+
+static bool read_ports(const struct open_reply *opened, struct porter_order *order)
+{
+    const struct extension *ports = extension_find(&opened->extensions, EXTENSION_PORTERS);
+    if (!ports || ports->length < sizeof(uint16_t) || ports->length % sizeof(uint16_t) != 0 ||
+        ports->length > sizeof order->ports)
+        return false;
+    order->n_ports = ports->length / (uint32_t)sizeof(uint16_t);
+    memcpy(order->ports, ports->value, ports->length);
+    for (uint32_t i = 0; i < order->n_ports; i++)
+        order->ports[i] = le16toh(order->ports[i]);
+    return true;
+}
+
+static enum esp_status make_order(const struct pull *pull, const char *address,
+                                  const struct open_reply *opened, struct porter_order *order,
+                                  struct esp_error *error)
+{
+    struct datum_shape shape;
+    uint16_t port; /* of the holder: its porters have others */
+    *order = (struct porter_order){.ticket = opened->ticket, .key = pull->id.key};
+    enum esp_status status = server_data_shape(&opened->datum, &shape, error);
+    if (status == ESP_OK)
+        status = pull_lie(&shape, &order->from, error);
+    if (status == ESP_OK)
+        status = pull_lay(pull, &shape, error);
+    if (status == ESP_OK)
+        status = pull_lie(&shape, &order->to, error);
+    order->element_bytes = (uint32_t)base_type_size(shape.type);
+    if (status == ESP_OK && !read_ports(opened, order))
+        status = error_set(error, ESP_REFUSED, "it does not lend pieces: it is of an earlier version");
+    if (status == ESP_OK)
+        status = config_read_address(address, NULL, order->host, sizeof order->host, &port, error);
+    return status;
+}
+
+struct carrying {
+    struct pull *pull;
+    const char *address;
+    uint64_t ticket;
+    int64_t said_ns; /* that we are alive */
+};
+
+static void moved(void *arg, uint64_t bytes)
+{
+    const struct carrying *carrying = arg;
+    atomic_fetch_add(&carrying->pull->arrived, bytes);
+}
+
+/* The holder hears nothing of what porters do, and would forget the ticket. */
+static bool is_stopped(void *arg)
+{
+    struct carrying *carrying = arg;
+    struct pull *pull = carrying->pull;
+    int64_t now = clock_now_ns(&clock_system);
+    char byte;
+    if (now - carrying->said_ns > ALIVE_NS) {
+        struct message header = transfer_header(false, pull->id.key, carrying->ticket, 0, 1);
+        uint64_t got = 0;
+        transport_get(pull->server->endpoint->transport, carrying->address, &header, &byte, &got, PULL_ASK_MS,
+                      NULL);
+        carrying->said_ns = clock_now_ns(&clock_system);
+    }
+    return atomic_load(&pull->stop);
+}
+
+static enum esp_status take_memory(struct pull *pull, struct porter_order *order, int *fd,
+                                   struct esp_error *error)
+{
+    struct store_memory memory;
+    struct server *server = pull->server;
+    endpoint_enter(server->endpoint);
+    enum esp_status status =
+        store_put_memory(server->data.store, &pull->asker.is, pull->as.key, &memory, error);
+    endpoint_leave(server->endpoint);
+    if (status != ESP_OK)
+        return status;
+    order->offset = memory.offset;
+    order->bytes = memory.bytes;
+    *fd = memory.fd;
+    return ESP_OK;
+}
+
+static void give_memory_back(struct pull *pull, bool whole)
+{
+    struct server *server = pull->server;
+    endpoint_enter(server->endpoint);
+    store_put_filled(server->data.store, pull->as.key, whole, NULL);
+    endpoint_leave(server->endpoint);
+}
+
+static enum esp_status carry(struct pull *pull, struct porter_order *order, const struct porter_watch *watch,
+                             struct esp_error *error)
+{
+    const struct server_options *options = &pull->server->options;
+    struct porter_list *porters = calloc(1, sizeof *porters);
+    bool let_go = true;
+    int fd = -1;
+    if (!porters)
+        return error_no_memory(error, "fetching a datum");
+    options->porters(options->porters_arg, porters);
+    enum esp_status status =
+        porters->n > 0
+            ? take_memory(pull, order, &fd, error)
+            : error_set(error, ESP_BUSY, "the porters of server %s are being started", pull->server->name);
+    if (status == ESP_OK) {
+        log_debug("%u porters fetch pieces of a datum from %u at %s", porters->n, order->n_ports,
+                  order->host);
+        status = porter_fetch_all(porters, order, fd, watch, &let_go, error);
+        pull->stuck = !let_go;
+        if (let_go)
+            give_memory_back(pull, status == ESP_OK);
+        else /* it is never used again */
+            log_error("a porter does not let go of the memory of a datum");
+    }
+    free(porters);
+    return status;
+}
+
+enum esp_status pull_carry(struct pull *pull, const char *address, const struct open_reply *opened,
+                           struct esp_error *error)
+{
+    struct porter_order order;
+    struct carrying carrying = {
+        .pull = pull, .address = address, .ticket = opened->ticket, .said_ns = clock_now_ns(&clock_system)};
+    const struct porter_watch watch = {moved, is_stopped, &carrying};
+    if (!pull->server->options.porters)
+        return error_set(
+            error, ESP_REFUSED,
+            "server %s carries no pieces from other servers: with certificates they would travel in "
+            "the open (copy the datum as it lies)",
+            pull->server->name);
+    if (opened->datum.bytes == 0)
+        return ESP_OK;
+    enum esp_status status = make_order(pull, address, opened, &order, error);
+    atomic_store(&pull->arrived, 0);
+    return status == ESP_OK ? carry(pull, &order, &watch, error) : status;
+}

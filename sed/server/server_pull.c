@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data that are fetched from other servers: who waits for them, and who asks.
+ */
+#include "sed/server/server_pull.h"
+
+#include "sed/server/server_data_internal.h"
+
+#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+#define MOST_PATIENCE_MS 600000
+
+/* ---- those who wait ---- */
+
+static struct message *pull_answer(const struct pull *pull, bool complete)
+{
+    struct message *reply = message_create(MESSAGE_PULL_REPLY);
+    if (reply) {
+        reply->pull_reply.complete = complete;
+        reply->pull_reply.arrived = atomic_load(&pull->arrived);
+        reply->pull_reply.bytes = atomic_load(&pull->bytes);
+    }
+    return reply;
+}
+
+static void unlink_waiter(struct pull_waiter *waiter)
+{
+    timers_cancel(&waiter->server->timers, &waiter->patience);
+    DL_DELETE(waiter->pull->waiters, waiter);
+    waiter->pull = NULL;
+}
+
+void server_pull_leave(struct pull_waiter *waiter)
+{
+    if (!waiter->pull)
+        return;
+    struct pull *pull = waiter->pull;
+    unlink_waiter(waiter);
+    if (!pull->waiters) /* nobody wants it any more */
+        atomic_store(&pull->stop, true);
+}
+
+void pull_tell(struct pull *pull, enum esp_status status, const struct esp_error *error)
+{
+    while (pull->waiters) {
+        struct pull_waiter *waiter = pull->waiters;
+        unlink_waiter(waiter);
+        if (!waiter->call) {
+            waiter->arrived(waiter, status, error);
+            continue;
+        }
+        call_reply(waiter->call, status == ESP_OK
+                                     ? pull_answer(pull, true)
+                                     : message_failure(MESSAGE_PULL_REPLY, status, "%s", error->text));
+        free(waiter);
+    }
+}
+
+/* ---- beginning ---- */
+
+static struct pull *pull_create(struct server *server, const struct asker *asker,
+                                const struct pull_wish *wish)
+{
+    struct pull *pull = calloc(1, sizeof *pull);
+    if (!pull)
+        return NULL;
+    const char *parent = membership_parent_address(server->membership);
+    pull->server = server;
+    pull->id = *wish->id;
+    pull->as = wish->as ? *wish->as : *wish->id;
+    pull->laid = wish->as != NULL;
+    pull->layout = wish->layout;
+    pull->mode = wish->mode;
+    pull->flags = wish->flags & DATUM_ALL_FLAGS;
+    pull->job = (struct thread_job){.run = pull_run, .arg = pull};
+    asker_copy(&pull->asker, asker);
+    snprintf(pull->above, sizeof pull->above, "%s", parent ? parent : "");
+    HASH_ADD(hh, server->data.pulls, as.key, sizeof pull->as.key, pull);
+    if (pull->hh.tbl)
+        return pull;
+    free(pull);
+    return NULL;
+}
+
+enum esp_status server_pull(struct server *server, const struct asker *asker, const struct pull_wish *wish,
+                            struct pull_waiter *waiter, struct esp_error *error)
+{
+    struct pull *pull;
+    struct errands *errands = server->data.errands;
+    waiter->server = server;
+    waiter->pull = NULL;
+    if (!server->data.store || !errands || server->data.leaving)
+        return error_set(error, ESP_REFUSED, "server %s %s", server->name,
+                         server->data.leaving ? "is shutting down" : "keeps no data");
+    const struct datum_id *as = wish->as ? wish->as : wish->id;
+    HASH_FIND(hh, server->data.pulls, &as->key, sizeof as->key, pull);
+    if (pull && atomic_load(&pull->stop))
+        return error_set(error, ESP_BUSY, "an earlier transfer of the same datum is ending");
+    if (!pull) {
+        pull = pull_create(server, asker, wish);
+        if (!pull)
+            return error_no_memory(error, "a transfer");
+        for (uint32_t i = 0; i < wish->n_sources; i++)
+            pull_add_address(pull, wish->sources[i]);
+        if (!errands->submit(errands, &pull->job)) {
+            HASH_DEL(server->data.pulls, pull);
+            free(pull);
+            return error_set(error, ESP_SYSTEM, "server %s has no thread to fetch a datum with",
+                             server->name);
+        }
+    }
+    waiter->pull = pull;
+    pull->asked_for |= waiter->call != NULL;
+    DL_APPEND(pull->waiters, waiter);
+    return ESP_OK;
+}
+
+/* ---- asked by a client ---- */
+
+static void patience_over(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct pull_waiter *waiter =
+        (struct pull_waiter *)((char *)timer - offsetof(struct pull_waiter, patience));
+    struct pull *pull = waiter->pull;
+    (void)now_ns, (void)context;
+    /* The transfer goes on: who wants to know asks again. */
+    call_reply(waiter->call, pull_answer(pull, false));
+    unlink_waiter(waiter);
+    free(waiter);
+}
+
+static void promoted(struct chore *chore, enum esp_status status, const struct esp_error *error)
+{
+    struct message *reply = status == ESP_OK ? message_create(MESSAGE_PULL_REPLY)
+                                             : message_failure(MESSAGE_PULL_REPLY, status, "%s", error->text);
+    if (reply && status == ESP_OK)
+        reply->pull_reply.complete = true;
+    if (chore->call)
+        call_reply(chore->call, reply);
+    else
+        message_destroy(reply);
+}
+
+/* It is here: a move makes an original of what was a replica. */
+static void answer_here(struct server *server, struct call *call, const struct asker *asker,
+                        const struct datum_id *id, uint32_t flags)
+{
+    struct esp_error error;
+    struct store_work *work = NULL;
+    struct chore *chore = calloc(1, sizeof *chore);
+    enum esp_status status = chore ? ESP_OK : error_no_memory(&error, "moving a datum");
+    if (status == ESP_OK)
+        store_stay(server->data.store, id->key);
+    if (status == ESP_OK && !(flags & DATUM_REPLICA))
+        status = store_promote(server->data.store, &asker->is, id->key, &work, &error);
+    if (status != ESP_OK) {
+        free(chore);
+        call_reply(call, message_failure(MESSAGE_PULL_REPLY, status, "%s", error.text));
+        return;
+    }
+    chore->call = call;
+    chore->then = promoted;
+    server_data_chore(server, chore, work);
+}
+
+/* "As this datum of yours, in such pieces": the layout and the identity (EXTENSION_LAID). */
+static enum esp_status read_laying(const struct server *server, const struct pull_request *request,
+                                   struct pull_wish *wish, struct datum_id *as, struct esp_error *error)
+{
+    const struct extension *laid = extension_find(&request->extensions, EXTENSION_LAID);
+    uint64_t words[LAID_WORDS];
+    char text[DATUM_TEXT];
+    if (!laid)
+        return ESP_OK;
+    if (laid->length <= sizeof words || laid->length - sizeof words >= sizeof text)
+        return error_set(error, ESP_PROTOCOL, "expected a layout and an identity, found %u bytes",
+                         laid->length);
+    memcpy(words, laid->value, sizeof words);
+    size_t length = laid->length - sizeof words;
+    memcpy(text, laid->value + sizeof words, length);
+    text[length] = 0;
+    wish->layout = (struct pull_layout){(int64_t)le64toh(words[0]), (int64_t)le64toh(words[1]),
+                                        (int64_t)le64toh(words[2]), (int64_t)le64toh(words[3])};
+    wish->as = as;
+    enum esp_status status = datum_id_parse(text, as, error);
+    if (status == ESP_OK && strcmp(as->origin, server->name) != 0)
+        status = error_set(error, ESP_INVALID,
+                           "its identity says that it is made by server %s, but server %s is to make it",
+                           as->origin, server->name);
+    return status;
+}
+
+static void answer_later(struct server *server, uint64_t patience_ms, struct pull_waiter *waiter)
+{
+    waiter->patience.fire = patience_over;
+    if (patience_ms > MOST_PATIENCE_MS)
+        patience_ms = MOST_PATIENCE_MS;
+    timers_set(&server->timers, &waiter->patience, server_now(server) + (int64_t)patience_ms * NS_PER_MS,
+               NULL);
+}
+
+void server_on_pull(struct server *server, struct call *call, const struct message *request)
+{
+    const struct pull_request *pull = &request->pull;
+    struct asker asker;
+    struct datum_id id, as;
+    struct esp_error error;
+    struct pull_wish wish = {.id = &id,
+                             .sources = pull->sources,
+                             .n_sources = pull->n_sources,
+                             .mode = (enum datum_mode)pull->mode,
+                             .flags = pull->flags};
+    data_asker_of(server, call, &pull->extensions, &asker);
+    enum esp_status status = datum_id_parse(pull->datum, &id, &error);
+    if (status == ESP_OK)
+        status = read_laying(server, pull, &wish, &as, &error);
+    const struct datum_id *here = wish.as ? wish.as : &id;
+    if (status == ESP_OK && store_has(server->data.store, here->key)) {
+        answer_here(server, call, &asker, here, pull->flags);
+        return;
+    }
+    struct pull_waiter *waiter = status == ESP_OK ? calloc(1, sizeof *waiter) : NULL;
+    if (status == ESP_OK && !waiter)
+        status = error_no_memory(&error, "a transfer");
+    if (waiter)
+        waiter->call = call;
+    if (status == ESP_OK)
+        status = server_pull(server, &asker, &wish, waiter, &error);
+    if (status == ESP_OK) {
+        answer_later(server, pull->patience_ms, waiter);
+        return;
+    }
+    free(waiter);
+    call_reply(call, message_failure(MESSAGE_PULL_REPLY, status, "%s", error.text));
+}
+
+bool server_pull_abandoned(struct server *server, struct call *call)
+{
+    struct pull *pull;
+    struct pull_waiter *waiter;
+    for (pull = server->data.pulls; pull; pull = pull->hh.next)
+        DL_FOREACH(pull->waiters, waiter)
+    if (waiter->call == call) {
+        unlink_waiter(waiter); /* the transfer goes on */
+        free(waiter);
+        return true;
+    }
+    return false;
+}
+
+void server_pull_stop(struct server *server)
+{
+    struct pull *pull;
+    for (pull = server->data.pulls; pull; pull = pull->hh.next)
+        atomic_store(&pull->stop, true);
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of the server daemon share (see sed/server/server.h). All under the endpoint's lock, but for
+ * what says otherwise.
+ */
+#ifndef SED_SERVER_STATE_H
+#define SED_SERVER_STATE_H
+
+#include "core/forecast/cost_model.h"
+#include "core/choice/estimate.h"
+#include "core/hierarchy/membership.h"
+#include "core/choice/terms.h"
+#include "sed/server/admission.h"
+#include "sed/server/queue.h"
+#include "sed/server/server.h"
+#include "sed/server/server_data.h"
+#include "sed/server/session.h"
+#include "sed/server/speed.h"
+#include "util/log.h"
+#include "util/metrics.h"
+#include "util/timer.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+
+/* Sessions of all clients together: bounds what small ones take beside the memory that is counted. */
+#define SERVER_MOST_SESSIONS 100000
+/* Copies of inline values that sessions hold while they wait for memory, all together. */
+#define SERVER_MOST_STASHED    (64u << 20)
+#define SERVER_MOST_PLACEMENTS 10000
+#define SERVER_MOST_MARKS      64
+
+/* One set of problem descriptions, used by the server while it is the present one and by sessions. */
+struct shelf {
+    struct problem_set *set;
+    uint64_t digest;
+    struct catalog_entry *entries;
+    uint32_t n_entries;
+    uint32_t users;
+};
+
+/* A call, run or await that has not been answered yet. */
+struct waiter {
+    struct server *server;
+    struct call *call;
+    struct session *session; /* call, run */
+    struct client *client;   /* await */
+    struct timer patience;
+    bool brief;   /* over before the transport looks whether the asker is there */
+    bool follows; /* the call is a follow */
+    uint64_t seen;
+    double progress;
+    bool collects;      /* follows, and not only to see how it stands */
+    uint64_t answering; /* follows: the question that its client is at work on; 0: none */
+    /* For the thread that brought the call, which reads them without the lock: */
+    _Atomic uint64_t job_id;
+    _Atomic int64_t until_ns;
+    struct waiter *prev, *next; /* of the session, or the free list */
+    struct waiter *next_made;
+};
+
+struct slot {
+    struct session *session; /* NULL: free, or the measurement's */
+    uint64_t job_id;         /* 0: free */
+};
+
+/* A session that an agent promised to this server and that has not called yet. */
+struct promise {
+    uint64_t key[3]; /* client, sequence */
+    double seconds;
+    struct timer lease;
+    struct promise *prev, *next; /* in the order of arrival */
+    UT_hash_handle hh;
+};
+
+#define MEASURE_WINDOWS 3
+
+/* How the measurement of the speed stands (sed/server/server_measure.c). */
+struct measurement {
+    bool wanted;                  /* there is more to measure */
+    bool running;                 /* a job of it is */
+    unsigned windows;             /* that are over */
+    double left[MEASURE_WINDOWS]; /* in the latest ones: what competitors left us of our quota */
+    struct call_plan *plan;
+    struct job job;
+    struct job_argument arguments[PROBLEM_MAX_ARGUMENTS];
+    int32_t sizes[3];
+    struct shelf *shelf;
+    struct segment *segment;
+    unsigned jobs;         /* so far in this window */
+    double seconds, cpu_s; /* they took */
+    int64_t begun_ns;      /* the present one */
+    int64_t due_ns;        /* the next window */
+};
+
+#define KEPT_TEXT     (8 + 32 + CAP_NAME + 1) /* state:<id>@<server> */
+#define KEPT_WHY      200
+#define KEPT_EPITAPHS 64
+#define KEPT_MOST     256u
+
+/* A state that a routine has left in its worker (sed/server/server_kept.c). */
+struct kept {
+    uint64_t id[2];
+    uint64_t job_id; /* that made it: what the workers know it by */
+    uint64_t bytes;  /* counted for it */
+    char *library;   /* whose routine made it: only that library's routines know what it is */
+    char problem[PROBLEM_MAX_NAME + 1];
+    bool busy;               /* a session works on it */
+    struct session *waiting; /* others that want to */
+    struct timer lease;
+    struct kept *prev, *next;
+};
+
+/* What is only counted (sed/server/server_figures.c). */
+struct server_totals {
+    struct histogram queued_s, computed_s, took_s; /* of sessions that were done: queue, routine, all of it */
+    struct histogram ratio;                        /* time computed by time forecast */
+    struct status_counts failures, refusals;       /* sessions that ended; calls that were not let in */
+    uint64_t bytes_in, bytes_out;                  /* of arguments and results */
+};
+
+struct server {
+    char *name;
+    uint64_t incarnation;
+    struct server_options options;
+    const struct clock *clock;
+    struct endpoint *endpoint;
+    struct workers *workers;
+    struct membership *membership;
+    struct shelf *shelf;
+
+    struct sessions sessions;
+    const struct session_id *brought; /* by the operation under way, whose thread will wait for it; or NULL */
+    struct session *active;           /* that have not ended */
+    struct queue queue;
+    struct admission admission;
+    struct segments *segments;
+    uint64_t stashed_bytes;
+    uint64_t printed_bytes; /* of rings with what sessions have printed */
+    uint32_t receiving, waiting;
+    uint32_t n_lent;     /* arguments and results in memory of clients, now; */
+    uint64_t lent_bytes; /* of all there were */
+    uint32_t n_jobs;
+    uint64_t job_bytes; /* memory that jobs have reserved, results that wait included */
+
+    struct slot *slots;
+    uint32_t running; /* slots in use, the measurement's included */
+    uint64_t last_job;
+    int64_t retry_ns; /* no worker was ready: try again */
+
+    struct waiter *free_waiters;
+    struct waiter *waiters; /* all that were made */
+    struct timers timers;
+    int64_t clients_due_ns, orphans_due_ns;
+
+    struct timer overdue; /* when a running session will have taken longer than agents were told */
+    struct kept *kept;
+    uint32_t n_kept, n_epitaphs;
+    struct {
+        uint64_t id[2];
+        char why[KEPT_WHY];
+    } epitaphs[KEPT_EPITAPHS]; /* what became of the last ones */
+
+    struct promise *promises;     /* by session */
+    struct promise *promise_line; /* in the order of arrival */
+    uint32_t n_promises;
+    struct placement_mark marks[SERVER_MOST_MARKS];
+    uint32_t n_marks, next_mark;
+
+    struct cost_set models;              /* of what calls cost here; may be empty */
+    struct cost_correction *corrections; /* of each model */
+    bool models_told;                    /* as they are now, to the parent */
+    int64_t models_told_ns;
+    struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
+
+    struct server_data data;
+
+    struct speed speed;
+    struct measurement measurement;
+    uint64_t completed, failed;
+    struct server_totals totals;
+    struct history {
+        double sum;
+        unsigned n;
+    } history, got;               /* readings since the last value of the history; what sessions got */
+    bool corrected;               /* something was learned since corrections were last asked for */
+    struct weather weather;       /* as told to it last; all zero: by nobody */
+    struct path link;             /* from its parent, as measured last */
+    struct fetched_link *fetched; /* from other servers, the latest CAP_TOLD_LINKS; a list */
+    unsigned n_fetched;
+    bool fetched_told;           /* to the parent, as they are now */
+    struct predictor *available; /* NULL: nobody has told it anything */
+    double told_available;       /* the forecast that agents have */
+    struct timer mirroring; /* when running sessions are looked at for new states; set while there are such */
+    void (*on_work)(void *arg); /* NULL: nobody wants to know */
+    void *on_work_arg;
+    int64_t idle_since_ns;
+    bool beside;      /* something of its own computes outside of sessions, and ends when work comes */
+    bool leaving;     /* it shuts down: sessions that it stops are not over */
+    struct duty duty; /* on orders of administrators */
+    struct log_quota done_lines; /* about small sessions, which come by the ten thousand */
+    bool draining;
+};
+
+static inline int64_t server_now(const struct server *server)
+{
+    return clock_now_ns(server->clock);
+}
+
+static inline double server_seconds(int64_t from_ns, int64_t to_ns)
+{
+    return from_ns && to_ns > from_ns ? (double)(to_ns - from_ns) / 1e9 : 0;
+}
+
+/* ---- server_call.c ---- */
+void server_on_call(struct server *server, struct call *call, const struct message *request);
+void server_on_run(struct server *server, struct call *call, const struct message *request);
+void server_on_cancel(struct server *server, struct call *call, const struct message *request);
+/* The session with that id, if the secret is right; else NULL and why. */
+struct session *server_find_session(struct server *server, const struct session_id *id,
+                                    struct esp_error *error);
+/* Forgets what the client has acknowledged. */
+void server_acknowledge(struct server *server, struct client *client, uint64_t floor);
+/* Memory was given back: lets in who waits for it. */
+void server_admit(struct server *server);
+/* Chunks have stopped moving, or `run` came: queues the session when all is there. */
+enum esp_status server_make_ready(struct server *server, struct session *session, struct esp_error *error);
+
+/* ---- server_administer.c ---- */
+enum esp_status server_duty_create(struct server *server, struct esp_error *error);
+void server_on_administer(struct server *server, struct call *call, const struct message *request);
+void server_on_order(struct server *server, const struct envelope *envelope, const struct order *order);
+/* A session has ended: where its time went is remembered. */
+void server_trace_end(struct server *server, const struct session *session);
+/* How its tie to a parent is made. */
+void server_membership(const struct server *server, struct membership_options *options,
+                       const struct membership_ops **ops);
+
+/* ---- server_figures.c ---- */
+/* A session has ended. */
+void server_count_end(struct server *server, const struct session *session);
+
+/* ---- server_contents.c ---- */
+/* A piece of the argument has arrived. */
+void server_look_at_piece(struct session *session, uint32_t index, const void *data, uint64_t bytes);
+/* Whether the inputs, which are all there, hold what the description asks for: ESP_INVALID names the element.
+ * ESP_PENDING: a thread looks, as there is much to be read; the session goes on, or fails, when it has. */
+enum esp_status server_check_contents(struct server *server, struct session *session,
+                                      struct esp_error *error);
+/* Whether its contents are looked at, or lead to those of another one. */
+bool server_looks_at(const struct problem *problem, uint32_t index);
+
+/* ---- server_run.c ---- */
+/* Starts what can start. */
+void server_dispatch(struct server *server);
+/* The session ends (it is not running any more): outcome, log, memory, who waits. */
+void server_end_session(struct server *server, struct session *session, enum session_state state,
+                        const struct esp_error *error);
+/* Makes it end, at once or when its worker is dead: with ESP_CANCELLED, ESP_TIMEOUT or ESP_UNREACHABLE (its
+ * client is gone). */
+void server_stop_session(struct server *server, struct session *session, enum esp_status why);
+/* Nobody came for its result: only its end is remembered. */
+void server_drop_result(struct server *server, struct session *session);
+/* The client wants nothing more of it. */
+void server_forget_session(struct server *server, struct session *session);
+/* Nothing moves in its memory any more: gives back what is not needed. */
+void server_settle_memory(struct server *server, struct session *session);
+/* A forgotten session whose memory nobody uses any more. */
+void server_release_session(struct server *server, struct session *session);
+/* The workers' report. Takes the lock. */
+void server_job_ended(void *arg, uint64_t job_id, const struct job_end *end);
+/* Sets the session's timer to what is next. */
+void server_set_timer(struct server *server, struct session *session);
+/* Takes a free slot for a job; NULL when there is none. */
+struct slot *server_take_slot(struct server *server, uint64_t *job_id);
+void server_free_slot(struct server *server, struct slot *slot);
+
+/* ---- server_await.c ---- */
+/* The call waits for news of the session, at most so long; answers at once when there are some. */
+void server_wait_for(struct server *server, struct session *session, struct call *call, uint64_t patience_ms);
+void server_on_await(struct server *server, struct call *call, const struct message *request);
+/* The session came to receiving, or ended: tells who waits. */
+void server_session_changed(struct server *server, struct session *session);
+/* Those who wait for it are told that there is no such session (any more). */
+void server_dismiss_waiters(struct server *server, struct session *session);
+void server_abandoned(struct server *server, struct call *call);
+
+/* Answers with how the session stands; false without memory. */
+bool server_fill_session(struct server *server, struct session *session, struct arena *arena,
+                         struct session_report *report);
+bool server_has_news(const struct session *session);
+/* A waiter for that session, not in any list yet; NULL without memory. */
+struct waiter *server_take_waiter(struct server *server, struct session *session, struct call *call,
+                                  int64_t until_ns);
+/* Out of where it waits; its call is the caller's to answer. */
+struct call *server_dissolve_waiter(struct waiter *waiter);
+
+/* ---- server_clients.c ---- */
+/* The connection on which it waited, or moved data, is closed. NULL: nothing to do. */
+void server_client_lost(struct server *server, struct client *client);
+/* The connection is closed on which the session's arguments came: if they are not all there, its client has a
+ * moment to come again. */
+void server_part_session(struct server *server, struct session *session);
+void server_on_parted(void *server, const struct session_id *session);
+/* Ends the sessions of clients that did not come back. */
+void server_give_up_orphans(struct server *server);
+
+/* ---- server_jobs.c ---- */
+/* Whether a job that needs so much memory may come: jobs together leave half of the memory to others. */
+enum esp_status server_check_job(const struct server *server, const char *problem, uint64_t bytes,
+                                 struct esp_error *error);
+/* It is one from now on / no more. Counted meanwhile: server_job_resized() when its memory changes. */
+void server_job_begins(struct server *server, struct session *session);
+void server_job_ends(struct server *server, struct session *session);
+void server_job_resized(struct server *server, const struct session *session, uint64_t before, uint64_t now);
+/* Its client has noted where it is: it goes on without. ESP_LIMIT: there are too many. */
+enum esp_status server_keep_job(struct server *server, struct session *session, struct esp_error *error);
+/* Whether its client has still to say that it is to be kept. No connection need be open meanwhile, so that a
+ * client that dies then is noticed by its silence only. */
+static inline bool server_job_is_open(const struct session *session)
+{
+    return session->job_counted && !session->detached && session->state != SESSION_RECEIVING;
+}
+/* Adds to the answer how long the result of a job is kept. False without memory. */
+bool server_tell_lease(const struct server *server, const struct session *session,
+                       struct message *follow_reply);
+
+/* ---- server_follow.c ---- */
+void server_on_follow(struct server *server, struct call *call, const struct message *request);
+/* The workers' report that a routine asks something of its client. Takes the lock. */
+void server_job_asked(void *arg, uint64_t job_id);
+/* What a waiter that follows is told now. */
+struct message *server_follow_answer(struct server *server, const struct waiter *waiter);
+/* Its session has printed a line (with its '\n'), or a piece of one. */
+void server_printed(struct server *server, struct session *session, const char *line);
+
+/* ---- server_checkpoint.c ---- */
+/* Once, at the start: the folder is there, and what nobody has come for is not. Without a state_dir there are
+ * no checkpoints. */
+void server_checkpoints_open(struct server *server);
+/* The call of a problem with checkpoints has come: what it is known by, and who keeps copies. */
+void server_checkpoint_begin(struct server *server, struct session *session, const struct call_request *call);
+/* Its arguments are here. True: an earlier state of it is being looked for at its keepers, and it is put into
+ * the queue when that is over. */
+bool server_checkpoint_fetch(struct server *server, struct session *session);
+/* It goes without having ended: the server does. */
+void server_checkpoint_forget(struct session *session);
+/* Before its job starts: where its routine saves its state, and what it goes on from. */
+void server_checkpoint_prepare(struct server *server, struct session *session);
+/* Its worker has crashed: whether it is to be called again, as it has saved a state in this attempt. */
+bool server_checkpoint_resumes(const struct session *session);
+/* It has ended: the state goes, unless the server stops and may be asked to go on. */
+void server_checkpoint_ended(struct server *server, struct session *session);
+
+/* ---- server_kept.c: states ---- */
+/* Before a session is opened: whether the state that it works on is here. */
+enum esp_status server_kept_check(struct server *server, const struct session *session,
+                                  struct esp_error *error);
+/* Before its job starts: it has the state to itself, or *wait and goes on when it may. */
+enum esp_status server_kept_take(struct server *server, struct session *session, bool *wait,
+                                 struct esp_error *error);
+/* It could not be started after all. */
+void server_kept_not_started(struct server *server, struct session *session);
+/* It waits for its state no longer. */
+void server_kept_step_aside(struct session *session);
+/* Its job has ended: makes the state known, or lets others have it, or ends it. An error is the session's. */
+enum esp_status server_kept_after(struct server *server, struct session *session, const struct job_end *end,
+                                  struct esp_error *error);
+/* The workers' report that the worker with that state has died. Takes the lock. */
+void server_kept_lost(void *arg, uint64_t job_id);
+/* The client of a session that has ended never got the result: the state that it has opened is closed. */
+void server_kept_give_up(struct server *server, const struct session *session);
+/* The same of a job that ends, or whose result goes, without anybody having come for it. */
+void server_kept_uncollected(struct server *server, const struct session *session);
+void server_kept_release(struct server *server);
+
+/* ---- server_chunk.c ---- */
+void server_on_chunk(void *self, const struct message *header, bool write, struct chunk_area *area);
+void server_on_chunk_done(void *self, const struct message *header, bool write, struct chunk_area *area,
+                          bool complete);
+
+/* ---- server_lend.c ---- */
+/* endpoint_ops.lend: an argument or a result lies in the client's memory. */
+struct message *server_on_lend(void *self, const struct message *header, int *file, uint64_t offset);
+/* The session has ended: lets go of what was lent to it. */
+void server_lends_release(struct server *server, struct session *session);
+
+/* ---- server_load.c ---- */
+/* A call came: its promise is fulfilled. */
+void server_promise_kept(struct server *server, const struct call_request *call);
+void server_on_place(struct server *server, const struct place *place);
+void server_drop_promises(struct server *server);
+void server_on_ask(struct server *server, const struct envelope *envelope, const struct ask *ask);
+void server_on_tree(struct server *server, struct call *call, const struct tree *tree);
+void server_fill_report(void *self, bool complete, struct message *message);
+/* Whether a report did not hold all. */
+bool server_more_to_report(void *self);
+/* The load changed by about so many seconds of computation: tells the parent, soon or at leisure. */
+void server_load_changed(struct server *server, double seconds);
+/* A session has started: agents are to hear of it when it takes longer than forecast. */
+void server_load_started(struct server *server);
+
+/* ---- server_problems.c ---- */
+struct shelf *shelf_create(struct problem_set *set, struct esp_error *error);
+void shelf_release(struct shelf *shelf); /* NULL is nothing to do */
+void server_on_want(struct server *server, const struct want *want);
+void server_on_describe(struct server *server, struct call *call, const struct describe *describe);
+void server_on_list(struct server *server, struct call *call, const struct list *list);
+/* The problem as that client means it, else why not. */
+const struct problem *server_find_problem(const struct server *server, const char *name, uint64_t digest,
+                                          struct esp_error *error);
+
+/* ---- server_parallel.c ---- */
+
+/* What is to compute a call, and how long that takes. */
+struct parallel_choice {
+    const struct implementation *implementation;
+    struct process_grid grid; /* of a parallel one */
+    double seconds;
+};
+/* The problem's implementation for ranks that suits the call, or NULL. */
+const struct implementation *server_parallel(const struct problem *problem, const struct number *scope);
+/* A worker would take `alone_s`. True when the ranks are to compute it. `session`: whose data are here; NULL:
+ * not yet. */
+bool server_choose(const struct server *server, const struct problem *problem, const struct number *scope,
+                   double work_flop, uint64_t bytes, const struct session *session, double alone_s,
+                   struct parallel_choice *choice);
+
+/* ---- server_models.c ---- */
+/* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */
+void server_cost(const struct server *server, const struct problem *problem, const struct number *scope,
+                 double work_flop, uint64_t bytes, struct request_cost *cost);
+/* How long the computation would have taken without others on the processor: what models and speeds are of.
+ * `cpu_s`: processor time that it took, 0: not known. */
+double server_taken_alone_s(const struct server *server, const struct session *session, double cpu_s);
+/* A session has computed for session->compute_s: corrects the model, and notes how good the forecast was. */
+void server_learn(struct server *server, const struct session *session, double cpu_s);
+/* Adds the models to the record when the parent is to hear of them. */
+bool server_tell_models(struct server *server, bool complete, struct arena *arena,
+                        struct node_record *record);
+void server_models_release(struct server *server);
+
+/* ---- server_terms.c ---- */
+
+/* As it computes, for forecasts. */
+struct computer server_computer(const struct server *server);
+void server_weather_release(struct server *server);
+/* Calls that are forecast to take so long are timed by the processor's clock. */
+#define WORTH_TIMING_S 0.01
+/* A session that had a slot of one thread to itself has ended. */
+void server_note_processor(struct server *server, const struct session *session, double cpu_s);
+
+/* Adds price, properties, and what is on its way here to the record. False without memory. */
+bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record);
+/* Whether the server has what the request wants, and the call takes no more than it may. */
+bool server_accepts(const struct server *server, const struct request *request,
+                    const struct request_cost *cost);
+
+/* ---- server_links.c ---- */
+/* Adds links from other servers to the record when the parent is to hear of them. False without memory. */
+bool server_tell_links(struct server *server, bool complete, struct arena *arena, struct node_record *record);
+void server_links_release(struct server *server);
+
+/* ---- server_idle.c ---- */
+/* A session has come, or was promised. */
+void server_work_comes(struct server *server);
+
+/* ---- server_measure.c ---- */
+void server_measure_begin(struct server *server);
+/* Goes on with it when a slot is free and nobody waits for one. */
+void server_measure_step(struct server *server);
+void server_measure_ended(struct server *server, const struct job_end *end);
+/* The share of a processor that control groups leave a slot that has one thread, at most 1. */
+double server_cpu_quota(const struct server *server);
+void server_measure_release(struct server *server);
+
+#endif

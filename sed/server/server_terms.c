@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a server tells of itself for the choice, beside its load, and which requests it refuses by that.
+ */
+#include "core/forecast/predictor.h"
+#include "core/choice/terms.h"
+#include "sed/server/server_state.h"
+
+#include <math.h>
+#include <utlist.h>
+
+/* Of large arguments, which are the only ones that take their time. */
+static uint64_t bytes_to_come(const struct session *session)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < session->problem->n_arguments; i++) {
+        const struct session_argument *argument = &session->arguments[i];
+        if (argument->kind != KIND_BULK)
+            continue;
+        bytes += session->job.arguments[i].bytes;
+        for (uint32_t j = 0; j < argument->arrived.n; j++)
+            bytes -= argument->arrived.items[j].to - argument->arrived.items[j].from;
+    }
+    return bytes;
+}
+
+static uint64_t incoming_bytes(const struct server *server)
+{
+    const struct session *session;
+    uint64_t bytes = 0;
+    DL_FOREACH2(server->active, session, next_active)
+    if (session->state == SESSION_WAITING || session->state == SESSION_RECEIVING)
+        bytes += bytes_to_come(session);
+    return bytes;
+}
+
+bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record)
+{
+    const uint64_t incoming = incoming_bytes(server);
+    struct extensions *extensions = &record->extensions;
+    if (incoming && !terms_add_integer(extensions, EXTENSION_INCOMING, incoming, arena))
+        return false;
+    if (server->options.price > 0 &&
+        !terms_add_real(extensions, EXTENSION_PRICE, server->options.price, arena))
+        return false;
+    if (server->weather.available > 0 && !terms_add_weather(extensions, &server->weather, arena))
+        return false;
+    return server->options.n_properties == 0 ||
+           terms_add_texts(extensions, EXTENSION_PROPERTIES, server->options.properties,
+                           server->options.n_properties, arena);
+}
+
+bool server_accepts(const struct server *server, const struct request *request,
+                    const struct request_cost *cost)
+{
+    struct constraints constraints;
+    constraints_get(&request->extensions, &constraints);
+    if (cost->memory_bytes > constraints.most_memory_bytes)
+        return false;
+    const char *word = property_next(&constraints.wanted, NULL);
+    for (; word; word = property_next(&constraints.wanted, word)) {
+        size_t i = 0;
+        while (i < server->options.n_properties && strcmp(server->options.properties[i], word) != 0)
+            i++;
+        if (i == server->options.n_properties)
+            return false;
+    }
+    return true;
+}
+
+/* ---- the weather ---- */
+
+/* Agents hear at once of a forecast that has moved by this; of less with what they hear anyway. */
+#define WORTH_TELLING 0.05
+/* Readings ahead that forecasts are made for, and readings behind one value of the history. */
+#define AHEAD 5
+#define STEP  5
+
+struct computer server_computer(const struct server *server)
+{
+    return (struct computer){.speed_flops = server->speed.flops,
+                             .models = &server->models,
+                             .available = server->weather.forecast,
+                             .available_error = server->weather.error};
+}
+
+void server_weather_release(struct server *server)
+{
+    predictor_destroy(server->available);
+    server->available = NULL;
+}
+
+static void add_to_history(struct server *server, double available)
+{
+    struct weather *weather = &server->weather;
+    struct history *history = &server->history;
+    history->sum += available;
+    if (++history->n < STEP)
+        return;
+    if (weather->n == WEATHER_HISTORY)
+        memmove(weather->shares, weather->shares + 1, --weather->n);
+    weather->shares[weather->n++] = (uint8_t)lrint(250 * history->sum / STEP);
+    weather->step_ms = STEP * 1000;
+    *history = (struct history){0};
+}
+
+static void sense(struct server *server, double available, double memory_free, double disk_free)
+{
+    struct esp_error error;
+    struct prediction prediction;
+    struct weather *weather = &server->weather;
+    if (!server->available && predictor_create(&server->available, &error) != ESP_OK)
+        return;
+    if (!predictor_add(server->available, available) ||
+        !predictor_forecast(server->available, AHEAD, &prediction))
+        return;
+    weather->available = available;
+    weather->forecast = fmin(fmax(prediction.value, 0.01), 1);
+    weather->error = prediction.error;
+    weather->memory_free = memory_free;
+    weather->disk_free = disk_free;
+    add_to_history(server, available);
+    if (fabs(weather->forecast - server->told_available) < WORTH_TELLING)
+        return;
+    server->told_available = weather->forecast;
+    server_load_changed(server, 1);
+}
+
+void server_sense(struct server *server, double available, double memory_free, double disk_free)
+{
+    if (!(available > 0) || available > 1)
+        return;
+    endpoint_enter(server->endpoint);
+    sense(server, available, memory_free, disk_free);
+    endpoint_leave(server->endpoint);
+}
+
+bool server_parent(void *self, char name[256], char url[385])
+{
+    struct server *server = self;
+    endpoint_enter(server->endpoint);
+    const char *parent = membership_parent_name(server->membership);
+    const char *probe = parent ? membership_parent_probe(server->membership) : NULL;
+    if (probe) {
+        snprintf(name, 256, "%s", parent);
+        snprintf(url, 385, "%s", probe);
+    }
+    endpoint_leave(server->endpoint);
+    return probe != NULL;
+}
+
+void server_to_parent(void *self, const struct path *path)
+{
+    struct server *server = self;
+    endpoint_enter(server->endpoint);
+    server->link = *path;
+    server_load_changed(server, 0);
+    endpoint_leave(server->endpoint);
+}
+
+void server_note_processor(struct server *server, const struct session *session, double cpu_s)
+{
+    if (!(cpu_s > 0) || !(session->compute_s >= 10 * WORTH_TIMING_S) || server->options.threads > 1)
+        return;
+    server->got.sum += fmin(cpu_s / session->compute_s, 1);
+    server->got.n++;
+}
+
+double server_processor_got(struct server *server)
+{
+    endpoint_enter(server->endpoint);
+    const double got = server->got.n ? server->got.sum / server->got.n : 0;
+    server->got = (struct history){0};
+    endpoint_leave(server->endpoint);
+    return got;
+}
