@@ -132,7 +132,7 @@ enum esp_status service_prepare(const struct settings_sed *settings, struct serv
     if (status == ESP_OK && settings->ranks > 0)
         status = add_ranks(service, error);
     if (status == ESP_OK && settings->store_memory_bytes > 0 && !settings->node.tls.certificate)
-        status = porters_create(service->host, service->ranks, &service->porters, error);
+        status = porters_create(service->ranks, &service->porters, error);
     if (status == ESP_OK)
         status = service_keep_callable(service, service->problems, error);
     if (status != ESP_OK) {
@@ -332,6 +332,8 @@ enum esp_status service_open(struct service *service, struct transport *transpor
     if (service->settings->sensors &&
         sensors_create(service->server, node->state_dir, &service->sensors, &why) != ESP_OK)
         log_warning("there is no sensor of the processor: %s", why.text); /* forecasts do without */
+    if (service->porters && porters_listen(service->porters, service->host, &why) != ESP_OK)
+        log_warning("data in pieces are laid out otherwise by ranks only: %s", why.text);
     start_links(service);
     start_idle_calibration(service);
     if (service->directory &&

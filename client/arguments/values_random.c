@@ -239,6 +239,8 @@ static enum esp_status make_elements(struct values *values, size_t index, struct
         status = values_count(values, index, &count, error);
     if (status == ESP_OK)
         status = value_memory(values, index, count * esp_type_size(formal->type), error);
+    if (status == ESP_OK)
+        values->slots[index].count = count;
     random_seed(&random, asked.seed);
     for (uint64_t k = 0; status == ESP_OK && k < count; k++) {
         double re = element(&random, formal->type);

@@ -119,15 +119,15 @@ static void offer_option_value(const struct completion *completion, const struct
         completion_offer_files(completion, 0);
 }
 
-/* Of the verbs on data: identities first, then where to. */
+/* Of the verbs on data: identities first, then where to; behind one of several, either. */
 static void offer_data_operand(const struct completion *completion)
 {
     const char *operands = completion->verb->operands;
     if (completion->n_operands == 0 || completion->verb->most < 0)
         completion_offer_data(completion, 0);
-    else if (strstr(operands, "SERVER"))
+    if (completion->n_operands > 0 && strstr(operands, "SERVER"))
         completion_offer_nodes(completion, COMPLETION_SERVERS);
-    else if (strstr(operands, "FILE"))
+    else if (completion->n_operands > 0 && strstr(operands, "FILE"))
         completion_offer_files(completion, 0);
 }
 

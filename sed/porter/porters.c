@@ -17,15 +17,20 @@ struct porters {
     char folder[PORTER_PATH], path[PORTER_PATH];
 };
 
-enum esp_status porters_create(const char *host, struct workers *ranks, struct porters **result,
-                               struct esp_error *error)
+enum esp_status porters_create(struct workers *ranks, struct porters **result, struct esp_error *error)
 {
-    const char *where = getenv("TMPDIR");
     struct porters *porters = calloc(1, sizeof *porters);
     if (!porters)
         return error_no_memory(error, "the porters");
     pthread_mutex_init(&porters->lock, NULL);
     porters->ranks = ranks;
+    *result = porters;
+    return ESP_OK;
+}
+
+static enum esp_status make_folder(struct porters *porters, struct esp_error *error)
+{
+    const char *where = getenv("TMPDIR");
     int length = snprintf(porters->folder, sizeof porters->folder, "%s/espalier-porter-XXXXXX",
                           where && *where ? where : "/tmp");
     enum esp_status status = ESP_OK;
@@ -35,14 +40,23 @@ enum esp_status porters_create(const char *host, struct workers *ranks, struct p
         status = error_errno(error, "cannot make a folder for a porter's socket (%s)", porters->folder);
     if (status != ESP_OK)
         porters->folder[0] = 0;
-    snprintf(porters->path, sizeof porters->path, "%.*s/p", PORTER_PATH - 3, porters->folder);
-    if (status == ESP_OK)
-        status = porter_create(porters->path, host, &porters->own, error);
-    if (status == ESP_OK)
-        *result = porters;
-    else
-        porters_destroy(porters);
     return status;
+}
+
+enum esp_status porters_listen(struct porters *porters, const char *host, struct esp_error *error)
+{
+    enum esp_status status = make_folder(porters, error);
+    if (status != ESP_OK)
+        return status;
+    struct porter *own;
+    snprintf(porters->path, sizeof porters->path, "%.*s/p", PORTER_PATH - 3, porters->folder);
+    status = porter_create(porters->path, host, &own, error);
+    if (status != ESP_OK)
+        return status;
+    pthread_mutex_lock(&porters->lock);
+    porters->own = own;
+    pthread_mutex_unlock(&porters->lock);
+    return ESP_OK;
 }
 
 void porters_destroy(struct porters *porters)
@@ -72,7 +86,7 @@ void porters_list(void *arg, struct porter_list *list)
     pthread_mutex_lock(&porters->lock);
     if (porters->ranks && !porters->closed)
         ranks_porters(porters->ranks, list);
-    if (list->n == 0 && !porters->closed) {
+    if (list->n == 0 && porters->own && !porters->closed) {
         memcpy(list->paths[0], porters->path, PORTER_PATH);
         list->n = 1;
     }

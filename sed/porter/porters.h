@@ -11,10 +11,11 @@
 
 struct porters;
 
-/* `host`: on which it is to be reached; `ranks` (sed/ranks/ranks.h), which outlive it, or NULL. ESP_SYSTEM,
- * ESP_LIMIT. */
-enum esp_status porters_create(const char *host, struct workers *ranks, struct porters **porters,
-                               struct esp_error *error);
+/* `ranks` (sed/ranks/ranks.h), which outlive it, or NULL. */
+enum esp_status porters_create(struct workers *ranks, struct porters **porters, struct esp_error *error);
+/* Starts the daemon's own porter, once; `host`: on which it is to be reached. Until then, and where this
+ * fails (ESP_SYSTEM, ESP_LIMIT), there are those of the ranks only. */
+enum esp_status porters_listen(struct porters *porters, const char *host, struct esp_error *error);
 /* The ranks are about to go: there are no porters any more. */
 void porters_close(struct porters *porters);
 /* NULL is nothing to do, to both. */

@@ -86,7 +86,7 @@ check "modes of data" offers "data put --mode" per "persistent persistent-return
 printf '1\n2\n' >b.csv
 id=$(espalier data put b.csv --server S1)
 check "data" offers "data info" S1: "$id"
-check "and servers for them" offers "data cp $id" "" "S1"
+check "and servers for them, or more data" offers "data cp $id" "" "S1 $id"
 check "data as arguments" offers "call solve_one A=[1]" B=data: "B=data:$id"
 job=$(espalier submit solve_one A='[2]' B='[4]')
 check "jobs" offers "fetch" "" "$job"

@@ -312,6 +312,8 @@ check "with its elements in their places" espalier call tensor T=@u.npy -o T=v.n
 check "and saved as it was" cmp t.npy v.npy
 check "random numbers in three dimensions" espalier call layers T='rand(2,3,2)' -o T=made.npy
 check "are as many as their extents say" grep -aq "'shape': (2, 3, 2)" made.npy
+check "and in seven that the sizes tell" espalier call tensor n=1 T=rand -o T=made.npy
+check "in their shape" grep -aq "'shape': (2, 3, 1, 2, 1, 2, 1)" made.npy
 check_fails 2 "fewer extents than dimensions" espalier call layers T='rand(2,3)'
 check_says "are told" 'T: rand: expected 3 extents, found 2'
 check "three dimensions by rows" espalier call layers T='[1,2,3,4,5,6,7,8,9,10,11,12]' -o T=t.npy
