@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/tls.h"
 
+#include "orb/corba.h"
+
 extern "C" {
 #include "util/certificates.h"
 #include "util/error.h"
@@ -47,6 +49,21 @@ void tls_prepared()
     both = -1;
 }
 
+/* The parameters of the ORB's TLS transport outlive the ORB, which would lose its copies with the next ones.
+ */
+static void forget_parameters()
+{
+    static const char *const names[] = {"_ZN10sslContext26certificate_authority_fileE",
+                                        "_ZN10sslContext8key_fileE", "_ZN10sslContext17key_file_passwordE"};
+    for (const char *name : names) {
+        auto *value = static_cast<char **>(dlsym(RTLD_DEFAULT, name));
+        if (value) {
+            CORBA::string_free(*value);
+            *value = nullptr;
+        }
+    }
+}
+
 enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::string> &orb_arguments,
                             struct esp_error *error)
 {
@@ -58,6 +75,7 @@ enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::
     if (!dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL))
         return error_set(error, ESP_SECURITY, "TLS needs omniORB's TLS transport: %s", dlerror());
     loaded = true;
+    forget_parameters();
     tls_prepared();
     both = memfd_create("espalier-tls", MFD_CLOEXEC);
     if (both < 0)
@@ -83,16 +101,12 @@ enum esp_status tls_prepare(const struct orb_options *options, std::vector<std::
     return ESP_OK;
 }
 
-/* The ORB's parameters outlive it. Its TLS transport keeps out of the way when no authority is named, and an
- * empty name is one. */
+/* Its TLS transport keeps out of the way when no authority is named, and an empty name is one. */
 void tls_leave(std::vector<std::string> &orb_arguments)
 {
     if (!loaded)
         return;
-    auto *authority =
-        static_cast<const char **>(dlsym(RTLD_DEFAULT, "_ZN10sslContext26certificate_authority_fileE"));
-    if (authority)
-        *authority = nullptr;
+    forget_parameters();
     const char *const more[] = {"-ORBclientTransportRule", "* unix,tcp", "-ORBserverTransportRule",
                                 "* unix,tcp"};
     orb_arguments.insert(orb_arguments.end(), std::begin(more), std::end(more));

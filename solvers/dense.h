@@ -108,7 +108,8 @@ SOLVER void NAME(extents)(int m, int n, const SCALAR *a, int *rows, int *columns
     *columns = n;
 }
 
-/* Whether A = A^H up to rounding, as matrix_is_symmetric() of core/matrix/matrix.h tells of what callers have. */
+/* Whether A = A^H up to rounding, as matrix_is_symmetric() of core/matrix/matrix.h tells of what callers
+ * have. */
 static bool is_hermitian(int n, const SCALAR *a)
 {
     const size_t order = (size_t)n;

@@ -293,12 +293,12 @@ bool parser_check_abstract(struct parser *parser)
         if ((argument->mode != MODE_IN && argument->mode != MODE_OUT) || argument->storage != STORAGE_FULL ||
             base_type_is_variable(argument->type) || argument->n_dims > 2 ||
             (argument->properties & PROPERTY_ROW_MAJOR))
-            return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+            return lexer_fail(&parser->lexer, argument->offset,
                               "'%s' of the abstract problem '%s': expected numbers that go in or out, stored "
                               "in full by columns",
                               argument->name, problem->name);
     }
     return abstract->n_rules ||
-           lexer_fail(&parser->lexer, parser->lexer.token.offset,
+           lexer_fail(&parser->lexer, parser->problem_offset,
                       "the abstract problem '%s' has no rule: take PROBLEM", problem->name);
 }

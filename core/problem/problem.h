@@ -110,6 +110,7 @@ struct argument {
     const struct problem *callback; /* TYPE_CALLBACK: its signature, without implementations */
     bool callback_returns;          /* the last argument of that is what the function returns */
     unsigned line;
+    uint32_t offset; /* of its name, while it is read */
 };
 
 /* What to tell the caller, with {expression} in braces: problem_failure_text() puts the values there. */

@@ -13,7 +13,7 @@ bool parser_end_implementation(struct parser *parser)
         return true;
     if (!implementation->symbol)
         return lexer_fail(
-            &parser->lexer, parser->lexer.token.offset,
+            &parser->lexer, parser->implementation_offset,
             "the implementation '%s' has no call: expected a line with 'fortran', 'c', 'parallel' or "
             "'command'",
             implementation->name);
@@ -45,6 +45,7 @@ bool parser_implementation(struct parser *parser)
                               implementation->name, parser->implementations[i].line);
     problem->n_implementations++;
     parser->implementation = implementation;
+    parser->implementation_offset = offset;
     return true;
 }
 
@@ -149,7 +150,8 @@ static bool read_value_parameter(struct parser *parser, struct call_parameter *p
         return lexer_fail(lexer, offset, "the real value %s needs a type: write float %s or double %s",
                           expr_text(parameter->value), expr_text(parameter->value),
                           expr_text(parameter->value));
-    return true;
+    return parameter->value->kind == EXPR_NAME ||
+           parser_check_value(parser, parameter->value, parameter->type);
 }
 
 /* character(NAME, width): an array of strings as Fortran's CHARACTER(width) NAME(n). */
@@ -304,13 +306,15 @@ static bool read_library(struct parser *parser)
     return parser->implementation->library && lexer_advance(lexer);
 }
 
-/* An output that no call fills would reach the caller as whatever was in memory. */
+/* An output that no call fills would reach the caller as whatever was in memory; a function of the caller
+ * that no routine is told of would never be called. */
 static bool check_outputs(struct parser *parser, uint32_t offset)
 {
     const struct implementation *implementation = parser->implementation;
     for (uint32_t i = 0; i < parser->problem->n_arguments; i++) {
         const struct argument *argument = &parser->arguments[i];
-        bool passed = !argument_is_output(argument) ||
+        bool is_callback = argument->type == TYPE_CALLBACK;
+        bool passed = (!argument_is_output(argument) && !is_callback) ||
                       (implementation->returns && implementation->result.kind == PARAMETER_ARGUMENT &&
                        implementation->result.argument == i);
         for (uint32_t p = 0; p < implementation->n_parameters && !passed; p++)
@@ -318,8 +322,8 @@ static bool check_outputs(struct parser *parser, uint32_t offset)
                       implementation->parameters[p].kind == PARAMETER_INTO) &&
                      implementation->parameters[p].argument == i;
         if (!passed)
-            return lexer_fail(&parser->lexer, offset, "the output '%s' is not among the parameters of %s()",
-                              argument->name, implementation->symbol);
+            return lexer_fail(&parser->lexer, offset, "the %s '%s' is not among the parameters of %s()",
+                              is_callback ? "callback" : "output", argument->name, implementation->symbol);
     }
     return true;
 }
@@ -416,7 +420,7 @@ bool parser_error_clause(struct parser *parser)
     struct name_list names = {.last = &names.first};
     if (!expr_read(lexer, parser->arena, &names, &clause->condition) ||
         !parser_resolve(parser, lexer, names.first, USAGE_ERROR, 0) ||
-        !parser_check_parts(parser, clause->condition))
+        !parser_check_condition(parser, clause->condition, "its message would never be seen"))
         return false;
     if (lexer->token.kind != TOKEN_STRING)
         return lexer_expected(lexer, "an operator or a message in quotes", NULL);

@@ -164,7 +164,7 @@ bool parser_callback(struct parser *parser)
     enum base_type returned = TYPE_DOUBLE;
     if (!check_number(parser) || !read_result_type(parser, &argument, &returned))
         return false;
-    uint32_t offset = parser->lexer.token.offset;
+    uint32_t offset = argument.offset = parser->lexer.token.offset;
     if (!parser_name(parser, "the type or the name of the callback", &argument.name) ||
         !parser_new_name(parser, argument.name, offset) || !read_inside(parser, &argument, returned) ||
         !parser_argument_text(parser, &argument))

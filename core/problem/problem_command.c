@@ -125,7 +125,8 @@ static bool add_placeholder(struct parser *parser, uint32_t offset, const char *
         return false;
     if (inner.token.kind != TOKEN_END)
         return lexer_expected(&inner, "an operator or '}'", NULL);
-    return parser_resolve(parser, &inner, names.first, USAGE_CALL, 0) && add_part(parser, offset, &part);
+    return parser_resolve(parser, &inner, names.first, USAGE_CALL, 0) &&
+           parser_check_inner(parser, &inner, part.value) && add_part(parser, offset, &part);
 }
 
 static bool read_word(struct parser *parser)
@@ -175,6 +176,15 @@ static bool read_program(struct parser *parser)
     return read_word(parser);
 }
 
+static bool has_no_callbacks(struct parser *parser)
+{
+    for (uint32_t i = 0; i < parser->problem->n_arguments; i++)
+        if (parser->arguments[i].type == TYPE_CALLBACK)
+            return lexer_fail(&parser->lexer, parser->command_offset,
+                              "'%s' is a callback, which only a routine has", parser->arguments[i].name);
+    return true;
+}
+
 static bool take_status(struct parser *parser)
 {
     for (uint32_t i = 0; i < parser->problem->n_arguments; i++)
@@ -197,7 +207,8 @@ bool parser_command(struct parser *parser)
     implementation->convention = CONVENTION_COMMAND;
     implementation->library = "";
     parser->command = (struct command){.output_bytes = COMMAND_DEFAULT_OUTPUT};
-    if (!read_program(parser) || !take_status(parser))
+    parser->has_output_limit = false;
+    if (!has_no_callbacks(parser) || !read_program(parser) || !take_status(parser))
         return false;
     while (!lexer_at_line_end(lexer)) {
         if (lexer->token.kind != TOKEN_STRING)
@@ -398,18 +409,24 @@ bool parser_limit(struct parser *parser)
         return lexer_expected(lexer, "a time or a size in quotes, as \"10 s\" or \"100 MiB\"", NULL);
     int64_t ns;
     uint64_t bytes;
-    if (config_read_duration(text, &ns, NULL) == ESP_OK && ns >= NS_PER_MS)
+    bool again;
+    if (config_read_duration(text, &ns, NULL) == ESP_OK && ns >= NS_PER_MS) {
+        again = implementation->time_limit_ms != 0;
         implementation->time_limit_ms = ns / NS_PER_MS;
-    else if (config_read_size(text, &bytes, NULL) == ESP_OK && bytes > 0 &&
-             implementation->convention == CONVENTION_COMMAND)
+    } else if (config_read_size(text, &bytes, NULL) == ESP_OK && bytes > 0 &&
+               implementation->convention == CONVENTION_COMMAND) {
+        again = parser->has_output_limit;
+        parser->has_output_limit = true;
         parser->command.output_bytes = bytes;
-    else
+    } else
         return lexer_expected(lexer,
                               implementation->convention == CONVENTION_COMMAND
                                   ? "a time or a size, as \"10 s\" or \"100 MiB\""
                                   : "a time, as \"10 s\"",
                               NULL);
-    return lexer_advance(lexer);
+    return again ? lexer_fail(lexer, offset, "the implementation '%s' has a limit of this kind already",
+                              implementation->name)
+                 : lexer_advance(lexer);
 }
 
 /* ---- the end ---- */

@@ -39,6 +39,16 @@ bool parser_check_parts(struct parser *parser, const struct expr *expr)
     return true;
 }
 
+bool parser_check_inner(struct parser *parser, const struct lexer *inner, const struct expr *expr)
+{
+    struct lexer outer = parser->lexer;
+    parser->lexer = *inner; /* whose places the expression has */
+    parser->lexer.outer = &outer;
+    bool good = parser_check_parts(parser, expr);
+    parser->lexer = outer;
+    return good;
+}
+
 bool parser_check_value(struct parser *parser, const struct expr *expr, enum base_type type)
 {
     static const struct scope nothing = {NULL, 0};
@@ -201,18 +211,23 @@ static bool check_pointers(struct parser *parser, const struct argument *argumen
                       expr_text(pointers->dims[0]));
 }
 
-static bool check_preconditions(struct parser *parser)
+bool parser_check_condition(struct parser *parser, const struct expr *condition, const char *then)
 {
     static const struct scope nothing = {NULL, 0};
-    for (uint32_t i = 0; i < parser->problem->n_preconditions; i++) {
-        const struct expr *condition = parser->preconditions[i].condition;
-        bool holds;
-        if (!parser_check_parts(parser, condition))
+    bool holds;
+    if (!parser_check_parts(parser, condition))
+        return false;
+    if (!is_constant(condition) || expr_eval_bool(condition, &nothing, &holds, NULL) != ESP_OK || holds)
+        return true;
+    return lexer_fail(&parser->lexer, condition->offset, "%s never holds: %s", expr_text(condition), then);
+}
+
+static bool check_preconditions(struct parser *parser)
+{
+    for (uint32_t i = 0; i < parser->problem->n_preconditions; i++)
+        if (!parser_check_condition(parser, parser->preconditions[i].condition,
+                                    "every call would be refused"))
             return false;
-        if (is_constant(condition) && expr_eval_bool(condition, &nothing, &holds, NULL) == ESP_OK && !holds)
-            return lexer_fail(&parser->lexer, condition->offset,
-                              "%s never holds: every call would be refused", expr_text(condition));
-    }
     return true;
 }
 

@@ -246,7 +246,7 @@ bool parser_argument(struct parser *parser, enum argument_mode mode, enum base_t
     if (parser->problem->n_arguments == PROBLEM_MAX_ARGUMENTS)
         return lexer_fail(lexer, offset, "a problem has at most %d arguments", PROBLEM_MAX_ARGUMENTS);
     struct argument *argument = &parser->arguments[parser->problem->n_arguments];
-    *argument = (struct argument){.mode = mode, .type = type, .line = lexer->token.line};
+    *argument = (struct argument){.mode = mode, .type = type, .line = lexer->token.line, .offset = offset};
     if (!parser_name(parser, "the name of an argument", &argument->name) ||
         !parser_new_name(parser, argument->name, offset))
         return false;

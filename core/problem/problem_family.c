@@ -119,11 +119,28 @@ static bool read_spelt_out(struct parser *parser, const struct lexer *source, st
            parser_read_clauses(parser) && parser_end_problem(parser);
 }
 
+/* Its members' names would all be the same. `begin` stands on the word before the name, `end` behind it. */
+static bool name_differs(const struct lexer *begin, uint32_t end)
+{
+    struct lexer name = *begin;
+    for (uint32_t i = begin->token.offset; i < end; i++)
+        if (begin->text[i] == '?' || begin->text[i] == '{')
+            return true;
+    return lexer_advance(&name) &&
+           lexer_fail(
+               &name, name.token.offset,
+               "the name of a family has a place for that of its members: problem ?gesv for s, d, c, z");
+}
+
 bool parser_family(struct parser *parser)
 {
     struct lexer begin = parser->lexer;
     struct family family;
-    if (!find_for(&parser->lexer) || !read_members(parser, &family) || !skip_family(&parser->lexer))
+    if (!find_for(&parser->lexer))
+        return false;
+    uint32_t name_end = parser->lexer.token.offset;
+    if (!read_members(parser, &family) || (family.n_members > 1 && !name_differs(&begin, name_end)) ||
+        !skip_family(&parser->lexer))
         return false;
     struct lexer end = parser->lexer;
     parser->family = &family;

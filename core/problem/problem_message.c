@@ -35,12 +35,7 @@ static bool read_value(struct parser *parser, enum usage usage, const char **at,
     if (inner.token.kind != TOKEN_END)
         return lexer_expected(&inner, "an operator or '}'", NULL);
     *at = end + 1;
-    struct lexer outer = parser->lexer;
-    parser->lexer = inner; /* whose places the expression has */
-    parser->lexer.outer = &outer;
-    bool good = parser_check_parts(parser, *expr);
-    parser->lexer = outer;
-    return good && resolve(parser, &inner, names.first, usage, offset);
+    return parser_check_inner(parser, &inner, *expr) && resolve(parser, &inner, names.first, usage, offset);
 }
 
 bool parser_message(struct parser *parser, enum usage usage, struct failure_text *message)

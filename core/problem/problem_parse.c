@@ -36,6 +36,7 @@ static bool read_problem_name(struct parser *parser)
 {
     static const char hint[] = "a family names its members: problem ?gesv for s, d, c, z";
     struct lexer *lexer = &parser->lexer;
+    parser->problem_offset = lexer->token.offset;
     parser->problem->column = lexer_column(lexer, lexer->token.offset);
     if (is_family_without_members(lexer))
         return lexer_expected(lexer, "the name of the problem", hint);
@@ -212,6 +213,7 @@ static bool read_idempotent(struct parser *parser)
 
 static bool read_checkpoint(struct parser *parser)
 {
+    parser->checkpoint_offset = parser->lexer.token.offset;
     bool yes = lexer_at_name(&parser->lexer, "yes");
     if (!yes && !lexer_at_name(&parser->lexer, "no"))
         return lexer_expected(&parser->lexer, "yes or no", NULL);
@@ -343,7 +345,7 @@ static bool check_checkpoint(struct parser *parser)
     if (!problem->idempotent)
         why = "is not idempotent, and may not be called again";
     return !problem->checkpoint || !why ||
-           lexer_fail(&parser->lexer, parser->lexer.token.offset, "checkpoint: '%s' %s", problem->name, why);
+           lexer_fail(&parser->lexer, parser->checkpoint_offset, "checkpoint: '%s' %s", problem->name, why);
 }
 
 /* The signature is complete where the first implementation, the next problem or the text's end is. */

@@ -58,6 +58,8 @@ struct parser {
     unsigned cost_line;        /* of its `work` that tells the cost */
     struct pending *pending, **last_pending;
     struct argument arguments[PROBLEM_MAX_ARGUMENTS];
+    /* Where names stand whose mistakes are found when the problem is complete. */
+    uint32_t problem_offset, implementation_offset, checkpoint_offset;
     struct precondition preconditions[MAX_PRECONDITIONS];
     struct implementation implementations[MAX_IMPLEMENTATIONS];
 
@@ -75,6 +77,7 @@ struct parser {
     uint32_t word_ends[COMMAND_MAX_WORDS];
     struct command_file files[MAX_COMMAND_FILES];
     uint32_t command_offset;
+    bool has_output_limit;
     struct spread spreads[PROBLEM_MAX_ARGUMENTS]; /* of a parallel one */
     uint32_t parallel_offset;                     /* where its call is */
 
@@ -102,6 +105,10 @@ bool parser_check_constants(struct parser *parser);
 bool parser_check_value(struct parser *parser, const struct expr *expr, enum base_type type);
 /* The constant parts of an expression must have values: n/0 has none, whatever n is. */
 bool parser_check_parts(struct parser *parser, const struct expr *expr);
+/* The same of an expression inside a text, which `inner` has read (lexer_open_inner()). */
+bool parser_check_inner(struct parser *parser, const struct lexer *inner, const struct expr *expr);
+/* The same of a condition, which must not be a constant that never holds; `then`: what that would mean. */
+bool parser_check_condition(struct parser *parser, const struct expr *condition, const char *then);
 /* Gives names their index now. `lexer` is where messages point to. */
 bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *names, enum usage usage,
                     uint32_t owner);

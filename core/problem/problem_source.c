@@ -162,7 +162,7 @@ static bool keep_source(struct parser *parser, size_t used)
     text_open(&text, parser->scratch + used, sizeof parser->scratch - used);
     write_problem(&text, problem);
     if (text.length >= text.size)
-        return lexer_fail(&parser->lexer, parser->lexer.token.offset,
+        return lexer_fail(&parser->lexer, parser->problem_offset,
                           "the signature of '%s' takes more than %d bytes in its canonical form",
                           problem->name, PROBLEM_MAX_TEXT - 1);
     problem->source = parser_keep(parser, parser->scratch + used, text.length + 1, 1);

@@ -473,7 +473,7 @@ static enum esp_status put_result(struct writer *writer)
 /* Commands take their values as files, and ranks of their own copy of the arena. */
 static bool has_bays(const struct job *job)
 {
-    return !job->implementation->command && job->grid.rows == 0;
+    return !job->implementation->command && !implementation_is_parallel(job->implementation);
 }
 
 /* What a call's values take of the arena at most, fences and all, when each array that finds a bay has it.

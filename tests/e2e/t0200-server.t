@@ -52,6 +52,8 @@ check "the log has it with its session" log_has 'session=[0-9a-f]+-[0-9]+ done: 
 check_fails 1 "a routine that crashes fails its session" espalier call crash n=1
 check_says "with what happened" 'null_write crashed with signal 11.*a null pointer'
 check "and the next one goes on" works
+check_fails 1 "a routine that writes far behind its small array" espalier call overrun n=3 by=600
+check_says "meets what is behind that alone" "behind the end of argument 'x'"
 check_fails 1 "a routine that exits fails its session" espalier call leave n=0
 check_says "though its code is 0" 'exit'
 check "what it printed is in the log, with the session" log_has 'session=[0-9a-f]+-[0-9]+ a worker printed: leaving now'

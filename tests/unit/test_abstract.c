@@ -201,7 +201,7 @@ static void wrong_rules_say_what_is_wrong(void **state)
     } rows[] = {
         {"abstract\n", "1:9: expected the name of the problem, found the end of the line"},
         {"abstract a \"t\" x\n", "1:16: expected the end of the line, found 'x'"},
-        {"abstract a \"t\"\n", "2:1: the abstract problem 'a' has no rule: take PROBLEM"},
+        {"abstract a \"t\"\n", "1:10: the abstract problem 'a' has no rule: take PROBLEM"},
         {A "take\n", "4:5: expected the name of a problem, found the end of the line"},
         {A "take x(\n", "5:1: expected the name of an argument of the problem, found the end of the file: "
                         "the '(' in line 4, column 7 has not been closed"},
@@ -221,8 +221,9 @@ static void wrong_rules_say_what_is_wrong(void **state)
         {A "or take x\n", "4:4: or: expected a rule before it that it competes with"},
         {A "take x\nor x\n", "5:4: expected take or try behind or, found 'x'"},
         {A "take x y\n", "4:8: expected the end of the line, found 'y'"},
-        {A "inout double y\ntake x\n", "6:1: 'y' of the abstract problem 'a': expected numbers that go in or "
-                                       "out, stored in full by columns"},
+        {A "inout double y\ntake x\n",
+         "4:14: 'y' of the abstract problem 'a': expected numbers that go in or "
+         "out, stored in full by columns"},
         {A "take x\nimplementation i\n",
          "5:1: an abstract problem has rules (take PROBLEM), no implementation"},
         {"problem a \"t\"\ntake x\n", "2:6: rules (take, try) belong to an abstract problem"},

@@ -83,7 +83,7 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "callback f(in double x)\nout double y[f]\n",
          "3:14: 'f' is no number that an expression could use"},
         {S "callback f(in double x)\nimplementation i\ncommand a \"{f}\"\n",
-         "4:11: 'f' is a callback, which only a routine has"},
+         "4:9: 'f' is a callback, which only a routine has"},
         {S "12\n", "2:1: expected a clause (in, out, inout, work, require, ...), found 12"},
         {S "text hello\n", "2:6: expected a text in quotes, found 'hello'"},
         {S "text \"a\"\ngams D\ntext \"b\" c\n", "4:10: expected the end of the line, found 'c'"},
@@ -287,10 +287,10 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "error 1 > 0 \"m\"\n", "2:1: 'error' belongs behind an 'implementation NAME' line"},
         {S "implementation\n", "2:15: expected the name of the implementation, "
                                "found the end of the line"},
-        {S "implementation i\n", "3:1: the implementation 'i' has no call: expected a line with "
+        {S "implementation i\n", "2:16: the implementation 'i' has no call: expected a line with "
                                  "'fortran', 'c', 'parallel' or 'command'"},
         {S "implementation i\nimplementation j\nc f()\n",
-         "3:16: the implementation 'i' has no call: expected a line with "
+         "2:16: the implementation 'i' has no call: expected a line with "
          "'fortran', 'c', 'parallel' or 'command'"},
         {S "implementation i\nc f()\nimplementation i\nc f()\n",
          "4:16: there is an implementation 'i' already in line 2"},
@@ -385,6 +385,23 @@ static void wrong_descriptions_say_where_and_what(void **state)
          "3:26: 1 > 2 never holds: every call would be refused"},
         {I "c f(n, y, out info)\nerror info > 1/0 \"x\"\n", "6:14: 1/0: division by zero"},
         {I "c f(n, y, out info)\nerror info > 1 \"x {info + 1/0}\"\n", "6:16: 1/0: division by zero"},
+        {I "c f(n, y, 1/0)\n", "5:11: 1/0: division by zero"},
+        {I "c f(n, y, 3000000000)\n", "5:11: 3000000000 does not fit int (32 bits)"},
+        {I "command \"/bin/echo\" \"{1/0}\"\nfile y\n", "5:21: 1/0: division by zero"},
+        {S "callback f(in double x)\nin int n\nimplementation i\nc g(n)\n",
+         "5:3: the callback 'f' is not among the parameters of g()"},
+        {S "callback f(in double x)\nin int n\nimplementation i\ncommand a\n",
+         "5:9: 'f' is a callback, which only a routine has"},
+        {I "command a\nfile y\nlimit \"1 s\"\nlimit \"2 s\"\n",
+         "8:7: the implementation 'i' has a limit of this kind already"},
+        {I "command a\nfile y\nlimit \"1 MiB\"\nlimit \"9 s\"\nlimit \"2 MiB\"\n",
+         "9:7: the implementation 'i' has a limit of this kind already"},
+        {I "c f(n, y)\nerror 0 \"x\"\n", "6:7: 0 never holds: its message would never be seen"},
+        {S "checkpoint yes\ninout double x\n\nproblem q \"t\"\n",
+         "2:12: checkpoint: 'p' has an inout argument, which its first attempt may have overwritten: use in "
+         "and out"},
+        {"problem p for s, d \"t\"\nin int n\n",
+         "1:9: the name of a family has a place for that of its members: problem ?gesv for s, d, c, z"},
         {S "memory 10^400\n", "2:8: 10^400: the result is not a finite number"},
         {I "c f(n, y, int 1.5)\n", "5:15: expected an integer for int, found 1.5"},
         {"problem p", "1:10: expected the title of the problem in quotes, found "

@@ -23,7 +23,7 @@ static int set_up(void **state)
 {
     (void)state;
     rig_create(&rig, 1, PAGES, 64 << 20);
-    return rig_open(&rig, NULL);
+    return 0;
 }
 
 static int tear_down(void **state)
