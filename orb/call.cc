@@ -5,6 +5,7 @@
 extern "C" {
 #include "core/reply.h"
 #include "util/crc32c.h"
+#include "util/pages.h"
 }
 
 #include <chrono>
@@ -315,7 +316,14 @@ void ChunkUpcall::unmarshalArguments(cdrStream &stream)
     if (!area_open)
         stream.skipInput(bytes);
     else
-        found_crc = stream_get_bytes(stream, area.data, bytes, header.chunk.flags & CHUNK_HAS_CRC);
+        take_bytes(stream, bytes);
+}
+
+void ChunkUpcall::take_bytes(cdrStream &stream, size_t bytes)
+{
+    if (area.fresh)
+        pages_touch(area.data, bytes, true);
+    found_crc = stream_get_bytes(stream, area.data, bytes, header.chunk.flags & CHUNK_HAS_CRC);
 }
 
 struct message *chunk_reply(uint64_t length)

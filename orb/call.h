@@ -70,6 +70,7 @@ class ChunkUpcall : public Upcall
     void open_area();
     void close_area(bool complete);
     void check_area();
+    void take_bytes(cdrStream &stream, size_t bytes); /* into the area, which is open */
     void work_on_area(); /* the node's part; closes the area, with a reply, when it fails */
 
     Endpoint &endpoint;

@@ -28,6 +28,8 @@ util_libutil_la_SOURCES = \
 	util/metrics.h \
 	util/names.c \
 	util/names.h \
+	util/pages.c \
+	util/pages.h \
 	util/random.c \
 	util/random.h \
 	util/ranges.c \
@@ -44,8 +46,8 @@ util_libutil_la_SOURCES = \
 	util/timer.h \
 	util/told.c \
 	util/told.h
-util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS)
-util_libutil_la_LIBADD = $(CONFUSE_LIBS) -lm
+util_libutil_la_CPPFLAGS = $(AM_CPPFLAGS) $(CONFUSE_CFLAGS) $(ISAL_CFLAGS)
+util_libutil_la_LIBADD = $(CONFUSE_LIBS) $(ISAL_LIBS) -lm
 # Its own library: only workers and the command need the folder.
 noinst_LTLIBRARIES += util/libown.la
 util_libown_la_SOURCES = util/own_library.c util/own_library.h

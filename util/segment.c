@@ -153,6 +153,7 @@ enum esp_status segments_take(struct segments *segments, uint64_t bytes, const u
             return status;
     }
     segment->used = bytes;
+    segment->fresh = fresh;
     segment->owner[0] = owner[0];
     segment->owner[1] = owner[1];
     if (segment->dirty < bytes)

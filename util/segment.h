@@ -31,6 +31,7 @@ struct segment {
     uint8_t *data;  /* mapped in the daemon */
     uint64_t bytes; /* of the file */
     uint64_t used;  /* by the present session, as it was asked for */
+    bool fresh;     /* made for it: its pages are not there yet (util/pages.h) */
     /* the pool's own */
     uint64_t dirty; /* bytes that may hold data of `owner` */
     uint64_t owner[2];

@@ -104,6 +104,7 @@ void server_on_chunk(void *self, const struct message *header, bool write, struc
     }
     area->data = session_argument_data(session, chunk->argument) + chunk->offset;
     area->hold = session;
+    area->fresh = session->segment && session->segment->fresh;
     session->moving++;
 }
 

@@ -141,6 +141,7 @@ static enum esp_status open_area(struct server *server, const struct chunk *chun
         return status;
     }
     area->data = moving->piece.memory;
+    area->fresh = moving->piece.fresh;
     area->work = write ? write_piece : read_piece;
     area->hold = moving;
     moving->ticket = ticket;

@@ -100,6 +100,7 @@ enum esp_status store_begin(struct store *store, const struct store_asker *asker
 struct store_piece {
     uint64_t offset, bytes;
     void *memory; /* where its bytes go, or are, until it is given back */
+    bool fresh;   /* memory whose pages are not there yet (util/pages.h) */
     /* the store's own */
     struct datum_stream *stream;
     void *room;

@@ -77,6 +77,7 @@ enum esp_status store_area(struct store *store, const struct store_asker *asker,
     if (!piece->stream) {
         store_fill_memory(datum, &whole);
         piece->memory = whole.data + offset;
+        piece->fresh = datum->segment && datum->segment->fresh;
     }
     return ESP_OK;
 }

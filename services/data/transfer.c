@@ -2,6 +2,7 @@
 #include "services/data/transfer.h"
 #include "core/message/chunk.h"
 #include "util/clock.h"
+#include "util/pages.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -127,6 +128,8 @@ static enum esp_status move_piece(const struct transfer_options *options, const 
         options->memory ? ESP_OK : options->area(options->arg, piece->from, bytes, &part, error);
     if (status != ESP_OK)
         return status;
+    if (part.fresh)
+        pages_touch(part.memory, bytes, true);
     for (unsigned attempt = 0; attempt < TRANSFER_TRIES; attempt++) {
         if (attempt > 0)
             pause_ms((int64_t)PAUSE_MS << (2 * (attempt - 1)));

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 #include "core/message/wire.h"
-#include "util/crc32c.h"
 
 #include <stdlib.h>
 
@@ -139,28 +138,6 @@ static void sequences_travel_whole(void **state)
 
 /* ---- the checksum of chunks, on whatever this machine has ---- */
 
-static void the_checksum_is_castagnolis(void **state)
-{
-    (void)state;
-    assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283);
-    assert_int_equal(crc32c(0, "", 0), 0);
-    uint8_t zeros[32] = {0};
-    assert_int_equal(crc32c(0, zeros, 32), 0x8a9136aa); /* RFC 3720, B.4 */
-}
-
-static void both_ways_to_compute_it_agree(void **state)
-{
-    (void)state;
-    uint8_t data[257];
-    for (size_t i = 0; i < sizeof data; i++)
-        data[i] = (uint8_t)(i * 31);
-    for (size_t n = 0; n < sizeof data; n++) {
-        uint32_t whole = crc32c(0, data, n);
-        assert_int_equal(whole, crc32c_portable(0, data, n));
-        assert_int_equal(crc32c(crc32c(0, data, n / 3), data + n / 3, n - n / 3), whole);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,8 +148,6 @@ int main(void)
         cmocka_unit_test(after_the_first_failure_nothing_happens),
         cmocka_unit_test(an_encoder_stops_at_its_cap),
         cmocka_unit_test(sequences_travel_whole),
-        cmocka_unit_test(the_checksum_is_castagnolis),
-        cmocka_unit_test(both_ways_to_compute_it_agree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/pages.h"
+
+#include <pthread.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* Below this a thread costs more than it saves. */
+#define WORTH_TWO (8u << 20)
+/* Where the range is cut: two threads do not meet in one table of pages. */
+#define CUT (2u << 20)
+
+/* What Linux 5.14 brought; the C library of older systems does not name it. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ  22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+struct stretch {
+    char *pages;
+    size_t bytes;
+    int advice;
+};
+
+static struct stretch whole_pages(void *data, size_t bytes, int advice)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)data;
+    const uintptr_t first = (begin + page - 1) & ~(page - 1), last = (begin + bytes) & ~(page - 1);
+    return (struct stretch){
+        .pages = (char *)data + (first - begin), .bytes = last > first ? last - first : 0, .advice = advice};
+}
+
+static void *advise(void *context)
+{
+    const struct stretch *stretch = context;
+    if (stretch->bytes > 0)
+        (void)madvise(stretch->pages, stretch->bytes,
+                      stretch->advice); /* what fails is told when it is used */
+    return NULL;
+}
+
+static void advise_by_two(struct stretch first)
+{
+    pthread_t thread;
+    struct stretch second = first;
+    if (first.bytes < WORTH_TWO) {
+        advise(&first);
+        return;
+    }
+    first.bytes = first.bytes / 2 & ~(size_t)(CUT - 1);
+    second.pages += first.bytes;
+    second.bytes -= first.bytes;
+    bool helped = pthread_create(&thread, NULL, advise, &second) == 0;
+    advise(&first);
+    if (helped)
+        pthread_join(thread, NULL);
+    else
+        advise(&second);
+}
+
+void pages_touch(void *data, size_t bytes, bool write)
+{
+    struct stretch all = whole_pages(data, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+    advise(&all);
+}
+
+void pages_touch_by_two(void *data, size_t bytes, bool write)
+{
+    advise_by_two(whole_pages(data, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ));
+}
+
+void pages_leave_by_two(void *data, size_t bytes)
+{
+    if (bytes >= WORTH_TWO)
+        advise_by_two(whole_pages(data, bytes, MADV_DONTNEED));
+}
