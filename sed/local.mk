@@ -12,9 +12,15 @@ sed_libworkers_la_SOURCES = \
 	sed/pool/handoff.c \
 	sed/pool/handoff.h \
 	sed/pool/handoff_command.c \
+	sed/pool/handoff_damage.c \
+	sed/pool/handoff_faults.c \
+	sed/pool/handoff_judge.h \
 	sed/pool/handoff_outputs.c \
 	sed/pool/handoff_parallel.c \
+	sed/pool/handoff_parameters.c \
+	sed/pool/handoff_place.c \
 	sed/pool/handoff_read.c \
+	sed/pool/handoff_texts.c \
 	sed/pool/handoff_write.h \
 	sed/pool/processes.c \
 	sed/pool/processes.h \

@@ -65,7 +65,7 @@ bool handoff_take_outputs(const struct ring *ring, const struct handoff *handoff
                           struct job_end *end);
 
 /* The process ended without an answer, with this wait status. */
-void handoff_lost(const struct ring *ring, const struct handoff *handoff, int wait_status,
-                  const char *last_words, struct job_end *end);
+void handoff_lost(const struct handoff *handoff, int wait_status, const char *last_words,
+                  struct job_end *end);
 
 #endif

@@ -1,30 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What came back from a worker, in words.
+ * What came back from a worker: looked at, judged, and copied out.
  */
-#include "sed/pool/handoff.h"
+#include "sed/pool/handoff_judge.h"
 
-#include <ctype.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-
-static const char *argument_name(const struct job *job, int32_t argument)
-{
-    return argument >= 0 && (uint32_t)argument < job->problem->n_arguments
-               ? job->problem->arguments[argument].name
-               : "?";
-}
-
-/* Text out of shared memory: it ends, and has no control characters. */
-static void take_text(char *to, size_t size, const char *from)
-{
-    size_t i = 0;
-    for (; i + 1 < size && from[i]; i++)
-        to[i] = isprint((unsigned char)from[i]) ? from[i] : ' ';
-    to[i] = 0;
-}
 
 static void append_last_words(struct job_end *end, const char *last_words)
 {
@@ -32,197 +14,6 @@ static void append_last_words(struct job_end *end, const char *last_words)
     if (last_words && last_words[0])
         snprintf(end->error.text + length, sizeof end->error.text - length, "; it last printed \"%s\"",
                  last_words);
-}
-
-/* What its array leaves of a bay, in front and behind. */
-static bool bay_is_damaged(const struct ring *ring, const struct handoff_value *value, bool *before)
-{
-    uint32_t begin = RING_ARENA_BYTES + bay_offset((uint32_t)value->bay);
-    uint32_t end = begin + bay_bytes((uint32_t)value->bay), behind = value->offset + value->bytes;
-    *before = ring_fence_damage(ring_room_read(ring, begin), value->offset - begin) >= 0;
-    return *before || ring_fence_damage(ring_room_read(ring, behind), end - behind) >= 0;
-}
-
-/* The first value in the arena from number `i` on; NULL: none is left. */
-static const struct handoff_value *value_in_arena(const struct handoff *handoff, uint32_t i)
-{
-    while (i < handoff->n_values && handoff->values[i].bay >= 0)
-        i++;
-    return i < handoff->n_values ? &handoff->values[i] : NULL;
-}
-
-/* The fence behind a value in the arena, up to the next one. */
-static bool fence_behind_is_damaged(const struct ring *ring, const struct handoff *handoff,
-                                    const struct handoff_value *value, int32_t *argument, bool *before)
-{
-    const struct handoff_value *behind = value_in_arena(handoff, (uint32_t)(value - handoff->values) + 1);
-    uint32_t next = behind ? behind->offset : handoff->end, from = value->offset + value->bytes;
-    int64_t damage = ring_fence_damage(ring->arena + from, next - from);
-    if (damage < 0)
-        return false;
-    /* Damage that leaves the first half behind a value alone came from the value behind it. */
-    *before = damage >= (next - from) / 2 && behind && behind->argument >= 0;
-    *argument = *before ? behind->argument : value->argument;
-    return true;
-}
-
-/* Looks at all fences. On damage *argument is whose end was overrun (or beginning, *before), or -1. */
-static bool fence_is_damaged(const struct ring *ring, const struct handoff *handoff, int32_t *argument,
-                             bool *before)
-{
-    const struct handoff_value *value = value_in_arena(handoff, 0);
-    uint32_t first = value ? value->offset : handoff->used;
-    if (ring_fence_damage(ring->arena + handoff->front, first - handoff->front) >= 0) {
-        *argument = value ? value->argument : -1;
-        *before = true;
-        return true;
-    }
-    for (uint32_t i = 0; i < handoff->n_values; i++) {
-        value = &handoff->values[i];
-        *argument = value->argument;
-        if (value->bay >= 0 ? bay_is_damaged(ring, value, before)
-                            : fence_behind_is_damaged(ring, handoff, value, argument, before))
-            return true;
-    }
-    return false;
-}
-
-static void describe_damage(const struct job *job, int32_t argument, bool before, struct job_end *end)
-{
-    if (argument < 0)
-        error_set(&end->error, ESP_CRASHED, "%s wrote outside its arguments", job->implementation->symbol);
-    else
-        error_set(&end->error, ESP_CRASHED, "%s wrote %s argument '%s' (%llu bytes)",
-                  job->implementation->symbol, before ? "in front of" : "behind",
-                  argument_name(job, argument), (unsigned long long)job->arguments[argument].bytes);
-}
-
-/* An input that the routine has changed, though the caller's is as it was; or -1. */
-static int32_t changed_input(const struct ring *ring, const struct handoff *handoff)
-{
-    for (uint32_t i = 0; i < handoff->n_values; i++) {
-        const struct handoff_value *value = &handoff->values[i];
-        const struct job_argument *argument =
-            value->argument >= 0 ? &handoff->job.arguments[value->argument] : NULL;
-        if (argument && !argument->writable && argument->data && argument->bytes <= value->bytes &&
-            memcmp(ring_room_read(ring, value->offset), argument->data, argument->bytes) != 0)
-            return value->argument;
-    }
-    return -1;
-}
-
-static void describe_overrun(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
-{
-    const struct job *job = &handoff->job;
-    int32_t argument;
-    bool before;
-    if (fence_is_damaged(ring, handoff, &argument, &before))
-        describe_damage(job, argument, before, end);
-    else if ((argument = changed_input(ring, handoff)) >= 0)
-        error_set(&end->error, ESP_CRASHED,
-                  "%s wrote into argument '%s', which is an input (or beyond another argument)",
-                  job->implementation->symbol, argument_name(job, argument));
-}
-
-static void describe_stray(const struct ring_answer *answer, const struct handoff *handoff,
-                           struct job_end *end)
-{
-    uint32_t argument = answer->argument;
-    bool known = argument < handoff->job.problem->n_arguments;
-    describe_damage(&handoff->job, known ? (int32_t)argument : -1, answer->place == FAULT_BEFORE, end);
-}
-
-static const char *access_word(uint32_t access)
-{
-    return access == 2 ? "wrote" : access == 1 ? "read" : "reached";
-}
-
-static void describe_fault(const struct ring_answer *answer, const struct handoff *handoff,
-                           struct job_end *end)
-{
-    const struct job *job = &handoff->job;
-    const char *symbol = job->implementation->symbol;
-    const char *name = argument_name(job, (int32_t)answer->argument);
-    unsigned long long address = answer->address;
-    switch (answer->place) {
-    case FAULT_BEHIND:
-        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s behind the end of argument '%s'", symbol,
-                  access_word(answer->access), name);
-        break;
-    case FAULT_BEFORE:
-        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s in front of argument '%s'", symbol,
-                  access_word(answer->access), name);
-        break;
-    case FAULT_INSIDE:
-        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s argument '%s', which is an input", symbol,
-                  answer->access == 2 ? "wrote into" : access_word(answer->access), name);
-        break;
-    case FAULT_ARENA:
-        error_set(&end->error, ESP_CRASHED, "%s crashed: it %s far behind the end of its small arguments",
-                  symbol, access_word(answer->access));
-        break;
-    case FAULT_STACK:
-        error_set(&end->error, ESP_CRASHED, "%s crashed: it used up its stack (the limit is the server's)",
-                  symbol);
-        break;
-    default:
-        error_set(&end->error, ESP_CRASHED, "%s crashed with signal %d (%s) at address 0x%llx%s", symbol,
-                  answer->code, strsignal(answer->code), address,
-                  address < 4096 && answer->access ? ": it used a null pointer" : "");
-    }
-}
-
-static void describe_signal(const struct ring_answer *answer, const struct handoff *handoff,
-                            struct job_end *end)
-{
-    const char *symbol = handoff->job.implementation->symbol;
-    if (answer->code == SIGABRT)
-        error_set(&end->error, ESP_CRASHED, "%s called abort()", symbol);
-    else if (answer->code == SIGSEGV || answer->code == SIGBUS)
-        describe_fault(answer, handoff, end);
-    else
-        error_set(&end->error, ESP_CRASHED, "%s crashed with signal %d (%s)", symbol, answer->code,
-                  strsignal(answer->code));
-}
-
-/* What the reader knows the parameter by, when the message is about the routine that was called and not
- * about one that it called in turn. */
-static void append_parameter(const struct job *job, const char *routine, int32_t number, struct job_end *end)
-{
-    const struct implementation *implementation = job->implementation;
-    size_t length = strlen(routine);
-    if (strncasecmp(routine, implementation->symbol, length) != 0 ||
-        (implementation->symbol[length] && strcmp(implementation->symbol + length, "_") != 0) || number < 1 ||
-        (uint32_t)number > implementation->n_parameters)
-        return;
-    const struct call_parameter *parameter = &implementation->parameters[number - 1];
-    size_t used = strlen(end->error.text);
-    if (parameter->kind == PARAMETER_ARGUMENT)
-        snprintf(end->error.text + used, sizeof end->error.text - used, " (argument '%s')",
-                 argument_name(job, (int32_t)parameter->argument));
-    else if (parameter->kind == PARAMETER_VALUE)
-        snprintf(end->error.text + used, sizeof end->error.text - used, " (%s)", expr_text(parameter->value));
-}
-
-static void describe_illegal(const struct ring_answer *answer, const struct handoff *handoff,
-                             struct job_end *end)
-{
-    char routine[32];
-    take_text(routine, sizeof routine, answer->text);
-    size_t length = strlen(routine);
-    while (length > 0 && routine[length - 1] == ' ')
-        routine[--length] = 0;
-    error_set(&end->error, ESP_FAILED, "argument %d of %s is illegal", answer->code, routine);
-    append_parameter(&handoff->job, routine, answer->code, end);
-}
-
-static void describe_no_text(const struct ring_answer *answer, const struct handoff *handoff,
-                             struct job_end *end)
-{
-    char trouble[sizeof answer->trouble];
-    take_text(trouble, sizeof trouble, answer->trouble);
-    error_set(&end->error, ESP_FAILED, "%s gave back '%s': %s", handoff->job.implementation->symbol,
-              argument_name(&handoff->job, (int32_t)answer->argument), trouble);
 }
 
 /* The scope of the error clauses: the inputs as they were, scalar outputs and results as they are. */
@@ -330,7 +121,7 @@ static void copy_outputs(const struct ring *ring, const struct handoff *handoff)
 static void append_stderr(const struct ring_answer *answer, struct job_end *end)
 {
     char said[241];
-    take_text(said, sizeof said, answer->text);
+    handoff_take_text(said, sizeof said, answer->text);
     size_t length = strlen(end->error.text);
     if (said[0])
         snprintf(end->error.text + length, sizeof end->error.text - length, "; it said \"%s\"", said);
@@ -342,7 +133,7 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
 {
     const struct implementation *implementation = handoff->job.implementation;
     char trouble[sizeof answer->trouble];
-    take_text(trouble, sizeof trouble, answer->trouble);
+    handoff_take_text(trouble, sizeof trouble, answer->trouble);
     if (answer->kind == ANSWER_KILLED)
         error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", implementation->symbol,
                   answer->code, strsignal(answer->code));
@@ -363,7 +154,7 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
 
 static void read_returned(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
 {
-    describe_overrun(ring, handoff, end);
+    handoff_describe_overrun(ring, handoff, end);
     if (end->error.status == ESP_OK)
         judge_results(ring, handoff, end);
     /* LAPACK's routines leave numbers for the reader even when they failed: a factor up to the zero pivot. */
@@ -411,31 +202,31 @@ static bool read_answer(const struct ring *ring, const struct ring_answer *answe
         read_returned(ring, handoff, end);
         return end->error.status != ESP_CRASHED;
     case ANSWER_NO_TEXT:
-        describe_overrun(ring, handoff, end);
+        handoff_describe_overrun(ring, handoff, end);
         if (end->error.status == ESP_OK)
-            describe_no_text(answer, handoff, end);
+            handoff_describe_no_text(answer, handoff, end);
         return end->error.status != ESP_CRASHED;
     case ANSWER_ILLEGAL:
-        describe_overrun(ring, handoff, end);
+        handoff_describe_overrun(ring, handoff, end);
         if (end->error.status == ESP_OK)
-            describe_illegal(answer, handoff, end);
+            handoff_describe_illegal(answer, handoff, end);
         return end->error.status != ESP_CRASHED;
     case ANSWER_UNABLE:
         end->error.status = ESP_SYSTEM;
-        take_text(end->error.text, sizeof end->error.text, answer->text);
+        handoff_take_text(end->error.text, sizeof end->error.text, answer->text);
         return true;
     case ANSWER_SIGNALLED:
-        describe_signal(answer, handoff, end);
+        handoff_describe_signal(answer, handoff, end);
         if (answer->place == FAULT_ARENA)
-            describe_overrun(ring, handoff, end);
+            handoff_describe_overrun(ring, handoff, end);
         break;
     case ANSWER_CALLBACK:
         end->error.status = ESP_FAILED;
-        take_text(end->error.text, sizeof end->error.text, answer->text);
+        handoff_take_text(end->error.text, sizeof end->error.text, answer->text);
         *wait_for_death = handoff->n_descriptors > 0;
         return false;
     case ANSWER_STRAYED:
-        describe_stray(answer, handoff, end);
+        handoff_describe_stray(answer, handoff, end);
         return false;
     case ANSWER_EXITED:
         error_set(&end->error, ESP_CRASHED, "%s called exit(%d)", symbol, answer->code);
@@ -462,8 +253,7 @@ bool handoff_read(const struct ring *ring, const struct handoff *handoff, int64_
     return usable;
 }
 
-void handoff_lost(const struct ring *ring, const struct handoff *handoff, int wait_status,
-                  const char *last_words, struct job_end *end)
+void handoff_lost(const struct handoff *handoff, int wait_status, const char *last_words, struct job_end *end)
 {
     const char *symbol = handoff->job.implementation->symbol;
     *end = (struct job_end){.error = {.status = ESP_OK}};
@@ -473,6 +263,5 @@ void handoff_lost(const struct ring *ring, const struct handoff *handoff, int wa
     else
         error_set(&end->error, ESP_CRASHED, "%s ended its process with exit code %d", symbol,
                   WEXITSTATUS(wait_status));
-    (void)ring;
     append_last_words(end, last_words);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside handing over a job: what routines (handoff.c) and commands (handoff_command.c) share.
+ * Inside handing over a job: values find their place (handoff_place.c), parameters of routines become
+ * operands (handoff_parameters.c, handoff_texts.c, handoff_parallel.c), commands words (handoff_command.c).
  */
 #ifndef SED_HANDOFF_WRITE_H
 #define SED_HANDOFF_WRITE_H
@@ -13,6 +14,19 @@ struct writer {
     struct handoff *handoff;
     struct esp_error *error;
 };
+
+/* Values begin at multiples of 16 bytes. */
+static inline uint32_t handoff_round_up(uint64_t bytes)
+{
+    return (uint32_t)((bytes + 15) & ~UINT64_C(15));
+}
+
+/* An index that is wrong by a little must not jump from one array into the next value. */
+static inline uint32_t handoff_fence_bytes(const struct job *job, int32_t argument)
+{
+    return argument >= 0 && job->problem->arguments[argument].n_dims > 0 ? RING_ARRAY_FENCE
+                                                                         : RING_FENCE_BYTES;
+}
 
 /* Puts a value of `bytes` into the arena, with a fence behind (and before: the last one's). `from` may be
  * NULL. Returns its index among the values, or -1 when the arena is full. */
@@ -27,9 +41,22 @@ enum esp_status handoff_put_argument(struct writer *writer, uint32_t index, stru
 /* The same of one with argument.is_section: it gets its elements, and the worker makes the whole array. */
 enum esp_status handoff_put_section(struct writer *writer, uint32_t index, struct ring_operand *operand);
 
+/* Which elements of its array such an argument is. */
+enum esp_status handoff_section(const struct job *job, uint32_t index, struct section *section,
+                                struct esp_error *error);
+
 /* Whether an array of strings or files is one (ESP_INVALID), and how many elements it has. */
 enum esp_status handoff_check_texts(const struct job *job, uint32_t index, uint64_t *n,
                                     struct esp_error *error);
+
+/* An array of strings as the routine's convention wants it: the worker makes it from what goes there. */
+enum esp_status handoff_put_texts(struct writer *writer, const struct call_parameter *parameter,
+                                  struct ring_operand *operand);
+
+/* All parameters of the routine, with Fortran's hidden lengths behind them; and the place of what it returns.
+ */
+enum esp_status handoff_put_parameters(struct writer *writer);
+enum esp_status handoff_put_result(struct writer *writer);
 
 /* What a parameter of a parallel implementation is on a rank; *found false: what it is elsewhere too. */
 enum esp_status handoff_put_part(struct writer *writer, const struct call_parameter *parameter,

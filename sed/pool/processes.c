@@ -325,7 +325,7 @@ static bool bury_busy(struct pool *pool, struct worker *worker, const char *why,
     else if (why)
         error_set(&end->error, ESP_SYSTEM, "no worker for the call: %s", why);
     else if (begun)
-        handoff_lost(worker->ring, &worker->handoff, worker->wait_status, last_words, end);
+        handoff_lost(&worker->handoff, worker->wait_status, last_words, end);
     else
         describe_unbegun(worker, last_words, end);
     return true;
