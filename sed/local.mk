@@ -61,6 +61,7 @@ pkglibexec_PROGRAMS += sed/espalier-crd
 sed_espalier_crd_SOURCES = \
 	sed/crd/crd.c \
 	sed/crd/crd.h \
+	sed/crd/crd_ahead.c \
 	sed/crd/crd_areas.c \
 	sed/crd/crd_callback.c \
 	sed/crd/crd_check.c \
@@ -213,6 +214,7 @@ sed_mpi_libmpi_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
 sed_mpi_libmpi_la_LIBADD = core/libcore.la $(MPI_LIBS)
 pkglibexec_PROGRAMS += sed/mpi/espalier-prd
 sed_mpi_espalier_prd_SOURCES = \
+	sed/crd/crd_ahead.c \
 	sed/crd/crd_areas.c \
 	sed/crd/crd_library.c \
 	sed/crd/crd_query.c \

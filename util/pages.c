@@ -65,11 +65,6 @@ void pages_touch(void *data, size_t bytes, bool write)
     advise(&all);
 }
 
-void pages_touch_by_two(void *data, size_t bytes, bool write)
-{
-    advise_by_two(whole_pages(data, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ));
-}
-
 void pages_leave_by_two(void *data, size_t bytes)
 {
     if (bytes >= WORTH_TWO)

@@ -17,9 +17,6 @@
  * cannot be (an older kernel, no memory) faults when it is used. Any thread. */
 void pages_touch(void *data, size_t bytes, bool write);
 
-/* The same by two threads where it is much. Ends when both have. */
-void pages_touch_by_two(void *data, size_t bytes, bool write);
-
 /* Takes the pages of a shared mapping out of it, by two threads where it is much: unmapping it is then quick.
  * What the file holds stays. */
 void pages_leave_by_two(void *data, size_t bytes);

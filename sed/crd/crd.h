@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside espalier-crd: the parts of a worker process. A worker is single-threaded but for what its routines
- * start, and belongs to one daemon.
+ * start and a thread that goes before them (crd_ahead.c), and belongs to one daemon.
  */
 #ifndef SED_CRD_H
 #define SED_CRD_H
@@ -9,6 +9,9 @@
 #include "sed/crd/invoke.h"
 #include "sed/pool/ring.h"
 #include "sed/crd/spawner.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
 
 /* ---- libraries and symbols (crd_library.c) ---- */
 
@@ -48,15 +51,30 @@ struct area {
     char *data;
     uint64_t bytes;
     uint32_t argument;
-    bool writable;
+    bool writable, lazy;
 };
 
 #define AREAS_MAX (2 * PROBLEM_MAX_ARGUMENTS) /* those of the segment, and those that are added */
 
+/* The thread that goes before the routine (crd_ahead.c). */
+struct ahead {
+    pthread_t thread;
+    bool runs;
+    atomic_bool stop;
+    uint32_t n; /* of the areas, how many were there when it began */
+};
+
 struct areas {
     uint32_t n;
     struct area items[AREAS_MAX];
+    struct ahead ahead;
 };
+
+/* Makes the pages of mapped areas present, in their order: of small ones at once, of large ones beside the
+ * routine. */
+void ahead_begin(struct areas *areas);
+/* Ends that thread, wherever it is. */
+void ahead_end(struct areas *areas);
 
 /* Maps the areas of the job from the files that came with it, and fills those that have a source. ESP_SYSTEM,
  * ESP_INTERNAL. */

@@ -5,9 +5,9 @@
  * filled with a pattern and looked at after the call.
  *
  * Arrays are mapped for each call and unmapped after it. Measured with 64 MB of recycled memory: 1.8 ms to
- * map (all pages at once) and 1.3 to unmap, half of it by two threads; keeping the mapping and only
- * forbidding access to it in between would cost 1.8 in all, and the worker would hold on to memory that the
- * daemon counts as free.
+ * map (all pages at once) and 1.3 to unmap. So large ones are mapped beside the routine (crd_ahead.c) and
+ * unmapped by two threads; keeping the mapping and only forbidding access to it in between would cost 1.8 in
+ * all, and the worker would hold on to memory that the daemon counts as free.
  */
 #include "sed/crd/crd.h"
 
@@ -73,9 +73,8 @@ static enum esp_status map_area(const struct ring_area *from, int segment, struc
                           .data = pages + (from->offset - first),
                           .bytes = from->bytes,
                           .argument = from->argument,
-                          .writable = from->writable};
-    if (!from->lazy)
-        pages_touch_by_two(pages, bytes, from->writable);
+                          .writable = from->writable,
+                          .lazy = from->lazy};
     if (area->writable && fenced)
         write_fences(area);
     return ESP_OK;
@@ -176,10 +175,14 @@ enum esp_status areas_share(struct areas *areas, uint32_t argument, int file, ui
         return error_set(error, ESP_LIMIT, "an argument of %llu bytes has no place",
                          (unsigned long long)bytes);
     enum esp_status status = check_bounds(file, offset, bytes, error);
+    struct area *area = &areas->items[areas->n];
     if (status == ESP_OK)
-        status = map_area(&from, file, &areas->items[areas->n], false, error);
-    areas->n += status == ESP_OK;
-    return status;
+        status = map_area(&from, file, area, false, error);
+    if (status != ESP_OK)
+        return status;
+    pages_touch(area->pages, area->page_bytes, writable);
+    areas->n++;
+    return ESP_OK;
 }
 
 /* Its own memory, or that of its file. */
@@ -216,6 +219,7 @@ enum esp_status areas_map(const struct ring_job *job, const int *files, uint32_t
             return status;
         }
     }
+    ahead_begin(areas);
     return ESP_OK;
 }
 
@@ -243,7 +247,8 @@ enum esp_status areas_add(struct areas *areas, uint32_t argument, uint64_t bytes
                                              .data = pages + (page_bytes - ((bytes + 15) & ~UINT64_C(15))),
                                              .bytes = bytes,
                                              .argument = argument,
-                                             .writable = true};
+                                             .writable = true,
+                                             .lazy = true}; /* routines may use little of it */
     write_fences(&areas->items[areas->n - 1]);
     return ESP_OK;
 }
@@ -261,6 +266,7 @@ enum esp_status areas_let_read(const struct areas *areas, struct esp_error *erro
 
 void areas_unmap(struct areas *areas)
 {
+    ahead_end(areas);
     for (uint32_t i = 0; i < areas->n; i++) {
         pages_leave_by_two(areas->items[i].pages, areas->items[i].page_bytes);
         munmap(areas->items[i].pages - RING_GUARD_BYTES, areas->items[i].page_bytes + 2 * RING_GUARD_BYTES);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _GNU_SOURCE
 #include "tests/unit/unit.h"
 #include "util/pages.h"
 
@@ -41,7 +40,7 @@ static void touched_pages_are_there_and_no_others(void **state)
     pages_touch(memory + 100, PAGE, true);
     pages_touch(memory, 0, true);
     assert_int_equal(present(memory, MUCH), 2);
-    pages_touch_by_two(memory, MUCH, true);
+    pages_touch(memory, MUCH, true);
     assert_int_equal(present(memory, MUCH), MUCH / PAGE);
     munmap(memory, MUCH);
     close(file);
@@ -55,7 +54,7 @@ static void what_is_taken_out_of_the_mapping_stays_in_the_file(void **state)
     for (size_t i = 0; i < MUCH; i += PAGE)
         memory[i] = (unsigned char)(i / PAGE * 7);
     pages_leave_by_two(memory, MUCH);
-    pages_touch_by_two(memory, MUCH, false);
+    pages_touch(memory, MUCH, false);
     for (size_t i = 0; i < MUCH; i += PAGE)
         assert_int_equal(memory[i], (unsigned char)(i / PAGE * 7));
     munmap(memory, MUCH);
