@@ -214,9 +214,13 @@ struct index_query submit_query(struct agent *agent, const struct request *reque
 bool submit_candidate(const struct request *request, const struct index_entry *entry,
                       const struct index_query *query, struct arena *arena, struct candidate *candidate,
                       uint8_t *told);
-/* forecast.c: the answer to a request with EXTENSION_FORECAST; NULL without memory. */
+/* forecast.c: the answer to a request with EXTENSION_FORECAST, out of memory; and one whose candidates, best
+ * first, the servers told themselves: those that are too late go, and what is excluded comes, with the
+ * reason. `message` is taken over, and may be NULL. NULL without memory. */
 struct message *forecast_answer(struct agent *agent, const struct variant *variant,
                                 const struct request *request);
+struct message *forecast_complete(struct agent *agent, const struct request *request,
+                                  struct message *message);
 /* Makes room in a reply for what n candidates cost (EXTENSION_COSTS). NULL without memory. */
 uint8_t *submit_tell_costs(struct submit_reply *reply, uint32_t n, struct arena *arena);
 /* The line in the log that says where a session went. */

@@ -307,12 +307,14 @@ static void best_first(struct decision *decision, uint32_t most)
     }
 }
 
-static struct message *make_reply(struct decision *decision, const struct request *request, uint32_t most)
+/* The first `most` options as candidates. NULL without memory. */
+static struct message *tell_options(const struct decision *decision, const struct request *request,
+                                    uint32_t most)
 {
-    struct agent *agent = decision->question->agent;
     struct message *message = message_create(MESSAGE_SUBMIT_REPLY);
     struct submit_reply *reply = message ? &message->submit_reply : NULL;
-    if (!reply || !(reply->candidates = arena_alloc(&message->arena, most * sizeof *reply->candidates))) {
+    if (!reply ||
+        !(reply->candidates = arena_alloc(&message->arena, (most + 1) * sizeof *reply->candidates))) {
         message_destroy(message);
         return NULL;
     }
@@ -337,6 +339,16 @@ static struct message *make_reply(struct decision *decision, const struct reques
         };
         reply->n_candidates++;
     }
+    return message;
+}
+
+static struct message *make_reply(struct decision *decision, const struct request *request, uint32_t most)
+{
+    struct agent *agent = decision->question->agent;
+    struct message *message = tell_options(decision, request, most);
+    if (!message)
+        return NULL;
+    struct submit_reply *reply = &message->submit_reply;
     struct option *first = &decision->options[0];
     reply->master = agent->options.incarnation;
     reply->capable = decision->merged->capable;
@@ -369,12 +381,27 @@ static void explain_none(struct decision *decision, const struct request *reques
                   request->problem);
 }
 
+/* Nothing is placed: all that answered are told. */
+static void forecast_member(struct decision *decision, const struct member *member)
+{
+    const struct request *request = &member->submit->request;
+    for (uint32_t i = 0; i < decision->n; i++) /* whatever the scheduler ranks by */
+        decision->options[i].score = decision->options[i].view.complete_s;
+    best_first(decision, decision->n);
+    call_reply(member->call, forecast_complete(decision->question->agent, request,
+                                               tell_options(decision, request, decision->n)));
+}
+
 void decide_member(struct decision *decision, struct member *member)
 {
     struct agent *agent = decision->question->agent;
     const struct request *request = &member->submit->request;
     uint32_t most = request->candidates ? request->candidates : agent->options.candidates;
     score(decision, request);
+    if (extension_find(&request->extensions, EXTENSION_FORECAST)) {
+        forecast_member(decision, member);
+        return;
+    }
     const uint32_t in_time = count_in_time(decision);
     if (most > in_time)
         most = in_time;

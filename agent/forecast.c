@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A forecast without a placement: what every server below would take for a request, out of memory, and why
- * some are not asked.
+ * A forecast without a placement: what every server below would take for a request, and why some are not
+ * asked. Out of memory while that is fresh; where data have to move, or it is old, servers are asked as they
+ * are for a call.
  */
 #include "agent/agent_internal.h"
 
@@ -110,14 +111,19 @@ static void put_in_order(struct candidate *candidates, uint8_t *told, uint32_t n
     memcpy(told + n * COST_BYTES_TOLD, cost, sizeof cost);
 }
 
-static bool add_excluded(struct submit_reply *reply, const struct excluded *excluded, struct arena *arena)
+/* What is told beside the candidates and their costs. */
+static bool add_told(const struct agent *agent, struct submit_reply *reply, const struct excluded *excluded,
+                     struct arena *arena)
 {
-    struct extension *items = arena_alloc(arena, (reply->extensions.n + 1) * sizeof *items);
-    if (!items)
+    struct extension *items = arena_alloc(arena, (reply->extensions.n + 2) * sizeof *items);
+    const char *name = arena_strdup(arena, agent->name);
+    if (!items || !name)
         return false;
     memcpy(items, reply->extensions.items, reply->extensions.n * sizeof *items);
     items[reply->extensions.n++] =
         (struct extension){EXTENSION_EXCLUDED, (const uint8_t *)excluded->text, (uint32_t)excluded->n};
+    items[reply->extensions.n++] =
+        (struct extension){EXTENSION_FORECASTER, (const uint8_t *)name, (uint32_t)strlen(name)};
     reply->extensions.items = items;
     return true;
 }
@@ -159,7 +165,7 @@ static bool fill(struct agent *agent, const struct variant *variant, const struc
     }
     reply->n_candidates = n;
     reply->extensions.items[0].length = n * COST_BYTES_TOLD;
-    return add_excluded(reply, &excluded, arena);
+    return add_told(agent, reply, &excluded, arena);
 }
 
 struct message *forecast_answer(struct agent *agent, const struct variant *variant,
@@ -171,4 +177,65 @@ struct message *forecast_answer(struct agent *agent, const struct variant *varia
         return NULL;
     }
     return message;
+}
+
+/* ---- what servers said themselves ---- */
+
+/* They are in order, so those that are too late are the last ones. */
+static void drop_late(const struct request *request, struct submit_reply *reply, struct excluded *excluded)
+{
+    char why[200];
+    uint32_t n = reply->n_candidates;
+    while (n > 0 && is_too_late(&reply->candidates[n - 1], request, why, sizeof why)) {
+        n--;
+        exclude(excluded, reply->candidates[n].server, why);
+    }
+    reply->n_candidates = n;
+    reply->extensions.items[0].length = n * COST_BYTES_TOLD;
+    reply->capable = n;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Of those that said nothing. */
+static void exclude_silent(struct agent *agent, const struct variant *variant, const struct request *request,
+                           const char *const *heard, size_t n_heard, struct excluded *excluded)
+{
+    char why[200];
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next) {
+        const char *name = node->name;
+        if (node->role != ROLE_SERVER || bsearch(&name, heard, n_heard, sizeof *heard, by_text))
+            continue;
+        if (variant && is_excluded(node, variant, request, why, sizeof why))
+            exclude(excluded, name, why);
+        else
+            exclude(excluded, name, "it was asked, and has not said that it takes the call");
+    }
+}
+
+struct message *forecast_complete(struct agent *agent, const struct request *request, struct message *message)
+{
+    struct submit_reply *reply = message ? &message->submit_reply : NULL;
+    struct arena *arena = message ? &message->arena : NULL;
+    const uint32_t n_heard = reply ? reply->n_candidates : 0;
+    const char **heard = message ? arena_alloc(arena, (n_heard + 1) * sizeof *heard) : NULL;
+    struct excluded excluded = {.text = message ? arena_alloc(arena, EXCLUDED_BYTES) : NULL};
+    if (!heard || !excluded.text) {
+        message_destroy(message);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < n_heard; i++)
+        heard[i] = reply->candidates[i].server;
+    qsort(heard, n_heard, sizeof *heard, by_text);
+    drop_late(request, reply, &excluded);
+    exclude_silent(agent, catalog_choose(agent->catalogs, request->problem, request->digest), request, heard,
+                   n_heard, &excluded);
+    reply->asked = true;
+    if (add_told(agent, reply, &excluded, arena))
+        return message;
+    message_destroy(message);
+    return NULL;
 }

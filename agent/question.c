@@ -265,6 +265,8 @@ static uint32_t wanted_breadth(const struct agent *agent, const struct group *gr
 {
     uint32_t breadth = agent->options.breadth;
     const struct member *member;
+    if (extension_find(&group->members->submit->request.extensions, EXTENSION_FORECAST))
+        return CAP_CANDIDATES; /* all servers are wanted */
     DL_FOREACH(group->members, member)
     if (member->submit->request.candidates > breadth)
         breadth = member->submit->request.candidates;

@@ -337,6 +337,14 @@ void submit_log(struct agent *agent, const struct request *request, const struct
               first->transfer_s, first->compute_s);
 }
 
+static bool has_whom_to_ask(const struct agent *agent, const struct variant *variant)
+{
+    for (const struct branch *branch = knowledge_branches(agent->knowledge); branch; branch = branch->next)
+        if (branch_can_solve(branch, variant))
+            return true;
+    return false;
+}
+
 void submit_on_call(struct agent *agent, struct call *call, const struct submit *submit)
 {
     const struct request *request = &submit->request;
@@ -356,13 +364,16 @@ void submit_on_call(struct agent *agent, struct call *call, const struct submit 
         agent_refuse(agent, call, submit, &error);
         return;
     }
-    if (extension_find(&request->extensions, EXTENSION_FORECAST)) {
+    const bool must_ask =
+        request_has_data(request) ||
+        !knowledge_is_fresh(agent->knowledge, variant, agent->options.freshness_ms * NS_PER_MS);
+    if (extension_find(&request->extensions, EXTENSION_FORECAST) &&
+        !(must_ask && has_whom_to_ask(agent, variant))) {
         call_reply(call, forecast_answer(agent, variant, request));
         return;
     }
     /* What is found fastest in memory stands on the agents' own links. */
-    if (request_has_data(request) || extension_find(&request->extensions, EXTENSION_CLIENT_LINKS) ||
-        !knowledge_is_fresh(agent->knowledge, variant, agent->options.freshness_ms * NS_PER_MS)) {
+    if (must_ask || extension_find(&request->extensions, EXTENSION_CLIENT_LINKS)) {
         question_submit(agent, call, submit, variant);
         return;
     }

@@ -4,18 +4,14 @@
  */
 #include "fast.h"
 
-#include "client/session/link.h"
-#include "client/session/wishes.h"
+#include "client/arguments/invocation_data.h"
+#include "client/forecast.h"
 #include "client/library.h"
-#include "client/session/package.h"
 #include "core/choice/estimate.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-_Static_assert((int)FAST_MEASURED == (int)COST_MEASURED && (int)FAST_OTHER_OPTIONS == (int)COST_OTHER_OPTIONS,
-               "grounds are numbered alike");
 
 /* ---- what the description tells ---- */
 
@@ -134,79 +130,68 @@ enum esp_status fast_need(enum fast_resource resource, const struct fast_call *c
 
 /* ---- what the servers tell ---- */
 
-static uint32_t count_excluded(const struct extension *extension)
+enum esp_status forecast_of_sizes(const struct fast_call *call, const struct esp_call_options *options,
+                                  enum forecast_reach reach, struct fast_server **servers, size_t *n,
+                                  struct esp_error *error)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; extension && i < extension->length; i++)
-        n += extension->value[i] == 0;
-    return n / 2;
-}
-
-static struct fast_server *pack(const struct submit_reply *reply, size_t *n)
-{
-    const struct extension *costs = extension_find(&reply->extensions, EXTENSION_COSTS);
-    const struct extension *excluded = extension_find(&reply->extensions, EXTENSION_EXCLUDED);
-    if (excluded && excluded->length > 0 && excluded->value[excluded->length - 1] != 0)
-        excluded = NULL; /* not as texts are */
-    uint32_t n_excluded = count_excluded(excluded), all = reply->n_candidates + n_excluded;
-    struct fast_server *servers = package_create((all + 1) * sizeof *servers);
-    bool whole = servers != NULL;
-    for (uint32_t i = 0; whole && i < reply->n_candidates; i++) {
-        const struct candidate *from = &reply->candidates[i];
-        struct request_cost cost = {.memory_bytes = 0};
-        if (costs && costs->length >= (i + 1) * COST_BYTES_TOLD)
-            cost_get(costs->value + i * COST_BYTES_TOLD, &cost);
-        servers[i] = (struct fast_server){.server = package_text(servers, from->server),
-                                          .address = package_text(servers, from->address),
-                                          .compute_s = from->compute_s,
-                                          .transfer_s = from->transfer_s,
-                                          .queue_s = from->queue_s,
-                                          .total_s = from->compute_s + from->transfer_s + from->queue_s,
-                                          .error_s = from->error_s,
-                                          .memory_bytes = cost.memory_bytes,
-                                          .ground = (enum fast_ground)cost.ground};
-        whole = servers[i].server && servers[i].address;
-    }
-    const char *text = excluded ? (const char *)excluded->value : NULL;
-    for (uint32_t i = reply->n_candidates; whole && i < all; i++) {
-        const char *why = text + strlen(text) + 1;
-        servers[i] = (struct fast_server){
-            .server = package_text(servers, text), .address = "", .excluded = package_text(servers, why)};
-        whole = servers[i].server && servers[i].excluded;
-        text = why + strlen(why) + 1;
-    }
-    if (!whole) {
-        package_destroy(servers);
-        return NULL;
-    }
-    *n = all;
-    return servers;
-}
-
-static enum esp_status ask(struct library *library, const struct fast_call *call,
-                           const struct esp_call_options *options, struct message *reply,
-                           struct esp_error *error)
-{
-    struct wishes wishes = {0};
-    struct message message = {.kind = MESSAGE_SUBMIT};
+    struct library *library;
     struct function *function = NULL;
-    struct extension extension = {EXTENSION_FORECAST, (const uint8_t *)"", 0};
+    struct message message = {.kind = MESSAGE_SUBMIT};
+    if (check_call(call, error) != ESP_OK || !(library = library_enter(error)))
+        return error->status;
     enum esp_status status = functions_get(library->engine->functions, call->problem, NULL, &function, error);
     if (status == ESP_OK)
         status = make_request(function, call, &message.arena, &message.submit.request, error);
-    message.submit.time_left_ms = (uint64_t)library->engine->call_timeout_ms;
-    message.submit.request.extensions = (struct extensions){&extension, 1};
     if (status == ESP_OK)
-        status = wishes_take(&wishes, options, error);
-    if (status == ESP_OK)
-        status = wishes_tell(&wishes, 0, &message, error);
-    if (status == ESP_OK && !links_tell(library->engine, &message.submit.request, &message.arena))
-        status = error_no_memory(error, "a request");
-    if (status == ESP_OK)
-        status = route_ask(library->engine->route, &message, library->engine->call_timeout_ms, reply, error);
+        status = forecast_ask(library->engine, &message, options, reach, servers, n, error);
     function_release(function);
-    arena_clear(&message.arena);
-    wishes_release(&wishes);
+    message_clear(&message);
+    library_leave(status == ESP_OK);
+    return status;
+}
+
+static enum esp_status bind_arguments(struct library *library, const char *problem,
+                                      const struct esp_argument *arguments, size_t n_arguments,
+                                      struct function **function, struct invocation *invocation,
+                                      struct esp_error *error)
+{
+    enum esp_status status = functions_get(library->engine->functions, problem, NULL, function, error);
+    if (status == ESP_OK && (*function)->problem->abstract)
+        status =
+            error_set(error, ESP_INVALID, "%s is abstract: ask for the problems that it leads to", problem);
+    if (status == ESP_OK)
+        status = invocation_from_vector(invocation, *function, arguments, n_arguments, error);
+    if (status != ESP_OK)
+        return status;
+    status = invocation_find_data(invocation, library->engine, error);
+    if (status != ESP_OK)
+        invocation_release(invocation);
+    return status;
+}
+
+enum esp_status forecast_of_arguments(const char *problem, const struct esp_argument *arguments,
+                                      size_t n_arguments, const struct esp_call_options *options,
+                                      enum forecast_reach reach, struct fast_server **servers, size_t *n,
+                                      struct esp_error *error)
+{
+    struct message message = {.kind = MESSAGE_SUBMIT};
+    struct function *function = NULL;
+    struct invocation invocation;
+    struct library *library = library_enter(error);
+    if (!library)
+        return error->status;
+    enum esp_status status =
+        bind_arguments(library, problem, arguments, n_arguments, &function, &invocation, error);
+    if (status == ESP_OK) {
+        message.submit.request.server = invocation.home;
+        status = invocation_request(&invocation, &message, error);
+        if (status == ESP_OK)
+            status = forecast_ask(library->engine, &message, options, reach, servers, n, error);
+        invocation_release(&invocation);
+    }
+    function_release(function);
+    message_clear(&message);
+    library_leave(status == ESP_OK);
     return status;
 }
 
@@ -219,23 +204,20 @@ enum esp_status fast_forecast_within(const struct fast_call *call, const struct 
                                      struct fast_server **servers, size_t *n)
 {
     struct esp_error *error = library_error();
-    struct library *library;
     if (!servers || !n)
         return error_set(error, ESP_INVALID, "expected places for the servers, found NULL");
-    if (check_call(call, error) != ESP_OK || !(library = library_enter(error)))
-        return error->status;
-    struct message reply = {0};
-    enum esp_status status = ask(library, call, options, &reply, error);
-    library_leave(status == ESP_OK);
-    if (status == ESP_OK && !(*servers = pack(&reply.submit_reply, n)))
-        status = error_no_memory(error, "the forecasts");
-    message_clear(&reply);
-    return status;
+    return forecast_of_sizes(call, options, FORECAST_ALL, servers, n, error);
 }
 
-void fast_forecast_free(struct fast_server *servers)
+enum esp_status fast_forecast_arguments(const char *problem, const struct esp_argument *arguments,
+                                        size_t n_arguments, const struct esp_call_options *options,
+                                        struct fast_server **servers, size_t *n)
 {
-    package_destroy(servers);
+    struct esp_error *error = library_error();
+    if (!problem || !servers || !n || (!arguments && n_arguments))
+        return error_set(error, ESP_INVALID,
+                         "expected a problem, its arguments and places for the servers, found NULL");
+    return forecast_of_arguments(problem, arguments, n_arguments, options, FORECAST_ALL, servers, n, error);
 }
 
 /* The forecast for one server; NULL: for the best. */
@@ -244,7 +226,8 @@ static enum esp_status forecast_of(const char *server, const struct fast_call *c
 {
     struct fast_server *servers = NULL;
     size_t n = 0;
-    enum esp_status status = fast_forecast(call, &servers, &n);
+    enum esp_status status =
+        forecast_of_sizes(call, NULL, server ? FORECAST_ALL : FORECAST_NEAR, &servers, &n, error);
     if (status != ESP_OK)
         return status;
     size_t i = 0;

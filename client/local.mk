@@ -11,6 +11,8 @@ noinst_LTLIBRARIES += client/command/libcommand.la
 client_command_libcommand_la_SOURCES = \
 	client/command/bar.c \
 	client/command/bar.h \
+	client/command/abstract_arguments.c \
+	client/command/abstract_arguments.h \
 	client/command/call_abstract.c \
 	client/command/call_abstract.h \
 	client/command/command.h \
@@ -64,6 +66,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_forecast.c \
 	client/command/forecast_grids.c \
 	client/command/forecast_grids.h \
+	client/command/forecast_tables.c \
+	client/command/forecast_tables.h \
 	client/command/verb_cancel.c \
 	client/command/verb_config.c \
 	client/command/verb_data.c \
@@ -123,6 +127,8 @@ client_libclient_la_SOURCES = \
 	client/fast.c \
 	client/fast_nodes.c \
 	client/fast_rules.c \
+	client/fast_servers.c \
+	client/forecast.h \
 	client/grpc.c \
 	client/hierarchy.c \
 	client/library.c \

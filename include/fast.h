@@ -48,15 +48,23 @@ struct fast_server {
     double error_s;        /* expected error of the computation */
     uint64_t memory_bytes; /* arguments, results, and what the routine takes beyond them */
     enum fast_ground ground;
+    const char *agent; /* the master agent that told it; "": one that does not say its name */
 };
 
-/* All servers that the master agent knows: those that could take the call, the soonest done first, then those
- * that are excluded. */
+/* All servers that the platform's master agents know: those that could take the call, then those that are
+ * excluded. The servers of the master agent that a call would go to come first, and of each master agent the
+ * soonest done. A master agent that does not answer is left out. */
 enum esp_status fast_forecast(const struct fast_call *call, struct fast_server **servers, size_t *n);
 /* The same with constraints (of the options, those that esp_call() has for the choice; NULL: none): servers
  * that do not meet them are among the excluded ones. ESP_INVALID: a constraint that cannot be. */
 enum esp_status fast_forecast_within(const struct fast_call *call, const struct esp_call_options *options,
                                      struct fast_server **servers, size_t *n);
+/* Of the call that esp_call() would make with these arguments, which are not changed: data that live on
+ * servers count with the way that they would go. ESP_NOT_FOUND: there is no such datum; ESP_INVALID: what
+ * esp_call() would say, or the problem is abstract. */
+enum esp_status fast_forecast_arguments(const char *problem, const struct esp_argument *arguments,
+                                        size_t n_arguments, const struct esp_call_options *options,
+                                        struct fast_server **servers, size_t *n);
 void fast_forecast_free(struct fast_server *servers);
 
 /* A step of a rule of an abstract problem. */
@@ -75,7 +83,8 @@ enum esp_status fast_forecast_rules(const struct fast_call *call, const struct e
                                     struct fast_step **steps, size_t *n);
 void fast_rules_free(struct fast_step *steps);
 
-/* Time of the computation on that server (NULL: on the one where all would be done first), and its expected
+/* Time of the computation on that server (NULL: on the one where all would be done first, of those below the
+ * master agent that a call would go to), and its expected
  * error (may be NULL). ESP_NO_SERVER: it is excluded, and why. */
 enum esp_status fast_comp_time(const char *server, const struct fast_call *call, double *seconds,
                                double *error_s);

@@ -12,6 +12,7 @@
 #include "core/problem/abstract.h"
 #include "core/matrix/matrix.h"
 #include "espalier.h"
+#include "fast.h"
 
 struct engine;
 
@@ -85,6 +86,12 @@ enum esp_status abstract_leave(struct abstract_run *run, uint32_t index, struct 
 /* Goes through the rules. ESP_INVALID: none fits; else how the rule that was taken failed. The text tells
  * what was tried before. Blocks; between initialize and finalize. */
 enum esp_status abstract_execute(struct abstract_run *run, struct esp_error *error);
+
+/* The rule that would be taken for what is given, and those that compete with it, the one first that would go
+ * first: each step on the server where it would be over first. Nothing is called, but for looking at data
+ * where they live. *steps is for fast_rules_free(). ESP_INVALID: no rule fits. */
+enum esp_status abstract_foresee(struct abstract_run *run, struct fast_step **steps, size_t *n,
+                                 struct esp_error *error);
 
 /* An output as the last step gave it, cut to rows x cols and to what its properties leave (upper, lower,
  * unit-diagonal; symmetric and hermitian are mirrored from the upper triangle), zeros behind what its count

@@ -8,4 +8,8 @@ client_libclient_la_SOURCES += \
 	client/abstract/abstract_rivals.c \
 	client/abstract/abstract_step.c \
 	client/abstract/abstract_steps.h \
-	client/abstract/abstract_variables.c
+	client/abstract/abstract_variables.c \
+	client/abstract/foresight.c \
+	client/abstract/foresight.h \
+	client/abstract/foresight_parts.h \
+	client/abstract/foresight_step.c

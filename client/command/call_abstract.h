@@ -5,6 +5,7 @@
 #ifndef CLIENT_COMMAND_CALL_ABSTRACT_H
 #define CLIENT_COMMAND_CALL_ABSTRACT_H
 
+#include "client/command/abstract_arguments.h"
 #include "client/command/problem_verb.h"
 
 /* `problem` is abstract; when a matrix that is given is complex and it is not, its complex namesake with a z
@@ -16,5 +17,14 @@ enum exit_code call_abstract(const struct command_line *command, const struct es
 /* espalier submit: the job is of the problem that does it (client/abstract/abstract.h). */
 enum exit_code submit_abstract(const struct command_line *command, const struct esp_problem *problem,
                                problem_run *run_plain);
+
+/* What a verb does with the arguments, and what it shows when that was done. */
+struct abstract_use {
+    enum esp_status (*run)(struct abstract_arguments *arguments, struct esp_error *error);
+    enum exit_code (*show)(const struct command_line *command, const struct abstract_arguments *arguments);
+};
+/* The same for any verb: `run_plain` has those that are not abstract after all. */
+enum exit_code use_abstract(const struct command_line *command, const struct esp_problem *problem,
+                            const struct abstract_use *use, problem_run *run_plain);
 
 #endif

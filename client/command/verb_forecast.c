@@ -4,11 +4,14 @@
  */
 #include "config.h"
 
+#include "client/command/call_abstract.h"
 #include "client/command/constraints.h"
 #include "client/command/forecast_grids.h"
+#include "client/command/forecast_tables.h"
 #include "client/command/plot.h"
+#include "client/command/problem_verb.h"
 #include "client/command/session.h"
-#include "client/command/table.h"
+#include "core/forecast/cost_model.h"
 #include "fast.h"
 
 #include <stdlib.h>
@@ -45,102 +48,26 @@ static enum esp_status read_word(const char *word, struct words *words, struct e
     return ESP_OK;
 }
 
-static const char *ground_text(const struct fast_server *server)
+/* A number or a letter: what an array is given as is neither. */
+static bool is_size(const char *word)
 {
-    static const char *const texts[] = {"not measured: work over speed", "measured",
-                                        "extrapolated beyond what was measured",
-                                        "measured with other options"};
-    return server->excluded                                        ? server->excluded
-           : (size_t)server->ground < sizeof texts / sizeof *texts ? texts[server->ground]
-                                                                   : "";
+    const char *equals = strchr(word, '=');
+    char *end;
+    if (!equals || (equals[1] && !equals[2]))
+        return true;
+    (void)strtod(equals + 1, &end);
+    return end != equals + 1 && !*end;
 }
 
-static enum exit_code print_servers(const struct fast_server *servers, size_t n)
+static bool has_arguments(const struct command_line *command)
 {
-    static const char *const headings[] = {"server", ">computation", ">\302\261", ">transfers",
-                                           ">queue", ">total",       ">memory",   "by"};
-    struct table table;
-    char text[6][QUANTITY_TEXT];
-    table_init(&table, 8, headings);
-    for (size_t i = 0; i < n; i++) {
-        const struct fast_server *server = &servers[i];
-        table_cell(&table, "%s", server->server);
-        if (server->excluded) {
-            for (int k = 0; k < 6; k++)
-                table_cell(&table, "%s", "");
-            table_cell(&table, "excluded: %s", server->excluded);
-            continue;
-        }
-        table_cell(&table, "%s", quantity_seconds(server->compute_s, text[0]));
-        table_cell(&table, "%s", quantity_seconds(server->error_s, text[1]));
-        table_cell(&table, "%s", quantity_seconds(server->transfer_s, text[2]));
-        table_cell(&table, "%s", quantity_seconds(server->queue_s, text[3]));
-        table_cell(&table, "%s", quantity_seconds(server->total_s, text[4]));
-        table_cell(&table, "%s", quantity_bytes(server->memory_bytes, text[5]));
-        table_cell(&table, "%s", ground_text(server));
-    }
-    table_print(&table, 0, stdout);
-    return command_flush();
+    for (int i = 1; i < command->n_operands; i++)
+        if (!is_size(command->operands[i]))
+            return true;
+    return false;
 }
 
-static json_t *server_json(const struct fast_server *server)
-{
-    if (server->excluded)
-        return json_pack("{s:s, s:s}", "server", server->server, "excluded", server->excluded);
-    return json_pack("{s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:I, s:s}", "server", server->server, "address",
-                     server->address, "compute_s", server->compute_s, "error_s", server->error_s,
-                     "transfer_s", server->transfer_s, "queue_s", server->queue_s, "total_s", server->total_s,
-                     "memory_bytes", (json_int_t)server->memory_bytes, "by", ground_text(server));
-}
-
-static enum exit_code print_json(const struct fast_server *servers, size_t n)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, server_json(&servers[i]));
-    return command_json(list);
-}
-
-/* ---- abstract problems ---- */
-
-static void step_row(struct table *table, const struct fast_step *step, bool first)
-{
-    char text[QUANTITY_TEXT];
-    const double columns[] = {step->best.compute_s, step->best.error_s, step->best.transfer_s,
-                              step->best.queue_s, step->best.total_s};
-    table_cell(table, "%s", step->problem);
-    table_cell(table, "%s", step->why ? "" : step->best.server);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        table_cell(table, "%s", step->why ? "" : quantity_seconds(columns[i], text));
-    table_cell(table, "%s", step->why ? step->why : ground_text(&step->best));
-    table_cell(table, "%s", first ? step->text : "");
-}
-
-static enum exit_code print_steps(const struct fast_step *steps, size_t n)
-{
-    static const char *const headings[] = {"problem", "server", ">computation", ">\302\261", ">transfers",
-                                           ">queue",  ">total", "by",           "rule"};
-    struct table table;
-    table_init(&table, 9, headings);
-    for (size_t i = 0; i < n; i++)
-        step_row(&table, &steps[i], i == 0 || steps[i].rule != steps[i - 1].rule);
-    table_print(&table, 0, stdout);
-    return command_flush();
-}
-
-static enum exit_code print_steps_json(const struct fast_step *steps, size_t n)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++) {
-        json_t *step =
-            steps[i].why ? json_pack("{s:s}", "unknown", steps[i].why) : server_json(&steps[i].best);
-        json_object_set_new(step, "rule", json_integer(steps[i].rule + 1));
-        json_object_set_new(step, "problem", json_string(steps[i].problem));
-        json_object_set_new(step, "text", json_string(steps[i].text));
-        json_array_append_new(list, step);
-    }
-    return command_json(list);
-}
+/* ---- of sizes ---- */
 
 static enum exit_code forecast(const struct command_line *command, const struct fast_call *call,
                                const struct esp_call_options *options)
@@ -151,14 +78,84 @@ static enum exit_code forecast(const struct command_line *command, const struct 
     size_t n = 0;
     enum esp_status status = fast_forecast_rules(call, options, &steps, &n);
     if (status == ESP_OK)
-        code = command->json ? print_steps_json(steps, n) : print_steps(steps, n);
+        code = forecast_show_steps(command, steps, n);
     else if (status != ESP_NOT_FOUND || fast_forecast_within(call, options, &servers, &n) != ESP_OK)
         code = session_fail(command);
     else
-        code = command->json ? print_json(servers, n) : print_servers(servers, n);
+        code = forecast_show_servers(command, servers, n);
     fast_rules_free(steps);
     fast_forecast_free(servers);
     return code;
+}
+
+static enum exit_code forecast_sizes(const struct command_line *command, const struct words *words)
+{
+    struct esp_error error = {0};
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    const struct fast_call call = {command->operands[0], words->values, words->n};
+    struct constraint_words constraints;
+    struct esp_call_options options = {0};
+    if (constraints_read(command, &constraints, &options, &error) != ESP_OK) {
+        grpc_finalize();
+        return command_fail(command, &error);
+    }
+    options.server = command_option_value(command, "server"); /* also when it is the only one */
+    code = forecast(command, &call, &options);
+    grpc_finalize();
+    return code;
+}
+
+/* ---- of arguments, as a call has them ---- */
+
+static enum exit_code forecast_plain(const struct command_line *command, const struct esp_problem *problem,
+                                     struct values *values)
+{
+    struct esp_error error = {0};
+    struct esp_call_options options = {0};
+    struct constraint_words words;
+    struct fast_server *servers = NULL;
+    size_t n = 0;
+    enum esp_status status = values_max_input(command, &values->max_input, &error);
+    if (status == ESP_OK)
+        status = constraints_read(command, &words, &options, &error);
+    options.server = command_option_value(command, "server");
+    session_reading(true);
+    for (int i = 1; i < command->n_operands && status == ESP_OK; i++)
+        status = values_assign(values, command->operands[i], &error);
+    session_reading(false);
+    if (status == ESP_OK)
+        status = values_prepare(values, &error);
+    if (status != ESP_OK)
+        return problem_fail(command, problem, &error);
+    status = fast_forecast_arguments(problem->name, values->arguments, problem->n_arguments, &options,
+                                     &servers, &n);
+    if (status != ESP_OK) {
+        error = *esp_last_error();
+        return problem_fail(command, problem, &error);
+    }
+    enum exit_code code = forecast_show_servers(command, servers, n);
+    fast_forecast_free(servers);
+    return code;
+}
+
+static enum esp_status foresee(struct abstract_arguments *arguments, struct esp_error *error)
+{
+    return abstract_foresee(&arguments->run, &arguments->steps, &arguments->n_steps, error);
+}
+
+static enum exit_code show_foreseen(const struct command_line *command,
+                                    const struct abstract_arguments *arguments)
+{
+    return forecast_show_steps(command, arguments->steps, arguments->n_steps);
+}
+
+static enum exit_code forecast_abstract(const struct command_line *command, const struct esp_problem *problem,
+                                        problem_run *run_plain)
+{
+    static const struct abstract_use use = {foresee, show_foreseen};
+    return use_abstract(command, problem, &use, run_plain);
 }
 
 /* --plot: a file of models, no platform. */
@@ -190,25 +187,13 @@ enum exit_code verb_forecast(const struct command_line *command)
     static struct words words;
     struct esp_error error = {0};
     const char *path = command_option_value(command, "plot");
+    const bool grids = command_option_value(command, "grids") != NULL;
     if (path)
         return plot(command, path);
+    if (!grids && has_arguments(command))
+        return problem_verb(command, forecast_plain, forecast_abstract);
     for (int i = 1; i < command->n_operands; i++)
         if (read_word(command->operands[i], &words, &error) != ESP_OK)
             return command_fail(command, &error);
-    if (command_option_value(command, "grids"))
-        return forecast_grids(command, words.values, words.n);
-    enum exit_code code = session_open(command);
-    if (code != EXIT_DONE)
-        return code;
-    const struct fast_call call = {command->operands[0], words.values, words.n};
-    struct constraint_words constraints;
-    struct esp_call_options options = {0};
-    if (constraints_read(command, &constraints, &options, &error) != ESP_OK) {
-        grpc_finalize();
-        return command_fail(command, &error);
-    }
-    options.server = command_option_value(command, "server"); /* also when it is the only one */
-    code = forecast(command, &call, &options);
-    grpc_finalize();
-    return code;
+    return grids ? forecast_grids(command, words.values, words.n) : forecast_sizes(command, &words);
 }

@@ -255,14 +255,17 @@ const struct verb command_verbs[] = {
      "expected and what was found; needs no platform. doc/problem-description.md is the reference.",
      problems_check_options, 0, 1, -1, verb_problems_check},
     {"forecast", "PROBLEM [NAME=VALUE]...", "Show what a call would take on each server, without making it",
-     "Values are those of scalars: n=1000 nrhs=1 uplo=U. What has a default can be left out. A server has\n"
+     "Values are those of scalars: n=1000 nrhs=1 uplo=U, what has a default can be left out; or all that\n"
+     "'espalier call' would be given: A=@file.mtx B=data:ID, 'rand' for what is not there yet. Data count\n"
+     "with the way that they would go; an abstract problem shows the rule that the matrix would take (of\n"
+     "sizes: all rules). Servers of the master agent that a call would go to come first. A server has\n"
      "the computation with its expected error, the transfers, the queue, the total, the memory, and what\n"
      "the forecast stands on; or why it would not be chosen.\n"
      "  espalier forecast --plot model.svg FILE.model   draws a model of the state_dir of a server\n"
      "  espalier forecast pdgemm n=2048 --grids 32      pdgemm, pdtrsm, pdgetrf, pdpotrf or pdgeqrf on grids "
      "of\n"
      "                                                  ranks, by its model; needs no platform",
-     forecast_options, WITH_PLATFORM | WITH_CONSTRAINTS, 1, -1, verb_forecast},
+     forecast_options, WITH_INPUT | WITH_PLATFORM | WITH_CONSTRAINTS, 1, -1, verb_forecast},
     {"accuracy", "[FILE]...", "Show how good forecasts have been",
      "Each server of the platform is asked, which takes who may administer it. FILE is the accuracy.tsv "
      "that\n"

@@ -133,6 +133,15 @@ static enum esp_status learn(struct route *route, uint64_t seen, bool *changed, 
     return status;
 }
 
+enum esp_status route_know(struct route *route, struct esp_error *error)
+{
+    bool changed;
+    pthread_mutex_lock(&route->lock);
+    const bool known = route->generation > 0;
+    pthread_mutex_unlock(&route->lock);
+    return known ? ESP_OK : learn(route, 0, &changed, error);
+}
+
 struct choice {
     char address[CAP_ADDRESS + 1];
     size_t index, n_masters;
@@ -179,8 +188,8 @@ static bool is_elsewhere(enum esp_status status)
     return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
 }
 
-static enum esp_status ask_master(struct route *route, const char *address, const struct message *request,
-                                  int64_t timeout_ms, struct message *reply, struct esp_error *error)
+enum esp_status route_ask_master(struct route *route, const char *address, const struct message *request,
+                                 int64_t timeout_ms, struct message *reply, struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
     if (!atomic_load(&route->heard))
@@ -228,7 +237,7 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
     *generation = route->generation;
     pthread_mutex_unlock(&route->lock);
     for (size_t i = 0; i < choice.n_masters && choose(route, skip, &choice); i++) {
-        status = ask_master(route, choice.address, request, timeout_ms, reply, error);
+        status = route_ask_master(route, choice.address, request, timeout_ms, reply, error);
         if (status == ESP_OK)
             return status;
         if (is_elsewhere(status)) {

@@ -37,6 +37,15 @@ void route_destroy(struct route *route);
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error);
 
+/* Asks all master agents, one after the other: first the one that route_ask() would. take(arg, address,
+ * reply, NULL) is told what each says that can tell, take(arg, address, NULL, why) of those that did not
+ * answer when another one did. All of them share the time. Errors as route_ask() has them, when none can
+ * tell. Any thread. */
+typedef void route_take(void *arg, const char *address, const struct message *reply,
+                        const struct esp_error *why);
+enum esp_status route_ask_all(struct route *route, const struct message *request, int64_t timeout_ms,
+                              route_take *take, void *arg, struct esp_error *error);
+
 /* Asks who is at an address, before it is asked for more: one that is awake answers at once.
  * ESP_UNREACHABLE: nobody is, or no Espalier; the text says so of `who`. The reply's role goes to *role (or
  * NULL). Any thread. */

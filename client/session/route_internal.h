@@ -40,4 +40,12 @@ struct route {
  * first, by greetings that are sent to all at once. Takes as long as the slowest of them, 0.6 s at most. */
 void route_nearest_first(struct route *route, struct locate_reply *located);
 
+/* ---- client/session/route.c ---- */
+
+/* Learns the masters, if that has not been done. */
+enum esp_status route_know(struct route *route, struct esp_error *error);
+/* Asks one master, which is greeted first while nobody has answered yet. */
+enum esp_status route_ask_master(struct route *route, const char *address, const struct message *request,
+                                 int64_t timeout_ms, struct message *reply, struct esp_error *error);
+
 #endif

@@ -86,6 +86,8 @@ void estimate_told_cost(const struct server_estimate *estimate, const struct req
 /* Tag of an extension of the answer to such a request: texts with a NUL behind each, the name of a server and
  * why it is excluded, one after the other. */
 #define EXTENSION_EXCLUDED 64
+/* Tag of another one: the name of the master agent that answers, without a NUL. */
+#define EXTENSION_FORECASTER 57
 void cost_put(const struct request_cost *cost, uint8_t bytes[COST_BYTES_TOLD]);
 void cost_get(const uint8_t bytes[COST_BYTES_TOLD], struct request_cost *cost);
 

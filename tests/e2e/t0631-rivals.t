@@ -105,6 +105,24 @@ sizes_are_wanted() {
     cat rules.out
     [ $found -eq 2 ] && grep -q 'm' rules.out
 }
+# What is given: the rule that it would take, and those that compete with it.
+foresees() { # foresees COUNT PATTERN OPERAND...
+    foreseen_n=$1
+    foreseen_pattern=$2
+    shift 2
+    espalier forecast "$@" >rules.out 2>&1 || { cat rules.out; return 1; }
+    cat rules.out
+    [ "$(wc -l <rules.out)" -eq $((foreseen_n + 1)) ] && grep -Eq "$foreseen_pattern" rules.out
+}
+matrix 150 300 | awk -F, 'BEGIN { OFS = "," } { for (j = 1; j < NR; j++) $j = 0; print }' >upper.csv
+check "of a matrix, the rules that would be weighed are shown" foresees 3 '^dposv +S ' solve A=@definite.csv B=@b.csv
+check "of another one, others" foresees 1 '^dtrtrs +S .* when A upper' solve A=@upper.csv B=@b.csv
+check "of a sparse one, chains with their steps" foresees 4 '^dilu_gmres +S ' linsolve A=@sparse.mtx B=@ones.csv
+kept_ones_too() {
+    id=$(espalier data put definite.csv --server S) || return 1
+    foresees 3 '^dposv +S ' solve "A=data:$id" B=@b.csv
+}
+check "of a datum that lives on a server too" kept_ones_too
 check "a forecast of an abstract problem shows all rules" rules_are_shown
 check "those for sparse matrices too" sparse_ones_too
 check "and which steps nobody has" what_is_missing_is_told

@@ -44,6 +44,47 @@ for name in A B C; do
     # shellcheck disable=SC2016
     check "and nothing has been copied from $name" sh -c 'espalier data info "$(cat "$1".id)" | grep -c " on  " | grep -qx 1' - "$name"
 done
+# The forecast of such a call knows where its data are, too.
+foresees() { # foresees SERVER DATUM: it would be over first there, as nothing has to come from elsewhere
+    espalier forecast dgemv m=1000 n=1000 "A=data:$2" x=@x.mtx >foreseen 2>&1
+    found=$?
+    cat foreseen
+    [ $found -eq 0 ] && sed -n 2p foreseen | grep -q "^$1 " && [ "$(grep -c '^[ABC] ' foreseen)" -eq 3 ]
+}
+check "a forecast knows that B has a datum" foresees B "$id_B"
+check "and that C has another one" foresees C "$id_C"
+nobody_has_it() {
+    espalier forecast dgemv m=1000 n=1000 "A=data:$(echo "$id_A" | tr '[0-9a-f]' '[1-9a-f0]')" x=@x.mtx >out 2>&1
+    found=$?
+    cat out
+    [ $found -ne 0 ] && grep -q '^espalier.*A' out
+}
+check "one that nobody has is told" nobody_has_it
+check "what is not there yet can be made up" sh -c 'espalier forecast dgemv m=1000 n=1000 A=rand x=rand | grep -c "^[ABC] " | grep -qx 3'
+
+# Servers of other master agents are told too, behind those that a call would go to.
+printf 'name = "MA2"\nlisten = "127.0.0.1:0"\naddress_file = "%s/agent2.address"\n' "$work" >agent2.conf
+start agent2 espalier-agent --foreground agent2.conf
+first=$agent
+agent=$(address_of agent2.address)
+server_below_agent D D 'slots = 4' "problems = { \"$top_srcdir/problems/blas/level1.esp\" }"
+printf 'agents = { "%s", "%s" }\n' "$first" "$agent" >both.conf
+all_agents() {
+    ESPALIER_CONFIG=both.conf espalier forecast ddot n=1000 >foreseen 2>&1 || return 1
+    cat foreseen
+    sed -n 1p foreseen | grep -q 'agent' && [ "$(grep -c '^[ABC] .* MA$' foreseen)" -eq 3 ] &&
+        sed -n '$p' foreseen | grep -q '^D .* MA2$'
+}
+check "all master agents tell what they know" wait_until all_agents
+stop D
+stop agent2
+silent_one() {
+    ESPALIER_CONFIG=both.conf espalier forecast ddot n=1000 >foreseen 2>&1 || return 1
+    cat foreseen
+    [ "$(grep -c '^[ABC] .* MA$' foreseen)" -eq 3 ] && sed -n '$p' foreseen | grep -q '^(all below the agent at .*excluded: '
+}
+check "one that is gone is told, beside what the others know" silent_one
+
 # A datum that is fetched tells of the link between the servers, also on loopback, where nothing is probed.
 fetching_tells() {
     espalier call dgemv m=1000 n=1000 "A=data:$(cat A.id)" x=@x.mtx -o y=y.csv --server B || return 1

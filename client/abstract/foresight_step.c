@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/abstract/foresight_parts.h"
+#include "client/forecast.h"
+#include "client/session/package.h"
+
+#include <string.h>
+
+static const struct known_array *find_array(const struct foresight *foresight, const char *name)
+{
+    for (uint32_t i = foresight->n_known; i-- > 0;)
+        if (strcmp(foresight->known[i].name, name) == 0)
+            return &foresight->known[i];
+    return NULL;
+}
+
+/* Scalars of the step's problem: as the rule says, as they were given, or as the arrays have them. */
+static enum esp_status infer(const struct foresight *foresight, const struct step *step,
+                             const struct problem *problem, struct number *scalars, struct esp_error *error)
+{
+    const int64_t *dims[PROBLEM_MAX_ARGUMENTS] = {NULL};
+    uint32_t n_dims[PROBLEM_MAX_ARGUMENTS] = {0};
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        const struct pair *pair = abstract_renamed(step, argument->name);
+        const char *outer = pair && pair->outer ? pair->outer : argument->name;
+        const struct known_array *array = argument->n_dims > 0 ? find_array(foresight, outer) : NULL;
+        double value;
+        scalars[i] = (struct number){.kind = NUMBER_UNKNOWN};
+        if (!argument_is_input(argument))
+            continue;
+        if (array) {
+            dims[i] = array->shape.dims;
+            n_dims[i] = array->shape.n_dims;
+        } else if (argument->n_dims == 0 && pair && !pair->outer) {
+            scalars[i] = foresight_number(pair->value, argument->type);
+        } else if (argument->n_dims == 0 && foresight_scalar(foresight, outer, &value)) {
+            scalars[i] = foresight_number(value, argument->type);
+        }
+    }
+    return problem_infer(problem, dims, n_dims, scalars, error);
+}
+
+/* As the prepared values have them. */
+static void take_scalars(const struct values *values, struct number *scalars)
+{
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        const struct esp_problem_argument *formal = &values->problem->arguments[i];
+        const struct esp_argument *argument = &values->arguments[i];
+        scalars[i] = (struct number){.kind = NUMBER_UNKNOWN};
+        if (formal->mode == ESP_MODE_OUT || formal->n_dims > 0 || formal->type > ESP_TYPE_DOUBLE)
+            continue;
+        if (argument->data)
+            scalars[i] = number_load((enum base_type)(formal->type - 1), argument->data);
+        else if (argument->completed && formal->type >= ESP_TYPE_FLOAT)
+            scalars[i] = (struct number){.kind = NUMBER_REAL, .real = argument->value.real};
+        else if (argument->completed)
+            scalars[i] = (struct number){.kind = NUMBER_INTEGER, .integer = argument->value.integer};
+    }
+}
+
+static bool takes_state(const struct esp_problem *problem)
+{
+    for (size_t i = 0; i < problem->n_arguments; i++)
+        if (problem->arguments[i].type == ESP_TYPE_STATE && problem->arguments[i].mode != ESP_MODE_OUT)
+            return true;
+    return false;
+}
+
+struct told_servers {
+    struct fast_server *servers;
+    size_t n;
+};
+
+/* By what is there for the step. ESP_PENDING: it is not all there, so that scalars must tell; they are
+ * known if *known. */
+static enum esp_status by_arguments(const struct foresight *foresight, const struct step *step,
+                                    const char *name, bool *known, struct number *scalars,
+                                    struct told_servers *told, struct esp_error *error)
+{
+    struct esp_problem *problem = NULL;
+    struct values values = {0};
+    struct esp_error unread;
+    enum esp_status status = ESP_PENDING;
+    *known = foresight->run &&
+             abstract_prepare_step(foresight->run, NULL, step, name, &problem, &values, &unread) == ESP_OK;
+    if (*known)
+        take_scalars(&values, scalars);
+    if (*known && !takes_state(problem))
+        status = forecast_of_arguments(name, values.arguments, problem->n_arguments, foresight->options,
+                                       FORECAST_NEAR, &told->servers, &told->n, error);
+    values_clear(&values);
+    esp_problem_free(problem);
+    return status;
+}
+
+static enum esp_status by_scalars(const struct foresight *foresight, const struct problem *problem,
+                                  const struct number *scalars, struct told_servers *told,
+                                  struct esp_error *error)
+{
+    struct fast_value values[PROBLEM_MAX_ARGUMENTS];
+    size_t n_values = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++)
+        if (scalars[i].kind != NUMBER_UNKNOWN)
+            values[n_values++] = (struct fast_value){
+                problem->arguments[i].name,
+                scalars[i].kind == NUMBER_REAL ? scalars[i].real : (double)scalars[i].integer};
+    const struct fast_call call = {problem->name, values, n_values};
+    return forecast_of_sizes(&call, foresight->options, FORECAST_NEAR, &told->servers, &told->n, error);
+}
+
+static void keep_outputs(struct foresight *foresight, const struct step *step, const struct problem *problem,
+                         const struct number *scalars)
+{
+    struct shape shapes[PROBLEM_MAX_ARGUMENTS];
+    struct esp_error unread;
+    if (foresight_shapes(problem, scalars, shapes, &unread) != ESP_OK)
+        return;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct pair *pair = abstract_renamed(step, problem->arguments[i].name);
+        if (!argument_is_output(&problem->arguments[i]) || problem->arguments[i].n_dims == 0)
+            continue;
+        /* The step's own names outlive the function that was asked for it. */
+        if (pair && pair->outer)
+            foresight_set_array(foresight, pair->outer, &shapes[i]);
+        else if (!pair)
+            foresight_set_array(foresight, package_text(foresight->steps, problem->arguments[i].name),
+                                &shapes[i]);
+        for (uint32_t k = 0; k < step->n_results; k++)
+            if (strcmp(step->results[k].inner, problem->arguments[i].name) == 0)
+                foresight_set_array(foresight, step->results[k].outer, &shapes[i]);
+    }
+}
+
+/* The soonest one that may be taken. */
+static enum esp_status take_best(const struct foresight *foresight, const struct told_servers *told,
+                                 struct fast_server *best, struct esp_error *error)
+{
+    const char *only = foresight->run ? foresight->run->server : NULL;
+    size_t i = 0;
+    while (i < told->n && only && strcmp(told->servers[i].server, only) != 0)
+        i++;
+    if (i == told->n)
+        return error_set(error, ESP_NO_SERVER, "no server has it");
+    if (told->servers[i].excluded)
+        return error_set(error, ESP_NO_SERVER, "%s: %s", told->servers[i].server, told->servers[i].excluded);
+    *best = told->servers[i];
+    return ESP_OK;
+}
+
+enum esp_status foresight_step(struct foresight *foresight, const struct step *step,
+                               const struct problem *problem, struct fast_step *step_told,
+                               struct esp_error *error)
+{
+    struct number scalars[PROBLEM_MAX_ARGUMENTS];
+    struct told_servers told = {NULL, 0};
+    struct fast_server *best = &step_told->best;
+    bool known;
+    enum esp_status status = by_arguments(foresight, step, problem->name, &known, scalars, &told, error);
+    if (status == ESP_PENDING) {
+        status = known ? ESP_OK : infer(foresight, step, problem, scalars, error);
+        if (status == ESP_OK)
+            status = by_scalars(foresight, problem, scalars, &told, error);
+        known = known || status == ESP_OK;
+    }
+    if (known)
+        keep_outputs(foresight, step, problem, scalars);
+    if (status == ESP_OK)
+        status = take_best(foresight, &told, best, error);
+    best->server = package_text(foresight->steps, best->server ? best->server : "");
+    best->address = package_text(foresight->steps, best->address ? best->address : "");
+    best->agent = package_text(foresight->steps, best->agent ? best->agent : "");
+    fast_forecast_free(told.servers);
+    return status;
+}

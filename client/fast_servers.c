@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * fast.h: what master agents answer, as a list of servers.
+ */
+#include "client/forecast.h"
+
+#include "client/library.h"
+#include "client/session/link.h"
+#include "client/session/package.h"
+#include "client/session/wishes.h"
+#include "core/choice/estimate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Static_assert((int)FAST_MEASURED == (int)COST_MEASURED && (int)FAST_OTHER_OPTIONS == (int)COST_OTHER_OPTIONS,
+               "grounds are numbered alike");
+
+/* Servers as answers come in; the texts lie in the arena. */
+struct gathering {
+    struct arena arena;
+    struct fast_server *servers;
+    size_t n, capacity;
+    bool failed; /* without memory */
+};
+
+static bool same_server(const struct fast_server *a, const struct fast_server *b)
+{
+    if (a->excluded || b->excluded) /* then nothing is known of addresses */
+        return strcmp(a->server, b->server) == 0;
+    return strcmp(a->address, b->address) == 0;
+}
+
+/* A master passes on what nobody below it solves, so that another one's servers may come twice. */
+static bool is_there(const struct gathering *gathering, const struct fast_server *server)
+{
+    for (size_t i = 0; i < gathering->n; i++)
+        if (same_server(&gathering->servers[i], server))
+            return true;
+    return false;
+}
+
+static void add(struct gathering *gathering, const struct fast_server *server)
+{
+    if (!server->server || !server->address || !server->agent) {
+        gathering->failed = true;
+        return;
+    }
+    if (is_there(gathering, server))
+        return;
+    if (gathering->n == gathering->capacity) {
+        const size_t capacity = gathering->capacity ? 2 * gathering->capacity : 64;
+        void *grown = realloc(gathering->servers, capacity * sizeof *gathering->servers);
+        if (!grown) {
+            gathering->failed = true;
+            return;
+        }
+        gathering->servers = grown;
+        gathering->capacity = capacity;
+    }
+    gathering->servers[gathering->n++] = *server;
+}
+
+static void add_candidates(struct gathering *gathering, const struct submit_reply *reply, const char *agent)
+{
+    const struct extension *costs = extension_find(&reply->extensions, EXTENSION_COSTS);
+    for (uint32_t i = 0; i < reply->n_candidates; i++) {
+        const struct candidate *from = &reply->candidates[i];
+        struct request_cost cost = {.memory_bytes = 0};
+        if (costs && costs->length >= (i + 1) * COST_BYTES_TOLD)
+            cost_get(costs->value + i * COST_BYTES_TOLD, &cost);
+        add(gathering, &(struct fast_server){.server = arena_strdup(&gathering->arena, from->server),
+                                             .address = arena_strdup(&gathering->arena, from->address),
+                                             .agent = agent,
+                                             .compute_s = from->compute_s,
+                                             .transfer_s = from->transfer_s,
+                                             .queue_s = from->queue_s,
+                                             .total_s = from->compute_s + from->transfer_s + from->queue_s,
+                                             .error_s = from->error_s,
+                                             .memory_bytes = cost.memory_bytes,
+                                             .ground = (enum fast_ground)cost.ground});
+    }
+}
+
+/* The text that begins at *at, which ends with a NUL within the extension; *at goes behind it. NULL: there is
+ * no more. */
+static const char *next_text(const struct extension *extension, uint32_t *at)
+{
+    const char *text = (const char *)extension->value + *at;
+    const char *end = memchr(text, 0, extension->length - *at);
+    if (!end)
+        return NULL;
+    *at += (uint32_t)(end - text) + 1;
+    return text;
+}
+
+static void add_excluded(struct gathering *gathering, const struct submit_reply *reply, const char *agent)
+{
+    const struct extension *excluded = extension_find(&reply->extensions, EXTENSION_EXCLUDED);
+    const char *server, *why;
+    uint32_t at = 0;
+    while (excluded && (server = next_text(excluded, &at)) && (why = next_text(excluded, &at))) {
+        const char *reason = arena_strdup(&gathering->arena, why);
+        gathering->failed |= !reason;
+        add(gathering, &(struct fast_server){.server = arena_strdup(&gathering->arena, server),
+                                             .address = "",
+                                             .agent = agent,
+                                             .excluded = reason ? reason : ""});
+    }
+}
+
+static void take_reply(struct gathering *gathering, const struct submit_reply *reply)
+{
+    const struct extension *name = extension_find(&reply->extensions, EXTENSION_FORECASTER);
+    const uint32_t length = name && name->length <= CAP_NAME ? name->length : 0;
+    char *agent = arena_alloc(&gathering->arena, length + 1);
+    if (agent && length)
+        memcpy(agent, name->value, length);
+    if (agent)
+        agent[length] = 0;
+    add_candidates(gathering, reply, agent);
+    add_excluded(gathering, reply, agent);
+}
+
+/* What is below it is not known: it stands for all of that. */
+static void take_silence(struct gathering *gathering, const char *address, const struct esp_error *why)
+{
+    char server[CAP_ADDRESS + 64];
+    const char *reason = arena_strdup(&gathering->arena, why->text);
+    snprintf(server, sizeof server, "(all below the agent at %s)", address);
+    gathering->failed |= !reason;
+    add(gathering, &(struct fast_server){.server = arena_strdup(&gathering->arena, server),
+                                         .address = "",
+                                         .agent = "",
+                                         .excluded = reason ? reason : ""});
+}
+
+static void take(void *arg, const char *address, const struct message *reply, const struct esp_error *why)
+{
+    if (reply)
+        take_reply(arg, &reply->submit_reply);
+    else
+        take_silence(arg, address, why);
+}
+
+/* Those that are excluded go behind the others, in the order in which they came. NULL without memory. */
+static struct fast_server *pack(struct gathering *gathering)
+{
+    struct fast_server *servers =
+        gathering->failed ? NULL : package_create((gathering->n + 1) * sizeof *servers);
+    size_t n = 0;
+    if (!servers)
+        return NULL;
+    for (int excluded = 0; excluded < 2; excluded++)
+        for (size_t i = 0; i < gathering->n; i++)
+            if ((gathering->servers[i].excluded != NULL) == excluded)
+                servers[n++] = gathering->servers[i];
+    *package_arena(servers) = gathering->arena;
+    gathering->arena = (struct arena){0};
+    return servers;
+}
+
+static enum esp_status ask(struct engine *engine, const struct message *submit, enum forecast_reach reach,
+                           struct gathering *gathering, struct esp_error *error)
+{
+    struct message reply = {0};
+    if (reach == FORECAST_ALL)
+        return route_ask_all(engine->route, submit, engine->call_timeout_ms, take, gathering, error);
+    enum esp_status status = route_ask(engine->route, submit, engine->call_timeout_ms, &reply, error);
+    if (status == ESP_OK)
+        take_reply(gathering, &reply.submit_reply);
+    message_clear(&reply);
+    return status;
+}
+
+enum esp_status forecast_ask(struct engine *engine, struct message *submit,
+                             const struct esp_call_options *options, enum forecast_reach reach,
+                             struct fast_server **servers, size_t *n, struct esp_error *error)
+{
+    struct wishes wishes = {0};
+    struct extension extension = {EXTENSION_FORECAST, (const uint8_t *)"", 0};
+    struct gathering gathering = {.n = 0};
+    submit->submit.time_left_ms = (uint64_t)engine->call_timeout_ms;
+    submit->submit.request.extensions = (struct extensions){&extension, 1};
+    enum esp_status status = wishes_take(&wishes, options, error);
+    if (status == ESP_OK)
+        status = wishes_tell(&wishes, 0, submit, error);
+    if (status == ESP_OK && !links_tell(engine, &submit->submit.request, &submit->arena))
+        status = error_no_memory(error, "a request");
+    if (status == ESP_OK)
+        status = ask(engine, submit, reach, &gathering, error);
+    if (status == ESP_OK && !(*servers = pack(&gathering)))
+        status = error_no_memory(error, "the forecasts");
+    *n = gathering.n;
+    free(gathering.servers);
+    arena_clear(&gathering.arena);
+    wishes_release(&wishes);
+    return status;
+}
+
+void fast_forecast_free(struct fast_server *servers)
+{
+    package_destroy(servers);
+}

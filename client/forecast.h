@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Forecasts inside the library: which master agents are asked, and what their answers become.
+ */
+#ifndef CLIENT_FORECAST_H
+#define CLIENT_FORECAST_H
+
+#include "core/message/message.h"
+#include "fast.h"
+
+struct engine;
+
+enum forecast_reach {
+    FORECAST_NEAR, /* the master agent that a call would go to */
+    FORECAST_ALL   /* all of them, that one first */
+};
+
+/* As fast_forecast_within() and fast_forecast_arguments() have it; *servers is for fast_forecast_free().
+ * Between initialize and finalize; any thread. */
+enum esp_status forecast_of_sizes(const struct fast_call *call, const struct esp_call_options *options,
+                                  enum forecast_reach reach, struct fast_server **servers, size_t *n,
+                                  struct esp_error *error);
+enum esp_status forecast_of_arguments(const char *problem, const struct esp_argument *arguments,
+                                      size_t n_arguments, const struct esp_call_options *options,
+                                      enum forecast_reach reach, struct fast_server **servers, size_t *n,
+                                      struct esp_error *error);
+
+/* Of a submit whose request is complete but for its constraints, which come from `options` (NULL: none). */
+enum esp_status forecast_ask(struct engine *engine, struct message *submit,
+                             const struct esp_call_options *options, enum forecast_reach reach,
+                             struct fast_server **servers, size_t *n, struct esp_error *error);
+
+#endif
