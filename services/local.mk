@@ -27,6 +27,8 @@ services_libfit_la_SOURCES = \
 	services/fast/design.c \
 	services/fast/design.h \
 	services/fast/design_fill.c \
+	services/fast/design_sparse.c \
+	services/fast/design_sparse.h \
 	services/fast/fit.c \
 	services/fast/fit.h \
 	services/fast/least_squares.c

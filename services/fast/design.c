@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/fast/design.h"
+#include "services/fast/design_sparse.h"
 
 #include "core/problem/problem_callback.h"
 
@@ -61,8 +61,6 @@ static enum esp_status check(const struct problem *problem, struct esp_error *er
         const struct argument *argument = &problem->arguments[i];
         if (base_type_is_variable(argument->type))
             return unsupported(problem, "it takes or gives texts, files or states", error);
-        if (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR)
-            return unsupported(problem, "its cost depends on the pattern of a sparse matrix", error);
         if (argument->is_section)
             return unsupported(problem, "it takes sections of arrays", error);
     }
@@ -195,6 +193,8 @@ enum esp_status design_begin(const struct problem *problem, struct design *desig
     }
     if (design->n_sizes == 0)
         return unsupported(problem, "it has no sizes", error);
+    if (design_sparse_begin(design, error) != ESP_OK)
+        return error->status;
     choose_options(design, 0, choice, works);
     return design->n_classes ? ESP_OK
                              : unsupported(problem, "no values of its options are allowed together", error);
@@ -219,7 +219,8 @@ bool design_at(const struct design *design, uint32_t class_index, const int64_t 
                 return false;
             inputs[i] = raw[i];
         }
-    if (problem_bind(problem, inputs, bound, point->shapes, NULL) != ESP_OK)
+    if (problem_bind(problem, inputs, bound, point->shapes, NULL) != ESP_OK ||
+        (design->is_sparse && !design_sparse_fits(problem, point->shapes)))
         return false;
     memcpy(point->scope, bound, problem->n_arguments * sizeof *bound);
     for (uint32_t i = 0; i < problem->n_arguments; i++)
@@ -250,11 +251,29 @@ static double expected_s(const struct design *design, const struct design_point 
 /* How the sizes of a point follow from one number: shares of it, or powers below it (thin shapes). */
 struct direction {
     double factor[COST_MOST_VARIABLES], power[COST_MOST_VARIABLES];
+    double density; /* elements of a compressed matrix, in a column */
 };
+
+/* In a row of a discretised equation there are a few elements; and right-hand sides are few, beside it. */
+#define LEAST_DENSITY 3
+#define MOST_DENSITY  30
+#define MOST_BESIDE   0.6
+
+static void draw_sparse(const struct design *design, struct random *random, struct direction *direction)
+{
+    const double range = (double)MOST_DENSITY / LEAST_DENSITY;
+    direction->density = LEAST_DENSITY * pow(range, random_real(random));
+    for (uint32_t i = 0; i < design->n_sizes; i++) {
+        if (design->is_extent[i])
+            continue;
+        direction->factor[i] = 1;
+        direction->power[i] = random_below(random, 2) ? 0 : MOST_BESIDE * random_real(random);
+    }
+}
 
 static struct direction draw(const struct design *design, uint32_t index, struct random *random)
 {
-    struct direction direction;
+    struct direction direction = {.density = 0};
     uint32_t thin = 0;
     for (uint32_t i = 0; i < design->n_sizes; i++) {
         bool is_thin = index % 4 == 3 && thin + 1 < design->n_sizes && random_below(random, 2);
@@ -263,6 +282,8 @@ static struct direction draw(const struct design *design, uint32_t index, struct
             design->n_sizes > 1 && !is_thin && index % 4 != 0 ? exp2(2 * random_real(random) - 1) : 1;
         thin += is_thin;
     }
+    if (design->is_sparse)
+        draw_sparse(design, random, &direction);
     return direction;
 }
 
@@ -273,6 +294,11 @@ static void sizes_of(const struct design *design, const struct direction *direct
         double size = direction->factor[i] * pow(scale, direction->power[i]);
         sizes[i] = (int64_t)fmin(fmax(floor(size), 1), MOST_SIZE);
     }
+    for (uint32_t i = 0; i < design->n_sizes; i++)
+        if (design->counts[i]) {
+            const double along = (double)sizes[design->counts[i] - 1];
+            sizes[i] = (int64_t)fmin(along * fmin(direction->density, along), MOST_SIZE);
+        }
 }
 
 /* The effort of a call at that scale; below 0: there is none. */

@@ -24,10 +24,13 @@ struct design {
     uint32_t sizes[COST_MOST_VARIABLES], options[COST_MOST_OPTIONS];
     struct design_class classes[DESIGN_MOST_CLASSES];
     bool has_work;
+    bool is_sparse;                      /* it takes compressed matrices: */
+    uint8_t counts[COST_MOST_VARIABLES]; /* 1 + the size along which the elements lie that this one counts */
+    bool is_extent[COST_MOST_VARIABLES]; /* of one of them */
 };
 
 /* ESP_INVALID with the reason for problems that are not measured: abstract ones, programs, callbacks,
- * states, texts and files, compressed matrices, no sizes or too many. */
+ * states, texts and files, no sizes or too many, compressed matrices whose extents are none of them. */
 enum esp_status design_begin(const struct problem *problem, struct design *design, struct esp_error *error);
 
 /* One call to measure. */
@@ -61,7 +64,8 @@ enum esp_status design_model(const struct design *design, uint32_t class_index,
                              struct esp_error *error);
 
 /* Fills the input argument `index` at `data` (shape.bytes of it): random numbers, the diagonals of square
- * matrices dominant; positions and interchanges in ascending order; defaults where there are. */
+ * matrices dominant; positions and interchanges in ascending order; defaults where there are. Compressed
+ * matrices: services/fast/design_sparse.h. */
 void design_fill(const struct design_point *point, const struct problem *problem, uint32_t index,
                  struct random *random, void *data);
 

@@ -2,7 +2,7 @@
  *
  * Values that make valid inputs: routines are to succeed, and to work as hard as on real data.
  */
-#include "services/fast/design.h"
+#include "services/fast/design_sparse.h"
 
 #include <string.h>
 
@@ -72,6 +72,8 @@ void design_fill(const struct design_point *point, const struct problem *problem
     const struct scope scope = {point->scope, problem->n_arguments};
     unsigned char raw[16];
     struct number number = {.kind = NUMBER_UNKNOWN};
+    if (design_sparse_fill(point, problem, index, data))
+        return;
     if (argument->n_dims == 0)
         number = point->scope[index];
     else if (argument->initial)

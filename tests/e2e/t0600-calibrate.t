@@ -144,6 +144,14 @@ long_vectors_are_measured() {
     grep '^measured' state/models/ddot-*-1-0.model | awk '{ if ($6 > most) most = $6 } END { print most; exit !(most > 200000) }'
 }
 check "with long vectors, too" long_vectors_are_measured
+# Matrices are made for it, with so many elements in a column; what it takes is a function of both.
+a_sparse_problem_is_measured() {
+    sed "s|/problems/blas|/problems/sparse|" sed.conf >sparse.conf
+    espalier calibrate --sed sparse.conf --budget 1s --longest 20ms dumfpack || return 1
+    grep -E '^(variable|measured)' state/models/dumfpack-*-1-0.model | head -8
+    grep -Eq '^variable.* nz' state/models/dumfpack-*-1-0.model
+}
+check "a problem with compressed matrices is measured" a_sparse_problem_is_measured
 check "a second run finds it there" says 0 'is there already' calibrate ddot
 check "a run that was stopped goes on" a_stopped_run_goes_on
 check "a size that was disturbed is measured again" a_disturbed_size_is_measured_again
