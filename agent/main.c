@@ -33,6 +33,7 @@ static void open_links(const struct settings_agent *settings, struct links **lin
                                           .listen = node->listen,
                                           .probe = node->probe,
                                           .state_dir = node->state_dir,
+                                          .tls = {node->tls.ca, node->tls.certificate, node->tls.key},
                                           .every_ns = node->probe_every_ns};
     struct esp_error error;
     if (links_create(&options, links, &error) != ESP_OK)

@@ -122,7 +122,7 @@ static void serve(int out)
     struct esp_error error;
     const int on = 1;
     enter(there);
-    if (probe_port_open(THERE ":0", &ops, &port, &error) != ESP_OK)
+    if (probe_port_open(THERE ":0", NULL, &ops, &port, &error) != ESP_OK)
         bench_fail("%s", error.text);
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -175,7 +175,7 @@ static struct path monitor(const char *url, double seconds)
     for (const double end_s = bench_now() + seconds;;) {
         struct link_measurement measurement;
         double busy_s = 0;
-        if (probe_link(url, 10000, NULL, &measurement, &busy_s, &error) != ESP_OK)
+        if (probe_link(url, NULL, 10000, NULL, &measurement, &busy_s, &error) != ESP_OK)
             bench_fail("%s", error.text);
         series_add(series, &measurement);
         const double rest_s = fmax(10, 50 * busy_s);

@@ -286,6 +286,7 @@ static void start_links(struct service *service)
                                           .listen = endpoint_address(service->endpoint),
                                           .probe = node->probe,
                                           .state_dir = node->state_dir,
+                                          .tls = {node->tls.ca, node->tls.certificate, node->tls.key},
                                           .every_ns = node->probe_every_ns,
                                           .learns = true};
     const struct links_ops ops = {

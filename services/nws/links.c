@@ -34,6 +34,7 @@ struct peer {
 struct links {
     struct links_ops ops;
     char *name, *state_dir;
+    char *ca; /* NULL: probes are plain HTTP */
     int64_t every_ns;
     struct probe_port *port;
     pthread_t thread;
@@ -109,12 +110,21 @@ struct turn {
     double busy_s;
 };
 
+/* As who asks; the port has the rest. */
+static const struct probe_tls *tls_of(const struct links *links, struct probe_tls *tls)
+{
+    *tls = (struct probe_tls){.ca = links->ca};
+    return links->ca ? tls : NULL;
+}
+
 static enum esp_status measure(struct links *links, struct turn *turn, const char *peer, const char *url,
                                struct path *forecast, struct esp_error *error)
 {
     struct link_measurement measurement;
+    struct probe_tls tls;
     double busy_s = 0;
-    enum esp_status status = probe_link(url, TIMEOUT_MS, &links->stop, &measurement, &busy_s, error);
+    enum esp_status status =
+        probe_link(url, tls_of(links, &tls), TIMEOUT_MS, &links->stop, &measurement, &busy_s, error);
     turn->busy_s = fmax(turn->busy_s, busy_s);
     if (status != ESP_OK)
         return status;
@@ -132,8 +142,10 @@ static enum esp_status take_turn(struct links *links, struct turn *turn, struct 
     char text[PROBE_MOST_NAME + PROBE_MOST_URL + 4], answer[PROBE_MOST_NAME + PROBE_MOST_URL + 4];
     struct path path = {0}, aside;
     struct esp_error ignored;
+    struct probe_tls tls;
     snprintf(text, sizeof text, "%s %s\n", links->name, probe_port_url(links->port));
-    enum esp_status status = probe_post(turn->url, "turn", text, TIMEOUT_MS, answer, sizeof answer, error);
+    enum esp_status status =
+        probe_post(turn->url, tls_of(links, &tls), "turn", text, TIMEOUT_MS, answer, sizeof answer, error);
     if (status != ESP_OK)
         return status;
     turn->length = (size_t)snprintf(turn->report, sizeof turn->report, "%s\n", links->name);
@@ -144,8 +156,8 @@ static enum esp_status take_turn(struct links *links, struct turn *turn, struct 
     if (status == ESP_OK && sscanf(answer, "%255s %384s", turn->brother, turn->brother_url) == 2)
         measure(links, turn, turn->brother, turn->brother_url, &aside, &ignored);
     /* Also when nothing came of it: the next one waits for the turn. */
-    enum esp_status given =
-        probe_post(turn->url, "done", turn->report, TIMEOUT_MS, NULL, 0, status == ESP_OK ? error : &ignored);
+    enum esp_status given = probe_post(turn->url, tls_of(links, &tls), "done", turn->report, TIMEOUT_MS, NULL,
+                                       0, status == ESP_OK ? error : &ignored);
     return status == ESP_OK ? given : status;
 }
 
@@ -268,6 +280,7 @@ enum esp_status links_create(const struct links_options *options, struct links *
     links->every_ns = options->every_ns;
     links->name = strdup(options->name);
     links->state_dir = options->state_dir ? strdup(options->state_dir) : NULL;
+    links->ca = options->tls.ca ? strdup(options->tls.ca) : NULL;
     if (links->state_dir &&
         snprintf(folder, sizeof folder, "%s/links", links->state_dir) < (int)sizeof folder &&
         mkdir(folder, 0700) != 0 && errno != EEXIST)
@@ -279,11 +292,12 @@ enum esp_status links_create(const struct links_options *options, struct links *
     pthread_cond_init(&links->wake, &attributes);
     pthread_condattr_destroy(&attributes);
     const struct probe_port_ops port_ops = {links, on_measured};
-    enum esp_status status = links->name && (links->state_dir || !options->state_dir)
-                                 ? ESP_OK
-                                 : error_no_memory(error, "the links");
+    const bool whole =
+        links->name && (links->state_dir || !options->state_dir) && (links->ca || !options->tls.ca);
+    enum esp_status status = whole ? ESP_OK : error_no_memory(error, "the links");
     if (status == ESP_OK && *address)
-        status = probe_port_open(address, &port_ops, &links->port, error);
+        status =
+            probe_port_open(address, options->tls.ca ? &options->tls : NULL, &port_ops, &links->port, error);
     if (status == ESP_OK)
         *created = links;
     else
@@ -350,6 +364,7 @@ void links_destroy(struct links *links)
     pthread_mutex_destroy(&links->telling);
     pthread_mutex_destroy(&links->lock);
     free(links->state_dir);
+    free(links->ca);
     free(links->name);
     free(links);
 }

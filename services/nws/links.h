@@ -29,6 +29,7 @@ struct links_options {
     const char *probe;  /* address of the port; NULL: a free one beside `listen`, none on loopback; "none" */
     const char *state_dir; /* NULL: series are in memory only */
     int64_t every_ns;      /* between turns, at least */
+    struct probe_tls tls;  /* of the daemon; all NULL: probes are plain HTTP */
     bool learns;           /* links_learn() is called: there is something to do without a port, too */
 };
 

@@ -2,7 +2,6 @@
 #include "services/nws/probe.h"
 
 #include "core/forecast/path.h"
-#include "services/nws/probe_port.h"
 
 #include <curl/curl.h>
 #include <math.h>
@@ -39,23 +38,29 @@ static size_t take(char *data, size_t one, size_t n, void *arg)
 
 static enum esp_status failed(CURLcode code, const char *url, struct esp_error *error)
 {
-    const enum esp_status status = code == CURLE_OPERATION_TIMEDOUT ? ESP_TIMEOUT
-                                   : code == CURLE_WRITE_ERROR      ? ESP_CANCELLED
-                                   : code == CURLE_OUT_OF_MEMORY    ? ESP_NO_MEMORY
-                                                                    : ESP_UNREACHABLE;
+    const enum esp_status status =
+        code == CURLE_OPERATION_TIMEDOUT                                             ? ESP_TIMEOUT
+        : code == CURLE_WRITE_ERROR                                                  ? ESP_CANCELLED
+        : code == CURLE_OUT_OF_MEMORY                                                ? ESP_NO_MEMORY
+        : code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ? ESP_SECURITY
+                                                                                     : ESP_UNREACHABLE;
     /* Without the secret that the URL ends in. */
     const char *host = strstr(url, "//");
     return error_set(error, status, "probe of %.*s: %s", host ? (int)strcspn(host + 2, "/") : 0,
                      host ? host + 2 : "", curl_easy_strerror(code));
 }
 
-static CURL *open_handle(int64_t timeout_ms, struct sink *sink)
+static CURL *open_handle(const struct probe_tls *tls, int64_t timeout_ms, struct sink *sink)
 {
     CURL *handle = curl_easy_init();
     if (!handle)
         return NULL;
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http");
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    if (tls) {
+        curl_easy_setopt(handle, CURLOPT_CAINFO, tls->ca);
+        curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 0L); /* as between daemons: addresses change */
+    }
     curl_easy_setopt(handle, CURLOPT_PROXY, ""); /* a proxy's link is another one */
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, (long)timeout_ms);
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms);
@@ -142,14 +147,15 @@ static enum esp_status measure_bandwidth(CURL *handle, const char *url, struct l
     return ESP_OK;
 }
 
-enum esp_status probe_link(const char *url, int64_t timeout_ms, const volatile bool *stop,
-                           struct link_measurement *measurement, double *busy_s, struct esp_error *error)
+enum esp_status probe_link(const char *url, const struct probe_tls *tls, int64_t timeout_ms,
+                           const volatile bool *stop, struct link_measurement *measurement, double *busy_s,
+                           struct esp_error *error)
 {
     struct sink sink = {.stop = stop};
     struct esp_error own;
     if (!error)
         error = &own;
-    CURL *handle = open_handle(timeout_ms, &sink);
+    CURL *handle = open_handle(tls, timeout_ms, &sink);
     if (!handle)
         return error_no_memory(error, "a probe");
     *busy_s = 0;
@@ -161,11 +167,11 @@ enum esp_status probe_link(const char *url, int64_t timeout_ms, const volatile b
     return status;
 }
 
-enum esp_status probe_post(const char *url, const char *page, const char *text, int64_t timeout_ms,
-                           char *answer, size_t size, struct esp_error *error)
+enum esp_status probe_post(const char *url, const struct probe_tls *tls, const char *page, const char *text,
+                           int64_t timeout_ms, char *answer, size_t size, struct esp_error *error)
 {
     struct sink sink = {.text = answer, .size = size};
-    CURL *handle = open_handle(timeout_ms, &sink);
+    CURL *handle = open_handle(tls, timeout_ms, &sink);
     if (!handle)
         return error_no_memory(error, "a probe");
     if (size)

@@ -6,20 +6,21 @@
 #ifndef SERVICES_NWS_PROBE_H
 #define SERVICES_NWS_PROBE_H
 
-#include "services/nws/series.h"
+#include "services/nws/probe_port.h"
 
 #include <stdbool.h>
 
 /* What a probe may cost: no transfer is begun that would take longer than this by what is known so far. */
 #define PROBE_MOST_S 1.0
 
-/* Measures the link from the port of that URL to here. *busy_s gets how long the link was busy. `stop` (may
- * be NULL) ends it early. ESP_UNREACHABLE, ESP_TIMEOUT, ESP_REFUSED (not our secret, too much asked),
- * ESP_PROTOCOL, ESP_CANCELLED. */
-enum esp_status probe_link(const char *url, int64_t timeout_ms, const volatile bool *stop,
-                           struct link_measurement *measurement, double *busy_s, struct esp_error *error);
+/* Measures the link from the port of that URL to here; `tls` (may be NULL) says whom ports of HTTPS have to
+ * be vouched for by. *busy_s gets how long the link was busy. `stop` (may be NULL) ends it early.
+ * ESP_UNREACHABLE, ESP_TIMEOUT, ESP_REFUSED (not our secret, too much asked), ESP_PROTOCOL, ESP_CANCELLED. */
+enum esp_status probe_link(const char *url, const struct probe_tls *tls, int64_t timeout_ms,
+                           const volatile bool *stop, struct link_measurement *measurement, double *busy_s,
+                           struct esp_error *error);
 /* Posts the text to URL/page; `answer` gets what came back, cut to `size`. ESP_BUSY: answered with 503. */
-enum esp_status probe_post(const char *url, const char *page, const char *text, int64_t timeout_ms,
-                           char *answer, size_t size, struct esp_error *error);
+enum esp_status probe_post(const char *url, const struct probe_tls *tls, const char *page, const char *text,
+                           int64_t timeout_ms, char *answer, size_t size, struct esp_error *error);
 
 #endif

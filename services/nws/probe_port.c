@@ -15,6 +15,7 @@
 
 #define PATIENCE_S    15
 #define MOST_UPLOAD   (8u << 10)
+#define MOST_PEM      (64u << 10)
 #define RATE_WINDOW_S 10
 #define FORGET_S      600 /* a child that asked for no turn for so long is gone */
 
@@ -29,6 +30,7 @@ struct probe_port {
     struct probe_port_ops ops;
     struct MHD_Daemon *daemon;
     char url[PROBE_MOST_URL + 1], secret[40];
+    char *certificate, *key; /* texts, with TLS */
     uint64_t turns;
     char holder[PROBE_MOST_NAME + 1]; /* "": nobody */
     int64_t holder_until_s;
@@ -256,8 +258,67 @@ static enum esp_status draw_secret(struct probe_port *port, struct esp_error *er
     return status;
 }
 
-enum esp_status probe_port_open(const char *address, const struct probe_port_ops *ops,
-                                struct probe_port **opened, struct esp_error *error)
+/* The text of a small file, for free(). */
+static char *read_text(const char *path, struct esp_error *error)
+{
+    char *text = calloc(1, MOST_PEM + 1);
+    FILE *file = text ? fopen(path, "re") : NULL;
+    const size_t n = file ? fread(text, 1, MOST_PEM, file) : 0;
+    const bool whole = file && !ferror(file) && feof(file);
+    if (!text)
+        error_no_memory(error, "a certificate");
+    else if (!file)
+        error_errno(error, "probe: %s cannot be read", path);
+    else if (!whole || n == 0)
+        error_set(error, ESP_SECURITY, "probe: %s: expected a file in PEM of at most %u bytes", path,
+                  MOST_PEM);
+    if (file)
+        fclose(file);
+    if (whole && n > 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static void release(struct probe_port *port)
+{
+    if (port->key)
+        explicit_bzero(port->key, strlen(port->key));
+    free(port->key);
+    free(port->certificate);
+    free(port->known);
+    free(port);
+}
+
+static enum esp_status read_pem(struct probe_port *port, const struct probe_tls *tls, struct esp_error *error)
+{
+    if (!tls)
+        return ESP_OK;
+    if (MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES)
+        return error_set(error, ESP_SECURITY, "probe: this libmicrohttpd is built without TLS");
+    return (port->certificate = read_text(tls->certificate, error)) &&
+                   (port->key = read_text(tls->key, error))
+               ? ESP_OK
+               : error->status;
+}
+
+/* The socket is the daemon's when there is one. */
+static struct MHD_Daemon *serve(struct probe_port *port, int fd)
+{
+    const unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | (port->key ? MHD_USE_TLS : 0);
+    const struct MHD_OptionItem pem[] = {
+        {port->key ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, port->certificate},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, port->key},
+        {MHD_OPTION_END, 0, NULL}};
+    return MHD_start_daemon(flags, 0, NULL, NULL, on_request, port, MHD_OPTION_LISTEN_SOCKET, fd,
+                            MHD_OPTION_CONNECTION_LIMIT, PROBE_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+                            PATIENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)(128 << 10),
+                            MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_ARRAY, pem, MHD_OPTION_END);
+}
+
+enum esp_status probe_port_open(const char *address, const struct probe_tls *tls,
+                                const struct probe_port_ops *ops, struct probe_port **opened,
+                                struct esp_error *error)
 {
     char bound[80];
     int fd = -1;
@@ -267,21 +328,19 @@ enum esp_status probe_port_open(const char *address, const struct probe_port_ops
     port->ops = *ops;
     enum esp_status status = draw_secret(port, error);
     if (status == ESP_OK)
+        status = read_pem(port, tls, error);
+    if (status == ESP_OK)
         status = http_listen("probe", address, false, &fd, bound, error);
     if (status != ESP_OK) {
-        free(port);
+        release(port);
         return status;
     }
-    snprintf(port->url, sizeof port->url, "http://%s/%s", bound, port->secret);
-    port->daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL, 0, NULL, NULL, on_request, port,
-                         MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, PROBE_CONNECTIONS,
-                         MHD_OPTION_CONNECTION_TIMEOUT, PATIENCE_S, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         (size_t)(128 << 10), MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
-    if (!port->daemon) {
+    snprintf(port->url, sizeof port->url, "%s://%s/%s", tls ? "https" : "http", bound, port->secret);
+    if (!(port->daemon = serve(port, fd))) {
         close(fd);
-        free(port);
-        return error_set(error, ESP_SYSTEM, "probe: the port at %s cannot be served", bound);
+        release(port);
+        return error_set(error, tls ? ESP_SECURITY : ESP_SYSTEM, "probe: the port at %s cannot be served%s",
+                         bound, tls ? " (do the certificate and the key belong together?)" : "");
     }
     *opened = port;
     return ESP_OK;
@@ -297,6 +356,5 @@ void probe_port_close(struct probe_port *port)
     if (!port)
         return;
     MHD_stop_daemon(port->daemon); /* closes the socket too */
-    free(port->known);
-    free(port);
+    release(port);
 }

@@ -26,6 +26,12 @@
 
 struct probe_port;
 
+/* Files in PEM, as the daemon has them for its other connections: with them the port speaks HTTPS, and
+ * nobody who reads along learns its secret. Names in certificates are not compared, as between daemons. */
+struct probe_tls {
+    const char *ca, *certificate, *key;
+};
+
 /* Called from the port's thread, one call at a time. */
 struct probe_port_ops {
     void *self;
@@ -34,9 +40,11 @@ struct probe_port_ops {
                      const struct link_measurement *measurement);
 };
 
-/* Listens at the address, "host:port" (port 0: any free one). ESP_CONFIG, ESP_SYSTEM, ESP_NO_MEMORY. */
-enum esp_status probe_port_open(const char *address, const struct probe_port_ops *ops,
-                                struct probe_port **port, struct esp_error *error);
+/* Listens at the address, "host:port" (port 0: any free one). `tls` NULL: plain HTTP. ESP_CONFIG, ESP_SYSTEM,
+ * ESP_SECURITY (the files), ESP_NO_MEMORY. */
+enum esp_status probe_port_open(const char *address, const struct probe_tls *tls,
+                                const struct probe_port_ops *ops, struct probe_port **port,
+                                struct esp_error *error);
 /* "http://10.0.0.1:40123/0123..." Lives as long as the port. */
 const char *probe_port_url(const struct probe_port *port);
 /* Returns when no answer is being made any more. NULL is nothing to do. */

@@ -276,30 +276,82 @@ static void a_port_serves_those_who_know_it(void **state)
     struct link_measurement measurement;
     double busy_s;
     char url[PROBE_MOST_URL + 1], answer[512];
-    assert_int_equal(probe_port_open("127.0.0.1:0", &ops, &port, &error), ESP_OK);
+    assert_int_equal(probe_port_open("127.0.0.1:0", NULL, &ops, &port, &error), ESP_OK);
     snprintf(url, sizeof url, "%s", probe_port_url(port));
-    assert_int_equal(probe_link(url, 5000, NULL, &measurement, &busy_s, &error), ESP_OK);
+    assert_int_equal(probe_link(url, NULL, 5000, NULL, &measurement, &busy_s, &error), ESP_OK);
     assert_true(measurement.latency_ms > 0 && measurement.connect_ms > 0 && measurement.bandwidth > 10);
     /* Turns: one at a time; the second child is the first one's brother. */
-    assert_int_equal(probe_post(url, "turn", "a http://x/1", 5000, answer, sizeof answer, &error), ESP_OK);
+    assert_int_equal(probe_post(url, NULL, "turn", "a http://x/1", 5000, answer, sizeof answer, &error),
+                     ESP_OK);
     assert_string_equal(answer, "");
-    assert_int_equal(probe_post(url, "turn", "b http://y/2", 5000, answer, sizeof answer, &error), ESP_BUSY);
-    assert_int_equal(probe_post(url, "done", "a\nMA 1 2 3\n", 5000, answer, sizeof answer, &error), ESP_OK);
+    assert_int_equal(probe_post(url, NULL, "turn", "b http://y/2", 5000, answer, sizeof answer, &error),
+                     ESP_BUSY);
+    assert_int_equal(probe_post(url, NULL, "done", "a\nMA 1 2 3\n", 5000, answer, sizeof answer, &error),
+                     ESP_OK);
     assert_int_equal(heard.n, 1);
     assert_string_equal(heard.child, "a");
     assert_string_equal(heard.peer, "MA");
     assert_true(heard.measurement.connect_ms == 1 && heard.measurement.bandwidth == 3);
-    assert_int_equal(probe_post(url, "turn", "b http://y/2", 5000, answer, sizeof answer, &error), ESP_OK);
+    assert_int_equal(probe_post(url, NULL, "turn", "b http://y/2", 5000, answer, sizeof answer, &error),
+                     ESP_OK);
     assert_string_equal(answer, "a http://x/1\n");
     /* Nonsense. */
-    assert_int_equal(probe_post(url, "turn", "b", 5000, answer, sizeof answer, &error), ESP_REFUSED);
-    assert_int_equal(probe_post(url, "done", "b\nMA fast", 5000, answer, sizeof answer, &error), ESP_REFUSED);
-    assert_int_equal(probe_post(url, "what", "b", 5000, answer, sizeof answer, &error), ESP_REFUSED);
+    assert_int_equal(probe_post(url, NULL, "turn", "b", 5000, answer, sizeof answer, &error), ESP_REFUSED);
+    assert_int_equal(probe_post(url, NULL, "done", "b\nMA fast", 5000, answer, sizeof answer, &error),
+                     ESP_REFUSED);
+    assert_int_equal(probe_post(url, NULL, "what", "b", 5000, answer, sizeof answer, &error), ESP_REFUSED);
     url[strlen(url) - 1] ^= 1; /* another secret */
-    assert_int_equal(probe_link(url, 5000, NULL, &measurement, &busy_s, &error), ESP_REFUSED);
+    assert_int_equal(probe_link(url, NULL, 5000, NULL, &measurement, &busy_s, &error), ESP_REFUSED);
     assert_null(strstr(error.text, strrchr(url, '/') + 1));
     probe_port_close(port);
-    assert_int_equal(probe_link(url, 500, NULL, &measurement, &busy_s, &error), ESP_UNREACHABLE);
+    assert_int_equal(probe_link(url, NULL, 500, NULL, &measurement, &busy_s, &error), ESP_UNREACHABLE);
+}
+
+/* An authority of its own, NAME.pem and NAME.key in the folder. */
+static bool make_certificate(const char *folder, const char *name)
+{
+    char command[512];
+    snprintf(command, sizeof command,
+             "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=%s "
+             "-keyout %s/%s.key -out %s/%s.pem >%s/out 2>&1",
+             name, folder, name, folder, name, folder);
+    return system(command) == 0;
+}
+
+static void a_port_with_tls_is_vouched_for(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/espalier-probe-XXXXXX", own[64], key[64], other[64], nowhere[64], command[64];
+    struct heard heard = {0};
+    const struct probe_port_ops ops = {&heard, on_measured};
+    struct probe_port *port;
+    struct esp_error error;
+    struct link_measurement measurement;
+    double busy_s;
+    assert_non_null(mkdtemp(folder));
+    assert_true(make_certificate(folder, "own") && make_certificate(folder, "other"));
+    snprintf(own, sizeof own, "%s/own.pem", folder);
+    snprintf(key, sizeof key, "%s/own.key", folder);
+    snprintf(other, sizeof other, "%s/other.pem", folder);
+    snprintf(nowhere, sizeof nowhere, "%s/nowhere.pem", folder);
+    const struct probe_tls tls = {own, own, key}, stranger = {other, other, key}, none = {own, nowhere, key};
+    assert_int_equal(probe_port_open("127.0.0.1:0", &stranger, &ops, &port, &error), ESP_SECURITY);
+    assert_int_not_equal(probe_port_open("127.0.0.1:0", &none, &ops, &port, &error), ESP_OK);
+    assert_non_null(strstr(error.text, "nowhere.pem"));
+    assert_int_equal(probe_port_open("127.0.0.1:0", &tls, &ops, &port, &error), ESP_OK);
+    const char *url = probe_port_url(port);
+    assert_int_equal(strncmp(url, "https://", 8), 0);
+    assert_int_equal(probe_link(url, &tls, 5000, NULL, &measurement, &busy_s, &error), ESP_OK);
+    assert_true(measurement.latency_ms > 0 && measurement.connect_ms > 0 && measurement.bandwidth > 10);
+    assert_int_equal(probe_post(url, &tls, "done", "a\nMA 1 2 3\n", 5000, NULL, 0, &error), ESP_OK);
+    assert_int_equal(heard.n, 1);
+    assert_int_equal(probe_link(url, &stranger, 5000, NULL, &measurement, &busy_s, &error), ESP_SECURITY);
+    char plain[PROBE_MOST_URL + 1];
+    snprintf(plain, sizeof plain, "http%s", url + strlen("https"));
+    assert_int_not_equal(probe_link(plain, NULL, 2000, NULL, &measurement, &busy_s, &error), ESP_OK);
+    probe_port_close(port);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
 }
 
 static void a_port_serves_only_so_much(void **state)
@@ -310,12 +362,12 @@ static void a_port_serves_only_so_much(void **state)
     struct probe_port *port;
     struct esp_error error;
     unsigned served = 0;
-    assert_int_equal(probe_port_open("127.0.0.1:0", &ops, &port, &error), ESP_OK);
+    assert_int_equal(probe_port_open("127.0.0.1:0", NULL, &ops, &port, &error), ESP_OK);
     const char *url = probe_port_url(port);
     for (unsigned i = 0; i < 30; i++) {
         struct link_measurement measurement;
         double busy_s;
-        served += probe_link(url, 5000, NULL, &measurement, &busy_s, &error) == ESP_OK;
+        served += probe_link(url, NULL, 5000, NULL, &measurement, &busy_s, &error) == ESP_OK;
         if (error.status == ESP_REFUSED && served < i + 1)
             break;
     }
@@ -335,6 +387,7 @@ int main(void)
         cmocka_unit_test(ways_that_nobody_measured_are_the_shortest_over_links),
         cmocka_unit_test(transfers_count_as_measurements),
         cmocka_unit_test(a_port_serves_those_who_know_it),
+        cmocka_unit_test(a_port_with_tls_is_vouched_for),
         cmocka_unit_test(a_port_serves_only_so_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
