@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/directory_watch.h"
 
-#include "services/directory/directory.h"
+#include "sed/directory_write.h"
 #include "services/directory/ldif.h"
 #include "services/directory/schema.h"
 #include "util/clock.h"
@@ -33,6 +33,7 @@ struct directory_watch {
     struct directory_tree tree;
     uint64_t digest, read; /* of the tree, and of all that was read when nonsense was last told */
     bool has_problems, away;
+    bool silent;   /* what was measured could not be written; told once */
     char why[256]; /* it is away */
     void (*changed)(void *arg);
     void *arg;
@@ -111,20 +112,6 @@ static void keep_descriptions(struct directory_watch *watch)
 
 /* ---- reading ---- */
 
-static enum esp_status read_directory(const struct settings_directory *settings, struct directory_tree *tree,
-                                      const char **base, struct esp_error *error)
-{
-    const struct directory_options options = {.url = settings->url,
-                                              .bind = settings->bind,
-                                              .password_file = settings->password_file,
-                                              .sasl = settings->sasl,
-                                              .sasl_user = settings->sasl_user,
-                                              .starttls = settings->starttls,
-                                              .ca = settings->ca,
-                                              .timeout_ms = settings->timeout_ns / NS_PER_MS};
-    return directory_read(&options, tree, base, error);
-}
-
 static void note_away(struct directory_watch *watch, const struct esp_error *why)
 {
     pthread_mutex_lock(&watch->lock);
@@ -163,7 +150,8 @@ static bool read_again(struct directory_watch *watch)
     struct directory_tree tree = {0};
     struct esp_error error = {0};
     const char *base;
-    if (read_directory(&watch->settings->directory, &tree, &base, &error) != ESP_OK) {
+    const struct directory_options options = directory_write_options(&watch->settings->directory);
+    if (directory_read(&options, &tree, &base, &error) != ESP_OK) {
         note_away(watch, &error);
         return false;
     }
@@ -204,6 +192,39 @@ static void read_kept(struct directory_watch *watch)
         log_warning("what was kept of the directory is damaged: %s", error.text);
 }
 
+/* ---- writing ---- */
+
+/* With the lock; NULL: it does not name this machine. */
+static const struct directory_entry *find_machine(const struct directory_watch *watch)
+{
+    char name[DIRECTORY_MOST_NAME + 1];
+    return directory_name_make(name, sizeof name, watch->settings->node.name, DIRECTORY_MACHINES)
+               ? directory_tree_find(&watch->tree, name)
+               : NULL;
+}
+
+static void write_measured(struct directory_watch *watch)
+{
+    struct directory_tree own = {0};
+    struct esp_error error = {0};
+    enum esp_status status = directory_write_gather(watch->settings, &own, &error);
+    const size_t n = own.n;
+    if (status == ESP_OK) {
+        pthread_mutex_lock(&watch->lock);
+        const bool has_machine = find_machine(watch) != NULL;
+        const bool lacking = !watch->away && directory_write_lacks(&watch->tree, &own);
+        pthread_mutex_unlock(&watch->lock);
+        if (lacking)
+            status = directory_write_models(watch->settings, has_machine, &own, &error);
+        if (lacking && status == ESP_OK)
+            log_notice("%zu cost models that were measured here are in the directory", n);
+    }
+    directory_tree_clear(&own);
+    if (status != ESP_OK && !watch->silent)
+        log_warning("cost models that were measured here are not written into the directory: %s", error.text);
+    watch->silent = status != ESP_OK;
+}
+
 /* ---- life ---- */
 
 static bool pause_for(struct directory_watch *watch, int64_t ns)
@@ -233,9 +254,15 @@ static int64_t pause_ns(struct directory_watch *watch)
 static void *run(void *self)
 {
     struct directory_watch *watch = self;
-    while (!pause_for(watch, pause_ns(watch)))
+    const bool writes = watch->settings->directory.write;
+    if (writes)
+        write_measured(watch);
+    while (!pause_for(watch, pause_ns(watch))) {
         if (read_again(watch))
             watch->changed(watch->arg);
+        if (writes)
+            write_measured(watch);
+    }
     return NULL;
 }
 
@@ -346,15 +373,6 @@ void directory_watch_check(struct directory_watch *watch, const struct problem_s
                         entry->name, name->text);
     }
     pthread_mutex_unlock(&watch->lock);
-}
-
-/* With the lock; NULL: it does not name this machine. */
-static const struct directory_entry *find_machine(const struct directory_watch *watch)
-{
-    char name[DIRECTORY_MOST_NAME + 1];
-    return directory_name_make(name, sizeof name, watch->settings->node.name, DIRECTORY_MACHINES)
-               ? directory_tree_find(&watch->tree, name)
-               : NULL;
 }
 
 char *directory_watch_ranks(struct directory_watch *watch)

@@ -186,6 +186,8 @@ sed_libservice_la_SOURCES = \
 	sed/corrections_file.h \
 	sed/directory_watch.c \
 	sed/directory_watch.h \
+	sed/directory_write.c \
+	sed/directory_write.h \
 	sed/calibrate/idle_calibration.c \
 	sed/calibrate/idle_calibration.h \
 	sed/sensors.c \

@@ -64,7 +64,8 @@ struct settings_directory {
     char *sasl;          /* mechanism; NULL: a simple bind */
     char *sasl_user;
     bool starttls;
-    char *ca; /* PEM file */
+    char *ca;   /* PEM file */
+    bool write; /* what a server measures goes there */
     int64_t timeout_ns, refresh_ns;
 };
 

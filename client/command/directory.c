@@ -171,23 +171,6 @@ static int read_directory(struct directory_command *command)
 
 /* ---- export ---- */
 
-static enum esp_status gather_models(struct directory_command *command, const struct settings_sed *settings,
-                                     struct esp_error *error)
-{
-    struct cost_set set;
-    char folder[4096];
-    if (!settings->node.state_dir)
-        return ESP_OK;
-    cost_folder(settings->node.state_dir, folder, sizeof folder);
-    enum esp_status status = cost_load_folder(folder, tell_wrong, command, &set, error);
-    for (uint32_t i = 0, number = 0; i < set.n && status == ESP_OK; i++) {
-        number = i > 0 && strcmp(set.models[i].problem, set.models[i - 1].problem) == 0 ? number + 1 : 0;
-        status = gather_model(&command->tree, settings->node.name, &set.models[i], number, error);
-    }
-    cost_set_clear(&set);
-    return status;
-}
-
 static enum esp_status gather_sed(struct directory_command *command, const char *path,
                                   struct esp_error *error)
 {
@@ -205,7 +188,7 @@ static enum esp_status gather_sed(struct directory_command *command, const char 
     for (size_t i = 0; status == ESP_OK && i < problems->n_problems; i++)
         status = gather_problem(&command->tree, problems->problems[i], error);
     if (status == ESP_OK)
-        status = gather_models(command, &settings, error);
+        status = gather_models(&command->tree, &settings.node, tell_wrong, command, error);
     problem_set_destroy(problems);
     settings_destroy(&settings.arena);
     return status;

@@ -196,6 +196,24 @@ enum esp_status gather_model(struct directory_tree *tree, const char *machine, c
     return maker.status;
 }
 
+enum esp_status gather_models(struct directory_tree *tree, const struct settings_node *node,
+                              void (*wrong)(void *arg, const struct esp_error *error), void *arg,
+                              struct esp_error *error)
+{
+    struct cost_set set;
+    char folder[4096];
+    if (!node->state_dir)
+        return ESP_OK;
+    cost_folder(node->state_dir, folder, sizeof folder);
+    enum esp_status status = cost_load_folder(folder, wrong, arg, &set, error);
+    for (uint32_t i = 0, number = 0; i < set.n && status == ESP_OK; i++) {
+        number = i > 0 && strcmp(set.models[i].problem, set.models[i - 1].problem) == 0 ? number + 1 : 0;
+        status = gather_model(tree, node->name, &set.models[i], number, error);
+    }
+    cost_set_clear(&set);
+    return status;
+}
+
 enum esp_status gather_entry(struct directory_tree *tree, const char *name, const char *role,
                              const char *address, struct esp_error *error)
 {

@@ -25,6 +25,11 @@ enum esp_status gather_machine(struct directory_tree *tree, const struct setting
 /* A cost model below that machine. */
 enum esp_status gather_model(struct directory_tree *tree, const char *machine, const struct cost_model *model,
                              unsigned number, struct esp_error *error);
+/* All models of a server's state_dir (NULL: there are none). Files that are wrong are told to `wrong` and
+ * left out. */
+enum esp_status gather_models(struct directory_tree *tree, const struct settings_node *node,
+                              void (*wrong)(void *arg, const struct esp_error *error), void *arg,
+                              struct esp_error *error);
 /* Where a daemon is reached. */
 enum esp_status gather_entry(struct directory_tree *tree, const char *name, const char *role,
                              const char *address, struct esp_error *error);

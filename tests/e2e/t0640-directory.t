@@ -169,6 +169,39 @@ sed "s/odd-blas-1-0/unknown-blas-1-0/; s/^cn: scaled-/cn: unknown-/; s/^dn: cn=s
     ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >>ldapmodify.out 2>&1
 check "a model of a problem that nobody knows is told" wait_until log_says 'cost model of "unknown", which this server does not solve'
 
+# ---- what a server measures goes there by itself, if it may ----
+mkdir -p node9
+cp -r node7/models node9/
+sed_conf node9 "parent = \"$agent\"" "problems = { \"$work/problems\" }" "directory = \"$url\"" 'directory_write = yes' \
+    'directory_refresh = "200 ms"' >node9.conf
+start node9 espalier-sed --foreground node9.conf
+not_written() {
+    grep -Eq 'measured here are not written into the directory: .*([Aa]uthentication|access)' node9.log
+}
+check "a server that may not write says so" wait_until not_written
+check "once" sh -c "sleep 1; [ \$(grep -c 'not written into the directory' node9.log) -eq 1 ]"
+stop node9
+printf 'directory_bind = "cn=admin,dc=example,dc=org"\ndirectory_password_file = "%s/password"\n' "$work" >>node9.conf
+rm -f node9.address
+start node9 espalier-sed --foreground node9.conf
+brought() {
+    espalier directory show --url "$url" node9 >brought 2>&1
+    cat brought
+    grep -Eq '^cn=scaled-blas-1-0,cn=node9,ou=machines +CostModel' brought
+}
+check "one that may brings its models in" wait_until brought
+check "and its machine, which was not there" grep -Eq '^cn=node9,ou=machines +Machine' brought
+brought_anew() { # after another calibration
+    before=$(espalier directory export --url "$url" | sed -n '/^dn: cn=scaled-blas-1-0,cn=node9,/,/^$/p' | cksum)
+    espalier calibrate --sed node9.conf --again --budget 1s --longest 5ms scaled || return 1
+    wait_until is_another "$before"
+}
+is_another() {
+    [ "$(espalier directory export --url "$url" | sed -n '/^dn: cn=scaled-blas-1-0,cn=node9,/,/^$/p' | cksum)" != "$1" ]
+}
+check "and what is measured anew" brought_anew
+stop node9
+
 # ---- away ----
 stop slapd
 check "when the directory is gone, health says so" wait_until health_says '^ok node8: .*the directory is away .*what it last said serves'
