@@ -6,6 +6,11 @@
  * forecast can be right. Times are of the processor, as the core may not be idle. Then the same beside a
  * competitor that only the sensor knows of, in times of the clock; and what an estimate costs inside a
  * server.
+ *
+ * The whole takes more than an hour. With $BENCH_FORECAST_MINUTES it takes about so long: shorter
+ * calibrations, and as many of the sizes as there is time for. $BENCH_FORECAST_BUDGET (60 s for a problem),
+ * $BENCH_FORECAST_LONGEST (calls of up to 2 s) and $BENCH_FORECAST_SIZES (40 of each routine) set these
+ * themselves; $BENCH_FORECAST_KEEP keeps models that are there.
  */
 #include "bench/bench.h"
 #include "core/choice/estimate.h"
@@ -31,15 +36,38 @@
 #define VISIT        5 /* of them, one after the other */
 #define MODEL_FOLDER "bench-models"
 
+#define ROUTINES 6
+/* Of the time that is given, what calibrations get; the rest is for calls, which take twice as long beside a
+ * competitor, and of which each visit makes one more that does not count. */
+#define CALIBRATION_SHARE 0.4
+#define CALLS_SHARE       0.5
+#define RUNS              3.0
+#define VISIT_RUNS        (VISIT + 1.0)
+/* A problem's classes of options have a budget each. */
+#define CLASSES 1.7
+
 struct setting {
     double budget_s, longest_s;
     int sizes;
+    double calls_s; /* for the calls of one size each, of one routine */
 };
 
 static double number_of(const char *name, double initial)
 {
     const char *text = getenv(name);
     return text ? atof(text) : initial;
+}
+
+static struct setting settings(void)
+{
+    const double minutes = number_of("BENCH_FORECAST_MINUTES", 0);
+    const double each_s = 60 * minutes / ROUTINES;
+    return (struct setting){
+        .budget_s =
+            number_of("BENCH_FORECAST_BUDGET", minutes > 0 ? CALIBRATION_SHARE * each_s / CLASSES : 60),
+        .longest_s = number_of("BENCH_FORECAST_LONGEST", 2),
+        .sizes = (int)number_of("BENCH_FORECAST_SIZES", 40),
+        .calls_s = minutes > 0 ? CALLS_SHARE * each_s / (RUNS * CALLS / VISIT * VISIT_RUNS) : HUGE_VAL};
 }
 
 static struct problem_set *load(void)
@@ -130,6 +158,7 @@ struct visits {
     struct predictor *predictor;
 };
 
+/* At least two, and while there is time. */
 static void draw_all(struct visits *visits, const struct problem *problem, const struct setting *setting)
 {
     struct design design;
@@ -139,12 +168,18 @@ static void draw_all(struct visits *visits, const struct problem *problem, const
     if (design_begin(problem, &design, &error) != ESP_OK)
         bench_fail("%s", error.text);
     int found = 0;
-    for (; found < setting->sizes; found++) {
+    double calls_s = 0;
+    for (; found < setting->sizes && (found < 2 || calls_s < setting->calls_s); found++) {
         struct visited *visited = &visits->all[visits->n];
         *visited = (struct visited){.problem = problem};
         if (!draw(&design, visits->models, setting, &random, &visited->point, &visited->request,
                   visited->scalars))
             break;
+        struct request_cost cost;
+        visited->request.scalars = visited->scalars;
+        estimate_cost(&visited->request, &(struct computer){.speed_flops = 1e10, .models = visits->models},
+                      &cost);
+        calls_s += cost.compute_s;
         visits->n++;
     }
     if (found == 0)
@@ -183,27 +218,49 @@ static void visit(struct visits *visits, struct visited *visited)
     }
 }
 
-static void row_of(const struct visits *visits, const struct problem *problem, double least, double factor,
-                   const char *how)
+/* How far off, and how far apart what was repeated is: sums over the sizes of a problem (NULL: of all). */
+struct errors {
+    double off, repeat;
+    int n;
+};
+
+static struct errors errors_of(const struct visits *visits, const struct problem *problem)
 {
-    double off = 0, repeat = 0;
-    int n = 0;
+    struct errors errors = {0};
     for (int i = 0; i < visits->n; i++) {
         struct visited *visited = &visits->all[i];
-        double odd[CALLS], even[CALLS];
-        if (visited->problem != problem)
+        double odd[CALLS], even[CALLS], taken_s[CALLS], forecast_s[CALLS];
+        if (problem && visited->problem != problem)
             continue;
         for (int k = 0; k < CALLS; k++)
             (k % 2 ? odd : even)[k / 2] = visited->taken_s[k];
-        repeat += fabs(bench_median(odd, CALLS / 2) / bench_median(even, CALLS - CALLS / 2) - 1);
-        const double actual = bench_median(visited->taken_s, CALLS);
-        off += fabs(bench_median(visited->forecast_s, CALLS) - actual) / actual;
-        n++;
+        memcpy(taken_s, visited->taken_s, sizeof taken_s);
+        memcpy(forecast_s, visited->forecast_s, sizeof forecast_s);
+        errors.repeat += fabs(bench_median(odd, CALLS / 2) / bench_median(even, CALLS - CALLS / 2) - 1);
+        const double actual = bench_median(taken_s, CALLS);
+        errors.off += fabs(bench_median(forecast_s, CALLS) - actual) / actual;
+        errors.n++;
     }
+    return errors;
+}
+
+static void row_of(const struct visits *visits, const struct problem *problem, double least, double factor,
+                   const char *how)
+{
+    const struct errors errors = errors_of(visits, problem);
     char name[96];
-    snprintf(name, sizeof name, "%s%s: mean error in %%", problem->name, how);
+    snprintf(name, sizeof name, "%s%s: mean error of %d sizes in %%", problem ? problem->name : "all", how,
+             errors.n);
     const struct bench_case which = {"forecast", name, "%", BENCH_AT_MOST, 1};
-    bench_row(&which, 100 * off / n, 100 * fmax(least, factor * repeat / n));
+    bench_row(&which, 100 * errors.off / errors.n, 100 * fmax(least, factor * errors.repeat / errors.n));
+}
+
+static void rows_of(const struct visits *visits, const struct problem_set *set, const char *const *names,
+                    double least, double factor, const char *how)
+{
+    for (size_t i = 0; i < ROUTINES; i++)
+        row_of(visits, problem_find(set, names[i]), least, factor, how);
+    row_of(visits, NULL, least, factor, how);
 }
 
 static void visit_all(struct visits *visits)
@@ -317,10 +374,8 @@ static void cost_of_estimate(const struct problem *problem, struct cost_set *mod
 
 int main(void)
 {
-    static const char *const names[] = {"dgemm", "dgesv", "dposv", "dgeqrf", "dsyev", "dgesvd"};
-    const struct setting setting = {.budget_s = number_of("BENCH_FORECAST_BUDGET", 60),
-                                    .longest_s = number_of("BENCH_FORECAST_LONGEST", 2),
-                                    .sizes = (int)number_of("BENCH_FORECAST_SIZES", 40)};
+    static const char *const names[ROUTINES] = {"dgemm", "dgesv", "dposv", "dgeqrf", "dsyev", "dgesvd"};
+    const struct setting setting = settings();
     confine(); /* the workers too */
     struct problem_set *set = load();
     struct workers *workers = open_workers(set);
@@ -346,18 +401,16 @@ int main(void)
     }
     if (cost_load_folder(MODEL_FOLDER, NULL, NULL, &models, &error) != ESP_OK)
         bench_fail("%s", error.text);
-    enum { N = sizeof names / sizeof *names };
     struct visits visits = {.calibration = calibration, .models = &models};
-    if (!(visits.all = calloc((size_t)(N * (setting.sizes > 0 ? setting.sizes : 1)), sizeof *visits.all)))
+    if (!(visits.all =
+              calloc((size_t)(ROUTINES * (setting.sizes > 0 ? setting.sizes : 1)), sizeof *visits.all)))
         bench_fail("no memory");
-    for (size_t i = 0; i < N; i++)
+    for (size_t i = 0; i < ROUTINES; i++)
         draw_all(&visits, problem_find(set, names[i]), &setting);
     visit_all(&visits);
-    for (size_t i = 0; i < N; i++)
-        row_of(&visits, problem_find(set, names[i]), 0.05, 1.3, "");
+    rows_of(&visits, set, names, 0.05, 1.3, "");
     beside_competitor(&visits);
-    for (size_t i = 0; i < N; i++)
-        row_of(&visits, problem_find(set, names[i]), 0.15, 1.5, ", with a competitor");
+    rows_of(&visits, set, names, 0.15, 1.5, ", with a competitor");
     free(visits.all);
     cost_of_estimate(problem_find(set, "dgemm"), &models);
     workers->ops->destroy(workers);

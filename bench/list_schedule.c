@@ -65,3 +65,50 @@ double list_schedule(const struct list_site *site, const struct platform_job *jo
     free(list);
     return best_s;
 }
+
+double list_in_turn(const struct list_site *site, const struct platform_job *jobs, int n)
+{
+    struct plan plan = {0};
+    double last_s = 0;
+    for (int i = 0; i < n; i++)
+        last_s = fmax(last_s, end_there(site, &plan, i % site->servers, &jobs[i], true));
+    return last_s;
+}
+
+/* What no job can do without there: the way of the least of them, both ways. */
+static double least_travel_s(const struct path *link, const struct platform_job *jobs, int n)
+{
+    double in_s = HUGE_VAL, out_s = HUGE_VAL;
+    for (int i = 0; i < n; i++) {
+        in_s = fmin(in_s, path_seconds(link, jobs[i].bytes_in));
+        out_s = fmin(out_s, path_seconds(link, jobs[i].bytes_out));
+    }
+    return in_s + out_s;
+}
+
+static double done_within(const struct list_site *site, const double *travel_s, double seconds)
+{
+    double work = 0;
+    for (int i = 0; i < site->servers; i++)
+        work += site->speed_flops[i] * fmax(seconds - travel_s[i], 0);
+    return work;
+}
+
+double list_bound(const struct list_site *site, const struct platform_job *jobs, int n)
+{
+    double travel_s[LIST_SERVERS], work = 0, low_s = 0, high_s = 1;
+    for (int i = 0; i < site->servers; i++)
+        travel_s[i] = least_travel_s(&site->links[i], jobs, n);
+    for (int i = 0; i < n; i++)
+        work += jobs[i].work_flop;
+    while (done_within(site, travel_s, high_s) < work)
+        high_s *= 2;
+    for (int i = 0; i < 60; i++) {
+        const double middle_s = (low_s + high_s) / 2;
+        if (done_within(site, travel_s, middle_s) < work)
+            low_s = middle_s;
+        else
+            high_s = middle_s;
+    }
+    return high_s;
+}

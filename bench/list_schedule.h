@@ -20,5 +20,11 @@ struct list_site {
 
 /* Seconds from the beginning until the last result is back. */
 double list_schedule(const struct list_site *site, const struct platform_job *jobs, int n);
+/* The same with each job on the server behind that of the one before. */
+double list_in_turn(const struct list_site *site, const struct platform_job *jobs, int n);
+/* No schedule of jobs that are all there at once takes less: the work, spread as if it were divisible over
+ * servers that begin when the least of all inputs is there, and end when the least of all results can still
+ * come back. */
+double list_bound(const struct list_site *site, const struct platform_job *jobs, int n);
 
 #endif
