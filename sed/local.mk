@@ -34,10 +34,21 @@ sed_libworkers_la_SOURCES = \
 	sed/pool/workers_joined.h \
 	sed/pool/program.c \
 	sed/pool/program.h \
+	sed/ranks/envoy.c \
+	sed/ranks/envoy.h \
+	sed/ranks/envoy_arguments.c \
+	sed/ranks/envoy_call.c \
+	sed/ranks/envoy_internal.h \
+	sed/ranks/envoys.c \
+	sed/ranks/gang.c \
+	sed/ranks/gang.h \
 	sed/ranks/rank_board.c \
 	sed/ranks/rank_board.h \
+	sed/ranks/rank_far.h \
 	sed/ranks/rank_link.c \
 	sed/ranks/rank_link.h \
+	sed/ranks/rank_secret.c \
+	sed/ranks/rank_secret.h \
 	sed/ranks/ranks.c \
 	sed/ranks/ranks.h \
 	sed/ranks/ranks_choose.c \
@@ -52,7 +63,7 @@ sed_libworkers_la_SOURCES = \
 	sed/pool/signature.c \
 	sed/pool/signature.h \
 	sed/crd/spawner.h
-sed_libworkers_la_LIBADD = core/libcore.la util/libutil.la
+sed_libworkers_la_LIBADD = sed/libporter.la core/libcore.la util/libutil.la
 noinst_LTLIBRARIES += sed/libinvoke.la
 sed_libinvoke_la_SOURCES = sed/crd/invoke.c sed/crd/invoke.h
 sed_libinvoke_la_CPPFLAGS = $(AM_CPPFLAGS) $(FFI_CFLAGS)
@@ -94,6 +105,7 @@ sed_libporter_la_SOURCES = \
 	sed/porter/porter_order.c \
 	sed/porter/porter_order.h \
 	sed/porter/porter_serve.c \
+	sed/porter/porter_stream.h \
 	sed/porter/porter_wire.h
 sed_libporter_la_LIBADD = core/libcore.la util/libutil.la
 # The server daemon as a state machine, without processes and network.
@@ -223,6 +235,8 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd.c \
 	sed/mpi/prd.h \
 	sed/mpi/prd_call.c \
+	sed/mpi/prd_far.c \
+	sed/mpi/prd_far_call.c \
 	sed/mpi/prd_grid.c \
 	sed/mpi/prd_measure.c \
 	sed/mpi/prd_parts.c \

@@ -14,6 +14,7 @@
 #include "sed/sensors.h"
 #include "sed/server/server.h"
 #include "sed/pool/workers_joined.h"
+#include "services/hostfile.h"
 #include "services/nws/links.h"
 #include "util/log.h"
 
@@ -95,11 +96,15 @@ static enum esp_status add_ranks(struct service *service, struct esp_error *erro
         .ranks = (uint32_t)settings->ranks,
         .grid = {settings->grid_rows, settings->grid_cols, (uint32_t)settings->block},
         .mpirun = settings->mpirun,
+        .hostfile = settings->hostfile,
         .host = service->host,
         .output = output,
         .output_arg = service};
     struct workers *both = NULL;
-    enum esp_status status = ranks_create(&options, &service->ranks, error);
+    enum esp_status status =
+        settings->hostfile ? hostfile_check(settings->hostfile, settings->ranks, error) : ESP_OK;
+    if (status == ESP_OK)
+        status = ranks_create(&options, &service->ranks, error);
     free(told);
     if (status == ESP_OK) {
         status = workers_join(service->processes, service->ranks, &both, error);

@@ -8,6 +8,8 @@ services_libservices_la_SOURCES = \
 	services/data/transfer.h \
 	services/node_name.c \
 	services/node_name.h \
+	services/hostfile.c \
+	services/hostfile.h \
 	services/settings.c \
 	services/settings.h \
 	services/settings_platform.c \

@@ -3,6 +3,7 @@
 #include "core/problem/problem.h"
 #include "core/choice/scheduler.h"
 #include "core/choice/terms.h"
+#include "services/hostfile.h"
 #include "services/node_name.h"
 #include "services/settings_tables.h"
 #include "util/certificates.h"
@@ -199,6 +200,9 @@ enum esp_status settings_finish_server(struct settings_sed *sed, struct arena *a
         return error->status;
     if (read_grid(sed, error) != ESP_OK)
         return ESP_CONFIG;
+    if (sed->hostfile && sed->ranks == 0)
+        return error_set(error, ESP_CONFIG,
+                         "hostfile says where ranks are: expected the key \"ranks\" beside it, found none");
     if (sed->slots == 0)
         sed->slots = n_processors() > sed->threads ? n_processors() / sed->threads : 1;
     return finish_node(&sed->node, SETTINGS_SED, arena, error);
@@ -338,6 +342,8 @@ static enum esp_status check_problems(const struct config_strings *problems, str
 static enum esp_status check_server_files(const struct settings_sed *sed, struct esp_error *error)
 {
     enum esp_status status = settings_check_certificates(&sed->node.tls, error);
+    if (status == ESP_OK && sed->hostfile)
+        status = hostfile_check(sed->hostfile, sed->ranks, error);
     return status == ESP_OK ? check_problems(&sed->problems, error) : status;
 }
 

@@ -110,6 +110,7 @@ struct settings_sed {
     int64_t spares;                /* warm workers beyond the slots */
     int64_t ranks;                 /* that compute together; 0: none */
     char *mpirun;                  /* program that starts them; NULL: the one in PATH */
+    char *hostfile;                /* where they are; NULL: on this host */
     char *grid;                    /* "2x4", of ranks; NULL: as the models say */
     uint32_t grid_rows, grid_cols; /* what it says; 0: as the models say */
     int64_t block;                 /* of distributed matrices; 0: as the models say */

@@ -149,6 +149,10 @@ unit_tests += tests/unit/test_states
 tests_unit_test_states_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_command
 tests_unit_test_command_LDADD = $(WORKER_LIBS)
+unit_tests += tests/unit/test_hostfile
+tests_unit_test_hostfile_LDADD = services/libservices.la $(UNIT_LIBS)
+unit_tests += tests/unit/test_envoys
+tests_unit_test_envoys_LDADD = $(WORKER_LIBS)
 unit_tests += tests/unit/test_workers
 tests_unit_test_workers_LDADD = $(WORKER_LIBS)
 shell_tests += tests/check-quickstart.t
@@ -499,9 +503,15 @@ tests_mpi_librankroutines_la_SOURCES = tests/mpi/rank_routines.c
 tests_mpi_librankroutines_la_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS) -fvisibility=default
 tests_mpi_librankroutines_la_LIBADD = $(MPI_LIBS)
 tests_mpi_librankroutines_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
+RANKS_LIBS = tests/mpi/libranksrig.la $(WORKER_LIBS)
+check_LTLIBRARIES += tests/mpi/libranksrig.la
+tests_mpi_libranksrig_la_SOURCES = tests/mpi/ranks_rig.c tests/mpi/ranks_rig.h
 unit_tests += tests/mpi/test_ranks
-tests_mpi_test_ranks_LDADD = $(WORKER_LIBS)
+tests_mpi_test_ranks_LDADD = $(RANKS_LIBS)
 EXTRA_tests_mpi_test_ranks_DEPENDENCIES = tests/mpi/librankroutines.la
+unit_tests += tests/mpi/test_far_ranks
+tests_mpi_test_far_ranks_LDADD = $(RANKS_LIBS)
+EXTRA_tests_mpi_test_far_ranks_DEPENDENCIES = tests/mpi/librankroutines.la
 endif
 shell_tests += tests/e2e/t0701-mpi-redistribution.t
 shell_tests += tests/e2e/t0702-parallel-servers.t

@@ -110,6 +110,29 @@ static void serve(struct link *link, uint32_t rank)
     }
 }
 
+static void start_watch(int *socket)
+{
+    pthread_t watcher;
+    if (pthread_create(&watcher, NULL, watch, socket) == 0)
+        return;
+    fputs("espalier-prd: cannot start a thread\n", stderr);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* Until the daemon, which is on another host, closes the connection. */
+static void be_far(const char *at, uint32_t rank, uint32_t size)
+{
+    static int socket;
+    struct esp_error error;
+    socket = far_connect(at, rank, size, &error);
+    if (socket < 0) {
+        fprintf(stderr, "espalier-prd: rank %u cannot reach its server at %s: %s\n", rank, at, error.text);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    start_watch(&socket);
+    far_serve(socket, rank);
+}
+
 /* What it carries has nothing to do with calls: without it they go on. */
 static void start_porter(const char *path, uint32_t rank)
 {
@@ -124,25 +147,29 @@ static void start_porter(const char *path, uint32_t rank)
 static int run(const char *path)
 {
     static struct link link;
-    pthread_t watcher;
+    const char *at = getenv(RANK_AT_VARIABLE);
     int rank, size, level;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
         return 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    library_set_threads(1);
     link.socket = connect_to(path);
+    if (link.socket < 0 && at && *at) {
+        be_far(at, (uint32_t)rank, (uint32_t)size);
+        _exit(0);
+    }
     if (link.socket < 0) {
         fprintf(stderr, "espalier-prd: rank %d cannot reach its server at %s\n", rank, path);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    library_set_threads(1);
     start_porter(path, (uint32_t)rank);
-    if (!say_hello(&link, (uint32_t)rank, (uint32_t)size) || !be_set_up(&link) ||
-        pthread_create(&watcher, NULL, watch, &link.socket) != 0) {
+    if (!say_hello(&link, (uint32_t)rank, (uint32_t)size) || !be_set_up(&link)) {
         fprintf(stderr, "espalier-prd: rank %d and its server do not understand each other\n", rank);
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
+    start_watch(&link.socket);
     serve(&link, (uint32_t)rank);
     _exit(0); /* MPI_Finalize() would wait for ranks that are dead */
 }

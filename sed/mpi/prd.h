@@ -8,6 +8,7 @@
 
 #include "sed/crd/crd.h"
 #include "sed/ranks/rank_board.h"
+#include "sed/ranks/rank_far.h"
 
 #include <mpi.h>
 
@@ -45,6 +46,9 @@ enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *
                             uint32_t n_files, struct areas *areas,
                             char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
                             struct rank_part *parts, struct esp_error *error);
+/* The same without filling it: `data` and `into` are memory of this rank's own. */
+enum esp_status parts_make(const struct ring_job *job, const struct rank_grid *grid, struct areas *areas,
+                           struct rank_part *parts, struct esp_error *error);
 /* Puts this rank's elements of what comes back to their places in the whole arrays. */
 void parts_end(const struct ring_job *job, const struct rank_grid *grid,
                char *(*whole)(void *arg, const struct ring_operand *operand), void *arg,
@@ -60,9 +64,44 @@ void rank_measure(struct rank_speed *speed);
 
 /* ---- a call (prd_call.c) ---- */
 
+struct rank_state {
+    struct ring *ring; /* shared with the daemon, or (far) this rank's own */
+    bool far;          /* the daemon is on another host */
+    const struct rank_grid *grid;
+    uint32_t place; /* among the ranks of the grid; 0: the first */
+    struct areas areas;
+    uint32_t shared_areas;   /* of them: arrays that all ranks see */
+    char *memory[AREAS_MAX]; /* of each shared area, as this rank's call sees it */
+    struct rank_part parts[PROBLEM_MAX_ARGUMENTS];
+    unsigned char arena[RING_ARENA_BYTES]; /* own copies of the small values */
+    /* what came of it */
+    struct esp_error why; /* this rank could not make the call; ESP_OK: it could */
+    uint64_t compute_ns;
+    int64_t strayed; /* the argument beside whose part was written, or -1 */
+};
+
 /* Makes the call in the ring together with the other ranks of its grid, and answers when it is the last.
  * Others may still be in the routine when it returns: rank_wait() keeps their messages going. */
 void rank_call(struct ring *ring, uint32_t rank, const int *descriptors, uint32_t n_descriptors, int bell);
+
+/* The same where the daemon is on another host, whose envoy has sent the job into `ring`, which is this
+ * rank's own. False: the connection is lost. */
+bool rank_call_far(struct ring *ring, uint32_t rank, int socket);
+
+/* ---- the arguments of a far call (prd_far_call.c) ---- */
+
+/* Has the envoy send them into memory of this rank's own, unless there is none: then ESP_SYSTEM or ESP_LIMIT,
+ * and it sends nothing. *lost: the connection is. */
+enum esp_status far_take(struct rank_state *state, int socket, bool *lost, struct esp_error *error);
+/* Says what came of the call, with this rank's results when the routine has `returned`. False: it is lost. */
+bool far_give_back(const struct rank_state *state, int socket, bool returned);
+
+/* ---- a daemon on another host (prd_far.c) ---- */
+
+/* Connects to it, and each proves to the other that it belongs there. -1: *error says why not. */
+int far_connect(const char *at, uint32_t rank, uint32_t size, struct esp_error *error);
+/* Measures how fast the rank is, then serves calls until the connection ends. */
+void far_serve(int socket, uint32_t rank);
 
 /* ---- between calls (prd_wait.c) ---- */
 

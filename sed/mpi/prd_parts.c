@@ -2,6 +2,7 @@
 #include "sed/mpi/prd.h"
 
 #include "core/redistribution/pieces.h"
+#include "sed/ranks/gang.h"
 
 #include <string.h>
 
@@ -183,11 +184,20 @@ enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *
     return ESP_OK;
 }
 
-/* Of equal copies of a vector the first one is taken. */
-static bool is_mine_to_write(const struct ring_part *part, const struct rank_grid *grid)
+enum esp_status parts_make(const struct ring_job *job, const struct rank_grid *grid, struct areas *areas,
+                           struct rank_part *parts, struct esp_error *error)
 {
-    return part->comes_back && (part->layout.rows.ranks > 1 || grid->rows == 1 || grid->row == 0) &&
-           (part->layout.cols.ranks > 1 || grid->cols == 1 || grid->col == 0);
+    enum esp_status status = ESP_OK;
+    small_used = 0;
+    for (uint32_t i = 0; i < job->n_parts && status == ESP_OK; i++) {
+        parts[i] = (struct rank_part){0};
+        place(&job->parts[i], grid, &parts[i]);
+        parts[i].bytes = part_bytes(&job->parts[i], &parts[i]);
+        status = give_memory(&job->parts[i], parts[i].bytes, areas, &parts[i].data, error);
+        if (status == ESP_OK && job->parts[i].into)
+            status = give_memory(&job->parts[i], parts[i].bytes, areas, &parts[i].into, error);
+    }
+    return status;
 }
 
 void parts_end(const struct ring_job *job, const struct rank_grid *grid,
@@ -196,7 +206,7 @@ void parts_end(const struct ring_job *job, const struct rank_grid *grid,
 {
     for (uint32_t i = 0; i < job->n_parts; i++) {
         const struct ring_part *to = &job->parts[i];
-        if (!to->to.there && is_mine_to_write(to, grid))
+        if (!to->to.there && gang_puts_back(to, &job->grid, grid->row, grid->col))
             block_cyclic_scatter(&to->layout, parts[i].row, parts[i].col,
                                  parts[i].into ? parts[i].into : parts[i].data, parts[i].leading,
                                  whole(arg, &to->whole), to->element_bytes);

@@ -7,17 +7,11 @@
 
 #include "core/redistribution/redistribution.h"
 #include "sed/porter/porter.h"
+#include "sed/porter/porter_stream.h"
 
 #include <pthread.h>
 
-#define PORTER_CONNECT_MS 5000  /* also for a request to be said and answered */
-#define PORTER_STALL_MS   30000 /* without a byte */
-
-/* Ends waiting: an eventfd that is readable for good once it is over, and the daemon's socket, which is
- * closed when the order is withdrawn (-1: none). */
-struct porter_end {
-    int stop, order;
-};
+#define PORTER_CONNECT_MS 5000 /* also for a request to be said and answered */
 
 struct lending; /* what a daemon lends, as long as its order stands */
 
@@ -40,15 +34,6 @@ void porter_serve_daemon(struct porter *porter, int socket);
 void porter_serve_porter(struct porter *porter, int socket);
 
 /* ---- porter_message.c ---- */
-
-/* Until the socket can be read (or written). ESP_TIMEOUT, ESP_CANCELLED: it is over. */
-enum esp_status porter_wait(int socket, bool write, const struct porter_end *end, int timeout_ms,
-                            struct esp_error *error);
-/* All of these bytes, or ESP_UNREACHABLE (closed), ESP_TIMEOUT, ESP_CANCELLED. */
-enum esp_status porter_say(int socket, const void *data, size_t bytes, const struct porter_end *end,
-                           struct esp_error *error);
-enum esp_status porter_hear(int socket, void *data, size_t bytes, const struct porter_end *end,
-                            struct esp_error *error);
 
 /* One message of a redistribution, and the pieces on this side of it. */
 struct porter_message {

@@ -3,7 +3,8 @@
  * What a server daemon and each rank of its MPI job say to each other, over a Unix socket that keeps message
  * borders. The daemon listens in a folder of its own user; each rank finds it there, says who it is, and is
  * given the rings and the board (sed/ranks/rank_board.h), on which calls are posted. When one end closes, the
- * other gives up: a rank ends at once, whatever it computes.
+ * other gives up: a rank ends at once, whatever it computes. Ranks on other hosts do not find it there;
+ * envoys (sed/ranks/envoy.h) stand for them, each with a channel of this kind.
  */
 #ifndef SED_RANK_LINK_H
 #define SED_RANK_LINK_H
@@ -13,7 +14,7 @@
 #define RANK_LINK_VARIABLE "ESPALIER_RANKS" /* of the environment: the path of the daemon's socket */
 #define RANK_HOST_VARIABLE                                                                                   \
     "ESPALIER_PORTERS" /* the host on which the rank's porter listens; "": all interfaces */
-#define RANK_LINK_VERSION 3u
+#define RANK_LINK_VERSION 4u
 #define RANKS_MOST        256 /* of one server */
 #define RANK_RINGS_MOST   16  /* calls at a time */
 
@@ -21,7 +22,7 @@ enum rank_message_kind {
     RANK_HELLO = 1, /* rank to daemon, the first */
     RANK_SETUP,     /* daemon to rank: the bell, the board and the rings as descriptors */
     RANK_READY,     /* rank to daemon: it waits for calls */
-    RANK_FILES      /* daemon to rank: the descriptors of the call that is posted next */
+    RANK_FILES /* daemon to rank: the descriptors of the call that is posted next; to an envoy: that call */
 };
 
 /* What a rank has measured while all others measured too. */
@@ -37,6 +38,7 @@ struct rank_message {
     uint32_t ring_bytes; /* RANK_HELLO: sizeof(struct ring), which both must mean */
     uint32_t rank, size; /* RANK_HELLO */
     uint32_t n_descriptors;
+    uint32_t ring; /* RANK_FILES to an envoy */
     int32_t pid;
     char host[64];           /* RANK_HELLO */
     struct rank_speed speed; /* RANK_READY */

@@ -92,15 +92,24 @@ static enum esp_status check_state(const struct rank_pool *pool, struct esp_erro
     return error_set(error, ESP_LIMIT, "the ranks are being started");
 }
 
-/* A call whose arguments are all small needs none. */
+/* A call whose arguments are all small needs none, but for envoys, who do not look at the board. */
 static bool send_files(struct rank_pool *pool, struct gang *gang)
 {
-    const struct rank_message message = {.kind = RANK_FILES};
-    for (uint32_t i = gang->first; gang->handoff.n_descriptors > 0 && i < gang->first + gang->n; i++)
-        if (!rank_link_send(pool->ranks[i].socket, &message, gang->handoff.descriptors,
+    const struct rank_message message = {.kind = RANK_FILES, .ring = (uint32_t)(gang - pool->gangs)};
+    for (uint32_t i = gang->first; i < gang->first + gang->n; i++)
+        if ((gang->handoff.n_descriptors > 0 || pool->ranks[i].far) &&
+            !rank_link_send(pool->ranks[i].socket, &message, gang->handoff.descriptors,
                             gang->handoff.n_descriptors, MSG_DONTWAIT))
             return false;
     return true;
+}
+
+static bool is_apart(const struct rank_pool *pool, uint32_t first, uint32_t n)
+{
+    bool apart = false;
+    for (uint32_t i = first; i < first + n; i++)
+        apart |= pool->ranks[i].far;
+    return apart;
 }
 
 static void post(struct rank_pool *pool, struct gang *gang, const struct job *job, uint32_t first, uint32_t n)
@@ -119,6 +128,7 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
     for (uint32_t i = first; i < first + n; i++)
         pool->busy[i] = true;
     ring->job.first_rank = first;
+    ring->job.apart = is_apart(pool, first, n);
     atomic_store(&ring->gang.prepared, 0);
     atomic_store(&ring->gang.unable, 0);
     atomic_store(&ring->gang.compute_ns, 0);
@@ -328,7 +338,8 @@ void ranks_porters(struct workers *workers, struct porter_list *list)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
     pthread_mutex_lock(&pool->lock);
-    list->n = pool->state == JOB_UP ? pool->options.ranks : 0;
+    bool here = pool->state == JOB_UP && !is_apart(pool, 0, pool->options.ranks);
+    list->n = here ? pool->options.ranks : 0; /* those on other hosts have no pieces in memory */
     pthread_mutex_unlock(&pool->lock);
     for (uint32_t i = 0; i < list->n; i++)
         rank_porter_path(pool->path, i, list->paths[i]);

@@ -10,14 +10,17 @@
 #include "sed/pool/workers.h"
 
 struct ranks_options {
-    uint32_t ranks;           /* 1 to RANKS_MOST, all on this host */
+    uint32_t ranks;           /* 1 to RANKS_MOST */
     struct process_grid grid; /* that every call runs on; rows 0, block 0: as the models say */
     const char *mpirun;       /* NULL: "mpirun", found in PATH */
+    const char *hostfile;     /* of mpirun: where the ranks are; NULL: all on this host */
     const char *program;      /* espalier-prd; NULL: beside this program, or as installed */
     const char *profile;      /* the file that keeps what is known of the ranks; NULL: none does */
     const char *told;         /* what others know of them, when that file is not there; NULL: nothing */
     const char *folder;       /* where the private folder with the socket is made; NULL: $TMPDIR or /tmp */
-    const char *host;         /* on which porters of the ranks listen; NULL: all interfaces; borrowed */
+    const char *host; /* on which porters of the ranks listen, and the daemon for ranks on other hosts;
+                       * NULL or "": all interfaces; borrowed */
+    int64_t start_ns; /* for all ranks to be ready; 0: 30 s, with a hostfile 60 s */
     /* Lines that mpirun and the ranks print (job 0). On the pool's thread, or NULL. */
     void (*output)(void *arg, uint64_t job_id, const char *line);
     void *output_arg;

@@ -23,10 +23,12 @@ static enum esp_status take_options(struct rank_pool *pool, const struct ranks_o
     if (options->ranks < 1 || options->ranks > RANKS_MOST)
         return error_set(error, ESP_INVALID, "ranks: expected 1 to %d, found %u", RANKS_MOST, options->ranks);
     pool->mpirun = strdup(options->mpirun ? options->mpirun : "mpirun");
+    pool->hostfile = options->hostfile ? strdup(options->hostfile) : NULL;
     pool->program = options->program ? strdup(options->program) : program_find("sed/mpi/espalier-prd");
     pool->ranks = calloc(options->ranks, sizeof *pool->ranks);
     pool->busy = calloc(options->ranks, sizeof *pool->busy);
-    if (!pool->mpirun || !pool->program || !pool->ranks || !pool->busy)
+    if (!pool->mpirun || !pool->program || !pool->ranks || !pool->busy ||
+        (options->hostfile && !pool->hostfile))
         return error_no_memory(error, "the pool of ranks");
     for (uint32_t i = 0; i < options->ranks; i++)
         pool->ranks[i].socket = pool->ranks[i].process = -1;
@@ -93,6 +95,23 @@ static enum esp_status make_shared_memory(struct rank_pool *pool, struct esp_err
     return status == ESP_OK ? make_rings(pool, error) : status;
 }
 
+static struct ring *ring_of(void *arg, uint32_t number)
+{
+    const struct rank_pool *pool = arg;
+    return number < pool->n_gangs ? pool->gangs[number].ring : NULL;
+}
+
+static enum esp_status send_envoys(struct rank_pool *pool, struct esp_error *error)
+{
+    const struct envoys_options options = {.host = pool->options.host,
+                                           .ranks = pool->options.ranks,
+                                           .bell = pool->bell,
+                                           .ring = ring_of,
+                                           .arrived = ranks_on_arrival,
+                                           .arg = pool};
+    return envoys_create(&options, &pool->envoys, error);
+}
+
 static enum esp_status start_monitor(struct rank_pool *pool, struct esp_error *error)
 {
     int why = pthread_create(&pool->monitor, NULL, ranks_monitor, pool);
@@ -119,6 +138,8 @@ enum esp_status ranks_create(const struct ranks_options *options, struct workers
         status = open_events(pool, error);
     if (status == ESP_OK)
         status = make_shared_memory(pool, error);
+    if (status == ESP_OK && pool->hostfile)
+        status = send_envoys(pool, error);
     if (status == ESP_OK)
         status = start_monitor(pool, error);
     if (status != ESP_OK) {
@@ -152,6 +173,7 @@ void ranks_destroy(struct workers *workers)
     }
     ranks_stop_mpirun(pool);
     ranks_stop_checker(pool);
+    envoys_destroy(pool->envoys);
     for (uint32_t i = 0; i < pool->n_gangs; i++) {
         ring_unmap(pool->gangs[i].ring);
         close(pool->gangs[i].ring_fd);
@@ -168,6 +190,7 @@ void ranks_destroy(struct workers *workers)
     pthread_mutex_destroy(&pool->lock);
     free(pool->mpirun);
     free(pool->program);
+    free(pool->hostfile);
     free(pool->folder);
     free(pool->path);
     free(pool->profile_path);

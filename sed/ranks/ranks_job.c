@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #define START_NS   (30 * NS_PER_S)   /* for all ranks to be ready */
+#define FAR_NS     (60 * NS_PER_S)   /* the same, on hosts where they are started by ssh */
 #define END_NS     (500 * NS_PER_MS) /* for all ranks to be gone by themselves */
 #define STEADY_NS  (5 * NS_PER_S)    /* a job that lived longer is started again at once */
 #define PAUSE_NS   (500 * NS_PER_MS) /* after the first failure; twice as long after each further one */
@@ -87,6 +88,20 @@ void ranks_on_hello(struct rank_pool *pool, int socket)
     struct rank *rank = &pool->ranks[hello.rank];
     *rank = (struct rank){.socket = socket, .process = pidfd_open(peer.pid, 0), .pid = peer.pid};
     memcpy(rank->host, hello.host, sizeof rank->host - 1);
+}
+
+bool ranks_on_arrival(void *arg, const struct far_hello *hello, int socket)
+{
+    struct rank_pool *pool = arg;
+    pthread_mutex_lock(&pool->lock);
+    struct rank *rank = &pool->ranks[hello->rank];
+    bool wanted = pool->state == JOB_STARTING && rank->socket < 0 && ranks_watch(pool, socket, hello->rank);
+    if (wanted) {
+        *rank = (struct rank){.socket = socket, .process = -1, .pid = hello->pid, .far = true};
+        memcpy(rank->host, hello->host, sizeof rank->host - 1);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return wanted;
 }
 
 /* A grid is as fast as its slowest rank. */
@@ -203,7 +218,9 @@ void ranks_on_rank(struct rank_pool *pool, uint32_t number)
     if (got < 0 && errno == EAGAIN)
         return;
     snprintf(text, sizeof text, "rank %u of %u (process %d on %s) %s", number, pool->options.ranks, rank->pid,
-             rank->host, end_text(rank->pid, how, sizeof how));
+             rank->host,
+             rank->far ? "ended, or its host cannot be reached any more"
+                       : end_text(rank->pid, how, sizeof how));
     forget(pool, rank);
     ranks_end_job(pool, text);
 }
@@ -221,6 +238,7 @@ void ranks_on_mpirun_end(struct rank_pool *pool)
     epoll_ctl(pool->epoll, EPOLL_CTL_DEL, pool->mpirun_process, NULL);
     close(pool->mpirun_process);
     pool->mpirun_process = -1;
+    ranks_kill_session(pool->mpirun_pid);
     pool->mpirun_pid = 0;
     ranks_end_job(pool, text);
 }
@@ -306,17 +324,36 @@ static void start(struct rank_pool *pool, int64_t now)
     pool->retry_ns = now + pool->pause_ns;
 }
 
+static int64_t start_ns(const struct rank_pool *pool)
+{
+    if (pool->options.start_ns > 0)
+        return pool->options.start_ns;
+    return pool->hostfile ? FAR_NS : START_NS;
+}
+
+static void give_up_starting(struct rank_pool *pool)
+{
+    char text[300];
+    uint32_t there = 0;
+    for (uint32_t i = 0; i < pool->options.ranks; i++)
+        there += pool->ranks[i].socket >= 0;
+    snprintf(text, sizeof text, "not all ranks were ready within %.3g s: %u of %u have come%s%.150s",
+             (double)start_ns(pool) / NS_PER_S, there, pool->options.ranks,
+             pool->hostfile ? " from the hosts in " : "", pool->hostfile ? pool->hostfile : "");
+    ranks_end_job(pool, text);
+}
+
 int64_t ranks_tick(struct rank_pool *pool, bool *buried)
 {
     int64_t now = ranks_now_ns(), next = CLOCK_NEVER;
     if (pool->state == JOB_DOWN && now >= pool->retry_ns)
         start(pool, now);
-    if (pool->state == JOB_STARTING && now >= pool->since_ns + START_NS)
-        ranks_end_job(pool, "not all ranks were ready within 30 s");
+    if (pool->state == JOB_STARTING && now >= pool->since_ns + start_ns(pool))
+        give_up_starting(pool);
     if (pool->state == JOB_UP)
         next = tick_limits(pool, now);
     if (pool->state == JOB_STARTING)
-        next = pool->since_ns + START_NS;
+        next = pool->since_ns + start_ns(pool);
     if (pool->state == JOB_ENDING)
         next = tick_ending(pool, now);
     if (pool->state == JOB_DOWN)

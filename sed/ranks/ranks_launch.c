@@ -6,6 +6,8 @@
 
 #include "sed/pool/signature.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -26,7 +28,7 @@ extern char **environ;
 
 /* ---- starting a program ---- */
 
-/* In a process group of its own, with default signals, these as its standard streams and nothing else. */
+/* In a session of its own, with default signals, these as its standard streams and nothing else. */
 static int spawn(char **words, char **environment, int in, int out, pid_t *pid)
 {
     posix_spawn_file_actions_t files;
@@ -40,8 +42,7 @@ static int spawn(char **words, char **environment, int in, int out, pid_t *pid)
     posix_spawn_file_actions_adddup2(&files, out, 2);
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setpgroup(&attributes, 0);
+                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &all);
     int why = posix_spawnp(pid, words[0], &files, &attributes, words, environment);
@@ -72,32 +73,49 @@ static char **with_environment(char *const *more, size_t n)
 
 /* ---- the job ---- */
 
+#define ARGUMENTS 40
+
+/* The last words of the command. mpirun carries its own variables to other hosts, and those that are named,
+ * whose values no list of processes shows. */
+static void name_hosts(const struct rank_pool *pool, const char **words)
+{
+    static const char *const names[] = {RANK_LINK_VARIABLE,   RANK_HOST_VARIABLE,     RANK_AT_VARIABLE,
+                                        RANK_SECRET_VARIABLE, "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"};
+    size_t at = 0;
+    while (words[at])
+        at++;
+    if (pool->hostfile) {
+        words[at++] = "--hostfile";
+        words[at++] = pool->hostfile;
+    }
+    for (size_t i = 0; pool->hostfile && i < sizeof names / sizeof *names; i++) {
+        words[at++] = "-x";
+        words[at++] = names[i];
+    }
+    words[at] = pool->program;
+}
+
 /* Ranks wait for each other in MPI by looking again and again: where they share processors, one that waits
  * must let the others compute. */
-static int run_mpirun(struct rank_pool *pool, int out, int null)
+static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int null)
 {
-    char number[16], path[256], host[300];
+    char number[16], path[256], host[300], at[400], proof[100];
     snprintf(number, sizeof number, "%u", pool->options.ranks);
     snprintf(path, sizeof path, RANK_LINK_VARIABLE "=%s", pool->path);
     snprintf(host, sizeof host, RANK_HOST_VARIABLE "=%s", pool->options.host ? pool->options.host : "");
+    snprintf(at, sizeof at, RANK_AT_VARIABLE "=%s", pool->envoys ? envoys_at(pool->envoys) : "");
+    snprintf(proof, sizeof proof, RANK_SECRET_VARIABLE "=%s", secret);
     char *more[] = {path,
                     host,
+                    at,
+                    proof,
                     (char *)(uintptr_t) "OPENBLAS_NUM_THREADS=1",
                     (char *)(uintptr_t) "OMP_NUM_THREADS=1",
                     (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT=1",
                     (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
-    const char *const words[] = {pool->mpirun,
-                                 "--oversubscribe",
-                                 "--bind-to",
-                                 "none",
-                                 "--quiet",
-                                 "--mca",
-                                 "mpi_yield_when_idle",
-                                 "1",
-                                 "-n",
-                                 number,
-                                 pool->program,
-                                 NULL};
+    const char *words[ARGUMENTS] = {pool->mpirun, "--oversubscribe",     "--bind-to", "none", "--quiet",
+                                    "--mca",      "mpi_yield_when_idle", "1",         "-n",   number};
+    name_hosts(pool, words);
     char **environment = with_environment(more, sizeof more / sizeof *more);
     if (!environment)
         return ENOMEM;
@@ -121,7 +139,14 @@ static enum esp_status watch_job(struct rank_pool *pool, struct esp_error *error
 
 enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error)
 {
-    int ends[2], null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    char secret[RANK_SECRET_TEXT] = "";
+    int ends[2];
+    if (pool->hostfile && access(pool->hostfile, R_OK) != 0) /* of which mpirun says nothing */
+        return error_set(error, ESP_CONFIG, "cannot read the hostfile %s: %s", pool->hostfile,
+                         strerror(errno));
+    if (pool->envoys && envoys_expect(pool->envoys, secret, error) != ESP_OK)
+        return error->status;
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0 || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) {
         error_errno(error, "cannot start mpirun");
         if (null >= 0)
@@ -132,7 +157,7 @@ enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error)
     if (pool->output >= 0)
         close(pool->output);
     pool->output = ends[0];
-    int why = run_mpirun(pool, ends[1], null);
+    int why = run_mpirun(pool, secret, ends[1], null);
     close(ends[1]);
     close(null);
     if (why == ENOENT)
@@ -147,6 +172,32 @@ enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error)
     return watch_job(pool, error);
 }
 
+/* The session that a process belongs to, 0: it is not there. */
+static pid_t session_of(const char *number)
+{
+    char path[64], text[512];
+    int session = 0;
+    snprintf(path, sizeof path, "/proc/%.20s/stat", number);
+    FILE *file = fopen(path, "re");
+    const char *behind = file && fgets(text, sizeof text, file) ? strrchr(text, ')') : NULL;
+    if (behind && sscanf(behind + 1, " %*c %*d %*d %d", &session) != 1)
+        session = 0;
+    if (file)
+        fclose(file);
+    return session;
+}
+
+void ranks_kill_session(pid_t session)
+{
+    DIR *processes = opendir("/proc");
+    const struct dirent *entry;
+    while (processes && (entry = readdir(processes)))
+        if (isdigit((unsigned char)entry->d_name[0]) && session_of(entry->d_name) == session)
+            kill((pid_t)strtol(entry->d_name, NULL, 10), SIGKILL);
+    if (processes)
+        closedir(processes);
+}
+
 void ranks_stop_mpirun(struct rank_pool *pool)
 {
     if (!pool->mpirun_pid)
@@ -157,6 +208,7 @@ void ranks_stop_mpirun(struct rank_pool *pool)
             kill(-pool->mpirun_pid, SIGKILL);
         nanosleep(&(struct timespec){.tv_nsec = NS_PER_MS}, NULL);
     }
+    ranks_kill_session(pool->mpirun_pid);
     pool->mpirun_pid = 0;
     if (pool->mpirun_process >= 0)
         close(pool->mpirun_process);

@@ -14,6 +14,15 @@
 
 /* ---- what mpirun and the ranks print ---- */
 
+/* What went wrong is said first, often over several lines; what follows is what mpirun did about it. */
+static void note_words(struct rank_pool *pool)
+{
+    size_t used = strlen(pool->words);
+    const char *line = pool->line + strspn(pool->line, " ");
+    snprintf(pool->words + used, sizeof pool->words - used, "%s%.*s", used > 0 ? " " : "",
+             (int)strcspn(line, "\n"), line);
+}
+
 static void hand_on(struct rank_pool *pool)
 {
     pool->line[pool->line_length] = 0;
@@ -24,7 +33,7 @@ static void hand_on(struct rank_pool *pool)
     pthread_mutex_lock(&pool->lock);
     bool ending = pool->state == JOB_ENDING; /* mpirun's words about ranks that we have ended are not news */
     if (strncmp(pool->line, "-----", 5) != 0)
-        snprintf(pool->words, sizeof pool->words, "%.*s", (int)strcspn(pool->line, "\n"), pool->line);
+        note_words(pool);
     pthread_mutex_unlock(&pool->lock);
     if (!ending && pool->options.output)
         pool->options.output(pool->options.output_arg, 0, pool->line);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside the pool of ranks: its state, shared by ranks.c (calls), ranks_job.c (the job of MPI),
- * ranks_launch.c (mpirun) and ranks_monitor.c (the thread that watches all of it).
+ * ranks_launch.c (mpirun) and ranks_monitor.c (the thread that watches all of it). Threads of ranks on other
+ * hosts (envoy.h) come to it as ranks do.
  *
  * The job: DOWN until the monitor launches it; STARTING until every rank has said that it is ready; UP;
  * ENDING when a rank is gone, or a call has to be stopped: all channels are closed, which ends all ranks, and
@@ -12,6 +13,7 @@
 #define SED_RANKS_POOL_H
 
 #include "core/forecast/parallel_profile.h"
+#include "sed/ranks/envoy.h"
 #include "sed/pool/handoff.h"
 #include "sed/ranks/rank_board.h"
 #include "sed/ranks/ranks.h"
@@ -27,6 +29,7 @@ struct rank {
     int process; /* pidfd of its process, by which it is killed when it does not end; -1: none */
     int32_t pid;
     bool ready;
+    bool far; /* on another host: its socket leads to its envoy */
     char host[64];
 };
 
@@ -47,8 +50,9 @@ struct gang {
 struct rank_pool {
     struct workers workers; /* first */
     struct ranks_options options;
-    char *mpirun, *program, *folder, *path; /* path: of the socket */
-    char *profile_path;                     /* or NULL */
+    char *mpirun, *program, *hostfile, *folder, *path; /* path: of the socket */
+    struct envoys *envoys;                             /* NULL: all ranks are on this host */
+    char *profile_path;                                /* or NULL */
     pthread_mutex_t lock;
     /* under the lock */
     enum job_state state;
@@ -72,7 +76,7 @@ struct rank_pool {
     bool failed;       /* the last attempt */
     bool told;         /* the killing that JOB_ENDING ends with was done */
     char trouble[400]; /* why the job is ending, or could not be started */
-    char words[200];   /* what mpirun last said */
+    char words[300];   /* what mpirun said first */
     /* the monitor */
     pthread_t monitor;
     bool has_monitor;
@@ -125,6 +129,8 @@ void ranks_end_when_wanted(struct rank_pool *pool);
 /* A connection: who it is is told by its first message. */
 void ranks_on_connection(struct rank_pool *pool);
 void ranks_on_hello(struct rank_pool *pool, int socket);
+/* A rank on another host has come to its envoy, at the other end of the socket. Takes the lock itself. */
+bool ranks_on_arrival(void *pool, const struct far_hello *hello, int socket);
 /* Its channel has something, or is closed. */
 void ranks_on_rank(struct rank_pool *pool, uint32_t rank);
 void ranks_on_mpirun_end(struct rank_pool *pool);
@@ -147,6 +153,9 @@ void ranks_profile_save(struct rank_pool *pool, bool now);
 enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error);
 /* Ends mpirun and waits for it: at most a second, then it is killed. */
 void ranks_stop_mpirun(struct rank_pool *pool);
+/* Kills what mpirun, which has ended, has left in its session: an ssh that waits for a host that is silent.
+ */
+void ranks_kill_session(pid_t session);
 void ranks_stop_checker(struct rank_pool *pool);
 
 /* ---- ranks_monitor.c ---- */

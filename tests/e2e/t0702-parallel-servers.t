@@ -115,6 +115,10 @@ config_says() { # TEXT LINE...
 }
 check "a grid larger than the pool is an error" config_says 'grid = "2x3" needs 6 ranks' 'ranks = 4' 'grid = 2x3'
 check "so is one that is none" config_says 'expected rows and columns of ranks' 'ranks = 4' 'grid = square'
+check "a hostfile without ranks is an error" config_says 'expected the key "ranks" beside it' "hostfile = $work/hosts"
+check "so is one that is not there" config_says 'cannot read the hostfile' 'ranks = 4' "hostfile = $work/hosts"
+echo 'node1 slots=2' >hosts
+check "and one with too few slots" config_says 'expected slots for ranks = 4, found 2' 'ranks = 4' "hostfile = $work/hosts"
 check "and a block of 0" config_says 'block' 'ranks = 4' 'block = 0'
 
 stop_all

@@ -2,9 +2,8 @@
  *
  * Calls on a resident MPI job: what ranks get and give back, two at a time, and every way in which ranks die.
  */
-#include "tests/unit/worker_rig.h"
+#include "tests/mpi/ranks_rig.h"
 
-#include "sed/ranks/ranks.h"
 #include "util/clock.h"
 
 #include <limits.h>
@@ -19,118 +18,12 @@
 
 #define RANKS 4
 
-static const char description[] =
-    "problem dgemm \"C := A B\"\n"
-    "    in      int     m, n, k\n"
-    "    in      double  A[m, k], B[k, n]\n"
-    "    out     double  C[m, n]\n"
-    "implementation scalapack\n"
-    "    parallel fortran pdgemm_('N', 'N', m, n, k, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B), double 0, "
-    "C, 1, "
-    "1, desc(C)) in libscalapack-openmpi.so.2.2\n"
-    "problem dgetrf \"LU\"\n"
-    "    in      int     m, n\n"
-    "    inout   double  A[m, n]\n"
-    "    out     int     ipiv[min(m, n)]\n"
-    "implementation scalapack\n"
-    "    parallel fortran pdgetrf_(m, n, A, 1, 1, desc(A), ipiv, out info) in libscalapack-openmpi.so.2.2\n"
-    "    spread  ipiv rows of A\n"
-    "    error   info > 0 \"U({info},{info}) is exactly zero\"\n"
-    "problem dpotrf \"Cholesky\"\n"
-    "    in      int     n\n"
-    "    inout   double  A[n, n]\n"
-    "implementation scalapack\n"
-    "    parallel fortran pdpotrf_('L', n, A, 1, 1, desc(A), out info) in libscalapack-openmpi.so.2.2\n"
-    "    error   info > 0 \"the leading minor of order {info} is not positive\"\n"
-    "problem dtrsm \"A triangular solve\"\n"
-    "    in      char    side\n"
-    "    in      int     m, n\n"
-    "    in      double  A[if(is(side, 'L'), m, n), if(is(side, 'L'), m, n)]\n"
-    "    inout   double  B[m, n]\n"
-    "implementation scalapack\n"
-    "    parallel fortran pdtrsm_(side, 'U', 'N', 'N', m, n, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B)) "
-    "in "
-    "libscalapack-openmpi.so.2.2\n"
-    "problem count \"Ranks\"\n"
-    "    out     int     n, works\n"
-    "implementation ours\n"
-    "    parallel c count_ranks(communicator, n, works, context) in librankroutines.so\n"
-    "problem die \"A rank is killed\"\n"
-    "    in      int     which\n"
-    "    inout   double  x[n]\n"
-    "    in      int     n = 1\n"
-    "implementation ours\n"
-    "    parallel c code = die(communicator, which, x) in librankroutines.so\n"
-    "problem rest \"Waits\"\n"
-    "    in      double  seconds\n"
-    "implementation ours\n"
-    "    parallel c rest(communicator, seconds) in librankroutines.so\n"
-    "problem limited \"Waits\"\n"
-    "    in      double  seconds\n"
-    "implementation ours\n"
-    "    parallel c rest(communicator, seconds) in librankroutines.so\n"
-    "    limit   \"200 ms\"\n"
-    "problem scale \"A column times a factor\"\n"
-    "    in      double  factor\n"
-    "    in      int     n\n"
-    "    inout   double  x[n, 1]\n"
-    "implementation ours\n"
-    "    parallel c scale(factor, desc(x), x) in librankroutines.so\n"
-    "problem stray \"Writes behind a column\"\n"
-    "    in      int     n\n"
-    "    inout   double  x[n, 1]\n"
-    "implementation ours\n"
-    "    parallel c stray(desc(x), x) in librankroutines.so\n"
-    "problem chatter \"Prints\"\n"
-    "implementation ours\n"
-    "    parallel c chatter(communicator) in librankroutines.so\n"
-    "problem absent \"A routine that is not there\"\n"
-    "    in      int     n\n"
-    "implementation ours\n"
-    "    parallel c not_there(n) in librankroutines.so\n";
-
 static struct rig rig;
-
-static struct problem_set *read_problems(void)
-{
-    const char *build = getenv("top_builddir");
-    char file[PATH_MAX];
-    struct problem_set *problems;
-    struct esp_error error = {.status = ESP_OK};
-    snprintf(file, sizeof file, "%s/tests/mpi/.libs/test.esp", build ? build : ".");
-    if (problem_parse(description, strlen(description), file, &problems, &error) != ESP_OK)
-        fail_msg("%s", error.text);
-    return problems;
-}
-
-static void open_ranks(struct rig *to, uint32_t n, const char *mpirun)
-{
-    struct workers *workers;
-    struct esp_error error;
-    const struct ranks_options options = {
-        .ranks = n, .mpirun = mpirun, .output = rig_output, .output_arg = to};
-    if (ranks_create(&options, &workers, &error) != ESP_OK)
-        fail_msg("%s", error.text);
-    rig_adopt(to, read_problems(), workers);
-    to->grid = (struct process_grid){2, 2, 3};
-}
-
-static void await_ranks(struct rig *of, uint64_t started)
-{
-    struct ranks_counts counts;
-    for (int i = 0; i < 3000; i++) {
-        ranks_count(of->workers, &counts);
-        if (counts.ranks > 0 && counts.started >= started)
-            return;
-        usleep(10000);
-    }
-    fail_msg("the ranks were not there within 30 s");
-}
 
 static int set_up(void **state)
 {
     (void)state;
-    open_ranks(&rig, RANKS, NULL);
+    open_ranks(&rig, &(struct ranks_options){.ranks = RANKS});
     await_ranks(&rig, 1);
     return 0;
 }
@@ -144,41 +37,15 @@ static int tear_down(void **state)
 
 /* ---- mathematics ---- */
 
-static double *random_matrix(int n)
-{
-    double *a = malloc((size_t)n * sizeof *a);
-    for (int i = 0; i < n; i++)
-        a[i] = (double)rand() / RAND_MAX - 0.5;
-    return a;
-}
-
-static void multiplies(struct process_grid grid, int m, int n, int k, bool in_segment)
-{
-    double *a = random_matrix(m * k), *b = random_matrix(k * n), *c = calloc((size_t)(m * n), sizeof *c);
-    rig.grid = grid;
-    struct esp_error error = rig_call(&rig, "dgemm", (void *[]){&m, &n, &k, a, b, c}, in_segment);
-    assert_string_equal(error.text, "");
-    for (int i = 0; i < m; i++)
-        for (int j = 0; j < n; j++) {
-            double sum = 0;
-            for (int l = 0; l < k; l++)
-                sum += a[i + l * m] * b[l + j * k];
-            assert_true(fabs(sum - c[i + j * m]) < 1e-12 * k);
-        }
-    free(a);
-    free(b);
-    free(c);
-}
-
 static void a_product_is_the_same_on_every_grid_and_block(void **state)
 {
     (void)state;
     static const struct process_grid grids[] = {{1, 1, 8},  {1, 4, 3},  {4, 1, 5}, {2, 2, 7},
                                                 {2, 2, 64}, {1, 3, 10}, {2, 1, 1}};
     for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
-        multiplies(grids[i], 37, 23, 41, true);
-        multiplies(grids[i], 9, 7, 5, false);
-        multiplies(grids[i], 1, 1, 1, false); /* too small for all but one rank to have any of it */
+        multiplies(&rig, grids[i], 37, 23, 41, true);
+        multiplies(&rig, grids[i], 9, 7, 5, false);
+        multiplies(&rig, grids[i], 1, 1, 1, false); /* too small for all but one rank to have any of it */
     }
 }
 
@@ -192,7 +59,7 @@ static void calls_follow_each_other_on_changing_grids(void **state)
     static const int sizes[] = {1, 120, 3, 40, 1, 2, 150};
     for (size_t i = 0; i < 84; i++) {
         int n = sizes[i % 7];
-        multiplies(grids[i % 6], n, n, n, n > 20);
+        multiplies(&rig, grids[i % 6], n, n, n, n > 20);
         if (i % 20 == 19)
             usleep(2000); /* long enough to fall asleep */
     }
@@ -201,27 +68,7 @@ static void calls_follow_each_other_on_changing_grids(void **state)
 static void pivots_of_all_ranks_come_back(void **state)
 {
     (void)state;
-    int m = 50, n = 50, ipiv[50];
-    double *a = random_matrix(m * n), *lu = malloc(sizeof(double) * 2500);
-    memcpy(lu, a, sizeof(double) * 2500);
-    rig.grid = (struct process_grid){2, 2, 7};
-    struct esp_error error = rig_call(&rig, "dgetrf", (void *[]){&m, &n, lu, ipiv}, true);
-    assert_string_equal(error.text, "");
-    for (int i = 0; i < n; i++) /* P A = L U */
-        for (int j = 0; j < n; j++) {
-            double x = a[i + j * m];
-            a[i + j * m] = a[ipiv[i] - 1 + j * m];
-            a[ipiv[i] - 1 + j * m] = x;
-        }
-    for (int i = 0; i < n; i++)
-        for (int j = 0; j < n; j++) {
-            double sum = 0;
-            for (int k = 0; k <= i && k <= j; k++)
-                sum += (k == i ? 1 : lu[i + k * m]) * lu[k + j * m];
-            assert_true(fabs(sum - a[i + j * m]) < 1e-12);
-        }
-    free(a);
-    free(lu);
+    factorises(&rig, (struct process_grid){2, 2, 7});
 }
 
 static void info_is_told_as_what_it_means(void **state)
@@ -369,7 +216,7 @@ static void without_mpirun_calls_are_refused_with_the_reason(void **state)
     struct ranks_counts counts;
     struct esp_error error;
     int n, works;
-    open_ranks(&own, 2, "no-such-mpirun");
+    open_ranks(&own, &(struct ranks_options){.ranks = 2, .mpirun = "no-such-mpirun"});
     own.grid = (struct process_grid){1, 1, 1};
     do {
         usleep(1000);
@@ -395,7 +242,7 @@ static void an_mpirun_that_refuses_is_told_with_its_words(void **state)
     fputs("#!/bin/sh\necho 'no slots are left today' >&2\nexit 3\n", script);
     fclose(script);
     assert_int_equal(chmod(path, 0700), 0);
-    open_ranks(&own, 2, path);
+    open_ranks(&own, &(struct ranks_options){.ranks = 2, .mpirun = path});
     own.grid = (struct process_grid){1, 1, 1};
     do {
         usleep(1000);
@@ -615,7 +462,7 @@ static void idle_ranks_take_no_processor_time(void **state)
 {
     (void)state;
     long before = 0, after = 0;
-    multiplies((struct process_grid){2, 2, 4}, 8, 8, 8, false);
+    multiplies(&rig, (struct process_grid){2, 2, 4}, 8, 8, 8, false);
     for (uint32_t i = 0; i < RANKS; i++)
         before += ticks_of(ranks_pid(rig.workers, i));
     sleep(1);

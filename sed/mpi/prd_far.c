@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A rank whose daemon is on another host (sed/ranks/rank_far.h).
+ */
+#include "sed/mpi/prd.h"
+#include "sed/porter/porter_stream.h"
+
+#include "util/clock.h"
+#include "util/config.h"
+#include "util/random.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TRY_NS   (20 * NS_PER_S) /* a daemon whose hands are full closes the connection */
+#define PAUSE_NS (200 * NS_PER_MS)
+#define DEAD_MS  30000 /* without an answer to what was sent, also to what asks whether it is there */
+
+static const struct porter_end nobody = {.stop = -1, .order = -1};
+
+/* ---- finding it ---- */
+
+static int connect_once(const struct addrinfo *at)
+{
+    int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
+        int why = errno;
+        close(fd);
+        errno = why;
+        fd = -1;
+    }
+    return fd;
+}
+
+static int connect_to(const char *at, struct esp_error *error)
+{
+    char host[256], service[8];
+    uint16_t port;
+    struct addrinfo *found;
+    const struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+    const int one = 1;
+    const unsigned dead_ms = DEAD_MS;
+    if (config_read_address(at, NULL, host, sizeof host, &port, error) != ESP_OK)
+        return -1;
+    snprintf(service, sizeof service, "%u", port);
+    int why = getaddrinfo(host, service, &wanted, &found), fd = -1;
+    if (why != 0) {
+        error_set(error, ESP_UNREACHABLE, "%s cannot be resolved: %s", host, gai_strerror(why));
+        return -1;
+    }
+    for (const struct addrinfo *one_of = found; one_of && fd < 0; one_of = one_of->ai_next)
+        fd = connect_once(one_of);
+    if (fd < 0)
+        error_errno(error, "cannot connect to %s", at);
+    freeaddrinfo(found);
+    if (fd >= 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
+        setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms, sizeof dead_ms);
+    }
+    return fd;
+}
+
+/* ---- who is there ---- */
+
+static enum esp_status say_hello(int socket, uint32_t rank, uint32_t size, struct far_signed *both,
+                                 struct esp_error *error)
+{
+    struct far_hello *hello = &both->hello;
+    *both = (struct far_signed){.hello = {.magic = FAR_MAGIC,
+                                          .version = RANK_LINK_VERSION,
+                                          .ring_bytes = sizeof(struct ring),
+                                          .rank = rank,
+                                          .size = size,
+                                          .pid = getpid()}};
+    gethostname(hello->host, sizeof hello->host - 1);
+    enum esp_status status = random_bytes(hello->nonce, sizeof hello->nonce, error);
+    return status == ESP_OK ? porter_say(socket, hello, sizeof *hello, &nobody, error) : status;
+}
+
+static enum esp_status meet(int socket, const char *secret, uint32_t rank, uint32_t size,
+                            struct esp_error *error)
+{
+    struct far_signed both;
+    struct far_challenge challenge;
+    struct far_proof expected, mine;
+    struct far_message welcome;
+    enum esp_status status = say_hello(socket, rank, size, &both, error);
+    if (status == ESP_OK)
+        status = porter_hear(socket, &challenge, sizeof challenge, &nobody, error);
+    if (status != ESP_OK)
+        return status;
+    memcpy(both.nonce, challenge.nonce, sizeof both.nonce);
+    status = rank_prove(secret, "daemon", &both, sizeof both, expected.proof, error);
+    if (status == ESP_OK && !rank_proofs_agree(challenge.proof, expected.proof))
+        status = error_set(error, ESP_SECURITY, "who answers there does not know the secret of this job");
+    if (status == ESP_OK)
+        status = rank_prove(secret, "rank", &both, sizeof both, mine.proof, error);
+    if (status == ESP_OK)
+        status = porter_say(socket, &mine, sizeof mine, &nobody, error);
+    if (status == ESP_OK)
+        status = porter_hear(socket, &welcome, sizeof welcome, &nobody, error);
+    return status;
+}
+
+static int try_once(const char *at, const char *secret, uint32_t rank, uint32_t size, struct esp_error *error)
+{
+    int fd = connect_to(at, error);
+    if (fd < 0 || meet(fd, secret, rank, size, error) == ESP_OK)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+int far_connect(const char *at, uint32_t rank, uint32_t size, struct esp_error *error)
+{
+    char secret[RANK_SECRET_TEXT] = "";
+    const char *told = getenv(RANK_SECRET_VARIABLE);
+    const int64_t until = clock_now_ns(&clock_system) + TRY_NS;
+    snprintf(secret, sizeof secret, "%s", told ? told : "");
+    unsetenv(RANK_SECRET_VARIABLE); /* what routines start has no use for it */
+    int fd = try_once(at, secret, rank, size, error);
+    while (fd < 0 && error->status != ESP_SECURITY && clock_now_ns(&clock_system) < until) {
+        nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+        fd = try_once(at, secret, rank, size, error);
+    }
+    return fd;
+}
+
+/* ---- calls ---- */
+
+struct far {
+    int socket;
+    struct ring *ring;
+    bool calling; /* others may still be in the routine of the last call, and wait for a message of this rank
+                   */
+};
+
+/* Sleeps in the kernel until the envoy says something; or keeps messages of MPI going as long. */
+static bool await(const struct far *far, struct far_message *message)
+{
+    struct pollfd heard = {.fd = far->socket, .events = POLLIN};
+    int any;
+    while (far->calling && poll(&heard, 1, 0) == 0) {
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &any, MPI_STATUS_IGNORE);
+        sched_yield();
+    }
+    return porter_wait(far->socket, false, &nobody, -1, NULL) == ESP_OK &&
+           porter_hear(far->socket, message, sizeof *message, &nobody, NULL) == ESP_OK;
+}
+
+static bool take_job(const struct far *far)
+{
+    struct ring_job *job = &far->ring->job;
+    if (porter_hear(far->socket, job, FAR_JOB_BYTES, &nobody, NULL) != ESP_OK || job->front > job->end ||
+        job->end > RING_ARENA_BYTES)
+        return false;
+    job->command.n_words = 0;
+    return porter_hear(far->socket, far->ring->arena + job->front, job->end - job->front, &nobody, NULL) ==
+           ESP_OK;
+}
+
+static bool say_ready(int socket)
+{
+    struct far_message ready = {.kind = FAR_READY};
+    rank_measure(&ready.speed);
+    return porter_say(socket, &ready, sizeof ready, &nobody, NULL) == ESP_OK;
+}
+
+void far_serve(int socket, uint32_t rank)
+{
+    struct far far = {.socket = socket};
+    struct far_message message;
+    struct esp_error error;
+    int fd;
+    if (ring_create(&far.ring, &fd, &error) != ESP_OK) {
+        fprintf(stderr, "espalier-prd: rank %u: %s\n", rank, error.text);
+        return;
+    }
+    close(fd);
+    if (!say_ready(socket))
+        return;
+    while (await(&far, &message)) {
+        far.calling = false;
+        if (message.kind == FAR_THROUGH)
+            continue;
+        if (message.kind != FAR_CALL || !take_job(&far) || !rank_call_far(far.ring, rank, socket))
+            return;
+        far.calling = true;
+    }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The arguments of a call on a rank whose daemon is on another host: its parts of the matrices and copies of
+ * what is whole come over TCP from its envoy (sed/ranks/envoy.h), in this order, and go back there.
+ */
+#include "sed/mpi/prd.h"
+#include "sed/porter/porter_stream.h"
+#include "sed/ranks/gang.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct porter_end nobody = {.stop = -1, .order = -1}; /* prd.c watches the connection */
+
+static bool hear(int socket, void *data, uint64_t bytes)
+{
+    return porter_hear(socket, data, bytes, &nobody, NULL) == ESP_OK;
+}
+
+static bool say(int socket, const void *data, uint64_t bytes)
+{
+    return porter_say(socket, data, bytes, &nobody, NULL) == ESP_OK;
+}
+
+/* The rows x columns of a part lie without gaps. */
+static uint64_t element_bytes(const struct ring_part *of, const struct rank_part *part)
+{
+    return (uint64_t)(block_cyclic_count(&of->layout.rows, part->row) *
+                      block_cyclic_count(&of->layout.cols, part->col)) *
+           of->element_bytes;
+}
+
+static enum esp_status make_room(struct rank_state *state, struct esp_error *error)
+{
+    const struct ring_job *job = &state->ring->job;
+    enum esp_status status = ESP_OK;
+    if (job->front > job->end || job->end > RING_ARENA_BYTES || job->n_areas > PROBLEM_MAX_ARGUMENTS ||
+        job->n_parts > PROBLEM_MAX_ARGUMENTS)
+        return error_set(error, ESP_INTERNAL, "the rank was handed a malformed call");
+    for (uint32_t i = 0; i < job->n_areas && status == ESP_OK; i++) {
+        bool whole = !gang_is_distributed(job, job->areas[i].argument);
+        status = areas_add(&state->areas, job->areas[i].argument, whole ? job->areas[i].bytes : 0, error);
+        if (status == ESP_OK)
+            state->memory[i] = state->areas.items[i].data;
+    }
+    state->shared_areas = state->areas.n;
+    memcpy(state->arena + job->front, state->ring->arena + job->front, job->end - job->front);
+    return status == ESP_OK ? parts_make(job, state->grid, &state->areas, state->parts, error) : status;
+}
+
+static bool hear_arguments(struct rank_state *state, int socket)
+{
+    const struct ring_job *job = &state->ring->job;
+    bool heard = true;
+    for (uint32_t i = 0; i < job->n_areas && heard; i++)
+        if (!gang_is_distributed(job, job->areas[i].argument))
+            heard = hear(socket, state->memory[i], job->areas[i].bytes);
+    for (uint32_t i = 0; i < job->n_parts && heard; i++)
+        if (job->parts[i].goes_in)
+            heard = hear(socket, state->parts[i].data, element_bytes(&job->parts[i], &state->parts[i]));
+    return heard;
+}
+
+enum esp_status far_take(struct rank_state *state, int socket, bool *lost, struct esp_error *error)
+{
+    enum esp_status status = make_room(state, error);
+    const struct far_message answer = {.kind = status == ESP_OK ? FAR_WANTS : FAR_CANNOT};
+    *lost = !say(socket, &answer, sizeof answer) || (status == ESP_OK && !hear_arguments(state, socket));
+    return status;
+}
+
+static bool say_results(const struct rank_state *state, int socket)
+{
+    const struct ring_job *job = &state->ring->job;
+    bool first = state->place == 0;
+    bool said = !first || say(socket, state->arena + job->front, job->end - job->front);
+    for (uint32_t i = 0; i < job->n_areas && said && first; i++)
+        if (gang_takes_back(job, &job->areas[i]))
+            said = say(socket, state->memory[i], job->areas[i].bytes);
+    for (uint32_t i = 0; i < job->n_parts && said; i++) {
+        const struct rank_part *part = &state->parts[i];
+        if (gang_puts_back(&job->parts[i], &job->grid, state->grid->row, state->grid->col))
+            said = say(socket, part->into ? part->into : part->data, element_bytes(&job->parts[i], part));
+    }
+    return said;
+}
+
+bool far_give_back(const struct rank_state *state, int socket, bool returned)
+{
+    struct far_message done = {.kind = FAR_DONE,
+                               .returned = returned,
+                               .unable = state->why.status != ESP_OK,
+                               .strayed = (int32_t)state->strayed,
+                               .compute_ns = state->compute_ns};
+    snprintf(done.text, sizeof done.text, "%.*s", (int)sizeof done.text - 1, state->why.text);
+    return say(socket, &done, sizeof done) && (!returned || say_results(state, socket));
+}

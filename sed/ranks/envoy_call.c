@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/ranks/envoy_internal.h"
+#include "sed/ranks/gang.h"
+
+#include <poll.h>
+#include <string.h>
+
+#define LOOK_MS 2 /* between two looks whether the last rank is through */
+
+static bool are_layouts(const struct ring_part *part)
+{
+    return part->element_bytes > 0 && block_cyclic_matrix_check(&part->layout, "a part", NULL) == ESP_OK &&
+           (!part->from.there || block_cyclic_matrix_check(&part->from.layout, "a datum", NULL) == ESP_OK);
+}
+
+static bool is_sound(const struct envoy_call *call)
+{
+    const struct ring_job *job = call->job;
+    if (job->front > job->end || job->end > RING_ARENA_BYTES || job->n_areas > PROBLEM_MAX_ARGUMENTS ||
+        job->n_parts > PROBLEM_MAX_ARGUMENTS || job->grid.cols == 0 || call->rank < job->first_rank)
+        return false;
+    for (uint32_t i = 0; i < job->n_parts; i++)
+        if (!are_layouts(&job->parts[i]))
+            return false;
+    return true;
+}
+
+static enum esp_status post(const struct envoy_call *call, struct esp_error *error)
+{
+    const struct far_message message = {.kind = FAR_CALL};
+    const struct ring_job *job = call->job;
+    enum esp_status status = porter_say(call->socket, &message, sizeof message, &call->end, error);
+    if (status == ESP_OK)
+        status = porter_say(call->socket, job, FAR_JOB_BYTES, &call->end, error);
+    if (status == ESP_OK)
+        status = porter_say(call->socket, call->ring->arena + job->front, job->end - job->front, &call->end,
+                            error);
+    return status;
+}
+
+/* The rank's next message, however long it takes: who is dead is noticed by the connection. */
+static enum esp_status await(const struct envoy_call *call, struct far_message *message,
+                             struct esp_error *error)
+{
+    enum esp_status status = porter_wait(call->socket, false, &call->end, -1, error);
+    if (status == ESP_OK)
+        status = porter_hear(call->socket, message, sizeof *message, &call->end, error);
+    message->text[sizeof message->text - 1] = 0;
+    return status;
+}
+
+static enum esp_status finish(const struct envoy_call *call, const struct far_message *done,
+                              struct esp_error *error)
+{
+    const struct ring_job *job = call->job;
+    struct ring *ring = call->ring;
+    enum esp_status status = done->returned ? envoy_hear_results(call, error) : ESP_OK;
+    if (status != ESP_OK)
+        return status;
+    if (done->unable)
+        gang_cannot(ring, call->rank - job->first_rank, job->grid.rows * job->grid.cols, done->text);
+    if (done->returned && call->rank == job->first_rank)
+        gang_returned(ring);
+    bool strayed = done->strayed >= 0 && done->strayed < PROBLEM_MAX_ARGUMENTS;
+    gang_note(&ring->gang, done->compute_ns, strayed ? done->strayed : -1);
+    return gang_leave(ring, call->bell) ? ESP_OK : error_errno(error, "the bell does not ring");
+}
+
+/* A rank that is through keeps messages of the others going until they are, too. */
+static enum esp_status tell_when_through(const struct envoy_call *call, uint32_t request,
+                                         struct esp_error *error)
+{
+    const struct far_message message = {.kind = FAR_THROUGH};
+    struct pollfd next = {.fd = call->end.order, .events = POLLIN | POLLRDHUP};
+    while (atomic_load(&call->ring->request) == request && atomic_load(&call->ring->gang.left) > 0 &&
+           poll(&next, 1, LOOK_MS) == 0)
+        ;
+    return porter_say(call->socket, &message, sizeof message, &call->end, error);
+}
+
+enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error)
+{
+    struct far_message message;
+    uint32_t request = atomic_load(&call->ring->request);
+    memcpy(call->job, &call->ring->job, FAR_JOB_BYTES);
+    if (!is_sound(call))
+        return error_set(error, ESP_INTERNAL, "an envoy was handed a malformed call");
+    enum esp_status status = post(call, error);
+    if (status == ESP_OK)
+        status = await(call, &message, error);
+    if (status == ESP_OK && message.kind == FAR_WANTS)
+        status = envoy_say_arguments(call, error);
+    else if (status == ESP_OK && message.kind != FAR_CANNOT)
+        status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
+    if (status == ESP_OK)
+        status = await(call, &message, error);
+    if (status == ESP_OK && message.kind != FAR_DONE)
+        status = error_set(error, ESP_PROTOCOL, "the rank says what was not asked");
+    if (status == ESP_OK)
+        status = finish(call, &message, error);
+    return status == ESP_OK ? tell_when_through(call, request, error) : status;
+}

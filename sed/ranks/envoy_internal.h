@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the files of envoys share.
+ */
+#ifndef SED_ENVOY_INTERNAL_H
+#define SED_ENVOY_INTERNAL_H
+
+#include "sed/porter/porter_stream.h"
+#include "sed/ranks/envoy.h"
+
+#include <pthread.h>
+
+#define ENVOY_ADDRESS 320
+
+struct envoys {
+    struct envoys_options options;
+    int gate, stop;
+    char at[ENVOY_ADDRESS];
+    pthread_t keeper;
+    bool has_keeper;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* under the lock */
+    uint32_t threads, strangers; /* strangers: of these, who has not proved anything */
+    char secret[RANK_SECRET_TEXT];
+    int64_t told_ns; /* when the log last told of a stranger; 0: never */
+};
+
+struct envoy {
+    struct envoys *envoys;
+    int socket;  /* to the rank */
+    int channel; /* to the pool, or -1 */
+    struct far_hello hello;
+    struct porter_end end;
+};
+
+/* Lets in who proves that it is a rank of the job. ESP_SECURITY, ESP_PROTOCOL, ESP_TIMEOUT, ... tell why it
+ * is not; ESP_CANCELLED: all of it ends. */
+enum esp_status envoy_meet(struct envoy *envoy, struct esp_error *error);
+/* Hands it calls. Returns when it is lost, or (ESP_CANCELLED) wanted no more. */
+enum esp_status envoy_serve(const struct envoy *envoy, struct esp_error *error);
+
+/* ---- envoy_call.c ---- */
+
+/* One rank's side of a call in the ring of that job. */
+struct envoy_call {
+    int socket; /* to the rank */
+    struct porter_end end;
+    uint32_t rank;
+    struct ring *ring;
+    struct ring_job *job; /* a copy: routines of this host may write over the ring's; FAR_JOB_BYTES of it */
+    const int *files;
+    uint32_t n_files;
+    int bell;
+};
+
+/* Has the rank make the call, and counts it in the ring when it is through. Fails when the rank is lost,
+ * which is counted nowhere: the job ends. */
+enum esp_status envoy_make_call(struct envoy_call *call, struct esp_error *error);
+
+/* ---- envoy_arguments.c ---- */
+
+/* Each whole array that goes in, and each part of this rank, cut out of where it lies. */
+enum esp_status envoy_say_arguments(const struct envoy_call *call, struct esp_error *error);
+/* What the first rank puts back, and this rank's part of each result, to where they belong. */
+enum esp_status envoy_hear_results(const struct envoy_call *call, struct esp_error *error);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/ranks/rank_secret.h"
+
+#include "util/random.h"
+
+#include <dlfcn.h>
+#include <openssl/hmac.h>
+#include <openssl/opensslv.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SONAME_TEXT(version) "libcrypto.so." #version
+#define SONAME(version)      SONAME_TEXT(version)
+#define MOST_BYTES           1024
+
+enum esp_status rank_secret_make(char secret[RANK_SECRET_TEXT], struct esp_error *error)
+{
+    unsigned char bytes[RANK_SECRET_BYTES];
+    enum esp_status status = random_bytes(bytes, sizeof bytes, error);
+    for (size_t i = 0; status == ESP_OK && i < sizeof bytes; i++)
+        snprintf(secret + 2 * i, 3, "%02x", bytes[i]);
+    return status;
+}
+
+/* Found by name: a server whose ranks are all on its own host does not load OpenSSL. */
+static enum esp_status sign(const char *key, const void *data, size_t bytes, unsigned char *proof,
+                            struct esp_error *error)
+{
+    __typeof__(HMAC) *hmac = NULL;
+    __typeof__(EVP_sha256) *sha256 = NULL;
+    unsigned int length = 0;
+    void *library = dlopen(SONAME(OPENSSL_SHLIB_VERSION), RTLD_NOW | RTLD_LOCAL);
+    if (library) {
+        *(void **)&hmac = dlsym(library, "HMAC"); /* as POSIX has it */
+        *(void **)&sha256 = dlsym(library, "EVP_sha256");
+    }
+    if (!hmac || !sha256)
+        return error_set(error, ESP_SECURITY, "ranks on other hosts need OpenSSL: %s", dlerror());
+    if (!hmac(sha256(), key, (int)strlen(key), data, bytes, proof, &length) || length != RANK_PROOF_BYTES)
+        return error_set(error, ESP_SECURITY, "OpenSSL signs nothing by HMAC-SHA256");
+    return ESP_OK;
+}
+
+enum esp_status rank_prove(const char *secret, const char *who, const void *data, size_t bytes,
+                           unsigned char proof[RANK_PROOF_BYTES], struct esp_error *error)
+{
+    unsigned char all[MOST_BYTES];
+    size_t n = strlen(who) + 1;
+    if (n + bytes > sizeof all)
+        return error_set(error, ESP_LIMIT, "%zu bytes are too many to sign", bytes);
+    memcpy(all, who, n);
+    memcpy(all + n, data, bytes);
+    return sign(secret, all, n + bytes, proof, error);
+}
+
+bool rank_proofs_agree(const unsigned char a[RANK_PROOF_BYTES], const unsigned char b[RANK_PROOF_BYTES])
+{
+    volatile unsigned char differs = 0;
+    for (size_t i = 0; i < RANK_PROOF_BYTES; i++)
+        differs |= (unsigned char)(a[i] ^ b[i]);
+    return differs == 0;
+}

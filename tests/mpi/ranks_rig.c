@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/mpi/ranks_rig.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char description[] =
+    "problem dgemm \"C := A B\"\n"
+    "    in      int     m, n, k\n"
+    "    in      double  A[m, k], B[k, n]\n"
+    "    out     double  C[m, n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdgemm_('N', 'N', m, n, k, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B), double 0, "
+    "C, 1, "
+    "1, desc(C)) in libscalapack-openmpi.so.2.2\n"
+    "problem dgetrf \"LU\"\n"
+    "    in      int     m, n\n"
+    "    inout   double  A[m, n]\n"
+    "    out     int     ipiv[min(m, n)]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdgetrf_(m, n, A, 1, 1, desc(A), ipiv, out info) in libscalapack-openmpi.so.2.2\n"
+    "    spread  ipiv rows of A\n"
+    "    error   info > 0 \"U({info},{info}) is exactly zero\"\n"
+    "problem dpotrf \"Cholesky\"\n"
+    "    in      int     n\n"
+    "    inout   double  A[n, n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdpotrf_('L', n, A, 1, 1, desc(A), out info) in libscalapack-openmpi.so.2.2\n"
+    "    error   info > 0 \"the leading minor of order {info} is not positive\"\n"
+    "problem dtrsm \"A triangular solve\"\n"
+    "    in      char    side\n"
+    "    in      int     m, n\n"
+    "    in      double  A[if(is(side, 'L'), m, n), if(is(side, 'L'), m, n)]\n"
+    "    inout   double  B[m, n]\n"
+    "implementation scalapack\n"
+    "    parallel fortran pdtrsm_(side, 'U', 'N', 'N', m, n, double 1, A, 1, 1, desc(A), B, 1, 1, desc(B)) "
+    "in "
+    "libscalapack-openmpi.so.2.2\n"
+    "problem count \"Ranks\"\n"
+    "    out     int     n, works\n"
+    "implementation ours\n"
+    "    parallel c count_ranks(communicator, n, works, context) in librankroutines.so\n"
+    "problem die \"A rank is killed\"\n"
+    "    in      int     which\n"
+    "    inout   double  x[n]\n"
+    "    in      int     n = 1\n"
+    "implementation ours\n"
+    "    parallel c code = die(communicator, which, x) in librankroutines.so\n"
+    "problem rest \"Waits\"\n"
+    "    in      double  seconds\n"
+    "implementation ours\n"
+    "    parallel c rest(communicator, seconds) in librankroutines.so\n"
+    "problem limited \"Waits\"\n"
+    "    in      double  seconds\n"
+    "implementation ours\n"
+    "    parallel c rest(communicator, seconds) in librankroutines.so\n"
+    "    limit   \"200 ms\"\n"
+    "problem scale \"A column times a factor\"\n"
+    "    in      double  factor\n"
+    "    in      int     n\n"
+    "    inout   double  x[n, 1]\n"
+    "implementation ours\n"
+    "    parallel c scale(factor, desc(x), x) in librankroutines.so\n"
+    "problem stray \"Writes behind a column\"\n"
+    "    in      int     n\n"
+    "    inout   double  x[n, 1]\n"
+    "implementation ours\n"
+    "    parallel c stray(desc(x), x) in librankroutines.so\n"
+    "problem chatter \"Prints\"\n"
+    "implementation ours\n"
+    "    parallel c chatter(communicator) in librankroutines.so\n"
+    "problem absent \"A routine that is not there\"\n"
+    "    in      int     n\n"
+    "implementation ours\n"
+    "    parallel c not_there(n) in librankroutines.so\n";
+
+static struct problem_set *read_problems(void)
+{
+    const char *build = getenv("top_builddir");
+    char file[PATH_MAX];
+    struct problem_set *problems;
+    struct esp_error error = {.status = ESP_OK};
+    snprintf(file, sizeof file, "%s/tests/mpi/.libs/test.esp", build ? build : ".");
+    if (problem_parse(description, strlen(description), file, &problems, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    return problems;
+}
+
+void open_ranks(struct rig *rig, const struct ranks_options *wanted)
+{
+    struct workers *workers;
+    struct esp_error error;
+    struct ranks_options options = *wanted;
+    options.output = rig_output;
+    options.output_arg = rig;
+    if (ranks_create(&options, &workers, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    rig_adopt(rig, read_problems(), workers);
+    rig->grid = (struct process_grid){2, 2, 3};
+}
+
+void await_ranks(struct rig *of, uint64_t started)
+{
+    struct ranks_counts counts;
+    for (int i = 0; i < 3000; i++) {
+        ranks_count(of->workers, &counts);
+        if (counts.ranks > 0 && counts.started >= started)
+            return;
+        usleep(10000);
+    }
+    fail_msg("the ranks were not there within 30 s");
+}
+
+double *random_matrix(int n)
+{
+    double *a = malloc((size_t)n * sizeof *a);
+    for (int i = 0; i < n; i++)
+        a[i] = (double)rand() / RAND_MAX - 0.5;
+    return a;
+}
+
+void multiplies(struct rig *rig, struct process_grid grid, int m, int n, int k, bool in_segment)
+{
+    double *a = random_matrix(m * k), *b = random_matrix(k * n), *c = calloc((size_t)(m * n), sizeof *c);
+    rig->grid = grid;
+    struct esp_error error = rig_call(rig, "dgemm", (void *[]){&m, &n, &k, a, b, c}, in_segment);
+    assert_string_equal(error.text, "");
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int l = 0; l < k; l++)
+                sum += a[i + l * m] * b[l + j * k];
+            assert_true(fabs(sum - c[i + j * m]) < 1e-12 * k);
+        }
+    free(a);
+    free(b);
+    free(c);
+}
+
+void factorises(struct rig *rig, struct process_grid grid)
+{
+    int m = 50, n = 50, ipiv[50];
+    double *a = random_matrix(m * n), *lu = malloc(sizeof(double) * 2500);
+    memcpy(lu, a, sizeof(double) * 2500);
+    rig->grid = grid;
+    struct esp_error error = rig_call(rig, "dgetrf", (void *[]){&m, &n, lu, ipiv}, true);
+    assert_string_equal(error.text, "");
+    for (int i = 0; i < n; i++) /* P A = L U */
+        for (int j = 0; j < n; j++) {
+            double x = a[i + j * m];
+            a[i + j * m] = a[ipiv[i] - 1 + j * m];
+            a[ipiv[i] - 1 + j * m] = x;
+        }
+    for (int i = 0; i < n; i++)
+        for (int j = 0; j < n; j++) {
+            double sum = 0;
+            for (int k = 0; k <= i && k <= j; k++)
+                sum += (k == i ? 1 : lu[i + k * m]) * lu[k + j * m];
+            assert_true(fabs(sum - a[i + j * m]) < 1e-12);
+        }
+    free(a);
+    free(lu);
+}

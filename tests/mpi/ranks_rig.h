@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calling parallel routines on ranks from a test: ScaLAPACK's, and those of rank_routines.c.
+ */
+#ifndef TESTS_RANKS_RIG_H
+#define TESTS_RANKS_RIG_H
+
+#include "tests/unit/worker_rig.h"
+
+#include "sed/ranks/ranks.h"
+
+/* A pool with these options, and what it prints; calls run on 2 x 2 ranks until rig->grid says otherwise. */
+void open_ranks(struct rig *rig, const struct ranks_options *wanted);
+/* Until that job, counted from 1, is there; the test fails after 30 s. */
+void await_ranks(struct rig *rig, uint64_t started);
+
+/* n numbers between -0.5 and 0.5. The caller frees them. */
+double *random_matrix(int n);
+/* dgemm of that size on that grid is right. */
+void multiplies(struct rig *rig, struct process_grid grid, int m, int n, int k, bool in_segment);
+/* dgetrf of a matrix of order 50: with the pivots that came back, P A = L U. */
+void factorises(struct rig *rig, struct process_grid grid);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Ranks on other hosts, by a hostfile. The hosts are this machine under other names, which mpirun reaches by
+ * a program in place of ssh: it hides the folder with the daemon's socket, so that ranks there have to come
+ * over TCP, as they would from elsewhere.
+ */
+#include "tests/mpi/ranks_rig.h"
+
+#include "util/clock.h"
+
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/far-ranks-XXXXXX";
+static struct rig rig;
+
+static void write_file(const char *name, const char *text, mode_t mode)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(path, mode), 0);
+}
+
+/* What mpirun runs as "agent HOST COMMAND". */
+static void write_agent(void)
+{
+    char text[2000];
+    snprintf(
+        text, sizeof text,
+        "#!/bin/sh\n"
+        "host=$1\n"
+        "shift\n"
+        "case $host in\n"
+        "gone) echo \"ssh: connect to host $host port 22: No route to host\" >&2; exit 255 ;;\n"
+        "silent) echo $$ >%s/silent; exec sleep 100 ;;\n"
+        "esac\n"
+        "exec unshare -m -u sh -c 'hostname \"$0\" && mount -t tmpfs none %s/sockets && exec sh -c \"$1\"' "
+        "\"$host\" \"$*\"\n",
+        folder, folder);
+    write_file("agent", text, 0700);
+}
+
+static void open_hosts(struct rig *to, const char *hosts, uint32_t ranks, int64_t start_ns)
+{
+    static char paths[3][PATH_MAX]; /* as long as the pools that borrow them */
+    snprintf(paths[0], PATH_MAX, "%s/hosts", folder);
+    snprintf(paths[1], PATH_MAX, "%s/sockets", folder);
+    if (hosts)
+        write_file("hosts", hosts, 0600);
+    else
+        unlink(paths[0]);
+    open_ranks(to, &(struct ranks_options){.ranks = ranks,
+                                           .hostfile = paths[0],
+                                           .folder = paths[1],
+                                           .host = "127.0.0.1",
+                                           .start_ns = start_ns});
+}
+
+static int set_up(void **state)
+{
+    char path[PATH_MAX];
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/sockets", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    write_agent();
+    snprintf(path, sizeof path, "%s/agent", folder);
+    setenv("OMPI_MCA_plm_rsh_agent", path, 1);
+    setenv("OMPI_MCA_oob_tcp_if_include", "lo", 1);
+    setenv("OMPI_MCA_btl_tcp_if_include", "lo", 1);
+    open_hosts(&rig, "far1 slots=2\nfar2 slots=2\n", 4, 0);
+    await_ranks(&rig, 1);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char command[PATH_MAX];
+    (void)state;
+    rig_close(&rig);
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+/* ---- calls ---- */
+
+static void a_product_over_tcp_is_the_same_on_every_grid_and_block(void **state)
+{
+    (void)state;
+    static const struct process_grid grids[] = {{1, 1, 8}, {1, 4, 3}, {4, 1, 5}, {2, 2, 7}, {2, 1, 1}};
+    for (size_t i = 0; i < sizeof grids / sizeof *grids; i++) {
+        multiplies(&rig, grids[i], 37, 23, 41, true);
+        multiplies(&rig, grids[i], 9, 7, 5, false);
+        multiplies(&rig, grids[i], 1, 1, 1, false);
+    }
+    multiplies(&rig, (struct process_grid){2, 2, 32}, 300, 200, 100, true);
+}
+
+static void pivots_of_ranks_on_several_hosts_come_back(void **state)
+{
+    (void)state;
+    factorises(&rig, (struct process_grid){2, 2, 7});
+    factorises(&rig, (struct process_grid){4, 1, 3});
+}
+
+static void info_and_results_of_the_first_rank_come_back(void **state)
+{
+    (void)state;
+    int n = 6, ipiv[6], works = 0;
+    double zero[36] = {0};
+    rig.grid = (struct process_grid){2, 2, 2};
+    struct esp_error error = rig_call(&rig, "dgetrf", (void *[]){&n, &n, zero, ipiv}, false);
+    assert_string_equal(error.text, "U(1,1) is exactly zero");
+    assert_int_equal(rig_call(&rig, "count", (void *[]){&n, &works}, false).status, ESP_OK);
+    assert_int_equal(n, 4);
+    assert_int_equal(works, 1);
+}
+
+static void straying_is_told_from_another_host_too(void **state)
+{
+    (void)state;
+    int n = 7;
+    double x[7] = {0};
+    rig.grid = (struct process_grid){2, 1, 2};
+    struct esp_error error = rig_call(&rig, "stray", (void *[]){&n, x}, false);
+    assert_int_equal(error.status, ESP_CRASHED);
+    assert_non_null(strstr(error.text, "'x'"));
+}
+
+static void a_rank_there_that_cannot_fails_the_call_and_not_the_job(void **state)
+{
+    (void)state;
+    int n = 400, got, works;
+    struct rlimit old, little;
+    struct ranks_counts counts;
+    pid_t pid = ranks_pid(rig.workers, 3);
+    double *a = calloc((size_t)(n * n), sizeof *a), *c = calloc((size_t)(n * n), sizeof *c);
+    assert_int_equal(prlimit(pid, RLIMIT_AS, NULL, &old), 0);
+    little = (struct rlimit){.rlim_cur = 1 << 20, .rlim_max = old.rlim_max};
+    assert_int_equal(prlimit(pid, RLIMIT_AS, &little, NULL), 0);
+    rig.grid = (struct process_grid){2, 2, 32};
+    struct esp_error error = rig_call(&rig, "dgemm", (void *[]){&n, &n, &n, a, a, c}, true);
+    assert_int_equal(error.status, ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "rank 3 of 4: cannot reserve"));
+    assert_int_equal(prlimit(pid, RLIMIT_AS, &old, NULL), 0);
+    error = rig_call(&rig, "absent", (void *[]){&n}, false);
+    assert_non_null(strstr(error.text, "has no symbol 'not_there'"));
+    assert_int_equal(rig_call(&rig, "count", (void *[]){&got, &works}, false).status, ESP_OK);
+    ranks_count(rig.workers, &counts);
+    assert_int_equal(counts.started, 1);
+    free(a);
+    free(c);
+}
+
+static long ticks_of(pid_t pid)
+{
+    char path[64], text[1024];
+    unsigned long user = 0, system = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_non_null(fgets(text, sizeof text, file));
+    fclose(file);
+    assert_int_equal(
+        sscanf(strrchr(text, ')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system),
+        2);
+    return (long)(user + system);
+}
+
+static void ranks_there_take_no_processor_time_between_calls(void **state)
+{
+    (void)state;
+    long before = 0, after = 0;
+    multiplies(&rig, (struct process_grid){2, 2, 4}, 8, 8, 8, false);
+    usleep(50000); /* until the last one knows that the others are through */
+    for (uint32_t i = 0; i < 4; i++)
+        before += ticks_of(ranks_pid(rig.workers, i));
+    sleep(1);
+    for (uint32_t i = 0; i < 4; i++)
+        after += ticks_of(ranks_pid(rig.workers, i));
+    assert_true(after - before <= 2); /* of 10 ms, all four together */
+}
+
+/* ---- death ---- */
+
+static void a_rank_killed_there_fails_the_call_and_is_replaced(void **state)
+{
+    (void)state;
+    struct ranks_counts counts;
+    int which = 2, n = 5000, works;
+    double *x = calloc(5000, sizeof *x);
+    ranks_count(rig.workers, &counts);
+    rig.grid = (struct process_grid){2, 2, 1};
+    struct esp_error error = rig_call(&rig, "die", (void *[]){&which, x, &n}, true);
+    assert_int_equal(error.status, ESP_CRASHED);
+    assert_non_null(strstr(error.text, "was lost: rank 2 of 4 (process "));
+    assert_non_null(strstr(error.text, " on far2) ended, or its host cannot be reached any more"));
+    await_ranks(&rig, counts.started + 1);
+    assert_int_equal(rig_call(&rig, "count", (void *[]){&n, &works}, false).status, ESP_OK);
+    assert_int_equal(n, 4);
+    free(x);
+}
+
+static void a_time_limit_stops_a_call_on_several_hosts(void **state)
+{
+    (void)state;
+    struct ranks_counts counts;
+    double seconds = 60;
+    ranks_count(rig.workers, &counts);
+    rig.grid = (struct process_grid){2, 2, 1};
+    assert_int_equal(rig_call(&rig, "limited", (void *[]){&seconds}, false).status, ESP_TIMEOUT);
+    await_ranks(&rig, counts.started + 1);
+}
+
+/* ---- some here, some there ---- */
+
+static void ranks_here_and_there_compute_together(void **state)
+{
+    (void)state;
+    static struct rig mixed;
+    struct esp_error error;
+    int which = 0, n = 3;
+    double x[3] = {0};
+    open_hosts(&mixed, "localhost slots=2\nfar1 slots=2\n", 4, 0);
+    await_ranks(&mixed, 1);
+    for (int i = 0; i < 3; i++) {
+        multiplies(&mixed, (struct process_grid){2, 2, 7}, 37, 23, 41, true);
+        multiplies(&mixed, (struct process_grid){1, 2, 3}, 9, 7, 5, false); /* here only */
+        multiplies(&mixed, (struct process_grid){4, 1, 3}, 30, 7, 5, false);
+        factorises(&mixed, (struct process_grid){2, 2, 7});
+    }
+    mixed.grid = (struct process_grid){2, 2, 1};
+    error = rig_call(&mixed, "die", (void *[]){&which, x, &n}, false);
+    assert_int_equal(error.status, ESP_CRASHED);
+    await_ranks(&mixed, 2);
+    factorises(&mixed, (struct process_grid){2, 2, 7});
+    rig_close(&mixed);
+}
+
+/* ---- hosts that are not there ---- */
+
+static void refuses(const char *hosts, int64_t start_ns, const char *const *words)
+{
+    static struct rig own;
+    struct ranks_counts counts;
+    struct esp_error error;
+    int n, works;
+    open_hosts(&own, hosts, 2, start_ns);
+    own.grid = (struct process_grid){1, 1, 1};
+    const int64_t begun = clock_now_ns(&clock_system);
+    do {
+        usleep(1000);
+        ranks_count(own.workers, &counts);
+    } while (!counts.failed && clock_now_ns(&clock_system) < begun + 40 * NS_PER_S);
+    struct rig_job *job = rig_prepare(&own, "count", (void *[]){&n, &works}, false);
+    assert_int_equal(own.workers->ops->start(own.workers, &job->job, &error), ESP_SYSTEM);
+    for (; *words; words++)
+        if (!strstr(error.text, *words))
+            fail_msg("expected \"%s\" in \"%s\"", *words, error.text);
+    rig_close(&own);
+}
+
+static void a_host_that_cannot_be_reached_is_told_with_the_reason(void **state)
+{
+    (void)state;
+    refuses("far1\ngone\n", 0,
+            (const char *[]){"mpirun ended with exit code", "connect to host gone port 22: No route to host",
+                             NULL});
+}
+
+/* The process whose number is in that file. */
+static bool has_ended(const char *name)
+{
+    char path[PATH_MAX], state = 0;
+    int pid = 0;
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &pid), 1);
+    fclose(file);
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    file = fopen(path, "r");
+    if (!file)
+        return true;
+    assert_int_equal(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+    fclose(file);
+    return state == 'Z';
+}
+
+static void a_host_that_does_not_answer_is_given_up(void **state)
+{
+    (void)state;
+    refuses(
+        "far1\nsilent\n", 2 * NS_PER_S,
+        (const char *[]){"not all ranks were ready within 2 s: 0 of 2 have come from the hosts in", NULL});
+    for (int i = 0; i < 500 && !has_ended("silent"); i++)
+        usleep(10000);
+    assert_true(has_ended("silent"));
+}
+
+static void a_hostfile_that_is_not_there_is_told(void **state)
+{
+    (void)state;
+    refuses(NULL, 0, (const char *[]){"cannot read the hostfile /tmp/", "No such file or directory", NULL});
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_product_over_tcp_is_the_same_on_every_grid_and_block),
+        cmocka_unit_test(pivots_of_ranks_on_several_hosts_come_back),
+        cmocka_unit_test(info_and_results_of_the_first_rank_come_back),
+        cmocka_unit_test(straying_is_told_from_another_host_too),
+        cmocka_unit_test(a_rank_there_that_cannot_fails_the_call_and_not_the_job),
+        cmocka_unit_test(ranks_there_take_no_processor_time_between_calls),
+        cmocka_unit_test(a_rank_killed_there_fails_the_call_and_is_replaced),
+        cmocka_unit_test(a_time_limit_stops_a_call_on_several_hosts),
+        cmocka_unit_test(ranks_here_and_there_compute_together),
+        cmocka_unit_test(a_host_that_cannot_be_reached_is_told_with_the_reason),
+        cmocka_unit_test(a_host_that_does_not_answer_is_given_up),
+        cmocka_unit_test(a_hostfile_that_is_not_there_is_told),
+    };
+    if (system("unshare -m -u true 2>/dev/null") != 0) {
+        puts("1..0 # SKIP other hosts cannot be played without the right to make namespaces");
+        return 0;
+    }
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
