@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the choice of servers is worth with real daemons: mixed jobs on 4 servers, each in a network namespace
+ * What the choice of servers is worth with real daemons: mixed jobs on 8 servers, each in a network namespace
  * of its own, whose speeds differ 1 : 8 and whose emulated links (tests/e2e/slow_link.c) differ 1 : 20. A job
  * sends its bytes, waits as long as its work would take at that server's speed (bench/tiny.c: a computer of
  * two processors holds them all), and sends others back. The servers are calibrated, and their links probed,
@@ -29,12 +29,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SERVERS = 4, MOST_JOBS = 200, MOST_BYTES = 2000000 };
+enum { SERVERS = 8, MOST_JOBS = 200, MOST_BYTES = 2000000 };
 #define PATIENCE_S 120.0
 
 /* The fastest does not have the quickest link. */
-static const double speeds[SERVERS] = {1e9, 2e9, 4e9, 8e9};
-static const double mbits[SERVERS] = {60, 160, 8, 22}, delays_ms[SERVERS] = {2, 1, 10, 5};
+static const double speeds[SERVERS] = {1e9, 2e9, 3e9, 4e9, 5e9, 6e9, 7e9, 8e9};
+static const double mbits[SERVERS] = {44, 19, 160, 8, 68, 12, 104, 29},
+                    delays_ms[SERVERS] = {2, 5, 1, 10, 3, 7, 2, 4};
 
 static char folder[64], build[4096];
 static pid_t links[SERVERS], agent, servers[SERVERS];
@@ -268,7 +269,7 @@ static void draw_jobs(struct platform_job *jobs, int n, double load)
     for (int i = 0; i < SERVERS; i++)
         capacity += speeds[i];
     for (int i = 0; i < n; i++) {
-        jobs[i] = (struct platform_job){.work_flop = 1e6 * floor(draw(&random, 2e2, 4e3)),
+        jobs[i] = (struct platform_job){.work_flop = 1e6 * floor(draw(&random, 4e2, 8e3)),
                                         .bytes_in = 8 * (uint64_t)draw(&random, 1e3, MOST_BYTES / 8)};
         jobs[i].bytes_out = 8 + 8 * (uint64_t)((double)jobs[i].bytes_in / 8 * random_real(&random));
         work += jobs[i].work_flop;
@@ -364,14 +365,14 @@ int main(void)
     struct platform_job at_once[MOST_JOBS], apart[MOST_JOBS];
     const char *text = getenv("BENCH_NAMESPACES_JOBS");
     const int n = text && atoi(text) > 0 && atoi(text) <= MOST_JOBS ? atoi(text) : 60;
+    draw_jobs(at_once, n, 0);
+    draw_jobs(apart, n, 0.8);
+    tell_bounds(at_once, n);
     if (geteuid() != 0 || access("/dev/net/tun", R_OK | W_OK) != 0) {
         fprintf(stderr,
                 "bench namespaces: network namespaces and /dev/net/tun are root's: nothing was measured\n");
         return 0;
     }
-    draw_jobs(at_once, n, 0);
-    draw_jobs(apart, n, 0.8);
-    tell_bounds(at_once, n);
     make_site();
     enter_hub();
     open_site("mct");

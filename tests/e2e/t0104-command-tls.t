@@ -20,8 +20,8 @@ tls="tls_ca = \"$work/ca.pem\" tls_certificate = \"$work/node.pem\" tls_key = \"
 cat >sec.conf <<EOF
 problems = { "$top_srcdir/problems" }
 redirector { $tls }
-master "MA" { $tls }
-server "S" { parent = "MA" slots = 1 $tls }
+master "MA" { $tls probe = "127.0.0.1:0" }
+server "S" { parent = "MA" slots = 1 $tls probe = "127.0.0.1:0" probe_every = "300 ms" state_dir = "$work/state-S" }
 EOF
 check "a CA and a certificate" make_keys
 check "a platform whose daemons have them starts" espalier up sec.conf
@@ -48,6 +48,7 @@ check_says "is told, with the file" 'own.pem: the authority of .*ca.pem does not
 sed -i 's,/ca.pem,/own.pem,' my-client.conf
 check_fails any "a client of another authority" espalier tree --config my-client.conf
 check_says "is told where to look" 'authority of this side .tls_ca. does not vouch'
+check "links are measured, by HTTPS" wait_until test -s state-S/links/MA.ring
 check "and solves" espalier solve --platform sec "$top_srcdir/examples/matrices/pores_1.mtx"
 check_says "as any other" '^Server +S,' 'Backward error'
 check_fails any "without a certificate nobody gets in" espalier tree --redirector "$(cat espalier/sec/redirector.address)"
