@@ -184,7 +184,9 @@ sed_libcalibrate_la_SOURCES = \
 	sed/calibrate/calibrate_journal.c \
 	sed/calibrate/calibrate_run.h \
 	sed/calibrate/calibrate_call.c \
-	sed/calibrate/calibrate_call.h
+	sed/calibrate/calibrate_call.h \
+	sed/calibrate/calibrate_state.c \
+	sed/calibrate/calibrate_state.h
 sed_libcalibrate_la_LIBADD = sed/libserver.la sed/libworkers.la services/libfit.la
 pkglibexec_PROGRAMS += sed/espalier-calibrate
 sed_espalier_calibrate_SOURCES = sed/calibrate/calibrate_main.c

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/calibrate/calibrate_run.h"
+#include "sed/calibrate/calibrate_state.h"
 
 #include "services/fast/fit.h"
 #include "util/clock.h"
@@ -79,6 +80,30 @@ static double cost_of(const struct calibration *calibration, double seconds, dou
     return calibration->options.threads == 1 && cpu_s > 0 ? cpu_s : seconds;
 }
 
+/* With the state that it works on. */
+static enum esp_status open_call(struct calibration *calibration, const struct problem *problem,
+                                 const struct design_point *point, struct measured_call *call,
+                                 struct esp_error *error)
+{
+    uint64_t kept = 0;
+    enum esp_status status = ESP_OK;
+    if (state_is_taken(problem))
+        status = state_make(calibration, problem, point, &kept, error);
+    if (status == ESP_OK)
+        status = measured_open(problem, point, &calibration->random, call, error);
+    if (status != ESP_OK)
+        state_drop(calibration, kept);
+    else
+        call->kept = kept;
+    return status;
+}
+
+static void close_call(struct calibration *calibration, struct measured_call *call)
+{
+    state_drop(calibration, call->kept);
+    measured_close(call);
+}
+
 enum esp_status calibration_measure(struct calibration *calibration, const struct problem *problem,
                                     const struct design_point *point, uint32_t n_variables,
                                     struct cost_measurement *m, struct esp_error *error)
@@ -86,7 +111,7 @@ enum esp_status calibration_measure(struct calibration *calibration, const struc
     struct measured_call call;
     double times[MOST_REPEATED], seconds = 0, cpu_s = 0, peak = 0, total = 0;
     unsigned n = 0, wanted = REPETITIONS;
-    enum esp_status status = measured_open(problem, point, &calibration->random, &call, error);
+    enum esp_status status = open_call(calibration, problem, point, &call, error);
     if (status != ESP_OK)
         return status;
     /* The first one loads the library and touches the memory: it counts only where the call is so long that
@@ -105,7 +130,7 @@ enum esp_status calibration_measure(struct calibration *calibration, const struc
         if (n == wanted && total < REPEAT_S && wanted < MOST_REPEATED)
             wanted++;
     }
-    measured_close(&call);
+    close_call(calibration, &call);
     if (status != ESP_OK)
         return status;
     if (is_stopped(calibration))
@@ -123,13 +148,13 @@ enum esp_status calibration_call(struct calibration *calibration, const struct p
 {
     struct measured_call call;
     double ignored_s, ignored_cpu_s;
-    enum esp_status status = measured_open(problem, point, &calibration->random, &call, error);
+    enum esp_status status = open_call(calibration, problem, point, &call, error);
     if (status != ESP_OK)
         return status;
     status = measured_run(calibration, &call, &ignored_s, &ignored_cpu_s, NULL, error);
     for (unsigned i = 0; i < times && status == ESP_OK; i++)
         status = measured_run(calibration, &call, &seconds[i], &cpu_s[i], NULL, error);
-    measured_close(&call);
+    close_call(calibration, &call);
     return status;
 }
 
@@ -271,6 +296,8 @@ enum esp_status calibrate_problem(struct calibration *calibration, const struct 
     struct design design;
     *result = (struct calibrate_result){.was_there = true};
     enum esp_status status = design_begin(problem, &design, error);
+    if (status == ESP_OK && state_is_taken(problem))
+        status = state_check(calibration, problem, error);
     if (status == ESP_OK && mkdir(calibration->options.folder, 0750) != 0 && errno != EEXIST)
         status = error_errno(error, "the folder %s cannot be made", calibration->options.folder);
     for (uint32_t i = 0; i < design.n_classes && status == ESP_OK; i++) {

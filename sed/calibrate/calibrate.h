@@ -28,6 +28,9 @@ struct calibrate_options {
     void *arg;
     /* The process that has the job (processes_pid()), to see its memory; NULL: it is not measured. */
     int32_t (*pid)(struct workers *workers, uint64_t job_id);
+    /* Among which are those that make the states that others take; NULL: what takes a state is not measured.
+     */
+    const struct problem_set *problems;
     const _Atomic bool *stop; /* set by a signal: ends soon, with ESP_CANCELLED; may be NULL */
 };
 

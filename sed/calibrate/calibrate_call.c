@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sed/calibrate/calibrate_call.h"
+#include "sed/calibrate/calibrate_state.h"
 
 #include "util/clock.h"
 
@@ -24,6 +24,9 @@ static uint32_t name_arguments(const struct problem *problem, const struct desig
         *to = (struct call_argument){.index = i, .bytes = point->shapes[i].bytes};
         if (!argument_is_input(argument)) {
             to->kind = KIND_WANTED;
+        } else if (argument->type == TYPE_STATE) { /* the job says which one */
+            *to = (struct call_argument){
+                .index = i, .kind = KIND_INLINE, .bytes = 1, .data = (const uint8_t *)"", .length = 1};
         } else if (argument->n_dims == 0 && point->scope[i].kind != NUMBER_UNKNOWN &&
                    number_store(&point->scope[i], argument->type, raw[i], NULL) == ESP_OK) {
             to->kind = KIND_INLINE;
@@ -76,6 +79,11 @@ static unsigned char *input_of(struct measured_call *call, uint32_t index)
     return call->inputs + planned->offset + (planned->in_segment ? 0 : call->plan.segment_bytes);
 }
 
+static bool has_contents(const struct argument *argument)
+{
+    return argument_is_input(argument) && argument->type != TYPE_STATE;
+}
+
 static void fill_job(struct measured_call *call)
 {
     const struct problem *problem = call->problem;
@@ -113,7 +121,7 @@ enum esp_status measured_open(const struct problem *problem, const struct design
     }
     fill_job(call);
     for (uint32_t i = 0; i < problem->n_arguments; i++)
-        if (argument_is_input(&problem->arguments[i]))
+        if (has_contents(&problem->arguments[i]))
             design_fill(point, problem, i, random, input_of(call, i));
     return ESP_OK;
 }
@@ -211,8 +219,9 @@ enum esp_status measured_run(struct calibration *calibration, struct measured_ca
                              double *cpu_s, double *peak_bytes, struct esp_error *error)
 {
     for (uint32_t i = 0; i < call->problem->n_arguments; i++)
-        if (argument_is_input(&call->problem->arguments[i]) && call->arguments[i].bytes)
+        if (has_contents(&call->problem->arguments[i]) && call->arguments[i].bytes)
             memcpy(call->arguments[i].data, input_of(call, i), call->arguments[i].bytes);
+    call->job.state = call->kept;
     call->job.time_limit_ms = (int64_t)(1000 * (2 + 20 * calibration->options.longest_s));
     int32_t pid = calibration->pid; /* of the only worker, as the last job told it */
     struct resident before = {0};
@@ -233,6 +242,8 @@ enum esp_status measured_run(struct calibration *calibration, struct measured_ca
     }
     *seconds = end->compute_s;
     *cpu_s = end->cpu_s;
+    if (end->keeps_state && !call->kept && !call->keeps)
+        state_drop(calibration, call->job.id);
     if (peak_bytes) {
         struct resident after = resident_of(pid);
         bool same = pid > 0 && calibration->pid == pid && before.now > 0 && after.peak > 0;

@@ -31,6 +31,8 @@ struct measured_call {
     struct job_argument arguments[PROBLEM_MAX_ARGUMENTS];
     unsigned char *block, *segment, *inputs;
     int fd;
+    uint64_t kept; /* the job whose state it works on; 0: none */
+    bool keeps;    /* a state that it leaves is for others, and stays */
 };
 
 /* On success the call is the caller's to close. */

@@ -288,6 +288,7 @@ int main(int argc, char **argv)
                                               .progress = progress,
                                               .arg = &command,
                                               .pid = processes_pid,
+                                              .problems = command.problems,
                                               .stop = &stop};
     if (status == ESP_OK)
         status = calibration_create(&options, command.workers, &calibration, &error);

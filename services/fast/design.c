@@ -59,8 +59,8 @@ static enum esp_status check(const struct problem *problem, struct esp_error *er
         return unsupported(problem, "it calls functions of its caller", error);
     for (uint32_t i = 0; i < problem->n_arguments; i++) {
         const struct argument *argument = &problem->arguments[i];
-        if (base_type_is_variable(argument->type))
-            return unsupported(problem, "it takes or gives texts, files or states", error);
+        if (base_type_is_variable(argument->type) && argument->type != TYPE_STATE)
+            return unsupported(problem, "it takes or gives texts or files", error);
         if (argument->is_section)
             return unsupported(problem, "it takes sections of arrays", error);
     }
@@ -214,7 +214,9 @@ bool design_at(const struct design *design, uint32_t class_index, const int64_t 
     if (!set_scalars(design, design->classes[class_index].choices, sizes, point->scope))
         return false;
     for (uint32_t i = 0; i < problem->n_arguments; i++)
-        if (argument_is_input(&problem->arguments[i]) && point->scope[i].kind != NUMBER_UNKNOWN) {
+        if (problem->arguments[i].type == TYPE_STATE) {
+            inputs[i] = memset(raw[i], 0, sizeof raw[i]); /* no size depends on which one it is */
+        } else if (argument_is_input(&problem->arguments[i]) && point->scope[i].kind != NUMBER_UNKNOWN) {
             if (number_store(&point->scope[i], problem->arguments[i].type, raw[i], NULL) != ESP_OK)
                 return false;
             inputs[i] = raw[i];

@@ -30,7 +30,7 @@ struct design {
 };
 
 /* ESP_INVALID with the reason for problems that are not measured: abstract ones, programs, callbacks,
- * states, texts and files, no sizes or too many, compressed matrices whose extents are none of them. */
+ * texts and files, no sizes or too many, compressed matrices whose extents are none of them. */
 enum esp_status design_begin(const struct problem *problem, struct design *design, struct esp_error *error);
 
 /* One call to measure. */

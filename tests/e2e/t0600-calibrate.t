@@ -151,7 +151,14 @@ a_sparse_problem_is_measured() {
     grep -E '^(variable|measured)' state/models/dumfpack-*-1-0.model | head -8
     grep -Eq '^variable.* nz' state/models/dumfpack-*-1-0.model
 }
+a_problem_with_a_state_is_measured() {
+    espalier calibrate --sed sparse.conf --budget 1s --longest 20ms dic_cg || return 1
+    grep -c '^measured' state/models/dic_cg-*-1-0.model
+}
 check "a problem with compressed matrices is measured" a_sparse_problem_is_measured
+check "one that works on a state too, which another problem makes" a_problem_with_a_state_is_measured
+check "one whose state cannot be made is told" says 1 'dumfpack_solve is not measured: it has not all sizes of dumfpack_open' \
+    espalier calibrate --sed sparse.conf dumfpack_solve
 check "a second run finds it there" says 0 'is there already' calibrate ddot
 check "a run that was stopped goes on" a_stopped_run_goes_on
 check "a size that was disturbed is measured again" a_disturbed_size_is_measured_again
