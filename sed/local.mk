@@ -185,6 +185,8 @@ sed_libcalibrate_la_SOURCES = \
 	sed/calibrate/calibrate_run.h \
 	sed/calibrate/calibrate_call.c \
 	sed/calibrate/calibrate_call.h \
+	sed/calibrate/calibrate_order.c \
+	sed/calibrate/calibrate_order.h \
 	sed/calibrate/calibrate_state.c \
 	sed/calibrate/calibrate_state.h
 sed_libcalibrate_la_LIBADD = sed/libserver.la sed/libworkers.la services/libfit.la

@@ -4,6 +4,7 @@
  * has started it), run on the server's machine.
  */
 #include "sed/calibrate/calibrate.h"
+#include "sed/calibrate/calibrate_order.h"
 #include "sed/pool/processes.h"
 #include "services/settings.h"
 #include "util/names.h"
@@ -254,12 +255,18 @@ static int run_all(struct calibrating *command, struct calibration *calibration,
     for (int i = 0; i < n; i++)
         if (!problem_find(set, names[i]))
             return usage("the server's file has no problem", names[i]);
-    for (size_t i = 0; i < command->n_problems; i++) {
-        struct problem *problem = n ? (struct problem *)problem_find(set, names[i]) : set->problems[i];
-        if (!run_one(command, calibration, problem, n > 0))
-            return EXIT_FAILED;
+    struct problem **order = n ? NULL : calibrate_order(set, command->settings.node.state_dir);
+    struct esp_error error;
+    if (!n && !order) {
+        error_no_memory(&error, "the order of the problems");
+        return fail(&error);
     }
-    return command->failed ? EXIT_FAILED : EXIT_DONE;
+    bool goes_on = true;
+    for (size_t i = 0; i < command->n_problems && goes_on; i++)
+        goes_on = run_one(command, calibration, n ? (struct problem *)problem_find(set, names[i]) : order[i],
+                          n > 0);
+    free(order);
+    return command->failed || !goes_on ? EXIT_FAILED : EXIT_DONE;
 }
 
 int main(int argc, char **argv)

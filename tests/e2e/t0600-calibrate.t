@@ -168,6 +168,14 @@ check "two calibrations of one folder are told apart" one_at_a_time
 check "a server that has nothing to do calibrates" idle_server
 check "work stops that at once, and nothing is lost" work_stops_it
 check "it goes on when the server is idle again" wait_until measures
+# What has taken the most time here is measured first: zdotc was called more often, zswap took longer.
+most_used_first() {
+    { for _ in 1 2 3; do printf '1\tzdotc\t0.1\t0.1\n'; done; printf '1\tzswap\t0.2\t2.5\nnonsense\n1\tgone\t1\t9\n'; } >state/accuracy.tsv
+    calibrate --models ordered --all --budget 300ms --longest 2ms | head -2 >first
+    cat first
+    sed -n 1p first | grep -q '^zswap ' && sed -n 2p first | grep -q '^zdotc '
+}
+check "of all problems those first that have taken the most time" most_used_first
 check "a problem that the server has not is told" says 2 "no problem 'dnothing'" calibrate dnothing
 check "nothing to measure is told" says 2 'expected names of problems, or --all' calibrate
 check "a wrong time is told" says 2 "expected a time up to 24 h, such as 30s, found 'soon'" calibrate --budget soon ddot
