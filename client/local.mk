@@ -70,7 +70,12 @@ client_command_libcommand_la_SOURCES = \
 	client/command/forecast_tables.h \
 	client/command/verb_cancel.c \
 	client/command/verb_config.c \
+	client/command/left_note.c \
+	client/command/left_note.h \
 	client/command/verb_data.c \
+	client/command/verb_data.h \
+	client/command/verb_data_get.c \
+	client/command/verb_data_move.c \
 	client/command/verb_data_put.c \
 	client/command/moving.c \
 	client/command/moving.h \

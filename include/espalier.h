@@ -313,7 +313,8 @@ struct esp_argument {
         int64_t integer; /* of all integer types */
         double real;     /* of float and double */
     } value;
-    /* Of whole arrays (no sections) of numbers or characters: */
+    /* Of arrays of numbers or characters (of those with a section in the description only `datum`, which is
+     * the whole array: the server takes the section out of it): */
     const char *datum; /* an input that lives on servers (esp_data_put(), or left by a call): its identity,
                         * or a section of it, which the server cuts out: "ID[1:1000,1:500]", indices from 1
                         * (espalier(1)). Nothing is sent; `data` is only where the result of an inout argument
@@ -323,6 +324,11 @@ struct esp_argument {
     enum esp_data_mode kept_mode;
     int kept_in_pieces; /* where a parallel server computes it: as its ranks have it (esp_data_layout) */
     int unwanted;       /* of an inout array: its result does not come back, and `data` stays as it is */
+    int stays;          /* enum esp_session_side, or both; of esp_call() and esp_call_async(): the array that
+                         * goes in is left on the server that takes the call, the result is left there and
+                         * comes to `data` besides (NULL: it does not), in kept_mode; esp_session_info.data
+                         * names them. What cannot be a datum, or is one, comes and goes as ever. ESP_INVALID
+                         * for abstract problems and jobs */
 };
 
 /* Works out what was left out: scalar inputs that follow from the given extents of arrays (n from A) or have
@@ -356,6 +362,18 @@ struct esp_call_options {
     uint64_t memory_bytes; /* those only where the call takes at most so much memory; 0: never mind */
 };
 
+/* What a session took, and what it made. */
+enum esp_session_side { ESP_SESSION_INPUTS = 1, ESP_SESSION_OUTPUTS = 2 };
+
+/* An array of a session that lives on servers. */
+struct esp_session_datum {
+    const char *argument; /* by the description */
+    size_t position;      /* in the vector of the call */
+    enum esp_session_side side;
+    int own; /* the session put or made it; 0: it was there before */
+    const char *id;
+};
+
 /* How a session stands or went. Times are in seconds; those not known (yet) are 0. */
 struct esp_candidate {
     const char *server;
@@ -387,6 +405,8 @@ struct esp_session_info {
     double progress;  /* from 0 to 1 as the routine has told a session that is followed; below 0: not told */
     const struct esp_candidate *candidates; /* best first */
     size_t n_candidates;
+    const struct esp_session_datum *data; /* once it has ended: what of it lives on servers */
+    size_t n_data;
 };
 void esp_session_info_free(struct esp_session_info *info);
 
@@ -402,6 +422,23 @@ enum esp_status esp_call(grpc_function_handle_t *handle, const struct esp_argume
 enum esp_status esp_call_async(grpc_function_handle_t *handle, const struct esp_argument *arguments,
                                size_t n_arguments, const struct esp_call_options *options,
                                grpc_sessionid_t *session);
+
+/* Orders about the data of a session that has ended (info->data), as Scilab// gives them to its servers
+ * (scilab-parallel, H.3.1): one (`argument`) or all (NULL) of its inputs, of its outputs, or of both
+ * (`sides`: of enum esp_session_side) go to another server or to the client, or the server forgets them.
+ * Where one of several fails the others go all the same, and the first failure is told. ESP_NOT_FOUND: there
+ * is no such array, or no server has it any more.
+ *
+ * To a server, which fetches them where they are: replicas there, as of esp_data_copy(). */
+enum esp_status esp_session_send(const struct esp_session_info *info, int sides, const char *argument,
+                                 const char *server, esp_data_progress *progress, void *arg);
+/* To the client, into `data` of a vector as the call's, whose type, n_dims and dims count; where `data` is
+ * NULL nothing comes. Of one side. ESP_INVALID: a datum has other extents. */
+enum esp_status esp_session_bring(const struct esp_session_info *info, int sides, const char *argument,
+                                  const struct esp_argument *arguments, size_t n_arguments,
+                                  esp_data_progress *progress, void *arg);
+/* Leave: what is the session's own is deleted everywhere; what was there before it stays. */
+enum esp_status esp_session_leave(const struct esp_session_info *info);
 
 /* Callbacks: functions of the caller that the problem's routine calls while the session runs. They have the C
  * signature that the description tells: scalars that go in by value, all else by address. grpc_call() and

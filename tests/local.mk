@@ -88,6 +88,7 @@ endif
 EXTRA_DIST += tests/e2e/tutorial.sh
 EXTRA_DIST += tests/e2e/harness.sh $(shell_tests) $(e2e_tests)
 EXTRA_DIST += tests/e2e/product.esp
+EXTRA_DIST += tests/e2e/kinds.esp
 shell_tests += tests/check-architecture.t
 unit_tests += tests/unit/test_problem
 tests_unit_test_problem_LDADD = util/libown.la $(UNIT_LIBS) -ldl
@@ -327,6 +328,11 @@ tests_e2e_slow_link_SOURCES = tests/e2e/slow_link.c
 check_PROGRAMS += tests/e2e/piece_steps
 tests_e2e_piece_steps_SOURCES = tests/e2e/piece_steps.c
 tests_e2e_piece_steps_LDADD = client/libespalier.la
+check_PROGRAMS += tests/e2e/data_orders tests/e2e/data_kinds
+tests_e2e_data_kinds_SOURCES = tests/e2e/data_kinds.c
+tests_e2e_data_kinds_LDADD = client/libespalier.la
+tests_e2e_data_orders_SOURCES = tests/e2e/data_orders.c
+tests_e2e_data_orders_LDADD = client/libespalier.la -lm
 tests_e2e_data_steps_SOURCES = tests/e2e/data_steps.c
 tests_e2e_data_steps_LDADD = client/libespalier.la -lm
 endif

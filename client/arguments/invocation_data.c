@@ -29,10 +29,11 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
         value->out = NULL;
     if (!given->datum && !given->kept)
         return ESP_OK;
-    if (argument->n_dims == 0 || value->form != VALUE_MEMORY)
+    bool whole = value->form == VALUE_MEMORY, cut = value->form == VALUE_SECTION && !given->kept;
+    if (argument->n_dims == 0 || !(whole || cut))
         return error_set(error, ESP_INVALID,
-                         "argument \"%s\": only whole arrays of numbers and characters can be data",
-                         argument->name);
+                         "argument \"%s\": only %sarrays of numbers and characters can %s", argument->name,
+                         given->kept ? "whole " : "", given->kept ? "stay as data" : "be data");
     if (given->datum && !argument_is_input(argument))
         return error_set(error, ESP_INVALID, "argument \"%s\": it is an output, and no datum goes in",
                          argument->name);
@@ -56,6 +57,32 @@ enum esp_status invocation_take_data(struct value *value, const struct argument 
         return error_no_memory(error, "the identity of a datum");
     drop_blanks(value->datum); /* they part it from addresses */
     return ESP_OK;
+}
+
+enum esp_status invocation_take_stays(struct value *value, const struct problem *problem,
+                                      const struct esp_argument *given, struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[value->index];
+    if (!given->stays || argument->n_dims == 0 || value->form != VALUE_MEMORY || value->grid)
+        return ESP_OK;
+    if (problem->abstract)
+        return error_set(
+            error, ESP_INVALID,
+            "%s: argument \"%s\" cannot stay on a server: it goes to another problem, which this "
+            "one chooses; call that one",
+            problem->name, argument->name);
+    if ((unsigned)given->kept_mode >= DATUM_N_MODES)
+        return error_set(error, ESP_INVALID, "argument \"%s\": expected a mode of data, found %d",
+                         argument->name, (int)given->kept_mode);
+    value->stays = given->stays;
+    if ((given->stays & ESP_SESSION_OUTPUTS) && argument_is_output(argument)) {
+        value->is_kept = true;
+        value->kept_mode = (uint32_t)given->kept_mode;
+    }
+    if (!(given->stays & ESP_SESSION_INPUTS) || !value->in || value->datum || !argument_is_input(argument))
+        return ESP_OK;
+    value->held = holding_create((enum datum_mode)given->kept_mode, 0, true);
+    return value->held ? ESP_OK : error_no_memory(error, argument->name);
 }
 
 enum esp_status invocation_find_datum(struct engine *engine, struct value *value, struct esp_error *error)

@@ -8,9 +8,12 @@
 #include "client/session/engine.h"
 #include "client/arguments/invocation.h"
 
-/* Takes `datum` and `kept` of a vector's argument. ESP_INVALID: only whole arrays can be data. */
+/* Takes `datum` and `kept` of a vector's argument. ESP_INVALID: it cannot be one. */
 enum esp_status invocation_take_data(struct value *value, const struct argument *argument,
                                      const struct esp_argument *given, struct esp_error *error);
+/* Takes `stays`, after that. ESP_INVALID: no mode; an abstract problem. */
+enum esp_status invocation_take_stays(struct value *value, const struct problem *problem,
+                                      const struct esp_argument *given, struct esp_error *error);
 /* Finds out who has the data: servers that do not are told where to fetch them. ESP_NOT_FOUND. */
 enum esp_status invocation_find_data(struct invocation *invocation, struct engine *engine,
                                      struct esp_error *error);

@@ -18,7 +18,7 @@ static void take_output(struct value *value, struct grid_data *grid)
     value->result = holding_use(grid->holding);
     holding_expect(value->result);
     value->out = grid_only_memory(grid);
-    value->is_kept = !value->out;
+    value->is_kept = !value->out && value->form == VALUE_MEMORY;
     value->kept_mode = (uint32_t)grid->holding->mode;
     value->kept_flags = grid->holding->flags;
 }
@@ -31,30 +31,37 @@ enum esp_status hold_take_data(struct value *value, const struct argument *argum
     if (!grid)
         return ESP_OK;
     value->grid = grid; /* released with the value */
-    if (argument->n_dims == 0 || value->form != VALUE_MEMORY)
+    if (argument->n_dims == 0 || (value->form != VALUE_MEMORY && value->form != VALUE_SECTION))
         return error_set(error, ESP_INVALID,
-                         "argument \"%s\": only whole arrays of numbers and characters can be data",
+                         "argument \"%s\": only arrays of numbers and characters can be data",
                          argument->name);
     if (grid->is_container)
         return error_set(error, ESP_INVALID,
                          "argument \"%s\": expected data of one array, found a container of them",
                          argument->name);
-    if (grid->shape.type != argument->type)
+    if (!datum_types_fit(grid->shape.type, argument->type))
         return error_set(error, ESP_INVALID, "argument \"%s\": expected data of %s, found %s", argument->name,
                          base_type_name(argument->type), base_type_name(grid->shape.type));
     if (argument_is_output(argument))
         take_output(value, grid);
+    if (argument_is_output(argument) && value->form == VALUE_SECTION && !value->out)
+        return error_set(
+            error, ESP_INVALID,
+            "argument \"%s\": only a section of it comes back, so it cannot stay on a server: give "
+            "the data a single output \"memory:KEY\"",
+            argument->name);
     return ESP_OK;
 }
 
 static enum esp_status check_data(const struct value *value, const struct argument *argument,
-                                  struct esp_error *error)
+                                  const struct shape *shape, struct esp_error *error)
 {
     char text[DATUM_SHAPE_TEXT];
-    if (!value->grid || value->grid->shape.bytes == value->bytes)
+    uint64_t whole = shape->whole_bytes > 0 ? shape->whole_bytes : value->bytes;
+    if (!value->grid || value->grid->shape.bytes == whole)
         return ESP_OK;
     return error_set(error, ESP_INVALID, "argument \"%s\": expected an array of %llu bytes, found data of %s",
-                     argument->name, (unsigned long long)value->bytes,
+                     argument->name, (unsigned long long)whole,
                      datum_shape_text(&value->grid->shape, text, sizeof text));
 }
 
@@ -63,7 +70,7 @@ enum esp_status hold_check(struct value *value, const struct problem *problem, c
 {
     const struct argument *argument = &problem->arguments[value->index];
     uint64_t span = shape->whole_bytes > shape->bytes ? shape->whole_bytes : shape->bytes;
-    enum esp_status status = check_data(value, argument, error);
+    enum esp_status status = check_data(value, argument, shape, error);
     if (status == ESP_OK && sequence_is_open() && argument->n_dims > 0 &&
         (value->form == VALUE_MEMORY || value->form == VALUE_SECTION))
         status = sequence_take(value, argument, problem->abstract != NULL, span, error);
@@ -73,6 +80,33 @@ enum esp_status hold_check(struct value *value, const struct problem *problem, c
     if (!value->shape)
         return error_no_memory(error, argument->name);
     return datum_shape_of_argument(problem, value->index, scope, shape, value->shape, error);
+}
+
+/* What is sent of memory, for a section. */
+static enum esp_status gather(struct value *value, const void *whole, struct esp_error *error)
+{
+    value->loaded = malloc(value->bytes ? value->bytes : 1);
+    if (!value->loaded)
+        return error_no_memory(error, "an argument");
+    section_gather(value->section, whole, value->loaded);
+    value->in = value->loaded;
+    return ESP_OK;
+}
+
+/* Its elements that do not travel are the result's too: the whole value goes where that belongs. */
+static enum esp_status prepare_section(struct value *value, struct engine *engine, struct esp_error *error)
+{
+    char datum[DATUM_TEXT];
+    struct grid_data *grid = value->grid;
+    const void *memory = grid_memory(grid);
+    enum esp_status status = ESP_OK;
+    if (!value->out)
+        return gather(value, memory, error);
+    if (holding_datum(grid->holding, datum))
+        status = data_get(engine, datum, value->out, grid->shape.bytes, (struct data_told){0}, error);
+    else if (memory != value->out)
+        memmove(value->out, memory, grid->shape.bytes);
+    return status == ESP_OK ? gather(value, value->out, error) : status;
 }
 
 static enum esp_status prepare_input(struct value *value, struct engine *engine, struct esp_error *error)
@@ -85,7 +119,10 @@ static enum esp_status prepare_input(struct value *value, struct engine *engine,
     status = grid_take_in(grid, engine, false, error);
     if (status != ESP_OK)
         return status;
-    if (holding_datum(grid->holding, datum)) {
+    bool on_servers = holding_datum(grid->holding, datum);
+    if (value->section && (value->out || !on_servers))
+        return prepare_section(value, engine, error);
+    if (on_servers) {
         value->datum = strdup(datum);
         return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
     }
@@ -100,6 +137,11 @@ enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *er
     const struct problem *problem = invocation->function->problem;
     for (uint32_t i = 0; i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
+        if (value->stays)
+            return error_set(error, ESP_INVALID,
+                             "%s: argument \"%s\" cannot stay for orders: nobody is told of what a job took; "
+                             "put it as a datum first, or call the problem",
+                             problem->name, problem->arguments[value->index].name);
         if (value->is_kept && problem->abstract)
             return error_set(error, ESP_INVALID,
                              "%s: result \"%s\" cannot stay on a server: the job is one of another problem; "

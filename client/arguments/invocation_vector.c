@@ -130,6 +130,8 @@ enum esp_status invocation_from_vector(struct invocation *invocation, struct fun
             status = invocation_place(value, argument, completed[i].data, error);
         if (status == ESP_OK)
             status = invocation_take_data(value, argument, &completed[i], error);
+        if (status == ESP_OK)
+            status = invocation_take_stays(value, function->problem, &completed[i], error);
         if (argument->n_dims == 0 && argument_is_input(argument))
             binding.inputs[value->index] = value->in;
         if (invocation_is_plain_scalar(argument) && argument->mode == MODE_IN && value->in &&

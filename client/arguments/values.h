@@ -68,6 +68,10 @@ enum esp_status values_save_to(struct values *values, const char *word, struct e
 /* Whether the output array stays where it is computed, as nobody has asked for it. */
 bool values_is_left(const struct values *values, size_t index);
 
+/* Takes "inputs", "outputs" or "all", a mode may follow (":persistent"), of --leave: these arrays stay on the
+ * server. What -o names comes as well, what it leaves stays as it says. ESP_INVALID. */
+enum esp_status values_leave(struct values *values, const char *word, struct esp_error *error);
+
 /* Completes what was left out (ESP_INVALID names what cannot be, and how it is given) and makes room for the
  * outputs. When -o names some, other output arrays are not asked for. */
 enum esp_status values_prepare(struct values *values, struct esp_error *error);

@@ -113,6 +113,47 @@ enum esp_status values_keep(struct values *values, size_t index, const char *wor
     return ESP_OK;
 }
 
+static enum esp_status read_leave(const char *word, int *sides, enum datum_mode *mode,
+                                  struct esp_error *error)
+{
+    static const char *const names[] = {
+        [ESP_SESSION_INPUTS] = "inputs",
+        [ESP_SESSION_OUTPUTS] = "outputs",
+        [ESP_SESSION_INPUTS | ESP_SESSION_OUTPUTS] = "all",
+    };
+    const size_t length = strcspn(word, ":");
+    *mode = DATUM_VOLATILE;
+    for (*sides = 1; *sides <= (ESP_SESSION_INPUTS | ESP_SESSION_OUTPUTS); (*sides)++)
+        if (strlen(names[*sides]) == length && strncmp(word, names[*sides], length) == 0)
+            return word[length] ? datum_mode_parse(word + length + 1, mode, error) : ESP_OK;
+    return error_set(error, ESP_INVALID, "expected inputs, outputs or all, perhaps with :MODE, found '%.40s'",
+                     word);
+}
+
+enum esp_status values_leave(struct values *values, const char *word, struct esp_error *error)
+{
+    int sides;
+    enum datum_mode mode;
+    if (read_leave(word, &sides, &mode, error) != ESP_OK)
+        return error_prefix(error, "--leave");
+    for (size_t i = 0; i < values->problem->n_arguments; i++) {
+        struct esp_argument *argument = &values->arguments[i];
+        struct value_slot *slot = &values->slots[i];
+        struct esp_error unimportant;
+        if (check_formal(&values->problem->arguments[i], &unimportant) != ESP_OK)
+            continue;
+        argument->stays = sides;
+        if (slot->is_kept)
+            continue;
+        argument->kept_mode = (enum esp_data_mode)mode;
+        if (!(sides & ESP_SESSION_OUTPUTS) || slot->path || !argument_out(&values->problem->arguments[i]))
+            continue;
+        slot->is_kept = true;
+        argument->kept = &slot->kept;
+    }
+    return ESP_OK;
+}
+
 enum esp_status values_prepare_datum(struct values *values, size_t index, struct esp_error *error)
 {
     uint64_t count;

@@ -276,11 +276,16 @@ json_t *session_json(const struct esp_session_info *info)
     json_t *candidates = json_array();
     for (size_t i = 0; i < info->n_candidates; i++)
         json_array_append_new(candidates, candidate_json(&info->candidates[i]));
-    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o}", "id",
-                     info->id, "problem", info->problem, "server", info->server, "submit_s", info->submit_s,
-                     "wait_s", info->wait_s, "transfer_s", info->transfer_s, "queue_s", info->queue_s,
-                     "compute_s", info->compute_s, "other_s", session_rest(info), "total_s", info->total_s,
-                     "forecast_s", info->forecast_s, "forecast_compute_s", info->forecast_compute_s,
-                     "forecast_error_s", info->forecast_error_s, "capable", (int)info->capable, "asked",
-                     info->asked, "candidates", candidates);
+    json_t *data = json_array();
+    for (size_t i = 0; i < info->n_data; i++)
+        json_array_append_new(data, json_pack("{s:s, s:s, s:s}", "argument", info->data[i].argument, "side",
+                                              info->data[i].side == ESP_SESSION_INPUTS ? "input" : "output",
+                                              "id", info->data[i].id));
+    return json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:i, s:b, s:o, s:o}",
+                     "id", info->id, "problem", info->problem, "server", info->server, "submit_s",
+                     info->submit_s, "wait_s", info->wait_s, "transfer_s", info->transfer_s, "queue_s",
+                     info->queue_s, "compute_s", info->compute_s, "other_s", session_rest(info), "total_s",
+                     info->total_s, "forecast_s", info->forecast_s, "forecast_compute_s",
+                     info->forecast_compute_s, "forecast_error_s", info->forecast_error_s, "capable",
+                     (int)info->capable, "asked", info->asked, "candidates", candidates, "data", data);
 }

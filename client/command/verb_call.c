@@ -6,6 +6,7 @@
 
 #include "client/command/call_abstract.h"
 #include "client/command/constraints.h"
+#include "client/command/left_note.h"
 #include "client/command/printing.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
@@ -37,20 +38,39 @@ static enum esp_status read_arguments(const struct command_line *command, struct
     for (int i = 0; i < command->n_options && status == ESP_OK; i++)
         if (strcmp(command->options[i].name, "output") == 0)
             status = save_to(values, command->options[i].value, error);
+    const char *leave = command_option_value(command, "leave");
+    if (status == ESP_OK && leave)
+        status = values_leave(values, leave, error);
     return status == ESP_OK ? values_prepare(values, error) : status;
+}
+
+/* How to name in orders what a session has left. */
+static void print_left(const struct values *values, const struct esp_session_info *info)
+{
+    printf("session = session:%s\n", info->id);
+    for (size_t i = 0; i < info->n_data; i++) {
+        const struct esp_session_datum *datum = &info->data[i];
+        bool is_printed = datum->side == ESP_SESSION_OUTPUTS && values->slots[datum->position].is_kept;
+        if (!is_printed)
+            printf("%s (%s) = data:%s\n", datum->argument,
+                   datum->side == ESP_SESSION_INPUTS ? "input" : "output", datum->id);
+    }
 }
 
 static enum exit_code show(const struct command_line *command, const struct values *values,
                            const struct esp_session_info *info)
 {
     struct esp_error error = {0};
-    if (values_write(values, &error) != ESP_OK)
+    bool leaves = info && command_option_value(command, "leave");
+    if (values_write(values, &error) != ESP_OK || (leaves && left_note_write(info, &error) != ESP_OK))
         return command_fail(command, &error);
     if (command->json)
         return command_json(json_pack("{s:o, s:o}", "outputs", values_json(values), "session",
                                       info ? session_json(info) : json_null()));
     if (info && command_option_value(command, "verbose"))
         session_print(info, stdout);
+    if (leaves)
+        print_left(values, info);
     values_print(values);
     return command_flush();
 }
@@ -129,7 +149,8 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     options.output = on_output;
     options.progress = on_progress;
     options.arg = &watching;
-    bool wants_info = command->json || command_option_value(command, "verbose");
+    bool wants_info =
+        command->json || command_option_value(command, "verbose") || command_option_value(command, "leave");
     enum esp_status status =
         esp_call(&handle, values->arguments, problem->n_arguments, &options, wants_info ? &info : NULL);
     clear_bar(&watching);
@@ -147,7 +168,19 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     return code;
 }
 
+static enum exit_code refuse_abstract(const struct command_line *command, const struct esp_problem *problem,
+                                      problem_run *run)
+{
+    (void)run;
+    return command_usage(
+        command,
+        "--leave: %s chooses the problem that computes; name that one (-v shows it), or leave "
+        "its result with -o NAME=data:",
+        problem->name);
+}
+
 enum exit_code verb_call(const struct command_line *command)
 {
-    return problem_verb(command, call, call_abstract);
+    return problem_verb(command, call,
+                        command_option_value(command, "leave") ? refuse_abstract : call_abstract);
 }

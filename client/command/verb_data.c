@@ -1,28 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier data: get, ls, info, rm, cp, mv.
+ * espalier data: ls, info.
  */
 #include "config.h"
 
 #include "client/command/layout.h"
-#include "client/command/moving.h"
+#include "client/command/left_note.h"
+#include "client/command/verb_data.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
-#include "client/command/values.h"
-#include "client/arguments/values_storage.h"
 #include "core/data/datum.h"
-#include "core/matrix/matrix.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-/* "data:" in front of an identity, as `call` has it, may stay. */
-static const char *identity(const char *word)
-{
-    return strncmp(word, "data:", 5) == 0 ? word + 5 : word;
-}
 
 /* ---- what is shown ---- */
 
@@ -42,7 +34,7 @@ static const char *place_text(const struct esp_data_info *info)
     return info->in_memory && info->on_disk ? "memory, disk" : info->on_disk ? "disk" : "memory";
 }
 
-static json_t *info_json(const struct esp_data_info *info)
+json_t *data_info_json(const struct esp_data_info *info)
 {
     json_t *dims = json_array();
     for (unsigned i = 0; i < info->n_dims; i++)
@@ -60,7 +52,7 @@ static json_t *list_json(const struct esp_data_info *infos, size_t n)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(list, info_json(&infos[i]));
+        json_array_append_new(list, data_info_json(&infos[i]));
     return list;
 }
 
@@ -103,81 +95,6 @@ static void print_info(const struct esp_data_info *info)
     printf(", %s out\n", quantity_bytes(info->bytes_out, text));
 }
 
-/* ---- get ---- */
-
-static enum esp_status save(const char *path, const struct matrix_format *format,
-                            const struct esp_data_info *info, const void *memory, struct esp_error *error)
-{
-    struct matrix matrix;
-    int64_t rows = info->n_dims > 0 ? info->dims[0] : 1, cols = 1;
-    for (unsigned i = 1; i < info->n_dims; i++)
-        cols *= info->dims[i];
-    bool is_complex = info->type == ESP_TYPE_COMPLEX || info->type == ESP_TYPE_DOUBLE_COMPLEX;
-    enum esp_status status = matrix_init(&matrix, rows, cols, is_complex, UINT64_MAX, error);
-    if (status != ESP_OK)
-        return status;
-    for (size_t i = 0; i < (size_t)(rows * cols) && status == ESP_OK; i++)
-        status = value_load_element(info->type, memory, i, &matrix, i, error);
-    struct matrix_file file = matrix_as_file(&matrix);
-    if (info->type <= ESP_TYPE_INT64)
-        file.field = FIELD_INTEGER;
-    file.is_short = esp_type_size(info->type) <= 4 || info->type == ESP_TYPE_COMPLEX;
-    file.is_vector = info->n_dims == 1;
-    if (status == ESP_OK)
-        status = matrix_save(path, &file, format, error);
-    matrix_clear(&matrix);
-    return status;
-}
-
-static enum exit_code get(const struct command_line *command, const struct esp_data_info *info,
-                          const struct matrix_format *format)
-{
-    struct esp_error error = {0};
-    struct moving moving;
-    void *memory = malloc(info->bytes ? info->bytes : 1);
-    if (!memory) {
-        error_no_memory(&error, "the datum");
-        return command_fail(command, &error);
-    }
-    moving_begin(&moving);
-    enum esp_status status = esp_data_get(info->id, memory, info->bytes, moving_told, &moving);
-    moving_end(&moving);
-    enum exit_code code = EXIT_DONE;
-    if (status != ESP_OK)
-        code = session_fail_kept(command);
-    else if (save(command->operands[1], format, info, memory, &error) != ESP_OK)
-        code = command_fail(command, &error);
-    else if (command->json)
-        code = command_json(info_json(info));
-    free(memory);
-    return code;
-}
-
-enum exit_code verb_data_get(const struct command_line *command)
-{
-    struct esp_error error = {0};
-    const struct matrix_format *format;
-    struct esp_data_info *infos;
-    size_t n;
-    const char *path = command->operands[1];
-    if (values_format(command, &format, &error) != ESP_OK)
-        return command_fail(command, &error);
-    if ((!format && matrix_check_ending(path, &error) != ESP_OK) ||
-        command_check_output(path, &error) != ESP_OK)
-        return command_fail(command, &error);
-    enum exit_code code = session_open(command);
-    if (code != EXIT_DONE)
-        return code;
-    if (esp_data_look(identity(command->operands[0]), &infos, &n) == ESP_OK) {
-        code = get(command, &infos[0], format);
-        esp_data_free(infos);
-    } else {
-        code = session_fail_kept(command);
-    }
-    grpc_finalize();
-    return code;
-}
-
 /* ---- ls, info ---- */
 
 enum exit_code verb_data_ls(const struct command_line *command)
@@ -201,130 +118,55 @@ enum exit_code verb_data_ls(const struct command_line *command)
     return code;
 }
 
-enum exit_code verb_data_info(const struct command_line *command)
+/* One paragraph for each server that has it. */
+static enum exit_code info_of(const struct command_line *command, const struct meant_datum *datum,
+                              json_t *all)
 {
     struct esp_data_info *infos;
     size_t n;
-    enum exit_code code = session_open(command);
-    if (code != EXIT_DONE)
-        return code;
-    if (esp_data_look(identity(command->operands[0]), &infos, &n) != ESP_OK) {
-        code = session_fail_kept(command);
-    } else {
-        for (size_t i = 0; i < n && !command->json; i++)
-            print_info(&infos[i]);
-        code = command->json ? command_json(list_json(infos, n)) : command_flush();
-        esp_data_free(infos);
-    }
-    grpc_finalize();
-    return code;
-}
-
-/* ---- rm, cp, mv ---- */
-
-enum exit_code verb_data_rm(const struct command_line *command)
-{
-    enum exit_code code = session_open(command), worst = code;
-    for (int i = 0; code == EXIT_DONE && i < command->n_operands; i++)
-        if (esp_data_drop(identity(command->operands[i])) != ESP_OK)
-            worst = session_fail_kept(command); /* the others go all the same */
-    if (code == EXIT_DONE)
-        grpc_finalize();
-    return worst;
-}
-
-static enum exit_code copy_one(const struct command_line *command, const char *id, const char *to, bool move)
-{
-    struct moving moving;
-    moving_begin(&moving);
-    enum esp_status status = esp_data_copy(id, to, move, moving_told, &moving);
-    moving_end(&moving);
-    return status == ESP_OK ? EXIT_DONE : session_fail(command);
-}
-
-/* What cannot go is told, and the others go all the same. Replicas have their originals elsewhere. */
-static enum exit_code copy_all(const struct command_line *command, const char *from, const char *to,
-                               bool move)
-{
-    struct esp_data_info *infos;
-    size_t n;
-    if (esp_data_list(from, &infos, &n) != ESP_OK)
-        return session_fail(command);
-    enum exit_code worst = EXIT_DONE;
+    if (esp_data_look(datum->id, &infos, &n) != ESP_OK)
+        return session_fail_kept(command);
+    if (*datum->argument && !command->json)
+        printf("%s, %s\n", datum->argument, datum->is_output ? "an output" : "an input");
     for (size_t i = 0; i < n; i++) {
-        enum exit_code code = infos[i].replica && move ? EXIT_DONE : copy_one(command, infos[i].id, to, move);
-        worst = code != EXIT_DONE ? code : worst;
+        if (command->json)
+            json_array_append_new(all, data_info_json(&infos[i]));
+        else
+            print_info(&infos[i]);
     }
     esp_data_free(infos);
-    return worst;
+    return EXIT_DONE;
 }
 
-static enum exit_code copy_each(const struct command_line *command, const char *to, bool move)
+enum exit_code verb_data_info(const struct command_line *command)
 {
-    enum exit_code worst = EXIT_DONE;
-    for (int i = 0; i < command->n_operands - 1; i++) {
-        enum exit_code code = copy_one(command, identity(command->operands[i]), to, move);
-        worst = code != EXIT_DONE ? code : worst; /* the others go all the same */
-    }
-    return worst;
-}
-
-static enum exit_code print_identity(const struct command_line *command, const char *id)
-{
-    if (command->json)
-        return command_json(json_pack("{s:s}", "id", id));
-    puts(id);
-    return command_flush();
-}
-
-/* Another datum of the same value, that lies otherwise. */
-static enum exit_code redistribute(const struct command_line *command, const char *id, const char *to,
-                                   const struct esp_data_layout *layout, bool move)
-{
-    char *made = NULL;
-    struct moving moving;
-    moving_begin(&moving);
-    enum esp_status status = esp_data_redistribute(id, to, layout, moving_told, &moving, &made);
-    moving_end(&moving);
-    if (status != ESP_OK)
-        return session_fail(command);
-    enum exit_code code = print_identity(command, made);
-    free(made);
-    return move && esp_data_drop(id) != ESP_OK ? session_fail(command) : code;
-}
-
-static enum exit_code copy(const struct command_line *command, bool move)
-{
-    struct esp_error error = {0};
-    struct esp_data_layout layout;
-    bool in_pieces;
-    const char *from = command_option_value(command, "from");
-    if (from && command->n_operands > 1)
-        return command_usage(command, "expected an ID, or --from for all data of a server, found both");
-    if (!from && command->n_operands == 1)
-        return command_usage(command, "expected the IDs of data and a server, or --from SERVER and a server");
-    if (layout_option(command, &in_pieces, &layout, &error) != ESP_OK)
-        return command_usage(command, "%s", error.text);
-    if (in_pieces && (from || command->n_operands != 2))
-        return command_usage(command, "expected one ID and a server with --grid and --block");
-    enum exit_code code = session_open(command);
+    struct meant meant;
+    enum exit_code code = data_meant(command, command->operands[0], &meant);
     if (code != EXIT_DONE)
         return code;
-    const char *to = command->operands[command->n_operands - 1];
-    if (in_pieces)
-        code = redistribute(command, identity(command->operands[0]), to, &layout, move);
-    else
-        code = from ? copy_all(command, from, to, move) : copy_each(command, to, move);
-    grpc_finalize();
+    code = session_open(command);
+    if (code == EXIT_DONE) {
+        json_t *all = json_array();
+        for (size_t i = 0; i < meant.n; i++) {
+            enum exit_code one = info_of(command, &meant.data[i], all);
+            code = one != EXIT_DONE ? one : code;
+        }
+        if (command->json && code == EXIT_DONE)
+            code = command_json(json_incref(all));
+        else if (code == EXIT_DONE)
+            code = command_flush();
+        json_decref(all);
+        grpc_finalize();
+    }
+    free(meant.data);
     return code;
 }
 
-enum exit_code verb_data_cp(const struct command_line *command)
+enum exit_code data_meant(const struct command_line *command, const char *word, struct meant *meant)
 {
-    return copy(command, false);
-}
-
-enum exit_code verb_data_mv(const struct command_line *command)
-{
-    return copy(command, true);
+    struct esp_error error = {0};
+    if (left_note_expand(word, meant, &error) == ESP_OK)
+        return EXIT_DONE;
+    enum exit_code code = command_fail(command, &error);
+    return error.status == ESP_NOT_FOUND ? EXIT_GONE : code;
 }

@@ -29,6 +29,7 @@ static const struct command_option call_options[] = {
      "save an output to a file ('-': standard output), or leave it on the server (data:, data:MODE); may be "
      "repeated"},
     {'f', "format", "FORMAT", "of the files that -o saves: mtx, npy, rb, hb, csv (else: by their endings)"},
+    {'l', "leave", "WHAT", "leave inputs, outputs or all on the server; with a mode: all:persistent"},
     {'F', "follow", NULL, "show on standard error what the routine prints, while it runs"},
     {'v', "verbose", NULL, "also show the candidates, the server, and where the time went"},
     {0, NULL, NULL, NULL},
@@ -368,8 +369,12 @@ const struct verb command_verbs[] = {
      "A put that was interrupted goes on when it is said again.",
      data_put_options, WITH_PLATFORM, 1, 1, verb_data_put},
     {"data get", "ID FILE", "Save a datum as a matrix file ('-': standard output)",
-     "It is read from a server that has it; another one is asked when the transfer breaks.", data_get_options,
-     WITH_PLATFORM, 2, 2, verb_data_get},
+     "It is read from a server that has it; another one is asked when the transfer breaks. Data of a "
+     "session\n"
+     "('espalier call --leave') go into a folder: session:ID:inputs, session:ID:outputs; or one of them "
+     "into\n"
+     "a file: session:ID:outputs:NAME. The other verbs on data take them too.",
+     data_get_options, WITH_PLATFORM, 2, 2, verb_data_get},
     {"data ls", "", "List the data of the platform",
      "Those that you may use, on all servers, with their sizes.", data_ls_options, WITH_PLATFORM, 0, 0,
      verb_data_ls},
@@ -382,8 +387,9 @@ const struct verb command_verbs[] = {
      "steps.",
      data_show_options, WITH_PLATFORM, 1, 1, verb_data_show},
     {"data rm", "ID...", "Delete data, with their replicas",
-     "Who reads one at this moment reads on to the end. There is no way back.", NULL, WITH_PLATFORM, 1, -1,
-     verb_data_rm},
+     "Who reads one at this moment reads on to the end. There is no way back. Of a session (session:ID) go\n"
+     "those that it put or made.",
+     NULL, WITH_PLATFORM, 1, -1, verb_data_rm},
     {"data cp", "[ID...] SERVER", "Have a server fetch replicas of data",
      "They come straight from servers that have them. A replica may be dropped when memory is short.\n"
      "With --grid and --block the server makes another datum of the same value that lies so, and its ID is "

@@ -26,6 +26,7 @@ client_libclient_la_SOURCES += \
 	client/data/holding.h \
 	client/data/lend.c \
 	client/data/lend.h \
+	client/data/orders.c \
 	client/data/sequence.c \
 	client/data/sequence.h \
 	client/data/sequence_again.c \

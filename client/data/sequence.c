@@ -122,7 +122,7 @@ enum esp_status sequence_restore(struct holding *holding, struct esp_error *erro
 static bool may_hold(const struct value *value, const struct argument *argument, bool is_abstract)
 {
     return !current->paused && !is_abstract && argument->n_dims > 0 && value->form == VALUE_MEMORY &&
-           !value->is_kept && value->bytes >= SEQUENCE_LEAST_BYTES;
+           !value->is_kept && !value->stays && value->bytes >= SEQUENCE_LEAST_BYTES;
 }
 
 /* The entry whose value goes in; NULL: there is none, or what it had is there no more. */

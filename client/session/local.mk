@@ -20,6 +20,8 @@ client_libclient_la_SOURCES += \
 	client/session/function.h \
 	client/session/handle.c \
 	client/session/handle.h \
+	client/session/left.c \
+	client/session/left.h \
 	client/session/link.c \
 	client/session/link.h \
 	client/session/link_learn.c \

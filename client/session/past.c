@@ -59,6 +59,7 @@ void past_view(struct past *past, struct session *session)
     past->forecast_compute_s = session->forecast_compute_s;
     past->forecast_error_s = session->forecast_error_s;
     past->timings = session->timings;
+    past->left = session->left;
 }
 
 static const char *append(char **at, const char *text)
@@ -75,11 +76,14 @@ struct past *past_keep(struct session *session)
     struct past view;
     past_view(&view, session);
     size_t texts = strlen(view.problem) + strlen(view.server) + strlen(view.text) + 3;
-    struct past *past = malloc(sizeof *past + texts);
+    size_t left = left_bytes(view.left);
+    struct past *past = malloc(sizeof *past + left + texts);
     if (!past)
         return NULL;
     char *at = (char *)(past + 1);
     *past = view;
+    past->left = left > 0 ? memcpy(at, view.left, left) : NULL;
+    at += left;
     past->problem = append(&at, view.problem);
     past->server = append(&at, view.server);
     past->text = append(&at, view.text);
@@ -110,7 +114,7 @@ struct esp_session_info *past_tell(const struct past *past)
                                       .progress = past->progress};
     info->error.status = past->status;
     snprintf(info->error.text, sizeof info->error.text, "%s", past->text);
-    if (info->id && info->problem && info->server)
+    if (info->id && info->problem && info->server && left_tell(past->left, info))
         return info;
     package_destroy(info);
     return NULL;

@@ -18,6 +18,7 @@ struct past {
     uint32_t capable;
     bool asked;
     double progress;
+    const struct left *left; /* client/session/left.h; NULL: nothing */
 };
 
 /* Fills `past` with what is known; its texts are the session's. Of a session that runs, with the engine's

@@ -105,6 +105,7 @@ void session_discard(struct session *session)
     free(session->candidates);
     free(session->plan);
     free(session->keepers);
+    free(session->left);
     free(session);
 }
 
@@ -163,6 +164,7 @@ void session_end(struct session *session, enum esp_status status)
         session->error.text[0] = 0;
     session->ended_ns = clock_now_ns(session->engine->clock);
     lend_end(&session->invocation, status == ESP_OK);
+    session->left = left_gather(&session->invocation);
     engine_retire(session->engine, session);
     backlog_left(session);
     /* Small results wait for the next call to acknowledge them; memory for large ones is wanted back. */

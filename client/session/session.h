@@ -8,6 +8,7 @@
 
 #include "client/session/backlog.h"
 #include "client/session/engine.h"
+#include "client/session/left.h"
 #include "client/session/wishes.h"
 
 /* The handle of a call as the engine sees it. */
@@ -76,6 +77,7 @@ struct session {
     atomic_int phase; /* enum session_phase; written by the runner */
     atomic_bool cancelled;
     struct esp_error error; /* ESP_PENDING until it has ended */
+    struct left *left;      /* of it, when it has ended; NULL: nothing */
 
     struct session_candidate *candidates; /* of the newest answer, best first; under the marks lock */
     uint32_t n_candidates, next_candidate;

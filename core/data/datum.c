@@ -279,10 +279,20 @@ static bool order_matters(const struct datum_shape *shape)
     return wide > 1;
 }
 
-static bool types_fit(enum base_type a, enum base_type b)
+bool datum_types_fit(enum base_type a, enum base_type b)
 {
     bool longs = (a == TYPE_LONG || a == TYPE_INT64) && (b == TYPE_LONG || b == TYPE_INT64);
     return a == b || longs;
+}
+
+/* The elements of a packed or banded matrix as LAPACK has them in memory: an array like any other to who put
+ * it, one behind the other or, of a band, column by column. */
+static bool is_its_array(const struct datum_shape *expected, const struct datum_shape *found)
+{
+    bool columns = expected->storage == STORAGE_BANDED && found->n_dims == 2 && expected->n_dims == 2 &&
+                   found->dims[1] == expected->dims[1];
+    return (expected->storage == STORAGE_PACKED || expected->storage == STORAGE_BANDED) &&
+           found->storage == STORAGE_FULL && (found->n_dims == 1 || (columns && !found->row_major));
 }
 
 enum esp_status datum_shape_fits(const struct datum_shape *expected, const struct datum_shape *found,
@@ -290,10 +300,12 @@ enum esp_status datum_shape_fits(const struct datum_shape *expected, const struc
 {
     char wanted[DATUM_SHAPE_TEXT], had[DATUM_SHAPE_TEXT];
     const struct datum_shape joined = datum_shape_joined(found);
-    bool fits = types_fit(expected->type, found->type) && expected->storage == joined.storage &&
-                memcmp(expected->layout, joined.layout, sizeof joined.layout) == 0 &&
-                dims_fit(expected, found) &&
-                (expected->row_major == found->row_major || !order_matters(found)) &&
+    bool lies =
+        is_its_array(expected, found) ||
+        (expected->storage == joined.storage &&
+         memcmp(expected->layout, joined.layout, sizeof joined.layout) == 0 && dims_fit(expected, found) &&
+         (expected->row_major == found->row_major || !order_matters(found)));
+    bool fits = datum_types_fit(expected->type, found->type) && lies &&
                 (base_type_is_variable(expected->type) || expected->bytes == found->bytes);
     if (fits)
         return ESP_OK;

@@ -93,9 +93,13 @@ enum esp_status datum_shape_of_argument(const struct problem *problem, uint32_t 
                                         const struct number *scope, const struct shape *shape,
                                         struct datum_shape *datum, struct esp_error *error);
 
+/* Whether elements of the one type can be those of the other: the same, or both of 64 bits. */
+bool datum_types_fit(enum base_type a, enum base_type b);
+
 /* Whether a datum of shape `found` can be the argument that `expected` describes: type, storage (in pieces is
- * as good as in full), order, and dimensions (trailing ones of extent 1 do not count). ESP_INVALID: "A:
- * expected double[100, 100], the datum is int[5]", with `what` in front. */
+ * as good as in full; the elements of a packed or banded matrix may be an array), order, and dimensions
+ * (trailing ones of extent 1 do not count). ESP_INVALID: "A: expected double[100, 100], the datum is int[5]",
+ * with `what` in front. */
 enum esp_status datum_shape_fits(const struct datum_shape *expected, const struct datum_shape *found,
                                  const char *what, struct esp_error *error);
 

@@ -12,7 +12,7 @@ enum esp_status datum_shape_of_argument(const struct problem *problem, uint32_t 
     *datum = (struct datum_shape){.type = argument->type,
                                   .n_dims = shape->n_dims,
                                   .row_major = (argument->properties & PROPERTY_ROW_MAJOR) != 0,
-                                  .bytes = shape->bytes};
+                                  .bytes = shape->whole_bytes > 0 ? shape->whole_bytes : shape->bytes};
     memcpy(datum->dims, shape->dims, shape->n_dims * sizeof *datum->dims);
     if (argument->storage == STORAGE_CSC || argument->storage == STORAGE_CSR) {
         datum->n_dims = 1;

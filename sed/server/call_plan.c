@@ -48,13 +48,12 @@ static enum esp_status check_kind(const struct problem *problem, const struct ar
             return ESP_OK;
         break;
     case KIND_DATUM:
-        if (input && argument->n_dims > 0 && !has_variable_length(argument) && !argument->is_section)
+        if (input && argument->n_dims > 0 && !has_variable_length(argument))
             return ESP_OK;
         if (input)
             return error_set(
                 error, ESP_INVALID,
-                "%s: %s: expected a value, found a datum: only whole arrays of numbers and characters "
-                "can be data",
+                "%s: %s: expected a value, found a datum: only arrays of numbers and characters can be data",
                 problem->name, argument->name);
         break;
     default:
@@ -97,7 +96,7 @@ static enum esp_status take_argument(struct call_plan *plan, const struct call_a
     if (found->kind == KIND_DATUM) {
         planned->datum = found->data;
         planned->datum_length = found->length;
-        planned->cut = names_section(found);
+        planned->cut = argument->is_section || names_section(found);
         plan->data = true;
     }
     if (found->kind == KIND_INLINE)

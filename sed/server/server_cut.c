@@ -19,12 +19,32 @@ struct cutting {
     void (*done)(struct operand *operand);
 };
 
+/* Of an argument of which only a section travels, the datum is the whole array. */
+static enum esp_status section_of_argument(const struct operand *operand, struct section *cut,
+                                           struct esp_error *error)
+{
+    const struct session *session = operand->of->session;
+    const struct datum_shape *whole = store_pin_shape(operand->pin);
+    const char *name = session->problem->arguments[operand->index].name;
+    struct block_cyclic_matrix layout;
+    if (datum_shape_layout(whole, &layout))
+        return error_set(error, ESP_INVALID,
+                         "%s: expected an array in one piece, of which a section is cut, found one in pieces",
+                         name);
+    enum esp_status status = datum_shape_fits(&operand->shape, whole, name, error);
+    return status == ESP_OK ? problem_section(session->problem, operand->index, session->job.scope,
+                                              operand->shape.dims, cut, error)
+                            : status;
+}
+
 static enum esp_status make_section(const struct operand *operand, struct section *cut,
                                     struct esp_error *error)
 {
     struct datum_shape part;
     const struct session *session = operand->of->session;
     const char *name = session->problem->arguments[operand->index].name;
+    if (session->problem->arguments[operand->index].is_section)
+        return section_of_argument(operand, cut, error);
     enum esp_status status =
         datum_section_take(&operand->section, store_pin_shape(operand->pin), &part, cut, error);
     if (status != ESP_OK)

@@ -62,6 +62,13 @@ enum esp_status server_operands_create(struct server *server, struct session *se
         snprintf(what, sizeof what, "%s: %s", problem->name, problem->arguments[i].name);
         if (planned->kind == KIND_DATUM)
             status = read_datum(add(operands, planned, i), planned, what, error);
+        if (status == ESP_OK && planned->kind == KIND_DATUM && problem->arguments[i].is_section &&
+            operands->items[operands->n - 1].section.n_dims > 0)
+            status =
+                error_set(error, ESP_INVALID,
+                          "%s: expected a whole datum, of which the description takes a section, found a "
+                          "section of one",
+                          what);
         if (!planned->kept)
             continue;
         struct operand *result = add(operands, planned, i);
@@ -209,10 +216,10 @@ static enum esp_status take_section(struct operand *operand, struct esp_error *e
 /* Its memory is there: the worker gets a descriptor with which it cannot write. */
 static enum esp_status take_input(struct operand *operand, struct esp_error *error)
 {
-    if (operand->section.n_dims > 0)
+    struct session *session = operand->of->session;
+    if (operand->section.n_dims > 0 || session->problem->arguments[operand->index].is_section)
         return take_section(operand, error);
 
-    struct session *session = operand->of->session;
     struct job_argument *argument = &session->job.arguments[operand->index];
     const struct store_memory *memory = store_pin_memory(operand->pin);
     const char *name = session->problem->arguments[operand->index].name;

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier data get: data into matrix files.
+ */
+#include "config.h"
+
+#include "client/arguments/values_storage.h"
+#include "client/command/moving.h"
+#include "client/command/session.h"
+#include "client/command/values.h"
+#include "client/command/verb_data.h"
+#include "core/matrix/matrix.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static enum esp_status save(const char *path, const struct matrix_format *format,
+                            const struct esp_data_info *info, const void *memory, struct esp_error *error)
+{
+    struct matrix matrix;
+    int64_t rows = info->n_dims > 0 ? info->dims[0] : 1, cols = 1;
+    for (unsigned i = 1; i < info->n_dims; i++)
+        cols *= info->dims[i];
+    bool is_complex = info->type == ESP_TYPE_COMPLEX || info->type == ESP_TYPE_DOUBLE_COMPLEX;
+    enum esp_status status = matrix_init(&matrix, rows, cols, is_complex, UINT64_MAX, error);
+    if (status != ESP_OK)
+        return status;
+    for (size_t i = 0; i < (size_t)(rows * cols) && status == ESP_OK; i++)
+        status = value_load_element(info->type, memory, i, &matrix, i, error);
+    struct matrix_file file = matrix_as_file(&matrix);
+    if (info->type <= ESP_TYPE_INT64)
+        file.field = FIELD_INTEGER;
+    file.is_short = esp_type_size(info->type) <= 4 || info->type == ESP_TYPE_COMPLEX;
+    file.is_vector = info->n_dims == 1;
+    if (status == ESP_OK)
+        status = matrix_save(path, &file, format, error);
+    matrix_clear(&matrix);
+    return status;
+}
+
+static enum exit_code get(const struct command_line *command, const struct esp_data_info *info,
+                          const char *path, const struct matrix_format *format)
+{
+    struct esp_error error = {0};
+    struct moving moving;
+    void *memory = malloc(info->bytes ? info->bytes : 1);
+    if (!memory) {
+        error_no_memory(&error, "the datum");
+        return command_fail(command, &error);
+    }
+    moving_begin(&moving);
+    enum esp_status status = esp_data_get(info->id, memory, info->bytes, moving_told, &moving);
+    moving_end(&moving);
+    enum exit_code code = EXIT_DONE;
+    if (status != ESP_OK)
+        code = session_fail_kept(command);
+    else if (save(path, format, info, memory, &error) != ESP_OK)
+        code = command_fail(command, &error);
+    free(memory);
+    return code;
+}
+
+static enum exit_code get_one(const struct command_line *command, const char *id, const char *path,
+                              const struct matrix_format *format, json_t *told)
+{
+    struct esp_data_info *infos;
+    size_t n;
+    if (esp_data_look(id, &infos, &n) != ESP_OK)
+        return session_fail_kept(command);
+    enum exit_code code = get(command, &infos[0], path, format);
+    if (code == EXIT_DONE)
+        json_array_append_new(told, data_info_json(&infos[0]));
+    esp_data_free(infos);
+    return code;
+}
+
+/* All that is meant of a session, each into a file of its name. What cannot come is told, and the others come
+ * all the same. */
+static enum exit_code get_several(const struct command_line *command, const struct meant *meant,
+                                  const struct matrix_format *format, json_t *told)
+{
+    enum exit_code worst = EXIT_DONE;
+    for (size_t i = 0; i < meant->n; i++) {
+        char path[PATH_MAX];
+        if (snprintf(path, sizeof path, "%s/%s.%s", command->operands[1], meant->data[i].argument,
+                     format ? matrix_format_word(format) : "mtx") >= (int)sizeof path)
+            return command_usage(command, "the path of the folder is longer than %d bytes", PATH_MAX);
+        enum exit_code code = get_one(command, meant->data[i].id, path, format, told);
+        worst = code != EXIT_DONE ? code : worst;
+    }
+    return worst;
+}
+
+static enum exit_code check_place(const struct command_line *command, const struct meant *meant,
+                                  const struct matrix_format *format)
+{
+    struct esp_error error = {0};
+    struct stat there;
+    const char *path = command->operands[1];
+    bool is_folder = stat(path, &there) == 0 && S_ISDIR(there.st_mode);
+    if (meant->n == 1 && !is_folder) {
+        if ((!format && matrix_check_ending(path, &error) != ESP_OK) ||
+            command_check_output(path, &error) != ESP_OK)
+            return command_fail(command, &error);
+        return EXIT_DONE;
+    }
+    if (!meant->is_session) {
+        command_check_output(path, &error);
+        return command_fail(command, &error);
+    }
+    if (!is_folder)
+        return command_usage(command, "expected a folder for %zu arrays, found %s", meant->n, path);
+    for (size_t i = 1; i < meant->n; i++)
+        if (strcmp(meant->data[i].argument, meant->data[i - 1].argument) == 0)
+            return command_usage(command,
+                                 "%s went in and came out, and has one file: say session:%s:inputs or "
+                                 "session:%s:outputs",
+                                 meant->data[i].argument, meant->session, meant->session);
+    return EXIT_DONE;
+}
+
+static enum exit_code get_meant(const struct command_line *command, const struct meant *meant,
+                                const struct matrix_format *format)
+{
+    struct stat there;
+    bool is_folder = stat(command->operands[1], &there) == 0 && S_ISDIR(there.st_mode);
+    enum exit_code code = check_place(command, meant, format);
+    if (code == EXIT_DONE)
+        code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    json_t *told = json_array();
+    code = is_folder ? get_several(command, meant, format, told)
+                     : get_one(command, meant->data[0].id, command->operands[1], format, told);
+    if (code == EXIT_DONE && command->json)
+        code = command_json(json_incref(is_folder ? told : json_array_get(told, 0)));
+    json_decref(told);
+    grpc_finalize();
+    return code;
+}
+
+enum exit_code verb_data_get(const struct command_line *command)
+{
+    struct esp_error error = {0};
+    const struct matrix_format *format;
+    struct meant meant;
+    if (values_format(command, &format, &error) != ESP_OK)
+        return command_fail(command, &error);
+    enum exit_code code = data_meant(command, command->operands[0], &meant);
+    if (code != EXIT_DONE)
+        return code;
+    code = get_meant(command, &meant, format);
+    free(meant.data);
+    return code;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * espalier data: rm, cp, mv.
+ */
+#include "config.h"
+
+#include "client/command/layout.h"
+#include "client/command/moving.h"
+#include "client/command/session.h"
+#include "client/command/verb_data.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* What of a session was there before it stays. */
+static enum exit_code remove_meant(const struct command_line *command, const struct meant *meant)
+{
+    enum exit_code worst = EXIT_DONE;
+    for (size_t i = 0; i < meant->n; i++)
+        if ((!meant->is_session || meant->data[i].own) && esp_data_drop(meant->data[i].id) != ESP_OK)
+            worst = session_fail_kept(command); /* the others go all the same */
+    if (meant->is_all && worst != EXIT_UNREACHABLE)
+        left_note_remove(meant->session);
+    return worst;
+}
+
+enum exit_code verb_data_rm(const struct command_line *command)
+{
+    enum exit_code code = session_open(command), worst = code;
+    for (int i = 0; code == EXIT_DONE && i < command->n_operands; i++) {
+        struct meant meant;
+        enum exit_code one = data_meant(command, command->operands[i], &meant);
+        if (one == EXIT_DONE) {
+            one = remove_meant(command, &meant);
+            free(meant.data);
+        }
+        worst = one != EXIT_DONE ? one : worst;
+    }
+    if (code == EXIT_DONE)
+        grpc_finalize();
+    return worst;
+}
+
+static enum exit_code copy_one(const struct command_line *command, const char *id, const char *to, bool move)
+{
+    struct moving moving;
+    moving_begin(&moving);
+    enum esp_status status = esp_data_copy(id, to, move, moving_told, &moving);
+    moving_end(&moving);
+    return status == ESP_OK ? EXIT_DONE : session_fail(command);
+}
+
+/* What cannot go is told, and the others go all the same. Replicas have their originals elsewhere. */
+static enum exit_code copy_all(const struct command_line *command, const char *from, const char *to,
+                               bool move)
+{
+    struct esp_data_info *infos;
+    size_t n;
+    if (esp_data_list(from, &infos, &n) != ESP_OK)
+        return session_fail(command);
+    enum exit_code worst = EXIT_DONE;
+    for (size_t i = 0; i < n; i++) {
+        enum exit_code code = infos[i].replica && move ? EXIT_DONE : copy_one(command, infos[i].id, to, move);
+        worst = code != EXIT_DONE ? code : worst;
+    }
+    esp_data_free(infos);
+    return worst;
+}
+
+static enum exit_code copy_each(const struct command_line *command, const char *to, bool move)
+{
+    enum exit_code worst = EXIT_DONE;
+    for (int i = 0; i < command->n_operands - 1; i++) {
+        struct meant meant;
+        enum exit_code code = data_meant(command, command->operands[i], &meant);
+        worst = code != EXIT_DONE ? code : worst; /* the others go all the same */
+        for (size_t k = 0; code == EXIT_DONE && k < meant.n; k++) {
+            enum exit_code one = copy_one(command, meant.data[k].id, to, move);
+            worst = one != EXIT_DONE ? one : worst;
+        }
+        if (code == EXIT_DONE)
+            free(meant.data);
+    }
+    return worst;
+}
+
+static enum exit_code print_identity(const struct command_line *command, const char *id)
+{
+    if (command->json)
+        return command_json(json_pack("{s:s}", "id", id));
+    puts(id);
+    return command_flush();
+}
+
+/* Another datum of the same value, that lies otherwise. */
+static enum exit_code redistribute(const struct command_line *command, const char *id, const char *to,
+                                   const struct esp_data_layout *layout, bool move)
+{
+    char *made = NULL;
+    struct moving moving;
+    moving_begin(&moving);
+    enum esp_status status = esp_data_redistribute(id, to, layout, moving_told, &moving, &made);
+    moving_end(&moving);
+    if (status != ESP_OK)
+        return session_fail(command);
+    enum exit_code code = print_identity(command, made);
+    free(made);
+    return move && esp_data_drop(id) != ESP_OK ? session_fail(command) : code;
+}
+
+static enum exit_code redistribute_meant(const struct command_line *command, const char *to,
+                                         const struct esp_data_layout *layout, bool move)
+{
+    struct meant meant;
+    enum exit_code code = data_meant(command, command->operands[0], &meant);
+    if (code != EXIT_DONE)
+        return code;
+    code = meant.n == 1
+               ? redistribute(command, meant.data[0].id, to, layout, move)
+               : command_usage(command, "expected one datum with --grid and --block, found %zu", meant.n);
+    free(meant.data);
+    return code;
+}
+
+static enum exit_code copy(const struct command_line *command, bool move)
+{
+    struct esp_error error = {0};
+    struct esp_data_layout layout;
+    bool in_pieces;
+    const char *from = command_option_value(command, "from");
+    if (from && command->n_operands > 1)
+        return command_usage(command, "expected an ID, or --from for all data of a server, found both");
+    if (!from && command->n_operands == 1)
+        return command_usage(command, "expected the IDs of data and a server, or --from SERVER and a server");
+    if (layout_option(command, &in_pieces, &layout, &error) != ESP_OK)
+        return command_usage(command, "%s", error.text);
+    if (in_pieces && (from || command->n_operands != 2))
+        return command_usage(command, "expected one ID and a server with --grid and --block");
+    enum exit_code code = session_open(command);
+    if (code != EXIT_DONE)
+        return code;
+    const char *to = command->operands[command->n_operands - 1];
+    if (in_pieces)
+        code = redistribute_meant(command, to, &layout, move);
+    else
+        code = from ? copy_all(command, from, to, move) : copy_each(command, to, move);
+    grpc_finalize();
+    return code;
+}
+
+enum exit_code verb_data_cp(const struct command_line *command)
+{
+    return copy(command, false);
+}
+
+enum exit_code verb_data_mv(const struct command_line *command)
+{
+    return copy(command, true);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What of a session lives on servers when it has ended: data that it took, and those that it left. In one
+ * piece without pointers, as it is kept with what is known of sessions that are over.
+ */
+#ifndef CLIENT_LEFT_H
+#define CLIENT_LEFT_H
+
+#include "client/arguments/invocation.h"
+
+struct left_datum {
+    uint32_t position; /* in a vector of arguments */
+    bool is_output;
+    bool own; /* the session put or made it for whom it tells */
+    char argument[PROBLEM_MAX_NAME + 1];
+    char id[DATUM_TEXT];
+};
+
+struct left {
+    uint32_t n;
+    struct left_datum data[];
+};
+
+/* Of an invocation whose results have been taken, or that failed. NULL: nothing (or no memory for it). For
+ * free(). */
+struct left *left_gather(const struct invocation *invocation);
+/* NULL: 0. */
+size_t left_bytes(const struct left *left);
+
+/* What the program gets of it, in the arena of `info`. False without memory. */
+bool left_tell(const struct left *left, struct esp_session_info *info);
+
+#endif
