@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# A server of data whose disk is full, and one whose memory is all in use: clear errors, and nothing is lost.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+
+# With the right to mount, a disk of 2.5 MB.
+mkdir small
+mounted=no
+mount -t tmpfs -o size=2500k none small 2>/dev/null && mounted=yes
+at_exit() { # while the server may still be there
+    [ $mounted = no ] || umount -l "$work/small"
+}
+cat >hold.esp <<'END'
+problem hold "Holds a vector for a while"
+    in      int     n
+    in      int     us "microseconds"
+    in      double  x[n]
+    memory  0
+implementation c
+    c usleep(us) in libc.so.6
+END
+agent_for_clients
+server_below_agent A A "state_dir = \"$work/small\"" 'slots = 2' 'store_memory = "2 MiB"' 'store_disk = "100 MB"' \
+    "problems = { \"$work/hold.esp\" }"
+server_below_agent B B "state_dir = \"$work/state-B\"" 'slots = 1' 'store_memory = "16 MiB"' 'store_disk = "2 MB"' \
+    "problems = { \"$work/hold.esp\" }"
+servers() {
+    espalier problems | grep -Eq "^hold .* 2 "
+}
+check "two servers are there" wait_until servers
+
+vector() { # vector N SEED: as a matrix file
+    awk -v n="$1" -v s="$2" 'BEGIN { print "%%MatrixMarket matrix array real general\n" n " 1"
+        for (i = 0; i < n; i++) print (i * 7919 + s) % 1009 }'
+}
+vector 190000 1 >x.mtx # 1.52 MB
+vector 190000 2 >y.mtx
+vector 1000 3 >z.mtx
+for name in x y z; do
+    espalier matrix convert $name.mtx $name.npy
+done
+put() { # put FILE SERVER MODE: the identity goes into the file FILE.id
+    espalier data put "$1" -s "$2" -m "$3" >"$1.id"
+}
+got_back() { # got_back NAME: its datum is what its file holds
+    espalier data get "$(cat "$1.mtx.id")" back.npy && cmp back.npy "$1.npy"
+}
+
+# ---- the disk ----
+check "a datum fits the disk that the server may use" put x.mtx B persistent
+check_fails any "a second one does not" put y.mtx B persistent
+check_says "which is told with the numbers" 'no disk for a durable datum of 1.52 MB: data have 1.5[0-9] MB of the 2 MB .*delete some'
+check "the first one is as it was" got_back x
+check "it goes" espalier data rm "$(cat x.mtx.id)"
+check "and the second one fits" put y.mtx B persistent
+if [ $mounted = yes ]; then
+    check "a datum fits a small disk" put x.mtx A persistent
+    check_fails any "another one does not, although the server may use more" put y.mtx A persistent
+    check_says "which is told" 'disk|space'
+    check "what was there is as it was" got_back x
+    check "small ones still go there" put z.mtx A persistent
+    check "and no half datum is left" sh -c '! find small -name "*.new" | grep -q .'
+    stop A KILL
+    start_server A
+    is_back() {
+        espalier tree --json | grep -q "$(cat A.address)" && espalier data ls -s A | grep -q "$(cat z.mtx.id)"
+    }
+    check "the server is killed and comes back" wait_until is_back
+    check "with what it had acknowledged" got_back x
+    check "all of it" got_back z
+    check "they go" espalier data rm "$(cat x.mtx.id)" "$(cat z.mtx.id)"
+fi
+
+# ---- the memory ----
+check "a datum in most of the memory" put x.mtx A volatile
+start holder espalier call hold us=700000 "x=data:$(cat x.mtx.id)" -s A
+in_use() {
+    espalier data info --json "$(cat x.mtx.id)" | grep -q '"users": [1-9]'
+}
+check "which a call is using" wait_until in_use
+check "another one waits for room" put y.mtx A volatile
+ends_well() {
+    # shellcheck disable=SC2154
+    wait "$pid_holder"
+}
+check "until that call has ended, which keeps what it uses" ends_well
+check "which is there" got_back y
+check_fails any "the first one is not" espalier data get "$(cat x.mtx.id)" back.npy
+check_says "and the server remembers why" 'dropped|memory'
+
+stop A
+finish
