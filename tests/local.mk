@@ -330,11 +330,11 @@ check_PROGRAMS += tests/e2e/piece_steps
 tests_e2e_piece_steps_SOURCES = tests/e2e/piece_steps.c
 tests_e2e_piece_steps_LDADD = client/libespalier.la
 check_PROGRAMS += tests/e2e/data_orders tests/e2e/data_kinds
-tests_e2e_data_kinds_SOURCES = tests/e2e/data_kinds.c
+tests_e2e_data_kinds_SOURCES = tests/e2e/data_kinds.c tests/e2e/must.h
 tests_e2e_data_kinds_LDADD = client/libespalier.la
-tests_e2e_data_orders_SOURCES = tests/e2e/data_orders.c
+tests_e2e_data_orders_SOURCES = tests/e2e/data_orders.c tests/e2e/must.h
 tests_e2e_data_orders_LDADD = client/libespalier.la -lm
-tests_e2e_data_steps_SOURCES = tests/e2e/data_steps.c
+tests_e2e_data_steps_SOURCES = tests/e2e/data_steps.c tests/e2e/must.h
 tests_e2e_data_steps_LDADD = client/libespalier.la -lm
 endif
 e2e_tests += tests/e2e/t9000-install.t

@@ -5,22 +5,11 @@
  */
 #include "espalier.h"
 #include "grpc_data.h"
+#include "tests/e2e/must.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static int told(const char *what)
-{
-    fprintf(stderr, "%s: %s\n", what, esp_last_error()->text);
-    return 1;
-}
-#define MUST(call)                                                                                           \
-    if ((call) != 0)                                                                                         \
-    return told(#call)
-#define HOLDS(condition)                                                                                     \
-    if (!(condition))                                                                                        \
-    return fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #condition, esp_last_error()->text), 1
 
 #define N 12
 

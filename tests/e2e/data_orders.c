@@ -3,6 +3,7 @@
  * data_orders SERVER: orders about the data of a session, as espalier.h has them; SERVER is where they go.
  */
 #include "espalier.h"
+#include "tests/e2e/must.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,18 +13,6 @@
 #define N     40
 #define BOTH  (ESP_SESSION_INPUTS | ESP_SESSION_OUTPUTS)
 #define COUNT 4 /* n, A, B, C */
-
-static int told(const char *what)
-{
-    fprintf(stderr, "%s: %s\n", what, esp_last_error()->text);
-    return 1;
-}
-#define MUST(call)                                                                                           \
-    if ((call) != 0)                                                                                         \
-    return told(#call)
-#define HOLDS(condition)                                                                                     \
-    if (!(condition))                                                                                        \
-    return fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #condition, esp_last_error()->text), 1
 
 static double a[N * N], b[N * N], c[N * N], expected[N * N];
 static int n = N;

@@ -9,6 +9,7 @@
  */
 #include "espalier.h"
 #include "grpc_data.h"
+#include "tests/e2e/must.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,18 +19,6 @@
 #include <unistd.h>
 
 #define N 120 /* 115,200 bytes: more than travels inside a call of a sequence */
-
-static int told(const char *what)
-{
-    fprintf(stderr, "%s: %s\n", what, esp_last_error()->text);
-    return 1;
-}
-#define MUST(call)                                                                                           \
-    if ((call) != 0)                                                                                         \
-    return told(#call)
-#define HOLDS(condition)                                                                                     \
-    if (!(condition))                                                                                        \
-    return fprintf(stderr, "line %d: not so: %s (%s)\n", __LINE__, #condition, esp_last_error()->text), 1
 
 static double a[N * N], b[N * N], c[N * N], d[N * N], expected[N * N];
 
