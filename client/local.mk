@@ -151,7 +151,8 @@ client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS) $(FFI_LIBS)
 
 # Reading and writing a directory: a program of its own, as it links libldap.
 pkglibexec_PROGRAMS += client/espalier-directory
-client_espalier_directory_SOURCES = client/command/directory.c
+client_espalier_directory_SOURCES = client/command/directory.c client/command/directory_client.c \
+	client/command/directory_client.h
 client_espalier_directory_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 client_espalier_directory_LDADD = client/command/libcommand.la services/libdirectory.la services/libservices.la \
 	core/libcore.la util/libutil.la $(JANSSON_LIBS) -lm

@@ -133,6 +133,7 @@ enum exit_code verb_calibrate(const struct command_line *command);
 enum exit_code verb_directory_export(const struct command_line *command);
 enum exit_code verb_directory_import(const struct command_line *command);
 enum exit_code verb_directory_show(const struct command_line *command);
+enum exit_code verb_directory_client(const struct command_line *command);
 enum exit_code verb_tree(const struct command_line *command);
 enum exit_code verb_trace(const struct command_line *command);
 enum exit_code verb_admin_move(const struct command_line *command);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier-directory: what `espalier directory` runs. espalier-directory [OPTION]... export|import|show
- * [OPERAND]...
+ * espalier-directory: what `espalier directory` runs. espalier-directory [OPTION]...
+ * export|import|show|client [OPERAND]...
  */
 #include "config.h"
 
 #include "client/command/bar.h"
+#include "client/command/directory_client.h"
 #include "client/command/table.h"
 #include "services/directory/directory.h"
 #include "services/directory/gather.h"
@@ -397,6 +398,21 @@ static int run_show(struct directory_command *command, int n, char **names)
     return fflush(stdout) == 0 && !ferror(stdout) && (shown || n == 0) ? EXIT_DONE : EXIT_FAILED;
 }
 
+/* ---- client ---- */
+
+static int run_client(struct directory_command *command)
+{
+    struct esp_error error = {0};
+    int code = read_directory(command);
+    if (code != EXIT_DONE)
+        return code;
+    directory_tree_sort(&command->tree);
+    enum esp_status status = directory_client_write(&command->tree, stdout, &error);
+    if (status == ESP_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        status = error_errno(&error, "standard output");
+    return status == ESP_OK ? EXIT_DONE : fail(command, &error);
+}
+
 int main(int argc, char **argv)
 {
     struct directory_command command = {.verb = "", .directory.timeout_ms = 5000};
@@ -407,7 +423,9 @@ int main(int argc, char **argv)
         code = strcmp(command.verb, "export") == 0   ? run_export(&command, n, argv + optind)
                : strcmp(command.verb, "import") == 0 ? run_import(&command, n, argv + optind)
                : strcmp(command.verb, "show") == 0   ? run_show(&command, n, argv + optind)
-                                                     : usage(&command, "expected export, import or show");
+               : strcmp(command.verb, "client") == 0
+                   ? run_client(&command)
+                   : usage(&command, "expected export, import, show or client");
     }
     directory_tree_clear(&command.tree);
     settings_destroy(&command.sed.arena);

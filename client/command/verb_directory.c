@@ -65,3 +65,8 @@ enum exit_code verb_directory_show(const struct command_line *command)
 {
     return run(command, "show");
 }
+
+enum exit_code verb_directory_client(const struct command_line *command)
+{
+    return run(command, "client");
+}

@@ -290,6 +290,10 @@ const struct verb command_verbs[] = {
     {"directory show", "[NAME]...", "Show what a directory says",
      "All entries, or those of that name (a problem, a machine, a daemon) with what is below them.",
      directory_show_options, 0, 0, -1, verb_directory_show},
+    {"directory client", "", "Write a client's file by the addresses that a directory has",
+     "The file names its redirectors, else its master agents:\n"
+     "  espalier directory client --url ldap://HOST/BASE >~/.config/espalier/client.conf",
+     directory_show_options, 0, 0, 0, verb_directory_client},
     {"tree", "", "Show the platform's redirector, agents and servers",
      "Servers are shown with the measured speed of one slot, running and waiting sessions, memory, and\n"
      "sessions done since they were started.",

@@ -127,6 +127,7 @@ same_again() {
         cmp a b
 }
 check "what comes back is what was brought" same_again
+printf 'dn: ou=espalier\nobjectClass: organizationalUnit\nou: espalier\n' >nobody.ldif
 check "a file is a directory too" says 0 'entries are in' espalier directory import --url "file:$work/file.ldif" site.ldif
 check "and is shown as the other one" says 0 '^cn=MA,ou=entries +Entry +Role=master Address=' \
     espalier directory show --url "file:$work/file.ldif"
@@ -168,6 +169,21 @@ sed "s/odd-blas-1-0/unknown-blas-1-0/; s/^cn: scaled-/cn: unknown-/; s/^dn: cn=s
     node8.model |
     ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >>ldapmodify.out 2>&1
 check "a model of a problem that nobody knows is told" wait_until log_says 'cost model of "unknown", which this server does not solve'
+
+# ---- clients find their way by it ----
+clients_find() {
+    espalier directory client --url "$url" >found.conf && cat found.conf && grep -qx "agents = { \"$agent\" }" found.conf &&
+        ESPALIER_CONFIG=found.conf espalier problems | grep -q '^scaled '
+}
+check "a client's file can be written by what it says" wait_until clients_find
+printf 'dn: cn=R,ou=entries,%s\nchangetype: add\nobjectClass: espalierEntry\ncn: R\nespalierRole: redirector\nespalierAddress: x"_y:4780\n' "$base" |
+    ldap_change
+check "an address that is none is told and left out" says 0 'cn=R,ou=entries: espalierAddress: expected HOST:PORT' espalier directory client --url "$url"
+printf 'dn: cn=R,ou=entries,%s\nchangetype: modify\nreplace: espalierAddress\nespalierAddress: hub.example.org:4780\n' "$base" | ldap_change
+check "redirectors go before agents" says 0 '^redirectors = \{ "hub.example.org:4780" \}$' espalier directory client --url "$url"
+printf 'dn: cn=R,ou=entries,%s\nchangetype: delete\n' "$base" | ldap_change
+check "without either it says so" says 4 'expected entries of redirectors or master agents' \
+    espalier directory client --url "file:$work/nobody.ldif"
 
 # ---- what a server measures goes there by itself, if it may ----
 mkdir -p node9
