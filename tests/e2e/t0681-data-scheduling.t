@@ -54,7 +54,7 @@ foresees() { # foresees SERVER DATUM: it would be over first there, as nothing h
 check "a forecast knows that B has a datum" foresees B "$id_B"
 check "and that C has another one" foresees C "$id_C"
 nobody_has_it() {
-    espalier forecast dgemv m=1000 n=1000 "A=data:$(echo "$id_A" | tr '[0-9a-f]' '[1-9a-f0]')" x=@x.mtx >out 2>&1
+    espalier forecast dgemv m=1000 n=1000 "A=data:$(echo "$id_A" | tr '0-9a-f' '1-9a-f0')" x=@x.mtx >out 2>&1
     found=$?
     cat out
     [ $found -ne 0 ] && grep -q '^espalier.*A' out
@@ -63,7 +63,8 @@ check "one that nobody has is told" nobody_has_it
 check "what is not there yet can be made up" sh -c 'espalier forecast dgemv m=1000 n=1000 A=rand x=rand | grep -c "^[ABC] " | grep -qx 3'
 
 # Servers of other master agents are told too, behind those that a call would go to.
-printf 'name = "MA2"\nlisten = "127.0.0.1:0"\naddress_file = "%s/agent2.address"\n' "$work" >agent2.conf
+# This one believes nothing that it remembers: it asks its server.
+printf 'name = "MA2"\nlisten = "127.0.0.1:0"\nfreshness = "0"\naddress_file = "%s/agent2.address"\n' "$work" >agent2.conf
 start agent2 espalier-agent --foreground agent2.conf
 first=$agent
 agent=$(address_of agent2.address)
@@ -76,6 +77,12 @@ all_agents() {
         sed -n '$p' foreseen | grep -q '^D .* MA2$'
 }
 check "all master agents tell what they know" wait_until all_agents
+excluded_too() {
+    ESPALIER_CONFIG=both.conf espalier forecast ddot n=1000 --property gpu >foreseen 2>&1 || return 1
+    cat foreseen
+    [ "$(grep -c 'excluded: it has not the property "gpu"' foreseen)" -eq 4 ]
+}
+check "also by asking, and why servers are excluded" excluded_too
 stop D
 stop agent2
 silent_one() {
