@@ -54,6 +54,7 @@ sed_libworkers_la_SOURCES = \
 	sed/ranks/ranks_choose.c \
 	sed/ranks/ranks_create.c \
 	sed/ranks/ranks_job.c \
+	sed/ranks/ranks_known.c \
 	sed/ranks/ranks_launch.c \
 	sed/ranks/ranks_monitor.c \
 	sed/ranks/ranks_pool.h \

@@ -198,6 +198,33 @@ enum esp_status spread_layout(const struct problem *problem, const struct implem
     return block_cyclic_matrix_check(layout, problem->arguments[index].name, error);
 }
 
+static uint64_t copies_of(const struct spread *spread, struct process_grid grid)
+{
+    uint64_t copies = spread->kind == SPREAD_ROWS      ? grid.cols
+                      : spread->kind == SPREAD_COLUMNS ? grid.rows
+                                                       : 1;
+    return spread->into ? 2 * copies : copies;
+}
+
+uint64_t spread_bytes(const struct problem *problem, const struct implementation *implementation,
+                      const struct number *scope, struct process_grid grid)
+{
+    uint64_t all = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        struct block_cyclic_matrix layout;
+        uint64_t bytes;
+        if (implementation->spreads[i].kind < SPREAD_BLOCKS ||
+            spread_layout(problem, implementation, i, scope, grid, &layout, NULL) != ESP_OK)
+            continue;
+        if (__builtin_mul_overflow((uint64_t)(layout.rows.n * layout.cols.n),
+                                   base_type_size(problem->arguments[i].type), &bytes) ||
+            __builtin_mul_overflow(bytes, copies_of(&implementation->spreads[i], grid), &bytes) ||
+            __builtin_add_overflow(all, bytes, &all))
+            return UINT64_MAX;
+    }
+    return all;
+}
+
 struct process_grid spread_cut_grid(const struct problem *problem,
                                     const struct implementation *implementation, const struct number *scope,
                                     struct process_grid grid)

@@ -44,6 +44,12 @@ enum esp_status spread_layout(const struct problem *problem, const struct implem
                               uint32_t index, const struct number *scope, struct process_grid grid,
                               struct block_cyclic_matrix *layout, struct esp_error *error);
 
+/* Bytes that the parts of all ranks of the grid take together, where none of them is used as it lies: each
+ * matrix once (twice when its result is in memory of its own), a vector once for each rank that has a copy.
+ * UINT64_MAX: more than can be counted. */
+uint64_t spread_bytes(const struct problem *problem, const struct implementation *implementation,
+                      const struct number *scope, struct process_grid grid);
+
 /* The same grid with blocks of at most half of the largest extent of the call's matrices: one that is a
  * single block is none of ScaLAPACK's best tested cases (pdsyevd gives wrong vectors then). */
 struct process_grid spread_cut_grid(const struct problem *problem,

@@ -13,12 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define REMEMBERED 64 /* prepared calls, by key */
-
 static struct {
     struct call_signature signature;
     struct invocation *invocation;
-} calls[REMEMBERED];
+} calls[RANK_CALLS_KEPT];
 
 static int64_t now_ns(void)
 {
@@ -33,7 +31,7 @@ static struct invocation *find_call(const struct call_signature *signature, stru
         error_set(error, ESP_INTERNAL, "the rank was handed a malformed call");
         return NULL;
     }
-    uint64_t slot = signature->key % REMEMBERED;
+    uint64_t slot = signature->key % RANK_CALLS_KEPT;
     if (calls[slot].invocation && signature_equal(&calls[slot].signature, signature))
         return calls[slot].invocation;
     void (*routine)(void);
@@ -160,6 +158,15 @@ static bool all_hosts_can(const struct rank_state *state, bool can)
     return MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, state->grid->communicator) == MPI_SUCCESS && all;
 }
 
+/* Of a call that nobody can fail to make: nobody waits before it. */
+static bool go_on(struct rank_state *state, enum esp_status status)
+{
+    if (status != ESP_OK)
+        MPI_Abort(MPI_COMM_WORLD, 1); /* the others are in the routine, and wait for it there */
+    atomic_fetch_add(&state->ring->gang.prepared, 1);
+    return true;
+}
+
 /* Says whether this rank can go on, and waits for the others: nobody enters a routine that not all enter. The
  * first that cannot says why. `round` counts from 1. */
 static bool all_can(struct rank_state *state, uint32_t round, enum esp_status status,
@@ -167,6 +174,8 @@ static bool all_can(struct rank_state *state, uint32_t round, enum esp_status st
 {
     if (status != ESP_OK)
         state->why = *error;
+    if (state->ring->job.sure)
+        return go_on(state, status);
     return state->ring->job.apart ? all_hosts_can(state, status == ESP_OK)
                                   : all_here_can(state, round, status == ESP_OK);
 }
@@ -193,11 +202,30 @@ static bool compute(struct rank_state *state, struct invocation *invocation, voi
     return true;
 }
 
+static bool puts_anything_back(const struct rank_state *state)
+{
+    const struct ring_job *job = &state->ring->job;
+    bool any = state->place == 0;
+    for (uint32_t i = 0; i < job->n_parts; i++)
+        any |= gang_puts_back(&job->parts[i], &job->grid, state->grid->row, state->grid->col);
+    return any;
+}
+
+/* Others may not have taken their arguments yet from where results are put. */
+static void await_the_others(const struct rank_state *state)
+{
+    const uint32_t n = state->grid->rows * state->grid->cols;
+    while (atomic_load(&state->ring->gang.prepared) < n)
+        sched_yield();
+}
+
 /* What all see of the results: the small values but for the parts, which are everybody's. */
 static void put_back(struct rank_state *state)
 {
     struct ring *ring = state->ring;
     gang_note(&ring->gang, state->compute_ns, state->strayed);
+    if (ring->job.sure && puts_anything_back(state))
+        await_the_others(state);
     if (state->place == 0) {
         gang_copy_values(&ring->job, ring->arena, state->arena);
         gang_returned(ring);

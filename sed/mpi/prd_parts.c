@@ -38,32 +38,29 @@ static uint64_t part_bytes(const struct ring_part *from, const struct rank_part 
 }
 
 /* Tiny calls would spend their time on mapping memory: small parts lie here, between fences. */
-#define SMALL_BYTES (64 << 10)
-#define SMALL_PART  4096
-#define FENCE       64
-
-static _Alignas(FENCE) unsigned char small[SMALL_BYTES];
+static _Alignas(RANK_SMALL_FENCE) unsigned char small[RANK_SMALL_BYTES];
 static uint64_t small_used;
 
 static uint64_t rest_behind(uint64_t bytes)
 {
-    return FENCE + (FENCE - bytes % FENCE);
+    return RANK_SMALL_FENCE + (RANK_SMALL_FENCE - bytes % RANK_SMALL_FENCE);
 }
 
 static bool is_small(const char *data)
 {
-    return (const unsigned char *)data >= small && (const unsigned char *)data < small + SMALL_BYTES;
+    return (const unsigned char *)data >= small && (const unsigned char *)data < small + RANK_SMALL_BYTES;
 }
 
 static char *small_memory(uint64_t bytes)
 {
-    if (bytes > SMALL_PART || small_used + FENCE + bytes + rest_behind(bytes) > SMALL_BYTES)
+    if (bytes > RANK_SMALL_PART ||
+        small_used + RANK_SMALL_FENCE + bytes + rest_behind(bytes) > RANK_SMALL_BYTES)
         return NULL;
-    unsigned char *data = small + small_used + FENCE;
-    ring_fence_write(data - FENCE, FENCE);
+    unsigned char *data = small + small_used + RANK_SMALL_FENCE;
+    ring_fence_write(data - RANK_SMALL_FENCE, RANK_SMALL_FENCE);
     memset(data, 0, bytes);
     ring_fence_write(data + bytes, rest_behind(bytes));
-    small_used += FENCE + bytes + rest_behind(bytes);
+    small_used += RANK_SMALL_FENCE + bytes + rest_behind(bytes);
     return (char *)data;
 }
 
@@ -71,7 +68,7 @@ static bool is_damaged(const char *data, uint64_t bytes)
 {
     const unsigned char *at = (const unsigned char *)data;
     return data && is_small(data) &&
-           (ring_fence_damage(at - FENCE, FENCE) >= 0 ||
+           (ring_fence_damage(at - RANK_SMALL_FENCE, RANK_SMALL_FENCE) >= 0 ||
             ring_fence_damage(at + bytes, rest_behind(bytes)) >= 0);
 }
 

@@ -183,6 +183,7 @@ struct ring_job {
     struct process_grid grid;            /* rows 0: it is no parallel job */
     uint32_t first_rank;                 /* of the consecutive ones in the grid, */
     uint32_t apart;                      /* some of which are on other hosts */
+    uint32_t sure;                       /* none of them can fail before it enters the routine */
     uint32_t front, end;                 /* of what of the arena is filled */
     uint64_t bays;                       /* those that are used, a bit each, */
     uint32_t bay_arguments[BAYS];        /* and what for */

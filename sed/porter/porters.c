@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct porters {
     pthread_mutex_t lock;
@@ -15,6 +16,7 @@ struct porters {
     struct workers *ranks;
     struct porter *own;
     char folder[PORTER_PATH], path[PORTER_PATH];
+    int folder_lock; /* that says it is in use */
 };
 
 enum esp_status porters_create(struct workers *ranks, struct porters **result, struct esp_error *error)
@@ -28,27 +30,14 @@ enum esp_status porters_create(struct workers *ranks, struct porters **result, s
     return ESP_OK;
 }
 
-static enum esp_status make_folder(struct porters *porters, struct esp_error *error)
-{
-    const char *where = getenv("TMPDIR");
-    int length = snprintf(porters->folder, sizeof porters->folder, "%s/espalier-porter-XXXXXX",
-                          where && *where ? where : "/tmp");
-    enum esp_status status = ESP_OK;
-    if (length + 3 > (int)sizeof porters->folder)
-        status = error_set(error, ESP_LIMIT, "the path of a porter's socket is too long: %s", where);
-    else if (!mkdtemp(porters->folder))
-        status = error_errno(error, "cannot make a folder for a porter's socket (%s)", porters->folder);
-    if (status != ESP_OK)
-        porters->folder[0] = 0;
-    return status;
-}
-
 enum esp_status porters_listen(struct porters *porters, const char *host, struct esp_error *error)
 {
-    enum esp_status status = make_folder(porters, error);
+    struct porter *own;
+    /* Room for the socket's name. */
+    enum esp_status status = folder_make(NULL, "porter", porters->folder, sizeof porters->folder - 2,
+                                         &porters->folder_lock, error);
     if (status != ESP_OK)
         return status;
-    struct porter *own;
     snprintf(porters->path, sizeof porters->path, "%.*s/p", PORTER_PATH - 3, porters->folder);
     status = porter_create(porters->path, host, &own, error);
     if (status != ESP_OK)
@@ -64,8 +53,10 @@ void porters_destroy(struct porters *porters)
     if (!porters)
         return;
     porter_destroy(porters->own);
-    if (porters->folder[0])
+    if (porters->folder[0]) {
         folder_remove(porters->folder);
+        close(porters->folder_lock);
+    }
     pthread_mutex_destroy(&porters->lock);
     free(porters);
 }

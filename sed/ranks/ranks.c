@@ -129,6 +129,7 @@ static void post(struct rank_pool *pool, struct gang *gang, const struct job *jo
         pool->busy[i] = true;
     ring->job.first_rank = first;
     ring->job.apart = is_apart(pool, first, n);
+    ring->job.sure = ranks_are_sure(pool, &ring->job, first, n) && !ring->job.apart;
     atomic_store(&ring->gang.prepared, 0);
     atomic_store(&ring->gang.unable, 0);
     atomic_store(&ring->gang.compute_ns, 0);
@@ -230,8 +231,10 @@ void ranks_collect(struct rank_pool *pool, struct gang *gang)
     int64_t now = ranks_now_ns();
     handoff_read(gang->ring, &gang->handoff, now - gang->started_ns, NULL, &end, &unused);
     pthread_mutex_lock(&pool->lock);
-    if (end.error.status == ESP_OK)
+    if (end.error.status == ESP_OK) {
         ranks_profile_learn(pool, gang, now);
+        ranks_know(pool, gang);
+    }
     if (gang->verdict != ESP_OK)
         describe_verdict(gang, &end);
     release(pool, gang);

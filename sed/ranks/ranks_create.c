@@ -27,7 +27,8 @@ static enum esp_status take_options(struct rank_pool *pool, const struct ranks_o
     pool->program = options->program ? strdup(options->program) : program_find("sed/mpi/espalier-prd");
     pool->ranks = calloc(options->ranks, sizeof *pool->ranks);
     pool->busy = calloc(options->ranks, sizeof *pool->busy);
-    if (!pool->mpirun || !pool->program || !pool->ranks || !pool->busy ||
+    pool->known = calloc(options->ranks, sizeof *pool->known);
+    if (!pool->mpirun || !pool->program || !pool->ranks || !pool->busy || !pool->known ||
         (options->hostfile && !pool->hostfile))
         return error_no_memory(error, "the pool of ranks");
     for (uint32_t i = 0; i < options->ranks; i++)
@@ -47,13 +48,12 @@ static enum esp_status take_options(struct rank_pool *pool, const struct ranks_o
 
 static enum esp_status open_listener(struct rank_pool *pool, struct esp_error *error)
 {
-    const char *where = pool->options.folder ? pool->options.folder : getenv("TMPDIR");
-    char folder[4096];
+    char folder[100];
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int length =
-        snprintf(folder, sizeof folder, "%s/espalier-prd-XXXXXX", where && where[0] ? where : "/tmp");
-    if (length + 2 >= (int)sizeof address.sun_path || !mkdtemp(folder))
-        return error_errno(error, "cannot make a folder for the ranks' socket (%s)", folder);
+    enum esp_status status =
+        folder_make(pool->options.folder, "prd", folder, sizeof folder, &pool->folder_lock, error);
+    if (status != ESP_OK)
+        return status;
     pool->folder = strdup(folder);
     snprintf(address.sun_path, sizeof address.sun_path, "%.100s/s", folder);
     pool->path = strdup(address.sun_path);
@@ -129,7 +129,7 @@ enum esp_status ranks_create(const struct ranks_options *options, struct workers
         return error_no_memory(error, "the pool of ranks");
     pool->workers.ops = &ranks_ops;
     pool->listener = pool->bell = pool->wake = pool->epoll = pool->output = pool->mpirun_process = -1;
-    pool->checker_in = pool->checker_out = pool->board_fd = -1;
+    pool->checker_in = pool->checker_out = pool->board_fd = pool->folder_lock = -1;
     pthread_mutex_init(&pool->lock, NULL);
     enum esp_status status = take_options(pool, options, error);
     if (status == ESP_OK)
@@ -187,6 +187,7 @@ void ranks_destroy(struct workers *workers)
     close_if_open(pool->epoll);
     if (pool->folder)
         folder_remove(pool->folder);
+    close_if_open(pool->folder_lock);
     pthread_mutex_destroy(&pool->lock);
     free(pool->mpirun);
     free(pool->program);
@@ -196,5 +197,6 @@ void ranks_destroy(struct workers *workers)
     free(pool->profile_path);
     free(pool->ranks);
     free(pool->busy);
+    free(pool->known);
     free(pool);
 }

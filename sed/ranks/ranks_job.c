@@ -313,6 +313,7 @@ static void start(struct rank_pool *pool, int64_t now)
         return;
     pool->words[0] = 0;
     board_clear(pool->board);
+    ranks_forget_calls(pool);
     if (ranks_launch(pool, &error) == ESP_OK) {
         enter(pool, JOB_STARTING);
         return;

@@ -51,13 +51,15 @@ struct rank_pool {
     struct workers workers; /* first */
     struct ranks_options options;
     char *mpirun, *program, *hostfile, *folder, *path; /* path: of the socket */
+    int folder_lock;                                   /* that says it is in use */
     struct envoys *envoys;                             /* NULL: all ranks are on this host */
     char *profile_path;                                /* or NULL */
     pthread_mutex_t lock;
     /* under the lock */
     enum job_state state;
     struct rank *ranks;
-    bool *busy; /* ranks with a call */
+    bool *busy;                         /* ranks with a call */
+    uint64_t (*known)[RANK_CALLS_KEPT]; /* of each rank: keys of the calls that it has prepared; 0: none */
     struct rank_board *board;
     int board_fd;
     struct gang gangs[RANK_RINGS_MOST];
@@ -110,6 +112,16 @@ bool ranks_is_answered(const struct gang *gang);
 /* All calls that are still there end with what befell the job. Without the lock. */
 void ranks_bury_calls(struct rank_pool *pool);
 void ranks_wake(struct rank_pool *pool);
+
+/* ---- ranks_known.c: with the lock ---- */
+
+/* Whether each of the n ranks keeps all that the job in the ring takes: nothing can go wrong before they
+ * enter the routine. From now on they keep its call in place of another. */
+bool ranks_are_sure(struct rank_pool *pool, const struct ring_job *job, uint32_t first, uint32_t n);
+/* The call of that gang has ended well, so that its ranks know it. */
+void ranks_know(struct rank_pool *pool, const struct gang *gang);
+/* A fresh job of MPI knows nothing. */
+void ranks_forget_calls(struct rank_pool *pool);
 
 /* ---- ranks_choose.c ---- */
 

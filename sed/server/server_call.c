@@ -227,6 +227,18 @@ static uint64_t with_routine(const struct server *server, uint64_t bytes, uint64
     return forecast_bytes > bytes ? forecast_bytes : bytes;
 }
 
+/* What the call takes in all, with its parts where ranks compute it, else with what a worker's routine is
+ * forecast to allocate. */
+static uint64_t beside_call(const struct call_plan *plan, const struct parallel_choice *choice,
+                            uint64_t forecast_bytes)
+{
+    uint64_t parts, all;
+    if (!implementation_is_parallel(choice->implementation))
+        return forecast_bytes;
+    parts = spread_bytes(plan->problem, choice->implementation, plan->scope, choice->grid);
+    return __builtin_add_overflow(plan->reserve_bytes, parts, &all) ? UINT64_MAX : all;
+}
+
 static enum esp_status open_session(struct server *server, struct client *client, struct call *from,
                                     const struct call_request *call, const struct problem *problem,
                                     struct session **result, struct esp_error *error)
@@ -273,7 +285,8 @@ static enum esp_status open_session(struct server *server, struct client *client
     server_work_comes(server);
     server->stashed_bytes += session->stash_bytes;
     session->call_bytes = plan.reserve_bytes;
-    session->memory.bytes = with_routine(server, plan.reserve_bytes, cost.memory_bytes);
+    session->memory.bytes =
+        with_routine(server, plan.reserve_bytes, beside_call(&plan, &choice, cost.memory_bytes));
     if (job) {
         server_job_begins(server, session);
         share_turn(server, session, &call->extensions);

@@ -84,6 +84,17 @@ check "a small system of the same kind goes to a worker" small_by_worker
 two_ranks() { espalier call ranks >out 2>&1; cat out; [ "$(grep -o rank out | grep -c .)" -ge 2 ]; }
 check "an MPI program is a command" two_ranks
 
+# Parts are memory, too: of a matrix of 300 x 300 the server has one, and its ranks another.
+awk 'BEGIN { srand(3); n = 300; print "%%MatrixMarket matrix array real general\n" n, n
+    for (i = 0; i < n * n; i++) print rand() }' >large.mtx
+awk 'NR == 2 { print n = $1, 1 } NR == 1 || (NR > 2 && NR < n + 3)' large.mtx >column.mtx
+counts_parts() {
+    espalier call psolve A=@large.mtx B=@column.mtx >/dev/null &&
+        awk '/accepted: psolve/ { for (i = 2; i <= NF; i++) if ($i == "MiB,") mib = $(i - 1) }
+             END { print mib; exit mib < 1.37 || mib > 1.6 }' sed.log
+}
+check "what ranks take for their parts is reserved" counts_parts
+
 # A rank is killed while nobody computes.
 kill_one() {
     for environ in $(grep -lzs "^ESPALIER_RANKS=$work/" /proc/[0-9]*/environ); do

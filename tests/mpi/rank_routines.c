@@ -15,6 +15,7 @@ void rest(MPI_Comm ranks, double seconds);
 void scale(double factor, const int *desc, double *part);
 void chatter(MPI_Comm ranks);
 void stray(const int *desc, double *part);
+void mark(int *stamp, const int *desc, double *part);
 
 void count_ranks(MPI_Comm ranks, int *n, int *has_context, int context)
 {
@@ -53,6 +54,15 @@ void chatter(MPI_Comm ranks)
     int rank;
     MPI_Comm_rank(ranks, &rank);
     printf("rank %d is here\n", rank);
+}
+
+/* Each rank its part, without a word to the others. */
+void mark(int *stamp, const int *desc, double *part)
+{
+    int rows = desc[8];
+    for (int i = 0; i < rows; i++)
+        part[i] = *stamp;
+    ++*stamp;
 }
 
 /* One element too far, on every rank that has any. */

@@ -71,6 +71,24 @@ static void pivots_of_all_ranks_come_back(void **state)
     factorises(&rig, (struct process_grid){2, 2, 7});
 }
 
+/* Ranks that know a small call do not wait for each other before it; what the first one puts back must not be
+ * there before the last one has looked. */
+static void no_rank_sees_results_of_the_call_that_it_makes(void **state)
+{
+    (void)state;
+    enum { N = 12 };
+    static const struct process_grid grids[] = {{4, 1, 3}, {2, 1, 3}, {1, 1, 3}, {4, 1, 1}};
+    int n = N, stamp = 0;
+    for (int i = 0; i < 400; i++) {
+        double x[N] = {0};
+        rig.grid = grids[i / 25 % 4];
+        assert_string_equal(rig_call(&rig, "mark", (void *[]){&n, &stamp, x}, false).text, "");
+        assert_int_equal(stamp, i + 1);
+        for (int k = 0; k < N; k++)
+            assert_true(x[k] == i);
+    }
+}
+
 static void info_is_told_as_what_it_means(void **state)
 {
     (void)state;
@@ -477,6 +495,7 @@ int main(void)
         cmocka_unit_test(a_product_is_the_same_on_every_grid_and_block),
         cmocka_unit_test(calls_follow_each_other_on_changing_grids),
         cmocka_unit_test(pivots_of_all_ranks_come_back),
+        cmocka_unit_test(no_rank_sees_results_of_the_call_that_it_makes),
         cmocka_unit_test(info_is_told_as_what_it_means),
         cmocka_unit_test(an_indefinite_matrix_is_told_on_whichever_rank_it_shows),
         cmocka_unit_test(a_routine_gets_a_communicator_of_its_grid),

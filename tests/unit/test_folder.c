@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/unit.h"
+
+#include "sed/pool/folder.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LENGTH 200
+
+static char where[] = "/tmp/test_folder.XXXXXX";
+
+static void make(const char *kind, char *path, int *lock)
+{
+    struct esp_error error;
+    if (folder_make(where, kind, path, LENGTH, lock, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+}
+
+static void put_file(const char *folder, const char *name)
+{
+    char path[2 * LENGTH];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+}
+
+static bool is_there(const char *path)
+{
+    struct stat is;
+    return stat(path, &is) == 0;
+}
+
+/* The folder of a process that was killed while it had it. */
+static void leave(const char *kind, char *path)
+{
+    int ends[2], lock;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        make(kind, path, &lock);
+        put_file(path, "socket");
+        if (write(ends[1], path, LENGTH) == LENGTH)
+            pause();
+        _exit(1);
+    }
+    assert_int_equal(read(ends[0], path, LENGTH), LENGTH);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void the_folder_of_a_daemon_that_was_killed_goes(void **state)
+{
+    char left[LENGTH] = "", other[LENGTH] = "", own[LENGTH];
+    int lock;
+    (void)state;
+    leave("porter", left);
+    leave("prd", other);
+    assert_true(is_there(left));
+    make("porter", own, &lock);
+    assert_false(is_there(left));
+    assert_true(is_there(other)); /* others see to that */
+    assert_true(is_there(own));
+    folder_remove(own);
+    folder_remove(other);
+    close(lock);
+}
+
+static void folders_in_use_stay(void **state)
+{
+    char one[LENGTH], two[LENGTH], three[LENGTH];
+    int locks[3];
+    (void)state;
+    make("porter", one, &locks[0]);
+    make("porter", two, &locks[1]);
+    make("porter", three, &locks[2]);
+    assert_true(is_there(one));
+    assert_true(is_there(two));
+    struct stat is;
+    assert_int_equal(stat(one, &is), 0);
+    assert_int_equal(is.st_mode & 0777, 0700);
+    close(locks[0]);
+    close(locks[1]);
+    close(locks[2]);
+    make("porter", one, &locks[0]);
+    assert_false(is_there(two));
+    assert_false(is_there(three));
+    folder_remove(one);
+    close(locks[0]);
+}
+
+/* Of an earlier version, of another program, a link to elsewhere. */
+static void what_is_not_known_to_be_left_stays(void **state)
+{
+    char strange[LENGTH], link[LENGTH], target[LENGTH], own[LENGTH];
+    int lock;
+    (void)state;
+    snprintf(strange, sizeof strange, "%s/espalier-porter-abc", where);
+    snprintf(link, sizeof link, "%s/espalier-porter-def", where);
+    snprintf(target, sizeof target, "%s/precious", where);
+    assert_int_equal(mkdir(strange, 0700), 0);
+    assert_int_equal(mkdir(target, 0700), 0);
+    put_file(target, "lock");
+    assert_int_equal(symlink(target, link), 0);
+    make("porter", own, &lock);
+    assert_true(is_there(strange));
+    assert_true(is_there(link));
+    assert_true(is_there(target));
+    close(lock);
+    folder_remove(own);
+}
+
+static void a_path_that_is_too_long_and_a_folder_that_is_not_there_are_told(void **state)
+{
+    char path[40];
+    int lock;
+    struct esp_error error;
+    (void)state;
+    assert_int_equal(folder_make(where, "a-kind-of-folders", path, sizeof path, &lock, &error), ESP_LIMIT);
+    assert_int_equal(lock, -1);
+    assert_int_equal(folder_make("/nowhere", "a", path, sizeof path, &lock, &error), ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "No such file or directory"));
+    assert_string_equal(path, "");
+}
+
+static int remove_all(void **state)
+{
+    (void)state;
+    folder_remove(where);
+    return 0;
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_folder_of_a_daemon_that_was_killed_goes),
+        cmocka_unit_test(folders_in_use_stay),
+        cmocka_unit_test(what_is_not_known_to_be_left_stays),
+        cmocka_unit_test(a_path_that_is_too_long_and_a_folder_that_is_not_there_are_told),
+    };
+    return mkdtemp(where) ? cmocka_run_group_tests(tests, NULL, remove_all) : 1;
+}
