@@ -525,6 +525,7 @@ tests_mpi_test_far_ranks_LDADD = $(RANKS_LIBS)
 EXTRA_tests_mpi_test_far_ranks_DEPENDENCIES = tests/mpi/librankroutines.la
 endif
 shell_tests += tests/e2e/t0701-mpi-redistribution.t
+shell_tests += tests/e2e/t0705-ranks-on-hosts.t
 shell_tests += tests/e2e/t0702-parallel-servers.t
 shell_tests += tests/e2e/t0703-distributed-data.t
 shell_tests += tests/e2e/t0704-server-to-server.t
