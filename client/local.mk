@@ -92,6 +92,10 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_output.c \
 	client/command/opener.c \
 	client/command/opener.h \
+	client/command/overflow.c \
+	client/command/overflow.h \
+	client/command/pasted.c \
+	client/command/pasted.h \
 	client/command/verb_problems.c \
 	client/command/verb_problems_check.c \
 	client/command/verb_solve.c \

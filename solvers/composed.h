@@ -52,6 +52,15 @@ static int status_of(int info, int positive)
     return info == 0 ? SOLVER_OK : info < 0 ? SOLVER_FAILED : positive;
 }
 
+/* SOLVER_OVERFLOW when there is an element that is no number. */
+static int check_finite(size_t count, const SCALAR *x)
+{
+    for (size_t k = 0; k < count; k++)
+        if (!isfinite(creal(x[k])) || !isfinite(cimag(x[k])))
+            return SOLVER_OVERFLOW;
+    return SOLVER_OK;
+}
+
 SOLVER int NAME(geinv)(int n, const SCALAR *matrix, SCALAR *x, int *info)
 {
     int lda = leading(n), lwork = -1;
@@ -68,7 +77,7 @@ SOLVER int NAME(geinv)(int n, const SCALAR *matrix, SCALAR *x, int *info)
     int status = work ? status_of(*info, SOLVER_SINGULAR) : SOLVER_NO_MEMORY;
     free(work);
     free(pivots);
-    return status;
+    return status == SOLVER_OK ? check_finite((size_t)n * (size_t)n, x) : status;
 }
 
 /* The first k = min(m, n) columns of F become Q, by the reflectors in them. */

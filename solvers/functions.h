@@ -226,6 +226,8 @@ SOLVER int NAME(geexpm)(int n, const SCALAR *matrix, SCALAR *f, SCALAR *x)
     int squarings = 0, info = 0;
     if (n <= 0)
         return SOLVER_OK;
+    if (!isfinite(norm))
+        return SOLVER_OVERFLOW;
     int *pivots = malloc((size_t)n * sizeof *pivots);
     SCALAR *room = malloc(6 * size * sizeof *room);
     if (!pivots || !room) {
@@ -244,7 +246,7 @@ SOLVER int NAME(geexpm)(int n, const SCALAR *matrix, SCALAR *f, SCALAR *x)
     }
     free(pivots);
     free(room);
-    return status_of(info, SOLVER_FAILED);
+    return info == 0 ? check_finite(size, x) : SOLVER_FAILED;
 }
 
 /* ---- sums and products ---- */

@@ -27,9 +27,10 @@ enum solver_status {
     SOLVER_INVALID = 3, /* the sparse structure is not one */
     SOLVER_FAILED = 4,  /* anything else */
     SOLVER_NO_CONVERGENCE = 5,
-    SOLVER_WRONG_STATE = 6,    /* of another solver or type, or closed */
-    SOLVER_WRONG_ORDER = 7,    /* n is not the order of what is kept */
-    SOLVER_USELESS_FACTORS = 8 /* iterations with this preconditioner lead nowhere: tiny pivots */
+    SOLVER_WRONG_STATE = 6,     /* of another solver or type, or closed */
+    SOLVER_WRONG_ORDER = 7,     /* n is not the order of what is kept */
+    SOLVER_USELESS_FACTORS = 8, /* iterations with this preconditioner lead nowhere: tiny pivots */
+    SOLVER_OVERFLOW = 9         /* the result is beyond the range of the type */
 };
 
 /* ---- direct methods: factor, solve for nrhs columns of B, forget ---- */

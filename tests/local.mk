@@ -451,6 +451,7 @@ e2e_tests += tests/e2e/t0500-arguments.t
 e2e_tests += tests/e2e/t0502-callbacks.t
 e2e_tests += tests/e2e/t0504-tutorial.t
 e2e_tests += tests/e2e/t0530-tutorial-more.t
+e2e_tests += tests/e2e/t0540-pasted-examples.t
 e2e_tests += tests/e2e/t0505-worker-limits.t
 e2e_tests += tests/e2e/t0510-abstract.t
 e2e_tests += tests/e2e/t0600-calibrate.t

@@ -89,13 +89,16 @@ static enum exit_code show(const struct command_line *command, const struct abst
         fprintf(stderr, "%s: done by %s on %s\n", run->problem->name, run->taken, run->at);
     if (!command->json && *arguments->warning)
         fprintf(stderr, "%s: %s\n", run->problem->name, arguments->warning);
+    if (!command->json && *arguments->overflow)
+        fprintf(stderr, "%s: %s\n", run->problem->name, arguments->overflow);
     if (values_write(&arguments->values, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
         return command_json(json_pack(
             "{s:o, s:s, s:s, s:s, s:s, s:s, s:o}", "outputs", values_json(&arguments->values), "problem",
             run->problem->name, "taken", run->taken, "weighed", run->weighed, "passed_over", run->passed_over,
-            "warning", arguments->warning, "session", info ? session_json(info) : json_null()));
+            "warning", *arguments->warning ? arguments->warning : arguments->overflow, "session",
+            info ? session_json(info) : json_null()));
     if (info && command_option_value(command, "verbose"))
         session_print(info, stdout);
     values_print(&arguments->values);
@@ -139,12 +142,26 @@ static void look_at_condition(struct abstract_arguments *arguments)
                            arguments->warning);
 }
 
+/* Matrices as they were given; of data that live on servers nothing is known. */
+static void look_for_overflow(struct abstract_arguments *arguments)
+{
+    for (uint32_t i = 0; i < arguments->run.n_given; i++)
+        if (arguments->run.variables[i].datum ||
+            !matrix_is_finite(&arguments->run.variables[i].matrix, NULL, NULL))
+            return;
+    overflow_look(&arguments->values, arguments->overflow);
+}
+
 static enum esp_status call_it(struct abstract_arguments *arguments, struct esp_error *error)
 {
     enum esp_status status = abstract_execute(&arguments->run, error);
     if (status == ESP_OK)
         look_at_condition(arguments);
-    return status == ESP_OK ? take_results(arguments, error) : status;
+    if (status == ESP_OK)
+        status = take_results(arguments, error);
+    if (status == ESP_OK)
+        look_for_overflow(arguments);
+    return status;
 }
 
 static enum esp_status submit_it(struct abstract_arguments *arguments, struct esp_error *error)

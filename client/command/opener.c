@@ -54,6 +54,18 @@ static struct problem_set *find_named(const struct names *names, const char *tex
     return NULL;
 }
 
+/* lu_open for lu_solve: one whose name begins with the same word. */
+static struct problem_set *find_sibling(const struct names *names, const char *name)
+{
+    const char *end = strrchr(name, '_');
+    struct problem_set *found = NULL;
+    for (size_t i = 0; end && i < names->n && !found; i++)
+        if (strncmp(names->entries[i].name, name, (size_t)(end - name) + 1) == 0 &&
+            strcmp(names->entries[i].name, name) != 0)
+            found = describe(names->entries[i].name);
+    return found;
+}
+
 struct problem_set *opener_find(const struct problem *problem)
 {
     int kept = problem_state_index(problem);
@@ -66,14 +78,17 @@ struct problem_set *opener_find(const struct problem *problem)
         found = find_named(&names, problem->title);
     if (!found)
         found = find_named(&names, problem->text);
+    if (!found)
+        found = find_sibling(&names, problem->name);
     esp_problem_list_free(names.entries);
     return found;
 }
 
-size_t opener_command(const struct problem *opener, const struct problem *problem, char *buffer, size_t size)
+size_t opener_command(const struct problem *opener, const struct problem *problem, const char *options,
+                      char *buffer, size_t size)
 {
     char call[4096];
-    size_t length = problem_trial(opener, call, sizeof call);
+    size_t length = problem_trial(opener, options, call, sizeof call, NULL);
     if (length == 0 || length >= sizeof call)
         return 0;
     return (size_t)snprintf(buffer, size, "%s=$(%s | grep -o 'state:[^ ]*')",

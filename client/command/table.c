@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "client/command/table.h"
+#include "util/escape.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -32,6 +33,13 @@ void table_cell(struct table *table, const char *format, ...)
     if (vasprintf(&table->cells[table->n_cells], format, arguments) >= 0)
         table->n_cells++;
     va_end(arguments);
+}
+
+void table_text_cell(struct table *table, const char *text)
+{
+    char shown[TABLE_MOST_TEXT + 1];
+    shown[escape_append(shown, sizeof shown, 0, text)] = '\0';
+    table_cell(table, "%s", shown);
 }
 
 /* Without the blanks that empty cells leave at the end. */

@@ -24,6 +24,10 @@ struct table {
 void table_init(struct table *table, unsigned n_columns, const char *const *headings);
 /* The next cell, row by row. Out of memory, the cell is left out. */
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The next cell from a text that others wrote: control characters are escaped, as everywhere, and what is
+ * longer than TABLE_MOST_TEXT bytes is cut between two characters. */
+#define TABLE_MOST_TEXT 40
+void table_text_cell(struct table *table, const char *text);
 /* Prints with `indent` blanks in front of each line, and empties the table. */
 void table_print(struct table *table, unsigned indent, FILE *stream);
 

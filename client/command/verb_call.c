@@ -7,6 +7,7 @@
 #include "client/command/call_abstract.h"
 #include "client/command/constraints.h"
 #include "client/command/left_note.h"
+#include "client/command/overflow.h"
 #include "client/command/printing.h"
 #include "client/command/problem_verb.h"
 #include "client/command/session.h"
@@ -58,15 +59,17 @@ static void print_left(const struct values *values, const struct esp_session_inf
 }
 
 static enum exit_code show(const struct command_line *command, const struct values *values,
-                           const struct esp_session_info *info)
+                           const char *warning, const struct esp_session_info *info)
 {
     struct esp_error error = {0};
     bool leaves = info && command_option_value(command, "leave");
+    if (!command->json && *warning)
+        fprintf(stderr, "%s: %s\n", values->problem->name, warning);
     if (values_write(values, &error) != ESP_OK || (leaves && left_note_write(info, &error) != ESP_OK))
         return command_fail(command, &error);
     if (command->json)
-        return command_json(json_pack("{s:o, s:o}", "outputs", values_json(values), "session",
-                                      info ? session_json(info) : json_null()));
+        return command_json(json_pack("{s:o, s:s, s:o}", "outputs", values_json(values), "warning", warning,
+                                      "session", info ? session_json(info) : json_null()));
     if (info && command_option_value(command, "verbose"))
         session_print(info, stdout);
     if (leaves)
@@ -149,6 +152,8 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     options.output = on_output;
     options.progress = on_progress;
     options.arg = &watching;
+    char warning[OVERFLOW_TEXT] = "";
+    const bool finite = overflow_inputs_are_finite(values);
     bool wants_info =
         command->json || command_option_value(command, "verbose") || command_option_value(command, "leave");
     enum esp_status status =
@@ -161,7 +166,9 @@ static enum exit_code call(const struct command_line *command, const struct esp_
     } else if (values_cut(values, &error) != ESP_OK) {
         code = command_fail(command, &error);
     } else {
-        code = show(command, values, info);
+        if (finite)
+            overflow_look(values, warning);
+        code = show(command, values, warning, info);
     }
     esp_session_info_free(info);
     grpc_function_handle_destruct(&handle);

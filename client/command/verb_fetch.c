@@ -31,8 +31,9 @@ static enum esp_status take_options(const struct command_line *command, struct v
     return status;
 }
 
-/* EXIT_DONE: it is done; else the message has been printed. */
-static enum exit_code wait_for(const struct command_line *command, const struct esp_job *job, bool *failed)
+/* EXIT_DONE: it is done; else the message has been printed. A job that failed stays in the list: what it has
+ * printed may tell why. */
+static enum exit_code wait_for(const struct command_line *command, const struct esp_job *job)
 {
     bool patient = command_option_value(command, "wait") != NULL;
     struct esp_job_state state = {0};
@@ -50,14 +51,19 @@ static enum exit_code wait_for(const struct command_line *command, const struct 
     bar_clear(&bar);
     if (state.error.status == ESP_OK)
         return EXIT_DONE;
-    *failed = job_has_ended(&state);
-    if (*failed)
+    const bool failed = job_has_ended(&state);
+    if (failed)
         error_set(&error, state.error.status, "%s on %s: %s", job->problem->name, job->server,
                   state.error.text);
     else
         error_set(&error, ESP_PENDING, "job %s has not ended: it is %s; --wait waits for it", job->id,
                   state.state);
-    return command_fail(command, &error);
+    enum exit_code code = command_fail(command, &error);
+    if (failed && !command->json)
+        fprintf(stderr,
+                "'espalier output %s' shows what it has printed, 'espalier jobs --forget %s' forgets it\n",
+                job->id, job->id);
+    return code;
 }
 
 static enum exit_code show(const struct command_line *command, struct values *values,
@@ -89,18 +95,15 @@ static enum exit_code fetch(const struct command_line *command, const struct esp
 {
     struct values values = {0};
     struct esp_error error = {0};
-    bool failed = false;
     if (values_init(&values, job->problem, &error) != ESP_OK ||
         take_options(command, &values, &error) != ESP_OK) {
         values_clear(&values);
         return command_fail(command, &error);
     }
-    enum exit_code code = wait_for(command, job, &failed);
+    enum exit_code code = wait_for(command, job);
     if (code == EXIT_DONE)
         code = receive(command, &values, job);
-    /* A failure has been told: there is nothing more to fetch of it. */
-    bool over = code == EXIT_DONE || failed;
-    if (over && !command_option_value(command, "keep") && esp_job_forget(job) != ESP_OK)
+    if (code == EXIT_DONE && !command_option_value(command, "keep") && esp_job_forget(job) != ESP_OK)
         fprintf(stderr, "espalier fetch: %s\n", esp_last_error()->text);
     values_clear(&values);
     return code;

@@ -7,6 +7,7 @@
 #include "client/command/jobs.h"
 #include "client/command/session.h"
 #include "client/command/table.h"
+#include "util/error.h"
 
 #include <string.h>
 #include <time.h>
@@ -18,11 +19,20 @@ struct listed {
     struct esp_error error;
 };
 
+/* Nobody answers for its server, which may be gone for ever, with the whole platform. */
+static bool is_unreachable(const struct listed *listed)
+{
+    const enum esp_status status = listed->error.status;
+    return status == ESP_UNREACHABLE || status == ESP_TIMEOUT || status == ESP_MAYBE;
+}
+
 static const char *state_of(const struct listed *listed)
 {
     if (listed->error.status == ESP_OK)
         return listed->state.state;
-    return listed->error.status == ESP_NOT_FOUND ? "lost" : "unknown";
+    return listed->error.status == ESP_NOT_FOUND ? "lost"
+           : is_unreachable(listed)              ? "unreachable"
+                                                 : "unknown";
 }
 
 static const char *date_text(double seconds, char *text, size_t size)
@@ -91,6 +101,9 @@ static json_t *listed_json(const struct listed *listed)
 /* Why those are as they are that are not well. */
 static void print_reasons(const struct listed *listed, size_t n)
 {
+    bool some_unreachable = false;
+    for (size_t i = 0; i < n; i++)
+        some_unreachable |= is_unreachable(&listed[i]);
     for (size_t i = 0; i < n; i++) {
         const struct esp_error *error =
             listed[i].error.status != ESP_OK ? &listed[i].error : &listed[i].state.error;
@@ -99,6 +112,8 @@ static void print_reasons(const struct listed *listed, size_t n)
         bool named = strstr(error->text, listed[i].job->id) != NULL;
         printf("%s%s%s\n", named ? "" : listed[i].job->id, named ? "" : ": ", error->text);
     }
+    if (some_unreachable)
+        puts("'espalier jobs --forget JOB' takes a job off the list whose server will not come back.");
 }
 
 static enum exit_code show(const struct command_line *command, const struct listed *listed, size_t n)
@@ -124,6 +139,21 @@ static enum exit_code show(const struct command_line *command, const struct list
     return command_flush();
 }
 
+/* Off the list it is in any case: who names a job whose server is gone wants just that. */
+static enum exit_code forget_one(const struct command_line *command, const struct esp_job *job,
+                                 bool unreachable, int *forgotten)
+{
+    if (esp_job_forget(job) == ESP_OK) {
+        command_progress(command, "%s is forgotten", job->id);
+    } else if (unreachable) {
+        fprintf(stderr, "espalier jobs: warning: %s\n", esp_last_error()->text);
+    } else {
+        return jobs_fail(command);
+    }
+    ++*forgotten;
+    return EXIT_DONE;
+}
+
 /* Named ones are forgotten whatever they are; else what nobody can fetch. */
 static enum exit_code forget(const struct command_line *command, const struct listed *listed, size_t n)
 {
@@ -134,16 +164,33 @@ static enum exit_code forget(const struct command_line *command, const struct li
                       (has_ended(&listed[i]) && listed[i].state.error.status != ESP_OK);
         if (command->n_operands == 0 && !failed)
             continue;
-        if (esp_job_forget(listed[i].job) == ESP_OK) {
-            command_progress(command, "%s is forgotten", listed[i].job->id);
-            forgotten++;
-        } else if (worst == EXIT_DONE) {
-            worst = jobs_fail(command);
-        }
+        const enum exit_code code =
+            forget_one(command, listed[i].job, is_unreachable(&listed[i]), &forgotten);
+        worst = worst == EXIT_DONE ? code : worst;
     }
     if (command->json && worst == EXIT_DONE)
         return command_json(json_pack("{s:i}", "forgotten", forgotten));
     return worst;
+}
+
+/* What has been found of the server of `one`, when it was unreachable for a job before: to wait for it once
+ * is enough. */
+static const struct esp_error *silence_before(const struct listed *listed, size_t n, const struct listed *one)
+{
+    for (size_t i = 0; i < n; i++)
+        if (is_unreachable(&listed[i]) && strcmp(listed[i].job->address, one->job->address) == 0)
+            return &listed[i].error;
+    return NULL;
+}
+
+static void look(const struct listed *listed, size_t n, struct listed *one)
+{
+    const struct esp_error *silence = silence_before(listed, n, one);
+    if (silence)
+        error_set(&one->error, silence->status, "server %s at %s does not answer either", one->job->server,
+                  one->job->address);
+    else if (esp_job_look(one->job, 0, &one->state) != ESP_OK)
+        one->error = *esp_last_error();
 }
 
 /* A record that cannot be read is told of, and the others are shown. */
@@ -158,8 +205,7 @@ static size_t look_at_all(const struct command_line *command, const char *const 
             *code = jobs_fail(command);
             continue;
         }
-        if (esp_job_look(one->job, 0, &one->state) != ESP_OK)
-            one->error = *esp_last_error();
+        look(listed, found, one);
         found++;
     }
     return found;

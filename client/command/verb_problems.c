@@ -4,12 +4,11 @@
  */
 #include "config.h"
 
-#include "client/command/opener.h"
+#include "client/command/pasted.h"
 #include "client/command/session.h"
 #include "client/arguments/signature.h"
 #include "client/command/table.h"
 #include "core/problem/abstract.h"
-#include "core/problem/problem_help.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -124,47 +123,6 @@ static void print_arguments(const struct esp_problem *problem)
     table_print(&table, 2, stdout);
 }
 
-/* The call that opens the state which this problem takes; *command is what the shell is told for that. */
-static void print_opener(const struct problem *problem, char *command, size_t size)
-{
-    const char *name = problem->arguments[problem_state_index(problem)].name;
-    struct problem_set *opener = opener_find(problem);
-    char text[4096];
-    if (!opener) {
-        printf("\nIts state '%s' comes from a call of a problem that leaves one: give what that call has "
-               "shown.\n",
-               name);
-        return;
-    }
-    problem_example(opener->problems[0], text, sizeof text);
-    printf("\nIts state '%s' comes from %s: give what that call has shown.\n  %s\n", name,
-           opener->problems[0]->name, text);
-    if (opener_command(opener->problems[0], problem, command, size) >= size)
-        *command = 0;
-    problem_set_destroy(opener);
-}
-
-/* How it is called: with files, and with numbers, so that it can be pasted. */
-static void print_usage(const struct esp_problem *problem)
-{
-    struct problem_set *set;
-    char text[4096], opener[4500] = "";
-    if (problem_parse(problem->source, strlen(problem->source), problem->name, &set, NULL) != ESP_OK)
-        return;
-    if (problem_example(set->problems[0], text, sizeof text) == 0)
-        puts("\nIt calls functions of its caller: call it from a program.");
-    else
-        printf("\nCall it with files:\n  %s\n", text);
-    int kept = problem_state_index(set->problems[0]);
-    bool wants_state = kept >= 0 && argument_is_input(&set->problems[0]->arguments[kept]);
-    if (wants_state)
-        print_opener(set->problems[0], opener, sizeof opener);
-    size_t length = problem_trial(set->problems[0], text, sizeof text);
-    if (length > 0 && length < sizeof text && (*opener || !wants_state))
-        printf("\nTry it:\n%s%s%s  %s\n", *opener ? "  " : "", opener, *opener ? "\n" : "", text);
-    problem_set_destroy(set);
-}
-
 /* What an abstract problem resolves to, line by line as its description has it; NULL when it is not one. */
 static json_t *rules_json(const struct esp_problem *problem)
 {
@@ -195,7 +153,7 @@ static void print_rules(const struct esp_problem *problem)
     json_decref(rules);
 }
 
-static void print_problem(const struct esp_problem *problem)
+static void print_problem(const struct command_line *command, const struct esp_problem *problem)
 {
     printf("%s: %s\n", problem->name, problem->title);
     if (*problem->text)
@@ -215,7 +173,7 @@ static void print_problem(const struct esp_problem *problem)
     if (problem->memory)
         printf("Memory   %s bytes beyond the arguments\n", problem->memory);
     printf("Servers  %u\n", problem->servers);
-    print_usage(problem);
+    pasted_print(command, problem);
 }
 
 static json_t *text_or_null(const char *text)
@@ -260,7 +218,7 @@ static enum exit_code show_problem(const struct command_line *command, const cha
     if (command->json) {
         code = command_json(problem_json(problem));
     } else {
-        print_problem(problem);
+        print_problem(command, problem);
         code = command_flush();
     }
     esp_problem_free(problem);

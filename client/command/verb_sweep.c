@@ -11,6 +11,7 @@
 #include "client/command/sweep.h"
 #include "client/command/table.h"
 #include "client/command/values.h"
+#include "util/escape.h"
 
 #include <math.h>
 #include <string.h>
@@ -309,6 +310,15 @@ static enum exit_code print_csv(const struct sweeping *sweeping)
     return command_flush();
 }
 
+/* Whole, on one line. */
+static void error_cell(struct table *table, const struct esp_error *error)
+{
+    char shown[4 * sizeof error->text + 1] = "";
+    if (error)
+        shown[escape_append(shown, sizeof shown, 0, error->text)] = '\0';
+    table_cell(table, "%s", shown);
+}
+
 /* What varies and what came out, as many columns as a table has room for. */
 static enum exit_code print_table(const struct sweeping *sweeping)
 {
@@ -345,17 +355,17 @@ static enum exit_code print_table(const struct sweeping *sweeping)
         const struct row *row = &sweeping->rows[point];
         char text[QUANTITY_TEXT];
         for (size_t i = 0; i < n_axes; i++)
-            table_cell(&table, "%s", value_at(sweeping, point, axes[i]));
+            table_text_cell(&table, value_at(sweeping, point, axes[i]));
         for (size_t i = 0; i < n_outputs; i++) {
             char *output = output_text(row, problem->arguments[outputs[i]].name, 7);
-            table_cell(&table, "%.40s", output ? output : "");
+            table_text_cell(&table, output ? output : "");
             free(output);
         }
         table_cell(&table, "%s", row->server);
         table_cell(&table, "%s", row->outputs ? quantity_seconds(row->compute_s, text) : "");
         table_cell(&table, "%s", row->outputs ? quantity_seconds(row->total_s, text) : "");
         if (sweeping->n_failed > 0)
-            table_cell(&table, "%s", row->error ? row->error->text : "");
+            error_cell(&table, row->error);
     }
     table_print(&table, 0, stdout);
     return command_flush();

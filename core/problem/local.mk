@@ -17,6 +17,7 @@ core_libcore_la_SOURCES += \
 	core/problem/problem.h \
 	core/problem/problem_bind.c \
 	core/problem/problem_call.c \
+	core/problem/problem_call_check.c \
 	core/problem/problem_callback.c \
 	core/problem/problem_callback.h \
 	core/problem/problem_command.c \
@@ -28,6 +29,7 @@ core_libcore_la_SOURCES += \
 	core/problem/problem_family.h \
 	core/problem/problem_help.c \
 	core/problem/problem_help.h \
+	core/problem/problem_hints.c \
 	core/problem/problem_infer.c \
 	core/problem/problem_layout.c \
 	core/problem/problem_load.c \
@@ -41,6 +43,10 @@ core_libcore_la_SOURCES += \
 	core/problem/problem_spelling.c \
 	core/problem/problem_storage.c \
 	core/problem/problem_trial.c \
+	core/problem/problem_trial.h \
+	core/problem/problem_trial_choose.c \
+	core/problem/problem_trial_function.c \
+	core/problem/problem_trial_numbers.c \
 	core/problem/section.h \
 	core/problem/texts.c \
 	core/problem/texts.h

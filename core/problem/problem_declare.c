@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define N_TYPES      (TYPE_STATE + 1)
 #define N_PROPERTIES 9
 
 /* In the order of the bits of enum argument_property. */
@@ -247,8 +246,8 @@ bool parser_argument(struct parser *parser, enum argument_mode mode, enum base_t
         return lexer_fail(lexer, offset, "a problem has at most %d arguments", PROBLEM_MAX_ARGUMENTS);
     struct argument *argument = &parser->arguments[parser->problem->n_arguments];
     *argument = (struct argument){.mode = mode, .type = type, .line = lexer->token.line, .offset = offset};
-    if (!parser_name(parser, "the name of an argument", &argument->name) ||
-        !parser_new_name(parser, argument->name, offset))
+    if (!parser_check_sign(lexer, type) || !parser_name(parser, "the name of an argument", &argument->name) ||
+        !parser_new_name(parser, argument->name, offset) || !parser_check_brackets(lexer, argument))
         return false;
     if (lexer_at_symbol(lexer, '[') && !read_dims(parser, argument))
         return false;
@@ -268,16 +267,10 @@ bool parser_declare(struct parser *parser, enum argument_mode mode)
     struct lexer *lexer = &parser->lexer;
     enum base_type type;
     bool is_type;
-    const char *names[N_TYPES];
-    for (unsigned t = 0; t < N_TYPES; t++)
-        names[t] = base_type_name((enum base_type)t);
     if (!parser_type(parser, &type, &is_type))
         return false;
-    if (!is_type && (lexer_at_name(lexer, "scalar") || lexer_at_name(lexer, "real")))
-        return lexer_expected(lexer, "a type", "this one is for families: problem ?gesv for s, d, c, z");
     if (!is_type)
-        return lexer_expected_word(
-            lexer, "a type (char, short, int, long, int64, float, double, complex, ...)", names, N_TYPES);
+        return parser_unknown_type(lexer);
     for (;;) {
         if (!parser_argument(parser, mode, type))
             return false;

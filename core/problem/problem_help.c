@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/problem/problem_help.h"
-#include "core/problem/problem_callback.h"
+#include "core/problem/problem_trial.h"
 #include "core/problem/section.h"
 #include "util/text.h"
 
@@ -77,8 +77,18 @@ bool problem_argument_follows(const struct problem *problem, uint32_t index)
     return values[index].kind != NUMBER_UNKNOWN;
 }
 
+/* "f='x^2 - 2'", of sizes that nobody has told yet. */
+static void write_function(struct text *text, const struct problem *problem, const struct argument *argument)
+{
+    const struct number unknown[PROBLEM_MAX_ARGUMENTS] = {{0}};
+    text_printf(text, " %s='", argument->name);
+    if (!trial_write_function(text, problem, unknown, argument))
+        text_put(text, "EXPRESSION");
+    text_put(text, "'");
+}
+
 /* An input of the example: files for arrays, a plausible value for a scalar. */
-static void write_input(struct text *text, const struct argument *argument)
+static void write_input(struct text *text, const struct problem *problem, const struct argument *argument)
 {
     static const char *const values[] = {
         [TYPE_CHAR] = "N",      [TYPE_SHORT] = "1",     [TYPE_INT] = "1",
@@ -86,7 +96,9 @@ static void write_input(struct text *text, const struct argument *argument)
         [TYPE_DOUBLE] = "1.5",  [TYPE_COMPLEX] = "1.5", [TYPE_DOUBLE_COMPLEX] = "1.5",
         [TYPE_STRING] = "text", [TYPE_FILE] = "",       [TYPE_STATE] = "state:ID",
     };
-    if (argument_is_texts(argument) && argument->type == TYPE_FILE)
+    if (argument->type == TYPE_CALLBACK)
+        write_function(text, problem, argument);
+    else if (argument_is_texts(argument) && argument->type == TYPE_FILE)
         text_printf(text, " %s=@%s.1,@%s.2", argument->name, argument->name, argument->name);
     else if (argument_is_texts(argument))
         text_printf(text, " %s=@%s.txt", argument->name, argument->name);
@@ -110,23 +122,22 @@ static void write_output(struct text *text, const struct argument *argument)
         text_printf(text, " -o %s=%s%s", argument->name, argument->name, both ? "-out" : "");
 }
 
-static void write_example(struct text *text, const struct problem *problem)
+static void write_example(struct text *text, const struct problem *problem, const char *options)
 {
-    text_printf(text, "espalier call %s", problem->name);
+    text_printf(text, "espalier call%s %s", options, problem->name);
     for (uint32_t i = 0; i < problem->n_arguments; i++)
         if (argument_is_input(&problem->arguments[i]) && !problem_argument_follows(problem, i))
-            write_input(text, &problem->arguments[i]);
+            write_input(text, problem, &problem->arguments[i]);
     for (uint32_t i = 0; i < problem->n_arguments; i++)
         if (argument_is_output(&problem->arguments[i]))
             write_output(text, &problem->arguments[i]);
 }
 
-size_t problem_example(const struct problem *problem, char *buffer, size_t size)
+size_t problem_example(const struct problem *problem, const char *options, char *buffer, size_t size)
 {
     struct text text;
     text_open(&text, buffer, size);
-    if (!problem_has_callbacks(problem)) /* nothing on a command line is a function */
-        write_example(&text, problem);
+    write_example(&text, problem, options);
     return text.length;
 }
 
@@ -294,11 +305,9 @@ size_t problem_usage(const struct problem *problem, char *buffer, size_t size)
     write_arguments(&text, problem);
     write_preconditions(&text, problem);
     write_cost(&text, problem);
-    if (!problem_has_callbacks(problem)) {
-        text_put(&text, "\nExample\n" INDENT);
-        write_example(&text, problem);
-        text_put(&text, "\n");
-    }
+    text_put(&text, "\nExample\n" INDENT);
+    write_example(&text, problem, "");
+    text_put(&text, "\n");
     text_put(&text, "\nIn C\n");
     write_c_call(&text, problem);
     return text.length;

@@ -14,14 +14,17 @@
 size_t problem_usage(const struct problem *problem, char *buffer, size_t size);
 
 /* The command line of the example alone ("espalier call dgesv A=@A.mtx B=@B.mtx ..."), without a line end:
- * scalars that follow from the arrays or have a default are left out. Returns as problem_usage(); 0: there is
- * none, because the problem has callbacks. */
-size_t problem_example(const struct problem *problem, char *buffer, size_t size);
+ * scalars that follow from the arrays or have a default are left out. `options` (" --platform lab", or "")
+ * stand behind "call". Returns as problem_usage(). */
+size_t problem_example(const struct problem *problem, const char *options, char *buffer, size_t size);
 
-/* A command line that can be pasted and works: small matrices typed out, and options that the preconditions
- * allow; a state is that in the shell's variable of its name. Returns as problem_usage(); 0: there is none
- * (arrays of texts or files, preconditions that no simple values meet, callbacks). */
-size_t problem_trial(const struct problem *problem, char *buffer, size_t size);
+/* Shell commands that can be pasted and work, line by line: what makes the files of the example in the
+ * current folder, and a call with `options` (" --platform lab", or "") whose small matrices are typed out,
+ * whose numbers and options the preconditions allow, and whose functions are expressions; a state is that in
+ * the shell's variable of its name. Returns as problem_usage(); 0: there is none, and *why (or NULL) says
+ * what is in the way, as the condition that no simple values meet. */
+size_t problem_trial(const struct problem *problem, const char *options, char *buffer, size_t size,
+                     struct esp_error *why);
 
 /* Whether a caller who gives all input arrays may leave out argument `index`: a scalar that has a default or
  * follows from the dimensions of the arrays (problem_infer() will fill it), or what the command finds in a

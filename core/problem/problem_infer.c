@@ -190,6 +190,17 @@ static bool check_known(const struct inference *inference)
     return true;
 }
 
+/* A matrix whose extents go by one name, and that has two. */
+static bool is_oblong(const struct inference *inference, uint32_t index)
+{
+    const struct argument *argument = &inference->problem->arguments[index];
+    uint32_t rows, cols;
+    return argument->n_dims == 2 && expr_is_name(argument->dims[0], &rows) &&
+           expr_is_name(argument->dims[1], &cols) && rows == cols && is_given(inference, index, 0) &&
+           is_given(inference, index, 1) &&
+           given_extent(inference, index, 0) != given_extent(inference, index, 1);
+}
+
 static bool contradict(const struct inference *inference, uint32_t index, uint32_t d, int64_t wanted)
 {
     const struct argument *argument = &inference->problem->arguments[index];
@@ -198,7 +209,12 @@ static bool contradict(const struct inference *inference, uint32_t index, uint32
     describe_extent(argument, d, given_extent(inference, index, d), has, sizeof has);
     text_open(&text, origins, sizeof origins);
     write_origins(inference, argument->dims[d], &text);
-    if (expr_is_name(argument->dims[d], NULL))
+    if (is_oblong(inference, index))
+        error_set(inference->error, ESP_INVALID,
+                  "%s: %s must be square (%s x %s), found %" PRId64 " x %" PRId64, inference->problem->name,
+                  argument->name, expr_text(argument->dims[0]), expr_text(argument->dims[0]),
+                  given_extent(inference, index, 0), given_extent(inference, index, 1));
+    else if (expr_is_name(argument->dims[d], NULL))
         error_set(inference->error, ESP_INVALID, "%s: %s has %s, but %s", inference->problem->name,
                   argument->name, has, origins);
     else

@@ -14,6 +14,7 @@
 
 #define MAX_TITLE           200
 #define MAX_MESSAGE         1000
+#define N_TYPES             (TYPE_STATE + 1) /* that have words of their own */
 #define MAX_PRECONDITIONS   64
 #define MAX_IMPLEMENTATIONS 16
 #define MAX_ERROR_CLAUSES   64
@@ -113,6 +114,13 @@ bool parser_check_condition(struct parser *parser, const struct expr *condition,
 bool parser_resolve(struct parser *parser, struct lexer *lexer, struct expr *names, enum usage usage,
                     uint32_t owner);
 
+/* Fails where the lexer stands on a word that is no type: what is meant, if other languages have it. */
+bool parser_unknown_type(const struct lexer *lexer);
+/* Fails where a declaration goes on as those of other languages do: behind the type with a '*'; behind the
+ * name with extents in parentheses, or as DOUBLE PRECISION. */
+bool parser_check_sign(const struct lexer *lexer, enum base_type type);
+bool parser_check_brackets(const struct lexer *lexer, const struct argument *argument);
+
 /* mode TYPE name[dims] ..., ...; the lexer stands on the type. */
 bool parser_declare(struct parser *parser, enum argument_mode mode);
 
@@ -145,6 +153,8 @@ extern const char *const parser_storage_words[];
  * the lexer stands behind the keyword. */
 bool parser_implementation(struct parser *parser);
 bool parser_call(struct parser *parser, enum convention convention);
+/* Whether the parameters that were read fit the arguments; `offset` is of the call. */
+bool parser_check_call(struct parser *parser, uint32_t offset);
 bool parser_error_clause(struct parser *parser);
 /* The text at the lexer's token, which is one in quotes, with its {expressions} (problem_message.c). */
 bool parser_message(struct parser *parser, enum usage usage, struct failure_text *message);

@@ -133,6 +133,20 @@ static bool find_numbers(struct parser *parser, const char *name, uint32_t offse
     return lexer_fail(&parser->lexer, offset, "there is no argument '%s'", name);
 }
 
+/* A matrix that goes in needs its pattern there, too; one that comes back may have that of an input. */
+static bool goes_along(struct parser *parser, const struct argument *matrix, uint32_t numbers,
+                       uint32_t offset)
+{
+    const struct argument *array = &parser->arguments[numbers];
+    if (argument_is_input(matrix) ? argument_is_input(array) : argument_is_passed(array))
+        return true;
+    return lexer_fail(&parser->lexer, offset,
+                      "'%s' goes along with '%s', which is '%s': expected %s, found '%s'", array->name,
+                      matrix->name, argument_mode_name(matrix->mode),
+                      argument_is_input(matrix) ? "'in' or 'inout'" : "'in', 'inout' or 'out'",
+                      argument_mode_name(array->mode));
+}
+
 bool parser_check_storage(struct parser *parser, uint32_t index)
 {
     struct argument *argument = &parser->arguments[index];
@@ -140,5 +154,7 @@ bool parser_check_storage(struct parser *parser, uint32_t index)
     if (argument->storage != STORAGE_CSC && argument->storage != STORAGE_CSR)
         return true;
     return find_numbers(parser, parser->sparse[index].pointers, offset, &argument->pointers) &&
-           find_numbers(parser, parser->sparse[index].indices, offset, &argument->indices);
+           find_numbers(parser, parser->sparse[index].indices, offset, &argument->indices) &&
+           goes_along(parser, argument, argument->pointers, offset) &&
+           goes_along(parser, argument, argument->indices, offset);
 }

@@ -19,6 +19,15 @@ problem script "A shell script"
 implementation sh
     command sh "-c" "{text}"
 
+problem told "A text again"
+    in      int     n
+    in      string  text
+    out     string  said
+implementation cat
+    command cat
+    stdin   text
+    stdout  said
+
 problem power "a to the n, unless n is 3"
     in      int     n
     in      double  a
@@ -93,7 +102,13 @@ check_says "as that of a call" '"result": 1024'
 check "a job that fails is submitted" submit fails script text='echo no luck >&2; exit 7'
 check_fails 1 "waiting for it fails" espalier wait "$(cat fails)"
 check_fails 1 "fetching it fails" espalier fetch "$(cat fails)"
-check_says "with its error" 'sh ended with exit status 7; it said "no luck'
+check_says "with its error" 'sh ended with exit status 7; it said "no luck' "'espalier output $(cat fails)' shows what it has printed"
+check "what it has printed can still be seen" espalier output "$(cat fails)"
+check_says "whole" '^no luck$'
+check_fails 1 "and its error again" espalier fetch "$(cat fails)"
+check_says "as before" 'sh ended with exit status 7'
+check "until it is forgotten" espalier jobs --forget "$(cat fails)"
+check_fails 1 "then nobody knows it" espalier output "$(cat fails)"
 check_fails 2 "wrong arguments are told at once" espalier submit power n=3 a=2
 check_fails 1 "an unknown job is told" espalier fetch 123456
 check_says "with where jobs are shown" "no job '123456' is in your list"
@@ -154,4 +169,35 @@ check "for each call" sh -c 'printf "d\nc\n" | cmp - out-@other && cmp out-@long
 check_fails 2 "not under one name" espalier sweep power n=1..2 a=1 -o result=x
 check_fails 2 "a range that leads nowhere is told" espalier sweep power n=1..2:-1 a=1
 check_says "with what is expected" 'n: expected a step that leads from 1 to 2, found -1'
+printf 'tab\there "quoted", \033[2J\r\nline\n' >strange
+check "results with line ends and control characters" espalier sweep told n=1..2 text=@strange
+check_says "are one row each" '^1 +tab.there "quoted", .x1b\[2J.r.nline.n +S' '^2 +tab.there'
+check_lines() {
+    [ "$(espalier sweep told n=1..2 text=@strange | wc -l)" -eq 3 ]
+}
+check "and no more" check_lines
+espalier sweep --csv told n=1 text=@strange >strange.csv
+espalier sweep --json told n=1 text=@strange >strange.json
+cat >read.py <<'END'
+import csv, json
+wanted = open("strange", newline="").read()
+rows = list(csv.reader(open("strange.csv", newline="")))
+assert len(rows) == 2 and rows[1][rows[0].index("said")] == wanted, rows
+assert json.load(open("strange.json"))[0]["outputs"]["said"] == wanted
+END
+check "in CSV and JSON they are as they are" python3 read.py
+
+# One that is gone for ever, with its platform.
+check "jobs are submitted" submit gone script text='sleep 1000'
+check "several" submit gone2 script text='sleep 1000'
+stop sed KILL
+check "a server that does not answer" espalier jobs
+check_says "is told" "^$(cat gone) .* unreachable" "^$(cat gone2) .* unreachable" 'server S at [^ ]* does not answer; it may still have the job' \
+    'server S at [^ ]* does not answer either' "'espalier jobs --forget JOB' takes a job off the list"
+check "its job is taken off the list by name" espalier jobs --forget "$(cat gone)"
+check_says "with a warning" 'warning: job .* has left your list, but server S could not be told'
+stop agent KILL
+check "so is one whose platform is gone" espalier jobs --forget "$(cat gone2)"
+check "the list is empty" espalier jobs
+check_says "again" '^no jobs$'
 finish

@@ -161,6 +161,11 @@ static void exponentials(struct trial *trial)
     give(trial, "A", N);
     if (run(trial))
         near(trial, "X", result(trial, "X"), X, 100 * trial->eps);
+    trial_case(trial, "beyond the range");
+    struct mat large = mat_identity(lab, 2);
+    AT(large, 1, 1) = 1e5;
+    give(trial, "A", large);
+    run_fails(trial, "the exponential is beyond the range of");
 }
 
 static void traces(struct trial *trial)

@@ -520,6 +520,11 @@ static void inverse(struct trial *trial)
     AT(A, 1, 1) = 0;
     give(trial, "A", A);
     run_fails(trial, "U(2,2) is exactly zero: the matrix is singular");
+    trial_case(trial, "an inverse beyond the range");
+    A = mat_identity(&trial->lab, 3);
+    AT(A, 1, 1) = trial->eps > 1e-12 ? 1e-40 : 1e-310;
+    give(trial, "A", A);
+    run_fails(trial, "the inverse is beyond the range of");
 }
 
 static void thin_qr(struct trial *trial)

@@ -95,7 +95,34 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {S "gams D2\ngams D3\n", "3:1: 'gams' was given already in line 2"},
         {S "in integer n\n", "2:4: expected a type (char, short, int, long, "
                              "int64, float, double, complex, "
-                             "...), found 'integer'"},
+                             "...), found 'integer': Fortran's INTEGER is written 'int'"},
+        {S "in real x\n",
+         "2:4: expected a type, found 'real': this one is for families: problem ?gesv for s, d, c, z; "
+         "Fortran's REAL is written 'float', its DOUBLE PRECISION 'double'"},
+        {S "in double precision x\n",
+         "2:21: expected ',', '[' or the end of the line, found 'x': Fortran's DOUBLE "
+         "PRECISION is written 'double'"},
+        {S "in int n\nin double A(n,n)\n",
+         "3:12: expected ',', '[' or the end of the line, found '(': extents stand "
+         "in brackets: A[n], A[m, n]"},
+        {S "in float* x\n",
+         "2:9: expected the name of an argument, found '*': an array is declared with its extents: "
+         "float x[n]"},
+        {S "in const double x\n",
+         "2:4: expected a type (char, short, int, long, int64, float, double, complex, ...), "
+         "found 'const': 'in' says that the routine does not change it: in double x[n]"},
+        {S "in size_t n\n",
+         "2:4: expected a type (char, short, int, long, int64, float, double, complex, ...), found "
+         "'size_t': sizes are written 'int64' (or 'int' where the routine takes 32 bits)"},
+        {S "in LOGICAL n\n",
+         "2:4: expected a type (char, short, int, long, int64, float, double, complex, ...), found "
+         "'LOGICAL': a LOGICAL of Fortran is passed as an 'int', 0 for .FALSE. and 1 for .TRUE."},
+        {S "in int p[3]\nout int i[2]\nin double A[2, 2] csr(p, i)\n",
+         "4:22: 'i' goes along with 'A', which is 'in': expected 'in' or 'inout', found 'out'"},
+        {S "work int p[3]\nout int i[2]\nout double A[2, 2] csc(p, i)\n",
+         "4:23: 'p' goes along with 'A', which is 'out': expected 'in', 'inout' or 'out', found 'work'"},
+        {S "in int n\nout double x\nimplementation i\nc x = f(n, x)\n",
+         "5:3: 'x' is what f() returns: it cannot be among the parameters, too"},
         {S "in doubel x\n", "2:4: expected a type (char, short, int, long, "
                             "int64, float, double, complex, "
                             "...), found 'doubel': did you mean 'double'?"},
