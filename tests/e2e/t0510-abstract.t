@@ -251,6 +251,19 @@ check "a trial that nothing else follows" espalier submit chol2 A='[4,2;2,3]'
 check_says "is a job" 'chol2: submitted as dpotrf'
 check "a trial is passed over for a job" espalier submit solve A='[2,1;1,2]' B='[1;2]'
 check_says "for what needs no client" 'solve: submitted as dsysv'
+# What leaves the range of its type is not passed on without a word.
+check "a product beyond the range" espalier call mul A='[1e200]' B='[1e200]'
+check_says "is told" 'mul: warning: C has elements that are infinite or no numbers, although the input is finite'
+check "also to programs" espalier call --json dgemm A='[1e200]' B='[1e200]'
+check_says "in their way" '"warning": "warning: C has elements'
+check "an infinite input" espalier call dgemm A='[Inf]' B='[1]'
+cp "$log" said
+check_fails 1 "needs no warning" grep warning said
+check_fails 1 "an exponential beyond the range" espalier call expm A='[800]'
+check_says "is an error" 'the exponential is beyond the range of double precision'
+check_fails 2 "the exponential of a matrix that is not square" espalier call expm A='[1,2,3;4,5,6]'
+check_says "is told with what was found" 'expm: A must be square \(n x n\), found 2 x 3'
+
 check "a sweep" espalier sweep rcond A='[2,0;0,1]' A='[1,0;0,4]'
 check_says "has a row for each" '0.5 .* S ' '0.25 .* S '
 check "a sweep over sizes" espalier sweep dgesv n=2,7 nrhs=1 A=rand B=rand
