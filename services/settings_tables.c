@@ -361,7 +361,9 @@ static const struct config_key sed_keys[] = {
      .initial = "1000",
      .least = "0",
      .most = "1000000",
-     .text = "calls that may wait for a slot or for memory; further ones are refused"},
+     .text = "calls that may wait for a slot or for memory; further ones are refused, except of a client of "
+             "which "
+             "fewer wait than its equal part of so many places"},
     {.name = "sessions_per_client",
      .type = CONFIG_INTEGER,
      AT(settings_sed, sessions_per_client),

@@ -20,8 +20,28 @@ static bool may_overtake(const struct admission *admission, uint64_t bytes)
     return bytes <= admission->total - admission->overtaken;
 }
 
-enum admission_answer admission_request(struct admission *admission, struct admission_entry *entry,
-                                        uint64_t bytes)
+/* Behind those whose turn is the same or an earlier one. */
+static void join_line(struct admission *admission, struct admission_owner *owner,
+                      struct admission_entry *entry)
+{
+    struct admission_entry *before = admission->line ? admission->line->prev : NULL;
+    bool follows = owner->waiting > 0 && owner->turn > admission->turn;
+    owner->turn = (follows ? owner->turn : admission->turn) + 1;
+    owner->waiting++;
+    entry->turn = owner->turn;
+    entry->owner = owner;
+    entry->waiting = true;
+    while (before && before->turn > entry->turn)
+        before = before == admission->line ? NULL : before->prev;
+    if (before)
+        DL_APPEND_ELEM(admission->line, before, entry);
+    else
+        DL_PREPEND(admission->line, entry);
+    admission->waiting++;
+}
+
+enum admission_answer admission_request(struct admission *admission, struct admission_owner *owner,
+                                        struct admission_entry *entry, uint64_t bytes)
 {
     if (bytes > admission->total)
         return ADMISSION_NEVER;
@@ -32,9 +52,7 @@ enum admission_answer admission_request(struct admission *admission, struct admi
         admission->used += bytes;
         return ADMISSION_GRANTED;
     }
-    entry->waiting = true;
-    DL_APPEND(admission->line, entry);
-    admission->waiting++;
+    join_line(admission, owner, entry);
     return ADMISSION_WAITS;
 }
 
@@ -48,6 +66,8 @@ static void take_out(struct admission *admission, struct admission_entry *entry)
     if (entry == admission->line)
         admission->overtaken = 0; /* the next one is the first now */
     DL_DELETE(admission->line, entry);
+    entry->owner->waiting--;
+    entry->owner = NULL;
     entry->waiting = false;
     entry->prev = entry->next = NULL;
     admission->waiting--;
@@ -65,6 +85,8 @@ struct admission_entry *admission_next(struct admission *admission)
         if (!entry)
             return NULL;
         admission->overtaken += entry->bytes;
+    } else if (entry->turn > admission->turn) {
+        admission->turn = entry->turn;
     }
     take_out(admission, entry);
     admission->used += entry->bytes;

@@ -3,12 +3,14 @@
  * Memory for sessions: all that one needs is reserved in one step before its first byte moves, so that no
  * two sessions can each hold half of what they need and wait for the other.
  *
- * What can never fit is refused. What must wait holds nothing and stands in line. First come, first served
- * among those that fit: while the first in line does not fit, later ones may overtake it, but only until they
+ * What can never fit is refused. What must wait holds nothing and stands in line. The line is fair among
+ * clients, as the queue of those that run is (sed/server/queue.h): they take turns, one session each, a
+ * client's own sessions in their order. So another one's session waits for at most one of each client that
+ * was there before it. While the first in line does not fit, later ones may overtake it, but only until they
  * have together taken as much memory as there is altogether. From then on nobody is admitted before it, so
  * what is given back adds up until it fits: a large session waits for at most one turnover of the memory.
  *
- * One thread at a time. Entries lie in their users' structs; all zero is "not in line".
+ * One thread at a time. Entries and owners lie in their users' structs; all zero is "not in line".
  */
 #ifndef SED_ADMISSION_H
 #define SED_ADMISSION_H
@@ -16,15 +18,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* In a client. */
+struct admission_owner {
+    uint64_t turn; /* of the last of its entries that came in line */
+    uint32_t waiting;
+};
+
+/* In a session. */
 struct admission_entry {
     uint64_t bytes;
     bool waiting;
+    uint64_t turn; /* the line is in the order of these */
+    struct admission_owner *owner;
     struct admission_entry *prev, *next;
 };
 
 struct admission {
     uint64_t total, used; /* bytes */
     uint64_t overtaken;   /* bytes admitted past the first in line */
+    uint64_t turn;        /* of the last one that had been the first in line and was admitted */
     struct admission_entry *line;
     uint32_t waiting;
 };
@@ -33,9 +45,10 @@ enum admission_answer { ADMISSION_GRANTED, ADMISSION_WAITS, ADMISSION_NEVER };
 
 void admission_init(struct admission *admission, uint64_t total_bytes);
 
-/* Reserves `bytes`, or puts the entry in line, or (never fits) does nothing. */
-enum admission_answer admission_request(struct admission *admission, struct admission_entry *entry,
-                                        uint64_t bytes);
+/* Reserves `bytes`, or puts the entry in line, or (never fits) does nothing. The owner stays where it is as
+ * long as it has entries in line. */
+enum admission_answer admission_request(struct admission *admission, struct admission_owner *owner,
+                                        struct admission_entry *entry, uint64_t bytes);
 
 /* Gives back (part of) what was reserved. Then ask admission_next(). */
 void admission_release(struct admission *admission, uint64_t bytes);

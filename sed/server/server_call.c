@@ -96,8 +96,38 @@ static enum esp_status check_identity(struct server *server, const struct call_r
 
 /* ---- limits ---- */
 
-static enum esp_status check_limits(struct server *server, const struct client *client,
-                                    struct esp_error *error)
+static bool call_is_job(const struct call_request *call)
+{
+    return extension_find(&call->extensions, EXTENSION_JOB) ||
+           extension_find(&call->extensions, EXTENSION_DETACHED);
+}
+
+/* Whose job it is. False: nobody said, or it is none. */
+static bool call_owner(const struct call_request *call, uint64_t owner[2])
+{
+    const struct extension *extension = extension_find(&call->extensions, EXTENSION_OWNER);
+    if (!call_is_job(call) || !extension || extension->length != 2 * sizeof *owner)
+        return false;
+    memcpy(owner, extension->value, extension->length);
+    return true;
+}
+
+/* A queue that others have filled takes as many sessions of a client as its equal part of the places. */
+static bool has_place(struct server *server, const struct call_request *call, const struct client *client)
+{
+    uint64_t owner[2];
+    const uint32_t places = server->options.queue;
+    if (server->queue.length + server->admission.waiting < places || places == 0)
+        return places > 0;
+    const struct share *share =
+        call_owner(call, owner) ? sessions_share_of(&server->sessions, owner) : &client->share;
+    uint32_t own = share ? share_waiting(share) : 0;
+    uint32_t parts = sessions_waiting_shares(&server->sessions) + (own == 0);
+    return own < (parts < places ? places / parts : 1);
+}
+
+static enum esp_status check_limits(struct server *server, const struct call_request *call,
+                                    const struct client *client, struct esp_error *error)
 {
     const struct server_options *options = &server->options;
     uint64_t kept = options->kept_bytes_per_client;
@@ -114,12 +144,13 @@ static enum esp_status check_limits(struct server *server, const struct client *
     if (server->sessions.n_sessions >= SERVER_MOST_SESSIONS)
         return error_set(error, ESP_LIMIT, "server %s has %u sessions; at most %u", server->name,
                          server->sessions.n_sessions, SERVER_MOST_SESSIONS);
-    uint32_t waiting = server->queue.length + server->admission.waiting;
     bool must_wait = server->running + server->queue.length >= options->slots || server->admission.waiting;
-    if (must_wait && waiting >= options->queue)
-        return error_set(error, ESP_LIMIT,
-                         "%u sessions wait on server %s; at most %u (queue in the server's file)", waiting,
-                         server->name, options->queue);
+    if (must_wait && !has_place(server, call, client))
+        return error_set(
+            error, ESP_LIMIT,
+            "%u sessions wait on server %s; at most %u (queue in the server's file), of which this "
+            "client has its part",
+            server->queue.length + server->admission.waiting, server->name, options->queue);
     return ESP_OK;
 }
 
@@ -206,16 +237,6 @@ static int64_t deadline(int64_t now_ns, uint64_t time_left_ms)
     return now_ns + (int64_t)time_left_ms * NS_PER_MS;
 }
 
-static void share_turn(struct server *server, struct session *session, const struct extensions *extensions)
-{
-    uint64_t owner[2];
-    const struct extension *extension = extension_find(extensions, EXTENSION_OWNER);
-    if (!extension || extension->length != sizeof owner)
-        return;
-    memcpy(owner, extension->value, sizeof owner);
-    session_share_turn(&server->sessions, session, owner);
-}
-
 /* What the routine is forecast to take beyond what the call brings is reserved with it: sessions that start
  * together must not swap. A forecast refuses nobody, nor makes it wait until clients have
  * fetched old results: at most three quarters of the memory are reserved for it. */
@@ -245,8 +266,7 @@ static enum esp_status open_session(struct server *server, struct client *client
 {
     struct call_plan plan;
     enum esp_status status = call_plan_make(problem, call, &plan, error);
-    bool job = extension_find(&call->extensions, EXTENSION_JOB) ||
-               extension_find(&call->extensions, EXTENSION_DETACHED);
+    bool job = call_is_job(call);
     if (status == ESP_OK)
         status = check_memory(server, &plan, error);
     if (status == ESP_OK && job)
@@ -289,11 +309,14 @@ static enum esp_status open_session(struct server *server, struct client *client
         with_routine(server, plan.reserve_bytes, beside_call(&plan, &choice, cost.memory_bytes));
     if (job) {
         server_job_begins(server, session);
-        share_turn(server, session, &call->extensions);
+        uint64_t owner[2];
+        if (call_owner(call, owner))
+            session_share(&server->sessions, session, owner);
     }
     log_accepted(server, session);
     server_load_changed(server, session->forecast_s);
-    if (admission_request(&server->admission, &session->memory, session->memory.bytes) == ADMISSION_GRANTED) {
+    if (admission_request(&server->admission, &session_share_of(session)->memory, &session->memory,
+                          session->memory.bytes) == ADMISSION_GRANTED) {
         admitted(server, session);
     } else {
         server->waiting++;
@@ -310,7 +333,7 @@ static enum esp_status begin(struct server *server, struct call *from, const str
         return error->status;
     if (server->draining)
         return error_set(error, ESP_REFUSED, "server %s is shutting down", server->name);
-    enum esp_status status = check_limits(server, client, error);
+    enum esp_status status = check_limits(server, call, client, error);
     if (status == ESP_OK)
         status = open_session(server, client, from, call, problem, session, error);
     return status;
@@ -381,7 +404,7 @@ enum esp_status server_make_ready(struct server *server, struct session *session
         server_set_timer(server, session);
         return ESP_OK;
     }
-    queue_push(&server->queue, session_turn(session), &session->queued);
+    queue_push(&server->queue, &session_share_of(session)->run, &session->queued);
     server_dispatch(server);
     if (session->state == SESSION_QUEUED)
         server_set_timer(server, session);

@@ -161,10 +161,11 @@ static void mirror_release(struct mirror *mirror)
 static bool reserve(struct mirror *mirror)
 {
     struct admission *admission = &mirror->server->admission;
+    struct admission_owner nobody = {0};
     struct stat is;
     if (stat(mirror->path, &is) != 0)
         return false;
-    if (admission_request(admission, &mirror->memory, (uint64_t)is.st_size) == ADMISSION_GRANTED)
+    if (admission_request(admission, &nobody, &mirror->memory, (uint64_t)is.st_size) == ADMISSION_GRANTED)
         return true;
     admission_leave(admission, &mirror->memory);
     mirror->memory = (struct admission_entry){0};
@@ -193,7 +194,7 @@ static void mirror_done(struct mirror *mirror)
         return;
     }
     if (fetched && session->state == SESSION_QUEUED) {
-        queue_push(&server->queue, session_turn(session), &session->queued);
+        queue_push(&server->queue, &session_share_of(session)->run, &session->queued);
         server_dispatch(server);
     }
 }

@@ -133,7 +133,7 @@ static void let_in(struct server *server, struct kept *kept, bool all)
         struct session *session = kept->waiting;
         DL_DELETE2(kept->waiting, session, prev_aside, next_aside);
         session->aside = NULL;
-        queue_push_front(&server->queue, session_turn(session), &session->queued);
+        queue_push_front(&server->queue, &session_share_of(session)->run, &session->queued);
         if (!all)
             break;
     }

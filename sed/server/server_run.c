@@ -104,7 +104,7 @@ void server_dispatch(struct server *server)
         server_kept_not_started(server, session);
         server_free_slot(server, slot);
         if (status == ESP_LIMIT) { /* a worker that died is being replaced */
-            queue_push_front(&server->queue, session_turn(session), &session->queued);
+            queue_push_front(&server->queue, &session_share_of(session)->run, &session->queued);
             server->retry_ns = server_now(server) + RETRY_NS;
         } else {
             server_end_session(server, session, SESSION_FAILED, &error);
@@ -343,7 +343,7 @@ static void resume(struct server *server, struct session *session, const struct 
     log_write(LOG_NOTICE_LEVEL, session_id_text(&session->id, text), "%s: goes on from its checkpoint",
               error->text);
     session->state = SESSION_QUEUED;
-    queue_push_front(&server->queue, session_turn(session), &session->queued);
+    queue_push_front(&server->queue, &session_share_of(session)->run, &session->queued);
     server_load_changed(server, session->forecast_s);
     server_session_changed(server, session);
 }

@@ -262,32 +262,54 @@ enum esp_status session_create(struct sessions *sessions, struct client *client,
     return ESP_OK;
 }
 
-void session_share_turn(struct sessions *sessions, struct session *session, const uint64_t owner[2])
+static struct shared *find_shared(struct sessions *sessions, const uint64_t owner[2])
 {
-    struct turn *turn;
-    HASH_FIND(hh, sessions->turns, owner, sizeof turn->key, turn);
-    if (!turn) {
-        if (!(turn = calloc(1, sizeof *turn)))
+    struct shared *shared;
+    HASH_FIND(hh, sessions->shared, owner, sizeof shared->key, shared);
+    return shared;
+}
+
+struct share *sessions_share_of(struct sessions *sessions, const uint64_t owner[2])
+{
+    struct shared *shared = find_shared(sessions, owner);
+    return shared ? &shared->share : NULL;
+}
+
+uint32_t sessions_waiting_shares(const struct sessions *sessions)
+{
+    uint32_t n = 0;
+    for (const struct client *client = sessions->clients; client; client = client->hh.next)
+        n += share_waiting(&client->share) > 0;
+    for (const struct shared *shared = sessions->shared; shared; shared = shared->hh.next)
+        n += share_waiting(&shared->share) > 0;
+    return n;
+}
+
+void session_share(struct sessions *sessions, struct session *session, const uint64_t owner[2])
+{
+    struct shared *shared = find_shared(sessions, owner);
+    if (!shared) {
+        if (!(shared = calloc(1, sizeof *shared)))
             return;
-        memcpy(turn->key, owner, sizeof turn->key);
-        HASH_ADD(hh, sessions->turns, key, sizeof turn->key, turn);
-        if (!turn->hh.tbl) {
-            free(turn);
+        memcpy(shared->key, owner, sizeof shared->key);
+        HASH_ADD(hh, sessions->shared, key, sizeof shared->key, shared);
+        if (!shared->hh.tbl) {
+            free(shared);
             return;
         }
     }
-    turn->n_sessions++;
-    session->turn = turn;
+    shared->n_sessions++;
+    session->shared = shared;
 }
 
-static void leave_turn(struct sessions *sessions, struct session *session)
+static void leave_shared(struct sessions *sessions, struct session *session)
 {
-    struct turn *turn = session->turn;
-    session->turn = NULL;
-    if (!turn || --turn->n_sessions > 0)
+    struct shared *shared = session->shared;
+    session->shared = NULL;
+    if (!shared || --shared->n_sessions > 0)
         return;
-    HASH_DELETE(hh, sessions->turns, turn);
-    free(turn);
+    HASH_DELETE(hh, sessions->shared, shared);
+    free(shared);
 }
 
 void session_attach_segment(struct session *session, struct segment *segment)
@@ -332,7 +354,7 @@ void session_free(struct sessions *sessions, struct session *session)
     free(session->stash);
     printed_free(session->printed);
     session->printed = NULL;
-    leave_turn(sessions, session);
+    leave_shared(sessions, session);
     if (sessions->n_free >= MOST_FREE || session->block_size > MOST_FREE_BLOCK) {
         free(session->block);
         free(session);

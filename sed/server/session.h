@@ -33,11 +33,23 @@ struct lent;
 
 /* One client program, as long as it has sessions here or was heard of lately: whoever forgets what a client
  * has acknowledged could execute a call a second time. */
+/* What a server is shared by: a client, or jobs of one owner. They take turns for memory and for workers, and
+ * have places in the queue of their own. */
+struct share {
+    struct admission_owner memory;
+    struct queue_owner run;
+};
+
+static inline uint32_t share_waiting(const struct share *share)
+{
+    return share->memory.waiting + share->run.length;
+}
+
 struct client {
     uint64_t key[2];
     uint64_t floor;             /* the lowest sequence number it may still ask for */
     struct open_sessions *open; /* above it, as last told; NULL: never */
-    struct queue_owner turn;
+    struct share share;
     struct session *sessions;
     uint32_t n_sessions;
     uint64_t kept_bytes;  /* memory of its sessions that have ended */
@@ -49,10 +61,10 @@ struct client {
     UT_hash_handle hh;
 };
 
-/* Several clients that share a turn in the queue: jobs of one owner. As long as it has sessions. */
-struct turn {
+/* Several clients that share: jobs of one owner. As long as it has sessions. */
+struct shared {
     uint64_t key[2];
-    struct queue_owner owner;
+    struct share share;
     uint32_t n_sessions;
     UT_hash_handle hh;
 };
@@ -87,7 +99,7 @@ struct session {
     struct admission_entry memory; /* in line; afterwards memory.bytes are reserved */
     bool reserved;
     struct queue_entry queued;
-    struct turn *turn; /* NULL: its client's */
+    struct shared *shared; /* NULL: its client's own */
 
     uint32_t moving;          /* chunks on their way in or out: the memory must stay */
     bool bulk;                /* some inputs come as chunks */
@@ -132,7 +144,7 @@ static inline bool session_has_ended(const struct session *session)
 struct sessions {
     struct session *by_id;
     struct client *clients;
-    struct turn *turns;
+    struct shared *shared;
     struct client *resting;
     uint32_t n_sessions, n_clients, n_resting;
     struct session *free;
@@ -161,13 +173,16 @@ enum esp_status session_create(struct sessions *sessions, struct client *client,
                                const struct call_plan *plan, struct session **session,
                                struct esp_error *error);
 
-/* It takes turns with the other sessions of that owner, instead of with its client's (and without memory with
- * those still). */
-void session_share_turn(struct sessions *sessions, struct session *session, const uint64_t owner[2]);
-/* Where it queues. */
-static inline struct queue_owner *session_turn(const struct session *session)
+/* It shares the server with the other sessions of that owner, instead of with its client's. */
+void session_share(struct sessions *sessions, struct session *session, const uint64_t owner[2]);
+/* What sessions of that owner share; NULL: it has none now. */
+struct share *sessions_share_of(struct sessions *sessions, const uint64_t owner[2]);
+/* How many shares have sessions that wait. O(clients). */
+uint32_t sessions_waiting_shares(const struct sessions *sessions);
+
+static inline struct share *session_share_of(const struct session *session)
 {
-    return session->turn ? &session->turn->owner : &session->client->turn;
+    return session->shared ? &session->shared->share : &session->client->share;
 }
 
 /* The segment is there: inline values move into it. */

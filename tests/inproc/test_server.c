@@ -314,7 +314,7 @@ static void the_queue_is_capped(void **state)
     struct answered answers[4];
     open_with((struct rig_options){.queue = 2});
     for (uint64_t i = 0; i < 4; i++) {
-        struct rig_call call = small_call(i + 1, 1, 8);
+        struct rig_call call = small_call(1, i + 1, 8);
         rig_call(&rig, &call, &answers[i]);
     }
     rig_run(&rig, 0.1);
@@ -322,6 +322,26 @@ static void the_queue_is_capped(void **state)
         assert_int_equal(answers[i].state, SESSION_DONE);
     assert_int_equal(answers[3].status, ESP_LIMIT);
     assert_non_null(strstr(answers[3].text, "2 sessions wait on server sed; at most 2"));
+}
+
+/* One runs; of those that wait, each client has its part, whoever came first. */
+static void a_full_queue_has_places_for_others(void **state)
+{
+    (void)state;
+    static const bool taken[] = {true, true, true, true, true, false, false, true, true, false, true, false};
+    static const uint64_t clients[] = {1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3};
+    struct answered answers[12];
+    open_with((struct rig_options){.queue = 4});
+    for (uint64_t i = 0; i < 12; i++) {
+        struct rig_call call = small_call(clients[i], i + 1, 8);
+        rig_call(&rig, &call, &answers[i]);
+    }
+    rig_run(&rig, 0.1);
+    for (int i = 0; i < 12; i++)
+        if (taken[i])
+            assert_int_equal(answers[i].state, SESSION_DONE);
+        else
+            assert_int_equal(answers[i].status, ESP_LIMIT);
 }
 
 static void results_that_nobody_acknowledges_are_capped(void **state)
@@ -657,6 +677,7 @@ int main(void)
         PLAIN(a_call_for_an_earlier_incarnation_is_stale),
         SPECIAL(sessions_of_one_client_are_capped),
         SPECIAL(the_queue_is_capped),
+        SPECIAL(a_full_queue_has_places_for_others),
         SPECIAL(results_that_nobody_acknowledges_are_capped),
         SPECIAL(at_most_as_many_run_as_there_are_slots),
         PLAIN(clients_take_turns),
