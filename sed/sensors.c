@@ -67,7 +67,14 @@ static void read_all(struct sensors *sensors, unsigned turn)
     server_sense(sensors->server, available, free_memory(), free_disk(sensors->folder));
 }
 
-/* What the server's former life has read: the predictors go on, and know how good they are. */
+static double quota(void)
+{
+    return cpu_quota(NULL);
+}
+
+/* What the server's former life has read: the predictors go on, and know how good they are. Without, what
+ * control groups leave is known before the first reading: it counts for calls that come in the first second.
+ */
 static void recall(struct sensors *sensors)
 {
     double readings[SERIES_RECORDS];
@@ -76,6 +83,8 @@ static void recall(struct sensors *sensors)
         server_sense(sensors->server, readings[i], free_memory(), free_disk(sensors->folder));
     if (n > 0)
         log_notice("%zu readings of the processor are known from before", n);
+    else if (quota() < 1)
+        server_sense(sensors->server, quota(), free_memory(), free_disk(sensors->folder));
 }
 
 static enum esp_status open_series(struct sensors *sensors, struct esp_error *error)
@@ -121,11 +130,6 @@ static enum esp_status start(struct sensors *sensors, struct esp_error *error)
     const int code = pthread_create(&sensors->thread, NULL, run, sensors);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return code == 0 ? ESP_OK : error_set(error, ESP_SYSTEM, "no thread for the sensors (error %d)", code);
-}
-
-static double quota(void)
-{
-    return cpu_quota(NULL);
 }
 
 enum esp_status sensors_create(struct server *server, const char *folder, struct sensors **created,

@@ -36,6 +36,12 @@ no_cgroup_left() {
 check "the default platform starts" espalier up --problems "$top_srcdir/problems"
 check_says "with each daemon and the one that is slowed" 'redirector +redirector +at 127' 'master +MA1' \
     'leader +LA2' 'server +SeD3 .*, (at most|about) [0-9]+ % of a processor' "Platform 'default' is up: 7 daemons"
+if grep -q 'at most [0-9]* % of a processor' "$log"; then
+    check "what its control group leaves it" espalier weather --json
+    check_says "counts from the first call on" '"name": "SeD3", "role": "server", "availableCpu": [{]"now": 0[.][0-3]'
+else
+    echo "# no control groups here: the slowed server has a competing load, which the sensor has not seen yet"
+fi
 cp espalier/default/processes processes
 check_fails 1 "a second one of that name is refused" espalier up
 check_says "and how to stop the first is told" "is up already: 'espalier down' stops it"
