@@ -100,6 +100,8 @@ static enum esp_status add_ranks(struct service *service, struct esp_error *erro
         .host = service->host,
         .output = output,
         .output_arg = service};
+    if (settings->hostfile && settings->node.tls.certificate)
+        log_warning("hostfile: what ranks on other hosts are sent is not encrypted, nor is what MPI sends");
     struct workers *both = NULL;
     enum esp_status status =
         settings->hostfile ? hostfile_check(settings->hostfile, settings->ranks, error) : ESP_OK;

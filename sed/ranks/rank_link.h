@@ -17,8 +17,9 @@
 #define RANK_LINK_VERSION 4u
 #define RANKS_MOST        256 /* of one server */
 #define RANK_RINGS_MOST   16  /* calls at a time */
-#define RANK_CALLS_KEPT   64 /* prepared calls that a rank keeps, by key: each in the place of its remainder \
-                              */
+#define RANK_CALLS_KEPT                                                                                      \
+    64 /* prepared calls that a rank keeps, by key: each in the place of its remainder                       \
+        */
 /* Small parts lie in memory that a rank keeps, each between fences of so many bytes. */
 #define RANK_SMALL_BYTES (64 << 10)
 #define RANK_SMALL_PART  4096
