@@ -371,8 +371,8 @@ static void explain_none(struct decision *decision, const struct request *reques
     uint32_t silent = 0;
     for (uint32_t i = 0; i < question->n_asked; i++)
         silent += !question->asked[i].answer;
-    if (silent)
-        error_set(error, ESP_NO_SERVER, "%u of the %u children that could solve %s did not answer in time",
+    if (silent) /* they died, or are slow: not that there are none */
+        error_set(error, ESP_UNREACHABLE, "%u of the %u children that could solve %s did not answer in time",
                   silent, question->n_asked, request->problem);
     else if (variant)
         submit_explain(agent, variant, request, error);

@@ -133,7 +133,7 @@ static void explain_silent(const struct agent *agent, const struct variant *vari
                   "all %u servers that could take %s have been tried already, and the request excludes them",
                   capable, request->problem);
     else
-        error_set(error, ESP_NO_SERVER,
+        error_set(error, tried ? ESP_NO_SERVER : ESP_UNREACHABLE,
                   "%u of the %u servers that could take %s did not answer their agent in time (do they hang?)"
                   "%s",
                   capable - tried, capable, request->problem,

@@ -143,7 +143,8 @@ static bool is_elsewhere(const struct message *reply)
     const enum esp_status status = reply->outcome.status;
     if (reply->kind == MESSAGE_DATA_REPLY && status == ESP_OK)
         return reply->data_reply.n == 0;
-    return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
+    return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND ||
+           status == ESP_UNREACHABLE; /* nobody below has answered */
 }
 
 static int64_t time_left_ms(const struct message *request)

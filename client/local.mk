@@ -131,6 +131,7 @@ noinst_LTLIBRARIES += client/libclient.la
 client_libclient_la_SOURCES = \
 	client/administer.c \
 	client/describe.c \
+	client/problem_list.c \
 	client/describe.h \
 	client/espalier.c \
 	client/fast.c \

@@ -164,7 +164,9 @@ struct esp_problem_entry {
     unsigned servers;
 };
 
-/* All problems of the hierarchy in the order of their names. */
+/* All problems of the hierarchy in the order of their names, below whichever master agent. Behind the last of
+ * them is an entry without a name, whose title is "", or tells which master agents did not answer: what is
+ * below those is not in the list. ESP_UNREACHABLE: none of them answered. */
 enum esp_status esp_problem_list(struct esp_problem_entry **entries, size_t *n);
 void esp_problem_list_free(struct esp_problem_entry *entries);
 
@@ -505,6 +507,7 @@ struct esp_job {
     const struct esp_problem *problem; /* as it was when the job was submitted */
     const char *server, *address;      /* that has it */
     double submitted_s;                /* when: seconds since 1970 */
+    int again;                         /* it is called again when its server is lost: see esp_job_look() */
     /* One for each esp_problem_argument: extents of all arrays; `data` of scalar inputs points to what the
      * call was made with, and is NULL otherwise. */
     const struct esp_argument *arguments;
@@ -516,9 +519,10 @@ void esp_job_free(struct esp_job *job);
 /* esp_call_async() for a job: returns when a server has it and all its arguments; the server goes on without
  * this program, and keeps the result until esp_job_forget(), at most for its lease of jobs (`job_lease`).
  * All outputs are kept, whether their `data` is given or not. `options`: deadline_s and sent count.
- * `listed`: it is also noted in the user's list of jobs, $XDG_STATE_HOME/espalier/jobs. A program that dies
- * within this function leaves either a job in the list, or none on the server.
- * Of an abstract problem, the job is of the problem that does it (job->problem).
+ * `listed`: it is also noted in the user's list of jobs, $XDG_STATE_HOME/espalier/jobs, with its arguments,
+ * up to `job_arguments` bytes, when its problem is idempotent, no server was named, and no argument is a
+ * state: such a job survives its server. A program that dies within this function leaves either a job in the
+ * list, or none on the server. Of an abstract problem, the job is of the problem that does it (job->problem).
  * ESP_INVALID: as esp_call(), also for callbacks and for chains; ESP_LIMIT: no server takes more jobs;
  * ESP_SYSTEM: the list cannot be written.
  */
@@ -540,7 +544,8 @@ enum esp_status esp_job_find(const char *id, struct esp_job **job);
  * its results are where the outputs of the vector say (NULL: not fetched; inputs are not looked at). May be
  * done any number of times, in any process, while the server has the job. grpc_cancel() cancels the job;
  * grpc_finalize() lets it go on. `options`: a deadline ends the waiting, not the job.
- * The session's errors are those of the job; ESP_NOT_FOUND: its server was restarted, or has it no more. */
+ * The session's errors are those of the job; ESP_NOT_FOUND: its server was restarted, or has it no more
+ * (esp_job_look() calls it again, if that may be; then attach again). */
 enum esp_status esp_job_attach(const struct esp_job *job, const struct esp_argument *arguments,
                                size_t n_arguments, const struct esp_call_options *options,
                                grpc_sessionid_t *session);
@@ -557,7 +562,11 @@ struct esp_job_state {
 };
 
 /* Asks the server of the job. `patience_s`: waits so long for its end or progress beyond state->progress.
- * ESP_NOT_FOUND: its server was restarted or has it no more; ESP_UNREACHABLE. */
+ * A job that was lost with its server (it was restarted, or does not answer and has left the tree) is called
+ * again elsewhere, if job->again says so: from its last checkpoint, if it has one, and by one only of several
+ * programs that look after it. Then server, address and token of the job are others, so that a job is for one
+ * thread at a time. ESP_NOT_FOUND: it is lost, or its server has it no more; ESP_UNREACHABLE: its server does
+ * not answer, or nobody takes it now: with job->again, look later. */
 enum esp_status esp_job_look(const struct esp_job *job, double patience_s, struct esp_job_state *state);
 
 /* What the job has printed behind byte *position, at most `size` bytes, *length of them; *position moves on

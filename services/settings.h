@@ -157,7 +157,8 @@ struct settings_client {
     int64_t session_timeout_ns; /* for a whole session; 0: none */
     int64_t connections;        /* to one node */
     uint64_t message_bytes, inline_bytes;
-    bool remember_links; /* what transfers tell of links, in the user's cache folder */
+    uint64_t job_arguments; /* kept on disk with a job, at most */
+    bool remember_links;    /* what transfers tell of links, in the user's cache folder */
 };
 
 struct platform_agent {

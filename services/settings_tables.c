@@ -613,6 +613,14 @@ static const struct config_key client_keys[] = {
      .least = "0",
      .most = "4 MiB",
      .text = "arguments up to this size travel inside the call"},
+    {.name = "job_arguments",
+     .type = CONFIG_SIZE,
+     AT(settings_client, job_arguments),
+     .initial = "256 MiB",
+     .least = "0",
+     .text =
+         "a job with arguments up to this size keeps them in the user's list, to be called again when its "
+         "server is lost; 0: none does"},
     {0},
 };
 

@@ -4,6 +4,9 @@
 #include "client/command/jobs.h"
 #include "client/command/session.h"
 
+#include <math.h>
+#include <time.h>
+
 enum exit_code jobs_fail(const struct command_line *command)
 {
     struct esp_error error = *esp_last_error();
@@ -14,6 +17,16 @@ enum exit_code jobs_fail(const struct command_line *command)
 bool job_has_ended(const struct esp_job_state *state)
 {
     return state->error.status != ESP_PENDING;
+}
+
+bool jobs_may_come_back(const struct esp_job *job, double pause_s)
+{
+    if (!job->again || esp_last_error()->status != ESP_UNREACHABLE)
+        return false;
+    const struct timespec pause = {.tv_sec = (time_t)pause_s,
+                                   .tv_nsec = (long)((pause_s - floor(pause_s)) * 1e9)};
+    nanosleep(&pause, NULL);
+    return true;
 }
 
 enum exit_code jobs_each(const struct command_line *command,

@@ -16,6 +16,10 @@ enum exit_code jobs_fail(const struct command_line *command);
 /* Whether it will never become another one. */
 bool job_has_ended(const struct esp_job_state *state);
 
+/* When looking after a job has failed, by the library's last error: whether its server may answer yet, or
+ * another one take it, for who waits. Then pauses for `pause_s`. */
+bool jobs_may_come_back(const struct esp_job *job, double pause_s);
+
 /* Opens the platform, calls `run` with each job that the operands name, and closes it. The first exit code
  * that is not EXIT_DONE; the others are still visited. */
 enum exit_code jobs_each(const struct command_line *command,

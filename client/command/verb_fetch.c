@@ -36,12 +36,14 @@ static enum esp_status take_options(const struct command_line *command, struct v
 static enum exit_code wait_for(const struct command_line *command, const struct esp_job *job)
 {
     bool patient = command_option_value(command, "wait") != NULL;
-    struct esp_job_state state = {0};
+    struct esp_job_state state = {.error.status = ESP_PENDING};
     struct esp_error error = {0};
     struct bar bar;
     bar_init(&bar);
     do {
         if (esp_job_look(job, patient ? PATIENCE_S : 0, &state) != ESP_OK) {
+            if (patient && jobs_may_come_back(job, PATIENCE_S))
+                continue;
             bar_clear(&bar);
             return jobs_fail(command);
         }

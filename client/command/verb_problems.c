@@ -70,6 +70,8 @@ static enum exit_code list_problems(const struct command_line *command)
         table_cell(&table, "%u", entry->servers);
         table_cell(&table, "%s", entry->title);
     }
+    if (*entries[n].title)
+        fprintf(stderr, "espalier problems: not the whole list: %s\n", entries[n].title);
     esp_problem_list_free(entries);
     if (command->json)
         return command_json(list);

@@ -18,7 +18,8 @@
 struct waited {
     struct esp_job *job;
     struct esp_job_state state;
-    uint64_t position; /* of its output */
+    uint64_t position; /* of its output, */
+    const char *token; /* where it was at that time */
     bool over, failed;
     struct printing printing;
 };
@@ -34,6 +35,13 @@ static void show_output(struct bar *bar, struct waited *waited)
 {
     static char text[65536];
     size_t length;
+    if (waited->token && waited->token != waited->job->token) {
+        bar_clear(bar);
+        fprintf(stderr, "[%s was lost with its server, and is called again by %s]\n", waited->job->id,
+                waited->job->server);
+        waited->position = 0;
+    }
+    waited->token = waited->job->token;
     do {
         uint64_t before = waited->position;
         if (esp_job_output(waited->job, 0, &waited->position, text, sizeof text, &length) != ESP_OK)
@@ -65,6 +73,8 @@ static void look(const struct command_line *command, struct bar *bar, struct wai
 {
     bool follow = command_option_value(command, "follow") != NULL;
     if (esp_job_look(waited->job, patience_s, &waited->state) != ESP_OK) {
+        if (jobs_may_come_back(waited->job, patience_s))
+            return;
         bar_clear(bar);
         waited->over = waited->failed = true;
         waited->state.state = "lost";

@@ -46,25 +46,34 @@ static double seconds_since_1970(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static void fill_record(const struct session *session, struct job_record *record)
+static void fill_record(struct session *session, struct job_record *record)
 {
     record->session = session->id;
+    record->origin = session->origin;
+    free(record->keepers);
+    record->keepers = session->keepers;
+    session->keepers = NULL;
     record->submitted_s = seconds_since_1970();
     snprintf(record->server, sizeof record->server, "%s", session->server);
     snprintf(record->address, sizeof record->address, "%s", session->link->address);
     record->incarnation = session->candidates[session->next_candidate - 1].incarnation;
 }
 
-enum esp_status job_hand_over(struct session *session, struct job_record *record, struct esp_error *error)
+enum esp_status job_hand_over(struct session *session, bool patient, struct job_record *record,
+                              struct esp_error *error)
 {
     session->has_owner = job_store_owner(session->owner);
     enum session_step step;
     while ((step = session_advance(session)) == STEP_HELD ||
            (step == STEP_WAIT && !job_is_handed_over(session)))
-        if (step == STEP_HELD)
+        if (step == STEP_WAIT)
+            session_follow(session);
+        else if (patient)
             backlog_wait(session);
         else
-            session_follow(session);
+            session_end(session, session->error.status == ESP_PENDING
+                                     ? error_set(&session->error, ESP_LIMIT, "all servers are full")
+                                     : ESP_LIMIT);
     if (atomic_load(&session->phase) == PHASE_ENDED) {
         *error = session->error;
         /* What a server may have of it nobody asks for any more. */
@@ -86,7 +95,8 @@ enum esp_status job_keep(struct engine *engine, const struct job_record *record,
     struct follow follow = {.extensions = {&keep, 1}};
     struct message reply = {0};
     uint64_t left_ms;
-    enum esp_status status = job_ask(engine, record, &follow, &reply, error);
+    enum job_fate fate;
+    enum esp_status status = job_ask(engine, record, &follow, &reply, &fate, error);
     if (status == ESP_OK && !lease_get(&reply.follow_reply.extensions, &left_ms))
         status = error_set(error, ESP_VERSION, "server %s is of a release that has no jobs", record->server);
     message_clear(&reply);
@@ -100,31 +110,43 @@ static bool is_silent(enum esp_status status)
     return status == ESP_UNREACHABLE || status == ESP_TIMEOUT || status == ESP_MAYBE;
 }
 
+/* One that does not answer: whether it is in the tree, perhaps elsewhere (`address`). */
+static enum job_fate fate_of_silent(struct engine *engine, const struct job_record *record,
+                                    char address[CAP_ADDRESS + 1])
+{
+    struct esp_error ignored;
+    strcpy(address, record->address);
+    if (strchr(record->server, ':'))
+        return JOB_SILENT; /* it was named by its address, which is no name in the tree */
+    enum esp_status status = engine_resolve(engine, record->server, address, &ignored);
+    return status == ESP_NOT_FOUND                                     ? JOB_GONE
+           : status != ESP_OK || strcmp(address, record->address) == 0 ? JOB_SILENT
+                                                                       : JOB_THERE;
+}
+
 /* The server does not have it, or does not answer: what has become of the job. */
-static enum esp_status explain(struct engine *engine, const struct job_record *record,
+static enum esp_status explain(struct engine *engine, const struct job_record *record, enum job_fate *fate,
                                struct esp_error *error)
 {
     char address[CAP_ADDRESS + 1], id[SESSION_TEXT];
     uint64_t incarnation = 0;
-    struct esp_error ignored;
-    session_id_text(&record->session, id);
-    snprintf(address, sizeof address, "%s", record->address);
-    if (is_silent(error->status)) {
-        struct esp_error why = *error;
-        if (strchr(record->server, ':') ||
-            engine_resolve(engine, record->server, address, &ignored) != ESP_OK ||
-            strcmp(address, record->address) == 0) {
-            error_set(error, ESP_UNREACHABLE,
-                      "job %s: server %s at %s does not answer; it may still have the job: %s", id,
-                      record->server, record->address, why.text);
-            return error->status;
-        }
-    }
+    struct esp_error ignored, why = *error;
+    job_id(record, id);
+    strcpy(address, record->address);
+    *fate = is_silent(error->status) ? fate_of_silent(engine, record, address) : JOB_THERE;
+    if (*fate == JOB_SILENT || *fate == JOB_GONE)
+        return error_set(error, ESP_UNREACHABLE,
+                         "job %s: server %s at %s does not answer%s; it may still have the job: %s", id,
+                         record->server, record->address,
+                         *fate == JOB_GONE ? ", and is not in the tree any more" : "", why.text);
     if (greet(engine, address, &incarnation, &ignored) == ESP_OK && record->incarnation != 0 &&
-        incarnation != record->incarnation)
+        incarnation != record->incarnation) {
+        *fate = JOB_LOST;
         return error_set(error, ESP_NOT_FOUND,
                          "job %s is lost: server %s was restarted after it was submitted; submit it again",
                          id, record->server);
+    }
+    *fate = record->unsure ? JOB_LOST : JOB_OVER;
     return error_set(error, ESP_NOT_FOUND,
                      "server %s does not have job %s any more: it was fetched or forgotten, or its result "
                      "waited longer than the server keeps jobs",
@@ -132,13 +154,14 @@ static enum esp_status explain(struct engine *engine, const struct job_record *r
 }
 
 enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
-                        struct message *reply, struct esp_error *error)
+                        struct message *reply, enum job_fate *fate, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_FOLLOW, .follow = *follow};
     struct esp_error found = {0};
     request.follow.session = record->session;
     int64_t timeout_ms = engine->call_timeout_ms + (int64_t)follow->patience_ms;
     enum esp_status status = ESP_UNREACHABLE;
+    *fate = JOB_THERE;
     /* One that has said nothing for so long would say nothing again. */
     for (unsigned attempt = 0; attempt < 2 && is_silent(status) && status != ESP_TIMEOUT; attempt++) {
         message_clear(reply);
@@ -147,19 +170,21 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
     if (status == ESP_OK)
         return status;
     if (status == ESP_NOT_FOUND || status == ESP_STALE || is_silent(status))
-        status = explain(engine, record, &found);
+        status = explain(engine, record, fate, &found);
     return error_set(error, status, "%s", found.text);
 }
 
 enum esp_status job_explain_loss(const struct session *session, struct esp_error *error)
 {
-    struct job_record record = {.session = session->log_id, .incarnation = session->placement};
+    struct job_record record = {
+        .session = session->log_id, .origin = session->origin, .incarnation = session->placement};
+    enum job_fate fate;
     snprintf(record.server, sizeof record.server, "%s", session->server);
     snprintf(record.address, sizeof record.address, "%s", session->link->address);
     enum esp_status status = error->status;
     if (status != ESP_NOT_FOUND && status != ESP_STALE && !is_silent(status))
         return status;
-    return explain(session->engine, &record, error);
+    return explain(session->engine, &record, &fate, error);
 }
 
 /* ---- ending ---- */
@@ -168,11 +193,12 @@ enum esp_status job_cancel(struct engine *engine, const struct job_record *recor
 {
     struct message request = {.kind = MESSAGE_CANCEL, .cancel = {.session = record->session}}, reply = {0};
     struct esp_error found = {0};
+    enum job_fate fate;
     enum esp_status status =
         transport_call(engine->transport, record->address, &request, engine->call_timeout_ms, &reply, &found);
     message_clear(&reply);
     if (status == ESP_NOT_FOUND || status == ESP_STALE || is_silent(status))
-        status = explain(engine, record, &found);
+        status = explain(engine, record, &fate, &found);
     return status == ESP_OK ? ESP_OK : error_set(error, status, "%s", found.text);
 }
 
@@ -186,7 +212,8 @@ enum esp_status job_drop(struct engine *engine, const struct job_record *record,
         transport_call(engine->transport, record->address, &request, TELL_MS, &reply, error);
     message_clear(&reply);
     if (status != ESP_OK && error && is_silent(status)) {
-        status = explain(engine, record, error);
+        enum job_fate fate;
+        status = explain(engine, record, &fate, error);
         status = status == ESP_NOT_FOUND ? ESP_OK : status; /* the server has forgotten more than that */
     }
     return status;
@@ -216,6 +243,7 @@ enum esp_status job_attach(struct engine *engine, const struct job_record *recor
     session->following.told = -1;
     session->is_job = session->attached = session->bound = session->follow = true;
     session->id = session->log_id = record->session;
+    session->origin = record->origin;
     session->placement = record->incarnation;
     session->link = link;
     strcpy(session->problem, record->function->problem->name);

@@ -12,10 +12,25 @@
 
 #include "client/session/session.h"
 
+#define JOB_MOST_LOSSES 8 /* servers that lost it: it may be what ends them */
+
+/* A session that the job was before, at a server that was out of reach: it may come back with it. */
+struct job_left {
+    struct session_id session;
+    char address[CAP_ADDRESS + 1];
+};
+
 /* What identifies a job and its results. */
 struct job_record {
     struct session_id session;
+    struct session_id
+        origin; /* the first one: the job's id is made of it, and what was saved is known by it */
     char server[CAP_NAME + 1], address[CAP_ADDRESS + 1];
+    char *keepers;   /* owned: who may have what it saved (EXTENSION_KEEPERS), or NULL */
+    uint32_t losses; /* servers that lost it; before, it was other sessions */
+    bool unsure;     /* whoever called it again may have died before the server was told to keep it */
+    struct job_left left[JOB_MOST_LOSSES];
+    uint32_t n_left;
     uint64_t incarnation; /* of the server */
     double submitted_s;
     struct function *function;                       /* used */
@@ -24,6 +39,8 @@ struct job_record {
 };
 
 void job_record_clear(struct job_record *record);
+/* "c0ffee12-1": stays when another server gets it. */
+const char *job_id(const struct job_record *record, char id[SESSION_TEXT]);
 
 /* ---- job_token.c: the record as a text (JSON) ---- */
 
@@ -35,13 +52,17 @@ enum esp_status job_token_read(const char *token, struct job_record *record, str
 /* ---- job_store.c: the user's list, one file for each ---- */
 
 enum esp_status job_store_write(const char *id, const char *token, struct esp_error *error);
+/* Where the arguments of that job are, if they are kept (client/jobs/job_call.h). */
+enum esp_status job_store_call_path(const char *id, char *path, size_t size, struct esp_error *error);
 /* The token of the job whose id begins so, malloc'ed. ESP_NOT_FOUND, ESP_INVALID: several, ESP_SYSTEM. */
 enum esp_status job_store_read(const char *id, char **token, struct esp_error *error);
+/* It will not be called again. */
+void job_store_remove_call(const char *id);
 /* The number that says whose the jobs of this list are: drawn when it is first asked for. False: there is no
  * list, and can be none. */
 bool job_store_owner(uint8_t owner[OWNER_BYTES]);
 enum esp_status job_store_list(const char *const **ids, size_t *n, struct esp_error *error);
-/* One that is not there is left alone. */
+/* With its arguments. One that is not there is left alone. */
 enum esp_status job_store_remove(const char *id, struct esp_error *error);
 
 /* ---- job.c ---- */
@@ -50,17 +71,27 @@ enum esp_status job_store_remove(const char *id, struct esp_error *error);
 bool job_is_handed_over(const struct session *session);
 
 /* Runs a session that is a job until the server has it, and fills the record (but for the function and
- * the scalars). On failure nothing is left on a server. */
-enum esp_status job_hand_over(struct session *session, struct job_record *record, struct esp_error *error);
+ * the scalars). On failure nothing is left on a server. Not `patient`: ESP_LIMIT when no server has room. */
+enum esp_status job_hand_over(struct session *session, bool patient, struct job_record *record,
+                              struct esp_error *error);
 /* The record is safe: the server keeps the job from now on. */
 enum esp_status job_keep(struct engine *engine, const struct job_record *record, struct esp_error *error);
 /* The server forgets it. Best effort: ESP_OK when it knows it no more. */
 enum esp_status job_drop(struct engine *engine, const struct job_record *record, struct esp_error *error);
 enum esp_status job_cancel(struct engine *engine, const struct job_record *record, struct esp_error *error);
 
+/* What became of a job whose server did not answer, or does not have it. */
+enum job_fate {
+    JOB_THERE,  /* nothing is known to be wrong */
+    JOB_SILENT, /* its server may still have it */
+    JOB_OVER,   /* it was fetched or forgotten, or waited too long */
+    JOB_GONE,   /* its server cannot be reached, and is not in the tree any more: it may come back with it */
+    JOB_LOST    /* its server was restarted since */
+};
+
 /* Asks its server how it stands: a follow_reply. */
 enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
-                        struct message *reply, struct esp_error *error);
+                        struct message *reply, enum job_fate *fate, struct esp_error *error);
 
 /* A session that waits for the job. Takes the invocation over, also when it fails. */
 enum esp_status job_attach(struct engine *engine, const struct job_record *record,
@@ -68,5 +99,23 @@ enum esp_status job_attach(struct engine *engine, const struct job_record *recor
                            struct esp_error *error);
 /* Why an attached session was lost, in place of what is in `error`; returns its status. */
 enum esp_status job_explain_loss(const struct session *session, struct esp_error *error);
+
+/* ---- job_again.c ---- */
+
+/* Calls the job again on another server, with the arguments that are kept in the list; by the record it is
+ * afterwards the same job. Whoever else was faster has done it: of several programs that find it lost, one
+ * calls it. `error` is the loss, and stays as it is when the job cannot be called again (nothing is kept of
+ * it); ESP_UNREACHABLE: nobody takes it now. Returns ESP_OK or error->status. */
+enum esp_status job_call_again(struct engine *engine, struct job_record *record, enum job_fate fate,
+                               struct esp_error *error);
+/* Servers that may come back with what the job was before forget it. Best effort. */
+void job_drop_left(struct engine *engine, const struct job_record *record);
+
+/* ---- job_api.c ---- */
+
+struct esp_job;
+/* Takes the record over, and leaves it to the job, when that can be made. */
+enum esp_status job_make(struct job_record *record, const char *token, struct esp_job **job,
+                         struct esp_error *error);
 
 #endif

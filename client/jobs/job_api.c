@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Jobs as espalier.h shows them.
+ * Jobs as espalier.h shows them; client/jobs/job_submit.c makes them.
  */
-#include "client/abstract/abstract.h"
 #include "client/describe.h"
-#include "client/arguments/invocation_data.h"
-#include "client/arguments/invocation_hold.h"
 #include "client/jobs/job.h"
 #include "client/library.h"
 #include "client/session/package.h"
-#include "client/data/sequence.h"
-#include "core/problem/problem_callback.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MOST_PATIENCE_S 600.0
 
@@ -64,11 +61,19 @@ static enum esp_status tell_arguments(struct job *job, struct esp_error *error)
     return ESP_OK;
 }
 
-/* Takes the record over, and leaves it to the job, when that can be made. */
-static enum esp_status make_job(struct job_record *record, const char *token, struct esp_job **result,
-                                struct esp_error *error)
+/* What another program may need: where it is now. */
+static enum esp_status tell_place(struct job *job, const char *token, struct esp_error *error)
 {
-    char id[SESSION_TEXT];
+    job->job.server = job->record.server;
+    job->job.address = job->record.address;
+    job->job.token = package_text(job, token);
+    return job->job.token ? ESP_OK : error_no_memory(error, "a job");
+}
+
+enum esp_status job_make(struct job_record *record, const char *token, struct esp_job **result,
+                         struct esp_error *error)
+{
+    char id[SESSION_TEXT], path[PATH_MAX];
     struct job *job = package_create(sizeof *job);
     if (!job)
         return error_no_memory(error, "a job");
@@ -80,13 +85,11 @@ static enum esp_status make_job(struct job_record *record, const char *token, st
     if (status == ESP_OK)
         status = tell_arguments(job, error);
     job->job.problem = job->problem;
-    job->job.id = package_text(job, session_id_text(&job->record.session, id));
-    job->job.server = job->record.server;
-    job->job.address = job->record.address;
+    job->job.id = package_text(job, job_id(&job->record, id));
     job->job.submitted_s = job->record.submitted_s;
-    job->job.token = package_text(job, token);
-    if (status == ESP_OK && (!job->job.id || !job->job.token))
-        status = error_no_memory(error, "a job");
+    job->job.again = job_store_call_path(id, path, sizeof path, NULL) == ESP_OK && access(path, R_OK) == 0;
+    if (status == ESP_OK)
+        status = job->job.id ? tell_place(job, token, error) : error_no_memory(error, "a job");
     if (status == ESP_OK)
         *result = &job->job;
     else
@@ -99,7 +102,7 @@ static enum esp_status read_job(const char *token, struct esp_job **job, struct 
     struct job_record record;
     enum esp_status status = job_token_read(token, &record, error);
     if (status == ESP_OK)
-        status = make_job(&record, token, job, error);
+        status = job_make(&record, token, job, error);
     return status;
 }
 
@@ -140,126 +143,18 @@ enum esp_status esp_job_find(const char *id, struct esp_job **job)
     return status;
 }
 
-/* ---- submitting ---- */
+/* ---- when its server is lost ---- */
 
-/* All outputs are wanted by whoever fetches; nothing is written through this. */
-static void want_outputs(struct invocation *invocation)
-{
-    static char somewhere;
-    for (uint32_t i = 0; i < invocation->n_values; i++) {
-        struct value *value = &invocation->values[i];
-        if (argument_is_output(&invocation->function->problem->arguments[value->index]) && !value->out)
-            value->out = &somewhere;
-    }
-}
-
-static void note_scalars(const struct invocation *invocation, struct job_record *record)
-{
-    record->function = function_use(invocation->function);
-    for (uint32_t i = 0; i < invocation->n_values; i++) {
-        const struct value *value = &invocation->values[i];
-        const struct argument *argument = &invocation->function->problem->arguments[value->index];
-        size_t size = base_type_size(argument->type);
-        if (argument->n_dims > 0 || !argument_is_input(argument) || value->form != VALUE_MEMORY ||
-            !value->in || size > sizeof record->values[0])
-            continue;
-        memcpy(record->values[value->index], value->in, size);
-        record->scalars[value->index] = record->values[value->index];
-    }
-}
-
-/* The record is written before the server is told to keep the job: see client/jobs/job.h. */
-static enum esp_status keep(struct engine *engine, struct job_record *record, bool listed,
-                            struct esp_job **job, struct esp_error *error)
-{
-    char id[SESSION_TEXT];
-    struct job_record copy = *record; /* to undo it by, when the job has taken it over */
-    session_id_text(&record->session, id);
-    char *token = job_token_write(record);
-    enum esp_status status = token ? ESP_OK : error_no_memory(error, "a job");
-    if (status == ESP_OK && listed)
-        status = job_store_write(id, token, error);
-    if (status == ESP_OK && (status = job_keep(engine, record, error)) == ESP_OK)
-        status = make_job(record, token, job, error);
-    if (status != ESP_OK) {
-        job_drop(engine, &copy, NULL);
-        if (listed)
-            job_store_remove(id, NULL);
-    }
-    free(token);
-    return status;
-}
-
-static enum esp_status submit(struct library *library, struct handle *handle,
-                              const struct esp_argument *arguments, size_t n_arguments,
-                              const struct esp_call_options *options, bool listed, struct esp_job **job,
+/* Calls it again elsewhere, if that may be. The job is the program's, and const only for who looks at it. */
+static enum esp_status revive(struct library *library, const struct esp_job *public, enum job_fate fate,
                               struct esp_error *error)
 {
-    struct invocation invocation;
-    struct session *session = NULL;
-    struct job_record record = {0};
-    const struct target target = {handle->server, handle->address, true, options};
-    double deadline_s = options ? options->deadline_s : 0;
-    if (deadline_s <= 0)
-        deadline_s = atomic_load(&handle->deadline_s);
-    bool was_paused = sequence_pause(); /* it goes on when the sequence is over */
-    enum esp_status status =
-        invocation_from_vector(&invocation, handle->function, arguments, n_arguments, error);
-    sequence_resume(was_paused);
-    if (status != ESP_OK)
-        return status;
-    status = hold_for_job(&invocation, error);
+    struct job *job = (struct job *)public;
+    enum esp_status status = job_call_again(library->engine, &job->record, fate, error);
+    char *token = status == ESP_OK ? job_token_write(&job->record) : NULL;
     if (status == ESP_OK)
-        status = invocation_find_data(&invocation, library->engine, error);
-    if (status != ESP_OK) {
-        invocation_release(&invocation);
-        return status;
-    }
-    if (handle->function->problem->abstract) {
-        status = abstract_submit_invocation(handle, &invocation, options, listed, job, error);
-        invocation_release(&invocation);
-        return status;
-    }
-    if (problem_has_callbacks(handle->function->problem)) {
-        invocation_release(&invocation);
-        return error_set(
-            error, ESP_INVALID,
-            "%s calls functions of its client, which has to stay: call it, it cannot be submitted",
-            handle->function->problem->name);
-    }
-    want_outputs(&invocation);
-    note_scalars(&invocation, &record);
-    status = session_begin(library->engine, &invocation, &target, deadline_s, &session, error);
-    if (status == ESP_OK && options) {
-        session->following.sent = options->sent;
-        session->following.arg = options->arg;
-    }
-    if (status == ESP_OK)
-        status = job_hand_over(session, &record, error);
-    if (status == ESP_OK)
-        status = keep(library->engine, &record, listed, job, error);
-    session_discard(session);
-    job_record_clear(&record);
-    return status;
-}
-
-enum esp_status esp_job_submit(grpc_function_handle_t *handle, const struct esp_argument *arguments,
-                               size_t n_arguments, const struct esp_call_options *options, int listed,
-                               struct esp_job **job)
-{
-    struct esp_error *error = library_error();
-    if (!job || (!arguments && n_arguments > 0))
-        return error_set(error, ESP_INVALID, "expected arguments and a place for the job, found NULL");
-    *job = NULL;
-    struct library *library = library_enter(error);
-    if (!library)
-        return error->status;
-    struct handle *used = handles_use(library->handles, handle);
-    enum esp_status status =
-        used ? submit(library, used, arguments, n_arguments, options, listed != 0, job, error)
-             : error_set(error, ESP_INVALID, "the function handle was never made, or was destructed");
-    handle_release(used);
-    library_leave(status == ESP_OK);
+        status = token ? tell_place(job, token, error) : error_no_memory(error, "a job");
+    free(token);
     return status;
 }
 
@@ -350,14 +245,27 @@ static uint64_t patience_ms(double patience_s)
     return (uint64_t)(fmin(patience_s, MOST_PATIENCE_S) * 1e3);
 }
 
+/* Wherever it is: when it is lost, it is called again and asked there. */
+static enum esp_status ask_anywhere(struct library *library, const struct esp_job *job,
+                                    const struct follow *follow, struct message *reply,
+                                    struct esp_error *error)
+{
+    const struct job_record *record = &((const struct job *)job)->record;
+    enum job_fate fate;
+    enum esp_status status = job_ask(library->engine, record, follow, reply, &fate, error);
+    if (status == ESP_OK || (status = revive(library, job, fate, error)) != ESP_OK)
+        return status;
+    message_clear(reply);
+    return job_ask(library->engine, record, follow, reply, &fate, error);
+}
+
 static enum esp_status ask(const struct esp_job *job, const struct follow *follow, struct message *reply,
                            struct esp_error *error)
 {
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
-    enum esp_status status =
-        job_ask(library->engine, &((const struct job *)job)->record, follow, reply, error);
+    enum esp_status status = ask_anywhere(library, job, follow, reply, error);
     library_leave(status == ESP_OK);
     return status;
 }
@@ -411,6 +319,8 @@ enum esp_status esp_job_cancel(const struct esp_job *job)
     if (!library)
         return error->status;
     enum esp_status status = job_cancel(library->engine, &((const struct job *)job)->record, error);
+    if (status == ESP_NOT_FOUND || status == ESP_UNREACHABLE)
+        job_store_remove_call(job->id); /* nor is it called again */
     library_leave(status == ESP_OK);
     return status;
 }
@@ -429,6 +339,7 @@ enum esp_status esp_job_forget(const struct esp_job *job)
         error_prefix(error, "job %s has left your list, but server %s could not be told", job->id,
                      job->server);
     }
+    job_drop_left(library->engine, &((const struct job *)job)->record);
     library_leave(status == ESP_OK);
     return status;
 }

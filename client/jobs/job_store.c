@@ -19,9 +19,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ENDING     ".json"
-#define MOST_BYTES (1 << 20)
-#define MOST_JOBS  1000000
+#define ENDING      ".json"
+#define CALL_ENDING ".call"
+#define MOST_BYTES  (1 << 20)
+#define MOST_JOBS   1000000
 
 static bool is_id(const char *text)
 {
@@ -233,12 +234,29 @@ enum esp_status job_store_read(const char *prefix, char **token, struct esp_erro
     return status;
 }
 
+enum esp_status job_store_call_path(const char *id, char *path, size_t size, struct esp_error *error)
+{
+    enum esp_status status = state_folder("jobs", path, size, error);
+    const size_t length = status == ESP_OK ? strlen(path) : 0;
+    if (status == ESP_OK)
+        snprintf(path + length, size - length, "/%s" CALL_ENDING, id);
+    return status;
+}
+
+void job_store_remove_call(const char *id)
+{
+    char path[PATH_MAX];
+    if (job_store_call_path(id, path, sizeof path, NULL) == ESP_OK)
+        unlink(path);
+}
+
 enum esp_status job_store_remove(const char *id, struct esp_error *error)
 {
     char folder[PATH_MAX], path[PATH_MAX + 64];
     enum esp_status status = state_folder("jobs", folder, sizeof folder, error);
     if (status != ESP_OK)
         return status;
+    job_store_remove_call(id); /* first: nobody calls again what is being forgotten */
     snprintf(path, sizeof path, "%s/%s" ENDING, folder, id);
     return unlink(path) == 0 || errno == ENOENT ? ESP_OK : error_errno(error, "cannot remove %s", path);
 }

@@ -16,6 +16,7 @@
 void job_record_clear(struct job_record *record)
 {
     function_release(record->function);
+    free(record->keepers);
     memset(record, 0, sizeof *record);
 }
 
@@ -24,6 +25,11 @@ static json_t *hex64(uint64_t number)
     char text[20];
     snprintf(text, sizeof text, "%016" PRIx64, number);
     return json_string(text);
+}
+
+const char *job_id(const struct job_record *record, char id[SESSION_TEXT])
+{
+    return session_id_text(&record->origin, id);
 }
 
 static json_t *hex_bytes(const unsigned char *bytes, size_t n)
@@ -45,16 +51,45 @@ static json_t *scalars_json(const struct job_record *record)
     return scalars;
 }
 
+/* The members of a session, beside others. */
+static void put_session(json_t *json, const struct session_id *session)
+{
+    json_object_set_new(json, "client_high", hex64(session->client_high));
+    json_object_set_new(json, "client_low", hex64(session->client_low));
+    json_object_set_new(json, "sequence", hex64(session->sequence));
+    json_object_set_new(json, "secret", hex64(session->secret));
+}
+
+/* What there is of a job that was called again, or that saves its state. */
+static void put_past(json_t *json, const struct job_record *record)
+{
+    if (record->keepers)
+        json_object_set_new(json, "keepers", json_string(record->keepers));
+    if (record->losses == 0 && memcmp(&record->origin, &record->session, sizeof record->origin) == 0)
+        return;
+    json_t *origin = json_object(), *left = json_array();
+    put_session(origin, &record->origin);
+    for (uint32_t i = 0; i < record->n_left; i++) {
+        json_t *one = json_pack("{s:s}", "address", record->left[i].address);
+        put_session(one, &record->left[i].session);
+        json_array_append_new(left, one);
+    }
+    json_object_set_new(json, "origin", origin);
+    json_object_set_new(json, "left", left);
+    json_object_set_new(json, "losses", json_integer(record->losses));
+    json_object_set_new(json, "unsure", json_boolean(record->unsure));
+}
+
 char *job_token_write(const struct job_record *record)
 {
     const struct problem *problem = record->function->problem;
-    json_t *json = json_pack(
-        "{s:i, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:f, s:s, s:o, s:o, s:s}", "espalier_job", FORMAT,
-        "client_high", hex64(record->session.client_high), "client_low", hex64(record->session.client_low),
-        "sequence", hex64(record->session.sequence), "secret", hex64(record->session.secret), "server",
-        record->server, "address", record->address, "incarnation", hex64(record->incarnation), "submitted",
-        record->submitted_s, "problem", problem->name, "digest", hex64(record->function->digest), "scalars",
-        scalars_json(record), "description", problem->source);
+    json_t *json = json_pack("{s:i, s:s, s:s, s:o, s:f, s:s, s:o, s:o, s:s}", "espalier_job", FORMAT,
+                             "server", record->server, "address", record->address, "incarnation",
+                             hex64(record->incarnation), "submitted", record->submitted_s, "problem",
+                             problem->name, "digest", hex64(record->function->digest), "scalars",
+                             scalars_json(record), "description", problem->source);
+    put_session(json, &record->session);
+    put_past(json, record);
     char *text = json ? json_dumps(json, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(json);
     return text;
@@ -133,6 +168,33 @@ static void read_scalars(json_t *json, struct job_record *record, struct esp_err
     }
 }
 
+static struct session_id read_session(json_t *json, struct esp_error *error)
+{
+    return (struct session_id){.client_high = number(json, "client_high", error),
+                               .client_low = number(json, "client_low", error),
+                               .sequence = number(json, "sequence", error),
+                               .secret = number(json, "secret", error)};
+}
+
+static void read_past(json_t *json, struct job_record *record, struct esp_error *error)
+{
+    json_t *origin = json_object_get(json, "origin"), *left = json_object_get(json, "left");
+    const char *keepers = json_string_value(json_object_get(json, "keepers"));
+    const json_int_t losses = json_integer_value(json_object_get(json, "losses"));
+    record->origin = origin ? read_session(origin, error) : record->session;
+    record->losses = losses > 0 && losses <= JOB_MOST_LOSSES ? (uint32_t)losses
+                     : losses > 0                            ? JOB_MOST_LOSSES
+                                                             : 0;
+    record->unsure = json_is_true(json_object_get(json, "unsure"));
+    for (size_t i = 0; i < json_array_size(left) && record->n_left < JOB_MOST_LOSSES; i++) {
+        struct job_left *one = &record->left[record->n_left++];
+        one->session = read_session(json_array_get(left, i), error);
+        read_text(json_array_get(left, i), "address", one->address, sizeof one->address, error);
+    }
+    if (keepers && !(record->keepers = strdup(keepers)) && error->status == ESP_OK)
+        error_no_memory(error, "the record of a job");
+}
+
 enum esp_status job_token_read(const char *token, struct job_record *record, struct esp_error *error)
 {
     json_error_t wrong;
@@ -146,14 +208,12 @@ enum esp_status job_token_read(const char *token, struct job_record *record, str
     if (format != FORMAT)
         error_set(&found, ESP_SYNTAX, "the record of a job: expected \"espalier_job\": %d, found %s", FORMAT,
                   json_object_get(json, "espalier_job") ? "another release's" : "none");
-    record->session = (struct session_id){.client_high = number(json, "client_high", &found),
-                                          .client_low = number(json, "client_low", &found),
-                                          .sequence = number(json, "sequence", &found),
-                                          .secret = number(json, "secret", &found)};
+    record->session = read_session(json, &found);
     read_text(json, "server", record->server, sizeof record->server, &found);
     read_text(json, "address", record->address, sizeof record->address, &found);
     record->incarnation = number(json, "incarnation", &found);
     record->submitted_s = json_number_value(json_object_get(json, "submitted"));
+    read_past(json, record, &found);
     read_function(json, record, &found);
     if (found.status == ESP_OK)
         read_scalars(json, record, &found);

@@ -55,6 +55,9 @@ enum esp_status route_greet(struct route *route, const char *who, const char *ad
 /* Asks a redirector for the masters now: a locate_reply. Without redirectors: the agents of the file. */
 enum esp_status route_locate(struct route *route, struct message *reply, struct esp_error *error);
 
+/* The masters that are known already: a locate_reply with their addresses. Asks nobody. Any thread. */
+enum esp_status route_known(struct route *route, struct message *reply, struct esp_error *error);
+
 /* Whether the redirectors, when last asked, knew no master agent: it was restarted, and they will join it. */
 bool route_is_deserted(struct route *route);
 

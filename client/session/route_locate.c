@@ -6,18 +6,44 @@
 
 #include <string.h>
 
-static enum esp_status locate_from_file(struct route *route, struct message *reply, struct esp_error *error)
+/* Room for so many masters, without names. */
+static struct master_entry *begin_located(struct message *reply, size_t n, struct esp_error *error)
 {
     memset(reply, 0, sizeof *reply);
     reply->kind = MESSAGE_LOCATE_REPLY;
-    struct master_entry *masters = arena_alloc(&reply->arena, route->n_agents * sizeof *masters);
-    if (!masters)
-        return error_no_memory(error, "the list of agents");
-    for (size_t i = 0; i < route->n_agents; i++)
-        masters[i] = (struct master_entry){.name = "", .address = route->agents[i]};
+    struct master_entry *masters = arena_alloc(&reply->arena, n * sizeof *masters);
+    if (!masters) {
+        error_no_memory(error, "the list of agents");
+        return NULL;
+    }
     reply->locate_reply.masters = masters;
-    reply->locate_reply.n_masters = (uint32_t)route->n_agents;
-    return ESP_OK;
+    reply->locate_reply.n_masters = (uint32_t)n;
+    return masters;
+}
+
+static enum esp_status locate_from_file(struct route *route, struct message *reply, struct esp_error *error)
+{
+    struct master_entry *masters = begin_located(reply, route->n_agents, error);
+    for (size_t i = 0; masters && i < route->n_agents; i++)
+        masters[i] = (struct master_entry){.name = "", .address = route->agents[i]};
+    return masters ? ESP_OK : ESP_NO_MEMORY;
+}
+
+enum esp_status route_known(struct route *route, struct message *reply, struct esp_error *error)
+{
+    pthread_mutex_lock(&route->lock);
+    struct master_entry *masters = begin_located(reply, route->n_masters, error);
+    bool whole = masters != NULL;
+    for (size_t i = 0; whole && i < route->n_masters; i++) {
+        masters[i] =
+            (struct master_entry){.name = "", .address = arena_strdup(&reply->arena, route->masters[i])};
+        whole = masters[i].address != NULL;
+    }
+    pthread_mutex_unlock(&route->lock);
+    if (whole)
+        return ESP_OK;
+    message_clear(reply);
+    return error_no_memory(error, "the list of agents");
 }
 
 /* The first question to that address came to nothing: whatever it was, it executed nothing. */

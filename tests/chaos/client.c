@@ -2,9 +2,10 @@
  *
  * A client under espalier-chaos: calls without end, or as many as wished, and looks at every result.
  *
- *   client NUMBER SEED CALLS SECONDS LEDGER
+ *   client NUMBER SEED CALLS SECONDS PAUSE LEDGER
  *
- * Ends after CALLS calls (0: no limit) or after SECONDS. Writes a line for each call:
+ * Ends after CALLS calls (0: no limit) or after SECONDS; rests for PAUSE milliseconds after each. Writes a
+ * line for each call:
  *
  *   CALL PROBLEM OUTCOME MILLISECONDS TEXT
  *
@@ -63,6 +64,12 @@ static bool is_right(double call, int n)
     return true;
 }
 
+static void rest(unsigned long ms)
+{
+    const struct timespec pause = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+    nanosleep(&pause, NULL);
+}
+
 static void call_once(struct problem *problem, double call, int ms, int n, const char *ledger)
 {
     int signed_it = 0;
@@ -85,13 +92,14 @@ static void call_once(struct problem *problem, double call, int ms, int n, const
 
 int main(int argc, char **argv)
 {
-    if (argc != 6) {
-        fprintf(stderr, "usage: client NUMBER SEED CALLS SECONDS LEDGER\n");
+    if (argc != 7) {
+        fprintf(stderr, "usage: client NUMBER SEED CALLS SECONDS PAUSE LEDGER\n");
         return 2;
     }
     static const int sizes[] = {1, 1, 1, 100, 3000, MOST_N};
     const double number = strtod(argv[1], NULL), until = seconds() + strtod(argv[4], NULL);
     const unsigned long long calls = strtoull(argv[3], NULL, 10);
+    const unsigned long pause_ms = strtoul(argv[5], NULL, 10);
     struct random random;
     random_seed(&random, strtoull(argv[2], NULL, 10) + (uint64_t)number);
     setvbuf(stdout, NULL, _IOLBF, 0);
@@ -103,7 +111,8 @@ int main(int argc, char **argv)
         struct problem *problem = &problems[random_below(&random, sizeof problems / sizeof *problems)];
         const int n = sizes[random_below(&random, sizeof sizes / sizeof *sizes)];
         const int ms = random_below(&random, 10) == 0 ? (int)random_below(&random, 300) : 0;
-        call_once(problem, number * 1e9 + (double)i, ms, n, argv[5]);
+        call_once(problem, number * 1e9 + (double)i, ms, n, argv[6]);
+        rest(pause_ms);
     }
     return grpc_finalize() != GRPC_NO_ERROR;
 }

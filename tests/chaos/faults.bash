@@ -53,6 +53,7 @@ run_plan() {
     begun=$(now_ms)
     while read -r at what kind target; do
         [ -n "$at" ] || continue
+        clients_run || return 0
         left=$((begun + at - $(now_ms)))
         [ $left -gt 0 ] && sleep "$((left / 1000)).$(printf %03d $((left % 1000)))"
         [ "$what" = begin ] && echo "$at $kind $target" >>faults

@@ -125,11 +125,12 @@ wait_whole() { # wait_whole SECONDS
 start_clients() {
     local i
     for ((i = 1; i <= clients; i++)); do
-        "$top_builddir/tests/chaos/client" "$i" "$seed" "$calls" "$seconds" "$work/quiet/ledger" \
+        "$top_builddir/tests/chaos/client" "$i" "$seed" "$calls" "$seconds" "$pause" "$work/quiet/ledger" \
             >"quiet/$i.calls" 2>"quiet/$i.out" &
         client_pids+=($!)
     done
 }
+clients_run() { kill -0 "${client_pids[@]}" 2>/dev/null; }
 wait_clients() {
     local pid
     for pid in "${client_pids[@]}"; do wait "$pid"; done

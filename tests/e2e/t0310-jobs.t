@@ -28,6 +28,12 @@ implementation cat
     stdin   text
     stdout  said
 
+problem script_once "A shell script that must not run twice"
+    in      string  text
+    idempotent no
+implementation sh
+    command sh "-c" "{text}"
+
 problem power "a to the n, unless n is 3"
     in      int     n
     in      double  a
@@ -146,15 +152,47 @@ check "what is left is forgotten" espalier jobs --forget
 check "the list is empty" espalier jobs
 check_says "again" '^no jobs$'
 
-# A server that was restarted has lost its jobs.
-check "a job is submitted" submit lost script text='sleep 1000'
+# A server that was restarted has lost its jobs: those that may not run twice stay lost.
+check "a job that may run once is submitted" submit lost script_once text="echo once >>$work/once; sleep 1000"
+check "so is one that may run again" submit again reverse text=@long
+check "one that is fetched before" espalier fetch --wait --keep "$(cat again)" -o reversed=before
+check "one for which a server was named" submit named --server S script text="sleep 1000"
+check "it runs" wait_until test -s once
 stop sed KILL
 start_server sed
 check "the new server is known" wait_until espalier call power n=2 a=3
-check_fails 1 "fetching the job fails" espalier fetch "$(cat lost)"
+check_fails 1 "fetching the first one fails" espalier fetch "$(cat lost)"
 check_says "and tells why" 'is lost: server S was restarted'
 check "it is shown as lost" state_is "$(cat lost)" lost
-check "it is forgotten" espalier jobs --forget
+check "the named one, too" state_is "$(cat named)" lost
+check "the other one is called again" espalier fetch --wait "$(cat again)" -o reversed=after
+check "with the same arguments" cmp after back
+check "its arguments go with it" test ! -e "$HOME/.local/state/espalier/jobs/$(cat again).call"
+check "they are forgotten" espalier jobs --forget
+check "the first one was executed once" test "$(wc -l <once)" -eq 1
+
+# A server that is lost for good: another one gets its jobs, once, whoever looks.
+rest='for i in 1 2 3 4 5; do sleep 0.1; done; echo done'
+check "a job is submitted" submit gone script text="echo run >>$work/executions; $rest"
+job=$(cat gone)
+check "it runs" wait_until test -s executions
+stop sed KILL
+server_below_agent other T 'slots = 2' 'memory = "64 MiB"' "problems = \"$work/problems\""
+espalier wait --follow "$job" >waited 2>&1 &
+one=$!
+espalier wait "$job" >waited2 2>&1 &
+two=$!
+check "who waits for it gets its end" wait $one
+check "whoever that is" wait $two
+check "another server had it" sh -c "espalier jobs --json $job | grep -q '\"server\": \"T\"'"
+check "what it printed there is seen" grep -qx "done" waited
+check "one of the two called it again" test "$(wc -l <executions)" -eq 2
+check "it is fetched" espalier fetch "$job"
+check "it has left the list" espalier jobs
+check_says "with nothing" '^no jobs$'
+stop other
+start_server sed
+check "the first server is back" wait_until espalier call power n=2 a=3
 
 # Sweeps.
 check_fails 1 "a sweep goes on when calls fail" espalier sweep power n=1..4 a=2,3

@@ -213,7 +213,17 @@ static void the_list_of_problems_is_complete(void **state)
     for (size_t i = 1; i < n; i++)
         assert_true(strcmp(entries[i - 1].name, entries[i].name) < 0);
     assert_string_equal(entries[0].title, "Add two numbers");
+    assert_string_equal(entries[n].title, "");
+    const unsigned servers = entries[0].servers;
     esp_problem_list_free(entries);
+    fake_set(fake, "ma1:1", &(struct fake_faults){.dead = true});
+    assert_int_equal(esp_problem_list(&entries, &n), ESP_OK);
+    assert_int_equal(n, 9);
+    assert_true(entries[0].servers < servers);
+    assert_non_null(strstr(entries[n].title, "ma1:1"));
+    esp_problem_list_free(entries);
+    fake_set(fake, "ma2:1", &(struct fake_faults){.dead = true});
+    assert_int_equal(esp_problem_list(&entries, &n), ESP_UNREACHABLE);
 }
 
 static void the_tree_begins_with_the_redirector(void **state)

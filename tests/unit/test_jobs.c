@@ -2,7 +2,9 @@
  *
  * The records of jobs: as a text, and in the user's list.
  */
+#include "client/arguments/contents.h"
 #include "client/jobs/job.h"
+#include "client/jobs/job_call.h"
 #include "espalier.h"
 #include "tests/unit/unit.h"
 
@@ -44,6 +46,7 @@ static char *make_token(uint64_t client)
                                 .address = "host:1234",
                                 .incarnation = 77,
                                 .submitted_s = 1.5e9};
+    record.origin = record.session;
     const struct describe_reply described = {.digest = 99, .text = description};
     struct esp_error error;
     int n = 3;
@@ -183,6 +186,140 @@ static void without_the_library_jobs_cannot_be_asked_after(void **state)
     free(token);
 }
 
+/* ---- called again ---- */
+
+static void a_job_that_was_called_again_keeps_its_id(void **state)
+{
+    (void)state;
+    char *token = make_token(UINT64_C(0xc0ffee1200000001)), id[SESSION_TEXT];
+    struct job_record record, read;
+    struct esp_error error;
+    assert_int_equal(job_token_read(token, &record, &error), ESP_OK);
+    free(token);
+    record.session = (struct session_id){UINT64_C(0xabcdef0100000000), 5, 1, 6};
+    record.losses = 2;
+    record.unsure = true;
+    record.keepers = strdup(" S host:1234 ");
+    record.left[0] = (struct job_left){{7, 8, 9, 10}, "there:9"};
+    record.n_left = 1;
+    token = job_token_write(&record);
+    assert_int_equal(job_token_read(token, &read, &error), ESP_OK);
+    assert_string_equal(job_id(&read, id), "c0ffee12-1");
+    assert_memory_equal(&read.session, &record.session, sizeof read.session);
+    assert_memory_equal(&read.left[0], &record.left[0], sizeof read.left[0]);
+    assert_true(read.losses == 2 && read.unsure && read.n_left == 1);
+    assert_string_equal(read.keepers, " S host:1234 ");
+    job_record_clear(&read);
+    job_record_clear(&record);
+    free(token);
+}
+
+static struct function *make_function(void)
+{
+    const struct describe_reply described = {.digest = 99, .text = description};
+    struct function *function;
+    struct esp_error error;
+    if (function_create("scale", &described, &function, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    return function;
+}
+
+/* scale with n = 3, an alpha that is left out, and a text. */
+static void begin_session(struct session *session, struct function *function)
+{
+    static int n = 3;
+    static double x[3] = {1, 2, 3};
+    const struct esp_argument arguments[] = {
+        {.data = &n}, {0}, {.data = (void *)"what it says"}, {.data = x}, {0}};
+    struct esp_error error;
+    memset(session, 0, sizeof *session);
+    session->deadline_ns = INT64_C(5000000000);
+    if (invocation_from_vector(&session->invocation, function, arguments, 5, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+}
+
+static void what_a_job_was_called_with_is_kept(void **state)
+{
+    (void)state;
+    struct function *function = make_function();
+    struct session session;
+    struct job_call call;
+    struct esp_error error;
+    char path[256];
+    char *properties[] = {"gpu"};
+    struct stat about;
+    snprintf(path, sizeof path, "%s/call", folder);
+    begin_session(&session, function);
+    session.wishes = (struct wishes){.properties = properties, .n_properties = 1, .memory_bytes = 1 << 20};
+    assert_true(job_call_is_wanted(&session, 1000));
+    assert_false(job_call_is_wanted(&session, 20));
+    session.bound = true;
+    assert_false(job_call_is_wanted(&session, 1000));
+    if (job_call_write(path, &session, &error) != ESP_OK ||
+        job_call_read(path, function, &call, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    assert_int_equal(stat(path, &about), 0);
+    assert_int_equal(about.st_mode & 0777, 0600);
+    const struct value *values = call.invocation.values;
+    assert_int_equal(call.invocation.n_values, 5);
+    assert_int_equal(*(const int *)values[0].in, 3);
+    assert_string_equal(values[2].in, "what it says");
+    assert_memory_equal(values[3].in, session.invocation.values[3].in, 3 * sizeof(double));
+    assert_null(values[4].in);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(values[i].bytes, session.invocation.values[i].bytes);
+    assert_true(call.options.deadline_s == 5 && call.options.memory_bytes == 1 << 20);
+    assert_string_equal(call.options.properties[0], "gpu");
+    job_call_clear(&call);
+    invocation_release(&session.invocation);
+    function_release(function);
+}
+
+static void damaged_arguments_are_refused_and_do_no_harm(void **state)
+{
+    (void)state;
+    struct function *function = make_function();
+    struct session session;
+    struct job_call call;
+    struct esp_error error;
+    char path[256];
+    void *whole;
+    uint64_t bytes;
+    snprintf(path, sizeof path, "%s/call", folder);
+    assert_int_equal(job_call_read(path, function, &call, &error), ESP_NOT_FOUND);
+    begin_session(&session, function);
+    assert_int_equal(job_call_write(path, &session, &error), ESP_OK);
+    invocation_release(&session.invocation);
+    assert_int_equal(contents_load(path, &whole, &bytes, &error), ESP_OK);
+    for (uint64_t cut = 0; cut < bytes; cut++) {
+        assert_int_equal(contents_save(path, whole, cut, &error), ESP_OK);
+        assert_int_equal(job_call_read(path, function, &call, &error), ESP_SYNTAX);
+    }
+    for (uint64_t i = 0; i < bytes; i++) {
+        const char was = ((char *)whole)[i];
+        ((char *)whole)[i] = was == '9' ? 'x' : '9';
+        assert_int_equal(contents_save(path, whole, bytes, &error), ESP_OK);
+        if (job_call_read(path, function, &call, &error) == ESP_OK)
+            job_call_clear(&call); /* another value */
+        ((char *)whole)[i] = was;
+    }
+    free(whole);
+    function_release(function);
+}
+
+static void without_room_no_arguments_are_left(void **state)
+{
+    (void)state;
+    struct function *function = make_function();
+    struct session session;
+    struct esp_error error;
+    begin_session(&session, function);
+    assert_int_equal(job_call_write("/dev/full/call", &session, &error), ESP_SYSTEM);
+    assert_non_null(strstr(error.text, "cannot keep the arguments of the job in /dev/full/call"));
+    invocation_release(&session.invocation);
+    function_release(function);
+}
+
 int main(void)
 {
 #define PLAIN(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -192,6 +329,10 @@ int main(void)
         PLAIN(the_list_has_what_was_put_there),
         PLAIN(a_list_that_cannot_be_written_is_told),
         PLAIN(without_the_library_jobs_cannot_be_asked_after),
+        PLAIN(a_job_that_was_called_again_keeps_its_id),
+        PLAIN(what_a_job_was_called_with_is_kept),
+        PLAIN(damaged_arguments_are_refused_and_do_no_harm),
+        PLAIN(without_room_no_arguments_are_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
