@@ -3,6 +3,7 @@
 #include "client/arguments/contents.h"
 #include "client/arguments/invocation_hold.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,16 +66,32 @@ void invocation_release(struct invocation *invocation)
 
 /* ---- gathering ---- */
 
-/* A scalar in by value, as C's promotions pass it. */
-static void take_scalar(struct value *value, enum base_type type, va_list *list)
+/* A number that C's promotions have made an int. */
+static enum esp_status take_promoted(int *number, int least, int most, const struct argument *argument,
+                                     va_list *list, struct esp_error *error)
 {
+    *number = va_arg(*list, int);
+    if (*number >= least && *number <= most)
+        return ESP_OK;
+    return error_set(error, ESP_INVALID, "argument \"%s\" (%s): expected a number from %d to %d, found %d",
+                     argument->name, base_type_name(argument->type), least, most, *number);
+}
+
+/* A scalar in by value, as C's promotions pass it. */
+static enum esp_status take_scalar(struct value *value, const struct argument *argument, va_list *list,
+                                   struct esp_error *error)
+{
+    int promoted;
+    enum esp_status status = ESP_OK;
     value->in = value->scalar.bytes;
-    switch (type) {
-    case TYPE_CHAR:
-        *(char *)value->scalar.bytes = (char)va_arg(*list, int);
+    switch (argument->type) {
+    case TYPE_CHAR: /* signed and unsigned ones */
+        status = take_promoted(&promoted, SCHAR_MIN, UCHAR_MAX, argument, list, error);
+        *(char *)value->scalar.bytes = (char)promoted;
         break;
     case TYPE_SHORT: {
-        short number = (short)va_arg(*list, int);
+        status = take_promoted(&promoted, SHRT_MIN, SHRT_MAX, argument, list, error);
+        short number = (short)promoted;
         memcpy(value->scalar.bytes, &number, sizeof number);
         break;
     }
@@ -111,6 +128,7 @@ static void take_scalar(struct value *value, enum base_type type, va_list *list)
     case TYPE_CALLBACK:
         break; /* passed by address */
     }
+    return status;
 }
 
 enum esp_status invocation_place(struct value *value, const struct argument *argument, void *data,
@@ -149,7 +167,7 @@ enum esp_status invocation_from_list(struct invocation *invocation, struct funct
         struct value *value = &invocation->values[i];
         const struct argument *argument = invocation_argument(invocation, value);
         if (invocation_is_plain_scalar(argument) && argument->mode == MODE_IN)
-            take_scalar(value, argument->type, &list);
+            status = take_scalar(value, argument, &list, error);
         else
             status = invocation_place(value, argument, va_arg(list, void *), error);
         if (argument->n_dims == 0 && argument_is_input(argument))

@@ -306,10 +306,18 @@ static uint64_t most_text(uint64_t max_bytes)
     return most < MAX_FILE_BYTES / TEXT_PER_BYTE ? most * TEXT_PER_BYTE + (1 << 16) : MAX_FILE_BYTES;
 }
 
+/* Whether what begins so may be a matrix: text, or a format that is not. */
+static bool may_be_one(const char *start, size_t length)
+{
+    return !memchr(start, 0, length) || gzip_probe(start, length) || matrix_npy_probe(start, length);
+}
+
+/* What cannot be a matrix is read to the end of its first block only: a device may have no end. */
 static enum esp_status read_all(int fd, const char *path, uint64_t max_bytes, char **text, size_t *length,
                                 struct esp_error *error)
 {
-    size_t size = 1 << 16, used = 0;
+    const size_t block = 1 << 16;
+    size_t size = block, used = 0;
     uint64_t most = most_text(max_bytes);
     char *buffer = malloc(size);
     while (buffer) {
@@ -322,12 +330,13 @@ static enum esp_status read_all(int fd, const char *path, uint64_t max_bytes, ch
                 return error_set(error, ESP_SYNTAX, "%s: expected a matrix file, found a folder", path);
             return error_errno(error, "cannot read %s", path);
         }
-        if (got == 0) {
+        if (got > 0)
+            used += (size_t)got;
+        if (got == 0 || (used == block && !may_be_one(buffer, used))) {
             *text = buffer;
             *length = used;
             return ESP_OK;
         }
-        used += (size_t)got;
         if (used < size)
             continue;
         if (size >= most) {

@@ -90,6 +90,8 @@ check_fails 2 "a size beyond the integers of Fortran" espalier call dgesv n=3000
 check_says "is refused with what there are" 'n: expected an int .-2147483648 to 2147483647., found .3000000000'
 check_fails 4 "a folder in place of a matrix file" espalier solve "$work"
 check_says "is named as such" 'expected a matrix file, found a folder'
+check_fails 4 "a device without an end" timeout 20 espalier solve /dev/zero
+check_says "is read as far as it may be a matrix" '/dev/zero.*expected a matrix file'
 check_fails 2 "a file whose ending names no format" espalier call dgesv A='[1]' B='[1]' -o B=x.foo
 check_says "is refused with those that do" '-o B: x.foo: expected an ending that names a format \(.mtx, .npy, .rb, .hb, .csv\), or --format, found .foo'
 check "unless the format is named" espalier call dgesv A='[1]' B='[1]' -o B=x.foo --format csv

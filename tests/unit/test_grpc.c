@@ -278,6 +278,32 @@ static void every_type_arrives(void **state)
     free(echo);
 }
 
+/* C passes them as ints: what does not fit would arrive as another number. */
+static void numbers_too_large_for_their_type_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        int character, number;
+        const char *text;
+    } wrong[] = {{'A', 40000, "(short): expected a number from -32768 to 32767, found 40000"},
+                 {'A', -32769, "found -32769"},
+                 {256, 0, "(char): expected a number from -128 to 255, found 256"}};
+    grpc_function_handle_t handle = make_handle("kinds");
+    double sum = 0;
+    char *echo = NULL;
+    short n = 21;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_not_equal(grpc_call(&handle, wrong[i].character, wrong[i].number, 1, 1L, (int64_t)1, 0.5,
+                                       0.5, (float complex)0, (double complex)0, "x", &sum, &echo, &n),
+                             GRPC_NO_ERROR);
+        assert_non_null(strstr(esp_last_error()->text, wrong[i].text));
+    }
+    assert_int_equal(grpc_call(&handle, 200, -32768, 1, 1L, (int64_t)1, 0.5, 0.5, (float complex)0,
+                               (double complex)0, "x", &sum, &echo, &n),
+                     GRPC_NO_ERROR);
+    free(echo);
+}
+
 static void a_null_output_is_not_wanted(void **state)
 {
     (void)state;
@@ -680,6 +706,7 @@ int main(void)
         in_library(a_bound_handle_goes_to_its_server_without_asking),
         in_library(get_handle_gives_back_the_handle_itself),
         in_library(every_type_arrives),
+        in_library(numbers_too_large_for_their_type_are_refused),
         in_library(a_null_output_is_not_wanted),
         in_library(empty_arrays_are_valid),
         in_library(wrong_arguments_are_named),
