@@ -435,11 +435,15 @@ check_PROGRAMS += tests/chaos/client tests/chaos/wire
 tests_chaos_client_SOURCES = tests/chaos/client.c
 tests_chaos_client_LDADD = client/libespalier.la util/libutil.la
 tests_chaos_wire_SOURCES = tests/chaos/wire.c
+check_LTLIBRARIES += tests/e2e/shifted_clock.la
+tests_e2e_shifted_clock_la_SOURCES = tests/e2e/shifted_clock.c
+tests_e2e_shifted_clock_la_LDFLAGS = -module -shared -avoid-version -rpath /nowhere
 tests_chaos_wire_LDADD = util/libutil.la
 endif
 EXTRA_DIST += tests/chaos/espalier-chaos tests/chaos/platform.bash tests/chaos/faults.bash tests/chaos/watch.bash
 e2e_tests += tests/e2e/t0650-chaos.t
 e2e_tests += tests/e2e/t0660-restart.t tests/e2e/t0661-apply.t
+e2e_tests += tests/e2e/t0665-bad-circumstances.t
 e2e_tests += tests/e2e/t0662-checkpoints.t
 unit_tests += tests/unit/test_checkpoint
 tests_unit_test_checkpoint_LDADD = sed/libcheckpoint.la $(UNIT_LIBS)

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What an administrator meets one day: two nodes of one name, two administrators at once, a full disk, a state of another
+# release, clocks that differ by hours, a node that speaks another contract. Each is told, and calls go on.
+. "${top_srcdir:?}/tests/e2e/harness.sh"
+needs espalier espalier-agent espalier-sed
+terms='heartbeat = "200 ms"
+lease = "1 s"'
+small=$work/small # a disk of its own, where we may have one
+mkdir "$small"
+mount -t tmpfs -o size=512k chaos "$small" 2>/dev/null && at_exit() {
+    umount -l "$small"
+}
+
+run() { # run NAME PROGRAM LINES...: the daemon, with these further lines in NAME.conf
+    name=$1 program=$2
+    shift 2
+    {
+        printf 'name = "%s"\nlisten = "127.0.0.1:0"\naddress_file = "%s/%s.address"\nlog_file = "%s/%s.log"\n' \
+            "$name" "$work" "$name" "$work" "$name"
+        printf '%s\n' "$@"
+    } >"$name.conf"
+    start "$name" "$program" --foreground "$name.conf"
+    address_of "$name.address" >/dev/null
+}
+serves() { # serves LINES...: what all servers have
+    printf '%s\n' 'slots = 1' 'memory = "32 MiB"' "problems = \"$top_srcdir/problems/blas/level1.esp\"" "$@"
+}
+call() {
+    espalier call ddot x=[1,2] y=[3,4] "$@"
+}
+below() { # below NODE PARENT
+    espalier tree --json | tr -d ' \n' | grep -o "{[^}]*\"name\":\"$1\"[^}]*}" | grep "\"parent\":\"$2\"" | grep -q '"unreachable":false'
+}
+agent_for_clients "$terms"
+run LA1 espalier-agent "$terms" "parent = \"$agent\""
+run LA2 espalier-agent "$terms" "parent = \"$agent\""
+la1=$(cat LA1.address) la2=$(cat LA2.address)
+run S espalier-sed "parent = \"$la1\"" "$(serves "state_dir = \"$small/S\"")"
+check "a call" wait_until call
+
+# ---- clocks that differ by hours ----
+clock=$top_builddir/tests/e2e/.libs/shifted_clock.so
+LD_PRELOAD=$clock SHIFTED_CLOCK=36000 run T espalier-sed "parent = \"$la2\"" "$(serves)"
+check "a server ten hours ahead joins" wait_until below T LA2
+check "and is called" call --server T
+printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n2\n' >two.mtx
+check "and keeps data" sh -c 'espalier data put two.mtx --server T >datum'
+check "for a client that is behind" env LD_PRELOAD="$clock" SHIFTED_CLOCK=-36000 espalier data get "$(cat datum)" back.mtx
+check "as they are" cmp two.mtx back.mtx
+check "it stays" below T LA2
+
+# ---- two nodes of one name ----
+sed -e "s|^parent.*|parent = \"$la2\"|" -e "s|$small/S|$work/twin|" -e "s|$work/S\.|$work/twin.|" S.conf >twin.conf
+start twin espalier-sed --foreground twin.conf
+says_taken() {
+    grep -q 'another node named "S" lives at' twin.log
+}
+check "a second node of the same name is told so" wait_until says_taken
+check "the first one stays" below S LA1
+check "and is called" call --server S
+stop S KILL
+check "when it is gone for good, the second one takes its place" wait_until below S LA2
+check "and is called" call --server S
+stop twin
+start S espalier-sed --foreground S.conf
+check "and the other way round" wait_until below S LA1
+
+# ---- two administrators at once ----
+moves() { # moves FILE: to and fro, and what came of each
+    for to in LA2 LA1 LA2 LA1; do
+        espalier admin move S --to $to >"$1.$to" 2>&1
+        echo "$? $(cat "$1.$to")"
+    done >"$1"
+}
+moves one &
+first=$!
+moves two &
+wait $first $!
+cat one two >"$log"
+check_says "one of two administrators moves" '^0 S: moved below'
+check "and what the other one is told is that the tree is another one" sh -c \
+    "! grep -v '^0 ' one two | grep -v 'another administrator changes the tree now'"
+check "the node is below one of them" sh -c 'espalier tree | grep -c "^ *S " | grep -qx 1'
+check "and is called" call --server S
+wait_until below S LA1 || espalier admin move S --to LA1 >/dev/null 2>&1
+
+# ---- a full disk ----
+if mountpoint -q "$small"; then
+    dd if=/dev/zero of="$small/filling" bs=4k 2>/dev/null
+    check "with a full disk calls go on" call --server S
+    check_fails 1 "what must be kept is not done" espalier admin drain S
+    check_says "and why is told" 'No space left'
+    check "so it goes on taking sessions" call --server S
+    check_fails 1 "nor are durable data taken" espalier data put two.mtx --server S --mode persistent
+    check "it still is where it was" below S LA1
+    rm "$small/filling"
+    check "with room again orders are taken" espalier admin drain S
+    check "and taken back" espalier admin undrain S
+fi
+
+# ---- the state of another release ----
+stop S
+cp -r "$small/S" before
+sed -i '1s/.*/espalier place 99/' "$small/S/place"
+check_fails 4 "the state of another release is refused" timeout 20 espalier-sed --foreground S.conf
+check_says "with what to do" 'the state is of another version; remove the file'
+cp before/place "$small/S/place"
+
+# ---- another contract ----
+mkdir future
+sed 's/espalier-1/espalier-9/g' "$top_builddir/sed/espalier-sed" >future/espalier-sed
+chmod 755 future/espalier-sed
+for program in "$top_builddir"/sed/espalier-*; do
+    [ -e "future/${program##*/}" ] || ln -s "$program" future
+done
+sed -e 's/^name.*/name = "F"/' -e "s|$work/S\.|$work/F.|" -e '/^state_dir/d' S.conf >F.conf
+start F future/espalier-sed --foreground F.conf
+is_refused() {
+    grep -q 'warning F not below' F.log
+}
+check "a server that speaks another contract is not taken, and says so" wait_until is_refused
+start_server S
+check "and nobody else notices" wait_until call --server S
+check "it is not in the tree" sh -c "! espalier tree | grep -q ' F '"
+finish
