@@ -130,6 +130,20 @@ static void fault_unknown(const cfg_t *cfg, const char *name)
         fault(cfg->line, "unknown key \"%s\" in the configuration of a %s", name, schema->title);
 }
 
+/* What libconfuse says, and what was expected in its place; both take the same name. */
+static const struct {
+    const char *theirs, *ours;
+} faults[] = {
+    {"premature end of file", "expected a value, or \"}\" at the end of a list, found the end of the file"},
+    {"unexpected token '%s'", "expected a key, or the value of one, found \"%s\""},
+    {"unexpected closing brace", "expected a key, found \"}\", which closes nothing"},
+    {"missing equal sign after option '%s'", "expected \"=\" and a value behind \"%s\", found neither"},
+    {"missing opening brace for section '%s'", "expected \"{\" behind section \"%s\", found none"},
+    {"missing title for section '%s'", "expected a name behind section \"%s\", found none"},
+    {"attempt to append to non-list option '%s'",
+     "expected \"=\" behind \"%s\", found \"+=\", which only lists take"},
+};
+
 /* libconfuse's own words, except where more can be said. Its formats are compared in English: where they
  * are translated, its translated text is shown. */
 static void on_error(cfg_t *cfg, const char *format, va_list arguments)
@@ -141,6 +155,9 @@ static void on_error(cfg_t *cfg, const char *format, va_list arguments)
         fault_unknown(cfg, va_arg(arguments, const char *));
         return;
     }
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        if (strcmp(format, faults[i].theirs) == 0)
+            format = faults[i].ours;
     vsnprintf(text, sizeof text, format, arguments);
     fault(cfg->line, "%s", text);
 }

@@ -163,6 +163,14 @@ static void says_what_is_wrong_and_where(void **state)
 static void sees_broken_structure(void **state)
 {
     (void)state;
+    fails("name = x\ntrees = ",
+          "garden.conf:2: expected a value, or \"}\" at the end of a list, found the end of the file");
+    fails("name = x\ntrees = {", "garden.conf:2: expected a key, or the value of one, found \"{\"");
+    fails("name = x\n= 3\n", "garden.conf:2: expected a key, or the value of one, found \"=\"");
+    fails("name = x\n}\n", "garden.conf:2: expected a key, found \"}\", which closes nothing");
+    fails("name \"x\"\n", "garden.conf:1: expected \"=\" and a value behind \"name\", found neither");
+    fails("name = x\ntrees += 3\n",
+          "garden.conf:2: expected \"=\" behind \"trees\", found \"+=\", which only lists take");
     fails("name = x\nbed \"b\" {\n rows = 1\n",
           "garden.conf:5: expected \"}\" at the end of section \"bed\", found the end of the file");
     fails("name = x\nbed \"b\" { rows = 1 }\nbed \"b\" { rows = 1 }\n",
