@@ -51,8 +51,10 @@ sed_libworkers_la_SOURCES = \
 	sed/ranks/rank_secret.h \
 	sed/ranks/ranks.c \
 	sed/ranks/ranks.h \
+	sed/ranks/ranks_arrive.c \
 	sed/ranks/ranks_choose.c \
 	sed/ranks/ranks_create.c \
+	sed/ranks/ranks_end.c \
 	sed/ranks/ranks_job.c \
 	sed/ranks/ranks_known.c \
 	sed/ranks/ranks_launch.c \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The pool of ranks: giving them calls, and taking the answers.
+ * The pool of ranks: giving them calls, and waiting for the answers.
  */
 #include "sed/ranks/ranks_pool.h"
 
@@ -184,98 +184,7 @@ static enum esp_status pool_start(struct workers *workers, const struct job *job
     return status;
 }
 
-/* ---- the end of a call ---- */
-
-bool ranks_is_answered(const struct gang *gang)
-{
-    return (atomic_load_explicit(&gang->ring->reply, memory_order_acquire) & ~RING_WAITERS) == RING_DONE;
-}
-
-static void release(struct rank_pool *pool, struct gang *gang)
-{
-    if (gang->promised)
-        atomic_fetch_sub(&gang->ring->attended, 1);
-    gang->promised = gang->used = false;
-    for (uint32_t i = gang->first; i < gang->first + gang->n; i++)
-        pool->busy[i] = false;
-}
-
-static void describe_verdict(const struct gang *gang, struct job_end *end)
-{
-    *end = (struct job_end){.compute_s = (double)(ranks_now_ns() - gang->started_ns) / 1e9};
-    if (gang->verdict == ESP_TIMEOUT)
-        error_set(&end->error, ESP_TIMEOUT, "%s was stopped after its time limit of %.3g s",
-                  gang->handoff.job.implementation->symbol, (double)gang->handoff.job.time_limit_ms / 1e3);
-    else
-        error_set(&end->error, ESP_CANCELLED, "cancelled while it was running");
-}
-
-static void report(struct rank_pool *pool, uint64_t job_id, const struct job_end *end)
-{
-    if (pool->workers.ended)
-        pool->workers.ended(pool->workers.arg, job_id, end);
-}
-
-void ranks_collect(struct rank_pool *pool, struct gang *gang)
-{
-    struct job_end end = {0};
-    bool unused;
-    pthread_mutex_lock(&pool->lock);
-    bool mine = gang->used && !gang->claimed && ranks_is_answered(gang);
-    if (mine)
-        gang->claimed = true;
-    pthread_mutex_unlock(&pool->lock);
-    if (!mine)
-        return;
-    uint64_t job_id = gang->job_id;
-    int64_t now = ranks_now_ns();
-    handoff_read(gang->ring, &gang->handoff, now - gang->started_ns, NULL, &end, &unused);
-    pthread_mutex_lock(&pool->lock);
-    if (end.error.status == ESP_OK) {
-        ranks_profile_learn(pool, gang, now);
-        ranks_know(pool, gang);
-    }
-    if (gang->verdict != ESP_OK)
-        describe_verdict(gang, &end);
-    release(pool, gang);
-    ranks_end_when_wanted(pool);
-    pthread_mutex_unlock(&pool->lock);
-    report(pool, job_id, &end);
-}
-
-static void describe_loss(const struct rank_pool *pool, const struct gang *gang, struct job_end *end)
-{
-    bool unused;
-    if (gang->verdict != ESP_OK)
-        describe_verdict(gang, end);
-    else if (ranks_is_answered(gang))
-        handoff_read(gang->ring, &gang->handoff, ranks_now_ns() - gang->started_ns, NULL, end, &unused);
-    else
-        error_set(&end->error, ESP_CRASHED, "%s on a grid of %u x %u ranks was lost: %s",
-                  gang->handoff.job.implementation->symbol, gang->handoff.job.grid.rows,
-                  gang->handoff.job.grid.cols, pool->trouble);
-}
-
-void ranks_bury_calls(struct rank_pool *pool)
-{
-    for (uint32_t i = 0; i < pool->n_gangs; i++) {
-        struct gang *gang = &pool->gangs[i];
-        struct job_end end = {0};
-        pthread_mutex_lock(&pool->lock);
-        bool mine = gang->used && !gang->claimed;
-        uint64_t job_id = gang->job_id;
-        if (mine) {
-            gang->claimed = true;
-            describe_loss(pool, gang, &end);
-            release(pool, gang);
-            atomic_store(&gang->ring->reply, RING_DONE); /* whoever waits for it waits in vain */
-            ring_wake(&gang->ring->reply);
-        }
-        pthread_mutex_unlock(&pool->lock);
-        if (mine)
-            report(pool, job_id, &end);
-    }
-}
+/* ---- ending it, and waiting for it ---- */
 
 static void pool_cancel(struct workers *workers, uint64_t job_id)
 {
@@ -289,8 +198,6 @@ static void pool_cancel(struct workers *workers, uint64_t job_id)
     pthread_mutex_unlock(&pool->lock);
     ranks_wake(pool);
 }
-
-/* ---- waiting for it ---- */
 
 static bool pool_help(struct workers *workers, uint64_t job_id, int64_t until_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside the pool of ranks: its state, shared by ranks.c (calls), ranks_job.c (the job of MPI),
- * ranks_launch.c (mpirun) and ranks_monitor.c (the thread that watches all of it). Threads of ranks on other
- * hosts (envoy.h) come to it as ranks do.
+ * Inside the pool of ranks: its state, shared by ranks.c and ranks_end.c (calls), ranks_arrive.c and
+ * ranks_job.c (the job of MPI), ranks_launch.c (mpirun) and ranks_monitor.c (the thread that watches all of
+ * it). Threads of ranks on other hosts (envoy.h) come to it as ranks do.
  *
  * The job: DOWN until the monitor launches it; STARTING until every rank has said that it is ready; UP;
  * ENDING when a rank is gone, or a call has to be stopped: all channels are closed, which ends all ranks, and
@@ -102,16 +102,19 @@ struct rank_pool {
 
 int64_t ranks_now_ns(void);
 
-/* ---- ranks.c: with the lock, but for collect ---- */
+/* ---- ranks.c ---- */
 
 extern const struct workers_ops ranks_ops;
+void ranks_wake(struct rank_pool *pool);
+
+/* ---- ranks_end.c ---- */
+
 /* A call that the monitor finds answered: read and reported, unless that is another's. Without the lock. */
 void ranks_collect(struct rank_pool *pool, struct gang *gang);
 /* Whether its answer is there. */
 bool ranks_is_answered(const struct gang *gang);
 /* All calls that are still there end with what befell the job. Without the lock. */
 void ranks_bury_calls(struct rank_pool *pool);
-void ranks_wake(struct rank_pool *pool);
 
 /* ---- ranks_known.c: with the lock ---- */
 
@@ -132,17 +135,23 @@ bool ranks_propose(struct workers *workers, const struct parallel_question *ques
 
 void ranks_destroy(struct workers *workers);
 
-/* ---- ranks_job.c: with the lock ---- */
+/* ---- ranks_arrive.c: with the lock, but for arrival ---- */
 
-/* Ends the job: `trouble` says why. Nothing when it is ending already. */
-void ranks_end_job(struct rank_pool *pool, const char *trouble);
-/* Ends it when a call is to be stopped and no other one is under way. */
-void ranks_end_when_wanted(struct rank_pool *pool);
 /* A connection: who it is is told by its first message. */
 void ranks_on_connection(struct rank_pool *pool);
 void ranks_on_hello(struct rank_pool *pool, int socket);
 /* A rank on another host has come to its envoy, at the other end of the socket. Takes the lock itself. */
 bool ranks_on_arrival(void *pool, const struct far_hello *hello, int socket);
+/* It has measured. */
+void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct rank_speed *speed);
+
+/* ---- ranks_job.c: with the lock ---- */
+
+void ranks_enter(struct rank_pool *pool, enum job_state state);
+/* Ends the job: `trouble` says why. Nothing when it is ending already. */
+void ranks_end_job(struct rank_pool *pool, const char *trouble);
+/* Ends it when a call is to be stopped and no other one is under way. */
+void ranks_end_when_wanted(struct rank_pool *pool);
 /* Its channel has something, or is closed. */
 void ranks_on_rank(struct rank_pool *pool, uint32_t rank);
 void ranks_on_mpirun_end(struct rank_pool *pool);
