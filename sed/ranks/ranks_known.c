@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which calls ranks have prepared before. One that all of them know, whose arguments are small, cannot fail
- * before the routine is entered: that nobody has to wait for the others there halves what handing it over
- * takes.
+ * before the routine is entered: nobody has to wait for the others there.
  */
 #include "sed/ranks/ranks_pool.h"
 
