@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * shifted_clock: a library to preload, by which a program sees the time of day so many seconds later as
- * $SHIFTED_CLOCK says (earlier, if that is negative). Clocks that do not show the time of day go on as they are.
+ * $SHIFTED_CLOCK says (earlier, if that is negative). Clocks that do not show the time of day go on as they
+ * are.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
