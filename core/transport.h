@@ -25,7 +25,7 @@ struct chunk_area {
     uint64_t length;       /* as asked, or less when reading at the end */
     struct message *reply; /* set instead: nothing can be moved, this is the answer (a chunk_reply) */
     void *hold;            /* the node's own: what to release */
-    bool fresh;            /* written for the first time: its pages are not there yet (util/pages.h) */
+    bool fresh; /* the node has not used this memory before: its pages are not there yet (util/pages.h) */
     /* The node's own part, done without its lock: before bytes go out, or once they have come in whole. May
      * wait for a disk, and set `data` of a chunk that goes out. Not ESP_OK: the chunk fails with it. NULL:
      * there is none. */

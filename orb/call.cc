@@ -343,6 +343,8 @@ void ChunkUpcall::run()
         work_on_area();
         if (!area_open)
             return;
+        if (area.fresh)
+            pages_touch(area.data, area.length, false);
         reply = chunk_reply(area.length);
         if (reply && (chunk.flags & CHUNK_HAS_CRC)) {
             reply->chunk_reply.flags = CHUNK_HAS_CRC;
