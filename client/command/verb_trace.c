@@ -106,7 +106,8 @@ static double begin_s(const struct way *way)
 }
 
 /* The agents at the top know where it went; then that server, and all agents below: those on the path to it,
- * wherever they and it have moved since. What does not answer is missing, which has been said. */
+ * wherever they and it have moved since. Nobody placed what its client sent to a server of its choice: then
+ * any server may know. What does not answer is missing, which has been said. */
 static enum exit_code follow(const struct command_line *command, const struct view *view, struct way *way)
 {
     enum exit_code code = EXIT_DONE, one;
@@ -119,11 +120,12 @@ static enum exit_code follow(const struct command_line *command, const struct vi
             return one;
         code = one == EXIT_DONE ? code : one;
     }
-    for (size_t i = 0; *way->server && i < view->n; i++) {
+    for (size_t i = 0; i < view->n; i++) {
         const struct esp_node *node = &view->nodes[i];
         const bool agent = node->role == ESP_ROLE_LEADER && view_top(view, node) != node;
-        if (!node->unreachable && (agent || strcmp(node->name, way->server) == 0) &&
-            (one = ask(command, view, node, way)) != EXIT_DONE)
+        const bool may_know =
+            *way->server ? agent || strcmp(node->name, way->server) == 0 : node->role == ESP_ROLE_SERVER;
+        if (!node->unreachable && may_know && (one = ask(command, view, node, way)) != EXIT_DONE)
             code = one;
     }
     one = way->n > 0 ? ask_redirectors(command, view, way) : EXIT_DONE;

@@ -106,6 +106,10 @@ espalier call dgesv A='[4,1;1,3]' B='[6;7]' -o B=- >/dev/null
 session=$(grep -o 'session=[0-9a-f]*-[0-9]*' SeD.log | tail -n 1 | cut -d= -f2)
 check "a session is traced" espalier trace "$session"
 check_says "from the choice to the computation" 'MA .*chosen +SeD' 'SeD .*computed +dgesv' 'redirector +redirector +sent to +MA'
+espalier call -s SeD dgesv A='[4,1;1,3]' B='[6;7]' -o B=- >/dev/null
+session=$(grep -o 'session=[0-9a-f]*-[0-9]*' SeD.log | tail -n 1 | cut -d= -f2)
+check "one that its client sent to a server of its choice" espalier trace "$session"
+check_says "is found there" 'SeD .*computed +dgesv'
 check_fails 2 "what is no session" espalier trace nonsense
 check_says "is told" 'expected a session like c0ffee12-7'
 check_fails 1 "nobody knows a session of another platform" espalier trace 00000000-7
