@@ -22,7 +22,8 @@ enum esp_status contents_load(const char *path, void **data, uint64_t *bytes, st
 {
     struct stat info;
     char *memory = NULL;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe that nobody writes to is not waited for */
     if (fd < 0) {
         enum esp_status status = errno == ENOENT ? ESP_NOT_FOUND : ESP_SYSTEM;
         error_errno(error, "cannot open %s", path);
@@ -34,7 +35,7 @@ enum esp_status contents_load(const char *path, void **data, uint64_t *bytes, st
     if (fstat(fd, &info) != 0)
         status = error_errno(error, "cannot read %s", path);
     else if (!S_ISREG(info.st_mode))
-        status = error_set(error, ESP_INVALID, "%s: expected a regular file", path);
+        status = error_set(error, ESP_SYNTAX, "%s: expected a regular file", path);
     else if (!(memory = malloc((size_t)info.st_size + 1)))
         status = error_no_memory(error, path);
     uint64_t size = status == ESP_OK ? (uint64_t)info.st_size : 0, done = 0;

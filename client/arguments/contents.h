@@ -8,8 +8,8 @@
 #include "util/error.h"
 #include <stdint.h>
 
-/* Reads a whole regular file into malloc'ed memory (never NULL on success). ESP_NOT_FOUND, ESP_SYSTEM,
- * ESP_NO_MEMORY. */
+/* Reads a whole regular file into malloc'ed memory (never NULL on success). ESP_NOT_FOUND, ESP_SYNTAX
+ * (a folder, a pipe), ESP_SYSTEM, ESP_NO_MEMORY. Waits for nobody. */
 enum esp_status contents_load(const char *path, void **data, uint64_t *bytes, struct esp_error *error);
 
 /* Writes the file: first under a temporary name beside it, so that nobody sees half of it; devices and pipes

@@ -308,9 +308,9 @@ static enum esp_status take_file(struct values *values, size_t index, const char
                   values->problem->arguments[index].name, path, (double)most / 1e9, (double)is.st_size / 1e9);
         return values_too_large(ESP_LIMIT, error);
     }
-    if (access(path, R_OK) != 0)
-        return error_set(error, ESP_NOT_FOUND, "%s: %s: %s", values->problem->arguments[index].name, path,
-                         strerror(errno));
+    enum esp_status status = value_check_file(values->problem->arguments[index].name, path, error);
+    if (status != ESP_OK)
+        return status;
     char *copy = strdup(path);
     if (!copy)
         return error_no_memory(error, "a path");

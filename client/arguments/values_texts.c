@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Pointers, and the bytes of the texts that they lead to until a result takes their place, in one block. */
 static enum esp_status make_block(struct values *values, size_t index, uint64_t n, size_t bytes, char **at,
@@ -106,12 +107,29 @@ static enum esp_status take_pieces(struct values *values, size_t index, const ch
     return status;
 }
 
+enum esp_status value_check_file(const char *name, const char *path, struct esp_error *error)
+{
+    if (access(path, R_OK) == 0)
+        return ESP_OK;
+    return error_set(error, ESP_NOT_FOUND, "%s: %s: %s", name, path, strerror(errno));
+}
+
+static enum esp_status take_files(struct values *values, size_t index, const char *text,
+                                  struct esp_error *error)
+{
+    enum esp_status status = take_pieces(values, index, text, ',', error);
+    char *const *paths = values->slots[index].memory;
+    for (uint64_t i = 0; status == ESP_OK && i < values->slots[index].n_texts; i++)
+        status = value_check_file(values->problem->arguments[index].name, paths[i], error);
+    return status;
+}
+
 enum esp_status values_take_texts(struct values *values, size_t index, const char *text,
                                   struct esp_error *error)
 {
     char *lines = NULL;
     if (values->problem->arguments[index].type == ESP_TYPE_FILE)
-        return take_pieces(values, index, text, ',', error);
+        return take_files(values, index, text, error);
     if (*text != '@')
         return take_list(values, index, text, error);
     enum esp_status status = value_read_text(text + 1, &lines, error);

@@ -110,9 +110,11 @@ enum esp_status number_store(const struct number *number, enum base_type type, v
         store_reals(value, type, raw);
         return ESP_OK;
     }
-    if (number->kind == NUMBER_REAL)
-        return error_set(error, ESP_INVALID, "expected an integer for %s, found %g", base_type_name(type),
+    if (number->kind == NUMBER_REAL && !(fabs(number->real) <= 0x1p53 && trunc(number->real) == number->real))
+        return error_set(error, ESP_INVALID, "expected an integer for %s, found %.15g", base_type_name(type),
                          number->real);
+    if (number->kind == NUMBER_REAL)
+        return store_integer((int64_t)number->real, type, raw, error);
     return store_integer(number->integer, type, raw, error);
 }
 

@@ -158,6 +158,7 @@ static inline bool call_parameter_is_value_of(const struct call_parameter *param
 struct error_clause {
     struct expr *condition;
     struct failure_text message;
+    bool succeeds; /* 'success': an exit status that is no failure; there is no message */
 };
 
 enum convention {
@@ -337,7 +338,7 @@ enum esp_status problem_work(const struct problem *problem, const struct number 
 enum esp_status problem_memory(const struct problem *problem, const struct number *scope_values,
                                uint64_t *bytes, struct esp_error *error);
 
-/* The clause of the implementation that applies, or NULL when the call succeeded. `scope` covers
+/* The first clause of the implementation that applies ('success' as well), or NULL: none does. `scope` covers
  * arguments and results. A condition that cannot be evaluated is ESP_INVALID. */
 enum esp_status problem_call_failure(const struct implementation *implementation, const struct scope *scope,
                                      const struct error_clause **clause, struct esp_error *error);

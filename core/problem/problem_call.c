@@ -317,23 +317,50 @@ bool parser_call(struct parser *parser, enum convention convention)
            parser_check_call(parser, offset);
 }
 
-bool parser_error_clause(struct parser *parser)
+/* The condition of the implementation's next clause; NULL: it is wrong. */
+static struct error_clause *read_judgement(struct parser *parser, const char *otherwise)
 {
     struct lexer *lexer = &parser->lexer;
     struct implementation *implementation = parser->implementation;
-    if (!implementation->symbol)
-        return lexer_fail(lexer, lexer->token.offset,
-                          "'error' belongs behind the call ('fortran', 'c' or 'command') it is about");
-    if (implementation->n_errors == MAX_ERROR_CLAUSES)
-        return lexer_fail(lexer, lexer->token.offset, "an implementation has at most %d error clauses",
-                          MAX_ERROR_CLAUSES);
+    if (implementation->n_errors == MAX_ERROR_CLAUSES) {
+        lexer_fail(lexer, lexer->token.offset, "an implementation has at most %d error clauses",
+                   MAX_ERROR_CLAUSES);
+        return NULL;
+    }
     struct error_clause *clause = &parser->errors[implementation->n_errors++];
     struct name_list names = {.last = &names.first};
+    *clause = (struct error_clause){0};
     if (!expr_read(lexer, parser->arena, &names, &clause->condition) ||
         !parser_resolve(parser, lexer, names.first, USAGE_ERROR, 0) ||
-        !parser_check_condition(parser, clause->condition, "its message would never be seen"))
+        !parser_check_condition(parser, clause->condition, otherwise))
+        return NULL;
+    return clause;
+}
+
+bool parser_error_clause(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    if (!parser->implementation->symbol)
+        return lexer_fail(lexer, lexer->token.offset,
+                          "'error' belongs behind the call ('fortran', 'c' or 'command') it is about");
+    struct error_clause *clause = read_judgement(parser, "its message would never be seen");
+    if (!clause)
         return false;
     if (lexer->token.kind != TOKEN_STRING)
         return lexer_expected(lexer, "an operator or a message in quotes", NULL);
     return parser_message(parser, USAGE_ERROR, &clause->message);
+}
+
+bool parser_success_clause(struct parser *parser)
+{
+    struct lexer *lexer = &parser->lexer;
+    const struct implementation *implementation = parser->implementation;
+    if (!implementation->symbol || implementation->convention != CONVENTION_COMMAND)
+        return lexer_fail(
+            lexer, lexer->token.offset,
+            "'success' belongs behind the 'command' whose exit status it is about: a routine has none");
+    struct error_clause *clause = read_judgement(parser, "it would never apply");
+    if (clause)
+        clause->succeeds = true;
+    return clause;
 }

@@ -75,7 +75,7 @@ static bool check_text(struct parser *parser, const struct argument *argument, u
     if (argument->type == TYPE_STRING && argument->mode != MODE_IN)
         return lexer_fail(&parser->lexer, offset,
                           "'%s' is a string whose length is not known before the call, which only a command "
-                          "can give back (a routine has arrays of char)",
+                          "can give back (a routine has arrays of char, or of strings: string NAME[1])",
                           argument->name);
     return true;
 }

@@ -497,23 +497,11 @@ static bool check_outputs(struct parser *parser)
     return true;
 }
 
-static bool uses_index(const struct expr *expr, uint32_t index)
-{
-    if (expr->kind == EXPR_NAME)
-        return expr->index == index;
-    for (unsigned i = 0; i < expr->n_operands; i++)
-        if (uses_index(expr->operands[i], index))
-            return true;
-    return false;
-}
-
 bool parser_end_command(struct parser *parser)
 {
     struct command *command = &parser->command;
     if (!add_named_files(parser) || !name_files(parser) || !check_outputs(parser))
         return false;
-    for (uint32_t i = 0; i < parser->implementation->n_errors; i++)
-        command->judges_status |= uses_index(parser->errors[i].condition, parser->problem->n_arguments);
     command->parts =
         parser_keep(parser, parser->parts, parser->word_ends[command->n_words - 1], sizeof *command->parts);
     command->word_ends = parser_keep(parser, parser->word_ends, command->n_words, sizeof *command->word_ends);

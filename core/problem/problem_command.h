@@ -55,7 +55,6 @@ struct command {
     struct command_file *files;
     uint32_t n_files;
     uint64_t output_bytes; /* that one output of variable length, or a stream, may have */
-    bool judges_status;    /* error clauses look at `status`: it is theirs to say what a failure is */
 };
 
 /* The file of the argument with this index, or NULL. */

@@ -305,6 +305,7 @@ static const struct clause clauses[] = {
     {"stdout", PART_IMPLEMENTATION, false, read_stdout},
     {"limit", PART_IMPLEMENTATION, false, parser_limit},
     {"error", PART_IMPLEMENTATION, false, parser_error_clause},
+    {"success", PART_IMPLEMENTATION, false, parser_success_clause},
 };
 #define N_CLAUSES (sizeof clauses / sizeof *clauses)
 _Static_assert(N_CLAUSES <= sizeof((struct parser *)0)->clause_line / sizeof(unsigned),

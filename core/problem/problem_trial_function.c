@@ -86,9 +86,14 @@ static void write_number(struct text *text, const struct problem *callback, cons
 
 /* Element k of a result. */
 static void write_element(struct text *text, const struct problem *callback, const struct shape *shapes,
-                          const struct shape *shape, uint64_t k)
+                          uint32_t result, uint64_t k)
 {
+    const struct shape *shape = &shapes[result];
     unsigned n;
+    if (!is_real(&callback->arguments[result])) {
+        text_put(text, "1"); /* what real parameters come to need not be an integer */
+        return;
+    }
     const struct argument *vector =
         shape->n_dims == 1 ? find_variable(callback, shapes, 1, shape->count, &n) : NULL;
     if (vector)
@@ -114,7 +119,7 @@ bool trial_write_function(struct text *text, const struct problem *problem, cons
     for (uint32_t i = 0; i < callback->n_arguments; i++)
         for (uint64_t k = 0; argument_is_output(&callback->arguments[i]) && k < shapes[i].count; k++) {
             text_put(text, written++ ? "; " : "");
-            write_element(text, callback, shapes, &shapes[i], k);
+            write_element(text, callback, shapes, i, k);
         }
     text_put(text, n == 1 ? "" : "]");
     return true;

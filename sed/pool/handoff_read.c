@@ -73,10 +73,13 @@ static bool has_counts(const struct problem *problem)
     return false;
 }
 
-static void judge_results(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
+/* *succeeds: a clause says so, whatever the exit status is. */
+static void judge_results(const struct ring *ring, const struct handoff *handoff, struct job_end *end,
+                          bool *succeeds)
 {
     const struct implementation *implementation = handoff->job.implementation;
     bool counts = has_counts(handoff->job.problem);
+    *succeeds = false;
     if (implementation->n_errors == 0 && !counts)
         return;
     struct number values[PROBLEM_MAX_ARGUMENTS + PROBLEM_MAX_RESULTS] = {0};
@@ -85,7 +88,8 @@ static void judge_results(const struct ring *ring, const struct handoff *handoff
                           .n_values = handoff->job.problem->n_arguments + implementation->n_results};
     const struct error_clause *clause = NULL;
     enum esp_status status = problem_call_failure(implementation, &scope, &clause, &end->error);
-    if (status == ESP_OK && !clause) {
+    *succeeds = clause && clause->succeeds;
+    if (status == ESP_OK && (!clause || *succeeds)) {
         if (counts)
             judge_counts(handoff, values, end);
         return;
@@ -133,6 +137,7 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
 {
     const struct implementation *implementation = handoff->job.implementation;
     char trouble[sizeof answer->trouble];
+    bool succeeds = false;
     handoff_take_text(trouble, sizeof trouble, answer->trouble);
     if (answer->kind == ANSWER_KILLED)
         error_set(&end->error, ESP_CRASHED, "%s was killed by signal %d (%s)", implementation->symbol,
@@ -140,8 +145,8 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
     else if (answer->kind == ANSWER_STOPPED)
         error_set(&end->error, ESP_FAILED, "%s was stopped: %s", implementation->symbol, trouble);
     else
-        judge_results(ring, handoff, end);
-    if (end->error.status == ESP_OK && answer->code != 0 && !implementation->command->judges_status)
+        judge_results(ring, handoff, end, &succeeds);
+    if (end->error.status == ESP_OK && answer->code != 0 && !succeeds)
         error_set(&end->error, ESP_FAILED, "%s ended with exit status %d", implementation->symbol,
                   answer->code);
     if (end->error.status == ESP_OK && trouble[0])
@@ -154,9 +159,10 @@ static void read_command(const struct ring *ring, const struct ring_answer *answ
 
 static void read_returned(const struct ring *ring, const struct handoff *handoff, struct job_end *end)
 {
+    bool succeeds;
     handoff_describe_overrun(ring, handoff, end);
     if (end->error.status == ESP_OK)
-        judge_results(ring, handoff, end);
+        judge_results(ring, handoff, end, &succeeds);
     /* LAPACK's routines leave numbers for the reader even when they failed: a factor up to the zero pivot. */
     if (end->error.status == ESP_OK || end->error.status == ESP_FAILED)
         copy_outputs(ring, handoff);

@@ -431,6 +431,8 @@ check "files" espalier call joined parts=@1.dat,@2.dat -o copies=copy -o whole=w
 check "come back" sh -c 'cmp 1.dat copy.1 && cmp 2.dat copy.2 && cat 1.dat 2.dat | cmp - whole.dat'
 check "under names of their own" espalier call joined parts=@1.dat,@2.dat -o copies=c1,c2
 check "too" sh -c 'cmp 1.dat c1 && cmp 2.dat c2'
+check_fails 4 "a file of several that is not there" espalier call joined parts=@1.dat,@none.dat -o whole=whole.dat
+check_says "is told by its name" 'parts: none.dat: No such file'
 check_fails 2 "of which there are too few" espalier call joined parts=@1.dat,@2.dat -o copies=c1,c2,c3
 check_says "or too many" 'o copies: expected 2 files, found 3'
 check "results are cut to their count" espalier call positive x='[1,-2,3,-4]'

@@ -36,6 +36,13 @@ implementation sh
     command sh "-c" "{text}"
     limit   "500 ms"
 
+problem picky "A shell script that knows its statuses"
+    in      string  text
+implementation sh
+    command sh "-c" "{text}"
+    error   status == 3 "the text is not liked"
+    success status == 1
+
 problem divided "A word that cannot always be made"
     in      int     n
 implementation sh
@@ -112,6 +119,14 @@ check "the array may be read from one file and written to another" espalier call
 check_says "whole" '^0$' '^2$' '^4$' '^6$'
 check_fails 1 "an exit status is a failure" espalier call script text='echo no luck >&2; exit 7'
 check_says "with what it said" 'sh ended with exit status 7; it said "no luck'
+check_fails 1 "a status with a clause" espalier call picky text='exit 3'
+check_says "is what the clause says" 'the text is not liked'
+check "one that is none of failure" espalier call picky text='exit 1'
+check_fails 1 "one of which no clause speaks" espalier call picky text='echo Traceback >&2; exit 2'
+check_says "is a failure as ever" 'sh ended with exit status 2; it said "Traceback'
+mkfifo pipe
+check_fails 4 "a pipe as a file" timeout 10 espalier call reverse text=@pipe
+check_says "is not waited for" 'pipe: expected a regular file'
 check_fails 3 "a command that takes too long is stopped" espalier call hasty text='sleep 100'
 check_says "and the limit told" 'stopped after its time limit of 0.5 s'
 

@@ -117,22 +117,27 @@ problem functions "Of the test"
     callback double g(in int size, in double x[size]) "a sum"
     callback int h() "a constant"
     callback double k(in double a, in double b, in float c)
+    callback note(in int k, in double v[2], out int keep, out long more) "results of integers"
     in      int n
     in      double x[n]
     in      string words[n]
     out     double sum
     require n == 3
 implementation c
-    c       sum = call_all(f, g, h, k, n, x, words) in libcalls.so
+    c       sum = call_all(f, g, h, k, note, n, x, words) in libcalls.so
 END
 } >problems/own.esp
 cat >calls.c <<'END'
 double call_all(void (*f)(int, const double *, double *, double *), double (*g)(int, const double *), int (*h)(void),
-                double (*k)(double, double, float), int n, const double *x, const char *const *words)
+                double (*k)(double, double, float), void (*note)(int, const double *, int *, long *),
+                int n, const double *x, const char *const *words)
 {
-    double y[9], jacobian[81];
+    double y[9], jacobian[81], v[2] = {0.3, 0.7};
+    int keep;
+    long more;
+    note(1, v, &keep, &more);
     f(n, x, y, jacobian);
-    return y[0] + jacobian[0] + g(n, x) + h() + k(1, 2, 3) + words[n - 1][0];
+    return y[0] + jacobian[0] + g(n, x) + h() + k(1, 2, 3) + words[n - 1][0] + keep + (double)more;
 }
 END
 cc -shared -fPIC -o problems/libcalls.so calls.c || skip_all "the compiler fails"

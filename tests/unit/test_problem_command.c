@@ -53,6 +53,10 @@ static void wrong_commands_say_where_and_what(void **state)
         {C "limit \"long\"\n", "9:7: expected a time or a size, as \"10 s\" or \"100 MiB\", found \"long\""},
         {C "limit \"0 s\"\n", "9:7: expected a time or a size, as \"10 s\" or \"100 MiB\", found \"0 s\""},
         {P "limit \"1 s\"\n", "8:7: 'limit' belongs behind the call that it is about"},
+        {"problem p \"t\"\nin int n\nout int m\nimplementation i\nc m = f(n)\nsuccess n == 1\n",
+         "6:9: 'success' belongs behind the 'command' whose exit status it is about: a routine has none"},
+        {C "success\n", "9:8: expected a value, found the end of the line"},
+        {C "success 1 == 2\n", "9:9: 1 == 2 never holds: it would never apply"},
         {C "error state != 0 \"m\"\n", "9:7: unknown name 'state': did you mean 'status'?"},
         {"problem p \"t\"\nin int status\nimplementation i\ncommand a\n",
          "4:9: 'status' is the exit status of a command: an argument cannot have this name"},
@@ -80,7 +84,7 @@ static void a_command_is_what_it_says(void **state)
     (void)state;
     static const char text[] = P "command \"a\" \"-n{n}\" \"{ s }\" \"{x}\" \"{{}}\"\n    \"{2*n}\"\nstdout "
                                  "y\nfile f\nlimit \"2 min\"\n"
-                                 "limit \"3 MiB\"\nerror status > 1 \"m\"\n";
+                                 "limit \"3 MiB\"\nsuccess status == 1\nerror status == 3 \"m\"\n";
     struct problem_set *set = NULL;
     struct esp_error error;
     if (problem_parse(text, strlen(text), "f.esp", &set, &error) != ESP_OK)
@@ -96,7 +100,9 @@ static void a_command_is_what_it_says(void **state)
     assert_int_equal(command->parts[4].kind, PART_FILE);
     assert_string_equal(command->parts[5].text, "{}");
     assert_int_equal(command->output_bytes, 3 << 20);
-    assert_true(command->judges_status);
+    assert_int_equal(implementation->n_errors, 2);
+    assert_true(implementation->errors[0].succeeds);
+    assert_false(implementation->errors[1].succeeds);
     assert_string_equal(command_file_of(command, 1)->name, "x.txt");
     assert_string_equal(command_file_of(command, 4)->name, "f");
     assert_null(command_file_of(command, 3));

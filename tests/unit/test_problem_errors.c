@@ -358,7 +358,7 @@ static void wrong_descriptions_say_where_and_what(void **state)
         {I "c f(n, y, 2*y)\n", "5:13: 'y' is an array: an expression can use scalars only"},
         {I "c f(n, y, inf + 1)\n", "5:11: unknown name 'inf'"},
         {T "c f(s)\n", "4:3: 's' is a string whose length is not known before the call, which only a command "
-                       "can give back (a routine has arrays of char)"},
+                       "can give back (a routine has arrays of char, or of strings: string NAME[1])"},
         {F "fortran f(input)\n",
          "4:9: 'input' is a file, which only a command can take (a string or an array "
          "of char can hold its contents)"},
