@@ -329,8 +329,9 @@ static void contradictions_are_told_in_the_user_s_words(void **state)
     set_scalar(&call, "z", 0);
     check_infer(&call, "p: the default of k: n/z: division by zero with n = 4, z = 0");
     set_scalar(&call, "z", 3);
-    check_infer(&call,
-                "p: the default of k: n/z with n = 4, z = 3: expected an integer for int, found 1.33333333333333");
+    check_infer(
+        &call,
+        "p: the default of k: n/z with n = 4, z = 3: expected an integer for int, found 1.33333333333333");
     problem_set_destroy(own);
 
     call = (struct call){.problem = find("dgels")};
