@@ -153,6 +153,13 @@ static struct stop *list_stops(struct engine *engine, size_t *n)
     return stops;
 }
 
+/* The latest first: those that wait on a server are not to begin because those that run are cancelled. */
+static int by_age(const void *a, const void *b)
+{
+    const struct stop *x = a, *y = b;
+    return (x->id.sequence < y->id.sequence) - (x->id.sequence > y->id.sequence);
+}
+
 void engine_close(struct engine *engine)
 {
     atomic_store(&engine->closing, true);
@@ -160,6 +167,8 @@ void engine_close(struct engine *engine)
     size_t n;
     struct stop *stops = list_stops(engine, &n);
     const struct link *dead = NULL;
+    if (stops)
+        qsort(stops, n, sizeof *stops, by_age);
     for (size_t i = 0; stops && i < n; i++) {
         if (stops[i].link == dead)
             continue;

@@ -202,17 +202,14 @@ grpc_error_t table_cancel(struct table *table, grpc_sessionid_t id)
 void table_cancel_all(struct table *table)
 {
     pthread_mutex_lock(&table->lock);
-    uint64_t last = table->last_serial, done = 0;
-    for (;;) {
-        struct ticket *ticket;
-        DL_FOREACH(table->running, ticket)
-        {
-            if (ticket->serial > done)
-                break;
-        }
-        if (!ticket || ticket->serial > last)
+    /* The latest first: those that wait on a server are not to begin because those that run are cancelled. */
+    for (uint64_t before = table->last_serial + 1;;) {
+        struct ticket *ticket = table->running ? table->running->prev : NULL;
+        while (ticket && ticket->serial >= before)
+            ticket = ticket == table->running ? NULL : ticket->prev;
+        if (!ticket)
             break;
-        done = ticket->serial;
+        before = ticket->serial;
         cancel_ticket(table, ticket);
     }
     pthread_mutex_unlock(&table->lock);

@@ -295,13 +295,21 @@ static bool is_its_array(const struct datum_shape *expected, const struct datum_
            found->storage == STORAGE_FULL && (found->n_dims == 1 || (columns && !found->row_major));
 }
 
+/* A matrix taken for the vector of its elements as they lie, or the other way round: programs that pass the
+ * address of an array do so all the time. */
+static bool is_its_vector(const struct datum_shape *expected, const struct datum_shape *joined)
+{
+    return expected->storage == STORAGE_FULL && joined->storage == STORAGE_FULL && expected->n_dims > 0 &&
+           joined->n_dims > 0 && (expected->n_dims == 1 || joined->n_dims == 1);
+}
+
 enum esp_status datum_shape_fits(const struct datum_shape *expected, const struct datum_shape *found,
                                  const char *what, struct esp_error *error)
 {
     char wanted[DATUM_SHAPE_TEXT], had[DATUM_SHAPE_TEXT];
     const struct datum_shape joined = datum_shape_joined(found);
     bool lies =
-        is_its_array(expected, found) ||
+        is_its_array(expected, found) || is_its_vector(expected, &joined) ||
         (expected->storage == joined.storage &&
          memcmp(expected->layout, joined.layout, sizeof joined.layout) == 0 && dims_fit(expected, found) &&
          (expected->row_major == found->row_major || !order_matters(found)));

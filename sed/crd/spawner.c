@@ -20,6 +20,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <uthash.h>
 #include <utlist.h>
@@ -39,12 +40,16 @@ struct unsaid {
     struct unsaid *prev, *next;
 };
 
+/* How long a daemon that was killed may take to end. */
+#define DYING_MS 2000
+
 struct spawner {
     int socket;
     struct unsaid *unsaid;
     int deaths; /* signalfd of SIGCHLD */
     struct spawner_setup setup;
     struct child *by_id, *by_pid;
+    bool ordered; /* to end, by a daemon that lives on */
 };
 
 static bool try_to_say(struct spawner *spawner, const struct spawner_message *message)
@@ -356,6 +361,9 @@ static void obey(struct spawner *spawner, const struct spawner_message *message,
     case SPAWNER_COMPARE:
         compare(spawner, message);
         break;
+    case SPAWNER_END:
+        spawner->ordered = true;
+        break;
     case SPAWNER_PING:
         say_status(spawner, SPAWNER_PING, 0, 0, 0);
         break;
@@ -393,9 +401,14 @@ static bool listen_once(struct spawner *spawner)
 }
 
 /* The folder of all spawners of a daemon is the daemon's to remove, which was killed: the last one does it,
- * as only an empty one goes. */
+ * as only an empty one goes. The socket of a daemon that is killed closes some time before the daemon has
+ * ended. */
 static void remove_pool_folder(const struct spawner *spawner)
 {
+    for (unsigned ms = 0; ms < DYING_MS && getppid() == spawner->setup.daemon; ms++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (getppid() == spawner->setup.daemon)
+        return;
     char path[sizeof spawner->setup.folder];
     snprintf(path, sizeof path, "%s", spawner->setup.folder);
     char *end = strrchr(path, '/');
@@ -421,7 +434,7 @@ static void end_all(struct spawner *spawner)
         waitpid(-1, NULL, 0);
     if (spawner->setup.folder[0])
         folder_remove(spawner->setup.folder);
-    if (spawner->setup.folder[0] && getppid() != spawner->setup.daemon)
+    if (spawner->setup.folder[0] && !spawner->ordered)
         remove_pool_folder(spawner);
 }
 

@@ -23,6 +23,7 @@ enum spawner_kind {
     SPAWNER_KILL,      /* the worker's process group */
     SPAWNER_CHECK,     /* load the library; and look the symbol up, unless it is "" */
     SPAWNER_COMPARE,   /* what was loaded with what is on disk now */
+    SPAWNER_END,       /* the last: it lives on when the socket is closed, and removes its folder itself */
     /* spawner to daemon */
     SPAWNER_BORN,    /* pid */
     SPAWNER_UNBORN,  /* status: errno */

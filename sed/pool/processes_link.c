@@ -387,7 +387,9 @@ void link_stop(struct pool *pool, struct link *link)
         pool->link = NULL;
     if (link->socket < 0)
         return;
+    const struct spawner_message end = {.kind = SPAWNER_END};
     epoll_ctl(pool->epoll, EPOLL_CTL_DEL, link->socket, NULL);
+    send_with(link, &end, NULL, 0, MSG_DONTWAIT, NULL);
     close(link->socket);
     link->socket = -1;
     /* It kills its workers and removes their folders. One that hangs itself is killed, and they with it. */

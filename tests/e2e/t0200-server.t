@@ -174,7 +174,7 @@ check_fails 2 "and a wrong command line with another" espalier-sed --frgound sed
 sed "s/sed\\.log/twin.log/; s/sed\\.address/twin.address/" sed.conf >twin.conf
 start twin espalier-sed --foreground twin.conf
 check "a parent that refuses is told in the log" wait_until grep -q 'not below MA: another node named "S"' twin.log
-check "and the daemon waits for better times" test -s twin.address
+check "and the daemon waits for better times" wait_until test -s twin.address
 check "stopping a server that has no parent" stop twin TERM
 sed '/^name/d; s/sed\.log/nameless.log/; s/sed\.address/nameless.address/' sed.conf >nameless.conf
 start nameless espalier-sed --foreground nameless.conf

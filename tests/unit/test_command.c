@@ -84,6 +84,7 @@ static const char description[] =
     "implementation sh\n" SH "\"{script}\"\n"
     "    file    y\n"
     "    error   status == 3 \"three, that is {2*status}\"\n"
+    "    success status == 4\n"
     "problem hurried \"A script with little time\"\n"
     "    in      string  script\n"
     "implementation sh\n" SH "\"{script}\"\n"
@@ -234,6 +235,7 @@ static void an_exit_status_is_a_failure_and_told_with_standard_error(void **stat
                  "sh ended with exit status 5; it said \"no such luck \"");
     assert_fails(run("judged", "echo 1 > y.txt; exit 3", NULL, 0), ESP_FAILED, "three, that is 6");
     assert_ok(run("judged", "echo 1 > y.txt; exit 4", NULL, 0));
+    assert_fails(run("judged", "echo 1 > y.txt; exit 5", NULL, 0), ESP_FAILED, "sh ended with exit status 5");
     assert_fails(run("chat", "kill -SEGV $$", NULL, 0), ESP_CRASHED, "sh was killed by signal 11");
 }
 

@@ -172,6 +172,13 @@ static void a_datum_fits_where_type_and_shape_agree(void **state)
     assert_int_equal(datum_shape_fits(&column, &ints, "b", &error), ESP_INVALID);
     assert_string_equal(error.text, "b: expected double[3], the datum is int[3]");
     assert_int_equal(datum_shape_fits(&square, &column, "A", NULL), ESP_INVALID);
+    /* A matrix is the vector of its elements, as they lie; not another matrix of as many. */
+    struct datum_shape all = {.type = TYPE_DOUBLE, .n_dims = 1, .dims = {9}, .bytes = 72};
+    struct datum_shape flat = {.type = TYPE_DOUBLE, .n_dims = 2, .dims = {1, 9}, .bytes = 72};
+    assert_int_equal(datum_shape_fits(&all, &square, "x", NULL), ESP_OK);
+    assert_int_equal(datum_shape_fits(&all, &rows, "x", NULL), ESP_OK);
+    assert_int_equal(datum_shape_fits(&square, &all, "A", NULL), ESP_OK);
+    assert_int_equal(datum_shape_fits(&square, &flat, "A", NULL), ESP_INVALID);
 }
 
 static void modes_have_names_and_meanings(void **state)
