@@ -62,14 +62,18 @@ awk 'BEGIN { print "%%MatrixMarket matrix array real general\n100000 100000\n1" 
 check_fails any "what cannot be kept is refused before the file is read" put huge.mtx A persistent
 check_says "by the server, and not by who reads the file" 'no disk for a durable datum of 80 GB'
 export XDG_STATE_HOME=$work/state
-put_killed() { # put_killed: while its server stands still a put is killed
-    # shellcheck disable=SC2154
-    kill -STOP "$pid_A"
-    espalier data put large.mtx -s A -m sticky >unfinished 2>&1 &
+# Large enough for the note of it to be seen before it is over.
+{
+    printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<f8', 'fortran_order': False, 'shape': (3000000,), }"
+    head -c 24000000 /dev/zero
+} >zeros.npy
+espalier matrix convert zeros.npy wide.npy
+put_killed() { # put_killed: with its server standing still in the middle, a put is killed
+    espalier data put wide.npy -s A -m sticky >unfinished 2>&1 &
     putter=$!
-    sleep 0.3
-    kill -CONT "$pid_A"
-    wait_until noted
+    tries=5000
+    until noted || [ $((tries -= 1)) -eq 0 ]; do sleep 0.001; done
+    # shellcheck disable=SC2154
     kill -STOP "$pid_A"
     kill -KILL $putter
     wait $putter
@@ -80,12 +84,12 @@ noted() {
     cat state/espalier/puts/* >note 2>&1
 }
 check "a put is killed" put_killed
-check "again, it goes on" put large.mtx A sticky
-check "with the datum that was begun" grep -qx "$(cat note)" large.mtx.id
-check "which is whole" got_back "$(cat large.mtx.id)" large.npy
+check "again, it goes on" put wide.npy A sticky
+check "with the datum that was begun" grep -qx "$(cat note)" wide.npy.id
+check "which is whole" got_back "$(cat wide.npy.id)" wide.npy
 check_fails any "and no note of it is left" noted
-check "the next one is another" put large.mtx A sticky
-check_fails any "datum" grep -qx "$(cat note)" large.mtx.id
+check "the next one is another" put wide.npy A sticky
+check_fails any "datum" grep -qx "$(cat note)" wide.npy.id
 
 # ---- copies ----
 check "a vector on A" put x.mtx A volatile
