@@ -104,15 +104,16 @@ check "so are too many pieces" says "at most 4096 pieces" "$A" three --grid 100x
 check "and a datum that is not there" says "server two has no datum" "two:00000000000000000000000000000001" three --grid 2x2 --block 1
 
 # The ranks that fetch die in the middle (they are stopped, so that it lasts). signal_ranks SIGNAL SIZE
-signal_ranks() { for environ in $(grep -lzs "^ESPALIER_RANKS=$work/" /proc/[0-9]*/environ 2>/dev/null); do
+signal_ranks() { n_signalled=0; for environ in $(grep -lzs "^ESPALIER_RANKS=$work/" /proc/[0-9]*/environ 2>/dev/null); do
     process=${environ%/environ}
     grep -sqzx "OMPI_COMM_WORLD_SIZE=$2" "$environ" && [ "$(cat "$process/comm")" = espalier-prd ] &&
-        kill "-$1" "${process#/proc/}"
+        kill "-$1" "${process#/proc/}" && n_signalled=$((n_signalled + 1))
 done; }
+all_stand_still() { signal_ranks STOP 3; [ "$n_signalled" -eq 3 ]; }
 listed() { espalier data ls --server three | wc -l; }
 before=$(listed)
 fetching=$(grep -c "3 porters fetch pieces" three.log)
-signal_ranks STOP 3
+check "the ranks stand still" wait_until all_stand_still
 espalier data cp "$A" three --grid 2x3 --block 1 >out 2>error &
 asking=$!
 more_fetch() { [ "$(grep -c "3 porters fetch pieces" three.log)" -gt "$fetching" ]; }
