@@ -38,6 +38,7 @@ struct agent_options {
     int64_t answer_timeout_ms;  /* how long to wait for children (2000) */
     int64_t placement_lease_ms; /* how long a placement counts before its call arrives (10,000) */
     int64_t report_within_ms;   /* changes below are gathered that long (75) */
+    uint32_t ahead;             /* placements made ahead, at most, of core/choice/ahead.h; 0: none */
     int64_t place_within_ms;    /* placements are gathered that long before they are told down (25) */
     int64_t retry_first_ms, retry_most_ms; /* between hellos to a parent (100, 5000) */
     /* For administrators, as struct duty_options has them. */

@@ -52,6 +52,7 @@ struct agent_counts {
     uint64_t asks, unanswered; /* from above; children that did not answer in time */
     uint64_t children_joined, children_lost;
     uint64_t passed_on, passed_here; /* requests to peers, and from peers */
+    uint64_t ahead;                  /* placements that were made ahead */
 };
 
 /* A session that was refused. Its client asks again for as long as it has patience, and the log is told once.
@@ -221,6 +222,10 @@ struct message *forecast_answer(struct agent *agent, const struct variant *varia
                                 const struct request *request);
 struct message *forecast_complete(struct agent *agent, const struct request *request,
                                   struct message *message);
+/* Adds to the reply to a request, from memory, what it asks to be decided ahead, and candidates that this
+ * needs: there is room for AHEAD_SERVERS at least, in `costs` too (as EXTENSION_COSTS has them). */
+void ahead_decide(struct agent *agent, const struct variant *variant, const struct request *request,
+                  struct message *reply, uint8_t *costs);
 /* Makes room in a reply for what n candidates cost (EXTENSION_COSTS). NULL without memory. */
 uint8_t *submit_tell_costs(struct submit_reply *reply, uint32_t n, struct arena *arena);
 /* The line in the log that says where a session went. */

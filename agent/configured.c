@@ -24,6 +24,7 @@ static struct agent_options options_of(const struct settings_agent *settings, ui
         .scheduler = settings->scheduler,
         .breadth = (uint32_t)settings->breadth,
         .candidates = (uint32_t)settings->candidates,
+        .ahead = (uint32_t)settings->ahead,
         .children = (uint32_t)settings->children,
         .heartbeat_ms = node->heartbeat_ns / 1000000,
         .learning_ms = node->heartbeat_ns * 3 / 2 / 1000000,

@@ -58,6 +58,8 @@ static void requests(const struct agent *agent, struct metrics *metrics)
                     "Requests that came from other master agents.");
     metrics_counter(metrics, "espalier_agent_placements_total", (double)agent->placements,
                     "Sessions that were given a server.");
+    metrics_counter(metrics, "espalier_agent_placements_ahead_total", (double)counts->ahead,
+                    "Placements made ahead, for streams of small equal requests; not all of them are used.");
 }
 
 static void tree(const struct agent *agent, struct metrics *metrics)

@@ -5,6 +5,7 @@ agent_libagent_la_SOURCES = \
 	agent/agent.c \
 	agent/agent.h \
 	agent/agent_internal.h \
+	agent/ahead.c \
 	agent/configured.c \
 	agent/data.c \
 	agent/decide.c \

@@ -5,6 +5,7 @@
  */
 #include "agent/agent_internal.h"
 
+#include "core/choice/ahead.h"
 #include "core/forecast/told_links.h"
 
 #include <inttypes.h>
@@ -303,12 +304,13 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     }
     struct message *message = message_create(MESSAGE_SUBMIT_REPLY);
     struct submit_reply *reply = &message->submit_reply;
-    bool whole = message && (reply->candidates = arena_alloc(&message->arena, n * sizeof *reply->candidates));
-    uint8_t *told = whole ? submit_tell_costs(reply, (uint32_t)n, &message->arena) : NULL;
-    whole = told != NULL;
+    const size_t room = n > AHEAD_SERVERS ? n : AHEAD_SERVERS;
+    uint8_t costs[CAP_CANDIDATES * COST_BYTES_TOLD];
+    bool whole =
+        message && (reply->candidates = arena_alloc(&message->arena, room * sizeof *reply->candidates));
     for (size_t i = 0; whole && i < n; i++)
         whole = submit_candidate(request, found[i], &query, &message->arena, &reply->candidates[i],
-                                 told + i * COST_BYTES_TOLD);
+                                 costs + i * COST_BYTES_TOLD);
     if (!whole) {
         message_destroy(message);
         error_no_memory(error, "the reply to a request");
@@ -317,11 +319,14 @@ static struct message *reply_from_memory(struct agent *agent, const struct reque
     reply->n_candidates = (uint32_t)n;
     reply->master = agent->options.incarnation;
     struct request_cost cost;
-    cost_get(told, &cost);
+    cost_get(costs, &cost);
     reply->placement =
         submit_place(agent, found[0]->owner, request,
                      estimate_count_s(reply->candidates[0].compute_s, request->work_flop, cost.ground));
     reply->capable = submit_capable(variant, request);
+    ahead_decide(agent, variant, request, message, costs);
+    extension_add(&reply->extensions, EXTENSION_COSTS, costs, reply->n_candidates * COST_BYTES_TOLD,
+                  &message->arena);
     return message;
 }
 

@@ -31,12 +31,12 @@ static double median_reference_us(void *context, size_t n)
 }
 
 static void run(struct reference *reference, const char *name, enum bench_bound kind, double bound,
-                const char *freshness, const char *server, size_t rounds)
+                const char *agent, const char *server, size_t rounds)
 {
     struct platform platform;
     grpc_function_handle_t handle;
     const struct bench_case which = {"call", name, "us", kind, bound};
-    platform_start(&platform, &(struct platform_options){.freshness = freshness});
+    platform_start(&platform, &(struct platform_options){.agent = agent});
     grpc_error_t code = grpc_initialize(platform.client_conf);
     if (code == GRPC_NO_ERROR)
         code = server ? grpc_function_handle_init(&handle, (char *)server, "bench_add")
@@ -49,14 +49,15 @@ static void run(struct reference *reference, const char *name, enum bench_bound 
 }
 
 static const struct {
-    const char *name, *freshness, *server;
+    const char *name, *agent, *server;
     double bound;
 } cases[] = {
     {"tiny problem, bound handle", NULL, "server", 2.5},
-    {"tiny problem, agents answer from memory", NULL, NULL, 4},
-    {"tiny problem, asked down", "0 s", NULL, 6},
+    /* Each call is asked for: nothing is decided ahead. */
+    {"tiny problem, agents answer from memory", "ahead = 0\n", NULL, 4},
+    {"tiny problem, asked down", "freshness = \"0 s\"\n", NULL, 6},
     /* Against processes that only pass it on: what is ours and what is the ORB's and the kernel's. */
-    {"asked down, against the same hops", "0 s", NULL, 0},
+    {"asked down, against the same hops", "freshness = \"0 s\"\n", NULL, 0},
 };
 
 /* bench_call [TEXT [ROUNDS]]: only the cases whose name holds the text, for a look at where the time goes. */
@@ -70,7 +71,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (argc < 2 || strstr(cases[i].name, argv[1]))
             run(cases[i].bound > 0 ? &reference : &chain, cases[i].name,
-                cases[i].bound > 0 ? BENCH_AT_MOST : BENCH_SHOWN, cases[i].bound, cases[i].freshness,
+                cases[i].bound > 0 ? BENCH_AT_MOST : BENCH_SHOWN, cases[i].bound, cases[i].agent,
                 cases[i].server, rounds);
     reference_stop(&chain);
     reference_stop(&reference);

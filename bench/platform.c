@@ -179,8 +179,7 @@ void platform_start(struct platform *platform, const struct platform_options *op
 {
     static const struct platform_options plain;
     options = options ? options : &plain;
-    char more[2048], fresh[128] = "", problems[512], *redirector, *master, *leader, *server, *second = NULL,
-                     here[512];
+    char more[2048], problems[512], *redirector, *master, *leader, *server, *second = NULL, here[512];
     memset(platform, 0, sizeof *platform);
     platform->host = options->host ? options->host : "127.0.0.1";
     make_folder(platform->folder, sizeof platform->folder);
@@ -213,13 +212,12 @@ void platform_start(struct platform *platform, const struct platform_options *op
         here, here, here, here, here, here);
     write_file(platform->folder, "more.esp", "problem bench_nothing \"A signature only\"\n%s",
                options->descriptions ? options->descriptions : "");
-    if (options->freshness)
-        snprintf(fresh, sizeof fresh, "freshness = \"%s\"\n", options->freshness);
     platform->redirector =
         start_daemon(platform, "redirector/espalier-redirector", "redirector", "", &redirector);
-    snprintf(more, sizeof more, "redirector = \"%s\"\n%s", redirector, fresh);
+    const char *agent = options->agent ? options->agent : "";
+    snprintf(more, sizeof more, "redirector = \"%s\"\n%s", redirector, agent);
     platform->master = start_daemon(platform, "agent/espalier-agent", "master", more, &master);
-    snprintf(more, sizeof more, "parent = \"%s\"\n%s", master, fresh);
+    snprintf(more, sizeof more, "parent = \"%s\"\n%s", master, agent);
     platform->leader = start_daemon(platform, "agent/espalier-agent", "leader", more, &leader);
     snprintf(problems, sizeof problems, "\"%s/bench.esp\", \"%s/more.esp\"", platform->folder,
              platform->folder);

@@ -20,7 +20,7 @@ struct platform {
 };
 
 struct platform_options {
-    const char *freshness;    /* of the agents' knowledge, as their file has it; NULL: as it comes */
+    const char *agent;        /* more lines of the agents' files; NULL: none */
     const char *descriptions; /* that the server has besides; NULL: none */
     const char *host;         /* NULL: 127.0.0.1, beside whose ports daemons have Unix sockets */
     const char *server;       /* more lines of the server's file; NULL: none */

@@ -83,6 +83,7 @@ struct settings_agent {
     struct config_strings redirectors; /* addresses of further ones, with which it registers too */
     int64_t breadth;                   /* candidates that one answer carries up */
     int64_t candidates;                /* candidates that a client gets */
+    int64_t ahead;                     /* requests of a stream that one answer decides; 0: none */
     int64_t children;                  /* at most */
     int64_t requests;                  /* that may wait for answers from below */
     int64_t freshness_ns;              /* how long knowledge may answer from memory; 0: never */

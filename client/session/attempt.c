@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/ahead.h"
 #include "client/session/attempt_parts.h"
 #include "client/session/backlog.h"
 #include "client/session/excluded.h"
@@ -290,7 +291,9 @@ void attempt_offer(struct session *session)
     if (status == ESP_OK) {
         link_heard(link);
         accepted(session, link, candidate, &reply.call_reply.session);
-    } else
+    } else {
+        ahead_forget(session);
         declined(session, candidate, link, status, uncertain, &error);
+    }
     message_clear(&reply);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/ahead.h"
 #include "client/session/attempt_parts.h"
 #include "client/session/backlog.h"
+#include "client/session/choice.h"
 #include "client/session/excluded.h"
 #include "client/session/link.h"
 #include "util/clock.h"
@@ -14,50 +16,28 @@
 #define FIRST_WAIT_MS   20 /* for agents that come back */
 #define LONGEST_WAIT_MS 500
 
-/* The candidates become those of a new answer. They are read by others. */
-static enum esp_status set_candidates(struct session *session, struct session_candidate *candidates,
-                                      uint32_t n)
+/* The answer becomes the session's. What is told while it runs is read by others. */
+static void take_choice(struct session *session, const struct choice *choice)
 {
-    pthread_mutex_lock(&session->engine->marks_lock);
+    struct engine *engine = session->engine;
+    session->master = choice->master;
+    session->placement = choice->placement;
+    pthread_mutex_lock(&engine->marks_lock);
     free(session->candidates);
-    session->candidates = candidates;
-    session->n_candidates = n;
+    session->candidates = choice->candidates;
+    session->n_candidates = choice->n;
     session->next_candidate = 0;
-    pthread_mutex_unlock(&session->engine->marks_lock);
-    return candidates ? ESP_OK : ESP_NO_MEMORY;
-}
-
-static enum esp_status take_candidates(struct session *session, const struct submit_reply *reply)
-{
-    uint32_t n = reply->n_candidates < MOST_CANDIDATES ? reply->n_candidates : MOST_CANDIDATES;
-    struct session_candidate *candidates = malloc((n ? n : 1) * sizeof *candidates);
-    for (uint32_t i = 0; candidates && i < n; i++) {
-        const struct candidate *from = &reply->candidates[i];
-        struct session_candidate *to = &candidates[i];
-        attempt_copy_text(to->server, sizeof to->server, from->server);
-        attempt_copy_text(to->address, sizeof to->address, from->address);
-        to->incarnation = from->incarnation;
-        to->compute_s = from->compute_s;
-        to->queue_s = from->queue_s;
-        to->transfer_s = from->transfer_s;
-        to->error_s = from->error_s;
-        to->tried = false;
-        to->status = ESP_OK;
-    }
-    session->master = reply->master;
-    session->placement = reply->placement;
-    pthread_mutex_lock(&session->engine->marks_lock); /* these are told while it runs */
-    session->capable = reply->capable;
-    session->asked = reply->asked;
-    session->submitted_ns = clock_now_ns(session->engine->clock);
-    pthread_mutex_unlock(&session->engine->marks_lock);
-    return set_candidates(session, candidates, n);
+    session->capable = choice->capable;
+    session->asked = choice->asked;
+    session->submitted_ns = clock_now_ns(engine->clock);
+    pthread_mutex_unlock(&engine->marks_lock);
 }
 
 static enum esp_status submit_once(struct session *session, struct esp_error *error)
 {
     struct engine *engine = session->engine;
     struct message request = {.kind = MESSAGE_SUBMIT}, reply = {0};
+    struct choice choice;
     int64_t timeout_ms = session_left_ms(session);
     request.submit.time_left_ms = (uint64_t)timeout_ms;
     request.submit.request = (struct request){.session = session->id,
@@ -70,14 +50,21 @@ static enum esp_status submit_once(struct session *session, struct esp_error *er
         status = wishes_tell(&session->wishes, passed_s, &request, error);
     if (status == ESP_OK && !links_tell(engine, &request.submit.request, &request.arena))
         status = error_no_memory(error, "a request");
+    const struct ahead_wish ahead = status == ESP_OK ? ahead_wanted(session) : (struct ahead_wish){0};
+    if (ahead.n > 0 && !ahead_ask(&request.submit.request, &ahead, &request.arena))
+        status = error_no_memory(error, "a request");
     if (timeout_ms > engine->call_timeout_ms)
         timeout_ms = engine->call_timeout_ms;
     if (status == ESP_OK)
         status = route_ask(engine->route, &request, timeout_ms, &reply, error);
     if (status == ESP_OK && reply.submit_reply.n_candidates == 0)
         status = error_set(error, ESP_NO_SERVER, "no server can take %s now", session->problem);
-    if (status == ESP_OK && take_candidates(session, &reply.submit_reply) != ESP_OK)
+    if (status == ESP_OK && !choice_of(&reply.submit_reply, &choice))
         status = error_no_memory(error, "candidates");
+    if (status == ESP_OK)
+        take_choice(session, &choice);
+    if (ahead.n > 0)
+        ahead_keep(session, status == ESP_OK ? &reply.submit_reply : NULL);
     message_clear(&request);
     message_clear(&reply);
     return status;
@@ -115,6 +102,11 @@ static bool has_changed(struct session *session)
 static enum esp_status submit(struct session *session, struct esp_error *error)
 {
     struct engine *engine = session->engine;
+    struct choice choice;
+    if (ahead_take(session, &choice)) {
+        take_choice(session, &choice);
+        return ESP_OK;
+    }
     int64_t until_ns = clock_now_ns(engine->clock) + engine->agent_patience_ms * NS_PER_MS;
     int64_t wait_ms = FIRST_WAIT_MS;
     for (;;) {
@@ -156,7 +148,8 @@ static enum esp_status choose_bound(struct session *session, struct esp_error *e
         return error_no_memory(error, "a candidate");
     strcpy(candidate->server, session->server);
     strcpy(candidate->address, address);
-    return set_candidates(session, candidate, 1);
+    take_choice(session, &(struct choice){.candidates = candidate, .n = 1});
+    return ESP_OK;
 }
 
 /* Whoever could have had it is gone, and nobody who is there declined it. The handle was made, so somebody

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/engine.h"
+#include "client/session/ahead.h"
 #include "client/session/backlog.h"
 #include "client/session/link.h"
 #include "client/session/session.h"
@@ -67,6 +68,8 @@ static enum esp_status create_parts(struct engine *engine, const struct engine_o
         status = thread_pool_create(FOLLOWERS, &engine->followers, error);
     if (status == ESP_OK)
         status = thread_pool_create(CHAINS, &engine->chains, error);
+    if (status == ESP_OK && !(engine->ahead = ahead_create()))
+        status = error_no_memory(error, "the client");
     if (status == ESP_OK)
         status = backlog_create(engine, &engine->backlog, error);
     return status;
@@ -197,6 +200,7 @@ void engine_destroy(struct engine *engine)
     thread_pool_destroy(engine->followers);
     thread_pool_destroy(engine->pollers);
     thread_pool_destroy(engine->runners);
+    ahead_destroy(engine->ahead);
     links_destroy(engine);
     functions_destroy(engine->functions);
     route_destroy(engine->route);

@@ -34,6 +34,7 @@ struct engine_options {
     bool remember_links;        /* in the user's cache folder */
 };
 
+struct ahead;
 struct backlog;
 struct link;
 struct session;
@@ -48,6 +49,7 @@ struct engine {
     struct thread_pool *pollers;   /* long polls for asynchronous sessions */
     struct thread_pool *followers; /* asynchronous sessions that are followed, while the server has them */
     struct thread_pool *chains;    /* asynchronous abstract problems: a thread waits for each */
+    struct ahead *ahead;           /* placements that were made ahead */
     struct backlog *backlog;       /* sessions for which no server has room */
     uint64_t client_high, client_low;
     int64_t call_timeout_ms, agent_patience_ms, answer_patience_ms, session_timeout_ms;

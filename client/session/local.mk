@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 client_libclient_la_SOURCES += \
+	client/session/ahead.c \
+	client/session/ahead.h \
 	client/session/attempt.c \
 	client/session/attempt.h \
 	client/session/attempt_choose.c \
@@ -9,6 +11,8 @@ client_libclient_la_SOURCES += \
 	client/session/backlog.h \
 	client/session/bulk.c \
 	client/session/bulk.h \
+	client/session/choice.c \
+	client/session/choice.h \
 	client/session/engine.c \
 	client/session/engine.h \
 	client/session/excluded.c \

@@ -4,6 +4,7 @@
  */
 #include "client/arguments/invocation_hold.h"
 #include "client/session/session.h"
+#include "client/session/ahead.h"
 #include "client/session/attempt.h"
 #include "client/session/backlog.h"
 #include "client/session/bulk.h"
@@ -163,6 +164,8 @@ void session_end(struct session *session, enum esp_status status)
     if (status == ESP_OK)
         session->error.text[0] = 0;
     session->ended_ns = clock_now_ns(session->engine->clock);
+    if (status == ESP_OK)
+        ahead_ended(session);
     lend_end(&session->invocation, status == ESP_OK);
     session->left = left_gather(&session->invocation);
     engine_retire(session->engine, session);

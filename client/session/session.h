@@ -59,6 +59,15 @@ struct session_candidate {
     enum esp_status status;
 };
 
+/* What was answered to the question where it may go: client/session/choice.h. */
+struct choice {
+    struct session_candidate *candidates; /* best first */
+    uint32_t n;
+    uint64_t master, placement;
+    uint32_t capable;
+    bool asked;
+};
+
 struct session {
     struct engine *engine;
     struct invocation invocation;
@@ -69,6 +78,7 @@ struct session {
     char problem[PROBLEM_MAX_NAME + 1];
     bool bound;
     struct wishes wishes; /* which servers may take it */
+    uint64_t stream;      /* of equal small calls that it belongs to: client/session/ahead.h; 0: to none */
 
     /* Since when, until when (CLOCK_NEVER), and how it went, on the transport's clock. */
     int64_t started_ns, deadline_ns, submitted_ns, ended_ns;

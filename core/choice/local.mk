@@ -2,6 +2,8 @@
 core_libcore_la_SOURCES += \
 	core/choice/aggregate.c \
 	core/choice/aggregate.h \
+	core/choice/ahead.c \
+	core/choice/ahead.h \
 	core/choice/estimate.c \
 	core/choice/estimate.h \
 	core/choice/scheduler.c \

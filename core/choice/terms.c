@@ -152,24 +152,10 @@ const char *property_fault(const char *word)
 
 /* ---- writing ---- */
 
-static bool add(struct extensions *extensions, uint32_t tag, const void *value, uint32_t length,
-                struct arena *arena)
-{
-    struct extension *items = arena_alloc(arena, (extensions->n + 1) * sizeof *items);
-    const uint8_t *copy = items ? arena_memdup(arena, value, length) : NULL;
-    if (!copy)
-        return false;
-    if (extensions->n)
-        memcpy(items, extensions->items, extensions->n * sizeof *items);
-    items[extensions->n] = (struct extension){tag, copy, length};
-    *extensions = (struct extensions){items, extensions->n + 1};
-    return true;
-}
-
 bool terms_add_integer(struct extensions *extensions, uint32_t tag, uint64_t value, struct arena *arena)
 {
     value = htole64(value);
-    return add(extensions, tag, &value, sizeof value, arena);
+    return extension_add(extensions, tag, &value, sizeof value, arena);
 }
 
 bool terms_add_real(struct extensions *extensions, uint32_t tag, double value, struct arena *arena)
@@ -183,7 +169,7 @@ bool terms_add_weather(struct extensions *extensions, const struct weather *weat
 {
     uint8_t bytes[WEATHER_BYTES];
     const uint32_t length = weather_put(weather, bytes);
-    return add(extensions, EXTENSION_WEATHER, bytes, length, arena);
+    return extension_add(extensions, EXTENSION_WEATHER, bytes, length, arena);
 }
 
 bool terms_add_texts(struct extensions *extensions, uint32_t tag, const char *const *texts, size_t n,
@@ -198,5 +184,5 @@ bool terms_add_texts(struct extensions *extensions, uint32_t tag, const char *co
         memcpy(all + length, texts[i], bytes);
         length += bytes;
     }
-    return add(extensions, tag, all, (uint32_t)length, arena);
+    return extension_add(extensions, tag, all, (uint32_t)length, arena);
 }

@@ -33,8 +33,7 @@ bool told_links_add(struct extensions *extensions, uint32_t tag, const struct to
     if (length == 0)
         return true;
     uint8_t *bytes = arena_alloc(arena, length);
-    struct extension *items = arena_alloc(arena, (extensions->n + 1) * sizeof *items);
-    if (!bytes || !items)
+    if (!bytes)
         return false;
     for (size_t i = 0; i < n; i++) {
         const size_t name = strlen(links[i].peer) + 1;
@@ -43,11 +42,7 @@ bool told_links_add(struct extensions *extensions, uint32_t tag, const struct to
         put_real(bytes + at + name + 8, links[i].path.bandwidth_bps);
         at += name + 16;
     }
-    if (extensions->n)
-        memcpy(items, extensions->items, extensions->n * sizeof *items);
-    items[extensions->n] = (struct extension){tag, bytes, (uint32_t)length};
-    *extensions = (struct extensions){items, extensions->n + 1};
-    return true;
+    return extension_add(extensions, tag, bytes, (uint32_t)length, arena);
 }
 
 bool told_links_next(const struct extensions *extensions, uint32_t tag, struct told_link *link)

@@ -50,6 +50,7 @@ struct knowledge_node {
     struct load load;          /* with the pending placements on top */
     struct pending *pending;
     uint32_t n_pending;
+    uint32_t n_expected;    /* since the load was last worked out: knowledge_expect() */
     uint64_t pending_bytes; /* of memory, as far as told */
     int64_t last_placed_ns; /* the newest placement, pending or not */
     int64_t confirmed_ns;   /* when it was last known to be so */
@@ -151,6 +152,9 @@ bool branch_can_solve(const struct branch *branch, const struct variant *variant
  * ignored. False without memory. */
 bool knowledge_place(struct knowledge *knowledge, struct knowledge_node *node,
                      const struct placement *placement);
+/* Counts so much computing on the node, from now, until the next record of it: what nobody is to be told of.
+ */
+void knowledge_expect(struct knowledge *knowledge, struct knowledge_node *node, double seconds);
 /* The server as what computes. */
 struct computer knowledge_computer(const struct knowledge_node *node);
 /* How the server stands, the pending placements counted in. */

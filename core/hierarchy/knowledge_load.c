@@ -22,7 +22,7 @@ struct computer knowledge_computer(const struct knowledge_node *node)
 
 struct standing knowledge_standing(const struct knowledge_node *node)
 {
-    double sessions = (double)node->queued + node->running + node->n_pending;
+    double sessions = (double)node->queued + node->running + node->n_pending + node->n_expected;
     uint64_t promised = node->pending_bytes < node->memory_free ? node->pending_bytes : node->memory_free;
     return (struct standing){.line = sessions / (node->slots ? node->slots : 1),
                              .memory_free = node->memory_free - promised};
@@ -55,6 +55,7 @@ void node_reload(struct knowledge_node *node)
                node->load.slots * sizeof *node->load.free_at_ns);
     node->load.drained_ns = node->base.drained_ns;
     node->link_free_ns = node->link_base_ns;
+    node->n_expected = 0;
     for (const struct pending *pending = node->pending; pending; pending = pending->next) {
         load_place(&node->load, pending->seconds, pending->placed_ns);
         link_place(node, pending->bytes_in, pending->placed_ns);
@@ -148,6 +149,16 @@ bool knowledge_place(struct knowledge *k, struct knowledge_node *node, const str
     link_place(node, pending->bytes_in, now_ns);
     tell_index(node);
     return true;
+}
+
+void knowledge_expect(struct knowledge *k, struct knowledge_node *node, double seconds)
+{
+    const int64_t now_ns = clock_now_ns(k->clock);
+    node->n_expected++;
+    node->last_placed_ns = now_ns;
+    node->entry.self.turn = ++k->turn;
+    load_place(&node->load, seconds, now_ns);
+    tell_index(node);
 }
 
 int64_t knowledge_due(const struct knowledge *k)

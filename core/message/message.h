@@ -750,6 +750,9 @@ enum esp_status message_outcome(const struct message *reply, struct esp_error *e
 
 /* Finds an extension; NULL when it is not there. */
 const struct extension *extension_find(const struct extensions *extensions, uint32_t tag);
+/* Appends one with a copy of the value. False without memory: nothing has changed then. */
+bool extension_add(struct extensions *extensions, uint32_t tag, const void *value, uint32_t length,
+                   struct arena *arena);
 
 /* What EXTENSION_ASKER carries. Reading: false when it is not there; the secret is 0. */
 /* What EXTENSION_JOB_LEASE carries. Reading: false when it is not there. */

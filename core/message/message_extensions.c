@@ -15,6 +15,20 @@ const struct extension *extension_find(const struct extensions *extensions, uint
     return NULL;
 }
 
+bool extension_add(struct extensions *extensions, uint32_t tag, const void *value, uint32_t length,
+                   struct arena *arena)
+{
+    struct extension *items = arena_alloc(arena, (extensions->n + 1) * sizeof *items);
+    const uint8_t *copy = items ? arena_memdup(arena, value, length) : NULL;
+    if (!copy)
+        return false;
+    if (extensions->n)
+        memcpy(items, extensions->items, extensions->n * sizeof *items);
+    items[extensions->n] = (struct extension){tag, copy, length};
+    *extensions = (struct extensions){items, extensions->n + 1};
+    return true;
+}
+
 void asker_put(const struct session_id *first, uint8_t bytes[ASKER_BYTES])
 {
     const uint64_t numbers[] = {htole64(first->client_high), htole64(first->client_low),

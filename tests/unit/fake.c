@@ -266,6 +266,11 @@ void fake_forget(struct transport *transport, const char *address)
     pthread_mutex_unlock(&fake->lock);
 }
 
+void fake_set_ahead(struct transport *transport, unsigned n)
+{
+    ((struct fake *)transport)->ahead = n;
+}
+
 void fake_set_inline(struct transport *transport, uint64_t bytes)
 {
     ((struct fake *)transport)->inline_bytes = bytes;

@@ -49,6 +49,8 @@ void fake_set(struct transport *transport, const char *address, const struct fak
 struct fake_counters fake_counters(struct transport *transport);
 /* Forgets all sessions of that server, as after a restart. */
 void fake_forget(struct transport *transport, const char *address);
+/* So many requests are decided ahead for whoever asks, for one server after the other. */
+void fake_set_ahead(struct transport *transport, unsigned n);
 /* Results above so many bytes are to be fetched in chunks. */
 void fake_set_inline(struct transport *transport, uint64_t bytes);
 

@@ -3,6 +3,7 @@
  * What the fake agents and the fake redirector answer.
  */
 #include "tests/unit/fake_internal.h"
+#include "core/choice/ahead.h"
 #include "core/hierarchy/absent.h"
 
 #include <string.h>
@@ -28,6 +29,14 @@ enum esp_status fake_on_submit(struct fake *fake, const struct message *request,
     }
     to->capable = SERVERS;
     to->asked = true;
+    to->placement = ++fake->placements;
+    uint8_t order[AHEAD_MOST];
+    uint32_t n = 0;
+    while (to->n_candidates && n < fake->ahead && n < ahead_asked(asked).n) {
+        order[n] = (uint8_t)((n + 1) % to->n_candidates);
+        n++;
+    }
+    ahead_tell(to, order, n, &reply->arena);
     return to->n_candidates ? ESP_OK : fake_fail(error, ESP_NO_SERVER, "all are excluded");
 }
 

@@ -40,6 +40,8 @@ struct fake {
     struct fake_counters counters;
     unsigned inside;
     uint64_t inline_bytes;
+    unsigned ahead;
+    uint64_t placements;
 };
 
 /* ---- tests/unit/fake.c ---- */

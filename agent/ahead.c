@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Of a stream of small equal requests, what one answer decides for the next ones: core/choice/ahead.h.
+ */
+#include "core/choice/ahead.h"
+#include "agent/agent_internal.h"
+
+#include <math.h>
+
+static uint32_t how_many(const struct agent *agent, const struct ahead_wish *wish, double seconds)
+{
+    const uint32_t n = wish->n < agent->options.ahead ? wish->n : agent->options.ahead;
+    const double most = AHEAD_WORK_S / seconds;
+    return n < most ? n : (uint32_t)most;
+}
+
+/* Which of the candidates that server is; it becomes one while there are few. n_candidates: it is none. */
+static uint32_t candidate_of(const struct request *request, const struct index_entry *entry,
+                             const struct index_query *query, struct message *message, uint8_t *costs)
+{
+    struct submit_reply *reply = &message->submit_reply;
+    const struct knowledge_node *node = entry->owner;
+    uint32_t i = 0;
+    while (i < reply->n_candidates && strcmp(reply->candidates[i].server, node->name) != 0)
+        i++;
+    if (i == reply->n_candidates && i < AHEAD_SERVERS &&
+        submit_candidate(request, entry, query, &message->arena, &reply->candidates[i],
+                         costs + i * COST_BYTES_TOLD))
+        reply->n_candidates++;
+    return i;
+}
+
+void ahead_decide(struct agent *agent, const struct variant *variant, const struct request *request,
+                  struct message *message, uint8_t *costs)
+{
+    struct submit_reply *reply = &message->submit_reply;
+    const struct ahead_wish wish = ahead_asked(request);
+    const double seconds = fmax(wish.longest_s, reply->candidates[0].compute_s);
+    const uint32_t most = how_many(agent, &wish, seconds);
+    uint8_t order[AHEAD_MOST];
+    uint32_t n = 0;
+    for (; n < most; n++) {
+        struct index_entry *next;
+        struct index_query query;
+        if (submit_select(agent, variant, request, &next, 1, &query) == 0)
+            break;
+        const uint32_t i = candidate_of(request, next, &query, message, costs);
+        if (i == reply->n_candidates)
+            break;
+        knowledge_expect(agent->knowledge, next->owner, fmax(seconds, reply->candidates[i].compute_s));
+        order[n] = (uint8_t)i;
+    }
+    if (ahead_tell(reply, order, n, &message->arena))
+        agent->counts.ahead += n;
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/session/ahead.h"
+#include "client/session/choice.h"
+#include "util/clock.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many requests within that time are a stream. */
+#define STREAM_REQUESTS 8
+#define STREAM_NS       (10 * NS_PER_MS)
+/* Above, the time of transfers counts, which is another one to each server. */
+#define SMALL_BYTES 16384
+
+#define LEAST_S 1e-6 /* what is too short to be measured */
+
+#define STREAMS 8 /* that are known at a time; a new one takes the place of an old one */
+
+struct stream {
+    uint64_t key;     /* of its calls; 0: there is none */
+    int64_t since_ns; /* when counting began, */
+    uint32_t counted; /* and how many there were since; */
+    bool flows;       /* whether there were enough before */
+    bool asking;      /* somebody is; */
+    double longest_s; /* that they computed lately, */
+    double before_s;  /* and before; 0: none has ended */
+    struct choice choice;
+    uint8_t order[AHEAD_MOST]; /* of the candidates: where each goes */
+    uint32_t n, next;
+    int64_t until_ns;
+};
+
+struct ahead {
+    pthread_mutex_t lock;
+    struct stream streams[STREAMS];
+};
+
+struct ahead *ahead_create(void)
+{
+    struct ahead *ahead = calloc(1, sizeof *ahead);
+    if (ahead)
+        pthread_mutex_init(&ahead->lock, NULL);
+    return ahead;
+}
+
+static void drop(struct stream *stream)
+{
+    choice_release(&stream->choice);
+    stream->n = stream->next = 0;
+}
+
+void ahead_destroy(struct ahead *ahead)
+{
+    if (!ahead)
+        return;
+    for (size_t i = 0; i < STREAMS; i++)
+        drop(&ahead->streams[i]);
+    pthread_mutex_destroy(&ahead->lock);
+    free(ahead);
+}
+
+/* ---- which calls are equal ---- */
+
+/* FNV-1a, by words. */
+static uint64_t hash(uint64_t key, uint64_t word)
+{
+    return (key ^ word) * 0x100000001b3u;
+}
+
+static uint64_t hash_value(uint64_t key, const struct value *value, const struct argument *argument)
+{
+    key = hash(hash(key, value->index), value->bytes);
+    /* Cost models may count on whole numbers and options. */
+    if (argument->n_dims == 0 && value->in && value->bytes <= 8 && argument->type != TYPE_DOUBLE &&
+        argument->type != TYPE_FLOAT) {
+        uint64_t word = 0;
+        memcpy(&word, value->in, value->bytes);
+        key = hash(key, word);
+    }
+    return key;
+}
+
+static bool is_plain(const struct value *value)
+{
+    return !value->datum && !value->held && !value->result && !value->stays && !value->is_kept &&
+           !value->bulk && value->form == VALUE_MEMORY;
+}
+
+/* 0: what becomes of it is for the agents to say. */
+static uint64_t key_of(const struct session *session)
+{
+    const struct invocation *invocation = &session->invocation;
+    const struct problem *problem = invocation->function->problem;
+    uint64_t key = hash(0xcbf29ce484222325u, invocation->function->digest), bytes = 0, work;
+    if (session->bound || session->is_job || session->rounds > 0 || session->n_excluded > 0 ||
+        invocation->home[0] || wishes_any(&session->wishes))
+        return 0;
+    memcpy(&work, &invocation->work_flop, sizeof work);
+    key = hash(hash(key, work), invocation->memory_bytes);
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        const struct value *value = &invocation->values[i];
+        if (!is_plain(value) || (bytes += value->bytes) > SMALL_BYTES)
+            return 0;
+        key = hash_value(key, value, &problem->arguments[value->index]);
+    }
+    return key ? key : 1;
+}
+
+/* ---- under the lock ---- */
+
+static struct stream *place_of(struct ahead *ahead, uint64_t key)
+{
+    return &ahead->streams[(key ^ key >> 32) % STREAMS];
+}
+
+/* The stream of these calls; a new one, if need be. NULL: somebody asks for the one that is in its place. */
+static struct stream *find(struct ahead *ahead, uint64_t key)
+{
+    struct stream *stream = place_of(ahead, key);
+    if (stream->key == key)
+        return stream;
+    if (stream->asking)
+        return NULL;
+    drop(stream);
+    *stream = (struct stream){.key = key};
+    return stream;
+}
+
+static bool count(struct stream *stream, int64_t now_ns)
+{
+    const int64_t passed_ns = now_ns - stream->since_ns;
+    if (passed_ns >= STREAM_NS) {
+        stream->flows = stream->counted >= STREAM_REQUESTS && passed_ns < 2 * STREAM_NS;
+        stream->since_ns = now_ns;
+        stream->counted = 0;
+        stream->before_s = stream->longest_s;
+        stream->longest_s = 0;
+    }
+    stream->counted++;
+    return stream->flows || stream->counted > STREAM_REQUESTS;
+}
+
+static bool is_there(const struct stream *stream, int64_t now_ns)
+{
+    return stream->next < stream->n && now_ns < stream->until_ns;
+}
+
+/* ---- for sessions ---- */
+
+bool ahead_take(struct session *session, struct choice *choice)
+{
+    struct ahead *ahead = session->engine->ahead;
+    const int64_t now_ns = clock_now_ns(session->engine->clock);
+    bool taken = false;
+    session->stream = key_of(session);
+    if (session->stream == 0)
+        return false;
+    pthread_mutex_lock(&ahead->lock);
+    struct stream *stream = find(ahead, session->stream);
+    if (stream && is_there(stream, now_ns) &&
+        choice_copy(&stream->choice, stream->order[stream->next], choice)) {
+        stream->next++;
+        count(stream, now_ns);
+        taken = true;
+    }
+    pthread_mutex_unlock(&ahead->lock);
+    return taken;
+}
+
+struct ahead_wish ahead_wanted(struct session *session)
+{
+    struct ahead *ahead = session->engine->ahead;
+    struct ahead_wish wish = {0};
+    if (session->stream == 0)
+        return wish;
+    pthread_mutex_lock(&ahead->lock);
+    struct stream *stream = find(ahead, session->stream);
+    if (stream && count(stream, clock_now_ns(session->engine->clock)) && !stream->asking) {
+        wish.longest_s = fmax(stream->longest_s, stream->before_s);
+        wish.n = wish.longest_s > 0 ? AHEAD_MOST : 0;
+        stream->asking = wish.n > 0;
+    }
+    pthread_mutex_unlock(&ahead->lock);
+    return wish;
+}
+
+void ahead_keep(struct session *session, const struct submit_reply *reply)
+{
+    struct ahead *ahead = session->engine->ahead;
+    uint8_t order[AHEAD_MOST];
+    const uint32_t n = reply ? ahead_told(reply, order) : 0;
+    struct choice choice = {0};
+    const bool kept = n > 0 && choice_of(reply, &choice);
+    pthread_mutex_lock(&ahead->lock);
+    struct stream *stream = place_of(ahead, session->stream); /* it stayed, as it was asked for */
+    stream->asking = false;
+    drop(stream);
+    if (kept) {
+        stream->choice = choice;
+        memcpy(stream->order, order, n);
+        stream->n = n;
+        stream->until_ns = clock_now_ns(session->engine->clock) + AHEAD_MS * NS_PER_MS;
+    }
+    pthread_mutex_unlock(&ahead->lock);
+}
+
+void ahead_ended(const struct session *session)
+{
+    struct ahead *ahead = session->engine->ahead;
+    if (session->stream == 0)
+        return;
+    pthread_mutex_lock(&ahead->lock);
+    struct stream *stream = place_of(ahead, session->stream);
+    if (stream->key == session->stream)
+        stream->longest_s = fmax(stream->longest_s, fmax(session->timings.compute_s, LEAST_S));
+    pthread_mutex_unlock(&ahead->lock);
+}
+
+void ahead_forget(const struct session *session)
+{
+    struct ahead *ahead = session->engine->ahead;
+    if (session->stream == 0)
+        return;
+    pthread_mutex_lock(&ahead->lock);
+    struct stream *stream = place_of(ahead, session->stream);
+    if (stream->key == session->stream)
+        drop(stream);
+    pthread_mutex_unlock(&ahead->lock);
+}
