@@ -7,6 +7,7 @@
 #include "espalier.h"
 
 #include <pthread.h>
+#include <string.h>
 
 enum { THREADS = 8 };
 
@@ -57,19 +58,26 @@ static void run(const struct bench_case *which, const char *agent, struct refere
     platform_stop(&platform);
 }
 
-int main(void)
+static const struct {
+    struct bench_case which;
+    const char *agent; /* lines of its file */
+    bool hops; /* against processes that only pass it on: what is ours and what is the ORB's and the kernel's
+                */
+} cases[] = {
+    {{"rate", "8 threads, scheduled", "calls/s", BENCH_AT_LEAST, 0.2}, NULL, false},
+    {{"rate", "8 threads, each asked for", "calls/s", BENCH_SHOWN, 0}, "ahead = 0\n", false},
+    {{"rate", "each asked for, against the same hops", "calls/s", BENCH_SHOWN, 0}, "ahead = 0\n", true},
+};
+
+/* bench_rate [TEXT]: only the cases whose name holds the text, for a look at where the time goes. */
+int main(int argc, char **argv)
 {
     struct reference reference, chain;
-    const struct bench_case scheduled = {"rate", "8 threads, scheduled", "calls/s", BENCH_AT_LEAST, 0.2};
-    const struct bench_case each = {"rate", "8 threads, each asked for", "calls/s", BENCH_SHOWN, 0};
-    /* Against processes that only pass it on: what is ours and what is the ORB's and the kernel's. */
-    const struct bench_case hops = {"rate", "each asked for, against the same hops", "calls/s", BENCH_SHOWN,
-                                    0};
     reference_start(&reference);
     reference_chain_start(&chain);
-    run(&scheduled, NULL, &reference);
-    run(&each, "ahead = 0\n", &reference);
-    run(&hops, "ahead = 0\n", &chain);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (argc < 2 || strstr(cases[i].which.name, argv[1]))
+            run(&cases[i].which, cases[i].agent, cases[i].hops ? &chain : &reference);
     reference_stop(&chain);
     reference_stop(&reference);
     return 0;

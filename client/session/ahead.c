@@ -142,9 +142,11 @@ static bool count(struct stream *stream, int64_t now_ns)
     return stream->flows || stream->counted > STREAM_REQUESTS;
 }
 
-static bool is_there(const struct stream *stream, int64_t now_ns)
+/* The last quarter is for those that come while somebody asks for more. */
+static bool may_take(const struct stream *stream, int64_t now_ns)
 {
-    return stream->next < stream->n && now_ns < stream->until_ns;
+    const uint32_t last = stream->asking ? stream->n : stream->n - stream->n / 4;
+    return stream->next < last && now_ns < stream->until_ns;
 }
 
 /* ---- for sessions ---- */
@@ -159,7 +161,7 @@ bool ahead_take(struct session *session, struct choice *choice)
         return false;
     pthread_mutex_lock(&ahead->lock);
     struct stream *stream = find(ahead, session->stream);
-    if (stream && is_there(stream, now_ns) &&
+    if (stream && may_take(stream, now_ns) &&
         choice_copy(&stream->choice, stream->order[stream->next], choice)) {
         stream->next++;
         count(stream, now_ns);
