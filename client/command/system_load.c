@@ -3,6 +3,9 @@
 
 #include "client/command/system.h"
 
+#include "client/arguments/values_storage.h"
+#include "client/command/values.h"
+
 #include <string.h>
 
 /* Every stored value gets an imaginary part of 0. */
@@ -38,12 +41,13 @@ static enum esp_status check_finite(const char *path, const struct matrix *matri
                      path, (long long)row + 1, (long long)col + 1);
 }
 
-static enum esp_status load_a(const char *path, bool dense, struct system *system, struct esp_error *error)
+static enum esp_status load_a(const char *path, bool dense, uint64_t most, struct system *system,
+                              struct esp_error *error)
 {
-    enum esp_status status =
-        dense ? matrix_load_dense(path, 0, &system->file, error) : matrix_load(path, 0, &system->file, error);
+    enum esp_status status = dense ? matrix_load_dense(path, most, &system->file, error)
+                                   : matrix_load(path, most, &system->file, error);
     if (status != ESP_OK)
-        return matrix_file_fault(status, error);
+        return values_too_large(status, error);
     const struct matrix *a = &system->file.matrix;
     if (a->rows != a->cols)
         return error_set(error, ESP_INVALID,
@@ -62,7 +66,7 @@ static enum esp_status make_ones(struct system *system, struct esp_error *error)
     return status;
 }
 
-static enum esp_status load_b(const struct command_line *command, struct system *system,
+static enum esp_status load_b(const struct command_line *command, uint64_t most, struct system *system,
                               struct esp_error *error)
 {
     bool own = command_option_value(command, "own-rhs");
@@ -79,9 +83,9 @@ static enum esp_status load_b(const struct command_line *command, struct system 
         system->rhs = RHS_OWN;
     } else if (path) {
         struct matrix_file file;
-        status = matrix_load_dense(path, 0, &file, error);
+        status = matrix_load_dense(path, most, &file, error);
         if (status != ESP_OK)
-            return matrix_file_fault(status, error);
+            return values_too_large(status, error);
         system->b = file.matrix;
         file.matrix = (struct matrix){0};
         matrix_file_clear(&file);
@@ -106,8 +110,11 @@ enum esp_status system_load(const struct command_line *command, struct system *s
                             struct esp_error *error)
 {
     const bool dense = command_option_value(command, "problem") != NULL; /* it takes A with all its zeros */
-    enum esp_status status = load_a(command->operands[0], dense, system, error);
-    return status == ESP_OK ? load_b(command, system, error) : status;
+    uint64_t most;
+    enum esp_status status = values_max_input(command, &most, error);
+    if (status == ESP_OK)
+        status = load_a(command->operands[0], dense, most, system, error);
+    return status == ESP_OK ? load_b(command, most, system, error) : status;
 }
 
 void system_clear(struct system *system)

@@ -101,6 +101,7 @@ static const struct command_option solve_options[] = {
     {'s', "server", "NAME", "only on this server"},
     {'P', "problem", "NAME", "the problem to call (else: by the properties of A)"},
     {0, "own-rhs", NULL, "the right-hand side that A's own Harwell-Boeing file brings"},
+    {0, "max-input", "SIZE", "what a file may have at most, or the array in it (default: 8 GiB)"},
     {0, NULL, NULL, NULL},
 };
 static const struct command_option calibrate_options[] = {

@@ -26,7 +26,7 @@ enum esp_status matrix_init(struct matrix *matrix, int64_t rows, int64_t cols, b
     if (__builtin_mul_overflow((uint64_t)rows, (uint64_t)cols, &bytes) ||
         __builtin_mul_overflow(bytes, size, &bytes) || bytes > limit)
         return error_set(error, ESP_LIMIT,
-                         "a dense matrix of %lld x %lld elements needs more than the limit of %.1f GB",
+                         "a dense matrix of %lld x %lld elements needs more than the limit of %.2g GB",
                          (long long)rows, (long long)cols, (double)limit / 1e9);
     double *values = calloc(bytes ? bytes : 1, 1);
     if (!values)
@@ -53,7 +53,7 @@ enum esp_status matrix_init_sparse(struct matrix *matrix, int64_t rows, int64_t 
         !add_product(&bytes, (uint64_t)entries, is_complex ? 24 : 16) || bytes > limit)
         return error_set(
             error, ESP_LIMIT,
-            "a sparse matrix of %lld x %lld with %lld entries needs more than the limit of %.1f GB",
+            "a sparse matrix of %lld x %lld with %lld entries needs more than the limit of %.2g GB",
             (long long)rows, (long long)cols, (long long)entries, (double)limit / 1e9);
     struct matrix made = {rows, cols, is_complex, NULL, NULL, NULL, NULL};
     made.values = calloc((size_t)entries + 1, is_complex ? 16 : 8);

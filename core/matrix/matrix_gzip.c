@@ -83,7 +83,7 @@ enum esp_status gzip_expand(const char *content, size_t length, const char *name
     int code = inflate_all(&stream, &buffer, &size, &used, limit, content, length);
     enum esp_status status = ESP_OK;
     if (code == Z_NEED_DICT)
-        status = error_set(error, ESP_LIMIT, "%s: the compressed content has more than the limit of %.1f GB",
+        status = error_set(error, ESP_LIMIT, "%s: the compressed content has more than the limit of %.2g GB",
                            name, (double)limit / 1e9);
     else if (code != Z_STREAM_END)
         status = tell(&stream, name, code, error);

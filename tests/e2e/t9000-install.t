@@ -41,7 +41,7 @@ check "library, headers, pkg-config file, programs" has_all lib*/libespalier.so 
     pkgconfig/espalier.pc bin/espalier sbin/espalier-agent sbin/espalier-redirector sbin/espalier-sed \
     espalier/espalier-crd
 check "descriptions, sample configurations, manual" has_all problems/lapack/linear-systems/general.esp etc/sed.conf etc/platform.conf \
-    man1/espalier.1 man3/grpc.3 man3/espalier.3 man5/espalier-sed.conf.5 man8/espalier-sed.8
+    man1/espalier.1 man3/grpc.3 man3/espalier.3 man3/grpc_call.3 man3/esp_sequence_begin.3 man5/espalier-sed.conf.5 man8/espalier-sed.8
 check "completions for shells" has_all bash-completion/completions/espalier site-functions/_espalier \
     vendor_completions.d/espalier.fish
 check "examples and matrices" has_all examples/Makefile examples/README.md examples/farm.c matrices/README.md \
