@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How long ranks are forecast to take, against how long they take, on sizes that were never measured; and the
- * grid and block size that are chosen, against the best of all that were tried.
+ * grid and block size that are chosen, before and after a calibration, against the best of all that were
+ * tried.
  */
 #include "bench/bench.h"
 
+#include "sed/calibrate/calibrate_ranks.h"
 #include "sed/ranks/ranks.h"
 #include "util/clock.h"
 
@@ -135,25 +137,26 @@ static void weigh(double *flops, double *matrices)
     *matrices = product ? 3 : factors ? 1 : 2;
 }
 
-static double forecast(struct process_grid *grid)
+static struct parallel_proposal forecast(void)
 {
-    double n = caller.n, seconds, flops, matrices;
+    struct parallel_proposal proposal;
+    double n = caller.n, flops, matrices;
     weigh(&flops, &matrices);
     const struct parallel_question question = {.problem = caller.problem,
                                                .implementation = caller.job.implementation,
                                                .scope = caller.scope,
                                                .work_flop = flops * n * n * n,
                                                .bytes = (uint64_t)(matrices * 8 * n * n)};
-    if (!caller.ranks->ops->propose(caller.ranks, &question, grid, &seconds))
+    if (!caller.ranks->ops->propose(caller.ranks, &question, &proposal))
         bench_fail("the ranks propose nothing");
-    return seconds;
+    return proposal;
 }
 
-static double call(struct process_grid grid, double forecast_s)
+static double call(struct parallel_proposal proposal)
 {
     struct esp_error error;
-    caller.job.grid = grid;
-    caller.job.forecast_s = forecast_s;
+    caller.job.grid = proposal.grid;
+    caller.job.proposal = proposal;
     caller.job.id++;
     atomic_store(&caller.ended, false);
     double begun = bench_now();
@@ -170,13 +173,12 @@ static double call(struct process_grid grid, double forecast_s)
 static double measure(const struct problem *problem, int32_t n, int times, double *forecast_s)
 {
     double taken[8];
-    struct process_grid grid;
     for (int i = 0; i < times; i++) {
         prepare(problem, n);
-        double seconds = forecast(&grid);
+        const struct parallel_proposal proposal = forecast();
         if (i == 0)
-            *forecast_s = seconds;
-        taken[i] = call(grid, seconds);
+            *forecast_s = proposal.seconds;
+        taken[i] = call(proposal);
     }
     return bench_median(taken, (size_t)times);
 }
@@ -201,22 +203,35 @@ static void forecast_errors(const struct problem *problem, struct process_grid g
               fmax(least, 1.3 * 100 * repeats));
 }
 
-static void choice(const struct problem *problem, int32_t n)
+/* As espalier calibrate does it. */
+static void calibrate(const struct problem *problem)
+{
+    const struct calibrate_options options = {.budget_s = 30, .longest_s = 0.3, .bytes = 1e9};
+    struct calibration *calibration;
+    struct calibrate_ranks_result result;
+    struct esp_error error;
+    if (calibration_create(&options, caller.ranks, &calibration, &error) != ESP_OK ||
+        calibrate_ranks(calibration, RANKS, (struct process_grid){0}, problem, &result, &error) != ESP_OK)
+        bench_fail("%s", error.text);
+    calibration_destroy(calibration);
+    caller.ranks->ended = on_end;
+}
+
+static void choice(const struct problem *problem, int32_t n, bool calibrated)
 {
     static const struct process_grid grids[] = {{1, 1, 0}, {1, 2, 0}, {2, 1, 0}};
     static const uint32_t blocks[] = {16, 32, 64, 128};
-    struct process_grid chosen, all[12];
+    struct process_grid all[12];
     double taken[12][5], best = INFINITY, of_chosen = 0;
     char title[80];
-    open_ranks((struct process_grid){0});
     prepare(problem, n);
-    forecast(&chosen);
+    const struct process_grid chosen = forecast().grid;
     for (int round = 0; round < 5; round++) /* in turns: what else the machine does meets all of them */
         for (int i = 0; i < 12; i++) {
             all[i] = grids[i / 4];
             all[i].block = blocks[i % 4];
             prepare(problem, n);
-            taken[i][round] = call(all[i], 0);
+            taken[i][round] = call((struct parallel_proposal){all[i], 0, 0});
         }
     for (int i = 0; i < 12; i++) {
         double median = bench_median(taken[i], 5);
@@ -224,10 +239,22 @@ static void choice(const struct problem *problem, int32_t n)
         if (all[i].rows == chosen.rows && all[i].cols == chosen.cols && all[i].block == chosen.block)
             of_chosen = median;
     }
+    snprintf(title, sizeof title, "%s n = %d, %u x %u/%u chosen%s, best", problem->name, n, chosen.rows,
+             chosen.cols, chosen.block, calibrated ? "" : " uncalibrated");
+    const enum bench_bound bound = calibrated ? BENCH_AT_MOST : BENCH_SHOWN;
+    bench_row(&(struct bench_case){"grids", title, "ms", bound, 1.05}, of_chosen * 1e3, best * 1e3);
+}
+
+/* By what ranks measure when they start, and when they have been calibrated. */
+static void choices(const struct problem *problem)
+{
+    open_ranks((struct process_grid){0});
+    choice(problem, 600, false);
+    choice(problem, 1000, false);
+    calibrate(problem);
+    choice(problem, 600, true);
+    choice(problem, 1000, true);
     caller.ranks->ops->destroy(caller.ranks);
-    snprintf(title, sizeof title, "%s n = %d, %u x %u/%u chosen, best", problem->name, n, chosen.rows,
-             chosen.cols, chosen.block);
-    bench_row(&(struct bench_case){"grids", title, "ms", BENCH_AT_MOST, 1.05}, of_chosen * 1e3, best * 1e3);
 }
 
 int main(void)
@@ -242,8 +269,7 @@ int main(void)
         forecast_errors(problem, (struct process_grid){1, 1, 64});
         forecast_errors(problem, (struct process_grid){1, 2, 64});
         forecast_errors(problem, (struct process_grid){2, 1, 64});
-        choice(problem, 600);
-        choice(problem, 1000);
+        choices(problem);
     }
     problem_set_destroy(problems);
     return 0;

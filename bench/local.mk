@@ -160,7 +160,7 @@ EXTRA_bench_bench_parallel_DEPENDENCIES = bench/scalapack_mpi
 endif
 bench_programs += bench/bench_grids
 bench_bench_grids_SOURCES = bench/bench_grids.c
-bench_bench_grids_LDADD = bench/libbench.la sed/libworkers.la core/libcore.la util/libutil.la -lm
+bench_bench_grids_LDADD = bench/libbench.la sed/libcalibrate.la sed/libworkers.la core/libcore.la util/libutil.la -lm
 bench_programs += bench/bench_ranks
 bench_bench_ranks_SOURCES = bench/bench_ranks.c
 bench_bench_ranks_LDADD = bench/libbench.la sed/libworkers.la core/libcore.la util/libutil.la -lm

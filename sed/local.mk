@@ -166,6 +166,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_porters.c \
 	sed/server/server_problems.c \
 	sed/server/server_pull.c \
+	sed/server/server_ranks.c \
 	sed/server/server_replicas.c \
 	sed/server/server_pull.h \
 	sed/server/server_pull_fetch.c \
@@ -190,11 +191,17 @@ sed_libcalibrate_la_SOURCES = \
 	sed/calibrate/calibrate_call.h \
 	sed/calibrate/calibrate_order.c \
 	sed/calibrate/calibrate_order.h \
+	sed/calibrate/calibrate_ranks.c \
+	sed/calibrate/calibrate_ranks.h \
 	sed/calibrate/calibrate_state.c \
 	sed/calibrate/calibrate_state.h
 sed_libcalibrate_la_LIBADD = sed/libserver.la sed/libworkers.la services/libfit.la
 pkglibexec_PROGRAMS += sed/espalier-calibrate
-sed_espalier_calibrate_SOURCES = sed/calibrate/calibrate_main.c
+sed_espalier_calibrate_SOURCES = \
+	sed/calibrate/calibrate_command.h \
+	sed/calibrate/calibrate_main.c \
+	sed/calibrate/calibrate_parse.c \
+	sed/calibrate/calibrate_together.c
 sed_espalier_calibrate_LDADD = sed/libcalibrate.la services/libservices.la core/libcore.la util/libutil.la
 # The daemon: all of it but the choice of the transport, then the program.
 noinst_LTLIBRARIES += sed/libservice.la

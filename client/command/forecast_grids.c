@@ -183,6 +183,22 @@ static enum exit_code print(const struct command_line *command, const struct par
     return show("-", &table, &error) == ESP_OK ? command_flush() : command_fail(command, &error);
 }
 
+static int by_seconds(const void *a, const void *b)
+{
+    const struct parallel_forecast *x = a, *y = b;
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+/* By what calls took on each grid: another one may be the fastest then. */
+static void correct(const struct parallel_experience *experience, const char *symbol,
+                    struct parallel_forecast *forecasts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        forecasts[i].seconds *= experience_factor(experience, symbol, forecasts[i].grid, forecasts[i].block,
+                                                  forecasts[i].seconds);
+    qsort(forecasts, n, sizeof *forecasts, by_seconds);
+}
+
 enum exit_code forecast_grids(const struct command_line *command, const struct fast_value *values, size_t n)
 {
     const struct values given = {values, n};
@@ -191,7 +207,7 @@ enum exit_code forecast_grids(const struct command_line *command, const struct f
     struct parallel_problem problem;
     struct parallel_profile profile;
     struct parallel_forecast *forecasts;
-    char symbol[PROFILE_NAME];
+    char symbol[EXPERIENCE_NAME];
     size_t count;
     int64_t ranks = 1;
     if (read_most(command, &ranks, &error) != ESP_OK ||
@@ -205,8 +221,7 @@ enum exit_code forecast_grids(const struct command_line *command, const struct f
     if (status != ESP_OK)
         return command_fail(command, &error);
     snprintf(symbol, sizeof symbol, "%s_", routine);
-    for (size_t i = 0; i < count; i++)
-        forecasts[i].seconds *= parallel_profile_factor(&profile, symbol);
+    correct(&profile.experience, symbol, forecasts, count);
     enum exit_code code = print(command, &profile, forecasts, count);
     free(forecasts);
     return code;

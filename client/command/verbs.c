@@ -277,8 +277,11 @@ const struct verb command_verbs[] = {
     {"calibrate", "[PROBLEM]...", "Measure problems on this server's machine, so that forecasts come true",
      "Calls each problem with sizes of all kinds, as the server's workers would, and writes cost models\n"
      "into the server's state_dir, where the server finds them when it starts or reads its file again\n"
-     "(SIGHUP). What counts of several calls is the mean of the middle half of their times. Can be stopped\n"
-     "at any point: the next run goes on.",
+     "(SIGHUP). What counts of several calls is the mean of the middle half of their times. A server's "
+     "ranks\n"
+     "are measured too, on all grids that may be the fastest. Can be stopped at any point: the next run "
+     "goes\n"
+     "on.",
      calibrate_options, 0, 0, -1, verb_calibrate},
     {"directory export", "[FILE]...", "Write what daemons' files say, or a directory, as LDIF",
      "FILEs are those of servers, agents and redirectors: their problems, implementations, machines, cost\n"

@@ -163,9 +163,25 @@ static void cost_alone(const struct request *request, const struct computer *com
         cost->memory_bytes = UINT64_MAX;
 }
 
+/* The server will choose whichever is faster. */
+static void cost_together(const struct request *request, const struct computer *computer,
+                          struct request_cost *cost)
+{
+    if (!computer->models || computer->alone)
+        return;
+    const double seconds =
+        ESTIMATE_CALL_S + cost_ranks_s(computer->models, request->digest, request->work_flop);
+    if (seconds >= cost->compute_s)
+        return;
+    cost->compute_s = seconds;
+    cost->error_s = FORECAST_ERROR * seconds;
+    cost->memory_bytes = request->memory_bytes;
+}
+
 void estimate_cost(const struct request *request, const struct computer *computer, struct request_cost *cost)
 {
     cost_alone(request, computer, cost);
+    cost_together(request, computer, cost);
     beside_others(computer, cost);
 }
 

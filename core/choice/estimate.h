@@ -56,11 +56,13 @@ struct request_cost {
 struct computer {
     double speed_flops;            /* of a slot; <= 0: not measured yet */
     const struct cost_set *models; /* NULL: none */
+    bool alone;                    /* what a worker takes is wanted, whatever the server's ranks take */
     double available; /* share of a processor that a session will get beside others' load; 0: not told */
     double available_error; /* its expected error */
 };
 
-/* By the server's cost model of the problem, else by work over speed; beside the load of others. */
+/* By the server's cost model of the problem, else by work over speed, or what its ranks take where that is
+ * less; beside the load of others. */
 void estimate_cost(const struct request *request, const struct computer *computer, struct request_cost *cost);
 
 /* Seconds that a session is counted with on its server until more is known: its forecast; where nothing tells

@@ -232,7 +232,7 @@ static struct cost_model *make_room(struct cost_set *set, const struct cost_mode
 
 void cost_set_bound(struct cost_set *set)
 {
-    set->fastest_s_per_flop = HUGE_VAL;
+    set->fastest_s_per_flop = cost_ranks_bound(set);
     for (uint32_t i = 0; i < set->n; i++) {
         double floor = set->models[i].floor_s_per_flop * set->models[i].factor;
         if (floor > 0) /* else its problem declares no work, and is bounded by 0 in any case */

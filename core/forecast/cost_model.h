@@ -116,11 +116,23 @@ bool cost_evaluate(const struct cost_model *model, const struct cost_call *call,
 
 /* ---- sets ---- */
 
+/* What a problem takes on the ranks of a parallel server, on the grid that is the fastest for it, over its
+ * work. Between the points it is interpolated in logarithms; beyond them a flop takes what it takes at the
+ * last. */
+#define COST_RANKS_POINTS 16
+struct cost_ranks {
+    uint64_t digest;
+    uint32_t n;
+    float work_flop[COST_RANKS_POINTS], seconds[COST_RANKS_POINTS]; /* > 0, the work ascending */
+};
+
 /* The models of one server, in the order of their digests. All-zero is empty. */
 struct cost_set {
     struct arena arena; /* owns what models point to */
     struct cost_model *models;
     uint32_t n, capacity;
+    struct cost_ranks *ranks; /* in the order of their digests; NULL: it has none */
+    uint32_t n_ranks;
     double fastest_s_per_flop; /* least floor of all models; HUGE_VAL: there is none */
 };
 
@@ -138,6 +150,16 @@ struct cost_model *cost_set_find(const struct cost_set *set, uint64_t digest, co
 /* The forecast by that set; false (and nothing set) when it has no model for the call. */
 bool cost_set_evaluate(const struct cost_set *set, uint64_t digest, const struct cost_call *call,
                        struct cost_forecast *forecast);
+
+/* ---- servers with ranks (core/forecast/cost_ranks.c) ---- */
+
+/* Copies of these, which are sorted in place, take the place of those in the set. ESP_NO_MEMORY. */
+enum esp_status cost_set_ranks(struct cost_set *set, struct cost_ranks *ranks, uint32_t n,
+                               struct esp_error *error);
+/* Seconds that a call of so much work takes on the ranks; HUGE_VAL: nobody knows. */
+double cost_ranks_s(const struct cost_set *set, uint64_t digest, double work_flop);
+/* The least seconds that a flop takes; HUGE_VAL: none. */
+double cost_ranks_bound(const struct cost_set *set);
 
 /* ---- correction while running ---- */
 

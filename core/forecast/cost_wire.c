@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The models of a server as one value of an extension: little-endian, a version in front. What comes from
- * outside is checked number by number: an agent ranks by it.
+ * The models of a server as one value of an extension: little-endian, a version in front, what its ranks take
+ * behind them where it has some. What comes from outside is checked number by number: an agent ranks by it.
  */
 #include "core/forecast/cost_model.h"
 
 #include <endian.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define VERSION     1
@@ -86,12 +87,30 @@ static void put_model(struct writer *writer, const struct cost_model *model)
     put_curve(writer, model, &model->memory);
 }
 
+static void put_ranks(struct writer *writer, const struct cost_set *set)
+{
+    const uint32_t n = set->n_ranks < MOST_MODELS ? set->n_ranks : MOST_MODELS;
+    if (n == 0)
+        return;
+    put16(writer, (uint16_t)n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct cost_ranks *ranks = &set->ranks[i];
+        put64(writer, ranks->digest);
+        put8(writer, (uint8_t)ranks->n);
+        for (uint32_t k = 0; k < ranks->n; k++) {
+            put_real(writer, (double)ranks->work_flop[k]);
+            put_real(writer, (double)ranks->seconds[k]);
+        }
+    }
+}
+
 uint8_t *cost_encode(const struct cost_set *set, struct arena *arena, uint32_t *length)
 {
     struct writer size = {0};
     uint16_t n = 0;
     *length = 0;
     size.n = 3;
+    put_ranks(&size, set); /* in any case: models beyond the cap are left out */
     while (n < set->n && n < MOST_MODELS) {
         size_t before = size.n;
         put_model(&size, &set->models[n]);
@@ -108,6 +127,7 @@ uint8_t *cost_encode(const struct cost_set *set, struct arena *arena, uint32_t *
     put16(&writer, n);
     for (uint16_t i = 0; i < n; i++)
         put_model(&writer, &set->models[i]);
+    put_ranks(&writer, set);
     *length = (uint32_t)writer.n;
     return writer.data;
 }
@@ -226,6 +246,32 @@ static void get_model(struct reader *reader, struct arena *arena, struct cost_mo
     get_curve(reader, arena, model, &model->memory);
 }
 
+static void get_ranks_of(struct reader *reader, struct cost_ranks *ranks)
+{
+    double before = 0;
+    ranks->digest = get64(reader);
+    ranks->n = get8(reader, COST_RANKS_POINTS);
+    for (uint32_t k = 0; k < ranks->n; k++) {
+        const double work = get_real(reader, 1, 1e30), seconds = get_real(reader, 1e-9, COST_MOST_S);
+        reader->failed |= work <= before;
+        before = work;
+        ranks->work_flop[k] = (float)work;
+        ranks->seconds[k] = (float)seconds;
+    }
+}
+
+static void get_ranks(struct reader *reader, struct cost_set *set)
+{
+    const uint16_t n = get16(reader);
+    reader->failed |= n > MOST_MODELS;
+    struct cost_ranks *ranks = reader->failed ? NULL : calloc(n + 1u, sizeof *ranks);
+    for (uint16_t i = 0; i < n && ranks; i++)
+        get_ranks_of(reader, &ranks[i]);
+    if (!ranks || reader->failed || cost_set_ranks(set, ranks, n, NULL) != ESP_OK)
+        reader->failed = true;
+    free(ranks);
+}
+
 bool cost_decode(const uint8_t *data, uint32_t length, struct cost_set *set)
 {
     struct reader reader = {.data = data, .left = length};
@@ -241,6 +287,8 @@ bool cost_decode(const uint8_t *data, uint32_t length, struct cost_set *set)
             reader.failed = true;
         arena_clear(&arena);
     }
+    if (!reader.failed && reader.left > 0)
+        get_ranks(&reader, set);
     if (reader.failed || reader.left > 0)
         cost_set_clear(set);
     return !reader.failed && reader.left == 0;

@@ -4,6 +4,7 @@ core_libcore_la_SOURCES += \
 	core/forecast/corrections.h \
 	core/forecast/cost_model.c \
 	core/forecast/cost_model.h \
+	core/forecast/cost_ranks.c \
 	core/forecast/cost_text.c \
 	core/forecast/cost_wire.c \
 	core/forecast/grid_table.c \
@@ -11,6 +12,8 @@ core_libcore_la_SOURCES += \
 	core/forecast/link_graph.c \
 	core/forecast/link_graph.h \
 	core/forecast/parallel_choose.c \
+	core/forecast/parallel_experience.c \
+	core/forecast/parallel_experience.h \
 	core/forecast/parallel_factor.c \
 	core/forecast/parallel_model.c \
 	core/forecast/parallel_model.h \

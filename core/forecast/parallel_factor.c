@@ -53,8 +53,9 @@ static double panel_s(const struct factor *factor, double i)
     if (factor->p > 1)
         each += ceil(log2(factor->p)) * send(factor, 1) /* DGAMX2D */ +
                 parallel_broadcast_s(factor->machine, factor->p, block) + send(factor, block);
-    for (double j = 1; j < block; j++)
-        seconds += kernel(factor, PARALLEL_GER, rows, j, 0);
+    /* Updates of 1, 2, ..., block - 1 columns: half of block is their mean, and GER linear in them. */
+    if (block > 1)
+        seconds += (block - 1) * kernel(factor, PARALLEL_GER, rows, block / 2, 0);
     return seconds + block * each;
 }
 
@@ -218,11 +219,10 @@ double parallel_potrf_s(const struct parallel_machine *machine, struct parallel_
 static double reflectors_s(const struct factor *factor, double rows)
 {
     double reduce = factor->p > 1 ? 2 * ceil(log2(factor->p)) : 0, seconds = 0;
-    for (double j = 0; j < factor->block; j++) {
-        seconds += kernel(factor, PARALLEL_SCAL, rows, 0, 0) * 2 + reduce * send(factor, 1);
-        if (j > 0)
-            seconds += 2 * kernel(factor, PARALLEL_GER, rows, j, 0) + reduce * send(factor, j);
-    }
+    seconds += factor->block * (kernel(factor, PARALLEL_SCAL, rows, 0, 0) * 2 + reduce * send(factor, 1));
+    if (factor->block > 1) /* of 1, 2, ... columns: their mean */
+        seconds += (factor->block - 1) * (2 * kernel(factor, PARALLEL_GER, rows, factor->block / 2, 0) +
+                                          reduce * send(factor, factor->block / 2));
     return seconds;
 }
 

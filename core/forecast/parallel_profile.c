@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define HEADING   "espalier-ranks 1\n"
@@ -15,11 +15,6 @@
 /* Level 1 and 2 kernels are that much slower than products: they wait for memory, which ranks share. */
 #define SLOWNESS 6
 #define KERNEL_S 1e-6
-
-#define HEEDED_S    1e-3
-#define MOST_CHANGE 4.0
-#define LEAST_PART  0.125 /* of a call, however many there have been */
-#define MOST_FACTOR 50.0
 
 /* ---- what it tells ---- */
 
@@ -49,68 +44,32 @@ void parallel_profile_measured(struct parallel_profile *profile, double flops, d
     profile->byte_s = join(profile->byte_s, byte_s);
 }
 
-static const struct profile_routine *find(const struct parallel_profile *profile, const char *routine)
-{
-    for (uint32_t i = 0; i < profile->n_routines; i++)
-        if (strcmp(profile->routines[i].name, routine) == 0)
-            return &profile->routines[i];
-    return NULL;
-}
-
-double parallel_profile_factor(const struct parallel_profile *profile, const char *routine)
-{
-    const struct profile_routine *known = find(profile, routine);
-    return known ? known->factor : 1;
-}
-
-static double between(double least, double x, double most)
-{
-    return x < least ? least : x > most ? most : x;
-}
-
-void parallel_profile_learn(struct parallel_profile *profile, const char *routine, double forecast_s,
-                            double taken_s)
-{
-    struct profile_routine *known = (struct profile_routine *)(uintptr_t)find(profile, routine);
-    if (!(forecast_s > 0) || !isfinite(forecast_s) || !(taken_s >= HEEDED_S) || !isfinite(taken_s) ||
-        strlen(routine) >= PROFILE_NAME || strpbrk(routine, " \t\n"))
-        return;
-    if (!known && profile->n_routines == PROFILE_MOST_ROUTINES)
-        return;
-    if (!known) {
-        known = &profile->routines[profile->n_routines++];
-        *known = (struct profile_routine){.factor = 1};
-        snprintf(known->name, sizeof known->name, "%s", routine);
-    }
-    double part = 1.0 / (known->calls + 1),
-           ratio = between(1 / MOST_CHANGE, taken_s / forecast_s, MOST_CHANGE);
-    known->factor = between(1 / MOST_FACTOR,
-                            known->factor * pow(ratio, part > LEAST_PART ? part : LEAST_PART), MOST_FACTOR);
-    known->calls += known->calls < UINT32_MAX;
-}
-
 /* ---- as a text ---- */
 
-static void put(char *text, size_t *length, const char *format, ...) __attribute__((format(printf, 3, 4)));
-static void put(char *text, size_t *length, const char *format, ...)
+static void put_grid(FILE *file, const struct experience_grid *of)
 {
-    va_list values;
-    va_start(values, format);
-    int n = vsnprintf(text + *length, PROFILE_MOST_TEXT - *length, format, values);
-    va_end(values);
-    *length += n > 0 && (size_t)n < PROFILE_MOST_TEXT - *length ? (size_t)n : 0;
+    fprintf(file, "took %s %" PRId64 " %" PRId64 " %" PRId64, of->routine, of->grid.p, of->grid.q, of->block);
+    for (uint32_t i = 0; i < of->n; i++)
+        fprintf(file, " %.5g:%.5g", (double)of->samples[i].size, (double)of->samples[i].ratio);
+    fputc('\n', file);
 }
 
-size_t parallel_profile_write(const struct parallel_profile *profile, char *text)
+char *parallel_profile_write(const struct parallel_profile *profile, size_t *length)
 {
-    size_t length = 0;
-    put(text, &length, HEADING "ranks %" PRIu32 "\nflops %.9g\nupdate_s %.9g\nlatency_s %.9g\nbyte_s %.9g\n",
-        profile->ranks, profile->flops, profile->update_s, profile->latency_s, profile->byte_s);
-    for (uint32_t i = 0; i < profile->n_routines; i++)
-        put(text, &length, "took %s %.9g %" PRIu32 "\n", profile->routines[i].name,
-            profile->routines[i].factor, profile->routines[i].calls);
-    put(text, &length, "end %08" PRIx32 "\n", crc32c(0, text, length));
-    return length;
+    char *text = NULL;
+    FILE *file = open_memstream(&text, length);
+    if (!file)
+        return NULL;
+    fprintf(file, HEADING "ranks %" PRIu32 "\nflops %.9g\nupdate_s %.9g\nlatency_s %.9g\nbyte_s %.9g\n",
+            profile->ranks, profile->flops, profile->update_s, profile->latency_s, profile->byte_s);
+    for (uint32_t i = 0; i < profile->experience.n; i++)
+        put_grid(file, &profile->experience.grids[i]);
+    fflush(file);
+    fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
+    if (fclose(file) == 0)
+        return text;
+    free(text);
+    return NULL;
 }
 
 static bool is_number(double x)
@@ -118,16 +77,30 @@ static bool is_number(double x)
     return isfinite(x) && x >= 0;
 }
 
-static bool read_routine(const char *line, struct parallel_profile *profile)
+static bool read_samples(const char *words, struct experience_grid *of)
 {
-    struct profile_routine *routine = &profile->routines[profile->n_routines];
-    int end = 0;
-    if (profile->n_routines == PROFILE_MOST_ROUTINES ||
-        sscanf(line, "took %63s %lf %" SCNu32 "%n", routine->name, &routine->factor, &routine->calls, &end) !=
-            3 ||
-        line[end] != '\n' || !(routine->factor >= 1 / MOST_FACTOR) || !(routine->factor <= MOST_FACTOR))
+    while (*words == ' ' && of->n < EXPERIENCE_SAMPLES) {
+        struct experience_sample *sample = &of->samples[of->n++];
+        int used = 0;
+        if (sscanf(words, " %f:%f%n", &sample->size, &sample->ratio, &used) != 2 || !isfinite(sample->size) ||
+            !(fabsf(sample->ratio) <= (float)EXPERIENCE_MOST_LOG))
+            return false;
+        words += used;
+    }
+    return *words == '\n';
+}
+
+static bool read_grid(const char *line, struct parallel_experience *experience)
+{
+    int used = 0;
+    if (experience->n == EXPERIENCE_MOST_GRIDS)
         return false;
-    profile->n_routines++;
+    struct experience_grid *of = &experience->grids[experience->n];
+    if (sscanf(line, "took %63s %" SCNd64 " %" SCNd64 " %" SCNd64 "%n", of->routine, &of->grid.p, &of->grid.q,
+               &of->block, &used) != 4 ||
+        of->grid.p < 1 || of->grid.q < 1 || of->block < 1 || !read_samples(line + used, of))
+        return false;
+    experience->n++;
     return true;
 }
 
@@ -144,49 +117,63 @@ static bool read_line(const char *line, struct parallel_profile *profile)
         return is_number(profile->latency_s);
     if (sscanf(line, "byte_s %lf%n", &profile->byte_s, &end) == 1 && line[end] == '\n')
         return is_number(profile->byte_s);
-    return read_routine(line, profile);
+    return read_grid(line, &profile->experience);
+}
+
+static enum esp_status read_lines(char *line, struct parallel_profile *profile, struct esp_error *error)
+{
+    for (unsigned number = 2; *line; line = strchr(line, '\n') + 1, number++)
+        if (!strchr(line, '\n') || !read_line(line, profile))
+            return error_set(error, ESP_INVALID,
+                             "line %u: expected ranks, flops, update_s, latency_s, byte_s, or what a routine "
+                             "'took' on a grid, found %.*s",
+                             number, (int)strcspn(line, "\n"), line);
+    return ESP_OK;
+}
+
+static enum esp_status check(const char *text, size_t length, struct esp_error *error)
+{
+    char end[END_BYTES + 1];
+    if (length >= PROFILE_MOST_TEXT || length < sizeof HEADING - 1 + END_BYTES || memchr(text, 0, length) ||
+        memcmp(text, HEADING, sizeof HEADING - 1) != 0)
+        return error_set(error, ESP_INVALID,
+                         "line 1: expected what is known of a server's ranks, 'espalier-ranks 1'");
+    snprintf(end, sizeof end, "end %08" PRIx32 "\n", crc32c(0, text, length - END_BYTES));
+    if (memcmp(text + length - END_BYTES, end, END_BYTES) != 0)
+        return error_set(error, ESP_INVALID, "it is damaged: its checksum is another one");
+    return ESP_OK;
 }
 
 enum esp_status parallel_profile_read(const char *text, size_t length, struct parallel_profile *profile,
                                       struct esp_error *error)
 {
-    struct parallel_profile read = {0};
-    char whole[PROFILE_MOST_TEXT + 1], end[END_BYTES + 1];
-    if (length >= sizeof whole || length < sizeof HEADING - 1 + END_BYTES || memchr(text, 0, length) ||
-        memcmp(text, HEADING, sizeof HEADING - 1) != 0)
-        return error_set(error, ESP_INVALID,
-                         "line 1: expected what is known of a server's ranks, 'espalier-ranks 1'");
-    memcpy(whole, text, length);
-    whole[length] = 0;
-    size_t body = length - END_BYTES;
-    snprintf(end, sizeof end, "end %08" PRIx32 "\n", crc32c(0, text, body));
-    if (memcmp(whole + body, end, END_BYTES) != 0)
-        return error_set(error, ESP_INVALID, "it is damaged: its checksum is another one");
-    whole[body] = 0;
-    unsigned number = 2;
-    for (char *line = whole + sizeof HEADING - 1; *line; line = strchr(line, '\n') + 1, number++)
-        if (!strchr(line, '\n') || !read_line(line, &read))
-            return error_set(error, ESP_INVALID,
-                             "line %u: expected ranks, flops, update_s, latency_s, byte_s, or 'took' a "
-                             "routine, found %.*s",
-                             number, (int)strcspn(line, "\n"), line);
-    *profile = read;
-    return ESP_OK;
+    if (check(text, length, error) != ESP_OK)
+        return ESP_INVALID;
+    char *lines = strndup(text, length - END_BYTES);
+    struct parallel_profile *read = calloc(1, sizeof *read);
+    enum esp_status status = lines && read ? read_lines(lines + sizeof HEADING - 1, read, error)
+                                           : error_no_memory(error, "what is known of ranks");
+    if (status == ESP_OK)
+        *profile = *read;
+    free(read);
+    free(lines);
+    return status;
 }
 
 enum esp_status parallel_profile_load(const char *path, struct parallel_profile *profile,
                                       struct esp_error *error)
 {
-    char text[PROFILE_MOST_TEXT + 1];
     FILE *file = fopen(path, "re");
     if (!file)
         return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "%s: no such file", path)
                                : error_errno(error, "%s cannot be read", path);
-    size_t length = fread(text, 1, sizeof text, file);
+    char *text = malloc(PROFILE_MOST_TEXT);
+    size_t length = text ? fread(text, 1, PROFILE_MOST_TEXT, file) : 0;
     bool failed = ferror(file);
     fclose(file);
-    if (failed)
-        return error_set(error, ESP_SYSTEM, "%s cannot be read", path);
-    enum esp_status status = parallel_profile_read(text, length, profile, error);
-    return status == ESP_OK ? status : error_prefix(error, "%s", path);
+    enum esp_status status = !text    ? error_no_memory(error, "what is known of ranks")
+                             : failed ? error_set(error, ESP_SYSTEM, "%s cannot be read", path)
+                                      : parallel_profile_read(text, length, profile, error);
+    free(text);
+    return status == ESP_INVALID ? error_prefix(error, "%s", path) : status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What is known of the ranks of a server: what they measured of themselves, and how much longer than forecast
- * calls took, routine by routine. Kept as a text, so that a server that is started again goes on where it
- * was, and that forecasts for grids can be shown without it:
+ * What is known of the ranks of a server: what they measured of themselves, and what calls took against what
+ * the models said (core/forecast/parallel_experience.h). Kept as a text, so that a server that is started
+ * again goes on where it was, and that forecasts for grids can be shown without it:
  *
  *     espalier-ranks 1
  *     ranks 4
@@ -10,31 +10,24 @@
  *     update_s 1.1e-09               of each element of the result besides, in each product
  *     latency_s 3.1e-06              of a message between two
  *     byte_s 3.2e-10                 and of each byte of a long one
- *     took pdgemm_ 1.08 12           times as long as forecast, over so many calls
- *     end 89abcdef                   CRC32C of all above
+ *     took pdgemm_ 1 2 64 -2.31:0.12 -1.04:0.08
+ *                                    routine, rows, columns and block of its grid; logarithms of what the
+ * model said in seconds, and of what the call took over that end 89abcdef                   CRC32C of all
+ * above
  *
  * Plain values; no function has another effect than on its arguments.
  */
 #ifndef CORE_PARALLEL_PROFILE_H
 #define CORE_PARALLEL_PROFILE_H
 
-#include "core/forecast/parallel_model.h"
+#include "core/forecast/parallel_experience.h"
 
-#define PROFILE_MOST_ROUTINES 64
-#define PROFILE_NAME          64
-#define PROFILE_MOST_TEXT     16384
-
-struct profile_routine {
-    char name[PROFILE_NAME]; /* the symbol */
-    double factor;           /* what forecasts are multiplied by */
-    uint32_t calls;
-};
+#define PROFILE_MOST_TEXT (96 << 10)
 
 struct parallel_profile {
     uint32_t ranks;
     double flops, update_s, latency_s, byte_s; /* 0: not known */
-    uint32_t n_routines;
-    struct profile_routine routines[PROFILE_MOST_ROUTINES];
+    struct parallel_experience experience;
 };
 
 /* As equations want it: products as measured (short ones, as those of small blocks, are slower by what the
@@ -46,18 +39,9 @@ struct parallel_machine parallel_profile_machine(const struct parallel_profile *
 void parallel_profile_measured(struct parallel_profile *profile, double flops, double update_s,
                                double latency_s, double byte_s);
 
-/* What to multiply the routine's forecasts by: 1 as long as nobody knows better. */
-double parallel_profile_factor(const struct parallel_profile *profile, const char *routine);
-/* A call that was forecast, with that factor, to take `forecast_s` took `taken_s`. Calls of less than a
- * millisecond tell nothing of longer ones and are not heeded; one call changes the factor 4 times at most,
- * and the more have been heeded the less. Of routines beyond the first PROFILE_MOST_ROUTINES nothing is kept.
- */
-void parallel_profile_learn(struct parallel_profile *profile, const char *routine, double forecast_s,
-                            double taken_s);
-
-/* Into `text` of PROFILE_MOST_TEXT bytes; returns its length. */
-size_t parallel_profile_write(const struct parallel_profile *profile, char *text);
-/* ESP_INVALID names the line: damaged, of another version, or numbers that cannot be. */
+/* The text, less than PROFILE_MOST_TEXT bytes, for free(); NULL without memory. */
+char *parallel_profile_write(const struct parallel_profile *profile, size_t *length);
+/* ESP_INVALID names the line: damaged, of another version, or numbers that cannot be. ESP_NO_MEMORY. */
 enum esp_status parallel_profile_read(const char *text, size_t length, struct parallel_profile *profile,
                                       struct esp_error *error);
 /* From a file. ESP_NOT_FOUND, ESP_SYSTEM, ESP_INVALID, with its name. */

@@ -3,15 +3,13 @@
  * espalier-calibrate: what `espalier calibrate`, and a server that is idle (--background: it ends with who
  * has started it), run on the server's machine.
  */
-#include "sed/calibrate/calibrate.h"
+#include "sed/calibrate/calibrate_command.h"
 #include "sed/calibrate/calibrate_order.h"
 #include "sed/pool/processes.h"
-#include "services/settings.h"
 #include "util/names.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -22,20 +20,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_INPUT = 4 };
-
 static _Atomic bool stop;
-
-struct calibrating {
-    const char *config, *models;
-    double budget_s, longest_s;
-    bool again, all, json, background;
-    struct settings_sed settings;
-    char folder[4096];
-    struct problem_set *problems;
-    struct workers *workers;
-    unsigned n_problems, n_done, failed;
-};
 
 static void on_signal(int number)
 {
@@ -58,6 +43,8 @@ static void progress(void *arg, const char *problem, double fraction, unsigned p
     const struct calibrating *command = arg;
     if (!isatty(STDERR_FILENO))
         return;
+    if (command->together)
+        fraction = (fraction + command->on_ranks) / 2;
     double all = (command->n_done + fraction) / (command->n_problems ? command->n_problems : 1);
     int done = (int)(all * 40);
     fprintf(stderr, "\r\033[K[%.*s%*s] %3d %%  %s, %u sizes", done, full, 40 - done, "", (int)(all * 100),
@@ -65,68 +52,10 @@ static void progress(void *arg, const char *problem, double fraction, unsigned p
     fflush(stderr);
 }
 
-static void clear_bar(void)
+void calibrate_clear_bar(void)
 {
     if (isatty(STDERR_FILENO))
         fputs("\r\033[K", stderr);
-}
-
-static bool read_seconds(const char *text, double *seconds)
-{
-    char *end;
-    *seconds = strtod(text, &end);
-    while (*end == ' ')
-        end++;
-    if (strcmp(end, "ms") == 0)
-        *seconds /= 1000;
-    else if (strcmp(end, "min") == 0)
-        *seconds *= 60;
-    else if (strcmp(end, "h") == 0)
-        *seconds *= 3600;
-    else if (*end && strcmp(end, "s") != 0)
-        return false;
-    return *seconds > 0 && *seconds <= 86400;
-}
-
-static int usage(const char *text, const char *word)
-{
-    fprintf(stderr, "espalier calibrate: %s '%s'; see 'espalier calibrate --help'\n", text, word);
-    return EXIT_USAGE;
-}
-
-static int parse(int argc, char **argv, struct calibrating *command)
-{
-    static const struct option options[] = {
-        {"config", required_argument, NULL, 'c'},
-        {"models", required_argument, NULL, 'm'},
-        {"budget", required_argument, NULL, 'b'},
-        {"longest", required_argument, NULL, 'l'},
-        {"again", no_argument, NULL, 'a'},
-        {"all", no_argument, NULL, 'A'},
-        {"json", no_argument, NULL, 'j'},
-        {"background", no_argument, NULL, 'B'},
-        {NULL, 0, NULL, 0},
-    };
-    int option;
-    while ((option = getopt_long(argc, argv, "c:m:b:l:a", options, NULL)) != -1) {
-        if (option == 'c')
-            command->config = optarg;
-        else if (option == 'm')
-            command->models = optarg;
-        else if (option == 'a')
-            command->again = true;
-        else if (option == 'A')
-            command->all = true;
-        else if (option == 'j')
-            command->json = true;
-        else if (option == 'B')
-            command->background = true;
-        else if (option == '?')
-            return EXIT_USAGE;
-        else if (!read_seconds(optarg, option == 'b' ? &command->budget_s : &command->longest_s))
-            return usage("expected a time up to 24 h, such as 30s, found", optarg);
-    }
-    return EXIT_DONE;
 }
 
 static enum esp_status choose_folder(struct calibrating *command, struct esp_error *error)
@@ -180,7 +109,12 @@ static enum esp_status open_all(struct calibrating *command, struct esp_error *e
                                   &command->problems, error);
     struct processes_options options = {.slots = 1, .threads = (uint32_t)settings->threads};
     options.problems = command->problems;
-    return status == ESP_OK ? processes_create(&options, &command->workers, error) : status;
+    if (status == ESP_OK)
+        status = processes_create(&options, &command->workers, error);
+    /* In the background there may soon be calls, and the server's own ranks are beside it. */
+    if (status == ESP_OK && settings->ranks > 0 && !command->background)
+        calibrate_open_ranks(command);
+    return status;
 }
 
 static double bytes_of_call(const struct calibrating *command)
@@ -193,7 +127,7 @@ static double bytes_of_call(const struct calibrating *command)
 static void tell(const struct calibrating *command, const struct problem *problem,
                  const struct calibrate_result *result, const struct esp_error *error)
 {
-    clear_bar();
+    calibrate_clear_bar();
     if (command->json) {
         printf("{\"problem\": \"%s\", \"models\": %u, \"points\": %u, \"error\": %.4g, \"failed\": %s}\n",
                problem->name, result->models, result->points, result->error, error ? "true" : "false");
@@ -226,25 +160,49 @@ static bool choose_implementation(struct calibrating *command, struct problem *p
     return problem->abstract != NULL;
 }
 
+static void tell_stopped(void)
+{
+    calibrate_clear_bar();
+    fprintf(stderr, "espalier calibrate: stopped; what was measured is kept, the next one goes on\n");
+}
+
+/* By a worker, and by the ranks where there are some. ESP_INVALID: neither can. */
+static enum esp_status measure(struct calibrating *command, struct calibration *calibration,
+                               struct problem *problem, struct esp_error *error)
+{
+    struct calibrate_result result = {0};
+    struct esp_error other = {0};
+    enum esp_status status = choose_implementation(command, problem, error)
+                                 ? calibrate_problem(calibration, problem, &result, error)
+                                 : ESP_INVALID;
+    if (status == ESP_OK)
+        tell(command, problem, &result, NULL);
+    if (status != ESP_OK && status != ESP_INVALID)
+        return status;
+    const enum esp_status together = calibrate_together(command, problem, &other);
+    if (together == ESP_OK || together == ESP_NOT_FOUND)
+        return together == ESP_OK ? ESP_OK : status;
+    *error = other;
+    return together;
+}
+
 /* False: it is over. */
 static bool run_one(struct calibrating *command, struct calibration *calibration, struct problem *problem,
                     bool named)
 {
-    struct calibrate_result result = {0};
+    struct calibrate_result none = {0};
     struct esp_error error = {0};
-    enum esp_status status = choose_implementation(command, problem, &error)
-                                 ? calibrate_problem(calibration, problem, &result, &error)
-                                 : ESP_INVALID;
+    const enum esp_status status = measure(command, calibration, problem, &error);
+    const bool told = status != ESP_OK && (named || status != ESP_INVALID);
     command->n_done++;
     if (status == ESP_CANCELLED) {
-        clear_bar();
-        fprintf(stderr, "espalier calibrate: stopped; what was measured is kept, the next one goes on\n");
+        tell_stopped();
         command->failed++;
         return false;
     }
-    command->failed += status != ESP_OK && (named || status != ESP_INVALID);
-    if (status == ESP_OK || named || status != ESP_INVALID)
-        tell(command, problem, &result, status == ESP_OK ? NULL : &error);
+    if (told)
+        tell(command, problem, &none, &error);
+    command->failed += told;
     return status != ESP_SYSTEM && status != ESP_NO_MEMORY;
 }
 
@@ -254,7 +212,7 @@ static int run_all(struct calibrating *command, struct calibration *calibration,
     command->n_problems = n ? (unsigned)n : (unsigned)set->n_problems;
     for (int i = 0; i < n; i++)
         if (!problem_find(set, names[i]))
-            return usage("the server's file has no problem", names[i]);
+            return calibrate_usage("the server's file has no problem", names[i]);
     struct problem **order = n ? NULL : calibrate_order(set, command->settings.node.state_dir);
     struct esp_error error;
     if (!n && !order) {
@@ -274,11 +232,11 @@ int main(int argc, char **argv)
     struct calibrating command = {.config = ESP_SYSCONFDIR "/sed.conf", .budget_s = 30, .longest_s = 1};
     struct calibration *calibration = NULL;
     struct esp_error error = {0};
-    int code = parse(argc, argv, &command);
+    int code = calibrate_parse(argc, argv, &command);
     if (code != EXIT_DONE)
         return code;
     if (optind == argc && !command.all)
-        return usage("expected names of problems, or --all, found", "");
+        return calibrate_usage("expected names of problems, or --all, found", "");
     if (command.background && prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
         return EXIT_FAILED;
     const struct sigaction action = {.sa_handler = on_signal};
@@ -299,10 +257,17 @@ int main(int argc, char **argv)
                                               .stop = &stop};
     if (status == ESP_OK)
         status = calibration_create(&options, command.workers, &calibration, &error);
+    struct calibrate_options on_ranks = options;
+    on_ranks.pid = NULL;
+    if (status == ESP_OK && command.ranks)
+        status = calibration_create(&on_ranks, command.ranks, &command.together, &error);
     code = status == ESP_OK ? run_all(&command, calibration, argc - optind, argv + optind) : fail(&error);
     if (command.workers)
         command.workers->ops->destroy(command.workers);
+    if (command.ranks)
+        command.ranks->ops->destroy(command.ranks);
     calibration_destroy(calibration);
+    calibration_destroy(command.together);
     problem_set_destroy(command.problems);
     settings_destroy(&command.settings.arena);
     return code;

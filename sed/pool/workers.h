@@ -8,6 +8,7 @@
 
 #include "core/problem/problem_parallel.h"
 #include "util/error.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,6 +41,13 @@ struct job_argument {
     void *owned;
 };
 
+/* On which process grid, and how long that takes, with what is handed to the ranks and back. */
+struct parallel_proposal {
+    struct process_grid grid;
+    double seconds;
+    double model_s; /* by the models alone; `seconds` is corrected by what calls took. 0: not known */
+};
+
 /* A call to be made. Everything it points to stays valid until the job has ended. */
 struct job {
     uint64_t id; /* unique among running jobs */
@@ -51,12 +59,12 @@ struct job {
     uint64_t segment_bytes;
     bool timed;                 /* the processor time that it takes is wanted too */
     bool attended;              /* a thread comes at once to `help`: nobody else need be woken by the end */
-    double forecast_s;          /* of the computation; 0: not known */
     int64_t time_limit_ms;      /* 0: none; after it the worker is killed */
     const char *checkpoint;     /* file for the state that the routine saves; NULL: it saves none */
     uint64_t checkpoint_number; /* of the state that is in it; 0: none */
     uint64_t state;             /* the call works on the state that this job left behind; 0: on none */
     struct process_grid grid;   /* of a parallel implementation: the ranks that compute it */
+    struct parallel_proposal proposal; /* of which this call is to be heeded; model_s 0: of none */
 };
 
 struct job_end {
@@ -84,6 +92,7 @@ struct parallel_question {
     uint64_t bytes;           /* of all arguments */
     struct process_grid lies; /* the grid over which some of them lie already; rows 0: none does */
     uint64_t lying_bytes;     /* that need not move when it is taken */
+    struct process_grid only; /* no other grid, and no other block; rows 0, block 0: whichever is fastest */
 };
 
 struct workers;
@@ -112,11 +121,10 @@ struct workers_ops {
      * expects. Any thread. */
     void (*answer)(struct workers *workers, uint64_t job_id, uint64_t number, enum esp_status status,
                    const void *data, uint32_t length);
-    /* The process grid on which ranks would compute a call of a parallel implementation soonest, and how long
-     * that takes, with what is handed to them and back. False: the ranks are not there. Any thread. NULL:
-     * this pool has none. */
+    /* The process grid on which ranks would compute a call of a parallel implementation soonest. False: the
+     * ranks are not there. Any thread. NULL: this pool has none. */
     bool (*propose)(struct workers *workers, const struct parallel_question *question,
-                    struct process_grid *grid, double *seconds);
+                    struct parallel_proposal *proposal);
     void (*destroy)(struct workers *workers);
 };
 
@@ -132,6 +140,9 @@ struct workers {
     /* A routine asks something new. Like `ended`, but without a promise: it may have its answer, or have
      * ended. NULL: nobody wants to know. */
     void (*asked)(void *arg, uint64_t job_id);
+    /* What is proposed has become other: ranks have come, or calls have told how long they take. On a thread
+     * of the pool, without its locks; set and cleared at any time. NULL: nobody wants to know. */
+    void (*_Atomic changed)(void *arg);
     void *arg;
 };
 

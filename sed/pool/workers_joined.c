@@ -30,6 +30,14 @@ static void asked(void *arg, uint64_t job_id)
         joined->workers.asked(joined->workers.arg, job_id);
 }
 
+static void changed(void *arg)
+{
+    struct joined *joined = arg;
+    void (*told)(void *) = atomic_load(&joined->workers.changed);
+    if (told)
+        told(joined->workers.arg);
+}
+
 /* ---- what they are told ---- */
 
 static enum esp_status start(struct workers *workers, const struct job *job, struct esp_error *error)
@@ -79,10 +87,10 @@ static void answer(struct workers *workers, uint64_t job_id, uint64_t number, en
 }
 
 static bool propose(struct workers *workers, const struct parallel_question *question,
-                    struct process_grid *grid, double *seconds)
+                    struct parallel_proposal *proposal)
 {
     const struct joined *joined = (struct joined *)workers;
-    return joined->ranks->ops->propose(joined->ranks, question, grid, seconds);
+    return joined->ranks->ops->propose(joined->ranks, question, proposal);
 }
 
 static void destroy(struct workers *workers)
@@ -119,6 +127,7 @@ enum esp_status workers_join(struct workers *processes, struct workers *ranks, s
         both[i]->lost = lost;
         both[i]->asked = asked;
         both[i]->arg = joined;
+        atomic_store(&both[i]->changed, changed);
     }
     *workers = &joined->workers;
     return ESP_OK;

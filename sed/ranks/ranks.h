@@ -16,6 +16,7 @@ struct ranks_options {
     const char *hostfile;     /* of mpirun: where the ranks are; NULL: all on this host */
     const char *program;      /* espalier-prd; NULL: beside this program, or as installed */
     const char *profile;      /* the file that keeps what is known of the ranks; NULL: none does */
+    int64_t profile_save_ns;  /* at most so seldom while calls go on; 0: a minute */
     const char *told;         /* what others know of them, when that file is not there; NULL: nothing */
     const char *folder;       /* where the private folder with the socket is made; NULL: $TMPDIR or /tmp */
     const char *host; /* on which porters of the ranks listen, and the daemon for ranks on other hosts;
@@ -49,6 +50,14 @@ void ranks_count(struct workers *workers, struct ranks_counts *counts);
 /* The porters of the ranks, while these are there; else none. Any thread. */
 struct porter_list;
 void ranks_porters(struct workers *workers, struct porter_list *list);
+
+/* The block sizes that are chosen from. */
+#define RANKS_BLOCKS 4
+extern const uint32_t ranks_blocks[RANKS_BLOCKS];
+
+/* How many calls of about that time, by the model, are known of that proposal's grid. */
+uint32_t ranks_known_calls(struct workers *workers, const struct implementation *implementation,
+                           const struct parallel_proposal *proposal);
 
 /* The process id of a rank, 0 when it is not there. */
 int32_t ranks_pid(struct workers *workers, uint32_t rank);

@@ -13,7 +13,7 @@
 /* To wake ranks that sleep, and until all have answered, on a machine that has other work too. */
 #define CALL_S 5e-4
 
-static const int64_t blocks[] = {16, 32, 64, 128};
+const uint32_t ranks_blocks[RANKS_BLOCKS] = {16, 32, 64, 128};
 
 /* Routines are told by their symbol, less "p", the type and "_"; what is not here is taken for an LU of the
  * same work. */
@@ -79,13 +79,6 @@ static bool is_filled(int64_t ranks, int64_t extent, int64_t block)
     return ranks <= (n > 0 ? n : 1);
 }
 
-/* Rows (or columns) of ranks that would have nothing are of no use. */
-static bool is_useful(const struct parallel_forecast *forecast, const struct extents *least)
-{
-    return is_filled(forecast->grid.p, least->rows, forecast->block) &&
-           is_filled(forecast->grid.q, least->cols, forecast->block);
-}
-
 static struct extents least_extents(const struct problem *problem,
                                     const struct implementation *implementation, const struct number *scope)
 {
@@ -102,77 +95,132 @@ static struct extents least_extents(const struct problem *problem,
     return least;
 }
 
-static bool best(const struct parallel_machine *machine, const struct parallel_problem *as,
-                 const struct process_grid *wanted, uint32_t ranks, const struct extents *least,
-                 struct parallel_forecast *chosen)
+/* ---- the grids in question ---- */
+
+struct choice {
+    const struct parallel_question *question;
+    struct process_grid wanted; /* rows 0, block 0: any */
+    struct parallel_machine machine;
+    struct parallel_problem as;
+    struct extents least;
+    double byte_s;
+    uint32_t ranks, n, capacity;
+    struct parallel_proposal *proposals;
+};
+
+static bool is_alike(struct process_grid a, struct process_grid b)
 {
-    struct parallel_forecast *all;
-    size_t n;
-    int64_t block = wanted->block;
-    if (parallel_grids(machine, as, ranks, block ? &block : blocks,
-                       block ? 1 : sizeof blocks / sizeof *blocks, &all, &n, NULL) != ESP_OK)
-        return false;
-    bool found = false;
-    for (size_t i = 0; i < n && !found; i++) {
-        found = wanted->rows ? all[i].grid.p == wanted->rows && all[i].grid.q == wanted->cols
-                             : is_useful(&all[i], least);
-        if (found)
-            *chosen = all[i];
-    }
-    free(all);
-    return found;
+    return a.rows == b.rows && a.cols == b.cols && a.block == b.block;
 }
 
-/* Where arguments lie already, unless another grid is faster by more than moving them takes. */
-static bool best_or_where_it_lies(const struct rank_pool *pool, const struct parallel_machine *machine,
-                                  const struct parallel_problem *as, const struct parallel_question *question,
-                                  double moving_s, struct parallel_forecast *chosen, bool *stays)
+/* Rows (or columns) of ranks that would have nothing are of no use, unless they are asked for. */
+static bool is_useful(const struct choice *choice, struct process_grid grid)
 {
-    const struct process_grid *lies = &question->lies;
-    const struct extents least = least_extents(question->problem, question->implementation, question->scope);
-    struct parallel_forecast there;
-    *stays = false;
-    bool found = best(machine, as, &pool->options.grid, pool->options.ranks, &least, chosen);
-    if (pool->options.grid.rows > 0 || lies->rows == 0 ||
-        (uint64_t)lies->rows * lies->cols > pool->options.ranks ||
-        !best(machine, as, lies, pool->options.ranks, &least, &there))
-        return found;
-    if (!found || there.seconds <= chosen->seconds + moving_s) {
-        *stays = true;
-        *chosen = there;
-    }
-    return true;
+    return choice->wanted.rows > 0 || is_alike(grid, choice->question->lies) ||
+           (is_filled(grid.rows, choice->least.rows, grid.block) &&
+            is_filled(grid.cols, choice->least.cols, grid.block));
 }
+
+/* Where arguments lie already they need not be moved. */
+static void add(struct choice *choice, struct process_grid grid)
+{
+    const struct parallel_question *question = choice->question;
+    const char *symbol = question->implementation->symbol;
+    struct parallel_forecast forecast;
+    if (choice->n == choice->capacity || !is_useful(choice, grid) ||
+        parallel_forecast(&choice->machine, &choice->as, (struct parallel_grid){grid.rows, grid.cols},
+                          grid.block, &forecast, NULL) != ESP_OK)
+        return;
+    const uint64_t stays = is_alike(grid, question->lies) ? question->lying_bytes : 0;
+    const double moved = (double)(question->bytes > stays ? question->bytes - stays : 0);
+    const double seconds =
+        forecast.seconds * type_factor(symbol[0] == 'p' ? symbol[1] : 'd') + moved * choice->byte_s + CALL_S;
+    choice->proposals[choice->n++] = (struct parallel_proposal){grid, seconds, seconds};
+}
+
+static void add_blocks(struct choice *choice, uint32_t rows, uint32_t cols)
+{
+    const struct process_grid *lies = &choice->question->lies;
+    bool added = false;
+    for (int i = 0; i < RANKS_BLOCKS && choice->wanted.block == 0; i++) {
+        add(choice, (struct process_grid){rows, cols, ranks_blocks[i]});
+        added |= lies->block == ranks_blocks[i];
+    }
+    if (choice->wanted.block > 0)
+        add(choice, (struct process_grid){rows, cols, choice->wanted.block});
+    else if (!added && lies->rows == rows && lies->cols == cols)
+        add(choice, *lies);
+}
+
+static bool list_grids(struct choice *choice)
+{
+    const struct process_grid *wanted = &choice->wanted;
+    uint32_t grids = 0;
+    for (uint32_t rows = 1; rows <= choice->ranks; rows++)
+        grids += choice->ranks / rows;
+    choice->capacity = grids * (RANKS_BLOCKS + 1);
+    choice->proposals = malloc(choice->capacity * sizeof *choice->proposals);
+    if (!choice->proposals)
+        return false;
+    for (uint32_t rows = 1; rows <= choice->ranks; rows++)
+        for (uint32_t cols = 1; cols <= choice->ranks / rows; cols++)
+            if (wanted->rows == 0 || (wanted->rows == rows && wanted->cols == cols))
+                add_blocks(choice, rows, cols);
+    return choice->n > 0;
+}
+
+/* ---- the best of them ---- */
 
 /* False: the ranks are not there. */
-static bool ranks_known(struct rank_pool *pool, struct parallel_profile *profile)
+static bool take_machine(struct rank_pool *pool, struct choice *choice)
 {
     pthread_mutex_lock(&pool->lock);
     bool there = pool->state == JOB_UP;
-    *profile = pool->profile;
+    choice->machine = parallel_profile_machine(&pool->profile);
+    choice->byte_s = pool->profile.byte_s;
     pthread_mutex_unlock(&pool->lock);
     return there;
 }
 
+static void correct(struct rank_pool *pool, struct choice *choice)
+{
+    const char *symbol = choice->question->implementation->symbol;
+    pthread_mutex_lock(&pool->lock);
+    for (uint32_t i = 0; i < choice->n; i++) {
+        struct parallel_proposal *proposal = &choice->proposals[i];
+        const struct parallel_grid grid = {proposal->grid.rows, proposal->grid.cols};
+        proposal->seconds *= experience_factor(&pool->profile.experience, symbol, grid, proposal->grid.block,
+                                               proposal->model_s);
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static bool is_better(const struct parallel_proposal *a, const struct parallel_proposal *b)
+{
+    const uint32_t ranks_a = a->grid.rows * a->grid.cols, ranks_b = b->grid.rows * b->grid.cols;
+    return a->seconds < b->seconds || (a->seconds <= b->seconds && ranks_a < ranks_b);
+}
+
 bool ranks_propose(struct workers *workers, const struct parallel_question *question,
-                   struct process_grid *grid, double *seconds)
+                   struct parallel_proposal *proposal)
 {
     struct rank_pool *pool = (struct rank_pool *)workers;
-    struct parallel_profile profile;
-    struct parallel_forecast chosen;
-    bool stays;
-    if (!ranks_known(pool, &profile))
+    struct choice choice = {.question = question,
+                            .wanted = question->only.rows ? question->only : pool->options.grid,
+                            .ranks = pool->options.ranks};
+    if (!take_machine(pool, &choice))
         return false;
-    struct parallel_machine machine = parallel_profile_machine(&profile);
-    struct parallel_problem as =
+    choice.as =
         as_modelled(question->problem, question->implementation, question->scope, question->work_flop);
-    double moving_s = (double)question->lying_bytes * profile.byte_s;
-    if (!best_or_where_it_lies(pool, &machine, &as, question, moving_s, &chosen, &stays))
-        return false;
-    *grid = (struct process_grid){(uint32_t)chosen.grid.p, (uint32_t)chosen.grid.q, (uint32_t)chosen.block};
-    const char *symbol = question->implementation->symbol;
-    *seconds = chosen.seconds * type_factor(symbol[0] == 'p' ? symbol[1] : 'd') +
-               (double)question->bytes * profile.byte_s - (stays ? moving_s : 0) + CALL_S;
-    *seconds *= parallel_profile_factor(&profile, symbol);
-    return true;
+    choice.least = least_extents(question->problem, question->implementation, question->scope);
+    bool found = list_grids(&choice);
+    if (found) {
+        correct(pool, &choice);
+        *proposal = choice.proposals[0];
+        for (uint32_t i = 1; i < choice.n; i++)
+            if (is_better(&choice.proposals[i], proposal))
+                *proposal = choice.proposals[i];
+    }
+    free(choice.proposals);
+    return found;
 }

@@ -139,6 +139,17 @@ static int64_t tick(struct rank_pool *pool, bool running, uint64_t *seen)
     return until;
 }
 
+static void tell_changes(struct rank_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    void (*told)(void *) = pool->proposes_other ? atomic_load(&pool->workers.changed) : NULL;
+    if (told)
+        pool->proposes_other = false;
+    pthread_mutex_unlock(&pool->lock);
+    if (told)
+        told(pool->workers.arg);
+}
+
 void *ranks_monitor(void *arg)
 {
     struct rank_pool *pool = arg;
@@ -151,6 +162,7 @@ void *ranks_monitor(void *arg)
             handle(pool, events[i].data.u64);
         running = sweep(pool);
         ranks_profile_save(pool, false);
+        tell_changes(pool);
     }
     return NULL;
 }

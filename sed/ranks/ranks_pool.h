@@ -66,11 +66,13 @@ struct rank_pool {
     uint32_t n_gangs, n_ready, n_gone;
     struct rank_speed speed; /* the slowest of each */
     struct parallel_profile profile;
-    int64_t profile_saved_ns;
+    int64_t profile_saved_ns;        /* of who saves it alone, as is: */
+    struct timespec profile_written; /* when the file was last changed, as far as it was read */
     bool profile_changed;
-    pid_t mpirun_pid;   /* 0: none */
-    int mpirun_process; /* its pidfd, or -1 */
-    uint64_t n_started; /* jobs */
+    bool proposes_other; /* since workers.changed was told */
+    pid_t mpirun_pid;    /* 0: none */
+    int mpirun_process;  /* its pidfd, or -1 */
+    uint64_t n_started;  /* jobs */
     uint64_t n_calls;
     int64_t since_ns;  /* of the state */
     int64_t retry_ns;  /* JOB_DOWN: when to start it */
@@ -129,7 +131,7 @@ void ranks_forget_calls(struct rank_pool *pool);
 /* ---- ranks_choose.c ---- */
 
 bool ranks_propose(struct workers *workers, const struct parallel_question *question,
-                   struct process_grid *grid, double *seconds);
+                   struct parallel_proposal *proposal);
 
 /* ---- ranks_create.c ---- */
 
@@ -166,7 +168,8 @@ void ranks_profile_load(struct rank_pool *pool);
 /* With the lock: all ranks have measured; a call has ended well. */
 void ranks_profile_measured(struct rank_pool *pool);
 void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_t now_ns);
-/* Without the lock: writes the file if there is anything new, `now` or once a minute. */
+/* Without the lock, one thread at a time: takes over what a calibration has written to the file, and writes
+ * what is new, `now` or once a minute. */
 void ranks_profile_save(struct rank_pool *pool, bool now);
 
 /* ---- ranks_launch.c ---- */

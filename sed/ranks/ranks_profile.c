@@ -9,10 +9,18 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define SAVE_NS (60 * NS_PER_S) /* between two writings */
+
+static struct timespec changed_at(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 ? info.st_mtim : (struct timespec){0};
+}
 
 /* A server that starts on a fresh disk goes on with what it, or somebody, has written elsewhere. */
 static void take_told(struct rank_pool *pool)
@@ -42,6 +50,7 @@ void ranks_profile_load(struct rank_pool *pool)
         pool->profile_path ? parallel_profile_load(pool->profile_path, &kept, &error) : ESP_NOT_FOUND;
     if (status == ESP_NOT_FOUND)
         take_told(pool);
+    pool->profile_written = pool->profile_path ? changed_at(pool->profile_path) : (struct timespec){0};
     if (status == ESP_OK && kept.ranks == pool->options.ranks) {
         pool->profile = kept;
         log_notice("%s: forecasts for %u ranks go on as they were", pool->profile_path, kept.ranks);
@@ -57,15 +66,55 @@ void ranks_profile_measured(struct rank_pool *pool)
 {
     const struct rank_speed *is = &pool->speed;
     parallel_profile_measured(&pool->profile, is->flops, is->update_s, is->latency_s, is->byte_s);
-    pool->profile_changed = true;
+    pool->profile_changed = pool->proposes_other = true;
 }
 
 void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_t now_ns)
 {
     const struct job *job = &gang->handoff.job;
-    parallel_profile_learn(&pool->profile, job->implementation->symbol, job->forecast_s,
-                           (double)(now_ns - gang->started_ns) / 1e9);
+    const struct process_grid *grid = &job->proposal.grid;
+    experience_learn(&pool->profile.experience, job->implementation->symbol,
+                     (struct parallel_grid){grid->rows, grid->cols}, grid->block, job->proposal.model_s,
+                     (double)(now_ns - gang->started_ns) / 1e9);
     pool->profile_changed = true;
+}
+
+uint32_t ranks_known_calls(struct workers *workers, const struct implementation *implementation,
+                           const struct parallel_proposal *proposal)
+{
+    struct rank_pool *pool = (struct rank_pool *)workers;
+    const struct parallel_grid grid = {proposal->grid.rows, proposal->grid.cols};
+    pthread_mutex_lock(&pool->lock);
+    const uint32_t n = experience_count(&pool->profile.experience, implementation->symbol, grid,
+                                        proposal->grid.block, proposal->model_s);
+    pthread_mutex_unlock(&pool->lock);
+    return n;
+}
+
+/* ---- the file, which a calibration beside the server writes too ---- */
+
+static bool is_same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* What another program has written there since we did. */
+static void adopt(struct rank_pool *pool)
+{
+    struct parallel_profile other;
+    struct timespec now = changed_at(pool->profile_path);
+    if (is_same_time(now, pool->profile_written) ||
+        parallel_profile_load(pool->profile_path, &other, NULL) != ESP_OK ||
+        other.ranks != pool->options.ranks)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    const uint32_t taken = experience_adopt(&pool->profile.experience, &other.experience);
+    pool->profile_changed |= taken > 0;
+    pool->proposes_other |= taken > 0;
+    pthread_mutex_unlock(&pool->lock);
+    pool->profile_written = now;
+    if (taken > 0)
+        log_notice("%s: what calls take on %u grids was measured by others", pool->profile_path, taken);
 }
 
 static bool write_whole(const char *path, const char *text, size_t length)
@@ -81,21 +130,25 @@ static bool write_whole(const char *path, const char *text, size_t length)
 void ranks_profile_save(struct rank_pool *pool, bool now)
 {
     static const char fresh_ending[] = ".new";
-    struct parallel_profile profile;
-    char text[PROFILE_MOST_TEXT], fresh[4200];
+    const int64_t pause_ns = pool->options.profile_save_ns ? pool->options.profile_save_ns : SAVE_NS;
+    char fresh[4200], *text = NULL;
+    size_t length;
+    if (!now && ranks_now_ns() - pool->profile_saved_ns < pause_ns)
+        return;
+    if (pool->profile_path)
+        adopt(pool);
     pthread_mutex_lock(&pool->lock);
-    bool due = pool->profile_path && pool->profile_changed &&
-               (now || ranks_now_ns() - pool->profile_saved_ns >= SAVE_NS);
-    if (due) {
-        profile = pool->profile;
-        pool->profile_changed = false;
-        pool->profile_saved_ns = ranks_now_ns();
-    }
+    pool->proposes_other |= pool->profile_changed;
+    if (pool->profile_path && pool->profile_changed)
+        text = parallel_profile_write(&pool->profile, &length);
+    pool->profile_changed = false;
+    pool->profile_saved_ns = ranks_now_ns();
     pthread_mutex_unlock(&pool->lock);
-    if (!due)
+    if (!text)
         return;
     snprintf(fresh, sizeof fresh, "%s%s", pool->profile_path, fresh_ending);
-    size_t length = parallel_profile_write(&profile, text);
     if (!write_whole(fresh, text, length) || rename(fresh, pool->profile_path) != 0)
         log_warning("%s cannot be written: %s", pool->profile_path, strerror(errno));
+    pool->profile_written = changed_at(pool->profile_path);
+    free(text);
 }

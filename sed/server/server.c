@@ -325,9 +325,11 @@ void server_start(struct server *server, struct endpoint *endpoint)
     server->idle_since_ns = server_now(server);
     speed_measured(&server->speed, flops);
     membership_start(server->membership, endpoint_address(endpoint));
+    atomic_store(&server->workers->changed, server_ranks_changed);
     if (server->options.speed_flops <= 0)
         server_measure_begin(server);
     endpoint_leave(endpoint);
+    server_ranks_changed(server); /* they may have come before */
 }
 
 void server_drain(struct server *server)

@@ -296,7 +296,7 @@ static enum esp_status open_session(struct server *server, struct client *client
                   &choice);
     session->alone_s = cost.compute_s;
     session->ground = cost.ground;
-    session->forecast_s = choice.seconds;
+    session->forecast_s = choice.proposal.seconds;
     session->detached = extension_find(&call->extensions, EXTENSION_DETACHED) != NULL;
     session->bulk |= extension_find(&call->extensions, EXTENSION_LENDS) != NULL;
     server_checkpoint_begin(server, session, call);

@@ -39,7 +39,8 @@ void server_cost(const struct server *server, const struct problem *problem, con
                                     .memory_bytes = bytes,
                                     .scalars = scalars,
                                     .n_scalars = known_scalars(problem, scope, scalars)};
-    const struct computer computer = server_computer(server);
+    struct computer computer = server_computer(server);
+    computer.alone = true; /* server_choose() weighs the ranks against it */
     estimate_cost(&request, &computer, cost);
 }
 
@@ -94,7 +95,7 @@ bool server_tell_models(struct server *server, bool complete, struct arena *aren
 {
     int64_t now_ns = server_now(server);
     bool wait = server->models_told_ns && now_ns - server->models_told_ns < TELL_NS;
-    bool never = server->models.n == 0 && server->models_told_ns == 0;
+    bool never = server->models.n == 0 && server->models.n_ranks == 0 && server->models_told_ns == 0;
     if (never || (!complete && (server->models_told || wait)))
         return true;
     const uint32_t n = record->extensions.n;
@@ -132,6 +133,8 @@ enum esp_status server_set_models(struct server *server, struct cost_set *models
     }
     if (server->endpoint)
         endpoint_enter(server->endpoint);
+    if (cost_set_ranks(models, server->models.ranks, server->models.n_ranks, NULL) != ESP_OK)
+        log_error("out of memory for the forecasts for ranks");
     cost_set_clear(&server->models);
     free(server->corrections);
     server->models = *models;

@@ -75,15 +75,17 @@ static bool propose(const struct server *server, const struct problem *problem, 
     if (question.implementation && session)
         question.lying_bytes = find_lying(session, question.implementation, &question.lies);
     if (!question.implementation || !ops->propose ||
-        !ops->propose(server->workers, &question, &choice->grid, &choice->seconds))
+        !ops->propose(server->workers, &question, &choice->proposal))
         return false;
     choice->implementation = question.implementation;
-    choice->grid = spread_cut_grid(problem, choice->implementation, scope, choice->grid);
+    choice->grid = spread_cut_grid(problem, choice->implementation, scope, choice->proposal.grid);
     /* Those who compete for the processors hold up ranks as they do workers, in whose forecast they are. */
     const double available = server_computer(server).available;
     if (available > 0 && available < 1)
-        choice->seconds /= available;
-    return choice->seconds < alone_s || implementation_is_parallel(&problem->implementations[0]);
+        choice->proposal =
+            (struct parallel_proposal){choice->proposal.grid, choice->proposal.seconds / available,
+                                       choice->proposal.model_s / available};
+    return choice->proposal.seconds < alone_s || implementation_is_parallel(&problem->implementations[0]);
 }
 
 bool server_choose(const struct server *server, const struct problem *problem, const struct number *scope,
@@ -93,6 +95,6 @@ bool server_choose(const struct server *server, const struct problem *problem, c
     if (propose(server, problem, scope, work_flop, bytes, session, alone_s, choice))
         return true;
     *choice = (struct parallel_choice){
-        .implementation = &problem->implementations[0], .grid = {1, 1, 64}, .seconds = alone_s};
+        .implementation = &problem->implementations[0], .grid = {1, 1, 64}, .proposal = {.seconds = alone_s}};
     return false;
 }

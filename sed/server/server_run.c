@@ -46,9 +46,9 @@ static enum esp_status start(struct server *server, struct session *session, str
     session->job.id = job_id;
     session->job.implementation = choice.implementation;
     session->job.grid = choice.grid;
+    session->job.proposal = choice.proposal;
     server_operands_lay(session);
-    session->forecast_s = choice.seconds;
-    session->job.forecast_s = session->forecast_s;
+    session->forecast_s = choice.proposal.seconds;
     session->job.timed = session->forecast_s >= WORTH_TIMING_S && server->options.threads == 1 &&
                          !implementation_is_parallel(choice.implementation);
     session->job.time_limit_ms = session->job.implementation->time_limit_ms;

@@ -415,8 +415,8 @@ const struct problem *server_find_problem(const struct server *server, const cha
 /* What is to compute a call, and how long that takes. */
 struct parallel_choice {
     const struct implementation *implementation;
-    struct process_grid grid; /* of a parallel one */
-    double seconds;
+    struct process_grid grid;          /* of a parallel one, its blocks cut to the matrices */
+    struct parallel_proposal proposal; /* of another one: what a worker takes */
 };
 /* The problem's implementation for ranks that suits the call, or NULL. */
 const struct implementation *server_parallel(const struct problem *problem, const struct number *scope);
@@ -425,6 +425,11 @@ const struct implementation *server_parallel(const struct problem *problem, cons
 bool server_choose(const struct server *server, const struct problem *problem, const struct number *scope,
                    double work_flop, uint64_t bytes, const struct session *session, double alone_s,
                    struct parallel_choice *choice);
+
+/* ---- server_ranks.c ---- */
+/* The ranks propose something else than before: tells agents, over the work of each problem, what it takes on
+ * them. Without the lock. */
+void server_ranks_changed(void *server);
 
 /* ---- server_models.c ---- */
 /* What a call costs here: by the model of its problem if there is one. `scope` has the problem's scalars. */

@@ -146,12 +146,17 @@ enum esp_status gather_descriptions(struct directory_tree *tree, const struct pr
 static enum esp_status put_ranks(struct maker *maker, const char *state_dir, struct esp_error *error)
 {
     struct parallel_profile profile;
-    char path[4200], text[PROFILE_MOST_TEXT];
+    char path[4200];
+    size_t length;
     snprintf(path, sizeof path, "%s/ranks", state_dir);
     enum esp_status status = parallel_profile_load(path, &profile, error);
-    if (status == ESP_OK)
-        put_bytes(maker, "espalierRanks", text, parallel_profile_write(&profile, text));
-    return status == ESP_NOT_FOUND ? ESP_OK : status;
+    if (status != ESP_OK)
+        return status == ESP_NOT_FOUND ? ESP_OK : status;
+    char *text = parallel_profile_write(&profile, &length);
+    if (text)
+        put_bytes(maker, "espalierRanks", text, length);
+    free(text);
+    return text ? ESP_OK : error_no_memory(error, "what is known of ranks");
 }
 
 enum esp_status gather_machine(struct directory_tree *tree, const struct settings_sed *settings,

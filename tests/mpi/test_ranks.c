@@ -287,9 +287,10 @@ static double forecast_of_trsm(char side, int m, int n, struct process_grid *gri
                                    {.kind = NUMBER_UNKNOWN}};
     const struct parallel_question question = {
         .problem = problem, .implementation = problem->implementations, .scope = scope, .work_flop = 1e7};
-    double seconds = 0;
-    assert_true(rig.workers->ops->propose(rig.workers, &question, grid, &seconds));
-    return seconds;
+    struct parallel_proposal proposal;
+    assert_true(rig.workers->ops->propose(rig.workers, &question, &proposal));
+    *grid = proposal.grid;
+    return proposal.seconds;
 }
 
 /* What counts is the order of the triangle and not the work, which is said to be the same here. */

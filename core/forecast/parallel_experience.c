@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/forecast/parallel_experience.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The distance (of logarithms of seconds) at which a sample counts half: a factor of 3. */
+#define WIDTH 1.1
+/* A slope is believed as far as the sizes are spread by more than this. */
+#define RIDGE 0.05
+/* All samples of the same grid with other blocks together, and those of other grids, count as so many. */
+#define OTHER_BLOCKS 0.3
+#define OTHER_GRIDS  0.05
+#define MOST_CHANGE  1.3862943611198906 /* ln 4 */
+/* Samples this near to each other are of one size, of which so many are enough. */
+#define NEAR   0.2
+#define ENOUGH 4
+
+/* Weighted sums of samples, whose sizes count from that of the call. */
+struct sums {
+    double w, x, y, xx, xy;
+};
+
+static void add_grid(struct sums *sums, const struct experience_grid *of, double size)
+{
+    for (uint32_t i = 0; i < of->n; i++) {
+        const double x = of->samples[i].size - size, y = of->samples[i].ratio, far = x / WIDTH;
+        const double w = 1 / (1 + far * far * far * far);
+        sums->w += w;
+        sums->x += w * x;
+        sums->y += w * y;
+        sums->xx += w * x * x;
+        sums->xy += w * x * y;
+    }
+}
+
+static void add_sums(struct sums *to, const struct sums *more, double most)
+{
+    const double part = more->w > most ? most / more->w : 1;
+    to->w += part * more->w;
+    to->x += part * more->x;
+    to->y += part * more->y;
+    to->xx += part * more->xx;
+    to->xy += part * more->xy;
+}
+
+/* At the size of the call. */
+static double line_value(const struct sums *sums)
+{
+    const double x = sums->x / sums->w, y = sums->y / sums->w;
+    const double slope = (sums->xy / sums->w - x * y) / (sums->xx / sums->w - x * x + RIDGE);
+    return y - slope * x;
+}
+
+static double between(double least, double x, double most)
+{
+    return x < least ? least : x > most ? most : x;
+}
+
+/* That of the known sizes which is nearest. */
+static double known_size(const struct parallel_experience *experience, const char *routine, double size)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (uint32_t i = 0; i < experience->n; i++)
+        for (uint32_t k = 0; k < experience->grids[i].n; k++)
+            if (strcmp(experience->grids[i].routine, routine) == 0) {
+                least = fmin(least, experience->grids[i].samples[k].size);
+                most = fmax(most, experience->grids[i].samples[k].size);
+            }
+    return between(least, size, most);
+}
+
+static bool is_grid(const struct experience_grid *of, struct parallel_grid grid)
+{
+    return of->grid.p == grid.p && of->grid.q == grid.q;
+}
+
+double experience_factor(const struct parallel_experience *experience, const char *routine,
+                         struct parallel_grid grid, int64_t block, double model_s)
+{
+    struct sums own = {0}, blocks = {0}, grids = {0};
+    if (!(model_s > 0) || !isfinite(model_s))
+        return 1;
+    const double size = known_size(experience, routine, log(model_s));
+    for (uint32_t i = 0; i < experience->n; i++) {
+        const struct experience_grid *of = &experience->grids[i];
+        if (strcmp(of->routine, routine) == 0)
+            add_grid(!is_grid(of, grid) ? &grids : of->block == block ? &own : &blocks, of, size);
+    }
+    add_sums(&own, &blocks, OTHER_BLOCKS);
+    add_sums(&own, &grids, OTHER_GRIDS);
+    return own.w > 0 ? exp(between(-EXPERIENCE_MOST_LOG, line_value(&own), EXPERIENCE_MOST_LOG)) : 1;
+}
+
+/* ---- learning ---- */
+
+static const struct experience_grid *find(const struct parallel_experience *experience, const char *routine,
+                                          struct parallel_grid grid, int64_t block)
+{
+    for (uint32_t i = 0; i < experience->n; i++)
+        if (is_grid(&experience->grids[i], grid) && experience->grids[i].block == block &&
+            strcmp(experience->grids[i].routine, routine) == 0)
+            return &experience->grids[i];
+    return NULL;
+}
+
+static struct experience_grid *least_known(struct parallel_experience *experience)
+{
+    struct experience_grid *least = &experience->grids[0];
+    for (uint32_t i = 1; i < experience->n; i++)
+        if (experience->grids[i].n < least->n)
+            least = &experience->grids[i];
+    return least;
+}
+
+static struct experience_grid *find_or_make(struct parallel_experience *experience, const char *routine,
+                                            struct parallel_grid grid, int64_t block)
+{
+    struct experience_grid *known =
+        (struct experience_grid *)(uintptr_t)find(experience, routine, grid, block);
+    if (known)
+        return known;
+    known =
+        experience->n < EXPERIENCE_MOST_GRIDS ? &experience->grids[experience->n++] : least_known(experience);
+    *known = (struct experience_grid){.grid = grid, .block = block};
+    memcpy(known->routine, routine, strlen(routine) + 1);
+    return known;
+}
+
+static uint32_t count_near(const struct experience_grid *of, double size, uint32_t *oldest)
+{
+    uint32_t near = 0;
+    *oldest = 0;
+    for (uint32_t i = of->n; i-- > 0;)
+        if (fabs(of->samples[i].size - size) < NEAR) {
+            near++;
+            *oldest = i;
+        }
+    return near;
+}
+
+static void forget(struct experience_grid *of, uint32_t index)
+{
+    of->n--;
+    memmove(of->samples + index, of->samples + index + 1, (of->n - index) * sizeof *of->samples);
+}
+
+/* Many calls of one size do not displace what is known of others. */
+static void keep(struct experience_grid *of, double size, double ratio)
+{
+    uint32_t oldest;
+    if (count_near(of, size, &oldest) >= ENOUGH)
+        forget(of, oldest);
+    else if (of->n == EXPERIENCE_SAMPLES)
+        forget(of, 0);
+    of->samples[of->n++] = (struct experience_sample){(float)size, (float)ratio};
+}
+
+static bool is_heeded(const char *routine, double model_s, double taken_s)
+{
+    return model_s > 0 && isfinite(model_s) && taken_s >= EXPERIENCE_LEAST_S && isfinite(taken_s) &&
+           strlen(routine) < EXPERIENCE_NAME && !strpbrk(routine, " \t\n");
+}
+
+void experience_learn(struct parallel_experience *experience, const char *routine, struct parallel_grid grid,
+                      int64_t block, double model_s, double taken_s)
+{
+    if (!is_heeded(routine, model_s, taken_s))
+        return;
+    const double expected = log(experience_factor(experience, routine, grid, block, model_s));
+    const double ratio = between(expected - MOST_CHANGE, log(taken_s / model_s), expected + MOST_CHANGE);
+    struct experience_grid *of = find_or_make(experience, routine, grid, block);
+    keep(of, log(model_s), between(-EXPERIENCE_MOST_LOG, ratio, EXPERIENCE_MOST_LOG));
+}
+
+uint32_t experience_count(const struct parallel_experience *experience, const char *routine,
+                          struct parallel_grid grid, int64_t block, double model_s)
+{
+    uint32_t oldest;
+    const struct experience_grid *of = find(experience, routine, grid, block);
+    return of && model_s > 0 ? count_near(of, log(model_s), &oldest) : 0;
+}
+
+uint32_t experience_adopt(struct parallel_experience *experience, const struct parallel_experience *other)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < other->n; i++) {
+        const struct experience_grid *from = &other->grids[i];
+        struct experience_grid *to = find_or_make(experience, from->routine, from->grid, from->block);
+        if (to->n >= from->n)
+            continue;
+        *to = *from;
+        taken++;
+    }
+    return taken;
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What calls take on the ranks, told to agents: they weigh this server by it against others.
+ */
+#include "sed/server/server_state.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Orders of the matrices that are asked about: a point for each. */
+#define LEAST_ORDER 64
+#define GROWTH      1.4142135623730951
+/* What moves no point by more than this is not worth a message. */
+#define WORTH_TELLING 0.05
+
+/* All sizes alike, options left to the description. */
+static void fill_scope(const struct problem *problem, int64_t order, struct number *scope)
+{
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        const bool is_size = argument_is_input(argument) && argument->n_dims == 0 &&
+                             (argument->type == TYPE_INT || argument->type == TYPE_LONG);
+        scope[i] = is_size ? (struct number){.kind = NUMBER_INTEGER, .integer = order}
+                           : (struct number){.kind = NUMBER_UNKNOWN};
+    }
+}
+
+static bool ask(const struct server *server, const struct problem *problem, int64_t order, double *work_flop,
+                double *seconds)
+{
+    struct workers *workers = server->workers;
+    struct number scope[PROBLEM_MAX_ARGUMENTS];
+    struct parallel_proposal proposal;
+    fill_scope(problem, order, scope);
+    struct parallel_question question = {
+        .problem = problem, .implementation = server_parallel(problem, scope), .scope = scope};
+    if (!question.implementation || problem_work(problem, scope, work_flop, NULL) != ESP_OK ||
+        !(*work_flop >= 1))
+        return false;
+    question.work_flop = *work_flop;
+    question.bytes =
+        spread_bytes(problem, question.implementation, scope, (struct process_grid){1, 1, LEAST_ORDER});
+    if (!workers->ops->propose(workers, &question, &proposal) || !(proposal.seconds < COST_MOST_S))
+        return false;
+    *seconds = proposal.seconds;
+    return true;
+}
+
+static void fill_points(const struct server *server, const struct problem *problem, struct cost_ranks *ranks)
+{
+    double order = LEAST_ORDER, work, seconds;
+    *ranks = (struct cost_ranks){.digest = problem->digest};
+    for (int i = 0; i < COST_RANKS_POINTS && ask(server, problem, (int64_t)order, &work, &seconds);
+         i++, order *= GROWTH) {
+        if (ranks->n > 0 && (float)work <= ranks->work_flop[ranks->n - 1])
+            break; /* its work has nothing to do with its sizes */
+        ranks->work_flop[ranks->n] = (float)work;
+        ranks->seconds[ranks->n++] = (float)seconds;
+    }
+}
+
+static uint32_t fill_all(const struct server *server, const struct problem_set *set, struct cost_ranks *ranks)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < set->n_problems; i++) {
+        fill_points(server, set->problems[i], &ranks[n]);
+        n += ranks[n].n > 0;
+    }
+    return n;
+}
+
+static bool is_worth_telling(const struct cost_set *known, const struct cost_ranks *ranks, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < ranks[i].n; k++) {
+            const double now = (double)ranks[i].seconds[k],
+                         before = cost_ranks_s(known, ranks[i].digest, (double)ranks[i].work_flop[k]);
+            if (!(fabs(now / before - 1) < WORTH_TELLING))
+                return true;
+        }
+    return n != known->n_ranks;
+}
+
+/* With the lock. */
+static void take(struct server *server, struct cost_ranks *ranks, uint32_t n)
+{
+    if (!is_worth_telling(&server->models, ranks, n) ||
+        cost_set_ranks(&server->models, ranks, n, NULL) != ESP_OK)
+        return;
+    server->models_told = false;
+    server_load_changed(server, 1);
+}
+
+void server_ranks_changed(void *arg)
+{
+    struct server *server = arg;
+    if (!server->workers->ops->propose)
+        return;
+    endpoint_enter(server->endpoint);
+    struct shelf *shelf = server->shelf;
+    shelf->users++;
+    endpoint_leave(server->endpoint);
+    /* Without the lock: models of large matrices take some milliseconds. */
+    struct cost_ranks *ranks = calloc(shelf->set->n_problems + 1, sizeof *ranks);
+    const uint32_t n = ranks ? fill_all(server, shelf->set, ranks) : 0;
+    endpoint_enter(server->endpoint);
+    if (ranks)
+        take(server, ranks, n);
+    shelf_release(shelf);
+    endpoint_leave(server->endpoint);
+    free(ranks);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Forecasts of parallel routines come true by what calls took.
+ */
+#include "tests/unit/unit.h"
+#include "core/forecast/parallel_experience.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct parallel_grid row = {1, 2}, column = {2, 1};
+static struct parallel_experience *known;
+
+static int begin(void **state)
+{
+    (void)state;
+    known = calloc(1, sizeof *known);
+    return known ? 0 : -1;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    free(known);
+    return 0;
+}
+
+static double factor(struct parallel_grid grid, int64_t block, double model_s)
+{
+    return experience_factor(known, "pdgemm_", grid, block, model_s);
+}
+
+static void learn(struct parallel_grid grid, int64_t block, double model_s, double taken_s)
+{
+    experience_learn(known, "pdgemm_", grid, block, model_s, taken_s);
+}
+
+static void calls_that_take_twice_as_long_double_the_forecast(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 30; i++)
+        learn(row, 64, 0.5, 1);
+    assert_true(fabs(factor(row, 64, 0.5) - 2) < 0.01);
+    assert_true(experience_factor(known, "pdgetrf_", row, 64, 0.5) == 1);
+}
+
+/* Small calls take three times what the model says, large ones as long: what lies between is between, and
+ * sizes that were never measured are off by little. */
+static double truth(double model_s)
+{
+    return model_s * (1 + 2 / (1 + model_s / 0.01));
+}
+
+static void a_model_of_the_wrong_shape_is_right_at_sizes_between(void **state)
+{
+    (void)state;
+    for (double model_s = 0.002; model_s < 1; model_s *= 1.6)
+        learn(row, 64, model_s, truth(model_s));
+    double errors = 0;
+    int n = 0;
+    for (double model_s = 0.0025; model_s < 0.9; model_s *= 1.3, n++)
+        errors += fabs(model_s * factor(row, 64, model_s) / truth(model_s) - 1);
+    assert_true(errors / n < 0.03);
+}
+
+static void sizes_beyond_what_is_known_are_as_the_nearest(void **state)
+{
+    (void)state;
+    for (double model_s = 0.002; model_s < 1; model_s *= 1.6)
+        learn(row, 64, model_s, truth(model_s));
+    assert_true(fabs(factor(row, 64, 1000) / factor(row, 64, 1) - 1) < 0.01);
+    assert_true(fabs(factor(row, 64, 1e-9) / factor(row, 64, 0.002) - 1) < 0.01);
+}
+
+/* Each grid and block size has a truth of its own; one that was never tried is taken for an average. */
+static void grids_and_blocks_are_told_apart(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        learn(row, 64, 0.1 * (1 + i), 0.1 * (1 + i));
+        learn(row, 16, 0.1 * (1 + i), 0.2 * (1 + i));
+        learn(column, 64, 0.1 * (1 + i), 0.4 * (1 + i));
+    }
+    assert_true(fabs(factor(row, 64, 0.4) - 1) < 0.15);
+    assert_true(fabs(factor(row, 16, 0.4) - 2) < 0.25);
+    assert_true(fabs(factor(column, 64, 0.4) - 4) < 0.5);
+    assert_true(factor((struct parallel_grid){2, 2}, 64, 0.4) > 1.2);
+}
+
+static void an_outlier_moves_little(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 12; i++)
+        learn(row, 64, 0.5 + 0.2 * i, 0.5 + 0.2 * i);
+    learn(row, 64, 1, 1000);
+    assert_true(factor(row, 64, 1) < 1.35);
+    for (int i = 0; i < 100; i++)
+        learn(row, 64, 1, 1000);
+    assert_true(factor(row, 64, 1) <= exp(EXPERIENCE_MOST_LOG));
+}
+
+/* A thousand calls of one size do not displace what was learned at others. */
+static void a_stream_of_one_size_leaves_what_is_known_of_others(void **state)
+{
+    (void)state;
+    for (double model_s = 0.002; model_s < 1; model_s *= 1.6)
+        learn(row, 64, model_s, truth(model_s));
+    const double before = factor(row, 64, 0.01);
+    for (int i = 0; i < 1000; i++)
+        learn(row, 64, 0.5, truth(0.5));
+    assert_true(fabs(factor(row, 64, 0.01) / before - 1) < 0.05);
+    assert_int_equal(experience_count(known, "pdgemm_", row, 64, 0.5), 4);
+}
+
+static void what_tells_nothing_is_not_heeded(void **state)
+{
+    (void)state;
+    learn(row, 64, 1e-5, 9e-4); /* too short */
+    learn(row, 64, 0, 1);
+    learn(row, 64, NAN, 1);
+    learn(row, 64, 1, INFINITY);
+    experience_learn(known, "two words", row, 64, 1, 2);
+    assert_int_equal(known->n, 0);
+}
+
+static void of_too_many_grids_the_least_known_is_forgotten(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        learn(row, 64, 1 << i, 2 << i);
+    for (int i = 0; i < 2 * EXPERIENCE_MOST_GRIDS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "r%d", i);
+        experience_learn(known, name, row, 64, 1, 2);
+    }
+    assert_int_equal(known->n, EXPERIENCE_MOST_GRIDS);
+    assert_true(fabs(factor(row, 64, 2) - 2) < 0.01);
+}
+
+static void what_another_has_measured_is_taken_over(void **state)
+{
+    (void)state;
+    struct parallel_experience *other = calloc(1, sizeof *other);
+    learn(row, 64, 1, 2);
+    learn(column, 64, 1, 3);
+    learn(column, 64, 2, 6);
+    for (int i = 0; i < 3; i++)
+        experience_learn(other, "pdgemm_", row, 64, 1 << i, 4 << i);
+    experience_learn(other, "pdgemm_", column, 64, 1, 1);
+    assert_int_equal(experience_adopt(known, other), 1);
+    assert_int_equal(experience_count(known, "pdgemm_", row, 64, 4), 1);
+    assert_int_equal(experience_count(known, "pdgemm_", column, 64, 2), 1);
+    free(other);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(calls_that_take_twice_as_long_double_the_forecast),
+        TEST(a_model_of_the_wrong_shape_is_right_at_sizes_between),
+        TEST(sizes_beyond_what_is_known_are_as_the_nearest),
+        TEST(grids_and_blocks_are_told_apart),
+        TEST(an_outlier_moves_little),
+        TEST(a_stream_of_one_size_leaves_what_is_known_of_others),
+        TEST(what_tells_nothing_is_not_heeded),
+        TEST(of_too_many_grids_the_least_known_is_forgotten),
+        TEST(what_another_has_measured_is_taken_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
