@@ -2,8 +2,9 @@
  *
  * A call handed to four resident ranks of an MPI job and back, against the same handed to one worker: a
  * function that does nothing, which is the handing over alone, and a product of matrices of one element, with
- * the messages of ScaLAPACK. Beside them what four processes take that do nothing but see each call and wait
- * for each other once: with fewer processors than processes that is switching between them.
+ * the messages of ScaLAPACK; that also on the grid that a server chooses for it. Beside them what four
+ * processes take that do nothing but see each call and wait for each other once: with fewer processors than
+ * processes that is switching between them.
  */
 #include "bench/bench.h"
 
@@ -169,6 +170,20 @@ static void await_ranks(struct workers *ranks)
         bench_fail("the ranks were not there within 30 s");
 }
 
+/* A rank that would have nothing is left out of it: one is enough for a matrix of one element. */
+static struct process_grid chosen_grid(const struct caller *caller)
+{
+    struct parallel_proposal proposal;
+    const struct parallel_question question = {.problem = caller->job.problem,
+                                               .implementation = caller->job.implementation,
+                                               .scope = caller->scope,
+                                               .work_flop = 2,
+                                               .bytes = 3 * sizeof(double)};
+    if (!caller->workers->ops->propose(caller->workers, &question, &proposal))
+        bench_fail("the ranks propose nothing");
+    return proposal.grid;
+}
+
 int main(void)
 {
     struct problem_set *problems;
@@ -178,6 +193,8 @@ int main(void)
                                        BENCH_AT_MOST, 3};
     const struct bench_case product = {"ranks", "product of 1 x 1 by 4 ranks, one worker", "us",
                                        BENCH_AT_MOST, 3};
+    const struct bench_case chosen = {"ranks", "the same on the grid chosen, one worker", "us", BENCH_AT_MOST,
+                                      3};
     const struct bench_case bare = {"ranks", "4 bare processes, against one worker", "us", BENCH_SHOWN, 0};
     if (problem_parse(description, strlen(description), "bench_ranks", &problems, &error) != ESP_OK)
         bench_fail("%s", error.text);
@@ -197,6 +214,8 @@ int main(void)
     prepare(&alone, processes, multiply, 0);
     prepare(&together, ranks, multiply, 1);
     bench_latency(&product, call, &together, call, &alone, 500, 9);
+    together.job.grid = chosen_grid(&together);
+    bench_latency(&chosen, call, &together, call, &alone, 500, 9);
     ranks->ops->destroy(ranks);
     processes->ops->destroy(processes);
     problem_set_destroy(problems);

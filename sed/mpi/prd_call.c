@@ -111,7 +111,7 @@ static enum esp_status share(struct rank_state *state, const int *descriptors, u
                              struct esp_error *error)
 {
     const struct ring_job *job = &state->ring->job;
-    if (job->front > job->end || job->end > RING_ARENA_BYTES)
+    if (job->front > job->end || job->end > RING_ARENA_BYTES || (job->sure && job->front < RING_RESULTS_FROM))
         return error_set(error, ESP_INTERNAL, "the rank was handed a malformed call");
     enum esp_status status = areas_map(job, descriptors, n, &state->areas, error);
     if (status != ESP_OK)
@@ -159,11 +159,10 @@ static bool all_hosts_can(const struct rank_state *state, bool can)
 }
 
 /* Of a call that nobody can fail to make: nobody waits before it. */
-static bool go_on(struct rank_state *state, enum esp_status status)
+static bool go_on(enum esp_status status)
 {
     if (status != ESP_OK)
         MPI_Abort(MPI_COMM_WORLD, 1); /* the others are in the routine, and wait for it there */
-    atomic_fetch_add(&state->ring->gang.prepared, 1);
     return true;
 }
 
@@ -175,7 +174,7 @@ static bool all_can(struct rank_state *state, uint32_t round, enum esp_status st
     if (status != ESP_OK)
         state->why = *error;
     if (state->ring->job.sure)
-        return go_on(state, status);
+        return go_on(status);
     return state->ring->job.apart ? all_hosts_can(state, status == ESP_OK)
                                   : all_here_can(state, round, status == ESP_OK);
 }
@@ -202,35 +201,27 @@ static bool compute(struct rank_state *state, struct invocation *invocation, voi
     return true;
 }
 
-static bool puts_anything_back(const struct rank_state *state)
+/* Where results are put: others may not have taken their arguments yet where these lie. */
+static char *put_to(void *arg, const struct ring_operand *operand)
 {
-    const struct ring_job *job = &state->ring->job;
-    bool any = state->place == 0;
-    for (uint32_t i = 0; i < job->n_parts; i++)
-        any |= gang_puts_back(&job->parts[i], &job->grid, state->grid->row, state->grid->col);
-    return any;
-}
-
-/* Others may not have taken their arguments yet from where results are put. */
-static void await_the_others(const struct rank_state *state)
-{
-    const uint32_t n = state->grid->rows * state->grid->cols;
-    while (atomic_load(&state->ring->gang.prepared) < n)
-        sched_yield();
+    const struct rank_state *state = arg;
+    return state->ring->job.sure ? (char *)state->ring->results + (operand->value - RING_RESULTS_FROM)
+                                 : shared(arg, operand);
 }
 
 /* What all see of the results: the small values but for the parts, which are everybody's. */
 static void put_back(struct rank_state *state)
 {
     struct ring *ring = state->ring;
+    const struct ring_job *job = &ring->job;
     gang_note(&ring->gang, state->compute_ns, state->strayed);
-    if (ring->job.sure && puts_anything_back(state))
-        await_the_others(state);
     if (state->place == 0) {
-        gang_copy_values(&ring->job, ring->arena, state->arena);
+        unsigned char *to =
+            job->sure ? ring->results + (job->front - RING_RESULTS_FROM) : ring->arena + job->front;
+        gang_copy_values(job, to, state->arena + job->front);
         gang_returned(ring);
     }
-    parts_end(&ring->job, state->grid, shared, state, state->parts);
+    parts_end(job, state->grid, put_to, state, state->parts);
 }
 
 /* For the call in that ring. */

@@ -37,6 +37,10 @@
 #define RING_FRONT_FENCE (16 << 10) /* before the first value, when there are arrays */
 #define RING_GUARD_BYTES (4 << 20)  /* memory around arrays in workers that is not there for them */
 
+/* The end of the arena once more, for results of ranks that do not wait for each other (ring_job.sure). */
+#define RING_RESULTS_BYTES (32 << 10)
+#define RING_RESULTS_FROM  (RING_ARENA_BYTES - RING_RESULTS_BYTES)
+
 #define RING_MAX_QUERIES   8 /* of one call */
 #define RING_MAX_CALLBACKS 8
 #define RING_CALLBACK_TEXT 2048 /* bytes of a callback's signature */
@@ -180,12 +184,13 @@ struct ring_job {
     struct ring_texts texts[PROBLEM_MAX_ARGUMENTS];
     uint32_t n_parts;
     struct ring_part parts[PROBLEM_MAX_ARGUMENTS];
-    struct process_grid grid;            /* rows 0: it is no parallel job */
-    uint32_t first_rank;                 /* of the consecutive ones in the grid, */
-    uint32_t apart;                      /* some of which are on other hosts */
-    uint32_t sure;                       /* none of them can fail before it enters the routine */
-    uint32_t front, end;                 /* of what of the arena is filled */
-    uint64_t bays;                       /* those that are used, a bit each, */
+    struct process_grid grid; /* rows 0: it is no parallel job */
+    uint32_t first_rank;      /* of the consecutive ones in the grid, */
+    uint32_t apart;           /* some of which are on other hosts */
+    uint32_t sure;       /* none of them can fail before it enters the routine: nobody waits, and what is put
+                          * back goes to `results`, as others may not have looked at the arena yet */
+    uint32_t front, end; /* of what of the arena is filled */
+    uint64_t bays;       /* those that are used, a bit each, */
     uint32_t bay_arguments[BAYS];        /* and what for */
     char checkpoint[SIGNATURE_MAX_PATH]; /* file for the state of the routine; "": it saves none */
     uint64_t checkpoint_number;          /* of the one that is there; 0: none */
@@ -269,6 +274,7 @@ struct ring {
     struct ring_answer answer;
     struct ring_job job;
     struct ring_question question;
+    _Alignas(64) unsigned char results[RING_RESULTS_BYTES];
     _Alignas(4096) unsigned char arena[RING_ARENA_BYTES];
     _Alignas(BAY_LEAST_BYTES) unsigned char bays[BAYS_BYTES]; /* memory that no call uses is never there */
 };

@@ -237,7 +237,7 @@ static enum esp_status hear_values(const struct envoy_call *call, struct esp_err
         return error_no_memory(error, "the results of a call");
     enum esp_status status = hear(call, arena + job->front, job->end - job->front, error);
     if (status == ESP_OK)
-        gang_copy_values(job, call->ring->arena, arena);
+        gang_copy_values(job, call->ring->arena + job->front, arena + job->front);
     free(arena);
     for (uint32_t i = 0; i < job->n_areas && status == ESP_OK; i++)
         if (gang_takes_back(job, &job->areas[i]))

@@ -14,7 +14,8 @@ bool gang_is_distributed(const struct ring_job *job, uint32_t argument);
  * of a vector the first one is taken. */
 bool gang_puts_back(const struct ring_part *part, const struct process_grid *grid, int64_t row, int64_t col);
 
-/* Copies the small values of one arena into another, but for those of which each rank has a part. */
+/* Copies the small values of one arena into another, but for those of which each rank has a part and which
+ * come back. Both point to the byte job->front. */
 void gang_copy_values(const struct ring_job *job, unsigned char *to, const unsigned char *from);
 
 /* Whether the first rank of the grid puts that array back, when it is on another host: it is whole, and not

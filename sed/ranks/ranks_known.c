@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Which calls ranks have prepared before. One that all of them know, whose arguments are small, cannot fail
- * before the routine is entered: nobody has to wait for the others there.
+ * before the routine is entered: nobody has to wait for the others, there or later.
  */
 #include "sed/ranks/ranks_pool.h"
 
@@ -25,7 +25,8 @@ static bool is_small(const struct ring_job *job)
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < job->n_parts; i++)
         bytes += small_bytes(&job->parts[i]);
-    return job->n_areas == 0 && job->n_queries == 0 && job->n_descriptors == 0 && bytes <= RANK_SMALL_BYTES;
+    return job->front >= RING_RESULTS_FROM && job->n_areas == 0 && job->n_queries == 0 &&
+           job->n_descriptors == 0 && bytes <= RANK_SMALL_BYTES;
 }
 
 bool ranks_are_sure(struct rank_pool *pool, const struct ring_job *job, uint32_t first, uint32_t n)
