@@ -14,23 +14,42 @@
 #define MOST_CHANGE  1.3862943611198906 /* ln 4 */
 /* Samples this near to each other are of one size, of which so many are enough. */
 #define NEAR   0.2
-#define ENOUGH 4
+#define ENOUGH 3
+/* Samples this many times as far from the line as they are on average count half. */
+#define STRANGE 2.0
+/* A line is fitted, samples are compared with it, and it is fitted once more. */
+#define PASSES 3
 
 /* Weighted sums of samples, whose sizes count from that of the call. */
 struct sums {
     double w, x, y, xx, xy;
+    double off; /* from the line that was fitted before */
 };
 
-static void add_grid(struct sums *sums, const struct experience_grid *of, double size)
+/* What was fitted before, at x = 0, so that strange samples count less. */
+struct line {
+    double value, slope, deviation; /* mean, of samples from it; 0: nothing was fitted */
+};
+
+static double weight(const struct line *line, double x, double y)
+{
+    const double far = x / WIDTH;
+    const double off =
+        line->deviation > 0 ? (y - line->value - line->slope * x) / (STRANGE * line->deviation) : 0;
+    return 1 / (1 + far * far * far * far) / (1 + off * off);
+}
+
+static void add_grid(struct sums *sums, const struct experience_grid *of, double size,
+                     const struct line *line)
 {
     for (uint32_t i = 0; i < of->n; i++) {
-        const double x = of->samples[i].size - size, y = of->samples[i].ratio, far = x / WIDTH;
-        const double w = 1 / (1 + far * far * far * far);
+        const double x = of->samples[i].size - size, y = of->samples[i].ratio, w = weight(line, x, y);
         sums->w += w;
         sums->x += w * x;
         sums->y += w * y;
         sums->xx += w * x * x;
         sums->xy += w * x * y;
+        sums->off += w * fabs(y - line->value - line->slope * x);
     }
 }
 
@@ -42,14 +61,15 @@ static void add_sums(struct sums *to, const struct sums *more, double most)
     to->y += part * more->y;
     to->xx += part * more->xx;
     to->xy += part * more->xy;
+    to->off += part * more->off;
 }
 
 /* At the size of the call. */
-static double line_value(const struct sums *sums)
+static void fit(const struct sums *sums, struct line *line)
 {
     const double x = sums->x / sums->w, y = sums->y / sums->w;
-    const double slope = (sums->xy / sums->w - x * y) / (sums->xx / sums->w - x * x + RIDGE);
-    return y - slope * x;
+    line->slope = (sums->xy / sums->w - x * y) / (sums->xx / sums->w - x * x + RIDGE);
+    line->value = y - line->slope * x;
 }
 
 static double between(double least, double x, double most)
@@ -75,21 +95,36 @@ static bool is_grid(const struct experience_grid *of, struct parallel_grid grid)
     return of->grid.p == grid.p && of->grid.q == grid.q;
 }
 
-double experience_factor(const struct parallel_experience *experience, const char *routine,
-                         struct parallel_grid grid, int64_t block, double model_s)
+static struct sums add_all(const struct parallel_experience *experience, const char *routine,
+                           struct parallel_grid grid, int64_t block, double size, const struct line *line)
 {
     struct sums own = {0}, blocks = {0}, grids = {0};
-    if (!(model_s > 0) || !isfinite(model_s))
-        return 1;
-    const double size = known_size(experience, routine, log(model_s));
     for (uint32_t i = 0; i < experience->n; i++) {
         const struct experience_grid *of = &experience->grids[i];
         if (strcmp(of->routine, routine) == 0)
-            add_grid(!is_grid(of, grid) ? &grids : of->block == block ? &own : &blocks, of, size);
+            add_grid(!is_grid(of, grid) ? &grids : of->block == block ? &own : &blocks, of, size, line);
     }
     add_sums(&own, &blocks, OTHER_BLOCKS);
     add_sums(&own, &grids, OTHER_GRIDS);
-    return own.w > 0 ? exp(between(-EXPERIENCE_MOST_LOG, line_value(&own), EXPERIENCE_MOST_LOG)) : 1;
+    return own;
+}
+
+double experience_factor(const struct parallel_experience *experience, const char *routine,
+                         struct parallel_grid grid, int64_t block, double model_s)
+{
+    struct line line = {0};
+    if (!(model_s > 0) || !isfinite(model_s))
+        return 1;
+    const double size = known_size(experience, routine, log(model_s));
+    for (int pass = 0; pass < PASSES; pass++) {
+        const struct sums sums = add_all(experience, routine, grid, block, size, &line);
+        if (sums.w <= 0)
+            return 1;
+        line.deviation = pass > 0 ? sums.off / sums.w : 0;
+        if (pass != 1)
+            fit(&sums, &line);
+    }
+    return exp(between(-EXPERIENCE_MOST_LOG, line.value, EXPERIENCE_MOST_LOG));
 }
 
 /* ---- learning ---- */
@@ -145,6 +180,21 @@ static void forget(struct experience_grid *of, uint32_t index)
     memmove(of->samples + index, of->samples + index + 1, (of->n - index) * sizeof *of->samples);
 }
 
+/* The oldest one where they lie closest together. */
+static uint32_t most_crowded(const struct experience_grid *of)
+{
+    uint32_t most = 0, found = 0;
+    for (uint32_t i = 0; i < of->n; i++) {
+        uint32_t oldest;
+        const uint32_t near = count_near(of, (double)of->samples[i].size, &oldest);
+        if (near > most) {
+            most = near;
+            found = oldest;
+        }
+    }
+    return found;
+}
+
 /* Many calls of one size do not displace what is known of others. */
 static void keep(struct experience_grid *of, double size, double ratio)
 {
@@ -152,7 +202,7 @@ static void keep(struct experience_grid *of, double size, double ratio)
     if (count_near(of, size, &oldest) >= ENOUGH)
         forget(of, oldest);
     else if (of->n == EXPERIENCE_SAMPLES)
-        forget(of, 0);
+        forget(of, most_crowded(of));
     of->samples[of->n++] = (struct experience_sample){(float)size, (float)ratio};
 }
 

@@ -2,7 +2,7 @@
  *
  * What calls of parallel routines took, against what the models said: for each routine, grid and block size
  * the latest few, spread over the sizes of calls. A forecast is corrected by what is known near its size on
- * its own grid, by a line that is fitted there (locally weighted regression), and where little is known there
+ * its own grid, by a line that is fitted there (locally weighted regression; Cleveland, 1979), and where little is known there
  * by what the routine takes on others.
  *
  * Plain values; no function has another effect than on its arguments.
@@ -13,7 +13,7 @@
 #include "core/forecast/parallel_model.h"
 
 #define EXPERIENCE_MOST_GRIDS 256
-#define EXPERIENCE_SAMPLES    16
+#define EXPERIENCE_SAMPLES    24
 #define EXPERIENCE_NAME       64
 /* Calls that take less tell nothing of longer ones. */
 #define EXPERIENCE_LEAST_S  1e-3

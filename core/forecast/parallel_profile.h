@@ -22,7 +22,7 @@
 
 #include "core/forecast/parallel_experience.h"
 
-#define PROFILE_MOST_TEXT (96 << 10)
+#define PROFILE_MOST_TEXT (128 << 10)
 
 struct parallel_profile {
     uint32_t ranks;
