@@ -544,8 +544,10 @@ enum esp_status esp_job_find(const char *id, struct esp_job **job);
  * its results are where the outputs of the vector say (NULL: not fetched; inputs are not looked at). May be
  * done any number of times, in any process, while the server has the job. grpc_cancel() cancels the job;
  * grpc_finalize() lets it go on. `options`: a deadline ends the waiting, not the job.
- * The session's errors are those of the job; ESP_NOT_FOUND: its server was restarted, or has it no more
- * (esp_job_look() calls it again, if that may be; then attach again). */
+ * When its server is lost it is called again, as by esp_job_look(), and the session goes on with it; what it
+ * prints begins anew then. The session's errors are those of the job; ESP_NOT_FOUND: its server was
+ * restarted, or has it no more, and it could not be called again; ESP_UNREACHABLE: its server has not
+ * answered, or nobody has taken it, for agent_patience. */
 enum esp_status esp_job_attach(const struct esp_job *job, const struct esp_argument *arguments,
                                size_t n_arguments, const struct esp_call_options *options,
                                grpc_sessionid_t *session);

@@ -153,6 +153,16 @@ static enum esp_status explain(struct engine *engine, const struct job_record *r
                      record->server, id);
 }
 
+enum esp_status job_explain(struct engine *engine, const struct job_record *record, enum job_fate *fate,
+                            struct esp_error *error)
+{
+    const enum esp_status status = error->status;
+    *fate = JOB_THERE;
+    if (status != ESP_NOT_FOUND && status != ESP_STALE && !is_silent(status))
+        return status;
+    return explain(engine, record, fate, error);
+}
+
 enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
                         struct message *reply, enum job_fate *fate, struct esp_error *error)
 {
@@ -169,22 +179,8 @@ enum esp_status job_ask(struct engine *engine, const struct job_record *record, 
     }
     if (status == ESP_OK)
         return status;
-    if (status == ESP_NOT_FOUND || status == ESP_STALE || is_silent(status))
-        status = explain(engine, record, fate, &found);
+    status = job_explain(engine, record, fate, &found);
     return error_set(error, status, "%s", found.text);
-}
-
-enum esp_status job_explain_loss(const struct session *session, struct esp_error *error)
-{
-    struct job_record record = {
-        .session = session->log_id, .origin = session->origin, .incarnation = session->placement};
-    enum job_fate fate;
-    snprintf(record.server, sizeof record.server, "%s", session->server);
-    snprintf(record.address, sizeof record.address, "%s", session->link->address);
-    enum esp_status status = error->status;
-    if (status != ESP_NOT_FOUND && status != ESP_STALE && !is_silent(status))
-        return status;
-    return explain(session->engine, &record, &fate, error);
 }
 
 /* ---- ending ---- */
@@ -197,8 +193,8 @@ enum esp_status job_cancel(struct engine *engine, const struct job_record *recor
     enum esp_status status =
         transport_call(engine->transport, record->address, &request, engine->call_timeout_ms, &reply, &found);
     message_clear(&reply);
-    if (status == ESP_NOT_FOUND || status == ESP_STALE || is_silent(status))
-        status = explain(engine, record, &fate, &found);
+    if (status != ESP_OK)
+        status = job_explain(engine, record, &fate, &found);
     return status == ESP_OK ? ESP_OK : error_set(error, status, "%s", found.text);
 }
 
@@ -217,39 +213,4 @@ enum esp_status job_drop(struct engine *engine, const struct job_record *record,
         status = status == ESP_NOT_FOUND ? ESP_OK : status; /* the server has forgotten more than that */
     }
     return status;
-}
-
-/* ---- attaching ---- */
-
-enum esp_status job_attach(struct engine *engine, const struct job_record *record,
-                           struct invocation *invocation, double deadline_s, struct session **result,
-                           struct esp_error *error)
-{
-    struct session *session = calloc(1, sizeof *session);
-    struct link *link = link_find(engine, record->address);
-    if (!session || !link) {
-        free(session);
-        invocation_release(invocation);
-        return error_no_memory(error, "a session");
-    }
-    session->engine = engine;
-    session->invocation = *invocation;
-    memset(invocation, 0, sizeof *invocation);
-    session->started_ns = clock_now_ns(engine->clock);
-    session->deadline_ns = CLOCK_NEVER;
-    if (deadline_s > 0 && deadline_s < 1e9)
-        session->deadline_ns = session->started_ns + (int64_t)(deadline_s * NS_PER_S);
-    session->error.status = ESP_PENDING;
-    session->following.told = -1;
-    session->is_job = session->attached = session->bound = session->follow = true;
-    session->id = session->log_id = record->session;
-    session->origin = record->origin;
-    session->placement = record->incarnation;
-    session->link = link;
-    strcpy(session->problem, record->function->problem->name);
-    strcpy(session->server, record->server);
-    atomic_store(&session->remote, SESSION_QUEUED);
-    atomic_store(&session->phase, PHASE_REMOTE);
-    *result = session;
-    return ESP_OK;
 }

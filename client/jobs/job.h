@@ -39,6 +39,10 @@ struct job_record {
 };
 
 void job_record_clear(struct job_record *record);
+/* A copy of its own; NULL without memory. */
+struct job_record *job_record_copy(const struct job_record *record);
+/* NULL is nothing to do. */
+void job_record_destroy(struct job_record *record);
 /* "c0ffee12-1": stays when another server gets it. */
 const char *job_id(const struct job_record *record, char id[SESSION_TEXT]);
 
@@ -93,14 +97,25 @@ enum job_fate {
 enum esp_status job_ask(struct engine *engine, const struct job_record *record, const struct follow *follow,
                         struct message *reply, enum job_fate *fate, struct esp_error *error);
 
+/* What has become of a job whose server said `error`, which is replaced by a text that tells it; returns its
+ * status. */
+enum esp_status job_explain(struct engine *engine, const struct job_record *record, enum job_fate *fate,
+                            struct esp_error *error);
+
+/* ---- job_attach.c ---- */
+
 /* A session that waits for the job. Takes the invocation over, also when it fails. */
 enum esp_status job_attach(struct engine *engine, const struct job_record *record,
                            struct invocation *invocation, double deadline_s, struct session **session,
                            struct esp_error *error);
-/* Why an attached session was lost, in place of what is in `error`; returns its status. */
-enum esp_status job_explain_loss(const struct session *session, struct esp_error *error);
+/* An attached session whose server is lost (`error` of the session says how): it waits for what the job is
+ * called again as, has paused to be tried again, or has ended with the loss. By its runner. */
+void job_recover(struct session *session);
 
 /* ---- job_again.c ---- */
+
+/* Whether arguments are kept by which the job may be called again. */
+bool job_is_kept(const struct job_record *record);
 
 /* Calls the job again on another server, with the arguments that are kept in the list; by the record it is
  * afterwards the same job. Whoever else was faster has done it: of several programs that find it lost, one

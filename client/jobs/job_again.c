@@ -181,6 +181,13 @@ static bool is_for_now(enum esp_status status)
            status == ESP_MAYBE || status == ESP_UNKNOWN_PROBLEM || status == ESP_STALE;
 }
 
+bool job_is_kept(const struct job_record *record)
+{
+    char path[PATH_MAX], id[SESSION_TEXT];
+    return job_store_call_path(job_id(record, id), path, sizeof path, NULL) == ESP_OK &&
+           access(path, R_OK) == 0;
+}
+
 enum esp_status job_call_again(struct engine *engine, struct job_record *record, enum job_fate fate,
                                struct esp_error *error)
 {

@@ -7,11 +7,9 @@
 #include "client/library.h"
 #include "client/session/package.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define MOST_PATIENCE_S 600.0
 
@@ -73,7 +71,7 @@ static enum esp_status tell_place(struct job *job, const char *token, struct esp
 enum esp_status job_make(struct job_record *record, const char *token, struct esp_job **result,
                          struct esp_error *error)
 {
-    char id[SESSION_TEXT], path[PATH_MAX];
+    char id[SESSION_TEXT];
     struct job *job = package_create(sizeof *job);
     if (!job)
         return error_no_memory(error, "a job");
@@ -87,7 +85,7 @@ enum esp_status job_make(struct job_record *record, const char *token, struct es
     job->job.problem = job->problem;
     job->job.id = package_text(job, job_id(&job->record, id));
     job->job.submitted_s = job->record.submitted_s;
-    job->job.again = job_store_call_path(id, path, sizeof path, NULL) == ESP_OK && access(path, R_OK) == 0;
+    job->job.again = job_is_kept(&job->record);
     if (status == ESP_OK)
         status = job->job.id ? tell_place(job, token, error) : error_no_memory(error, "a job");
     if (status == ESP_OK)

@@ -20,6 +20,30 @@ void job_record_clear(struct job_record *record)
     memset(record, 0, sizeof *record);
 }
 
+struct job_record *job_record_copy(const struct job_record *record)
+{
+    struct job_record *copy = malloc(sizeof *copy);
+    char *keepers = record->keepers ? strdup(record->keepers) : NULL;
+    if (!copy || (record->keepers && !keepers)) {
+        free(copy);
+        free(keepers);
+        return NULL;
+    }
+    *copy = *record;
+    copy->keepers = keepers;
+    copy->function = function_use(record->function);
+    for (uint32_t i = 0; i < PROBLEM_MAX_ARGUMENTS; i++)
+        copy->scalars[i] = record->scalars[i] ? copy->values[i] : NULL;
+    return copy;
+}
+
+void job_record_destroy(struct job_record *record)
+{
+    if (record)
+        job_record_clear(record);
+    free(record);
+}
+
 static json_t *hex64(uint64_t number)
 {
     char text[20];

@@ -4,6 +4,7 @@ client_libclient_la_SOURCES += \
 	client/jobs/job.h \
 	client/jobs/job_again.c \
 	client/jobs/job_api.c \
+	client/jobs/job_attach.c \
 	client/jobs/job_call.c \
 	client/jobs/job_call.h \
 	client/jobs/job_store.c \

@@ -106,7 +106,7 @@ void attempt_recover(struct session *session)
     if (session_is_cancelled(session))
         return; /* the next step ends it */
     if (session->attached) {
-        session_end(session, job_explain_loss(session, error));
+        job_recover(session);
         return;
     }
     if (session_left_ms(session) <= 1) {

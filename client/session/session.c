@@ -107,6 +107,7 @@ void session_discard(struct session *session)
     free(session->plan);
     free(session->keepers);
     free(session->left);
+    job_record_destroy(session->record);
     free(session);
 }
 

@@ -11,6 +11,8 @@
 #include "client/session/left.h"
 #include "client/session/wishes.h"
 
+struct job_record;
+
 /* The handle of a call as the engine sees it. */
 struct target {
     const char *server;                     /* name: bound to it; NULL: let the agents choose */
@@ -143,6 +145,7 @@ struct session {
     bool has_owner;
     bool is_job;   /* it outlives this process, under a client id of its own (client/jobs/job.h) */
     bool attached; /* a job that another process may have submitted: it is waited for, no more */
+    struct job_record *record; /* owned, of an attached session: where the job is now */
 
     struct thread_job job;
     void (*ended)(struct session *session, void *arg);

@@ -5,7 +5,14 @@
 needs espalier espalier-agent espalier-sed
 
 mkdir problems
-echo 'BEGIN { printf "%.17g", ARGV[1] ^ ARGV[2] }' >power.awk
+cat >power.awk <<'EOF2'
+BEGIN {
+    if (ARGV[2] == 77) # a long one
+        system("echo run >>slow; for i in 1 2 3 4 5; do sleep 0.1; done")
+    printf "%.17g", ARGV[1] ^ ARGV[2]
+}
+EOF2
+sed -i "s|>>slow|>>$work/slow|" power.awk
 cat >problems/jobs.esp <<EOF2
 problem reverse "The lines of a text, last first"
     in      file    text
@@ -176,6 +183,10 @@ rest='for i in 1 2 3 4 5; do sleep 0.1; done; echo done'
 check "a job is submitted" submit gone script text="echo run >>$work/executions; $rest"
 job=$(cat gone)
 check "it runs" wait_until test -s executions
+check "one with a result, too" submit slow.id power n=77 a=1
+"$top_builddir/tests/e2e/attach_steps" "$(cat slow.id)" >attached 2>&1 &
+attached=$!
+check "which a program waits for" wait_until sh -c "grep -q attached attached && [ -s slow ]"
 stop sed KILL
 server_below_agent other T 'slots = 2' 'memory = "64 MiB"' "problems = \"$work/problems\""
 espalier wait --follow "$job" >waited 2>&1 &
@@ -187,6 +198,10 @@ check "whoever that is" wait $two
 check "another server had it" sh -c "espalier jobs --json $job | grep -q '\"server\": \"T\"'"
 check "what it printed there is seen" grep -qx "done" waited
 check "one of the two called it again" test "$(wc -l <executions)" -eq 2
+check "the program has the result of the other one" wait "$attached"
+check "which another server computed" grep -qx 1 attached
+check "once" test "$(wc -l <slow)" -eq 2
+check "it is forgotten" espalier jobs --forget "$(cat slow.id)"
 check "it is fetched" espalier fetch "$job"
 check "it has left the list" espalier jobs
 check_says "with nothing" '^no jobs$'
