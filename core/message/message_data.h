@@ -88,8 +88,8 @@ struct data {
     uint32_t limit;
     struct extensions extensions;
 };
-/* Tag in an offer and an open: the client's id (two little-endian 64-bit numbers, high and low): its volatile
- * data are kept for a lease after the last sign of it. */
+/* Tag in an offer, an open and a server's data: the client's id (two little-endian 64-bit numbers, high and
+ * low): its volatile data are kept for a lease after the last sign of it. */
 #define EXTENSION_DATA_CLIENT 43
 #define DATA_CLIENT_BYTES     16
 /* Tag in an open: the name of the server that fetches the datum because a session there needs it. */

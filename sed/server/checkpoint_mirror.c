@@ -6,6 +6,7 @@
 #include "services/data/transfer.h"
 #include "util/fingerprint.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -33,6 +34,14 @@ static const char *identity(const struct keeper *keeper, uint64_t key, uint64_t 
     return datum_id_text(&id, text);
 }
 
+/* The call as the client whose lease the copies have. */
+static struct extensions tell_holder(uint64_t key, uint64_t bytes[2], struct extension *extension)
+{
+    bytes[0] = bytes[1] = htole64(key);
+    *extension = (struct extension){EXTENSION_DATA_CLIENT, (const uint8_t *)bytes, DATA_CLIENT_BYTES};
+    return (struct extensions){extension, 1};
+}
+
 /* Numbers of the call's states that are there, at most LOOK_AT. */
 static uint32_t look(struct transport *transport, const struct keeper *keeper, uint64_t key,
                      uint64_t *numbers)
@@ -40,14 +49,25 @@ static uint32_t look(struct transport *transport, const struct keeper *keeper, u
     char text[DATUM_TEXT];
     struct message request = {.kind = MESSAGE_DATA}, reply;
     struct datum_id id;
+    struct extension holder;
+    uint64_t bytes[2];
     uint32_t n = 0;
-    request.data = (struct data){.datum = "", .after = identity(keeper, key, 0, text), .limit = LOOK_AT};
+    request.data = (struct data){.datum = "",
+                                 .after = identity(keeper, key, 0, text),
+                                 .limit = LOOK_AT,
+                                 .extensions = tell_holder(key, bytes, &holder)};
     enum esp_status status = transport_call(transport, keeper->address, &request, ASK_MS, &reply, NULL);
     for (uint32_t i = 0; status == ESP_OK && i < reply.data_reply.n && n < LOOK_AT; i++)
         if (datum_id_parse(reply.data_reply.items[i].datum, &id, NULL) == ESP_OK && id.key.high == key)
             numbers[n++] = id.key.low;
     message_clear(&reply);
     return n;
+}
+
+void mirror_renew(struct transport *transport, const struct keeper *keeper, uint64_t key)
+{
+    uint64_t numbers[LOOK_AT];
+    look(transport, keeper, key, numbers);
 }
 
 uint64_t mirror_newest(struct transport *transport, const struct keeper *keeper, uint64_t key)
@@ -191,7 +211,10 @@ static enum esp_status offer(struct transport *transport, const struct keeper *k
 {
     char text[DATUM_TEXT];
     int64_t dims[1] = {(int64_t)bytes};
+    uint64_t holder[2];
+    struct extension extension;
     struct message request = {.kind = MESSAGE_OFFER}, reply;
+    request.offer.extensions = tell_holder(key, holder, &extension);
     request.offer.datum = (struct datum_info){.datum = identity(keeper, key, number, text),
                                               .type = TYPE_CHAR,
                                               .dims = dims,

@@ -2,8 +2,9 @@
  *
  * Copies of checkpoints on other servers, the keepers: where the client's request would go next. A copy is a
  * volatile datum in the keeper's store, whose identity is made of the call and the checkpoint's number, so
- * that whoever goes on with the call finds the newest. All of this blocks: for threads beside the state
- * machine.
+ * that whoever goes on with the call finds the newest. To the keeper the call is a client: when nobody has
+ * put, looked at or renewed a copy for the lease of data (data_lease), it goes. All of this blocks: for
+ * threads beside the state machine.
  */
 #ifndef SED_CHECKPOINT_MIRROR_H
 #define SED_CHECKPOINT_MIRROR_H
@@ -22,6 +23,8 @@ struct keeper {
  * by who does not know the call's secret. Never 0. */
 uint64_t mirror_key(const struct session_id *origin);
 
+/* The call goes on: what the keeper has of it stays. */
+void mirror_renew(struct transport *transport, const struct keeper *keeper, uint64_t key);
 /* The number of the newest state that the keeper has; 0: none, or it is not there. */
 uint64_t mirror_newest(struct transport *transport, const struct keeper *keeper, uint64_t key);
 /* Fetches that state into the file. ESP_PROTOCOL: what came is none. */

@@ -65,8 +65,10 @@ struct mirror {
     uint32_t n_keepers, n_others;  /* others: that are not this server, which may have been one before */
     struct admission_entry memory; /* reserved for a copy that is being made; 0 bytes: none is */
     uint64_t copied;               /* number of the newest state that a keeper has; 0: none */
+    int64_t renew_ns;              /* when keepers are told next that it goes on */
     bool busy, fetching, dropping, dirty; /* dirty: keepers have something of it */
-    bool over;                            /* the call has its answer, and nobody goes on with it */
+    bool renewing;
+    bool over; /* the call has its answer, and nobody goes on with it */
 };
 
 /* ---- beside the state machine ---- */
@@ -117,6 +119,12 @@ static void drop_all(struct mirror *mirror)
         mirror_drop(mirror->server->endpoint->transport, &mirror->keepers[i], mirror->key, UINT64_MAX);
 }
 
+static void renew_all(const struct mirror *mirror)
+{
+    for (uint32_t i = 0; i < mirror->n_keepers; i++)
+        mirror_renew(mirror->server->endpoint->transport, &mirror->keepers[i], mirror->key);
+}
+
 static void mirror_done(struct mirror *mirror);
 
 static void mirror_run(void *arg)
@@ -127,6 +135,8 @@ static void mirror_run(void *arg)
         drop_all(mirror);
     else if (mirror->fetching)
         fetch_newest(mirror);
+    else if (mirror->renewing)
+        renew_all(mirror);
     else
         copy_newest(mirror);
     endpoint_enter(endpoint);
@@ -188,7 +198,7 @@ static void mirror_done(struct mirror *mirror)
     struct session *session = mirror->session;
     give_back(mirror);
     const bool fetched = mirror->fetching;
-    mirror->busy = mirror->fetching = false;
+    mirror->busy = mirror->fetching = mirror->renewing = false;
     if (!session) {
         mirror_release(mirror);
         return;
@@ -199,7 +209,28 @@ static void mirror_done(struct mirror *mirror)
     }
 }
 
-#define LOOK_NS (300 * NS_PER_MS)
+#define LOOK_NS       (300 * NS_PER_MS)
+#define RENEW_MOST_NS (600 * NS_PER_S)
+
+/* A routine may take longer from one state to the next than keepers wait; theirs is taken to be the lease of
+ * this server. */
+static void renew(struct mirror *mirror, int64_t now_ns)
+{
+    const int64_t quarter_ns = mirror->server->options.data_lease_ns / 4;
+    const bool due = mirror->renew_ns != 0 && now_ns >= mirror->renew_ns;
+    if (mirror->renew_ns == 0 || due)
+        mirror->renew_ns = now_ns + (quarter_ns < RENEW_MOST_NS ? quarter_ns : RENEW_MOST_NS);
+    mirror->renewing = due && quarter_ns > 0 && mirror->dirty;
+    mirror->renewing = mirror->renewing && mirror_begin(mirror);
+}
+
+static void copy_or_renew(struct mirror *mirror, int64_t now_ns)
+{
+    if (checkpoint_number(mirror->path, NULL) <= mirror->copied || !reserve(mirror))
+        renew(mirror, now_ns);
+    else if (!mirror_begin(mirror))
+        give_back(mirror);
+}
 
 /* Whoever has saved a new state since: a copy is made. */
 static void look_at_states(struct timer *timer, int64_t now_ns, void *context)
@@ -213,10 +244,8 @@ static void look_at_states(struct timer *timer, int64_t now_ns, void *context)
         if (!mirror || mirror->n_others == 0)
             continue;
         any = true;
-        if (session->state == SESSION_RUNNING && !mirror->busy &&
-            checkpoint_number(mirror->path, NULL) > mirror->copied && reserve(mirror) &&
-            !mirror_begin(mirror))
-            give_back(mirror);
+        if (session->state == SESSION_RUNNING && !mirror->busy)
+            copy_or_renew(mirror, now_ns);
     }
     if (any)
         timers_set(&server->timers, timer, now_ns + LOOK_NS, NULL);

@@ -217,7 +217,7 @@ static void on_data(struct server *server, struct call *call, const struct data 
     struct asker asker;
     struct esp_error error;
     struct message *reply = message_create(MESSAGE_DATA_REPLY);
-    asker_of(call, &asker);
+    data_asker_of(server, call, &data->extensions, &asker);
     enum esp_status status = !reply           ? error_no_memory(&error, "a list of data")
                              : data->datum[0] ? look_one(server, &asker, data->datum, reply, &error)
                                               : look_all(server, &asker, data, reply, &error);

@@ -92,6 +92,28 @@ pools() { # pools N: so many servers have folders of workers there
 }
 check "nor a folder of workers by the servers that were killed" wait_until pools 1
 
+# ---- nobody comes back ----
+stop $last
+for name in S T; do
+    printf 'data_lease = "1 s"\norphan_lease = "1 s"\n' >>$name.conf
+    start_server $name
+done
+check "both servers" wait_until two_servers
+: >S.log
+: >T.log
+espalier call poisson n=$n f=@f.mtx every=0.03 -o u=nobody.npy >nobody.out 2>&1 &
+call=$!
+check "a call's state goes to the other server" wait_until copied
+if saved S; then first=S last=T; else first=T last=S; fi
+eval "worker=\$(worker_of \$pid_$first)"
+has_copy() { [ -n "$(espalier data ls --server $last --json | tr -d '[] \n')" ]; }
+kill -STOP "$worker" "$call" # neither says anything from now on
+sleep 2.5 # the lease of data is 1 s
+check "where it stays also while the routine saves nothing new" has_copy
+stop $first KILL
+kill -9 $call
+check "but not when server and client are lost" wait_until nothing_kept
+
 # ---- what may not save ----
 {
     echo 'problem wrong "w"'
