@@ -9,15 +9,12 @@
  */
 #include "agent/agent_internal.h"
 
-#include "util/names.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 /* For the answer of a node to an order; whoever waits above gets a little more. */
-#define ORDER_MS  5000
-#define ERRANDS   1000
-#define CAP_KNOWN 4096
+#define ORDER_MS 5000
+#define ERRANDS  1000
 
 /* An order that is on its way down. */
 struct errand {
@@ -132,78 +129,6 @@ static bool changes_shape(const char *verb)
     return strcmp(verb, "move") == 0 || strcmp(verb, "stop") == 0;
 }
 
-static enum esp_status unknown_node(const struct agent *agent, const char *name, struct esp_error *error)
-{
-    const char *known[CAP_KNOWN];
-    size_t n = 0;
-    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node && n < CAP_KNOWN;
-         node = node->hh.next)
-        known[n++] = node->name;
-    const char *closest = names_closest(name, known, n);
-    return error_set(error, ESP_NOT_FOUND, "no node named \"%s\" below \"%s\"%s%s%s", name, agent->name,
-                     closest ? "; did you mean \"" : "", closest ? closest : "", closest ? "\"?" : "");
-}
-
-/* Whether `node` is below the other one, or it itself; as deep as trees may be. */
-static bool is_within(const struct agent *agent, const struct knowledge_node *node, const char *other)
-{
-    for (unsigned depth = 0; node && depth < CAP_ANCESTORS; depth++) {
-        if (strcmp(node->name, other) == 0)
-            return true;
-        node = knowledge_find(agent->knowledge, node->parent);
-    }
-    return false;
-}
-
-static uint32_t count_below(const struct agent *agent, const char *name)
-{
-    uint32_t n = 0;
-    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
-        n += strcmp(node->name, name) != 0 && is_within(agent, node, name);
-    return n;
-}
-
-/* The new parent's address. */
-static enum esp_status check_move(const struct agent *agent, const struct knowledge_node *node,
-                                  const struct administer *asked, const char **address,
-                                  struct esp_error *error)
-{
-    if (asked->n_words != 1)
-        return error_set(error, ESP_INVALID, "expected the new parent's name, found %u words",
-                         asked->n_words);
-    const char *name = asked->words[0];
-    if (strcmp(node->parent, name) == 0)
-        return error_set(error, ESP_INVALID, "\"%s\" is below \"%s\" already", node->name, name);
-    if (strcmp(name, agent->name) == 0) {
-        *address = endpoint_address(agent->endpoint);
-        return ESP_OK;
-    }
-    const struct knowledge_node *parent = knowledge_find(agent->knowledge, name);
-    if (!parent)
-        return unknown_node(agent, name, error);
-    if (parent->role == ROLE_SERVER)
-        return error_set(error, ESP_INVALID, "\"%s\" is a server: only agents have nodes below them", name);
-    if (is_within(agent, parent, node->name))
-        return error_set(error, ESP_INVALID,
-                         "\"%s\" is below \"%s\": moved there, the subtree would hang on itself", name,
-                         node->name);
-    *address = parent->address;
-    return ESP_OK;
-}
-
-static enum esp_status check_stop(const struct agent *agent, const struct knowledge_node *node,
-                                  const struct administer *asked, struct esp_error *error)
-{
-    const bool anyway = asked->n_words == 1 && strcmp(asked->words[0], "cut") == 0;
-    const uint32_t below = count_below(agent, node->name);
-    if (below == 0 || anyway)
-        return ESP_OK;
-    return error_set(
-        error, ESP_REFUSED,
-        "%u nodes below \"%s\" would be cut off: move them first, or say that this is meant (--cut)", below,
-        node->name);
-}
-
 static enum esp_status check_generation(const struct agent *agent, const struct administer *asked,
                                         struct esp_error *error)
 {
@@ -226,13 +151,13 @@ static enum esp_status begin(struct agent *agent, struct call *call, const struc
     const struct knowledge_node *node = knowledge_find(agent->knowledge, asked->node);
     const char *move[2] = {asked->n_words ? asked->words[0] : "", NULL};
     const bool shape = changes_shape(asked->verb), moves = strcmp(asked->verb, "move") == 0;
-    enum esp_status status = node ? ESP_OK : unknown_node(agent, asked->node, error);
+    enum esp_status status = node ? ESP_OK : administer_unknown(agent, asked->node, error);
     if (status == ESP_OK && shape)
         status = check_generation(agent, asked, error);
     if (status == ESP_OK && moves)
-        status = check_move(agent, node, asked, &move[1], error);
+        status = administer_check_move(agent, node, asked, &move[1], error);
     else if (status == ESP_OK && shape)
-        status = check_stop(agent, node, asked, error);
+        status = administer_check_stop(agent, node, asked, error);
     if (status == ESP_OK && HASH_COUNT(agent->errands) >= ERRANDS)
         status = error_set(error, ESP_LIMIT, "%d orders are on their way already", ERRANDS);
     if (status != ESP_OK)
@@ -249,21 +174,6 @@ static enum esp_status begin(struct agent *agent, struct call *call, const struc
     return ESP_OK;
 }
 
-/* Of itself: what would change its place is decided above it. */
-static enum esp_status check_own(struct agent *agent, const struct administer *asked, struct esp_error *error)
-{
-    if (strcmp(asked->verb, "move") == 0)
-        return error_set(error, ESP_INVALID, "\"%s\" cannot move itself: ask an agent above it", agent->name);
-    if (strcmp(asked->verb, "stop") == 0 && knowledge_count(agent->knowledge) > 0 &&
-        !(asked->n_words == 1 && strcmp(asked->words[0], "cut") == 0))
-        return error_set(
-            error, ESP_REFUSED,
-            "%zu nodes below \"%s\" would be cut off: move them first, or say that this is meant "
-            "(--cut)",
-            knowledge_count(agent->knowledge), agent->name);
-    return ESP_OK;
-}
-
 void administer_on_call(struct agent *agent, struct call *call, const struct administer *asked)
 {
     struct esp_error error;
@@ -274,7 +184,7 @@ void administer_on_call(struct agent *agent, struct call *call, const struct adm
         return;
     }
     if (status == ESP_OK)
-        status = own ? check_own(agent, asked, &error) : begin(agent, call, asked, &error);
+        status = own ? administer_check_own(agent, asked, &error) : begin(agent, call, asked, &error);
     if (status != ESP_OK)
         reply_call(agent, call, status, error.text);
     else if (own)
@@ -301,7 +211,7 @@ void administer_on_order(struct agent *agent, const struct envelope *envelope, c
     }
     const struct knowledge_node *node = knowledge_find(agent->knowledge, order->node);
     if (!node) {
-        unknown_node(agent, order->node, &error);
+        administer_unknown(agent, order->node, &error);
         refuse_order(agent, address, envelope, order->id, &error);
         return;
     }

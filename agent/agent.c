@@ -119,16 +119,16 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
     agent->membership = present;
 }
 
-static void on_undelivered(void *self, const char *address, enum esp_status status)
+static void on_undelivered(void *self, const char *address, const struct esp_error *why)
 {
     struct agent *agent = self;
-    if (status == ESP_TIMEOUT)
+    if (why->status == ESP_TIMEOUT)
         return; /* it is connected and slow: for silence there is a patience of its own */
     children_undelivered(agent->children, address);
-    duty_undelivered(&agent->duty, address);
+    duty_undelivered(&agent->duty, address, why);
     if (agent->membership)
-        membership_undelivered(agent->membership, address);
-    registered_undelivered(agent, address);
+        membership_undelivered(agent->membership, address, why);
+    registered_undelivered(agent, address, why);
     peers_undelivered(agent, address);
 }
 

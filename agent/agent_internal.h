@@ -149,6 +149,21 @@ void administer_child_lost(struct agent *agent, const char *name);
 bool administer_abandon(struct agent *agent, const struct call *call);
 void administer_clear(struct agent *agent);
 
+/* administer_checks.c */
+
+/* ESP_NOT_FOUND, with the nearest name. */
+enum esp_status administer_unknown(const struct agent *agent, const char *name, struct esp_error *error);
+/* Whether that node may be moved so; *address: the new parent's. */
+enum esp_status administer_check_move(const struct agent *agent, const struct knowledge_node *node,
+                                      const struct administer *asked, const char **address,
+                                      struct esp_error *error);
+/* Whether it may be stopped: nothing below it is cut off, or that is meant. */
+enum esp_status administer_check_stop(const struct agent *agent, const struct knowledge_node *node,
+                                      const struct administer *asked, struct esp_error *error);
+/* The same of an order to the agent itself: what would change its place is decided above it. */
+enum esp_status administer_check_own(const struct agent *agent, const struct administer *asked,
+                                     struct esp_error *error);
+
 /* up.c */
 /* How its tie to a parent is made. */
 /* Operations of every tie upwards (core/hierarchy/membership.h). */
@@ -175,7 +190,7 @@ void registered_leave(struct agent *agent, const char *reason);
 void registered_clear(struct agent *agent);
 /* True when the message was theirs. */
 bool registered_post(struct agent *agent, const struct envelope *envelope, const struct message *message);
-void registered_undelivered(struct agent *agent, const char *address);
+void registered_undelivered(struct agent *agent, const char *address, const struct esp_error *why);
 int64_t registered_due(const struct agent *agent);
 void registered_tick(struct agent *agent);
 /* Something changed below. */
@@ -309,6 +324,23 @@ void question_on_answer(struct agent *agent, const struct envelope *envelope, co
 void question_abandon(struct agent *agent, struct call *call);
 void question_child_lost(struct agent *agent, const struct branch *branch);
 void question_clear(struct agent *agent);
+
+/* `ask` is taken over, with its request; NULL is no memory. */
+struct question *question_create(struct agent *agent, struct message *ask, int64_t wait_ms);
+void question_free(struct agent *agent, struct question *question);
+/* Who is to be asked: those that can solve it (`variant`, NULL: nobody), and those that know of its data. */
+void question_choose_children(struct agent *agent, struct question *question, const struct variant *variant);
+void question_send(struct agent *agent, struct question *question, int64_t wait_ms);
+/* A child may use this much of the time that is left, so that its answer still arrives in time. */
+#define QUESTION_SHARE_OF_TIME 0.8
+
+/* question_group.c */
+
+/* Its members hear what came of the question. */
+void group_answer(struct agent *agent, struct question *question);
+/* The question is over: those that came meanwhile are asked for; without such, the group is gone. */
+void group_go_on(struct agent *agent, struct group *group);
+void groups_clear(struct agent *agent);
 
 /* decide.c */
 /* What is remembered of a server, for its view; `agent` is a struct agent. */

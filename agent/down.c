@@ -42,6 +42,11 @@ static void on_refuges(void *self, const struct child *child, struct refuges *re
         refuges_add(refuges, told->addresses[i]);
 }
 
+static void log_joined(const struct child *child)
+{
+    log_notice("%s \"%s\" joined from %s", node_role_name(child->role), child->name, child->address);
+}
+
 static bool on_joined(void *self, struct child *child)
 {
     struct agent *agent = self;
@@ -57,7 +62,8 @@ static bool on_joined(void *self, struct child *child)
     branch->data = child;
     child->data = branch;
     learning_expect(agent); /* what it solves is heard after it */
-    log_notice("%s \"%s\" joined from %s", node_role_name(child->role), child->name, child->address);
+    if (!child->trial_ns)
+        log_joined(child);
     return true;
 }
 
@@ -67,8 +73,9 @@ static void on_lost(void *self, struct child *child, const char *why)
     struct branch *branch = child->data;
     if (!branch)
         return;
-    log_notice("%s \"%s\" at %s is gone, %u nodes with it: %s", node_role_name(child->role), child->name,
-               child->address, branch->n_nodes, why);
+    log_write(child->trial_ns ? LOG_DEBUG_LEVEL : LOG_NOTICE_LEVEL, NULL,
+              "%s \"%s\" at %s is gone, %u nodes with it: %s", node_role_name(child->role), child->name,
+              child->address, branch->n_nodes, why);
     lost_note(agent, child, branch);
     agent->counts.children_lost++;
     administer_child_lost(agent, child->name);
@@ -210,6 +217,10 @@ static void on_report(void *self, struct child *child, const struct report *repo
     struct agent *agent = self;
     struct branch *branch = child->data;
     bool changed = report->n_records || report->n_removed, urgent = false, lost = false;
+    if (child->trial_ns && agent_now(agent) >= child->trial_ns) {
+        child->trial_ns = 0;
+        log_joined(child);
+    }
     if (child->part == REPORT_COMPLETE || child->part == REPORT_BEGINS)
         knowledge_complete_begin(agent->knowledge, branch);
     for (uint32_t i = 0; i < report->n_removed; i++)

@@ -2,6 +2,7 @@
 noinst_LTLIBRARIES += agent/libagent.la
 agent_libagent_la_SOURCES = \
 	agent/administer.c \
+	agent/administer_checks.c \
 	agent/agent.c \
 	agent/agent.h \
 	agent/agent_internal.h \
@@ -21,6 +22,7 @@ agent_libagent_la_SOURCES = \
 	agent/peers.c \
 	agent/peers.h \
 	agent/question.c \
+	agent/question_group.c \
 	agent/registered.c \
 	agent/scheduler_library.c \
 	agent/scheduler_library.h \

@@ -100,10 +100,10 @@ bool registered_post(struct agent *agent, const struct envelope *envelope, const
     return taken;
 }
 
-void registered_undelivered(struct agent *agent, const char *address)
+void registered_undelivered(struct agent *agent, const char *address, const struct esp_error *why)
 {
     for (size_t i = 0; i < agent->n_registered; i++)
-        membership_undelivered(agent->registered[i], address);
+        membership_undelivered(agent->registered[i], address, why);
 }
 
 int64_t registered_due(const struct agent *agent)

@@ -37,9 +37,9 @@ struct chunk_area {
 struct endpoint_ops {
     /* A one-way message arrived. The message dies when this returns. */
     void (*post)(void *self, const struct envelope *envelope, const struct message *message);
-    /* What was posted to that address could not be delivered (connection refused, broken, timed out).
-     * Said once per batch; later posts try again. */
-    void (*undelivered)(void *self, const char *address, enum esp_status status);
+    /* What was posted to that address could not be delivered (connection refused, broken, timed out, another
+     * contract there): `why` lives until this returns. Said once per batch; later posts try again. */
+    void (*undelivered)(void *self, const char *address, const struct esp_error *why);
     /* A request arrived. Answer with call_reply() here or later; the request lives until then. */
     void (*call)(void *self, struct call *call, const struct message *request);
     /* The transport has answered the call itself: its deadline passed or the asker is gone. Forget it. */

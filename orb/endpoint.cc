@@ -36,13 +36,13 @@ void Endpoint::flush()
         outbox.send(targets);
 }
 
-void Endpoint::undelivered(const std::string &address_of_target, enum esp_status status)
+void Endpoint::undelivered(const std::string &address_of_target, const struct esp_error &why)
 {
     {
         std::lock_guard<std::mutex> lock(mutex);
         if (closing || !ops.undelivered)
             return;
-        ops.undelivered(self, address_of_target.c_str(), status);
+        ops.undelivered(self, address_of_target.c_str(), &why);
         after_operation();
     }
     flush();

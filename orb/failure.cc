@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "orb/failure.h"
+#include "orb/contract.h"
 
 #include <new>
 #include <stdio.h>
@@ -14,6 +15,8 @@ struct Context {
 /* "host:port: submit: text" */
 static enum esp_status fail(const Context &context, enum esp_status status, const char *text)
 {
+    if (!context.what)
+        return error_set(context.error, status, "%s", text);
     return error_set(context.error, status, "%s%s%s: %s", context.address ? context.address : "",
                      context.address ? ": " : "", context.what, text);
 }
@@ -58,9 +61,9 @@ static enum esp_status not_there(const Context &context, const CORBA::SystemExce
     if (exception.minor() == MINOR_STALE)
         return fail(context, ESP_STALE,
                     "it was restarted since: the message was for its earlier incarnation");
-    return fail(context, ESP_VERSION,
-                "an ORB answers, but has no object \"" ENTRY_KEY
-                "\": something else listens there, or a release that speaks another contract");
+    char text[200];
+    contract_explain(exception.minor(), text, sizeof text);
+    return fail(context, ESP_VERSION, text);
 }
 
 static enum esp_status other(const Context &context, const CORBA::SystemException &exception)

@@ -8,7 +8,8 @@
 #include "orb/corba.h"
 
 /* Inside a catch (...) block, only there: turns the exception in flight into a status. `what` is what was
- * tried ("submit"), `address` with whom, NULL: nobody. */
+ * tried ("submit"), `address` with whom, NULL: nobody. Without `what` the error's text is the reason alone.
+ */
 enum esp_status orb_failure(const char *what, const char *address, struct esp_error *error);
 
 #endif

@@ -7,6 +7,7 @@ orb_liborb_la_SOURCES = orb/call.cc orb/call.h orb/client.cc orb/corba.h orb/end
 	orb/failure.cc orb/failure.h orb/limits.cc orb/limits.h orb/local.cc orb/local.h orb/orb.cc orb/outbox.cc orb/outbox.h \
 	orb/peer.cc orb/peer.h orb/refusal.cc orb/refusal.h orb/senders.cc orb/senders.h orb/sigpipe.h orb/stream.cc orb/stream.h orb/tls.cc orb/tls.h \
 	orb/transport.h orb/watchdog.cc orb/watchdog.h
+orb_liborb_la_SOURCES += orb/contract.cc orb/contract.h
 orb_liborb_la_SOURCES += orb/near.cc orb/near.h
 orb_liborb_la_SOURCES += orb/host_names.cc orb/host_names.h
 orb_liborb_la_SOURCES += orb/presence.cc orb/presence.h

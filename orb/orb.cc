@@ -4,6 +4,7 @@
  */
 #include "orb/orb.h"
 #include "orb/reach.h"
+#include "orb/contract.h"
 #include "orb/entry.h"
 #include "orb/failure.h"
 #include "orb/limits.h"
@@ -164,6 +165,7 @@ static void orb_destroy(struct transport *transport)
     try {
         self->peers->clear();
         self->posts->clear();
+        contract_stop();
         limits_stop();
         if (self->entry_active)
             entry_deactivate();
@@ -251,6 +253,7 @@ static void start(OrbTransport &self, const struct orb_options *options, std::ve
     limits.first_message_ms = options->first_message_ms > 0 ? options->first_message_ms : 10000;
     limits.stalled_ms = stalled_ms(options);
     limits_start(limits);
+    contract_start();
 }
 
 static enum esp_status open_transport(const struct orb_options *options, struct transport **transport,

@@ -166,7 +166,8 @@ std::vector<std::shared_ptr<Target>> Outbox::take_dirty()
 
 /* ---- sending, without it ---- */
 
-enum esp_status Outbox::transmit(Target &target, const struct batch &batch, bool oneway)
+enum esp_status Outbox::transmit(Target &target, const struct batch &batch, bool oneway,
+                                 struct esp_error *why)
 {
     Peers &peers = *endpoint.transport.posts;
     std::shared_ptr<Peer> peer;
@@ -178,11 +179,11 @@ enum esp_status Outbox::transmit(Target &target, const struct batch &batch, bool
         posting.perform(peers, *peer);
         return ESP_OK;
     } catch (...) {
-        enum esp_status status = orb_failure("post", target.address.c_str(), nullptr);
+        enum esp_status status = orb_failure(nullptr, nullptr, why);
         if (peer) {
             peers.forget(peer);
-            status = refusal_explain(target.address.c_str(), "post", status, nullptr);
-            status = host_name_explain(target.address.c_str(), "post", status, since_ns, nullptr);
+            status = refusal_explain(target.address.c_str(), "post", status, why);
+            status = host_name_explain(target.address.c_str(), "post", status, since_ns, why);
         }
         return status;
     }
@@ -201,7 +202,7 @@ void Outbox::sent(const std::shared_ptr<Target> &target, bool confirmed)
 }
 
 /* All that waits goes with what failed: it would come without what was before it. */
-void Outbox::failed(const std::shared_ptr<Target> &target, enum esp_status status)
+void Outbox::failed(const std::shared_ptr<Target> &target, const struct esp_error &why)
 {
     {
         std::lock_guard<std::mutex> lock(target->mutex);
@@ -212,7 +213,7 @@ void Outbox::failed(const std::shared_ptr<Target> &target, enum esp_status statu
         target->sending = false;
         target->idle.notify_all();
     }
-    endpoint.undelivered(target->address, status);
+    endpoint.undelivered(target->address, why);
 }
 
 /* Minds a queue that has been marked as `sending` until it is empty. */
@@ -237,9 +238,9 @@ void Outbox::send_queue(const std::shared_ptr<Target> &target, bool inline_sende
         target->bytes -= next->batch.memory.size;
         lock.unlock();
         oneway = oneway && small; /* large ones get the longer patience, too */
-        enum esp_status status = transmit(*target, next->batch, oneway);
-        if (status != ESP_OK) {
-            failed(target, status);
+        struct esp_error why;
+        if (transmit(*target, next->batch, oneway, &why) != ESP_OK) {
+            failed(target, why);
             return;
         }
         sent(target, !oneway);
@@ -252,7 +253,9 @@ void Outbox::hand_to_pool(const std::shared_ptr<Target> &target)
         std::shared_ptr<Endpoint> home = endpoint.shared_from_this();
         endpoint.transport.senders.submit([home, target] { home->outbox.send_queue(target, false); });
     } catch (...) {
-        failed(target, orb_failure("post", target->address.c_str(), nullptr));
+        struct esp_error why;
+        orb_failure(nullptr, nullptr, &why);
+        failed(target, why);
     }
 }
 
@@ -267,8 +270,11 @@ void Outbox::send(const std::vector<std::shared_ptr<Target>> &marked)
         lock.unlock();
         if (mine)
             send_queue(target, true);
-        if (overflow)
-            endpoint.undelivered(target->address, ESP_LIMIT);
+        if (overflow) {
+            struct esp_error why;
+            error_set(&why, ESP_LIMIT, "more than %zu bytes wait for it", MOST_QUEUED);
+            endpoint.undelivered(target->address, why);
+        }
     }
 }
 
@@ -303,12 +309,13 @@ void Outbox::confirm(const std::shared_ptr<Target> &target)
     }
     struct batch empty;
     struct envelope envelope = {endpoint.name.c_str(), endpoint.incarnation, to_incarnation, "", ""};
-    enum esp_status status = batch_begin(&empty, &envelope, MESSAGE_BYTES, nullptr);
+    struct esp_error why;
+    enum esp_status status = batch_begin(&empty, &envelope, MESSAGE_BYTES, &why);
     if (status == ESP_OK)
-        status = transmit(*target, empty, false);
+        status = transmit(*target, empty, false, &why);
     batch_release(&empty);
     if (status != ESP_OK) {
-        failed(target, status);
+        failed(target, why);
         return;
     }
     sent(target, true);

@@ -50,10 +50,10 @@ class Outbox
     void send_queue(const std::shared_ptr<Target> &target, bool inline_sender);
     void hand_to_pool(const std::shared_ptr<Target> &target);
     void sent(const std::shared_ptr<Target> &target, bool confirmed);
-    void failed(const std::shared_ptr<Target> &target, enum esp_status status);
+    void failed(const std::shared_ptr<Target> &target, const struct esp_error &why);
     void confirm_later(const std::shared_ptr<Target> &target);
     void confirm(const std::shared_ptr<Target> &target);
-    enum esp_status transmit(Target &target, const struct batch &batch, bool oneway);
+    enum esp_status transmit(Target &target, const struct batch &batch, bool oneway, struct esp_error *why);
 
     Endpoint &endpoint;
     std::unordered_map<std::string, std::shared_ptr<Target>> targets;

@@ -85,6 +85,16 @@ void refusal_log(const char *address, const char *why)
     tell(address, false, why);
 }
 
+/* Of "giop:tcp:host:port" as of "host:port". Who comes by a Unix socket has no address. */
+void refusal_log_incoming(const char *address, const char *why)
+{
+    if (!strncmp(address, "giop:unix:", 10))
+        address = "a process on this host";
+    else if (!strncmp(address, "giop:", 5) && strchr(address + 5, ':'))
+        address = strchr(address + 5, ':') + 1;
+    tell(address, true, why);
+}
+
 /* "host:port" of the other side. */
 static void note_peer(int fd)
 {
@@ -220,12 +230,11 @@ static void on_trace(const char *line)
     if (!found)
         return;
     std::string peer = found + strlen(sign);
-    for (int i = 0; i < 2 && peer.find(':') != std::string::npos; i++)
-        peer.erase(0, peer.find(':') + 1); /* "giop:tcp:" */
     peer.erase(peer.find_last_not_of(" \r\n") + 1);
-    tell(peer.c_str(), true,
-         "what it sent is no message of a platform: it uses TLS, which this side does not (no tls_ca in its "
-         "file), or is a stranger");
+    refusal_log_incoming(
+        peer.c_str(),
+        "what it sent is no message of a platform: it uses TLS, which this side does not (no tls_ca in its "
+        "file), or is a stranger");
 }
 
 /* ---- asking again ---- */

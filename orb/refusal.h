@@ -27,6 +27,8 @@ void refusal_ask(const Peers &peers, const Peer &peer);
 
 /* A line in a daemon's log, once and then rarely: there is no connection to that address, and why. */
 void refusal_log(const char *address, const char *why);
+/* The same of one that came in, from the address that the ORB gives it. */
+void refusal_log_incoming(const char *address, const char *why);
 
 /* Replaces the error of an invocation of this thread that failed with `status`, when TLS or its lack is why.
  * What surely was refused, and so was not executed, is ESP_SECURITY. */

@@ -170,11 +170,25 @@ static void node_chunk(void *self, const struct message *header, bool, struct ch
     area->length = header->chunk.length;
 }
 
-static CORBA::Object_ptr entry(const std::string &address)
+static CORBA::Object_ptr entry(const std::string &address, const char *contract = "1")
 {
     int argc = 0;
     CORBA::ORB_var orb = CORBA::ORB_init(argc, nullptr);
-    return orb->string_to_object(("corbaloc::" + address + "/espalier-1").c_str());
+    return orb->string_to_object(("corbaloc::" + address + "/espalier-" + contract).c_str());
+}
+
+// Who speaks another contract is told which one is spoken here, by the exception's minor code.
+static bool hears_of_contract_1(const std::string &address, const char *contract)
+{
+    CORBA::Object_var object = entry(address, contract);
+    Espalier::Node_var node = Espalier::Node::_unchecked_narrow(object);
+    try {
+        Espalier::Greet greet;
+        Espalier::GreetReply_var reply = node->greet(greet);
+    } catch (const CORBA::OBJECT_NOT_EXIST &exception) {
+        return exception.minor() == 0x45531001;
+    }
+    return false;
 }
 
 static void typed_client(struct transport *transport)
@@ -193,6 +207,8 @@ static void typed_client(struct transport *transport)
           "a node serves");
     std::string address = endpoint_address(node.endpoint);
 
+    check(hears_of_contract_1(address, "9"), "another contract is answered with the own one");
+    check(!hears_of_contract_1(address, "nonsense"), "what is no contract is not");
     CORBA::Object_var object = entry(address);
     Espalier::Server_var server = Espalier::Server::_narrow(object);
     check(!CORBA::is_nil(server), "the entry object is a Server to who asks");

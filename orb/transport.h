@@ -94,7 +94,7 @@ struct Endpoint : std::enable_shared_from_this<Endpoint> {
     /* Without the lock: sends what was posted. */
     void flush();
     /* Without the lock: tells the node. */
-    void undelivered(const std::string &address, enum esp_status status);
+    void undelivered(const std::string &address, const struct esp_error &why);
 
     void start_timer();
     void close();

@@ -326,10 +326,10 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
     children_post(r->children, envelope, message);
 }
 
-static void on_undelivered(void *self, const char *address, enum esp_status status)
+static void on_undelivered(void *self, const char *address, const struct esp_error *why)
 {
     struct redirector *r = self;
-    if (status == ESP_TIMEOUT)
+    if (why->status == ESP_TIMEOUT)
         return; /* it is connected and slow: for silence there is a patience of its own */
     children_undelivered(r->children, address);
 }

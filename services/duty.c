@@ -319,9 +319,9 @@ void duty_post(struct duty *duty, const struct envelope *envelope, const struct 
     handover_post(&duty->handover, envelope, message);
 }
 
-void duty_undelivered(struct duty *duty, const char *address)
+void duty_undelivered(struct duty *duty, const char *address, const struct esp_error *why)
 {
-    handover_undelivered(&duty->handover, address);
+    handover_undelivered(&duty->handover, address, why);
 }
 
 static bool is_idle(const struct duty *duty)

@@ -109,7 +109,7 @@ void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_e
 
 /* Beside those of the tie itself. */
 void duty_post(struct duty *duty, const struct envelope *envelope, const struct message *message);
-void duty_undelivered(struct duty *duty, const char *address);
+void duty_undelivered(struct duty *duty, const char *address, const struct esp_error *why);
 int64_t duty_due(const struct duty *duty);
 void duty_tick(struct duty *duty);
 

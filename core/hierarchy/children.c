@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/hierarchy/children.h"
+#include "core/hierarchy/children_internal.h"
 
-#include "core/hierarchy/membership.h"
-
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CHILDREN_MOST 10000
-/* A node whose name is taken elsewhere is let in again after half a lease, and then ever more seldom. */
-#define REFUSED_MOST_NS (60 * NS_PER_S)
-
-struct children {
-    struct children_options options;
-    char *name, *probe;
-    struct children_ops ops;
-    void *self;
-    struct child *by_name, *by_address;
-    struct child *by_age; /* not heard of for longest first: shortest leases end in this order */
-    int64_t spared_ns;    /* until then nobody is taken for dead: this node itself was held up */
-    struct refusals refusals;
-};
 
 enum esp_status children_create(const struct children_options *options, const struct children_ops *ops,
                                 void *self, struct children **children, struct esp_error *error)
@@ -43,14 +26,14 @@ enum esp_status children_create(const struct children_options *options, const st
     return ESP_OK;
 }
 
-static void child_free(struct child *child)
+void child_destroy(struct child *child)
 {
     free(child->name);
     free(child->address);
     free(child);
 }
 
-static void child_unlink(struct children *c, struct child *child)
+void child_unlink(struct children *c, struct child *child)
 {
     if (child->hh.tbl)
         HASH_DELETE(hh, c->by_name, child);
@@ -66,7 +49,7 @@ void children_destroy(struct children *c)
     while (c->by_age) {
         struct child *child = c->by_age;
         child_unlink(c, child);
-        child_free(child);
+        child_destroy(child);
     }
     refusals_release(&c->refusals);
     free(c->probe);
@@ -102,253 +85,25 @@ void children_post_to(struct children *c, const struct child *child, const struc
     c->ops.post(c->self, child->address, child->incarnation, message);
 }
 
-static void lose(struct children *c, struct child *child, const char *why)
-{
-    child_unlink(c, child);
-    c->ops.lost(c->self, child, why);
-    child_free(child);
-}
-
-static void heard(struct children *c, struct child *child)
-{
-    arrivals_note(&child->arrivals, clock_now_ns(c->options.clock), c->options.heartbeat_ms * NS_PER_MS);
-    child->probed = false;
-    DL_DELETE(c->by_age, child);
-    DL_APPEND(c->by_age, child);
-}
-
-/* ---- hello ---- */
-
-/* Of its caller's, in one welcome. */
-#define WELCOME_EXTENSIONS 2
-
-static void post_welcome(struct children *c, const char *address, uint64_t incarnation,
-                         const struct child *child, const struct extensions *echo)
-{
-    const char *ancestors[CAP_ANCESTORS];
-    size_t n;
-    const char *const *above = c->ops.ancestors(c->self, &n);
-    ancestors[0] = c->name;
-    if (n > CAP_ANCESTORS - 1)
-        n = CAP_ANCESTORS - 1;
-    for (size_t i = 0; i < n; i++)
-        ancestors[i + 1] = above[i];
-    struct message message = {
-        .kind = MESSAGE_WELCOME,
-        .welcome =
-            {
-                .minor = child->minor,
-                .features = child->features,
-                .role = c->options.role,
-                .lease_ms = (uint64_t)c->options.lease_ms,
-                .heartbeat_ms = (uint64_t)c->options.heartbeat_ms,
-                .ancestors = ancestors,
-                .n_ancestors = (uint32_t)n + 1,
-            },
-    };
-    struct extension items[2 + WELCOME_EXTENSIONS];
-    struct refuges refuges = {.n = 0};
-    uint8_t bytes[REFUGES_BYTES];
-    uint32_t n_items = 0;
-    for (; echo && n_items < echo->n && n_items < WELCOME_EXTENSIONS; n_items++)
-        items[n_items] = echo->items[n_items];
-    if (c->ops.refuges)
-        c->ops.refuges(c->self, child, &refuges);
-    items[n_items++] = refuges_put(&refuges, bytes);
-    if (c->probe)
-        items[n_items++] =
-            (struct extension){EXTENSION_PROBE, (const uint8_t *)c->probe, (uint32_t)strlen(c->probe)};
-    message.welcome.extensions = (struct extensions){.items = items, .n = n_items};
-    c->ops.post(c->self, address, incarnation, &message);
-}
-
-/* The child's ticket goes back as it came. */
-static struct extensions echo_of(const struct hello *hello)
-{
-    const struct extension *ticket = extension_find(&hello->extensions, EXTENSION_TICKET);
-    return (struct extensions){(struct extension *)ticket, ticket ? 1 : 0};
-}
-
-static void refuse(struct children *c, const struct envelope *envelope, const struct hello *hello,
-                   enum esp_status status, const char *why)
-{
-    if (c->ops.refused)
-        c->ops.refused(c->self, envelope->from, why);
-    struct message message = {
-        .kind = MESSAGE_WELCOME,
-        .welcome =
-            {
-                .outcome = {status, why},
-                .minor = message_minor(hello->minor),
-                .role = c->options.role,
-                .extensions = echo_of(hello),
-            },
-    };
-    c->ops.post(c->self, hello->address, envelope->from_incarnation, &message);
-}
-
-static bool is_above(struct children *c, const char *name)
-{
-    if (strcmp(name, c->name) == 0)
-        return true;
-    size_t n;
-    const char *const *above = c->ops.ancestors(c->self, &n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(above[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* Why this node may not become a child; ESP_OK when it may. */
-static enum esp_status check_hello(struct children *c, const struct envelope *envelope,
-                                   const struct hello *hello, struct esp_error *error)
-{
-    if (!*envelope->from || !*hello->address)
-        return error_set(error, ESP_PROTOCOL, "a hello needs a name and an address");
-    if (hello->role > ROLE_SERVER || !(c->options.roles & (1U << hello->role)))
-        return error_set(error, ESP_REFUSED, "a %s does not belong below the %s \"%s\"",
-                         node_role_name((enum node_role)hello->role), node_role_name(c->options.role),
-                         c->name);
-    if (is_above(c, envelope->from))
-        return error_set(error, ESP_REFUSED, "\"%s\" stands above \"%s\" already: that would be a loop",
-                         envelope->from, c->name);
-    const char *taken = refusals_find(&c->refusals, envelope->from, envelope->from_incarnation,
-                                      clock_now_ns(c->options.clock));
-    if (taken)
-        return error_set(error, ESP_REFUSED, "%s", taken);
-    if (c->options.required & ~hello->features)
-        return error_set(error, ESP_VERSION,
-                         "features 0x%" PRIx64 " are required, found 0x%" PRIx64 " (minor %u)",
-                         c->options.required, hello->features, hello->minor);
-    if (!children_find(c, envelope->from) && children_count(c) >= c->options.most)
-        return error_set(error, ESP_LIMIT, "\"%s\" has its %u children already", c->name, c->options.most);
-    return ESP_OK;
-}
-
-static bool set_address(struct children *c, struct child *child, const char *address)
-{
-    if (child->address && strcmp(child->address, address) == 0)
-        return true;
-    char *copy = strdup(address);
-    if (!copy)
-        return false;
-    if (child->hh_address.tbl)
-        HASH_DELETE(hh_address, c->by_address, child);
-    child->hh_address.tbl = NULL;
-    free(child->address);
-    child->address = copy;
-    HASH_ADD_KEYPTR(hh_address, c->by_address, child->address, strlen(child->address), child);
-    return child->hh_address.tbl != NULL;
-}
-
-static struct child *child_create(struct children *c, const struct envelope *envelope,
-                                  const struct hello *hello)
-{
-    struct child *child = calloc(1, sizeof *child);
-    if (!child)
-        return NULL;
-    DL_APPEND(c->by_age, child);
-    child->name = strdup(envelope->from);
-    child->incarnation = envelope->from_incarnation;
-    child->role = (enum node_role)hello->role;
-    child->arrivals.heard_ns = clock_now_ns(c->options.clock);
-    if (child->name) {
-        HASH_ADD_KEYPTR(hh, c->by_name, child->name, strlen(child->name), child);
-        if (child->hh.tbl && set_address(c, child, hello->address) && c->ops.joined(c->self, child))
-            return child;
-    }
-    child_unlink(c, child);
-    child_free(child);
-    return NULL;
-}
-
-/* Asks the one who has the name for a sign of life: when it is dead, that cannot be delivered. */
-static void probe(struct children *c, const struct child *child)
+void children_probe(struct children *c, const struct child *child)
 {
     struct message message = {.kind = MESSAGE_PULSE, .pulse = {.number = child->through}};
     children_post_to(c, child, &message);
 }
 
-/* What to do with the namesake that is there; false: the newcomer has been refused. */
-static bool settle_namesake(struct children *c, struct child *child, const struct envelope *envelope,
-                            const struct hello *hello)
+void children_lose(struct children *c, struct child *child, const char *why)
 {
-    if (child->incarnation == envelope->from_incarnation)
-        return true;
-    if (strcmp(child->address, hello->address) == 0) {
-        lose(c, child, "restarted");
-        return true;
-    }
-    /* The same text with each try: the newcomer warns once. */
-    char why[CAP_ERROR_TEXT / 4];
-    snprintf(why, sizeof why,
-             "another node named \"%s\" lives at %s: give this one another name (key \"name\" of its file), "
-             "or stop "
-             "the other one (its name is free %.3g s after its last sign of life)",
-             envelope->from, child->address, (double)c->options.lease_ms / 1e3);
-    probe(c, child);
-    refuse(c, envelope, hello, ESP_REFUSED, why);
-    return false;
+    child_unlink(c, child);
+    c->ops.lost(c->self, child, why);
+    child_destroy(child);
 }
 
-static void on_hello(struct children *c, const struct envelope *envelope, const struct hello *hello)
+void children_heard(struct children *c, struct child *child)
 {
-    struct esp_error error = {0};
-    if (check_hello(c, envelope, hello, &error) != ESP_OK) {
-        refuse(c, envelope, hello, error.status, error.text);
-        return;
-    }
-    struct child *child = children_find(c, envelope->from);
-    if (child && !settle_namesake(c, child, envelope, hello))
-        return;
-    child = children_find(c, envelope->from);
-    if (!child)
-        child = child_create(c, envelope, hello);
-    if (!child || !set_address(c, child, hello->address)) {
-        refuse(c, envelope, hello, ESP_NO_MEMORY, "the parent is out of memory");
-        return;
-    }
-    child->minor = message_minor(hello->minor);
-    child->features = hello->features & c->options.features;
-    heard(c, child);
-    struct extensions echo = echo_of(hello);
-    post_welcome(c, child->address, child->incarnation, child, &echo);
-}
-
-void children_refuse(struct children *c, const struct namesake *namesake)
-{
-    struct child *child = children_find(c, namesake->name);
-    if (!child || child->incarnation != namesake->incarnation)
-        return;
-    refusals_note(&c->refusals, namesake, clock_now_ns(c->options.clock), c->options.lease_ms * NS_PER_MS / 2,
-                  REFUSED_MOST_NS);
-    struct message message = {
-        .kind = MESSAGE_WELCOME,
-        .welcome =
-            {
-                .outcome = {ESP_REFUSED, namesake->why},
-                .minor = child->minor,
-                .role = c->options.role,
-            },
-    };
-    children_post_to(c, child, &message);
-    lose(c, child, namesake->why);
-}
-
-void children_refuse_below(struct children *c, const struct child *child, const struct namesake *namesake)
-{
-    struct arena arena = {0};
-    struct extension extension;
-    struct extensions extensions = {&extension, 1};
-    if (namesake_pack(namesake, &arena, &extension))
-        post_welcome(c, child->address, child->incarnation, child, &extensions);
-    arena_clear(&arena);
-}
-
-void children_welcome_all(struct children *c)
-{
-    for (struct child *child = c->by_name; child; child = child->hh.next)
-        post_welcome(c, child->address, child->incarnation, child, NULL);
+    arrivals_note(&child->arrivals, clock_now_ns(c->options.clock), c->options.heartbeat_ms * NS_PER_MS);
+    child->probed = false;
+    DL_DELETE(c->by_age, child);
+    DL_APPEND(c->by_age, child);
 }
 
 /* ---- reports ---- */
@@ -411,7 +166,7 @@ static void on_report(struct children *c, const struct envelope *envelope, const
             ask_to_rejoin(c, envelope, report);
         return;
     }
-    heard(c, child);
+    children_heard(c, child);
     if (report->number > child->newest)
         take_report(c, child, report);
     if (children_speaker(c, envelope) == child) /* the owner may have refused it */
@@ -422,14 +177,14 @@ static void on_goodbye(struct children *c, const struct envelope *envelope, cons
 {
     struct child *child = children_speaker(c, envelope);
     if (child)
-        lose(c, child, reason);
+        children_lose(c, child, reason);
 }
 
 bool children_post(struct children *c, const struct envelope *envelope, const struct message *message)
 {
     switch (message->kind) {
     case MESSAGE_HELLO:
-        on_hello(c, envelope, &message->hello);
+        children_on_hello(c, envelope, &message->hello);
         return true;
     case MESSAGE_REPORT:
         on_report(c, envelope, &message->report);
@@ -442,7 +197,7 @@ bool children_post(struct children *c, const struct envelope *envelope, const st
     }
     struct child *child = children_speaker(c, envelope);
     if (child)
-        heard(c, child); /* whatever it says, it lives */
+        children_heard(c, child); /* whatever it says, it lives */
     return false;
 }
 
@@ -453,7 +208,7 @@ void children_undelivered(struct children *c, const char *address)
     if (!child)
         return;
     child->silent = true;
-    lose(c, child, "the connection broke");
+    children_lose(c, child, "the connection broke");
 }
 
 /* A child that missed a heartbeat is asked for a sign of life: when its process is gone, that cannot be
@@ -511,11 +266,11 @@ void children_tick(struct children *c)
         if (end_ns(c, child) > now_ns)
             continue;
         child->silent = true;
-        lose(c, child, "its lease is over");
+        children_lose(c, child, "its lease is over");
     }
     for (child = c->by_age; child && probe_ns(c, child) <= now_ns; child = child->next) {
         if (!child->probed)
-            probe(c, child);
+            children_probe(c, child);
         child->probed = true;
     }
 }

@@ -57,6 +57,8 @@ struct child {
     enum report_part part; /* what its newest report was */
     bool probed;           /* asked for a sign of life since it was last heard */
     bool silent;           /* it is lost because nothing more is heard of it */
+    int64_t trial_ns;      /* it was refused before, as its name was taken: until then that may come again;
+                            * 0: it was not. For the owner's log, which may set it to 0 */
     struct arrivals arrivals;
     void *data;                /* the owner's */
     struct child *prev, *next; /* the one not heard of for longest first */

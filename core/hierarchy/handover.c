@@ -46,10 +46,10 @@ void handover_post(struct handover *h, const struct envelope *envelope, const st
         membership_post(h->next, envelope, message);
 }
 
-void handover_undelivered(struct handover *h, const char *address)
+void handover_undelivered(struct handover *h, const char *address, const struct esp_error *why)
 {
     if (h->next)
-        membership_undelivered(h->next, address);
+        membership_undelivered(h->next, address, why);
 }
 
 struct membership *handover_speaker(const struct handover *h, const struct envelope *envelope)

@@ -37,7 +37,7 @@ void handover_release(struct handover *handover);
 
 /* Hand it every message and every failure that the current tie gets too. */
 void handover_post(struct handover *handover, const struct envelope *envelope, const struct message *message);
-void handover_undelivered(struct handover *handover, const char *address);
+void handover_undelivered(struct handover *handover, const char *address, const struct esp_error *why);
 /* The old tie, when its parent speaks: what it asks is still answered. NULL: somebody else speaks. */
 struct membership *handover_speaker(const struct handover *handover, const struct envelope *envelope);
 

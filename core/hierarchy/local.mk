@@ -8,6 +8,8 @@ core_libcore_la_SOURCES += \
 	core/hierarchy/catalog.h \
 	core/hierarchy/children.c \
 	core/hierarchy/children.h \
+	core/hierarchy/children_hello.c \
+	core/hierarchy/children_internal.h \
 	core/hierarchy/handover.c \
 	core/hierarchy/handover.h \
 	core/hierarchy/knowledge.c \

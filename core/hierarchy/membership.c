@@ -115,6 +115,17 @@ static void post_goodbye(struct membership *m, const char *address, const char *
     m->ops.post(m->self, address, 0, &message);
 }
 
+static void tell_joined(struct membership *m)
+{
+    m->put_out = false;
+    m->trial_ns = 0;
+    membership_forget_said(m);
+    if (m->ops.changed)
+        m->ops.changed(m->self, true, m->parent_name, "");
+}
+
+/* A node whose name is taken is let in now and then, as only those above know when the name is free: whether
+ * it is, shows in that it may stay. To tell of each time would fill the log with ups and downs. */
 static void join(struct membership *m, const struct envelope *envelope, const struct welcome *welcome,
                  size_t index)
 {
@@ -131,15 +142,16 @@ static void join(struct membership *m, const struct envelope *envelope, const st
     membership_take_refuges(m, welcome);
     m->state = STATE_JOINED;
     m->tries = 0;
-    membership_forget_said(m);
     m->complete_next = true;
     m->more = m->parts = false;
     m->confirmed = m->number;
     m->arrivals = (struct arrivals){0};
     m->report_ns = membership_now(m);
     membership_heard(m);
-    if (m->ops.changed)
-        m->ops.changed(m->self, true, m->parent_name, "");
+    if (m->put_out && m->said[index])
+        m->trial_ns = m->report_ns + m->lease_ns;
+    else
+        tell_joined(m);
     if (m->ops.ancestors)
         m->ops.ancestors(m->self);
 }
@@ -149,6 +161,7 @@ static void lose(struct membership *m, const char *why)
     char name[CAP_NAME + 1];
     snprintf(name, sizeof name, "%s", m->parent_name ? m->parent_name : m->parents[m->current]);
     size_t index = m->current;
+    m->trial_ns = 0;
     membership_seek(m);
     membership_say(m, index, name, why);
     if (m->ops.ancestors)
@@ -187,6 +200,7 @@ static void on_welcome_joined(struct membership *m, const struct envelope *envel
     membership_heard(m);
     if (welcome->outcome.status != ESP_OK) {
         lose(m, welcome->outcome.text);
+        m->put_out = true;
         membership_drop_refuges(m);
         m->tries = m->n_parents;
         membership_schedule_hello(m);
@@ -234,12 +248,14 @@ bool membership_post(struct membership *m, const struct envelope *envelope, cons
     }
 }
 
-void membership_undelivered(struct membership *m, const char *address)
+void membership_undelivered(struct membership *m, const char *address, const struct esp_error *why)
 {
     if (m->state == STATE_OUT || strcmp(m->parents[m->current], address) != 0)
         return;
     if (m->state == STATE_JOINED)
-        lose(m, membership_broken);
+        lose(m, why->status == ESP_VERSION ? why->text : membership_broken);
+    else if (why->status == ESP_VERSION)
+        membership_say(m, m->current, address, why->text);
     else
         membership_say_absent(m, m->current, membership_unreachable);
 }
@@ -275,7 +291,8 @@ int64_t membership_due(const struct membership *m)
     case STATE_SEEKING:
         return m->hello_ns;
     case STATE_JOINED:
-        return earlier(earlier(membership_next_report_ns(m), membership_resend_ns(m)), end_ns(m));
+        return earlier(earlier(membership_next_report_ns(m), membership_resend_ns(m)),
+                       earlier(end_ns(m), m->trial_ns ? m->trial_ns : CLOCK_NEVER));
     default:
         return CLOCK_NEVER;
     }
@@ -288,6 +305,8 @@ void membership_tick(struct membership *m)
         spare(m, time);
     if (m->state == STATE_JOINED && time >= end_ns(m))
         lose(m, membership_silent);
+    if (m->state == STATE_JOINED && m->trial_ns && time >= m->trial_ns)
+        tell_joined(m);
     if (m->state == STATE_SEEKING && time >= m->hello_ns) {
         if (m->tries == 2 * m->n_parents && !m->said[m->current]) /* one that has refused did answer */
             membership_say_absent(m, m->current, membership_no_answer);
@@ -307,30 +326,4 @@ void membership_leave(struct membership *m, const char *reason)
         post_goodbye(m, m->parents[m->current], reason);
     m->state = STATE_OUT;
     membership_forget_parent(m);
-}
-
-bool membership_is_known_above(const struct membership *m, char *why, size_t size)
-{
-    if (m->n_parents == 0 || membership_settled(m))
-        return true;
-    if (m->state == STATE_JOINED)
-        snprintf(why, size, "\"%s\" has not confirmed yet what it was told", m->parent_name);
-    else
-        snprintf(why, size, "not below %s: %s", m->parents[0], m->said[0] ? m->said[0] : "no answer yet");
-    return false;
-}
-
-const char *membership_why(const struct membership *m)
-{
-    return m->said[0];
-}
-
-bool membership_may_answer(const struct membership *m)
-{
-    return !m->said[0] || strcmp(m->said[0], membership_no_answer) == 0;
-}
-
-bool membership_is_refused(const struct membership *m)
-{
-    return m->said[0] && !membership_is_absence(m->said[0]);
 }

@@ -53,7 +53,8 @@ struct membership_ops {
     /* Whether the report just filled left something over, for a next one. May be NULL: never. */
     bool (*more)(void *self);
     /* The state changed: joined (parent's name), refused (with the text), not reachable, or lost.
-     * For the log, once per change, not once per try. `parent` is a name, or an address while no name is
+     * For the log, once per change, not once per try; who was put out as its name is taken and is let in
+     * again tells so when it has stayed for a lease. `parent` is a name, or an address while no name is
      * known; `why` is "" when joined. */
     void (*changed)(void *self, bool joined, const char *parent, const char *why);
     /* The ancestors, or the refuges, are new (after `changed`, or because something changed further up): an
@@ -74,7 +75,9 @@ void membership_start(struct membership *membership, const char *own_address);
 /* Hand it what came: returns true when the message was its (welcome, pulse, rejoin). */
 bool membership_post(struct membership *membership, const struct envelope *envelope,
                      const struct message *message);
-void membership_undelivered(struct membership *membership, const char *address);
+/* What was posted there did not arrive. That another contract is spoken there (ESP_VERSION) is told in the
+ * words of `why`, all else as absence. */
+void membership_undelivered(struct membership *membership, const char *address, const struct esp_error *why);
 
 /* Something changed below: a report is due soon (changes are gathered for `within_ms`, 0: now). */
 void membership_touch(struct membership *membership, int64_t within_ms);

@@ -53,6 +53,8 @@ struct membership {
     int64_t report_ns;        /* next report */
     struct arrivals arrivals; /* signs of life from the parent */
     int64_t spared_ns;        /* until then it is not taken for dead: this node itself was held up */
+    bool put_out;             /* the last tie was ended by a refusal: its name is taken */
+    int64_t trial_ns;         /* let in again after that: told when the tie lasts until then; 0: told */
 };
 
 /* ---- core/hierarchy/membership.c ---- */

@@ -4,6 +4,7 @@
  */
 #include "core/hierarchy/membership_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,4 +111,32 @@ void membership_refused(struct membership *m, size_t index, const char *parent, 
     m->hellos_before = m->hellos;
     m->tries += m->n_parents;
     membership_schedule_hello(m);
+}
+
+/* ---- for who asks why there is no tie ---- */
+
+bool membership_is_known_above(const struct membership *m, char *why, size_t size)
+{
+    if (m->n_parents == 0 || membership_settled(m))
+        return true;
+    if (m->state == STATE_JOINED)
+        snprintf(why, size, "\"%s\" has not confirmed yet what it was told", m->parent_name);
+    else
+        snprintf(why, size, "not below %s: %s", m->parents[0], m->said[0] ? m->said[0] : "no answer yet");
+    return false;
+}
+
+const char *membership_why(const struct membership *m)
+{
+    return m->said[0];
+}
+
+bool membership_may_answer(const struct membership *m)
+{
+    return !m->said[0] || strcmp(m->said[0], membership_no_answer) == 0;
+}
+
+bool membership_is_refused(const struct membership *m)
+{
+    return m->said[0] && !membership_is_absence(m->said[0]);
 }

@@ -87,6 +87,11 @@ const char *refusals_find(const struct refusals *refusals, const char *name, uin
     return refusal && now_ns < refusal->until_ns ? refusal->why : NULL;
 }
 
+bool refusals_know(const struct refusals *refusals, const char *name, uint64_t incarnation)
+{
+    return find(refusals, name, incarnation) != NULL;
+}
+
 void refusals_release(struct refusals *refusals)
 {
     free(refusals->items);

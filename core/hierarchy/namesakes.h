@@ -46,6 +46,8 @@ void refusals_note(struct refusals *refusals, const struct namesake *namesake, i
 /* Why that node is to be refused now; NULL: it is not. */
 const char *refusals_find(const struct refusals *refusals, const char *name, uint64_t incarnation,
                           int64_t now_ns);
+/* Whether that node was refused before. */
+bool refusals_know(const struct refusals *refusals, const char *name, uint64_t incarnation);
 void refusals_release(struct refusals *refusals);
 
 #endif

@@ -30,8 +30,10 @@ static void parcel_came_back(struct timer *timer, int64_t now_ns, void *context)
     struct parcel *parcel = (struct parcel *)((char *)timer - offsetof(struct parcel, timer));
     struct inproc_endpoint *sender = inproc_find(net, parcel->from);
     if (sender && sender->id == parcel->from_id && sender->ops->undelivered) {
+        struct esp_error why;
+        error_set(&why, ESP_UNREACHABLE, "nobody serves there");
         inproc_begin(sender);
-        sender->ops->undelivered(sender->self, parcel->to, ESP_UNREACHABLE);
+        sender->ops->undelivered(sender->self, parcel->to, &why);
         inproc_end(sender);
     }
     parcel_end(net, parcel);

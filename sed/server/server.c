@@ -96,13 +96,13 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
     server->membership = present;
 }
 
-static void on_undelivered(void *self, const char *address, enum esp_status status)
+static void on_undelivered(void *self, const char *address, const struct esp_error *why)
 {
     struct server *server = self;
-    if (status == ESP_TIMEOUT)
+    if (why->status == ESP_TIMEOUT)
         return; /* it is connected and slow: for silence there is a patience of its own */
-    duty_undelivered(&server->duty, address);
-    membership_undelivered(server->membership, address);
+    duty_undelivered(&server->duty, address, why);
+    membership_undelivered(server->membership, address, why);
 }
 
 static void on_greet(struct server *server, struct call *call, const struct greet *greet)

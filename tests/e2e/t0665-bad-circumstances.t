@@ -34,7 +34,7 @@ below() { # below NODE PARENT
 }
 agent_for_clients "$terms"
 run LA1 espalier-agent "$terms" "parent = \"$agent\""
-run LA2 espalier-agent "$terms" "parent = \"$agent\""
+run LA2 espalier-agent "$terms" "parent = \"$agent\"" 'log_level = "debug"'
 la1=$(cat LA1.address) la2=$(cat LA2.address)
 run S espalier-sed "parent = \"$la1\"" "$(serves "state_dir = \"$small/S\"")"
 check "a call" wait_until call
@@ -58,6 +58,12 @@ says_taken() {
 }
 check "a second node of the same name is told so" wait_until says_taken
 check "the first one stays" below S LA1
+is_put_out_again() {
+    grep -q 'debug .*"S" at .* is gone, .* another node named' LA2.log
+}
+check "it is let in and put out again" wait_until is_put_out_again
+check "which its log has once" sh -c '[ "$(grep -c "not below.*another node named" twin.log) $(grep -c joined twin.log)" = "1 1" ]'
+check "as its parent's" sh -c '[ "$(grep -v debug LA2.log | grep -c "server .S. joined") $(grep -v debug LA2.log | grep -c "another node named")" = "1 1" ]'
 check "and is called" call --server S
 stop S KILL
 check "when it is gone for good, the second one takes its place" wait_until below S LA2
@@ -116,10 +122,12 @@ for program in "$top_builddir"/sed/espalier-*; do
 done
 sed -e 's/^name.*/name = "F"/' -e "s|$work/S\.|$work/F.|" -e '/^state_dir/d' S.conf >F.conf
 start F future/espalier-sed --foreground F.conf
-is_refused() {
-    grep -q 'warning F not below' F.log
+tells_contracts() { # tells_contracts LOG THEIRS OURS
+    grep -q "it speaks contract $2, this .* contract $3: install releases of one contract" "$1"
 }
-check "a server that speaks another contract is not taken, and says so" wait_until is_refused
+check "a server that speaks another contract is not taken, and says which" wait_until tells_contracts F.log 1 9
+check "so does its parent" wait_until tells_contracts LA1.log 9 1
+check "and none is said to be away" sh -c "! grep 'cannot be reached' F.log"
 start_server S
 check "and nobody else notices" wait_until call --server S
 check "it is not in the tree" sh -c "! espalier tree | grep -q ' F '"

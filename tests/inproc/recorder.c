@@ -38,12 +38,12 @@ static void node_post(void *self, const struct envelope *envelope, const struct 
     go_out(node);
 }
 
-static void node_undelivered(void *self, const char *address, enum esp_status status)
+static void node_undelivered(void *self, const char *address, const struct esp_error *why)
 {
     struct node *node = self;
     come_in(node);
     node->undelivered++;
-    node->undelivered_status = status;
+    node->undelivered_status = why->status;
     snprintf(node->undelivered_address, sizeof node->undelivered_address, "%s", address);
     go_out(node);
 }

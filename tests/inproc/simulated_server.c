@@ -330,11 +330,10 @@ static void on_post(void *self, const struct envelope *envelope, const struct me
         on_want(s, &message->want);
 }
 
-static void on_undelivered(void *self, const char *address, enum esp_status status)
+static void on_undelivered(void *self, const char *address, const struct esp_error *why)
 {
     struct simulated_server *s = self;
-    (void)status;
-    membership_undelivered(s->membership, address);
+    membership_undelivered(s->membership, address, why);
 }
 
 /* ---- calls ---- */

@@ -33,11 +33,11 @@ static void node_post(void *self, const struct envelope *envelope, const struct 
         endpoint_post(node->endpoint, node->forward, 0, message, NULL);
 }
 
-static void node_undelivered(void *self, const char *address, enum esp_status status)
+static void node_undelivered(void *self, const char *address, const struct esp_error *why)
 {
     struct node *node = self;
     (void)address;
-    assert_int_equal(status, ESP_UNREACHABLE);
+    assert_int_equal(why->status, ESP_UNREACHABLE);
     node->undelivered++;
 }
 

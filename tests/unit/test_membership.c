@@ -149,6 +149,14 @@ static const char *const one[] = {"ma:1"};
 static const char *const two[] = {"ma:1", "other:2"};
 static const char *above[] = {"ma"};
 
+static void does_not_arrive(struct child *child, const char *address, enum esp_status status,
+                            const char *text)
+{
+    struct esp_error why;
+    error_set(&why, status, "%s", text);
+    membership_undelivered(child->membership, address, &why);
+}
+
 static void tries_quietly_until_the_parent_is_there(void **state)
 {
     (void)state;
@@ -156,7 +164,7 @@ static void tries_quietly_until_the_parent_is_there(void **state)
     start(&child, one, 1);
     for (int i = 0; i < 60; i++) {
         pass_ms(&child, 1000);
-        membership_undelivered(child.membership, "ma:1");
+        does_not_arrive(&child, "ma:1", ESP_UNREACHABLE, "nobody there");
     }
     assert_in_range(child.hellos, 30, 75); /* backed off to 1 .. 2 s */
     assert_int_equal(child.changes, 1);
@@ -229,7 +237,7 @@ static void a_silent_parent_is_lost_and_found_again(void **state)
     assert_false(membership_joined(child.membership));
     assert_string_equal(child.why, "it fell silent");
     int changes = child.changes;
-    membership_undelivered(child.membership, "ma:1"); /* nothing new for the log */
+    does_not_arrive(&child, "ma:1", ESP_UNREACHABLE, "nobody there"); /* nothing new for the log */
     assert_int_equal(child.changes, changes);
     assert_int_equal(child.hellos, hellos + 1);
     welcome(&child, "ma", 6, above, 1);
@@ -312,6 +320,58 @@ static void who_refuses_is_not_said_to_be_silent(void **state)
     membership_destroy(child.membership);
 }
 
+/* The agents above let it in now and then, to see whether its name is free. */
+static void who_is_let_in_and_put_out_again_and_again_tells_it_once(void **state)
+{
+    (void)state;
+    struct child child;
+    start(&child, one, 1);
+    pass_ms(&child, 1);
+    welcome(&child, "ma", 5, above, 1);
+    assert_int_equal(child.changes, 1);
+    for (int i = 0; i < 10; i++) {
+        pass_ms(&child, 50);
+        refuse(&child, "the name is taken");
+        assert_false(membership_joined(child.membership));
+        pass_ms(&child, 5000);
+        welcome(&child, "ma", 5, above, 1);
+        assert_true(membership_joined(child.membership));
+    }
+    assert_int_equal(child.changes, 2);
+    assert_false(child.joined);
+    assert_string_equal(child.why, "the name is taken");
+    for (int i = 0; i < 4; i++) { /* now it may stay: a lease is 3 s */
+        assert_false(child.joined);
+        pass_ms(&child, 800);
+        pulse(&child, "ma", 5);
+    }
+    assert_true(child.joined);
+    assert_int_equal(child.changes, 3);
+    refuse(&child, "the name is taken");
+    assert_int_equal(child.changes, 4);
+    membership_destroy(child.membership);
+}
+
+static void another_contract_is_told_in_the_transport_s_words(void **state)
+{
+    (void)state;
+    static const char text[] = "it speaks contract 1, this side contract 9";
+    struct child child;
+    start(&child, one, 1);
+    for (int i = 0; i < 3; i++) {
+        pass_ms(&child, i == 0 ? 1 : 1000);
+        does_not_arrive(&child, "ma:1", ESP_VERSION, text);
+        assert_string_equal(child.why, text);
+    }
+    assert_int_equal(child.changes, 1);
+    assert_true(membership_is_refused(child.membership));
+    welcome(&child, "ma", 5, above, 1);
+    does_not_arrive(&child, "ma:1", ESP_VERSION, text); /* it was replaced by another release */
+    assert_false(child.joined);
+    assert_string_equal(child.why, text);
+    membership_destroy(child.membership);
+}
+
 static void a_loop_is_left_again(void **state)
 {
     (void)state;
@@ -389,7 +449,7 @@ static void without_parents_nothing_is_ever_due(void **state)
     struct child child;
     start(&child, NULL, 0);
     assert_true(membership_due(child.membership) == CLOCK_NEVER);
-    membership_undelivered(child.membership, "x");
+    does_not_arrive(&child, "x", ESP_UNREACHABLE, "nobody there");
     membership_destroy(child.membership);
 }
 
@@ -404,6 +464,8 @@ int main(void)
         cmocka_unit_test(a_restarted_parent_s_rejoin_brings_a_hello_at_once),
         cmocka_unit_test(a_refusal_is_told_once_and_tried_again_slowly),
         cmocka_unit_test(who_refuses_is_not_said_to_be_silent),
+        cmocka_unit_test(who_is_let_in_and_put_out_again_and_again_tells_it_once),
+        cmocka_unit_test(another_contract_is_told_in_the_transport_s_words),
         cmocka_unit_test(a_loop_is_left_again),
         cmocka_unit_test(new_ancestors_are_passed_on),
         cmocka_unit_test(tries_its_parents_in_turn_and_knows_whose_welcome_it_is),

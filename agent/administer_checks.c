@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Orders that must not be: a tree that would hang on itself or be cut, nodes that there are not.
+ */
+#include "agent/agent_internal.h"
+
+#include "util/names.h"
+
+#include <string.h>
+
+#define CAP_KNOWN 4096
+
+enum esp_status administer_unknown(const struct agent *agent, const char *name, struct esp_error *error)
+{
+    const char *known[CAP_KNOWN];
+    size_t n = 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node && n < CAP_KNOWN;
+         node = node->hh.next)
+        known[n++] = node->name;
+    const char *closest = names_closest(name, known, n);
+    return error_set(error, ESP_NOT_FOUND, "no node named \"%s\" below \"%s\"%s%s%s", name, agent->name,
+                     closest ? "; did you mean \"" : "", closest ? closest : "", closest ? "\"?" : "");
+}
+
+/* Whether `node` is below the other one, or it itself; as deep as trees may be. */
+static bool is_within(const struct agent *agent, const struct knowledge_node *node, const char *other)
+{
+    for (unsigned depth = 0; node && depth < CAP_ANCESTORS; depth++) {
+        if (strcmp(node->name, other) == 0)
+            return true;
+        node = knowledge_find(agent->knowledge, node->parent);
+    }
+    return false;
+}
+
+static uint32_t count_below(const struct agent *agent, const char *name)
+{
+    uint32_t n = 0;
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        n += strcmp(node->name, name) != 0 && is_within(agent, node, name);
+    return n;
+}
+
+/* The new parent's address. */
+enum esp_status administer_check_move(const struct agent *agent, const struct knowledge_node *node,
+                                      const struct administer *asked, const char **address,
+                                      struct esp_error *error)
+{
+    if (asked->n_words != 1)
+        return error_set(error, ESP_INVALID, "expected the new parent's name, found %u words",
+                         asked->n_words);
+    const char *name = asked->words[0];
+    if (strcmp(node->parent, name) == 0)
+        return error_set(error, ESP_INVALID, "\"%s\" is below \"%s\" already", node->name, name);
+    if (strcmp(name, agent->name) == 0) {
+        *address = endpoint_address(agent->endpoint);
+        return ESP_OK;
+    }
+    const struct knowledge_node *parent = knowledge_find(agent->knowledge, name);
+    if (!parent)
+        return administer_unknown(agent, name, error);
+    if (parent->role == ROLE_SERVER)
+        return error_set(error, ESP_INVALID, "\"%s\" is a server: only agents have nodes below them", name);
+    if (is_within(agent, parent, node->name))
+        return error_set(error, ESP_INVALID,
+                         "\"%s\" is below \"%s\": moved there, the subtree would hang on itself", name,
+                         node->name);
+    *address = parent->address;
+    return ESP_OK;
+}
+
+enum esp_status administer_check_stop(const struct agent *agent, const struct knowledge_node *node,
+                                      const struct administer *asked, struct esp_error *error)
+{
+    const bool anyway = asked->n_words == 1 && strcmp(asked->words[0], "cut") == 0;
+    const uint32_t below = count_below(agent, node->name);
+    if (below == 0 || anyway)
+        return ESP_OK;
+    return error_set(
+        error, ESP_REFUSED,
+        "%u nodes below \"%s\" would be cut off: move them first, or say that this is meant (--cut)", below,
+        node->name);
+}
+
+/* Of itself: what would change its place is decided above it. */
+enum esp_status administer_check_own(const struct agent *agent, const struct administer *asked,
+                                     struct esp_error *error)
+{
+    if (strcmp(asked->verb, "move") == 0)
+        return error_set(error, ESP_INVALID, "\"%s\" cannot move itself: ask an agent above it", agent->name);
+    if (strcmp(asked->verb, "stop") == 0 && knowledge_count(agent->knowledge) > 0 &&
+        !(asked->n_words == 1 && strcmp(asked->words[0], "cut") == 0))
+        return error_set(
+            error, ESP_REFUSED,
+            "%zu nodes below \"%s\" would be cut off: move them first, or say that this is meant "
+            "(--cut)",
+            knowledge_count(agent->knowledge), agent->name);
+    return ESP_OK;
+}
