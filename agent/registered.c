@@ -25,11 +25,26 @@ static void count_totals(const struct agent *agent, struct node_record *record, 
     }
 }
 
+/* What is solved below. False: that is not known, or not all, as some were lost. */
+static bool tell_solves(const struct agent *agent, struct arena *arena, struct extension *extension)
+{
+    const char **names = arena_alloc(arena, LOST_PROBLEMS_TOLD * sizeof *names);
+    bool more;
+    for (const struct known_catalog *catalog = catalog_first(agent->catalogs); catalog;
+         catalog = catalog->hh.next)
+        if (!catalog->known)
+            return false;
+    if (!names || agent->absentees.n > 0)
+        return false;
+    const size_t n = catalog_names(agent->catalogs, "", names, LOST_PROBLEMS_TOLD, &more);
+    return !more && lost_problems_solves(names, n, arena, extension);
+}
+
 static void on_report(void *self, bool complete, struct message *message)
 {
     struct agent *agent = self;
     struct node_record *record = arena_alloc(&message->arena, sizeof *record);
-    struct extension *extension = arena_alloc(&message->arena, sizeof *extension);
+    struct extension *extension = arena_alloc(&message->arena, 2 * sizeof *extension);
     uint32_t *servers = arena_alloc(&message->arena, sizeof *servers);
     (void)complete; /* every report tells all */
     if (!record || !extension || !servers)
@@ -38,7 +53,8 @@ static void on_report(void *self, bool complete, struct message *message)
     count_totals(agent, record, servers);
     agent->reported_servers = knowledge_servers(agent->knowledge);
     *extension = (struct extension){EXTENSION_SERVERS, (const uint8_t *)servers, sizeof *servers};
-    record->extensions = (struct extensions){extension, 1};
+    record->extensions =
+        (struct extensions){extension, tell_solves(agent, &message->arena, &extension[1]) ? 2 : 1};
     message->report.records = record;
     message->report.n_records = 1;
 }

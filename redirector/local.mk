@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 noinst_LTLIBRARIES += redirector/libredirector.la
-redirector_libredirector_la_SOURCES = redirector/redirector.c redirector/redirector.h
+redirector_libredirector_la_SOURCES = redirector/redirector.c redirector/redirector.h redirector/redirector_internal.h
+redirector_libredirector_la_SOURCES += redirector/answers.c
+redirector_libredirector_la_SOURCES += redirector/figures.c
+redirector_libredirector_la_SOURCES += redirector/masters.c
 redirector_libredirector_la_LIBADD = services/libduty.la services/libservices.la
 if WITH_OMNIORB
 sbin_PROGRAMS += redirector/espalier-redirector

@@ -1,272 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "redirector/redirector.h"
+#include "redirector/redirector_internal.h"
 
-#include "core/hierarchy/absent.h"
-#include "core/hierarchy/children.h"
-#include "util/log.h"
-
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MASTERS_MOST 1000
-
-/* What a master's last report said; lies behind its struct child. */
-struct master {
-    const struct child *child;
-    struct node_record totals; /* numbers of all servers below it; texts are the child's */
-    uint32_t servers;
-    uint64_t named; /* when it was last named first to a client, counted in clients */
-};
-
-struct redirector {
-    char *name;
-    uint64_t incarnation;
-    struct endpoint *endpoint; /* NULL until it is open */
-    struct children *children;
-    uint64_t clients, refused, lost; /* lost: master agents */
-    bool told;                       /* the masters know each other */
-    struct absentees absentees;
-    struct duty duty; /* what it does on orders to itself */
-    struct membership *no_tie;
-    const struct clock *clock;
-    struct log_quota located_lines;
-};
-
-static void post(void *self, const char *address, uint64_t to_incarnation, const struct message *message)
-{
-    struct redirector *r = self;
-    struct esp_error error;
-    if (r->endpoint && endpoint_post(r->endpoint, address, to_incarnation, message, &error) != ESP_OK)
-        log_warning("cannot send %s to %s: %s", message_name(message->kind), address, error.text);
-}
-
-/* ---- masters ---- */
-
-static const char *const *on_ancestors(void *self, size_t *n)
-{
-    (void)self;
-    *n = 0;
-    return NULL;
-}
-
-/* The other masters: to them a master's children may go. */
-static void on_refuges(void *self, const struct child *child, struct refuges *refuges)
-{
-    struct redirector *r = self;
-    for (struct child *other = children_first(r->children); other; other = other->hh.next)
-        if (other != child)
-            refuges_add(refuges, other->address);
-}
-
-static bool on_joined(void *self, struct child *child)
-{
-    struct redirector *r = self;
-    absent_forget(&r->absentees, child->name);
-    struct master *master = calloc(1, sizeof *master);
-    if (!master)
-        return false;
-    master->child = child;
-    child->data = master;
-    log_notice("master agent \"%s\" joined from %s", child->name, child->address);
-    r->told = false;
-    return true;
-}
-
-static void on_lost(void *self, struct child *child, const char *why)
-{
-    struct redirector *r = self;
-    r->lost++;
-    if (child->silent)
-        absent_note(&r->absentees, child);
-    log_notice("master agent \"%s\" at %s is gone: %s", child->name, child->address, why);
-    free(child->data);
-    child->data = NULL;
-    r->told = false;
-}
-
-static void on_report(void *self, struct child *child, const struct report *report, bool whole)
-{
-    struct master *master = child->data;
-    (void)self;
-    (void)whole; /* every report tells all */
-    for (uint32_t i = 0; i < report->n_records; i++) {
-        const struct node_record *record = &report->records[i];
-        if (strcmp(record->name, child->name) != 0)
-            continue;
-        const struct extension *servers = extension_find(&record->extensions, EXTENSION_SERVERS);
-        master->totals = (struct node_record){
-            .slots = record->slots,
-            .queued = record->queued,
-            .running = record->running,
-            .completed = record->completed,
-            .failed = record->failed,
-        };
-        if (servers && servers->length == sizeof master->servers)
-            memcpy(&master->servers, servers->value, sizeof master->servers);
-    }
-}
-
-static void on_refused(void *self, const char *name, const char *why)
-{
-    (void)self;
-    log_debug("\"%s\" is refused: %s", name, why);
-}
-
-static const struct children_ops children_ops = {
-    .post = post,
-    .ancestors = on_ancestors,
-    .refuges = on_refuges,
-    .joined = on_joined,
-    .lost = on_lost,
-    .report = on_report,
-    .refused = on_refused,
-};
-
-/* ---- clients ---- */
-
-static double load_of(const struct master *master)
-{
-    const struct node_record *totals = &master->totals;
-    return totals->slots ? (double)(totals->running + totals->queued) / totals->slots : 0;
-}
-
-/* Masters with servers first, the least loaded first; among equals the one named longest ago, so that clients
- * spread. */
-static int best_first(const void *a, const void *b)
-{
-    const struct master *x = *(const struct master *const *)a, *y = *(const struct master *const *)b;
-    if ((x->servers == 0) != (y->servers == 0))
-        return x->servers == 0 ? 1 : -1;
-    double load_x = load_of(x), load_y = load_of(y);
-    if (load_x != load_y)
-        return load_x < load_y ? -1 : 1;
-    return (x->named > y->named) - (x->named < y->named);
-}
-
-static void note_located(struct redirector *r, const struct locate *asked, const struct master *best,
-                         size_t n)
-{
-    struct session_id first;
-    char text[SESSION_TEXT];
-    const int64_t now_ns = clock_now_ns(r->clock);
-    if (!asker_get(&asked->extensions, &first))
-        return;
-    trace_note(&r->duty.trace, &first, TRACE_SENT, now_ns, now_ns, best->child->name);
-    if (!log_quota_take(&r->located_lines, now_ns))
-        return;
-    log_write(LOG_NOTICE_LEVEL, session_id_text(&first, text), "and later ones sent to \"%s\" of %zu at %s",
-              best->child->name, n, best->child->address);
-}
-
-/* Those that were lost may have the servers that a client does not find below the others. Without memory they
- * are not told. */
-static void add_absent(struct redirector *r, struct message *message)
-{
-    const int64_t now_ns = clock_now_ns(r->clock);
-    struct extension *absent = arena_alloc(&message->arena, sizeof *absent);
-    if (absent && absent_count(&r->absentees, now_ns) > 0 &&
-        absent_pack(&r->absentees, now_ns, &message->arena, absent))
-        message->locate_reply.extensions = (struct extensions){absent, 1};
-}
-
-static struct message *locate(struct redirector *r, const struct locate *asked)
-{
-    size_t n = children_count(r->children);
-    r->refused += n == 0;
-    if (n == 0)
-        return message_failure(MESSAGE_LOCATE_REPLY, ESP_NO_SERVER,
-                               "no master agent has registered with redirector \"%s\" (yet)", r->name);
-    struct message *message = message_create(MESSAGE_LOCATE_REPLY);
-    if (!message)
-        return NULL;
-    struct arena *arena = &message->arena;
-    struct locate_reply *reply = &message->locate_reply;
-    struct master **masters = arena_alloc(arena, n * sizeof(struct master *));
-    reply->masters = arena_alloc(arena, n * sizeof *reply->masters);
-    if (!masters || !reply->masters) {
-        message_destroy(message);
-        return NULL;
-    }
-    n = 0;
-    for (struct child *child = children_first(r->children); child; child = child->hh.next)
-        masters[n++] = child->data;
-    qsort(masters, n, sizeof *masters, best_first);
-    masters[0]->named = ++r->clients;
-    note_located(r, asked, masters[0], n);
-    for (size_t i = 0; i < n && i < CAP_CANDIDATES; i++)
-        reply->masters[reply->n_masters++] = (struct master_entry){
-            .name = arena_strdup(arena, masters[i]->child->name),
-            .address = arena_strdup(arena, masters[i]->child->address),
-            .incarnation = masters[i]->child->incarnation,
-            .servers = masters[i]->servers,
-            .load = load_of(masters[i]),
-        };
-    add_absent(r, message);
-    return message;
-}
-
-static struct message *greet(struct redirector *r, const struct greet *asked)
-{
-    struct message *message = message_create(MESSAGE_GREET_REPLY);
-    if (!message)
-        return NULL;
-    message->greet_reply.minor = message_minor(asked->minor);
-    message->greet_reply.name = arena_strdup(&message->arena, r->name);
-    message->greet_reply.role = ROLE_REDIRECTOR;
-    message->greet_reply.incarnation = r->incarnation;
-    return message;
-}
-
-static struct node_record record_of(const struct redirector *r, const struct child *child,
-                                    struct arena *arena)
-{
-    const struct master *master = child->data;
-    struct node_record record = master->totals;
-    record.name = arena_strdup(arena, child->name);
-    record.parent = arena_strdup(arena, r->name);
-    record.address = arena_strdup(arena, child->address);
-    record.role = ROLE_MASTER;
-    record.incarnation = child->incarnation;
-    record.age_s = (double)(clock_now_ns(r->clock) - child->arrivals.heard_ns) / 1e9;
-    return record;
-}
-
-/* Itself and the masters: what is below them, the asker asks them. */
-static struct message *tree(struct redirector *r, const char *node)
-{
-    const struct child *only = *node ? children_find(r->children, node) : NULL;
-    if (*node && !only && strcmp(node, r->name) != 0)
-        return message_failure(MESSAGE_TREE_REPLY, ESP_NOT_FOUND,
-                               "redirector \"%s\" has no master agent named \"%s\"", r->name, node);
-    struct message *message = message_create(MESSAGE_TREE_REPLY);
-    if (!message)
-        return NULL;
-    struct arena *arena = &message->arena;
-    struct tree_reply *reply = &message->tree_reply;
-    const uint32_t n_absent = absent_count(&r->absentees, clock_now_ns(r->clock));
-    reply->records =
-        arena_alloc(arena, (1 + n_absent + children_count(r->children)) * sizeof *reply->records);
-    if (!reply->records) {
-        message_destroy(message);
-        return NULL;
-    }
-    if (!only)
-        reply->records[reply->n_records++] = (struct node_record){
-            .name = arena_strdup(arena, r->name),
-            .address = arena_strdup(arena, endpoint_address(r->endpoint)),
-            .role = ROLE_REDIRECTOR,
-            .incarnation = r->incarnation,
-        };
-    if (only)
-        reply->records[reply->n_records++] = record_of(r, only, arena);
-    for (struct child *child = children_first(r->children); !*node && child; child = child->hh.next)
-        reply->records[reply->n_records++] = record_of(r, child, arena);
-    if (!*node && absent_records(&r->absentees, r->name, clock_now_ns(r->clock), arena,
-                                 reply->records + reply->n_records))
-        reply->n_records += n_absent;
-    return message;
-}
 
 /* ---- orders ---- */
 
@@ -288,7 +26,7 @@ static void told(void *self, const char *verb, enum esp_status status, const cha
 }
 
 static const struct duty_ops duty_ops = {
-    .own_address = own_address, .post = post, .moved = moved, .told = told};
+    .own_address = own_address, .post = redirector_post, .moved = moved, .told = told};
 
 static enum esp_status create_duty(struct redirector *r, const struct redirector_options *options,
                                    struct esp_error *error)
@@ -339,16 +77,16 @@ static void on_call(void *self, struct call *call, const struct message *request
     struct redirector *r = self;
     switch (request->kind) {
     case MESSAGE_LOCATE:
-        call_reply(call, locate(r, &request->locate));
+        call_reply(call, answer_locate(r, &request->locate));
         return;
     case MESSAGE_GREET:
-        call_reply(call, greet(r, &request->greet));
+        call_reply(call, answer_greet(r, &request->greet));
         return;
     case MESSAGE_ADMINISTER:
         administer(r, call, &request->administer);
         return;
     case MESSAGE_TREE:
-        call_reply(call, tree(r, request->tree.node));
+        call_reply(call, answer_tree(r, request->tree.node));
         return;
     default:
         call_reply(call, message_failure(message_reply_kind(request->kind), ESP_INVALID,
@@ -380,49 +118,11 @@ static const struct endpoint_ops endpoint_ops = {
     .tick = on_tick,
 };
 
-/* ---- what is to be seen of it ---- */
-
-bool redirector_health(void *self, char *text, size_t size)
-{
-    struct redirector *r = self;
-    endpoint_enter(r->endpoint);
-    const size_t n = children_count(r->children);
-    endpoint_leave(r->endpoint);
-    if (n > 0)
-        snprintf(text, size, "redirector, %zu master agents", n);
-    else
-        snprintf(text, size, "redirector, no master agent has registered");
-    return n > 0;
-}
-
-void redirector_metrics(void *self, struct metrics *metrics)
-{
-    struct redirector *r = self;
-    uint32_t servers = 0;
-    endpoint_enter(r->endpoint);
-    for (struct child *child = children_first(r->children); child; child = child->hh.next)
-        servers += ((const struct master *)child->data)->servers;
-    metrics_gauge(metrics, "espalier_redirector_masters", (double)children_count(r->children),
-                  "Master agents that are registered.");
-    metrics_gauge(metrics, "espalier_redirector_servers", servers, "Servers below all of them.");
-    metrics_counter(metrics, "espalier_redirector_clients_total", (double)r->clients,
-                    "Clients that were sent to a master agent.");
-    metrics_counter(metrics, "espalier_redirector_refused_total", (double)r->refused,
-                    "Clients that came when there was no master agent.");
-    metrics_counter(metrics, "espalier_redirector_masters_lost_total", (double)r->lost,
-                    "Times that a master agent left, died or fell silent.");
-    endpoint_leave(r->endpoint);
-}
-
 /* ---- life and death ---- */
 
 static void redirector_free(struct redirector *r)
 {
-    if (r->children)
-        for (struct child *child = children_first(r->children); child; child = child->hh.next)
-            free(child->data);
-    children_destroy(r->children);
-    absent_release(&r->absentees);
+    masters_clear(r);
     duty_release(&r->duty);
     free(r->name);
     free(r);
@@ -455,7 +155,7 @@ enum esp_status redirector_create(const struct redirector_options *options, stru
         .listen = options->listen,
     };
     struct endpoint *endpoint = NULL;
-    enum esp_status status = children_create(&children, &children_ops, r, &r->children, error);
+    enum esp_status status = masters_create(r, &children, error);
     if (status == ESP_OK)
         status = create_duty(r, options, error);
     if (status == ESP_OK)

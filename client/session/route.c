@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/session/route_internal.h"
 #include "core/hierarchy/absent.h"
+#include "core/hierarchy/lost_problems.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -46,6 +47,7 @@ void route_destroy(struct route *route)
     if (!route)
         return;
     arena_clear(&route->arena);
+    free((uint8_t *)route->lost.value);
     pthread_mutex_destroy(&route->lock);
     free(route);
 }
@@ -80,6 +82,35 @@ const char *const *route_redirectors(const struct route *route, size_t *n)
     return route->redirectors;
 }
 
+/* With the lock held. What they solved; without memory, it may be everything. Whether that is news. */
+static bool take_lost(struct route *route, const struct locate_reply *located)
+{
+    const struct extension *told = extension_find(&located->extensions, EXTENSION_LOST_PROBLEMS);
+    struct extension *lost = &route->lost;
+    if (told && lost->value && told->length == lost->length &&
+        memcmp(told->value, lost->value, told->length) == 0)
+        return false;
+    const bool news = told || lost->value;
+    uint8_t *copy = told ? malloc(told->length + 1) : NULL;
+    free((uint8_t *)lost->value);
+    if (copy)
+        memcpy(copy, told->value, told->length);
+    *lost = (struct extension){EXTENSION_LOST_PROBLEMS, copy, copy ? told->length : 0};
+    return news;
+}
+
+/* With the lock held. Whether a master that the redirector has lost may solve what is asked for. */
+static bool may_be_lost(const struct route *route, const struct message *request)
+{
+    const char *problem = request->kind == MESSAGE_SUBMIT     ? request->submit.request.problem
+                          : request->kind == MESSAGE_DESCRIBE ? request->describe.problem
+                                                              : NULL;
+    if (!*route->missing || !problem || !route->lost.value)
+        return *route->missing != 0;
+    struct extension lost = route->lost;
+    return lost_problems_told(&(struct extensions){&lost, 1}, lost_problem(problem));
+}
+
 /* With the lock held. Those that the redirector has lost and still remembers; whether they are others now. */
 static bool take_missing(struct route *route, const struct locate_reply *located)
 {
@@ -90,7 +121,7 @@ static bool take_missing(struct route *route, const struct locate_reply *located
     for (size_t used = 0; used < sizeof text && absent_read(&reader, &master);)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s\"%s\" at %s", used > 0 ? ", " : "",
                                  master.name, master.address);
-    const bool others = strcmp(text, route->missing) != 0;
+    const bool others = take_lost(route, located) || strcmp(text, route->missing) != 0;
     strcpy(route->missing, text);
     return others;
 }
@@ -205,13 +236,15 @@ enum esp_status route_ask_master(struct route *route, const char *address, const
 
 /* What those that answered cannot do: the first one's words, but before "unknown" those of one that is not
  * sure. A problem that nobody knows may be known to a master that was not reached. */
-static enum esp_status conclude(struct route *route, const struct esp_error *cannot,
-                                const struct esp_error *down, struct esp_error *error)
+static enum esp_status conclude(struct route *route, const struct message *request,
+                                const struct esp_error *cannot, const struct esp_error *down,
+                                struct esp_error *error)
 {
     char missing[MISSING_TEXT];
     pthread_mutex_lock(&route->lock);
     strcpy(missing, route->missing);
-    route->is_partial = cannot->status == ESP_UNKNOWN_PROBLEM && (down->status != ESP_OK || *missing);
+    route->is_partial =
+        cannot->status == ESP_UNKNOWN_PROBLEM && (down->status != ESP_OK || may_be_lost(route, request));
     const bool partial = route->is_partial;
     pthread_mutex_unlock(&route->lock);
     *error = *cannot;
@@ -252,7 +285,7 @@ static enum esp_status ask_round(struct route *route, const struct message *requ
         }
         message_clear(reply);
     }
-    return cannot.status == ESP_OK ? status : conclude(route, &cannot, &down, error);
+    return cannot.status == ESP_OK ? status : conclude(route, request, &cannot, &down, error);
 }
 
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,

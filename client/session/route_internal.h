@@ -31,6 +31,8 @@ struct route {
     char masters[MOST_MASTERS][CAP_ADDRESS + 1];
     bool deserted;              /* the redirector knew of none */
     char missing[MISSING_TEXT]; /* masters that the redirector has lost, for people; "": none */
+    struct extension lost;      /* what they solved: EXTENSION_LOST_PROBLEMS, the value malloc'ed; NULL: it
+                                 * cannot be told */
     bool is_partial;            /* a problem was unknown to all masters but those that were not reached */
     size_t n_masters, current;
     uint64_t generation; /* how often the masters were learned */

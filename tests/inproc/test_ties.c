@@ -4,6 +4,7 @@
  * duplicates and reorders.
  */
 #include "core/hierarchy/absent.h"
+#include "core/hierarchy/lost_problems.h"
 #include "redirector/redirector.h"
 #include "tests/inproc/platform.h"
 #include "tests/unit/unit.h"
@@ -698,6 +699,25 @@ static void a_redirector_tells_which_masters_it_has_lost(void **state)
     redirector_stop(redirector, "end");
 }
 
+static void a_redirector_tells_what_lost_masters_solved(void **state)
+{
+    (void)state;
+    struct agent *a = start_master("ma-a"), *b = start_master("ma-b");
+    struct redirector *redirector = start_redirector(900);
+    struct message reply = {0};
+    platform_server(&platform, "s", "ma-b");
+    platform_run_ms(&platform, 6000);
+    agent_drop(b);
+    platform_run_ms(&platform, 20000);
+    assert_int_equal(locate(&reply), ESP_OK);
+    assert_true(is_told_missing(&reply.locate_reply, "ma-b"));
+    assert_true(lost_problems_told(&reply.locate_reply.extensions, lost_problem("job")));
+    assert_false(lost_problems_told(&reply.locate_reply.extensions, lost_problem("nobody_ever")));
+    message_clear(&reply);
+    agent_drop(a);
+    redirector_stop(redirector, "end");
+}
+
 static void the_children_of_a_dead_master_go_to_another_one(void **state)
 {
     (void)state;
@@ -780,6 +800,7 @@ int main(void)
         TEST(a_master_registers_with_all_its_redirectors),
         TEST(the_children_of_a_dead_master_go_to_another_one),
         TEST(a_redirector_tells_which_masters_it_has_lost),
+        TEST(a_redirector_tells_what_lost_masters_solved),
         TEST(clients_spread_over_equal_masters),
         TEST(only_masters_belong_below_a_redirector_and_no_master_below_an_agent),
         TEST(what_is_too_much_for_one_message_comes_in_several),

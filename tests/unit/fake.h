@@ -32,6 +32,7 @@ struct fake_faults {
     bool silent;            /* takes calls, never reports an end */
     bool hangs_up;          /* whatever is asked: ESP_MAYBE, as what is no node of a hierarchy */
     bool missing;           /* a master: the redirector has lost it, and tells so */
+    const char *solved;     /* of such a one: the problem that it is told to have solved; NULL: it is not */
     bool stopped;           /* nobody answers: ESP_TIMEOUT, at once and not when the time is over */
 };
 

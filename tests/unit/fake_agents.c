@@ -5,6 +5,7 @@
 #include "tests/unit/fake_internal.h"
 #include "core/choice/ahead.h"
 #include "core/hierarchy/absent.h"
+#include "core/hierarchy/lost_problems.h"
 
 #include <string.h>
 
@@ -110,17 +111,23 @@ void fake_on_locate(struct fake *fake, struct message *reply)
     struct locate_reply *to = &reply->locate_reply;
     fake->counters.locates++;
     struct absentees absentees = {0};
-    struct extension *absent = arena_alloc(&reply->arena, sizeof *absent);
+    struct extension *absent = arena_alloc(&reply->arena, 2 * sizeof *absent);
+    const char *solved = NULL;
     to->masters = arena_alloc(&reply->arena, 2 * sizeof *to->masters);
     for (int i = 4; i <= 5; i++) {
         const struct child child = {.name = (char *)fake_names[i], .address = (char *)fake_addresses[i]};
-        if (fake->faults[i].missing)
+        if (fake->faults[i].missing) {
             absent_note(&absentees, &child);
-        else
+            solved = fake->faults[i].solved;
+        } else
             to->masters[to->n_masters++] = (struct master_entry){
                 .name = fake_names[i], .address = fake_addresses[i], .servers = SERVERS};
     }
     if (absentees.n > 0 && absent_pack(&absentees, 0, &reply->arena, absent))
         to->extensions = (struct extensions){absent, 1};
+    if (to->extensions.n > 0 && solved && lost_problems_solves(&solved, 1, &reply->arena, &absent[1])) {
+        absent[1].tag = EXTENSION_LOST_PROBLEMS;
+        to->extensions.n = 2;
+    }
     absent_release(&absentees);
 }

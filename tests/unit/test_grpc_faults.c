@@ -185,6 +185,10 @@ static void what_a_master_out_of_reach_may_know_is_not_unknown(void **state)
     set("ma2:1", (struct fake_faults){.missing = true}); /* the redirector knows */
     assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_SERVER_NOT_FOUND);
     assert_told("lost touch with master agent \"ma2\" at ma2:1, which may know of a server");
+    set("ma2:1", (struct fake_faults){.missing = true, .solved = "frobnicate"}); /* and what it solved */
+    assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_SERVER_NOT_FOUND);
+    set("ma2:1", (struct fake_faults){.missing = true, .solved = "something else"});
+    assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_FUNCTION_NOT_FOUND);
     add = make_handle("add");
     set("ma1:1", (struct fake_faults){.lost = 4});
     call_add(&add); /* what was known before is waited for as ever */
