@@ -86,7 +86,7 @@ static void call_once(struct problem *problem, double call, int ms, int n, const
                           : !made                      ? "unmade"
                           : error->status == ESP_MAYBE ? "maybe"
                                                        : "failed";
-    printf("%.0f %s %s %.0f %s\n", call, problem->name, outcome, (seconds() - begun) * 1000,
+    printf("%.0f %s %s %.2f %s\n", call, problem->name, outcome, (seconds() - begun) * 1000,
            done ? "" : error->text);
 }
 

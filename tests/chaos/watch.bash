@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What espalier-chaos looks at besides the clients: memory and descriptors of all daemons while they run, and what is left
-# when they have ended.
+# What espalier-chaos looks at besides the clients: memory, descriptors and files of all daemons while they run, how long
+# calls take at the beginning and at the end, and what is left when all have ended.
 
 # The processes of the platform: "PID COMM", workers included.
 platform_processes() {
@@ -19,10 +19,12 @@ segments_of() {
     find "/proc/$1/fd" -lname '/memfd:*' -exec stat -Lc %b {} + | awk '{ n += $1 } END { print int(n / 2) }'
 }
 
-# Every two seconds a line for each daemon: "SECONDS PID COMM DESCRIPTORS KIBIBYTES", memory files included.
+# Every two seconds a line for each daemon: "SECONDS PID COMM DESCRIPTORS KIBIBYTES", memory files included; and one for the
+# files of all: "SECONDS 0 files N 0".
 watch_usage() {
     local pid comm pages fds
     while sleep 2; do
+        echo "$SECONDS 0 files $(find "$work" -path "$work/quiet" -prune -o -type f -print | wc -l) 0"
         while read -r pid comm; do
             [ "$comm" = espalier-crd ] && continue
             fds=("/proc/$pid/fd"/*)
@@ -41,13 +43,40 @@ judge_usage() {
             if (last[pid] - first[pid] < 60) continue
             for (i = 1; at[pid, i] < first[pid] + (last[pid] - first[pid]) / 3; i++) ;
             more = fds[pid, n[pid]] - fds[pid, i]
-            if (more > 30)
+            if (more > 30 && pid)
                 printf "%s (%d) has %d descriptors more than %d s before\n", comm[pid], pid, more, last[pid] - at[pid, i]
+            else if (more > 30)
+                printf "there are %d files more than %d s before\n", more, last[pid] - at[pid, i]
             more = kib[pid, n[pid]] - kib[pid, i]
             if (more > 8192 && more > kib[pid, i] / 5)
                 printf "%s (%d) has %d KiB more than %d s before, %d in all\n", comm[pid], pid, more, last[pid] - at[pid, i], kib[pid, n[pid]]
         }
     }' quiet/usage
+}
+
+# Of each daemon and of the files: how much there was after a third of the time, and at the end.
+tell_usage() {
+    awk '
+    { if (!($2 in first)) first[$2] = $1; last[$2] = $1; comm[$2] = $3; n[$2]++; at[$2, n[$2]] = $1; fds[$2, n[$2]] = $4; kib[$2, n[$2]] = $5 }
+    END {
+        for (pid in first) {
+            if (last[pid] - first[pid] < 60) continue
+            for (i = 1; at[pid, i] < first[pid] + (last[pid] - first[pid]) / 3; i++) ;
+            if (pid)
+                printf "%s (%d): %d and %d descriptors, %d and %d KiB\n", comm[pid], pid, fds[pid, i], fds[pid, n[pid]], kib[pid, i], kib[pid, n[pid]]
+            else
+                printf "all files: %d and %d\n", fds[pid, i], fds[pid, n[pid]]
+        }
+    }' quiet/usage | sort
+}
+
+# latency FROM TO: of these thirds of each client's calls: "MS MS MS": half of them, 99 in 100, all took no longer.
+latency() {
+    local file n
+    for file in quiet/*.calls; do
+        n=$(wc -l <"$file")
+        sed -n "$((n * $1 / 3 + 1)),$((n * $2 / 3))p" "$file"
+    done | awk '{ print $4 }' | sort -n | awk '{ ms[NR] = $1 } END { print ms[int((NR + 1) / 2)], ms[int(NR * 0.99 + 0.5)], ms[NR] }'
 }
 
 # Ends all daemons; what is still there afterwards, a line each. Workers go with their daemon, also with one that was killed.
