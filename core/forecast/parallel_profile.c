@@ -38,10 +38,36 @@ static double join(double known, double fresh)
 void parallel_profile_measured(struct parallel_profile *profile, double flops, double update_s,
                                double latency_s, double byte_s)
 {
+    if (profile->experience.n > 0)
+        return;
     profile->flops = join(profile->flops, flops);
     profile->update_s = join(profile->update_s, update_s);
     profile->latency_s = join(profile->latency_s, latency_s);
     profile->byte_s = join(profile->byte_s, byte_s);
+}
+
+static bool is_about(double a, double b)
+{
+    return fabs(a - b) <= 1e-6 * fabs(b); /* a text has nine digits */
+}
+
+static uint32_t count_samples(const struct parallel_experience *experience)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < experience->n; i++)
+        n += experience->grids[i].n;
+    return n;
+}
+
+uint32_t parallel_profile_adopt(struct parallel_profile *profile, const struct parallel_profile *other)
+{
+    if (is_about(profile->flops, other->flops) && is_about(profile->update_s, other->update_s) &&
+        is_about(profile->latency_s, other->latency_s) && is_about(profile->byte_s, other->byte_s))
+        return experience_adopt(&profile->experience, &other->experience);
+    if (count_samples(&other->experience) <= count_samples(&profile->experience))
+        return 0;
+    *profile = *other;
+    return other->experience.n;
 }
 
 /* ---- as a text ---- */

@@ -35,9 +35,15 @@ struct parallel_profile {
  * memory. */
 struct parallel_machine parallel_profile_machine(const struct parallel_profile *profile);
 
-/* A job of MPI has measured: what is known counts as much as the new, or nothing where nothing is known. */
+/* A job of MPI has measured: what is known counts as much as the new, or nothing where nothing is known.
+ * Where calls have told how far off the models are nothing changes: what they told is of the models as they
+ * were. */
 void parallel_profile_measured(struct parallel_profile *profile, double flops, double update_s,
                                double latency_s, double byte_s);
+
+/* Takes over what `other` knows besides, or all of it where its models have other coefficients and it knows
+ * of more calls. Returns of how many grids. */
+uint32_t parallel_profile_adopt(struct parallel_profile *profile, const struct parallel_profile *other);
 
 /* The text, less than PROFILE_MOST_TEXT bytes, for free(); NULL without memory. */
 char *parallel_profile_write(const struct parallel_profile *profile, size_t *length);

@@ -108,7 +108,7 @@ static void adopt(struct rank_pool *pool)
         other.ranks != pool->options.ranks)
         return;
     pthread_mutex_lock(&pool->lock);
-    const uint32_t taken = experience_adopt(&pool->profile.experience, &other.experience);
+    const uint32_t taken = parallel_profile_adopt(&pool->profile, &other);
     pool->profile_changed |= taken > 0;
     pool->proposes_other |= taken > 0;
     pthread_mutex_unlock(&pool->lock);

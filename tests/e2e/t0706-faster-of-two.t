@@ -95,6 +95,12 @@ calibrates() {
     grep -q '^mul  *1 model of' calibrated && grep -q '^mul  *on ranks: .* [1-9][0-9]* new calls' calibrated && [ -s before ]
 }
 check "a calibration measures workers, and then grids and block sizes" calibrates
+sed 's/^ranks = 2/&\nmpirun = "no-such-mpirun"/' both.conf >without.conf
+without() {
+    espalier calibrate --sed without.conf mul >out 2>error && grep -q 'mul *is there already' out &&
+        grep -q "without ranks: .* cannot be started" error && grep -q "no program 'no-such-mpirun'" error
+}
+check "where mpirun is missing workers are calibrated all the same, and the reason is told" without
 stop both
 kept() {
     took | comm -13 - before >lost && [ ! -s lost ] && grep -q 'state/ranks: what calls take .* was measured by others' both.log

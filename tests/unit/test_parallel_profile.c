@@ -24,6 +24,34 @@ static void a_new_measurement_counts_as_much_as_what_is_known(void **state)
     assert_true(profile.byte_s == 2.5e-10);
 }
 
+/* What calls told is of the models as they were: a slow start of the next job must not spoil it. */
+static void what_calls_told_is_not_spoiled_by_a_new_measurement(void **state)
+{
+    (void)state;
+    struct parallel_profile profile = known();
+    experience_learn(&profile.experience, "pdgemm_", (struct parallel_grid){1, 2}, 64, 1, 2);
+    parallel_profile_measured(&profile, 0.1e10, 1e-8, 3e-5, 1e-9);
+    assert_true(profile.flops == 1.6e10 && profile.byte_s == 2.5e-10);
+}
+
+static void who_knows_more_calls_brings_the_models_that_these_are_of(void **state)
+{
+    (void)state;
+    const struct parallel_grid row = {1, 2}, column = {2, 1};
+    struct parallel_profile profile = known(), other = known();
+    experience_learn(&profile.experience, "pdgemm_", row, 64, 1, 2);
+    experience_learn(&other.experience, "pdgemm_", column, 64, 1, 2);
+    assert_int_equal(parallel_profile_adopt(&profile, &other), 1); /* the same models: both */
+    assert_int_equal(profile.experience.n, 2);
+    other.flops *= 2;
+    assert_int_equal(parallel_profile_adopt(&profile, &other), 0);
+    assert_true(profile.flops == 1.6e10);
+    for (int i = 1; i < 4; i++)
+        experience_learn(&other.experience, "pdgemm_", column, 64, 1 << i, 2 << i);
+    assert_int_equal(parallel_profile_adopt(&profile, &other), 1);
+    assert_true(profile.flops == 3.2e10 && profile.experience.n == 1);
+}
+
 static void what_was_written_is_read(void **state)
 {
     (void)state;
@@ -63,6 +91,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_measurement_counts_as_much_as_what_is_known),
+        cmocka_unit_test(what_calls_told_is_not_spoiled_by_a_new_measurement),
+        cmocka_unit_test(who_knows_more_calls_brings_the_models_that_these_are_of),
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(small_blocks_are_dearer_than_large_ones),
     };
