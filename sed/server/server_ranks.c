@@ -12,6 +12,8 @@
 #define GROWTH      1.4142135623730951
 /* What moves no point by more than this is not worth a message. */
 #define WORTH_TELLING 0.05
+/* So long the pool's thread may be kept from its ranks. */
+#define MOST_NS (200 * NS_PER_MS)
 
 /* All sizes alike, options left to the description. */
 static void fill_scope(const struct problem *problem, int64_t order, struct number *scope)
@@ -59,12 +61,31 @@ static void fill_points(const struct server *server, const struct problem *probl
     }
 }
 
-static uint32_t fill_all(const struct server *server, const struct problem_set *set, struct cost_ranks *ranks)
+/* From problem number *first on, as many as there is time for: that of the next time. */
+static uint32_t fill_all(const struct server *server, const struct problem_set *set, size_t *first,
+                         struct cost_ranks *ranks)
 {
+    const int64_t until = clock_now_ns(&clock_system) + MOST_NS;
     uint32_t n = 0;
-    for (size_t i = 0; i < set->n_problems; i++) {
-        fill_points(server, set->problems[i], &ranks[n]);
+    for (size_t i = 0; i < set->n_problems && clock_now_ns(&clock_system) < until; i++) {
+        fill_points(server, set->problems[*first % set->n_problems], &ranks[n]);
         n += ranks[n].n > 0;
+        ++*first;
+    }
+    return n;
+}
+
+/* What there was no time for is as it was. */
+static uint32_t keep_known(const struct cost_set *known, uint32_t n_known, struct cost_ranks *ranks,
+                           uint32_t n)
+{
+    const uint32_t fresh = n;
+    for (uint32_t i = 0; i < n_known && i < known->n_ranks; i++) {
+        uint32_t k = 0;
+        while (k < fresh && ranks[k].digest != known->ranks[i].digest)
+            k++;
+        if (k == fresh)
+            ranks[n++] = known->ranks[i];
     }
     return n;
 }
@@ -98,14 +119,19 @@ void server_ranks_changed(void *arg)
         return;
     endpoint_enter(server->endpoint);
     struct shelf *shelf = server->shelf;
+    const uint32_t known = server->models.n_ranks;
+    size_t first = server->ranks_first;
     shelf->users++;
     endpoint_leave(server->endpoint);
-    /* Without the lock: models of large matrices take some milliseconds. */
-    struct cost_ranks *ranks = calloc(shelf->set->n_problems + 1, sizeof *ranks);
-    const uint32_t n = ranks ? fill_all(server, shelf->set, ranks) : 0;
+    /* Without the lock: models of large matrices on many grids take their time. */
+    struct cost_ranks *ranks = calloc(shelf->set->n_problems + known + 1, sizeof *ranks);
+    uint32_t n = ranks ? fill_all(server, shelf->set, &first, ranks) : 0;
     endpoint_enter(server->endpoint);
-    if (ranks)
+    if (ranks) {
+        n = keep_known(&server->models, known, ranks, n);
         take(server, ranks, n);
+        server->ranks_first = first;
+    }
     shelf_release(shelf);
     endpoint_leave(server->endpoint);
     free(ranks);
