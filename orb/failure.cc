@@ -34,9 +34,11 @@ static enum esp_status lost(const Context &context, const CORBA::SystemException
         "this side's certificate, or the lack of one?)");
 }
 
-/* Operations that change nothing: whether they were executed is nobody's concern. */
+/* Operations that change nothing: whether they were executed is nobody's concern. NULL: a post. */
 static bool only_asks(const char *operation)
 {
+    if (!operation)
+        return false;
     static const char *const names[] = {"greet", "locate", "describe", "list", "tree"};
     for (const char *name : names)
         if (!strcmp(operation, name))

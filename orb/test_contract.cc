@@ -422,6 +422,42 @@ static std::string start_typed_server(pid_t *pid)
     return address;
 }
 
+static void note_undelivered(void *self, const char *, const struct esp_error *why)
+{
+    *static_cast<struct esp_error *>(self) = *why;
+}
+
+// One that is stopped takes connections and says nothing.
+static void a_post_that_is_not_answered(struct transport *transport, const std::string &address, pid_t pid)
+{
+    static struct endpoint_ops ops = {};
+    ops.undelivered = note_undelivered;
+    struct esp_error why = {};
+    struct endpoint *endpoint;
+    struct endpoint_options options = {};
+    options.name = "poster";
+    options.listen = "127.0.0.1:0";
+    transport_serve(transport, &options, &ops, &why, &endpoint, nullptr);
+    struct message pulse;
+    memset(&pulse, 0, sizeof pulse);
+    pulse.kind = MESSAGE_PULSE;
+    kill(pid, SIGSTOP);
+    endpoint_enter(endpoint);
+    endpoint_post(endpoint, address.c_str(), 0, &pulse, nullptr);
+    endpoint_leave(endpoint);
+    enum esp_status status = ESP_OK;
+    for (int i = 0; i < 20000 && status == ESP_OK; i++) {
+        usleep(1000);
+        endpoint_enter(endpoint);
+        status = why.status;
+        endpoint_leave(endpoint);
+    }
+    kill(pid, SIGCONT);
+    check(status == ESP_TIMEOUT && strstr(why.text, "no answer in time"),
+          "a post that a stopped server does not take is told with its reason");
+    endpoint_close(endpoint);
+}
+
 static void typed_server(struct transport *transport, const std::string &address)
 {
     const char *at = address.c_str();
@@ -535,6 +571,7 @@ int main()
     check(orb_open(&options, &transport, &error) == ESP_OK, "the transport opens");
     contract_and_codec_agree();
     typed_client(transport);
+    a_post_that_is_not_answered(transport, address, pid);
     typed_server(transport, address);
     transport_destroy(transport);
     kill(pid, SIGKILL);
