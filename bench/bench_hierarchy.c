@@ -9,6 +9,10 @@
  * burst: the virtual time in which 200 equal jobs that are submitted at once are done, on 10 leader agents
  * with 10 unequal servers each, over a network with latencies. The reference asks every server and sends
  * every estimate up uncut; ours answers from memory, or asks and cuts at every agent to the best few.
+ *
+ * restart: a master agent is killed and started again, empty, with 10,000 servers under 100 leader agents
+ * below it: virtual time and, as if all of it were the master's, processor time of all until it knows every
+ * node and answers a request. The reference is what is allowed.
  */
 #include "bench/bench.h"
 #include "tests/inproc/platform.h"
@@ -121,9 +125,47 @@ static void measure_bursts(void)
     bench_row(&asked, makespan(-1, 2), uncut);
 }
 
+/* ---- a restart ---- */
+
+#define ALLOWED_S 5.0
+
+static bool answers(struct platform *platform)
+{
+    struct request request = platform_request("job", 5e9);
+    struct message reply = {0};
+    const bool all = platform_submit(platform, "ma", &request, &reply, NULL) == ESP_OK &&
+                     reply.submit_reply.capable == 10000;
+    message_clear(&reply);
+    return all;
+}
+
+static void measure_restart(void)
+{
+    const struct bench_case which = {"hierarchy", "restart, 10,000 SeDs below", "s", BENCH_AT_MOST, 1};
+    const struct inproc_faults network = {.latency_ns = NS_PER_MS, .jitter_ns = NS_PER_MS};
+    const size_t nodes = 100 * (1 + 100);
+    struct platform platform;
+    platform_open(&platform, 2);
+    inproc_set_faults(platform.transport, &network);
+    const size_t master = grow(&platform, 100, 100, 4);
+    platform_run_ms(&platform, 10000);
+    platform_agent_kill(&platform, master);
+    platform_run_ms(&platform, 1000);
+    platform_agent_start(&platform, master);
+    const double start = bench_now();
+    double passed_s = 0;
+    while (passed_s < 60 && (platform_figures(&platform, master).nodes != nodes || !answers(&platform))) {
+        platform_run_ms(&platform, 10);
+        passed_s += 0.01;
+    }
+    bench_row(&which, passed_s + bench_now() - start, ALLOWED_S);
+    platform_close(&platform);
+}
+
 int main(void)
 {
     measure_submit();
     measure_bursts();
+    measure_restart();
     return 0;
 }

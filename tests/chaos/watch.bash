@@ -43,7 +43,7 @@ judge_usage() {
             if (last[pid] - first[pid] < 60) continue
             for (i = 1; at[pid, i] < first[pid] + (last[pid] - first[pid]) / 3; i++) ;
             more = fds[pid, n[pid]] - fds[pid, i]
-            if (more > 30 && pid)
+            if (more > 30 && pid + 0)
                 printf "%s (%d) has %d descriptors more than %d s before\n", comm[pid], pid, more, last[pid] - at[pid, i]
             else if (more > 30)
                 printf "there are %d files more than %d s before\n", more, last[pid] - at[pid, i]
@@ -62,7 +62,7 @@ tell_usage() {
         for (pid in first) {
             if (last[pid] - first[pid] < 60) continue
             for (i = 1; at[pid, i] < first[pid] + (last[pid] - first[pid]) / 3; i++) ;
-            if (pid)
+            if (pid + 0)
                 printf "%s (%d): %d and %d descriptors, %d and %d KiB\n", comm[pid], pid, fds[pid, i], fds[pid, n[pid]], kib[pid, i], kib[pid, n[pid]]
             else
                 printf "all files: %d and %d\n", fds[pid, i], fds[pid, n[pid]]

@@ -672,6 +672,13 @@ static void ten_thousand_servers_are_one_tree(void **state)
     assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
     assert_int_equal(reply.submit_reply.capable, 10000);
     message_clear(&reply);
+    platform_agent_kill(&platform, 0); /* and the master, which begins empty */
+    platform_run_ms(&platform, 1000);
+    platform_agent_start(&platform, 0);
+    assert_true(platform_settle(&platform, 0, 99 * 101 + 100, 5000));
+    assert_int_equal(platform_submit(&platform, "ma", &request, &reply, &error), ESP_OK);
+    assert_int_equal(reply.submit_reply.capable, 10000);
+    message_clear(&reply);
 }
 
 struct told {
