@@ -7,13 +7,6 @@
 
 #include <math.h>
 
-static uint32_t how_many(const struct agent *agent, const struct ahead_wish *wish, double seconds)
-{
-    const uint32_t n = wish->n < agent->options.ahead ? wish->n : agent->options.ahead;
-    const double most = AHEAD_WORK_S / seconds;
-    return n < most ? n : (uint32_t)most;
-}
-
 /* Which of the candidates that server is; it becomes one while there are few. n_candidates: it is none. */
 static uint32_t candidate_of(const struct request *request, const struct index_entry *entry,
                              const struct index_query *query, struct message *message, uint8_t *costs)
@@ -35,8 +28,8 @@ void ahead_decide(struct agent *agent, const struct variant *variant, const stru
 {
     struct submit_reply *reply = &message->submit_reply;
     const struct ahead_wish wish = ahead_asked(request);
-    const double seconds = fmax(wish.longest_s, reply->candidates[0].compute_s);
-    const uint32_t most = how_many(agent, &wish, seconds);
+    const uint32_t most = wish.n < agent->options.ahead ? wish.n : agent->options.ahead;
+    double left_s = AHEAD_WORK_S;
     uint8_t order[AHEAD_MOST];
     uint32_t n = 0;
     for (; n < most; n++) {
@@ -47,7 +40,10 @@ void ahead_decide(struct agent *agent, const struct variant *variant, const stru
         const uint32_t i = candidate_of(request, next, &query, message, costs);
         if (i == reply->n_candidates)
             break;
-        knowledge_expect(agent->knowledge, next->owner, fmax(seconds, reply->candidates[i].compute_s));
+        const double seconds = fmax(wish.longest_s, reply->candidates[i].compute_s);
+        if ((left_s -= seconds) < 0)
+            break;
+        knowledge_expect(agent->knowledge, next->owner, seconds);
         order[n] = (uint8_t)i;
     }
     if (ahead_tell(reply, order, n, &message->arena))

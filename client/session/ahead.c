@@ -192,14 +192,16 @@ void ahead_keep(struct session *session, const struct submit_reply *reply)
 {
     struct ahead *ahead = session->engine->ahead;
     uint8_t order[AHEAD_MOST];
-    const uint32_t n = reply ? ahead_told(reply, order) : 0;
     struct choice choice = {0};
-    const bool kept = n > 0 && choice_of(reply, &choice);
+    const bool copied = reply && choice_of(reply, &choice);
+    const uint32_t n = copied ? ahead_told(reply, choice.n, order) : 0;
     pthread_mutex_lock(&ahead->lock);
     struct stream *stream = place_of(ahead, session->stream); /* it stayed, as it was asked for */
     stream->asking = false;
     drop(stream);
-    if (kept) {
+    if (n == 0) {
+        choice_release(&choice);
+    } else {
         stream->choice = choice;
         memcpy(stream->order, order, n);
         stream->n = n;

@@ -22,7 +22,7 @@ struct backlog {
     pthread_cond_t changed; /* for the keeper */
     struct session *first;  /* held, in the order of their numbers */
     atomic_uint n_held;     /* written under the lock */
-    uint64_t last_number, rounds;
+    uint64_t rounds;
     atomic_uint_least64_t movements; /* sessions that servers are rid of */
     struct thread_pool *keepers;     /* one thread: sees to deadlines, and looks for room */
     struct thread_job job;
@@ -77,8 +77,8 @@ static void wait_ms(struct backlog *backlog, pthread_cond_t *condition, int64_t 
 static void insert(struct backlog *backlog, struct session *session)
 {
     struct session *last = backlog->first ? backlog->first->back.prev : NULL, *after = NULL, *other;
-    if (session->back.number == 0)
-        session->back.number = ++backlog->last_number;
+    if (session->back.number == 0) /* of when it began: one may be declined after others that came later */
+        session->back.number = session->origin.sequence;
     if (last && last->back.number < session->back.number)
         after = last;
     else

@@ -34,6 +34,7 @@ bool choice_of(const struct submit_reply *reply, struct choice *choice)
 bool choice_copy(const struct choice *from, uint32_t first, struct choice *to)
 {
     *to = *from;
+    to->placement = 0;
     if (!(to->candidates = malloc(from->n * sizeof *to->candidates))) {
         *to = (struct choice){0};
         return false;

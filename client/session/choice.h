@@ -9,7 +9,8 @@
 
 /* Copies the answer. False without memory: *choice is empty then. */
 bool choice_of(const struct submit_reply *reply, struct choice *choice);
-/* The same with the candidate of that number before all others. */
+/* The same, for a session that was placed ahead with it: the candidate of that number before all others. The
+ * placement is that of the session that asked. */
 bool choice_copy(const struct choice *from, uint32_t first, struct choice *to);
 void choice_release(struct choice *choice);
 

@@ -38,12 +38,11 @@ bool ahead_tell(struct submit_reply *reply, const uint8_t *order, uint32_t n, st
     return n == 0 || extension_add(&reply->extensions, EXTENSION_AHEAD, order, n, arena);
 }
 
-uint32_t ahead_told(const struct submit_reply *reply, uint8_t order[AHEAD_MOST])
+uint32_t ahead_told(const struct submit_reply *reply, uint32_t n_candidates, uint8_t order[AHEAD_MOST])
 {
     const struct extension *extension = extension_find(&reply->extensions, EXTENSION_AHEAD);
     uint32_t n = 0;
-    while (extension && n < extension->length && n < AHEAD_MOST &&
-           extension->value[n] < reply->n_candidates) {
+    while (extension && n < extension->length && n < AHEAD_MOST && extension->value[n] < n_candidates) {
         order[n] = extension->value[n];
         n++;
     }

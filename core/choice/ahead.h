@@ -35,8 +35,8 @@ bool ahead_ask(struct request *request, const struct ahead_wish *wish, struct ar
 struct ahead_wish ahead_asked(const struct request *request);
 
 bool ahead_tell(struct submit_reply *reply, const uint8_t *order, uint32_t n, struct arena *arena);
-/* Copies what is told into `order` and returns how many there are, up to the first that is no candidate of
- * this reply. */
-uint32_t ahead_told(const struct submit_reply *reply, uint8_t order[AHEAD_MOST]);
+/* Copies what is told into `order` and returns how many there are, up to the first that is none of the first
+ * n_candidates of this reply. */
+uint32_t ahead_told(const struct submit_reply *reply, uint32_t n_candidates, uint8_t order[AHEAD_MOST]);
 
 #endif

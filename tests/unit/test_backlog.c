@@ -88,6 +88,37 @@ static void those_held_back_go_in_order_and_without_haste(void **state)
     assert_true(fake_counters(fake).calls < 4 * N);
 }
 
+static bool is_held(grpc_sessionid_t id)
+{
+    struct esp_session_info *info;
+    assert_int_equal(esp_session_info_get(id, &info), ESP_OK);
+    const bool held = strcmp(info->state, "held back") == 0;
+    esp_session_info_free(info);
+    return held;
+}
+
+/* The first one hears late from its last server that there is no room: it is held back after the second one.
+ */
+static void who_came_first_goes_first_however_late_it_was_declined(void **state)
+{
+    (void)state;
+    initialize_patiently("10 min");
+    grpc_function_handle_t any = make_handle("sleep"), bound;
+    grpc_sessionid_t first, second, found;
+    int waited[2];
+    set_all((struct fake_faults){.full = true});
+    fake_set(fake, "s3:1", &(struct fake_faults){.full = true, .far_ms = 300});
+    assert_int_equal(grpc_function_handle_init(&bound, "s1", "sleep"), GRPC_NO_ERROR);
+    assert_int_equal(grpc_call_async(&any, &first, 100, &waited[0]), GRPC_NO_ERROR);
+    assert_int_equal(grpc_call_async(&bound, &second, 100, &waited[1]), GRPC_NO_ERROR);
+    while (!is_held(second) || !is_held(first))
+        usleep(1000);
+    fake_set(fake, "s1:1", &(struct fake_faults){.most_sessions = 1});
+    assert_int_equal(grpc_wait_any(&found), GRPC_NO_ERROR);
+    assert_int_equal(found, first);
+    assert_int_equal(grpc_wait(second), GRPC_NO_ERROR);
+}
+
 static void *call_often(void *arg)
 {
     double c;
@@ -243,6 +274,7 @@ int main(void)
         in_library(a_farm_larger_than_the_servers_limit_is_held_back),
         in_library(so_is_one_of_a_bound_handle),
         in_library(those_held_back_go_in_order_and_without_haste),
+        in_library(who_came_first_goes_first_however_late_it_was_declined),
         in_library(blocking_calls_of_many_threads_wait_too),
         in_library(room_that_others_leave_is_found),
         in_library(where_none_comes_the_caller_is_told_what_to_do),
