@@ -13,17 +13,20 @@
 struct factor {
     const struct parallel_machine *machine;
     double p, q, n, block, panels;
+    double lacking; /* of the last block, where it is not whole */
 };
 
 static struct factor factor_of(const struct parallel_machine *machine, struct parallel_grid grid,
                                int64_t block, int64_t n)
 {
-    return (struct factor){.machine = machine,
-                           .p = (double)grid.p,
-                           .q = (double)grid.q,
-                           .n = (double)n,
-                           .block = fmin((double)block, (double)n),
-                           .panels = n > 0 ? ceil((double)n / (double)block) : 0};
+    struct factor factor = {.machine = machine,
+                            .p = (double)grid.p,
+                            .q = (double)grid.q,
+                            .n = (double)n,
+                            .block = fmin((double)block, (double)n),
+                            .panels = n > 0 ? ceil((double)n / (double)block) : 0};
+    factor.lacking = factor.panels * factor.block - factor.n;
+    return factor;
 }
 
 static double send(const struct factor *factor, double elements)
@@ -31,10 +34,10 @@ static double send(const struct factor *factor, double elements)
     return factor->machine->latency_s + elements * factor->machine->element_s;
 }
 
-/* Rows (columns) that a rank has of i blocks. */
+/* Rows (columns) that a rank has of the last i blocks. */
 static double share(const struct factor *factor, double i, double ranks)
 {
-    return factor->block * ceil(i / ranks);
+    return parallel_share(i * factor->block - factor->lacking, factor->block, ranks);
 }
 
 static double kernel(const struct factor *factor, enum parallel_kernel which, double m, double n, double k)

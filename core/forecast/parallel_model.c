@@ -107,6 +107,12 @@ double parallel_broadcast_s(const struct parallel_machine *machine, double ranks
            machine->broadcast->volume_terms(ranks) * elements * machine->element_s;
 }
 
+double parallel_share(double n, double block, double ranks)
+{
+    const double rounds = n > 0 ? floor(n / (block * ranks)) : 0;
+    return n > 0 ? rounds * block + fmin(block, n - rounds * block * ranks) : 0;
+}
+
 /* ---- pdgemm ---- */
 
 /* Every step broadcasts a block column of A along the rows of the grid (a rank's share is M / p rows of it)
@@ -117,8 +123,11 @@ double parallel_gemm_s(const struct parallel_machine *machine, struct parallel_g
 {
     const struct parallel_broadcast *broadcast = machine->broadcast;
     double p = (double)grid.p, q = (double)grid.q, rows = (double)m, cols = (double)n, depth = (double)k;
-    double steps = ceil(depth / (double)block), panel = fmin((double)block, depth);
-    double compute = steps * parallel_kernel_s(machine, PARALLEL_GEMM, ceil(rows / p), ceil(cols / q), panel);
+    double steps = ceil(depth / (double)block), whole = floor(depth / (double)block);
+    double own_rows = ceil(rows / p), own_cols = ceil(cols / q);
+    double compute =
+        whole * parallel_kernel_s(machine, PARALLEL_GEMM, own_rows, own_cols, (double)block) +
+        parallel_kernel_s(machine, PARALLEL_GEMM, own_rows, own_cols, depth - whole * (double)block);
     double volume =
         rows * depth * broadcast->volume_terms(q) / p + depth * cols * broadcast->volume_terms(p) / q;
     double latencies = steps * (broadcast->latency_terms(q) + broadcast->latency_terms(p));

@@ -77,6 +77,10 @@ struct parallel_grid {
     int64_t p, q; /* rows and columns of ranks, >= 1 */
 };
 
+/* Rows (columns) of n that the rank with the most of them has, in blocks of `block` dealt to so many ranks:
+ * the R ceil(n / (P R)) of the papers, where the last block is not whole less by what it lacks. */
+double parallel_share(double n, double block, double ranks);
+
 /* ---- routines ---- */
 
 /* Equation 4.3 (4.4 with the tree): C (m x n) = A (m x k) B (k x n), blocks of `block`. */

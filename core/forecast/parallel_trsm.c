@@ -36,8 +36,7 @@ struct pipeline {
 /* Columns of unsolved blocks that a rank updates after i blocks are solved: R ceil((N - iR) / (qR)). */
 static double unsolved(const struct pipeline *pipeline, double n, double i)
 {
-    double left = n - i * pipeline->block;
-    return left > 0 ? ceil(left / ((double)pipeline->q * pipeline->block)) * pipeline->block : 0;
+    return parallel_share(n - i * pipeline->block, pipeline->block, (double)pipeline->q);
 }
 
 /* Equation 4.5, between the rank that solved and its neighbour; on one column a copy. */
@@ -99,7 +98,7 @@ double parallel_trsm_s(const struct parallel_machine *machine, struct parallel_g
     pipeline.col_free = calloc((size_t)pipeline.q + 1, sizeof(double));
     double seconds = NAN;
     if (pipeline.row_free && pipeline.col_free)
-        seconds = n > 0 && m > 0 ? ceil((double)m / (double)block) * follow_diagonal(&pipeline, n) : 0;
+        seconds = n > 0 && m > 0 ? fmax((double)m / (double)block, 1) * follow_diagonal(&pipeline, n) : 0;
     free(pipeline.row_free);
     free(pipeline.col_free);
     return seconds;

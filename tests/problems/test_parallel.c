@@ -28,6 +28,14 @@ try {
 
 static struct rig rig;
 
+/* What a rank says before it ends. */
+static void print(void *arg, uint64_t job_id, const char *line)
+{
+    (void)arg;
+    (void)job_id;
+    fprintf(stderr, "a rank: %s\n", line);
+}
+
 static int open_ranks(void **state)
 {
     (void)state;
@@ -35,7 +43,7 @@ static int open_ranks(void **state)
     struct workers *processes, *ranks, *both;
     struct ranks_counts counts = {0};
     struct esp_error error;
-    const struct ranks_options options = {.ranks = RANKS};
+    const struct ranks_options options = {.ranks = RANKS, .output = print};
     if (processes_create(&(struct processes_options){.slots = 1, .threads = 1, .problems = problems},
                          &processes, &error) != ESP_OK ||
         ranks_create(&options, &ranks, &error) != ESP_OK ||
