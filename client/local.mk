@@ -80,6 +80,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/moving.c \
 	client/command/moving.h \
 	client/command/put_note.c \
+	client/command/put_view.c \
+	client/command/put_view.h \
 	client/command/put_note.h \
 	client/command/verb_directory.c \
 	client/command/verb_data_show.c \

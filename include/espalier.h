@@ -261,10 +261,11 @@ enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size
 /* All data of a server (NULL: of all servers) that the caller may use. */
 enum esp_status esp_data_list(const char *server, struct esp_data_info **infos, size_t *n);
 void esp_data_free(struct esp_data_info *infos);
-/* Deletes it, with its replicas; who reads it at this moment reads on. ESP_NOT_FOUND: no server has it. */
+/* Deletes it, with its replicas, also those that are on their way; who reads it at this moment reads on.
+ * ESP_NOT_FOUND: no server has it. */
 enum esp_status esp_data_drop(const char *id);
 /* Has the server fetch it from another one: a replica, or (`move`) in place of the others. Blocks until it is
- * there. ESP_REFUSED: it is sticky, or unique. */
+ * there. ESP_REFUSED: it is sticky, or unique, or being moved to another server. */
 enum esp_status esp_data_copy(const char *id, const char *server, int move, esp_data_progress *progress,
                               void *arg);
 /* Has the server make another datum of the same value and mode that lies in such pieces (layout->rows 0: in

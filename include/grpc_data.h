@@ -60,7 +60,7 @@ typedef enum grpc_data_type_e {
 typedef enum grpc_data_mode_e {
     GRPC_END_LIST = -1,
     GRPC_VOLATILE, /* no longer than the calls that use it, or as long as memory is not wanted otherwise */
-    GRPC_STRICTLY_VOLATILE, /* no longer than the calls that use it */
+    GRPC_STRICTLY_VOLATILE, /* no longer than the first session that uses it, on any server */
     GRPC_STICKY,            /* on disk, for ever, on that server; other servers may have copies */
     GRPC_UNIQUE_STICKY,     /* on disk, for ever, on that server, and nowhere else */
     GRPC_PERSISTENT         /* on disk, for ever; may be copied and moved */

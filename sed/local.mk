@@ -147,10 +147,13 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_administer.c \
 	sed/server/server_figures.c \
 	sed/server/server_idle.c \
+	sed/server/server_consumed.c \
+	sed/server/server_copies.c \
 	sed/server/server_cut.c \
 	sed/server/server_data.c \
 	sed/server/server_data.h \
 	sed/server/server_data_internal.h \
+	sed/server/server_drop.c \
 	sed/server/server_moves.c \
 	sed/server/server_tickets.c \
 	sed/server/server_follow.c \
@@ -169,7 +172,9 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_ranks.c \
 	sed/server/server_replicas.c \
 	sed/server/server_pull.h \
+	sed/server/server_pull_ask.c \
 	sed/server/server_pull_fetch.c \
+	sed/server/server_pull_move.c \
 	sed/server/server_run.c \
 	sed/server/server_state.h \
 	sed/server/server_terms.c \

@@ -44,6 +44,7 @@ struct value {
     struct holding *held;      /* what goes in is this one's value, and is to stay where it goes */
     struct holding *result;    /* what comes out is its next value */
     struct datum_shape *shape; /* owned: of the argument, when it is any of these */
+    bool reads;                /* the session may want the present value of `grid` on servers */
     int stays;                 /* enum esp_session_side: what goes in is left there, what comes out is */
     bool is_kept;              /* the result stays on the server: */
     char **kept;               /* where its identity goes */

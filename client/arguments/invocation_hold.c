@@ -2,6 +2,7 @@
 #include "client/arguments/invocation_hold.h"
 #include "client/data/data.h"
 #include "client/data/grid_data.h"
+#include "client/data/grid_transfer.h"
 #include "client/arguments/invocation_data.h"
 #include "client/data/sequence.h"
 
@@ -26,8 +27,13 @@ static void take_output(struct value *value, struct grid_data *grid)
 enum esp_status hold_take_data(struct value *value, const struct argument *argument, void *given,
                                bool *is_data, struct esp_error *error)
 {
-    struct grid_data *grid = grid_at(given);
+    bool was_freed;
+    struct grid_data *grid = grid_at(given, &was_freed);
     *is_data = grid != NULL;
+    if (was_freed)
+        return error_set(error, ESP_INVALID,
+                         "argument \"%s\": expected an array or data, found data that were freed or unbound",
+                         argument->name);
     if (!grid)
         return ESP_OK;
     value->grid = grid; /* released with the value */
@@ -123,6 +129,8 @@ static enum esp_status prepare_input(struct value *value, struct engine *engine,
     if (value->section && (value->out || !on_servers))
         return prepare_section(value, engine, error);
     if (on_servers) {
+        holding_read(grid->holding);
+        value->reads = true;
         value->datum = strdup(datum);
         return value->datum ? ESP_OK : error_no_memory(error, "the identity of a datum");
     }
@@ -147,6 +155,8 @@ enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *er
                              "%s: result \"%s\" cannot stay on a server: the job is one of another problem; "
                              "call it, or submit that one",
                              problem->name, problem->arguments[value->index].name);
+        if (value->grid) /* the job names it */
+            holding_tell(value->grid->holding);
         if (!value->result)
             continue;
         holding_arrived(value->result, NULL, NULL);
@@ -351,6 +361,13 @@ enum esp_status hold_leave(struct invocation *invocation, struct engine *engine,
 
 /* ---- what comes out and stays ---- */
 
+static void stop_reading(struct value *value)
+{
+    if (value->reads)
+        holding_read_done(value->grid->holding);
+    value->reads = false;
+}
+
 static enum esp_status settle(struct value *value, struct engine *engine, struct esp_error *error)
 {
     const char *datum = value->stayed;
@@ -375,11 +392,15 @@ enum esp_status hold_results(struct invocation *invocation, struct engine *engin
 {
     const struct problem *problem = invocation->function->problem;
     enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        stop_reading(&invocation->values[i]);
     for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
         struct value *value = &invocation->values[i];
         status = settle(value, engine, error);
         if (status != ESP_OK)
             error_prefix(error, "%s: result \"%s\"", problem->name, problem->arguments[value->index].name);
+        if (value->grid)
+            grid_drop_old(value->grid, engine, false);
     }
     return status;
 }
@@ -421,6 +442,7 @@ void hold_release(struct value *value)
         error_set(&why, ESP_FAILED, "the call that was to make it has failed");
         holding_arrived(value->result, NULL, &why);
     }
+    stop_reading(value);
     holding_release(value->result);
     holding_release(value->held);
     grid_release(value->grid);

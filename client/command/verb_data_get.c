@@ -6,56 +6,103 @@
 
 #include "client/arguments/values_storage.h"
 #include "client/command/moving.h"
+#include "client/command/put_view.h"
 #include "client/command/session.h"
 #include "client/command/values.h"
 #include "client/command/verb_data.h"
 #include "core/matrix/matrix.h"
+#include "core/matrix/matrix_view.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
-static enum esp_status save(const char *path, const struct matrix_format *format,
-                            const struct esp_data_info *info, const void *memory, struct esp_error *error)
+static struct matrix_file describe(const struct esp_data_info *info)
 {
-    struct matrix matrix;
     int64_t rows = info->n_dims > 0 ? info->dims[0] : 1, cols = 1;
     for (unsigned i = 1; i < info->n_dims; i++)
         cols *= info->dims[i];
     bool is_complex = info->type == ESP_TYPE_COMPLEX || info->type == ESP_TYPE_DOUBLE_COMPLEX;
-    enum esp_status status = matrix_init(&matrix, rows, cols, is_complex, UINT64_MAX, error);
-    if (status != ESP_OK)
-        return status;
-    for (size_t i = 0; i < (size_t)(rows * cols) && status == ESP_OK; i++)
-        status = value_load_element(info->type, memory, i, &matrix, i, error);
-    struct matrix_file file = matrix_as_file(&matrix);
+    const struct matrix shape = {.rows = rows, .cols = cols, .is_complex = is_complex};
+    struct matrix_file file = matrix_as_file(&shape);
     if (info->type <= ESP_TYPE_INT64)
         file.field = FIELD_INTEGER;
     file.is_short = esp_type_size(info->type) <= 4 || info->type == ESP_TYPE_COMPLEX;
     file.is_vector = info->n_dims == 1;
+    return file;
+}
+
+static enum esp_status save(const char *path, const struct matrix_format *format,
+                            const struct esp_data_info *info, const void *memory, struct esp_error *error)
+{
+    struct matrix_file file = describe(info);
+    int64_t rows = file.matrix.rows, cols = file.matrix.cols;
+    enum esp_status status = matrix_init(&file.matrix, rows, cols, file.matrix.is_complex, UINT64_MAX, error);
+    if (status != ESP_OK)
+        return status;
+    for (size_t i = 0; i < (size_t)(rows * cols) && status == ESP_OK; i++)
+        status = value_load_element(info->type, memory, i, &file.matrix, i, error);
     if (status == ESP_OK)
         status = matrix_save(path, &file, format, error);
-    matrix_clear(&matrix);
+    matrix_clear(&file.matrix);
     return status;
+}
+
+static enum esp_status bring(const struct esp_data_info *info, void *memory)
+{
+    struct moving moving;
+    moving_begin(&moving);
+    enum esp_status status = esp_data_get(info->id, memory, info->bytes, moving_told, &moving);
+    moving_end(&moving);
+    return status;
+}
+
+/* Whether such a file holds the elements as they are, so that they can come to where they are to lie. */
+static bool lies_so(const char *path, const struct matrix_format *format, const struct esp_data_info *info)
+{
+    struct stat there;
+    size_t length = strlen(path);
+    if (!format)
+        format = matrix_format_of_path(path);
+    bool is_npy = format && strcmp(matrix_format_word(format), "npy") == 0 &&
+                  !(length > 3 && strcasecmp(path + length - 3, ".gz") == 0);
+    bool may_replace = strcmp(path, "-") != 0 && (lstat(path, &there) != 0 || S_ISREG(there.st_mode));
+    return is_npy && may_replace && put_view_kind(info->type) && esp_type_size(info->type) >= 4;
+}
+
+/* Straight into the file. */
+static enum exit_code get_in_place(const struct command_line *command, const struct esp_data_info *info,
+                                   const char *path)
+{
+    struct esp_error error = {0};
+    struct matrix_place *place;
+    void *elements;
+    const struct matrix_file about = describe(info);
+    if (matrix_place_create(path, &about, &place, &elements, &error) != ESP_OK)
+        return command_fail(command, &error);
+    enum esp_status status = bring(info, elements);
+    enum esp_status ended = matrix_place_end(place, status == ESP_OK, &error);
+    if (status != ESP_OK)
+        return session_fail_kept(command);
+    return ended == ESP_OK ? EXIT_DONE : command_fail(command, &error);
 }
 
 static enum exit_code get(const struct command_line *command, const struct esp_data_info *info,
                           const char *path, const struct matrix_format *format)
 {
     struct esp_error error = {0};
-    struct moving moving;
+    if (lies_so(path, format, info))
+        return get_in_place(command, info, path);
     void *memory = malloc(info->bytes ? info->bytes : 1);
     if (!memory) {
         error_no_memory(&error, "the datum");
         return command_fail(command, &error);
     }
-    moving_begin(&moving);
-    enum esp_status status = esp_data_get(info->id, memory, info->bytes, moving_told, &moving);
-    moving_end(&moving);
     enum exit_code code = EXIT_DONE;
-    if (status != ESP_OK)
+    if (bring(info, memory) != ESP_OK)
         code = session_fail_kept(command);
     else if (save(path, format, info, memory, &error) != ESP_OK)
         code = command_fail(command, &error);

@@ -8,6 +8,7 @@
 #include "client/command/layout.h"
 #include "client/command/moving.h"
 #include "client/command/put_note.h"
+#include "client/command/put_view.h"
 #include "client/command/session.h"
 #include "client/command/values.h"
 #include "client/data/data.h"
@@ -77,6 +78,16 @@ static enum esp_status to_array(const struct matrix_file *file, enum esp_type ty
     return ESP_OK;
 }
 
+/* Whether it can be put, and as what. */
+static enum esp_status check_file(const struct command_line *command, const struct matrix_file *file,
+                                  enum esp_type *type, struct esp_error *error)
+{
+    if (file->n_dims > 2)
+        return error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u",
+                         command->operands[0], file->n_dims);
+    return type_of(command, &file->matrix, type, error);
+}
+
 /* Dense, with integers of all 64 bits where they are to be such. */
 static enum esp_status load(const struct command_line *command, struct matrix_file *file, enum esp_type *type,
                             struct esp_error *error)
@@ -85,13 +96,9 @@ static enum esp_status load(const struct command_line *command, struct matrix_fi
     enum esp_status status = matrix_load_array(path, 0, file, error);
     if (status != ESP_OK)
         return status;
-    if (file->n_dims > 2)
-        status = error_set(error, ESP_INVALID, "%s: expected at most two dimensions, found %u", path,
-                           file->n_dims);
+    status = check_file(command, file, type, error);
     if (status == ESP_OK)
         status = matrix_make_dense(&file->matrix, 0, error);
-    if (status == ESP_OK)
-        status = type_of(command, &file->matrix, type, error);
     if (status == ESP_OK && file->field == FIELD_INTEGER && *type != ESP_TYPE_INT64 &&
         *type != ESP_TYPE_LONG && (status = matrix_check_doubles(&file->matrix, error)) != ESP_OK)
         error_prefix(error, "%s", path);
@@ -102,15 +109,16 @@ static enum esp_status load(const struct command_line *command, struct matrix_fi
 
 /* ---- putting ---- */
 
-/* With the array's data, or only to keep room for them. */
-static enum esp_status put_array(struct put *put, const struct esp_argument *array, struct data_told told)
+/* With the array's data, or who makes them, or only to keep room for them. */
+static enum esp_status put_array(struct put *put, const struct esp_argument *array,
+                                 const struct data_source *source, struct data_told told)
 {
     struct esp_error *error = library_error();
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
     enum esp_status status = data_put_array(library->engine, put->server, array,
-                                            (enum esp_data_mode)put->mode, told, put->note.id, error);
+                                            (enum esp_data_mode)put->mode, source, told, put->note.id, error);
     library_leave(status == ESP_OK);
     return status;
 }
@@ -125,10 +133,11 @@ static enum esp_status reserve(struct put *put)
         type_of(put->command, &file.matrix, &type, &error) != ESP_OK)
         return ESP_OK; /* what is wrong with it is told when it is read */
     const struct esp_argument array = shape_of(&file, type);
-    return put_array(put, &array, (struct data_told){0});
+    return put_array(put, &array, NULL, (struct data_told){0});
 }
 
-static enum esp_status send(struct put *put, const struct esp_argument *array)
+static enum esp_status send(struct put *put, const struct esp_argument *array,
+                            const struct data_source *source)
 {
     struct moving moving;
     char *id = NULL;
@@ -140,7 +149,7 @@ static enum esp_status send(struct put *put, const struct esp_argument *array)
         snprintf(put->note.id, sizeof put->note.id, "%s", id ? id : "");
         free(id);
     } else {
-        status = put_array(put, array, (struct data_told){moving_told, &moving});
+        status = put_array(put, array, source, (struct data_told){moving_told, &moving});
     }
     moving_end(&moving);
     return status;
@@ -154,17 +163,42 @@ static enum exit_code print_id(const struct put *put)
     return command_flush();
 }
 
-/* Between the beginning and the end of the library's use. */
-static enum exit_code put_file(struct put *put)
+/* The file as it lies, or part by part. `known`: it is one that can be looked at so. */
+static enum exit_code put_mapped(struct put *put, bool *known)
+{
+    struct esp_error error = {0};
+    struct matrix_file about;
+    struct matrix_view *mapped = NULL;
+    struct put_view view = {0};
+    enum esp_status status =
+        put->in_pieces ? ESP_OK : matrix_view_open(put->command->operands[0], &mapped, &about, &error);
+    *known = mapped || status != ESP_OK;
+    if (!*known)
+        return EXIT_DONE;
+    if (status == ESP_OK)
+        status = check_file(put->command, &about, &view.type, &error);
+    if (status != ESP_OK) {
+        matrix_view_close(mapped);
+        put_note_remove(&put->note);
+        return command_fail(put->command, &error);
+    }
+    view.view = mapped;
+    view.integers = about.field == FIELD_INTEGER;
+    view.rows = about.matrix.rows;
+    struct esp_argument array = shape_of(&about, view.type);
+    const struct data_source source = put_view_source(&view);
+    array.data = (void *)(uintptr_t)put_view_elements(&view);
+    status = send(put, &array, array.data ? NULL : &source);
+    matrix_view_close(mapped);
+    return status == ESP_OK ? EXIT_DONE : session_fail(put->command);
+}
+
+static enum exit_code put_read(struct put *put)
 {
     struct esp_error error = {0};
     struct matrix_file file = {0};
     struct esp_argument array = {0};
     enum esp_type type = ESP_TYPE_DOUBLE;
-    if (reserve(put) != ESP_OK)
-        return session_fail(put->command);
-    if (!put->in_pieces && put->note.id[0])
-        put_note_write(&put->note);
     enum esp_status status = matrix_file_fault(load(put->command, &file, &type, &error), &error);
     if (status == ESP_OK) {
         status = to_array(&file, type, &array, &error);
@@ -174,10 +208,24 @@ static enum exit_code put_file(struct put *put)
         put_note_remove(&put->note);
         return command_fail(put->command, &error);
     }
-    status = send(put, &array);
+    status = send(put, &array, NULL);
     free(array.data);
-    if (status != ESP_OK)
+    return status == ESP_OK ? EXIT_DONE : session_fail(put->command);
+}
+
+/* Between the beginning and the end of the library's use. */
+static enum exit_code put_file(struct put *put)
+{
+    bool is_mapped;
+    if (reserve(put) != ESP_OK)
         return session_fail(put->command);
+    if (!put->in_pieces && put->note.id[0])
+        put_note_write(&put->note);
+    enum exit_code code = put_mapped(put, &is_mapped);
+    if (!is_mapped)
+        code = put_read(put);
+    if (code != EXIT_DONE)
+        return code;
     put_note_remove(&put->note);
     return print_id(put);
 }

@@ -23,6 +23,11 @@ struct data_holder {
 enum esp_status data_find(struct engine *engine, const char *id, bool all, struct data_holder *holders,
                           size_t *n_holders, struct esp_error *error);
 
+/* The servers that a server's answer about a datum names as those that may have copies of it, of which agents
+ * do not know yet. */
+void data_read_copies(const struct extensions *extensions,
+                      void (*visit)(void *arg, const struct data_holder *server), void *arg);
+
 /* Every server of the hierarchy (`only`: that one). Stops when `visit` does not return ESP_OK. */
 enum esp_status data_each_server(struct engine *engine, const char *only,
                                  enum esp_status (*visit)(void *arg, const struct data_holder *server,
@@ -41,15 +46,26 @@ struct data_told {
 enum esp_status data_put(struct engine *engine, const char *server, const char *address,
                          const struct datum_info *datum, const void *memory, struct data_told told, char *id,
                          struct esp_error *error);
+/* Who makes a datum part by part: [offset, offset + bytes) of it. Called by several threads; a part may be
+ * wanted again. */
+struct data_source {
+    enum esp_status (*fill)(void *arg, uint64_t offset, uint64_t bytes, void *to, struct esp_error *error);
+    void *arg;
+};
+/* data_put() of what the source makes: no more than a few parts are in memory. An error of the source ends
+ * it. */
+enum esp_status data_put_made(struct engine *engine, const char *server, const char *address,
+                              const struct datum_info *datum, const struct data_source *source,
+                              struct data_told told, char *id, struct esp_error *error);
 /* Has the server keep room for such a datum, for a minute after it was last heard of, so that what cannot be
  * put there is told before anything is read or sent. `id` as of data_put(), which is what comes next. */
 enum esp_status data_reserve(struct engine *engine, const char *server, const char *address,
                              const struct datum_info *datum, char *id, struct esp_error *error);
-/* data_put() of an array as programs have it; without data: data_reserve(). Besides its errors, ESP_INVALID:
- * no such array can be. */
+/* data_put() of an array as programs have it, or (`source`, without data) data_put_made(); without either:
+ * data_reserve(). Besides their errors, ESP_INVALID: no such array can be. */
 enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,
-                               enum esp_data_mode mode, struct data_told told, char *id,
-                               struct esp_error *error);
+                               enum esp_data_mode mode, const struct data_source *source,
+                               struct data_told told, char *id, struct esp_error *error);
 /* Reads all of a datum into memory of exactly its bytes, from one holder after the other. Blocks. */
 enum esp_status data_get(struct engine *engine, const char *id, void *memory, uint64_t bytes,
                          struct data_told told, struct esp_error *error);
@@ -67,6 +83,10 @@ enum esp_status data_lay(struct datum_info *datum, const struct esp_data_layout 
                          struct esp_error *error);
 /* What has come of a datum is put together in its place. */
 enum esp_status data_join(const struct datum_info *datum, void *memory, struct esp_error *error);
+/* Has the server fetch it, and keep it by that mode (durable), beside the others; one that is to have no
+ * copies moves. Blocks. */
+enum esp_status data_copy_kept(struct engine *engine, const char *id, const char *server,
+                               enum datum_mode mode, uint32_t flags, struct esp_error *error);
 /* Has the server fetch it. Blocks. */
 enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
                           struct data_told told, struct esp_error *error);
@@ -78,8 +98,15 @@ enum esp_status data_redistribute(struct engine *engine, const char *id, const c
 /* Whose lease data have. `bytes` and `extension` live as long as the message. */
 struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
                                    struct extension *extension);
-/* Deletes it on that server, NULL: everywhere. */
+/* Deletes it on that server, NULL: everywhere, copies that are on their way as well. ESP_NOT_FOUND: nobody
+ * has it; the first other failure, after which those that could go have gone. */
 enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error);
+
+/* Deletes it at one server. `elsewhere`: it lives on: EXTENSION_ELSEWHERE; NULL: no copy is taken there any
+ * more.
+ */
+enum esp_status data_drop_at(struct engine *engine, const char *id, const struct data_holder *holder,
+                             const char *elsewhere, struct esp_error *error);
 
 /* One question about data to a server. A store that is busy is asked again for a while. The caller clears
  * *reply in every case. */

@@ -46,8 +46,8 @@ static enum esp_status describe(const struct esp_argument *array, enum esp_data_
 }
 
 enum esp_status data_put_array(struct engine *engine, const char *server, const struct esp_argument *array,
-                               enum esp_data_mode mode, struct data_told told, char *id,
-                               struct esp_error *error)
+                               enum esp_data_mode mode, const struct data_source *source,
+                               struct data_told told, char *id, struct esp_error *error)
 {
     char address[CAP_ADDRESS + 1];
     struct datum_info datum;
@@ -56,6 +56,8 @@ enum esp_status data_put_array(struct engine *engine, const char *server, const 
         status = engine_resolve(engine, server, address, error);
     if (status != ESP_OK)
         return status;
+    if (source)
+        return data_put_made(engine, server, address, &datum, source, told, id, error);
     return array->data || datum.bytes == 0
                ? data_put(engine, server, address, &datum, array->data, told, id, error)
                : data_reserve(engine, server, address, &datum, id, error);
@@ -80,7 +82,7 @@ enum esp_status esp_data_put(const char *server, const struct esp_argument *arra
     const struct data_told told = {progress, arg};
     enum esp_status status = sequence_sync(array->data, datum.bytes, error);
     if (status == ESP_OK)
-        status = data_put_array(library->engine, server, array, mode, told, text, error);
+        status = data_put_array(library->engine, server, array, mode, NULL, told, text, error);
     if (status == ESP_OK && !(*id = strdup(text)))
         status = error_no_memory(error, "the identity of a datum");
     return leave(status);

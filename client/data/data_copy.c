@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data that servers fetch from each other, and deleting them.
+ * Data that servers fetch from each other.
  */
 #include "client/data/data.h"
 
@@ -17,31 +17,6 @@ struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2
     bytes[1] = htole64(engine->client_low);
     *extension = (struct extension){EXTENSION_DATA_CLIENT, (const uint8_t *)bytes, DATA_CLIENT_BYTES};
     return (struct extensions){extension, 1};
-}
-
-static enum esp_status drop_at(struct engine *engine, const char *id, const struct data_holder *holder,
-                               struct esp_error *error)
-{
-    struct message request = {.kind = MESSAGE_DROP, .drop = {.datum = id}}, reply = {0};
-    enum esp_status status = data_ask(engine, holder->address, &request, &reply, error);
-    message_clear(&reply);
-    return status;
-}
-
-enum esp_status data_drop(struct engine *engine, const char *id, const char *server, struct esp_error *error)
-{
-    struct data_holder holders[DATA_MOST_HOLDERS];
-    size_t n = 0, dropped = 0;
-    enum esp_status status = data_find(engine, id, true, holders, &n, error);
-    for (size_t i = 0; status == ESP_OK && i < n; i++) {
-        if (server && strcmp(server, holders[i].server) != 0)
-            continue;
-        status = drop_at(engine, id, &holders[i], error);
-        dropped++;
-    }
-    if (status == ESP_OK && dropped == 0)
-        status = error_set(error, ESP_NOT_FOUND, "server %s does not have it", server);
-    return status;
 }
 
 static enum esp_status pull(struct engine *engine, const char *id, const char *address,
@@ -89,25 +64,41 @@ static enum esp_status mode_of(struct engine *engine, const char *id, const stru
     return status;
 }
 
+/* `as`: how a move is kept there; NULL: as it is where it is. */
 static enum esp_status copy_once(struct engine *engine, const char *id, const char *server, bool move,
-                                 struct data_told told, struct esp_error *error)
+                                 const struct pull_request *as, struct data_told told,
+                                 struct esp_error *error)
 {
     struct data_holder holders[DATA_MOST_HOLDERS];
     char address[CAP_ADDRESS + 1];
     size_t n = 0;
     struct pull_request wish = {.flags = move ? 0 : DATUM_REPLICA};
+    if (as)
+        wish = *as;
     enum esp_status status = engine_resolve(engine, server, address, error);
     if (status == ESP_OK)
         status = data_find(engine, id, true, holders, &n, error);
-    if (status == ESP_OK && move)
+    if (status == ESP_OK && move && !as)
         status = mode_of(engine, id, holders, n, &wish.mode, error);
     if (status == ESP_OK)
         status = pull(engine, id, address, holders, n, &wish, told, error);
     for (size_t i = 0; status == ESP_OK && move && i < n; i++) {
         if (strcmp(holders[i].server, server) != 0)
-            status = drop_at(engine, id, &holders[i], error);
-        if (status == ESP_NOT_FOUND) /* somebody else moves it, too */
+            status = data_drop_at(engine, id, &holders[i], server, error);
+        if (status == ESP_NOT_FOUND) /* it has left, with the original or before */
             status = ESP_OK;
+    }
+    return status;
+}
+
+static enum esp_status copy(struct engine *engine, const char *id, const char *server, bool move,
+                            const struct pull_request *as, struct data_told told, struct esp_error *error)
+{
+    enum esp_status status = ESP_NOT_FOUND;
+    for (unsigned i = 0; status == ESP_NOT_FOUND && i < MOST_LOOKED; i++) {
+        if (i > 0) /* it has just moved, perhaps, and nobody knows where yet */
+            engine_pause(&engine->closing, INT64_C(100) << (i - 1));
+        status = copy_once(engine, id, server, move, as, told, error);
     }
     return status;
 }
@@ -115,13 +106,18 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
 enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
                           struct data_told told, struct esp_error *error)
 {
-    enum esp_status status = ESP_NOT_FOUND;
-    for (unsigned i = 0; status == ESP_NOT_FOUND && i < MOST_LOOKED; i++) {
-        if (i > 0) /* it has just moved, perhaps, and nobody knows where yet */
-            engine_pause(&engine->closing, INT64_C(100) << (i - 1));
-        status = copy_once(engine, id, server, move, told, error);
-    }
-    return status;
+    return copy(engine, id, server, move, NULL, told, error);
+}
+
+enum esp_status data_copy_kept(struct engine *engine, const char *id, const char *server,
+                               enum datum_mode mode, uint32_t flags, struct esp_error *error)
+{
+    const struct data_told nobody = {0};
+    const struct pull_request moved = {.mode = mode, .flags = flags},
+                              kept = {.mode = mode, .flags = flags | DATUM_KEPT_COPY};
+    if (flags & DATUM_UNIQUE && copy(engine, id, server, true, &moved, nobody, error) != ESP_OK)
+        return error->status;
+    return copy(engine, id, server, false, &kept, nobody, error);
 }
 
 /* ---- to lie otherwise ---- */

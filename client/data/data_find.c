@@ -46,27 +46,55 @@ enum esp_status data_each_server(struct engine *engine, const char *only,
     return status;
 }
 
+void data_read_copies(const struct extensions *extensions,
+                      void (*visit)(void *arg, const struct data_holder *server), void *arg)
+{
+    const struct extension *told = extension_find(extensions, EXTENSION_COPIES);
+    struct data_holder server;
+    if (!told || told->length == 0 || told->value[told->length - 1] != 0)
+        return;
+    const char *at = (const char *)told->value, *end = at + told->length;
+    while (at < end) {
+        const char *name = at, *address = name + strlen(name) + 1;
+        if (address >= end)
+            return;
+        snprintf(server.server, sizeof server.server, "%s", name);
+        snprintf(server.address, sizeof server.address, "%s", address);
+        visit(arg, &server);
+        at = address + strlen(address) + 1;
+    }
+}
+
+#define MOST_ASKED 64 /* servers, for one datum */
+
 struct search {
     struct engine *engine;
     const char *id, *origin;
-    bool all, asked_origin;
+    bool all;
     struct data_holder *holders;
     size_t n;
+    struct data_holder asked[MOST_ASKED]; /* or to be asked, from `next` on: what others have told */
+    size_t n_asked, next;
     struct esp_error *why; /* what the origin says */
 };
 
-/* Whether that one has it. A server that cannot be reached, or keeps no data, has nothing for us. */
-static enum esp_status look(void *arg, const struct data_holder *server, struct esp_error *error)
+static void note_server(void *arg, const struct data_holder *server)
 {
     struct search *search = arg;
+    for (size_t i = 0; i < search->n_asked; i++)
+        if (strcmp(search->asked[i].address, server->address) == 0)
+            return; /* by name it may be one from before the server was started again */
+    if (search->n_asked < MOST_ASKED)
+        search->asked[search->n_asked++] = *server;
+}
+
+/* Whether that one has it. A server that cannot be reached, or keeps no data, has nothing for us. Copies that
+ * it has given away are noted. */
+static void look(struct search *search, const struct data_holder *server)
+{
     struct message request = {.kind = MESSAGE_DATA, .data = {.datum = search->id, .after = ""}}, reply = {0};
     struct esp_error said;
     bool is_origin = !strcmp(server->server, search->origin);
-    (void)error;
-    if ((is_origin && search->asked_origin) || search->n == DATA_MOST_HOLDERS)
-        return ESP_OK;
-    if (!is_origin && search->n > 0 && !search->all)
-        return ESP_OK;
     enum esp_status status = data_ask(search->engine, server->address, &request, &reply, &said);
     if (status == ESP_OK && reply.data_reply.n > 0)
         search->holders[search->n++] = *server;
@@ -74,7 +102,22 @@ static enum esp_status look(void *arg, const struct data_holder *server, struct 
     else if (is_origin || (status == ESP_REFUSED && search->why->status == ESP_NOT_FOUND && reply.kind &&
                            strstr(said.text, "belongs")))
         *search->why = said;
+    if (reply.kind == MESSAGE_DATA_REPLY)
+        data_read_copies(&reply.data_reply.extensions, note_server, search);
     message_clear(&reply);
+}
+
+/* All that were named, and whom they name. */
+static void look_at_noted(struct search *search)
+{
+    while (search->next < search->n_asked && search->n < DATA_MOST_HOLDERS && (search->all || search->n == 0))
+        look(search, &search->asked[search->next++]);
+}
+
+static enum esp_status note_origin(void *arg, const struct data_holder *server, struct esp_error *error)
+{
+    (void)error;
+    note_server(arg, server);
     return ESP_OK;
 }
 
@@ -100,11 +143,12 @@ static enum esp_status ask_agents(struct search *search, struct esp_error *error
             snprintf(server.server, sizeof server.server, "%s", info->server);
             snprintf(server.address, sizeof server.address, "%s", info->address);
             if (server.server[0])
-                look(search, &server, error);
+                note_server(search, &server);
             else if (n < MOST_LEADS)
                 snprintf(leads[n++].address, sizeof leads->address, "%s", info->address);
         }
         message_clear(&reply);
+        look_at_noted(search);
         if (next == n)
             return ESP_OK;
         /* An agent that cannot be reached sends nobody on. */
@@ -128,8 +172,8 @@ enum esp_status data_find(struct engine *engine, const char *id, bool all, struc
         .engine = engine, .id = id, .origin = parsed.origin, .all = all, .holders = holders, .why = &why};
     error_set(&why, ESP_NOT_FOUND, "server %s, which made it, is not there, and no other server has it",
               parsed.origin);
-    data_each_server(engine, parsed.origin, look, &search, NULL);
-    search.asked_origin = true;
+    data_each_server(engine, parsed.origin, note_origin, &search, NULL);
+    look_at_noted(&search);
     if (search.n == 0 || all)
         status = ask_agents(&search, error);
     *n_holders = search.n;

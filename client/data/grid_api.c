@@ -4,6 +4,7 @@
  */
 #include "client/data/data.h"
 #include "client/data/grid_api.h"
+#include "client/data/grid_transfer.h"
 #include "client/session/outcome.h"
 
 #define MOST_RANKS ((size_t)1 << 20)
@@ -231,6 +232,8 @@ static enum esp_status free_one(struct grid_data *grid, void *arg, struct esp_er
     char datum[DATUM_TEXT];
     enum esp_status status = ESP_OK;
     holding_wait(grid->holding, 0, NULL);
+    if (filter->servers.n == 0)
+        grid_drop_old(grid, filter->engine, true);
     if (!holding_datum(grid->holding, datum))
         return ESP_OK;
     for (size_t i = 0; status == ESP_OK && i < filter->servers.n; i++)

@@ -66,6 +66,8 @@ static char *tell(struct grid_data *grid, grpc_data_info_type_t tag, const char 
     case GRPC_INFO_OUTPUTS:
         return grid_uris_text(&grid->outputs);
     case GRPC_INFO_IDENTITY:
+        if (*datum)
+            holding_tell(grid->holding);
         return strdup(datum);
     case GRPC_INFO_PLACES:
         return places_text(datum, server, engine);

@@ -12,6 +12,8 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#define MOST_FREED 4096 /* structs whose data were freed that are known as such */
+
 struct entry {
     uint64_t number;
     struct grid_data *grid; /* one use of it */
@@ -72,8 +74,9 @@ struct grid_data *grid_use(const grpc_data_t *data)
 }
 
 /* What is at the address is looked at only when a struct was made there: it may be anything else. */
-struct grid_data *grid_at(const void *address)
+struct grid_data *grid_at(const void *address, bool *was_freed)
 {
+    *was_freed = false;
     if (!address || !atomic_load_explicit(&any, memory_order_relaxed))
         return NULL;
     struct named *named;
@@ -81,8 +84,10 @@ struct grid_data *grid_at(const void *address)
     pthread_mutex_lock(&lock);
     HASH_FIND_PTR(names, &address, named);
     if (named && named->address->esp_number == named->number &&
-        named->address->esp_check == seal(named->number))
+        named->address->esp_check == seal(named->number)) {
         grid = find(named->number);
+        *was_freed = !grid;
+    }
     pthread_mutex_unlock(&lock);
     return grid;
 }
@@ -123,8 +128,10 @@ struct grid_data *grid_create(const struct datum_shape *shape, size_t n_items, g
     grid->n_items = n_items;
     if (shape)
         grid->shape = *shape;
-    if (shape && (grid->holding = holding_create(kept, flags, grid_mode_stays(mode))))
+    if (shape && (grid->holding = holding_create(kept, flags, grid_mode_stays(mode)))) {
+        grid->holding->disposes = true;
         return grid;
+    }
     if (!shape && (grid->items = calloc(n_items, sizeof *grid->items)))
         return grid;
     destroy(grid);
@@ -192,12 +199,18 @@ enum esp_status grid_add(struct grid_data *grid, grpc_data_t *data, struct esp_e
     return status;
 }
 
-static void forget_names(uint64_t number)
+/* Names outlive the data, so that who goes on using one is told; but not for ever: the oldest go. */
+static void forget_old_names(void)
 {
     struct named *named, *next;
+    size_t most = HASH_COUNT(entries) + MOST_FREED;
     HASH_ITER(hh, names, named, next)
     {
-        if (named->number != number)
+        struct entry *entry;
+        if (HASH_COUNT(names) <= most)
+            return;
+        HASH_FIND(hh, entries, &named->number, sizeof named->number, entry);
+        if (entry)
             continue;
         HASH_DEL(names, named);
         free(named);
@@ -211,7 +224,7 @@ void grid_remove(struct grid_data *grid)
     HASH_FIND(hh, entries, &grid->number, sizeof grid->number, entry);
     if (entry) {
         HASH_DEL(entries, entry);
-        forget_names(grid->number);
+        forget_old_names();
     }
     pthread_mutex_unlock(&lock);
     if (entry)

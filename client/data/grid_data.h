@@ -29,8 +29,9 @@ struct grid_data {
 
 /* The one behind the caller's struct, for use until grid_release(); NULL: none. */
 struct grid_data *grid_use(const grpc_data_t *data);
-/* The one whose struct is at that address; an array for all else. */
-struct grid_data *grid_at(const void *address);
+/* The one whose struct is at that address. NULL: it is an array, or (`was_freed`) a struct whose data were
+ * freed or unbound. */
+struct grid_data *grid_at(const void *address, bool *was_freed);
 struct grid_data *grid_use_number(uint64_t number);
 void grid_release(struct grid_data *grid);
 

@@ -35,8 +35,10 @@ enum esp_status grid_file_write(const char *path, struct grid_data *grid, struct
     bool whole = file && print(file, grid, datum);
     if (file && fclose(file) != 0)
         whole = false;
-    if (whole && rename(beside, path) == 0)
+    if (whole && rename(beside, path) == 0) {
+        holding_tell(grid->holding);
         return ESP_OK;
+    }
     error_set(error, ESP_SYSTEM, "%s: cannot be written: %s", path, strerror(errno));
     unlink(beside);
     return error->status;

@@ -122,6 +122,20 @@ static bool is_on(struct engine *engine, const char *datum, const char *server)
     return false;
 }
 
+/* What is durable is so there, whatever becomes of it where it comes from. */
+static enum esp_status bring_from_servers(const char *datum, const char *server, grpc_data_mode_t grid_mode,
+                                          struct engine *engine, struct esp_error *error)
+{
+    enum datum_mode mode = DATUM_VOLATILE;
+    uint32_t flags = 0;
+    datum_of_grid_mode((enum datum_grid_mode)grid_mode, &mode, &flags);
+    if (datum_is_durable(mode, flags))
+        return data_copy_kept(engine, datum, server, mode, flags, error);
+    return is_on(engine, datum, server)
+               ? ESP_OK
+               : data_copy(engine, datum, server, false, (struct data_told){0}, error);
+}
+
 static enum esp_status bring_to_server(struct grid_data *grid, const struct grid_uri *uri,
                                        struct engine *engine, struct esp_error *error)
 {
@@ -130,9 +144,7 @@ static enum esp_status bring_to_server(struct grid_data *grid, const struct grid
     if (!*server)
         return ESP_OK; /* it is left where a call needs it */
     if (!holding_claim(grid->holding, datum))
-        return is_on(engine, datum, server)
-                   ? ESP_OK
-                   : data_copy(engine, datum, server, false, (struct data_told){0}, error);
+        return bring_from_servers(datum, server, uri->mode, engine, error);
     const struct datum_info info = describe(grid, uri->mode);
     enum esp_status status = engine_resolve(engine, server, address, error);
     if (status == ESP_OK)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/grid_transfer.h"
+#include "client/data/data.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct transfer {
     struct thread_job job;
@@ -42,6 +44,7 @@ static void run(void *arg)
         holding_arrived(grid->holding, holding_datum(grid->holding, datum) ? datum : "", NULL);
     else
         holding_arrived(grid->holding, NULL, &error);
+    grid_drop_old(grid, transfer->engine, false);
     grid_release(grid);
     free(transfer);
     count(-1);
@@ -60,4 +63,33 @@ enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, str
     if (!thread_pool_submit(engine->runners, &transfer->job))
         run(transfer); /* no thread can be had: it takes this one's time */
     return ESP_OK;
+}
+
+struct deletion {
+    struct thread_job job;
+    struct engine *engine;
+    char datum[DATUM_TEXT];
+};
+
+static void drop(void *arg)
+{
+    struct deletion *deletion = arg;
+    data_drop(deletion->engine, deletion->datum, NULL, NULL); /* what is gone already need not go */
+    free(deletion);
+    count(-1);
+}
+
+void grid_drop_old(struct grid_data *grid, struct engine *engine, bool even_read)
+{
+    char datum[DATUM_TEXT];
+    while (!grid->is_container && holding_take_old(grid->holding, even_read, datum)) {
+        struct deletion *deletion = malloc(sizeof *deletion);
+        if (!deletion)
+            return;
+        *deletion = (struct deletion){.engine = engine, .job = {.run = drop, .arg = deletion}};
+        memcpy(deletion->datum, datum, sizeof datum);
+        count(1);
+        if (!thread_pool_submit(engine->runners, &deletion->job))
+            drop(deletion);
+    }
 }

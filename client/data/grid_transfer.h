@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Transfers of data (grpc_data.h) in the background.
+ * Transfers of data (grpc_data.h), and deletions, in the background.
  */
 #ifndef CLIENT_GRID_TRANSFER_H
 #define CLIENT_GRID_TRANSFER_H
@@ -10,6 +10,10 @@
 /* Takes the value in anew and brings it out: begun when this returns, after those before it. Its end, and
  * how, is that of the holding. ESP_NO_MEMORY. */
 enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, struct esp_error *error);
+/* Deletes, in the background, values of an array on servers that others have taken the place of and nobody
+ * else has a name for; those that a session may still want (unless `even_read`) later. Of a container:
+ * nothing. */
+void grid_drop_old(struct grid_data *grid, struct engine *engine, bool even_read);
 /* Returns when none is under way in this process. */
 void grid_transfers_end(void);
 

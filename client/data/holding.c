@@ -11,6 +11,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
+struct old_value {
+    char datum[DATUM_TEXT];
+    struct old_value *next;
+};
+
 struct holding *holding_create(enum datum_mode mode, uint32_t flags, bool required)
 {
     struct holding *holding = calloc(1, sizeof *holding);
@@ -38,12 +43,33 @@ void holding_release(struct holding *holding)
     pthread_mutex_lock(&lock);
     bool last = --holding->users == 0;
     pthread_mutex_unlock(&lock);
-    if (last)
-        free(holding);
+    if (!last)
+        return;
+    while (holding->old) {
+        struct old_value *old = holding->old;
+        holding->old = old->next;
+        free(old);
+    }
+    free(holding);
 }
 
-static void set(struct holding *holding, const char *datum)
+/* Without memory it stays where it is. */
+static void keep_old(struct holding *holding)
 {
+    struct old_value *old = malloc(sizeof *old);
+    if (!old)
+        return;
+    memcpy(old->datum, holding->datum, sizeof old->datum);
+    old->next = holding->old;
+    holding->old = old;
+}
+
+static void set(struct holding *holding, const char *datum, bool own)
+{
+    bool same = strcmp(holding->datum, datum ? datum : "") == 0;
+    if (!same && holding->disposes && holding->own)
+        keep_old(holding);
+    holding->own = datum && *datum && (same ? holding->own : own);
     snprintf(holding->datum, sizeof holding->datum, "%s", datum ? datum : "");
     holding->version++;
     pthread_cond_broadcast(&changed);
@@ -62,15 +88,17 @@ void holding_set(struct holding *holding, const char *datum)
 {
     pthread_mutex_lock(&lock);
     holding->lost = (struct esp_error){0};
-    set(holding, datum);
+    set(holding, datum, false);
     pthread_mutex_unlock(&lock);
 }
 
 void holding_unset(struct holding *holding, const char *datum)
 {
     pthread_mutex_lock(&lock);
-    if (strcmp(holding->datum, datum) == 0)
-        set(holding, NULL);
+    if (strcmp(holding->datum, datum) == 0) {
+        holding->own = false;
+        set(holding, NULL, false);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -90,7 +118,7 @@ void holding_put_done(struct holding *holding, const char *datum)
 {
     pthread_mutex_lock(&lock);
     holding->moving = false;
-    set(holding, datum);
+    set(holding, datum, true);
     pthread_mutex_unlock(&lock);
 }
 
@@ -110,9 +138,44 @@ void holding_arrived(struct holding *holding, const char *datum, const struct es
     else if (why)
         holding->lost = *why;
     if (datum)
-        set(holding, datum);
+        set(holding, datum, true);
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
+}
+
+void holding_tell(struct holding *holding)
+{
+    pthread_mutex_lock(&lock);
+    holding->own = false;
+    pthread_mutex_unlock(&lock);
+}
+
+void holding_read(struct holding *holding)
+{
+    pthread_mutex_lock(&lock);
+    holding->readers++;
+    pthread_mutex_unlock(&lock);
+}
+
+void holding_read_done(struct holding *holding)
+{
+    pthread_mutex_lock(&lock);
+    holding->readers--;
+    pthread_mutex_unlock(&lock);
+}
+
+bool holding_take_old(struct holding *holding, bool even_read, char *text)
+{
+    pthread_mutex_lock(&lock);
+    struct old_value *old = even_read || holding->readers == 0 ? holding->old : NULL;
+    if (old)
+        holding->old = old->next;
+    pthread_mutex_unlock(&lock);
+    if (!old)
+        return false;
+    memcpy(text, old->datum, sizeof old->datum);
+    free(old);
+    return true;
 }
 
 enum esp_status holding_wait(struct holding *holding, unsigned own, struct esp_error *error)

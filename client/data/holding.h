@@ -18,9 +18,13 @@ struct holding {
     uint64_t version;       /* counts values */
     unsigned due;           /* sessions that will make another value of it */
     struct esp_error lost;  /* the last of them failed: there is no value */
+    bool own;               /* only this holding has a name for the value on servers */
+    unsigned readers;       /* sessions that may still want one of the values */
+    struct old_value *old;  /* own values on servers in whose place others are */
     /* Set by who makes it, before others see it: how it is left on servers. */
     enum datum_mode mode;
     uint32_t flags;
+    bool disposes; /* own values are to go when others take their place */
     bool required; /* a server that cannot keep it is no server for the call; else the value is just sent */
 };
 
@@ -46,6 +50,14 @@ void holding_put_done(struct holding *holding, const char *datum);
  * or with NULL (there is none after all, and what was there still is; `why`, unless NULL: it failed). */
 void holding_expect(struct holding *holding);
 void holding_arrived(struct holding *holding, const char *datum, const struct esp_error *why);
+/* Somebody else has a name for the value as well. */
+void holding_tell(struct holding *holding);
+/* A session that takes the value begins, and ends. */
+void holding_read(struct holding *holding);
+void holding_read_done(struct holding *holding);
+/* One of its values that others have taken the place of, and (unless `even_read`) that nobody reads: to be
+ * deleted by the caller. False: there is none. */
+bool holding_take_old(struct holding *holding, bool even_read, char *text);
 /* Waits until no session but `own` ones (of the caller's) are to make another value. ESP_OK, or how the last
  * one failed. */
 enum esp_status holding_wait(struct holding *holding, unsigned own, struct esp_error *error);

@@ -2,13 +2,17 @@
 client_libclient_la_SOURCES += \
 	client/data/buffer.c \
 	client/data/buffer.h \
-	client/data/data.c \
 	client/data/data.h \
 	client/data/data_api.c \
 	client/data/data_copy.c \
+	client/data/data_drop.c \
 	client/data/data_find.c \
+	client/data/data_get.c \
 	client/data/data_look.c \
+	client/data/data_moving.c \
+	client/data/data_moving.h \
 	client/data/data_pieces.c \
+	client/data/data_put.c \
 	client/data/grid_api.c \
 	client/data/grid_api.h \
 	client/data/grid_api_info.c \

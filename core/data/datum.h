@@ -136,6 +136,9 @@ enum datum_flag {
 /* Said beside these of a result that is to stay: in the pieces in which ranks have computed it. */
 #define DATUM_AS_IT_LIES 0x10u
 
+/* Said beside these in a pull: a copy is wanted that is kept by the mode, while others stay as they are. */
+#define DATUM_KEPT_COPY 0x20u
+
 /* "volatile", "persistent", "persistent-return", "sticky", "sticky-return"; "unknown" beyond. */
 const char *datum_mode_name(enum datum_mode mode);
 /* ESP_INVALID names the nearest one. */

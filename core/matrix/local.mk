@@ -15,8 +15,13 @@ core_libcore_la_SOURCES += \
 	core/matrix/matrix_market.c \
 	core/matrix/matrix_norms.c \
 	core/matrix/matrix_npy.c \
+	core/matrix/matrix_npy.h \
+	core/matrix/matrix_npy_head.c \
+	core/matrix/matrix_npy_write.c \
 	core/matrix/matrix_peek.c \
 	core/matrix/matrix_peek.h \
 	core/matrix/matrix_save.c \
 	core/matrix/matrix_text.c \
-	core/matrix/matrix_text.h
+	core/matrix/matrix_text.h \
+	core/matrix/matrix_view.c \
+	core/matrix/matrix_view.h

@@ -46,6 +46,8 @@ static inline int64_t entry_row(const struct matrix *matrix, int64_t col, int64_
 /* Whether a sparse file lists this entry: not the upper triangle of a symmetric matrix, no zeros of a dense
  * one. */
 bool entry_is_listed(const struct matrix_file *file, int64_t row, int64_t col, int64_t entry);
+/* A new file in the same folder; *temporary is its name, to be freed. -1: errno. */
+int matrix_open_beside(const char *path, char **temporary);
 /* How many it lists. */
 int64_t entries_listed(const struct matrix_file *file);
 

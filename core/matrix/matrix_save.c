@@ -69,8 +69,7 @@ static enum esp_status write_to(int fd, const struct order *order, struct esp_er
     return error_errno(error, "cannot write %s", order->path);
 }
 
-/* A new file in the same folder; *temporary is its name, to be freed. */
-static int open_beside(const char *path, char **temporary)
+int matrix_open_beside(const char *path, char **temporary)
 {
     size_t size = strlen(path) + 32;
     *temporary = malloc(size);
@@ -78,7 +77,7 @@ static int open_beside(const char *path, char **temporary)
         return -1;
     for (unsigned attempt = 0; attempt < 100; attempt++) {
         snprintf(*temporary, size, "%s.%ld-%u.part", path, (long)getpid(), attempt);
-        int fd = open(*temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = open(*temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST)
             return fd;
     }
@@ -95,7 +94,7 @@ static enum esp_status save(const struct order *order, struct esp_error *error)
     if (lstat(path, &there) == 0 && !S_ISREG(there.st_mode))
         return write_to(open(path, O_WRONLY | O_TRUNC | O_CLOEXEC), order, error);
     char *temporary = NULL;
-    int fd = open_beside(path, &temporary);
+    int fd = matrix_open_beside(path, &temporary);
     enum esp_status status = ESP_OK;
     if (fd < 0) {
         status =

@@ -96,6 +96,17 @@ struct data {
 #define EXTENSION_FETCHER 45
 /* Tag in an open_reply to such a server: a byte, not 0: its copy is one that may stay there as a replica. */
 #define EXTENSION_REPLICA 46
+/* Tag in an open: name and address of the server that fetches the datum, each with its NUL. Tag in a
+ * data_reply of a server: the same of those that may have copies of that one datum of which agents know
+ * nothing yet. */
+#define EXTENSION_COPIES 47
+/* Tag in a drop: the datum lives on elsewhere, only the copy here goes. Not empty: it has moved to the server
+ * of that name, and the copy goes only if it is a replica. */
+#define EXTENSION_ELSEWHERE 48
+/* Tag in an open: the server of that name wants to have the original in place of this one; no other is let in
+ * for that meanwhile. Tag in its reply, empty: so it shall be. Tag in a finish: that server has it, the one
+ * here is to go. */
+#define EXTENSION_MOVES 49
 /* Tag in a data_reply of an agent: the address of the agent above, which may know more. */
 #define EXTENSION_ABOVE 41
 /* Tag in an open, without a value: porters are to lend the pieces (sed/porter/porter.h). In its reply: the

@@ -221,12 +221,14 @@ static void on_data(struct server *server, struct call *call, const struct data 
     enum esp_status status = !reply           ? error_no_memory(&error, "a list of data")
                              : data->datum[0] ? look_one(server, &asker, data->datum, reply, &error)
                                               : look_all(server, &asker, data, reply, &error);
-    if (status == ESP_OK) {
-        call_reply(call, reply);
-        return;
+    if (status != ESP_OK) {
+        message_destroy(reply);
+        reply = message_failure(MESSAGE_DATA_REPLY, status, "%s", error.text);
     }
-    message_destroy(reply);
-    call_reply(call, message_failure(MESSAGE_DATA_REPLY, status, "%s", error.text));
+    struct datum_id id;
+    if (reply && data->datum[0] && datum_id_parse(data->datum, &id, NULL) == ESP_OK)
+        copies_tell(server, id.key, reply); /* also who has it no more may know who has */
+    call_reply(call, reply);
 }
 
 /* ---- calls ---- */
@@ -383,6 +385,7 @@ void server_data_release(struct server *server)
 {
     if (server->data.store)
         tickets_release(server);
+    copies_release(server);
     store_destroy(server->data.store); /* which tells of nothing any more */
     replication_destroy(server->data.replication);
     location_destroy(server->data.location);

@@ -44,11 +44,22 @@ struct ticket {
     uint64_t bytes;
     struct store_pin *pin;      /* of an open */
     char *fetcher;              /* the server that reads it for a session; NULL: another asker */
+    struct copy *copy;          /* the server that reads it to have a copy; NULL: another asker */
+    bool moves;                 /* so that the original is there and not here */
     uint32_t moving;            /* chunks: the pin must stay */
     struct porter_loans *loans; /* the pieces that porters lend; NULL: none */
     bool over;                  /* goes when nothing moves any more */
     int64_t heard_ns;
     UT_hash_handle hh;
+};
+
+/* A server that may have a copy of a datum. */
+struct copy {
+    struct datum_key key;
+    char *server, *address;
+    bool moved; /* it is the original now */
+    int64_t since_ns;
+    struct copy *prev, *next;
 };
 
 /* The disk's part of something, done by a thread, and what comes then. */
@@ -69,6 +80,8 @@ struct server_data {
     struct location *location; /* what the parent has to hear of: all is at child `here` */
     uint32_t here;
     struct replication *replication; /* which servers may keep copies; NULL: none may */
+    struct copy *copies;             /* that agents may not know of yet, the oldest first */
+    uint32_t n_copies;
     struct errands *errands;
     struct ticket *tickets;
     uint32_t n_tickets;
@@ -108,12 +121,29 @@ void server_data_client_seen(struct server *server, const uint64_t client[2]);
 /* A datum has come or gone: agents are to hear of it. */
 void server_data_news(void *self, const struct datum_id *id, uint64_t bytes, enum store_news news);
 
+/* ---- server_copies.c ---- */
+/* That server may have a copy of it: told to who asks for the datum, as long as agents may not know it.
+ * Without memory it is not. */
+void server_copies_note(struct server *server, struct datum_key key, const char *name, const char *address);
+
+/* ---- server_consumed.c ---- */
+/* A strict datum has been used here: has all other servers delete their copies of it, in the background. */
+void server_data_consumed(struct server *server, const struct datum_id *id);
+
 /* ---- server_pull.c ---- */
+/* As what a datum comes. */
+enum pull_kind {
+    PULL_REPLICA,
+    PULL_KEPT,  /* a copy that is kept by a mode of its own */
+    PULL_MOVED, /* the original */
+    PULL_LAID   /* another datum of the same value */
+};
 /* A session, or a call, that wants a datum here. */
 struct pull_waiter {
     struct call *call; /* a pull_reply is wanted; NULL: `arrived` is called */
     void (*arrived)(struct pull_waiter *waiter, enum esp_status status, const struct esp_error *error);
     struct timer patience;
+    enum pull_kind kind;
     struct server *server;
     struct pull *pull;
     struct pull_waiter *prev, *next;
@@ -126,8 +156,9 @@ struct pull_wish {
     const struct datum_id *id;
     const char *const *sources; /* addresses, tried in this order, then whom the parent names */
     uint32_t n_sources;
-    enum datum_mode mode;
-    uint32_t flags;
+    enum pull_kind kind;
+    enum datum_mode mode; /* PULL_KEPT, PULL_MOVED: by which it is kept here */
+    uint32_t flags;       /* of enum datum_flag, beside those that it has */
     const struct datum_id
         *as; /* another datum of the same value, that lies as `layout` says; NULL: the same */
     struct pull_layout layout;
@@ -138,6 +169,10 @@ enum esp_status server_pull(struct server *server, const struct asker *asker, co
                             struct pull_waiter *waiter, struct esp_error *error);
 /* It waits no longer. */
 void server_pull_leave(struct pull_waiter *waiter);
+/* The datum is deleted while a copy of it is on its way: gives that up. ESP_NOT_FOUND: none is; ESP_REFUSED:
+ * it is somebody else's; ESP_BUSY: it is being written to the disk. */
+enum esp_status server_pull_forbid(struct server *server, const struct asker *asker,
+                                   const struct datum_id *id, struct esp_error *error);
 void server_on_pull(struct server *server, struct call *call, const struct message *request);
 bool server_pull_abandoned(struct server *server, struct call *call);
 /* ---- server_loans.c ---- */

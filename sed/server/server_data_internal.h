@@ -4,8 +4,10 @@
  *
  *     server_data.c     calls, chores, records, what agents hear, life
  *     server_tickets.c  who has been let in, and the chunks that tickets are shown with
- *     server_moves.c    offer, open, finish, drop
+ *     server_moves.c    offer, open, finish
  *     server_replicas.c which copies on other servers may stay there
+ *     server_copies.c   which servers may have copies of which agents do not know yet
+ *     server_drop.c     deleting, and handing over to another server
  *
  * All under the endpoint's lock.
  */
@@ -50,7 +52,31 @@ void data_on_offer(struct server *server, struct call *call, const struct offer 
 struct message *data_open_answer(struct server *server, const struct ticket *ticket);
 void data_on_open(struct server *server, struct call *call, const struct open *open);
 void data_on_finish(struct server *server, struct call *call, const struct finish *finish);
+/* A server whose client's data may be used here (data_servers). */
+bool data_is_server(const struct server *server, const char *identity);
+
+/* ---- server_drop.c ---- */
 void data_on_drop(struct server *server, struct call *call, const struct drop *drop);
+/* Lets a server in that wants the original, or refuses it: ESP_NOT_FOUND: there is a replica here only;
+ * ESP_REFUSED: it may not move, or another server is having it. */
+enum esp_status data_claim(struct server *server, struct ticket *ticket, const struct extensions *extensions,
+                           struct esp_error *error);
+/* The server that was let in has the datum (EXTENSION_MOVES): the one here goes. */
+void data_hand_over(struct server *server, struct call *call, const struct datum_id *id,
+                    const struct extension *to);
+
+/* ---- server_copies.c ---- */
+/* What an open says of who fetches (EXTENSION_COPIES); NULL: nothing, or there is no memory. */
+struct copy *copy_read(struct datum_key key, const struct extensions *extensions);
+void copy_destroy(struct copy *copy);
+/* The transfer has ended: from now on the copy is there, or never. Takes it over; NULL is nothing to do. */
+void copies_note(struct server *server, struct copy *copy);
+/* Says in the answer who may have copies of that one. */
+void copies_tell(struct server *server, struct datum_key key, struct message *reply);
+/* The copy on that server is the original now; whether one is. */
+void copies_note_moved(struct server *server, struct datum_key key, const char *name);
+bool copies_has_moved(const struct server *server, struct datum_key key, const char *name);
+void copies_release(struct server *server);
 
 /* ---- server_replicas.c ---- */
 enum esp_status replicas_create(struct server *server, struct esp_error *error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Data on their way in and out: offer, open, finish, drop.
+ * Data on their way in and out: offer, open, finish.
  */
 #include "sed/server/server_data_internal.h"
 
@@ -121,6 +121,7 @@ struct message *data_open_answer(struct server *server, const struct ticket *tic
 {
     struct store_entry entry;
     struct message *reply = message_create(MESSAGE_OPEN_REPLY);
+    struct extension *extension;
     struct esp_error error;
     if (!reply)
         return NULL;
@@ -128,6 +129,10 @@ struct message *data_open_answer(struct server *server, const struct ticket *tic
     if (store_look(server->data.store, &ticket->asker.is, &ticket->id, &entry, &error) == ESP_OK &&
         server_data_record(server, &entry, &reply->arena, &reply->open_reply.datum)) {
         replicas_answer(server, ticket, &entry, reply);
+        if (ticket->moves && (extension = arena_alloc(&reply->arena, sizeof *extension))) {
+            *extension = (struct extension){EXTENSION_MOVES, (const uint8_t *)"", 0};
+            reply->open_reply.extensions = (struct extensions){extension, 1};
+        }
         return reply;
     }
     message_destroy(reply);
@@ -162,8 +167,7 @@ static enum esp_status pin(struct server *server, struct ticket *ticket, struct 
     return store_open(server->data.store, &ticket->asker.is, &ticket->id, &ticket->pin, work, error);
 }
 
-/* Another server, which looks itself whether its client may use what it fetches. */
-static bool is_data_server(const struct server *server, const char *identity)
+bool data_is_server(const struct server *server, const char *identity)
 {
     const struct config_strings *known = server->options.data_servers;
     for (size_t i = 0; known && *identity && i < known->n; i++)
@@ -181,17 +185,20 @@ void data_on_open(struct server *server, struct call *call, const struct open *o
     struct ticket *ticket = NULL;
     struct chore *chore = NULL;
     data_asker_of(server, call, &open->extensions, &asker);
-    asker.is.trusted = is_data_server(server, asker.identity);
+    asker.is.trusted = data_is_server(server, asker.identity);
     enum esp_status status = datum_id_parse(open->datum, &id, &error);
     if (status == ESP_OK) {
         ticket = ticket_create(server, &id, &asker, false, &error);
         status = ticket ? ESP_OK : error.status;
     }
     if (status == ESP_OK) {
+        ticket->copy = copy_read(id.key, &open->extensions);
         ticket->lends = extension_find(&open->extensions, EXTENSION_PORTERS) != NULL;
         chore = ticket->lends ? chore_for(call, ticket, opened) : NULL;
         status = pin(server, ticket, chore, &work, &error);
     }
+    if (status == ESP_OK && !work)
+        status = data_claim(server, ticket, &open->extensions, &error);
     if (status != ESP_OK) {
         free(chore);
         if (ticket)
@@ -208,7 +215,7 @@ void data_on_open(struct server *server, struct call *call, const struct open *o
     call_reply(call, data_open_answer(server, ticket));
 }
 
-/* ---- finish, drop ---- */
+/* ---- finish ---- */
 
 static void committed(struct chore *chore, enum esp_status status, const struct esp_error *error)
 {
@@ -248,6 +255,11 @@ void data_on_finish(struct server *server, struct call *call, const struct finis
         data_refuse(call, MESSAGE_DONE_REPLY, NULL, &error);
         return;
     }
+    const struct extension *moved = extension_find(&finish->extensions, EXTENSION_MOVES);
+    if (moved) {
+        data_hand_over(server, call, &id, moved);
+        return;
+    }
     struct ticket *ticket = ticket_find(server, finish->ticket);
     if (ticket && datum_key_equal(ticket->id.key, id.key) && ticket->put) {
         finish_offer(server, call, ticket);
@@ -260,25 +272,4 @@ void data_on_finish(struct server *server, struct call *call, const struct finis
         ticket_shown(server, finish->ticket, id.key, true, &error);
         data_refuse(call, MESSAGE_DONE_REPLY, finish->datum, &error);
     }
-}
-
-void data_on_drop(struct server *server, struct call *call, const struct drop *drop)
-{
-    struct asker asker;
-    struct datum_id id;
-    struct esp_error error;
-    asker_of(call, &asker);
-    enum esp_status status = datum_id_parse(drop->datum, &id, &error);
-    if (status == ESP_OK && drop->ticket == 0) {
-        status = store_delete(server->data.store, &asker.is, &id, &error);
-    } else if (status == ESP_OK) {
-        struct ticket *ticket = ticket_shown(server, drop->ticket, id.key, true, &error);
-        status = ticket ? store_abort(server->data.store, &ticket->asker.is, id.key, &error) : error.status;
-        if (status == ESP_OK)
-            ticket_end(server, ticket);
-    }
-    if (status == ESP_OK)
-        data_done(call);
-    else
-        data_refuse(call, MESSAGE_DONE_REPLY, drop->datum, &error);
 }

@@ -105,7 +105,10 @@ static void let_go(struct server *server, struct operand *operand, bool used)
         store_put_filled(server->data.store, operand->id.key, false, NULL);
         store_abort(server->data.store, &operand->of->asker.is, operand->id.key, NULL);
     } else {
+        bool was_here = store_has(server->data.store, operand->id.key);
         store_release(server->data.store, operand->pin, used);
+        if (was_here && !store_has(server->data.store, operand->id.key))
+            server_data_consumed(server, &operand->id);
         operand->pin = NULL;
         close(operand->file.fd);
     }
@@ -303,7 +306,7 @@ static enum esp_status fetch_input(struct server *server, struct operand *operan
     const struct pull_wish wish = {.id = &operand->id,
                                    .sources = (const char *const *)operand->sources,
                                    .n_sources = operand->n_sources,
-                                   .mode = DATUM_VOLATILE,
+                                   .kind = PULL_REPLICA,
                                    .flags = DATUM_REPLICA};
     enum esp_status status = server_pull(server, &operand->of->asker, &wish, &operand->waiter, error);
     if (status == ESP_OK)

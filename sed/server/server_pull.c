@@ -54,8 +54,10 @@ void pull_tell(struct pull *pull, enum esp_status status, const struct esp_error
             waiter->arrived(waiter, status, error);
             continue;
         }
+        /* Who wants more than came asks again, and has it made of that. */
+        bool complete = waiter->kind == PULL_REPLICA || waiter->kind == pull->kind;
         call_reply(waiter->call, status == ESP_OK
-                                     ? pull_answer(pull, true)
+                                     ? pull_answer(pull, complete)
                                      : message_failure(MESSAGE_PULL_REPLY, status, "%s", error->text));
         free(waiter);
     }
@@ -75,8 +77,10 @@ static struct pull *pull_create(struct server *server, const struct asker *asker
     pull->as = wish->as ? *wish->as : *wish->id;
     pull->laid = wish->as != NULL;
     pull->layout = wish->layout;
+    pull->kind = wish->kind;
     pull->mode = wish->mode;
-    pull->flags = wish->flags & DATUM_ALL_FLAGS;
+    pull->flags = wish->flags;
+    snprintf(pull->here, sizeof pull->here, "%s", endpoint_address(server->endpoint));
     pull->job = (struct thread_job){.run = pull_run, .arg = pull};
     asker_copy(&pull->asker, asker);
     snprintf(pull->above, sizeof pull->above, "%s", parent ? parent : "");
@@ -134,7 +138,7 @@ static void patience_over(struct timer *timer, int64_t now_ns, void *context)
     free(waiter);
 }
 
-static void promoted(struct chore *chore, enum esp_status status, const struct esp_error *error)
+static void kept(struct chore *chore, enum esp_status status, const struct esp_error *error)
 {
     struct message *reply = status == ESP_OK ? message_create(MESSAGE_PULL_REPLY)
                                              : message_failure(MESSAGE_PULL_REPLY, status, "%s", error->text);
@@ -146,26 +150,38 @@ static void promoted(struct chore *chore, enum esp_status status, const struct e
         message_destroy(reply);
 }
 
-/* It is here: a move makes an original of what was a replica. */
+/* It is here. */
 static void answer_here(struct server *server, struct call *call, const struct asker *asker,
-                        const struct datum_id *id, uint32_t flags)
+                        const struct pull_wish *wish)
 {
     struct esp_error error;
     struct store_work *work = NULL;
+    struct datum_key key = wish->as ? wish->as->key : wish->id->key;
     struct chore *chore = calloc(1, sizeof *chore);
     enum esp_status status = chore ? ESP_OK : error_no_memory(&error, "moving a datum");
     if (status == ESP_OK)
-        store_stay(server->data.store, id->key);
-    if (status == ESP_OK && !(flags & DATUM_REPLICA))
-        status = store_promote(server->data.store, &asker->is, id->key, &work, &error);
+        store_stay(server->data.store, key);
+    if (status == ESP_OK && wish->kind == PULL_KEPT)
+        status = store_keep(server->data.store, &asker->is, key, wish->mode, wish->flags, &work, &error);
     if (status != ESP_OK) {
         free(chore);
         call_reply(call, message_failure(MESSAGE_PULL_REPLY, status, "%s", error.text));
         return;
     }
     chore->call = call;
-    chore->then = promoted;
+    chore->then = kept;
     server_data_chore(server, chore, work);
+}
+
+/* A replica is not the original, which is elsewhere. */
+static bool is_here(const struct server *server, const struct asker *asker, const struct pull_wish *wish)
+{
+    struct store_entry entry;
+    const struct datum_id *id = wish->as ? wish->as : wish->id;
+    return store_has(server->data.store, id->key) &&
+           (wish->kind != PULL_MOVED ||
+            store_look(server->data.store, &asker->is, id, &entry, NULL) != ESP_OK ||
+            !(entry.flags & DATUM_REPLICA));
 }
 
 /* "As this datum of yours, in such pieces": the layout and the identity (EXTENSION_LAID). */
@@ -187,6 +203,7 @@ static enum esp_status read_laying(const struct server *server, const struct pul
     wish->layout = (struct pull_layout){(int64_t)le64toh(words[0]), (int64_t)le64toh(words[1]),
                                         (int64_t)le64toh(words[2]), (int64_t)le64toh(words[3])};
     wish->as = as;
+    wish->kind = PULL_LAID;
     enum esp_status status = datum_id_parse(text, as, error);
     if (status == ESP_OK && strcmp(as->origin, server->name) != 0)
         status = error_set(error, ESP_INVALID,
@@ -213,22 +230,26 @@ void server_on_pull(struct server *server, struct call *call, const struct messa
     struct pull_wish wish = {.id = &id,
                              .sources = pull->sources,
                              .n_sources = pull->n_sources,
+                             .kind = pull->flags & DATUM_REPLICA     ? PULL_REPLICA
+                                     : pull->flags & DATUM_KEPT_COPY ? PULL_KEPT
+                                                                     : PULL_MOVED,
                              .mode = (enum datum_mode)pull->mode,
-                             .flags = pull->flags};
+                             .flags = pull->flags & DATUM_ALL_FLAGS};
     data_asker_of(server, call, &pull->extensions, &asker);
     enum esp_status status = datum_id_parse(pull->datum, &id, &error);
     if (status == ESP_OK)
         status = read_laying(server, pull, &wish, &as, &error);
-    const struct datum_id *here = wish.as ? wish.as : &id;
-    if (status == ESP_OK && store_has(server->data.store, here->key)) {
-        answer_here(server, call, &asker, here, pull->flags);
+    if (status == ESP_OK && is_here(server, &asker, &wish)) {
+        answer_here(server, call, &asker, &wish);
         return;
     }
     struct pull_waiter *waiter = status == ESP_OK ? calloc(1, sizeof *waiter) : NULL;
     if (status == ESP_OK && !waiter)
         status = error_no_memory(&error, "a transfer");
-    if (waiter)
+    if (waiter) {
         waiter->call = call;
+        waiter->kind = wish.kind;
+    }
     if (status == ESP_OK)
         status = server_pull(server, &asker, &wish, waiter, &error);
     if (status == ESP_OK) {
@@ -251,6 +272,21 @@ bool server_pull_abandoned(struct server *server, struct call *call)
         return true;
     }
     return false;
+}
+
+enum esp_status server_pull_forbid(struct server *server, const struct asker *asker,
+                                   const struct datum_id *id, struct esp_error *error)
+{
+    struct pull *pull;
+    HASH_FIND(hh, server->data.pulls, &id->key, sizeof id->key, pull);
+    if (!pull)
+        return error_set(error, ESP_NOT_FOUND, "no copy of it is on its way");
+    enum esp_status status = store_abort(server->data.store, &asker->is, id->key, error);
+    if (status == ESP_OK) {
+        pull->forbidden = true;
+        atomic_store(&pull->stop, true);
+    }
+    return status;
 }
 
 void server_pull_stop(struct server *server)

@@ -4,6 +4,8 @@
  *
  *     server_pull.c        who waits for it, and who asks
  *     server_pull_fetch.c  the thread that fetches it
+ *     server_pull_ask.c    who has it, and asking them
+ *     server_pull_move.c   the original comes: the one where it was goes
  *     server_porters.c     pieces that come through porters, to lie otherwise here
  *     server_loans.c       pieces that porters lend
  */
@@ -17,8 +19,10 @@
 
 #include <stdatomic.h>
 
-#define PULL_ASK_MS   10000
-#define PULL_CHUNK_MS 30000
+#define PULL_ASK_MS    10000
+#define PULL_CHUNK_MS  30000
+#define PULL_BUSY_MS   50   /* before asking a store again that has no room now */
+#define PULL_BUSY_MOST 1200 /* times */
 
 struct pull {
     struct thread_job job;
@@ -26,9 +30,11 @@ struct pull {
     struct datum_id id; /* as it is called where it is, */
     struct datum_id as; /* and here */
     struct asker asker;
+    enum pull_kind kind;
     enum datum_mode mode;
     uint32_t flags;
-    bool laid; /* it is to lie as `layout` says, under an identity of its own */
+    bool laid;                  /* PULL_LAID: it is to lie as `layout` says, under an identity of its own */
+    char here[CAP_ADDRESS + 1]; /* this server's address */
     struct pull_layout layout;
     char addresses[CAP_SOURCES][CAP_ADDRESS + 1];
     uint32_t n_addresses;
@@ -36,12 +42,15 @@ struct pull {
     struct pull_waiter *waiters;
     bool asked_for; /* by who wants it here, and not by sessions only */
     atomic_bool stop;
+    bool forbidden; /* with the lock: it was deleted meanwhile */
     _Atomic uint64_t arrived, bytes;
     /* The thread's own: */
-    bool begun; /* the store has room for it */
-    bool stays; /* as a replica: somebody asked for one, or the source permits it */
-    bool stuck; /* somebody may write to its memory for ever */
-    uint64_t ticket;
+    bool begun;                  /* the store has room for it */
+    bool stays;                  /* as a replica: somebody asked for one, or the source permits it */
+    bool stuck;                  /* somebody may write to its memory for ever */
+    bool promotes;               /* a replica that is here becomes the original */
+    char giver[CAP_ADDRESS + 1]; /* who lets this server have the original, "": nobody */
+    uint64_t ticket;             /* with which he has done so */
     struct ranges done;
     UT_hash_handle hh; /* by as.key */
 };
@@ -50,8 +59,28 @@ struct pull {
 
 /* Has the datum fetched, and tells those who wait. A thread's work; frees the pull. */
 void pull_run(void *pull);
+
+/* ---- server_pull_ask.c: the thread's, but for the first ---- */
+
 /* A holder to be asked: false: it is known, or there are too many. */
 bool pull_add_address(struct pull *pull, const char *address);
+/* Asks the agents, the nearest first; whether there are new addresses. */
+bool pull_look_up(struct pull *pull);
+/* Has that holder let this server in; waits while it has no room. The caller clears *reply in every case. */
+enum esp_status pull_open(struct pull *pull, const char *address, struct message *reply,
+                          struct esp_error *error);
+/* Closes the ticket of an open. */
+void pull_close(struct pull *pull, const char *address, uint64_t ticket);
+/* Before asking a store again that is busy. */
+void pull_nap(void);
+
+/* ---- server_pull_move.c ---- */
+
+/* The replica that is here becomes an original. The thread's. */
+enum esp_status pull_promote(struct pull *pull, struct esp_error *error);
+/* It is here for good: has the giver let go of his. ESP_REFUSED: it is not to be here after all (another
+ * server was faster, or it was deleted), and is not any more. The thread's. */
+enum esp_status pull_take_over(struct pull *pull, struct esp_error *error);
 
 /* ---- server_pull.c ---- */
 

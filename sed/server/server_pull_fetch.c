@@ -8,54 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define BUSY_MS     50   /* before asking a store again that has no room now */
-#define BUSY_MOST   1200 /* times */
-#define REOPEN_MOST 4    /* times that one source is asked again in the middle of a transfer */
-
-static struct transport *transport_of(const struct pull *pull)
-{
-    return pull->server->endpoint->transport;
-}
-
-static void nap(void)
-{
-    nanosleep(&(struct timespec){.tv_nsec = BUSY_MS * NS_PER_MS}, NULL);
-}
-
-static enum esp_status open_at(struct pull *pull, const char *address, struct message *reply,
-                               struct esp_error *error)
-{
-    char text[DATUM_TEXT];
-    struct message request = {.kind = MESSAGE_OPEN};
-    const char *name = pull->server->name;
-    struct extension porters = {EXTENSION_PORTERS, (const uint8_t *)"", 0},
-                     fetcher = {EXTENSION_FETCHER, (const uint8_t *)name, (uint32_t)strlen(name)};
-    request.open.datum = datum_id_text(&pull->id, text);
-    if (pull->laid)
-        request.open.extensions = (struct extensions){&porters, 1};
-    else if (!pull->begun && pull->flags & DATUM_REPLICA) /* not again in the middle of a transfer */
-        request.open.extensions = (struct extensions){&fetcher, 1};
-    enum esp_status status = ESP_BUSY;
-    for (unsigned i = 0; status == ESP_BUSY && i < BUSY_MOST && !atomic_load(&pull->stop); i++) {
-        if (i > 0) {
-            message_clear(reply);
-            nap();
-        }
-        status = transport_call(transport_of(pull), address, &request, PULL_ASK_MS, reply, error);
-    }
-    return status;
-}
-
-static void close_at(struct pull *pull, const char *address, uint64_t ticket)
-{
-    char text[DATUM_TEXT];
-    struct message request = {.kind = MESSAGE_FINISH}, reply;
-    request.finish = (struct finish){.datum = datum_id_text(&pull->id, text), .ticket = ticket};
-    transport_call(transport_of(pull), address, &request, PULL_ASK_MS, &reply, NULL);
-    message_clear(&reply);
-}
+#define REOPEN_MOST 4 /* times that one source is asked again in the middle of a transfer */
 
 /* The source has let this server in, perhaps because it is one: for whom it fetches it has to see itself. */
 static enum esp_status check_owner(const struct pull *pull, const struct datum_info *record,
@@ -69,37 +23,59 @@ static enum esp_status check_owner(const struct pull *pull, const struct datum_i
                      datum_id_short(&pull->id, text));
 }
 
+/* As what it is to be here. */
+static struct store_new describe(const struct pull *pull, const struct datum_info *record)
+{
+    bool as_there = pull->laid || pull->kind == PULL_REPLICA;
+    struct store_new fresh = {.id = &pull->as,
+                              .mode = as_there ? (enum datum_mode)record->mode : pull->mode,
+                              .flags = pull->flags | (record->flags & ~(uint32_t)DATUM_REPLICA),
+                              .owner = record->owner ? record->owner : "",
+                              .created_s = record->created_s,
+                              .passing = pull->kind == PULL_REPLICA};
+    if (fresh.mode != DATUM_VOLATILE)
+        fresh.flags &= ~(uint32_t)DATUM_STRICT;
+    return fresh;
+}
+
+/* With the lock. */
+static enum esp_status reserve(struct pull *pull, const struct store_new *fresh, struct esp_error *error)
+{
+    struct datum_id made;
+    struct store *store = pull->server->data.store;
+    pull->promotes = pull->kind == PULL_MOVED && store_has(store, pull->as.key);
+    if (pull->promotes)
+        return ESP_OK;
+    if (!pull->laid && store_is_barred(store, pull->as.key, fresh->owner, fresh->flags))
+        return error_set(error, ESP_NOT_FOUND, "it was deleted");
+    enum esp_status status = store_begin(store, &pull->asker.is, fresh, &made, error);
+    pull->begun = status == ESP_OK;
+    return status;
+}
+
 /* Room in the store, as the source describes the datum. */
 static enum esp_status begin(struct pull *pull, const struct datum_info *record, struct esp_error *error)
 {
     struct server *server = pull->server;
-    bool as_there = pull->laid || (pull->flags & DATUM_REPLICA);
-    struct store_new fresh = {.id = &pull->as,
-                              .mode = as_there ? (enum datum_mode)record->mode : pull->mode,
-                              .flags = pull->flags | (record->flags & ~(uint32_t)DATUM_REPLICA),
-                              .owner = record->owner,
-                              .created_s = record->created_s,
-                              .passing = !pull->laid};
-    struct datum_id made;
+    struct store_new fresh = describe(pull, record);
     enum esp_status status = server_data_shape(record, &fresh.shape, error);
     if (status == ESP_OK)
         status = check_owner(pull, record, error);
     if (status == ESP_OK)
-        status = datum_may_leave((enum datum_mode)record->mode, record->flags,
-                                 !pull->laid && !(pull->flags & DATUM_REPLICA), error);
+        status =
+            datum_may_leave((enum datum_mode)record->mode, record->flags, pull->kind == PULL_MOVED, error);
     if (status == ESP_OK)
         status = pull_lay(pull, &fresh.shape, error);
     if (status != ESP_OK || pull->begun)
         return status;
     status = ESP_BUSY;
-    for (unsigned i = 0; status == ESP_BUSY && i < BUSY_MOST && !atomic_load(&pull->stop); i++) {
+    for (unsigned i = 0; status == ESP_BUSY && i < PULL_BUSY_MOST && !atomic_load(&pull->stop); i++) {
         if (i > 0)
-            nap();
+            pull_nap();
         endpoint_enter(server->endpoint);
-        status = store_begin(server->data.store, &pull->asker.is, &fresh, &made, error);
+        status = reserve(pull, &fresh, error);
         endpoint_leave(server->endpoint);
     }
-    pull->begun = status == ESP_OK;
     return status;
 }
 
@@ -140,7 +116,7 @@ static enum esp_status move(struct pull *pull, const char *address, uint64_t tic
                             struct esp_error *error)
 {
     const struct errands *errands = pull->server->data.errands;
-    const struct transfer_options options = {.transport = transport_of(pull),
+    const struct transfer_options options = {.transport = pull->server->endpoint->transport,
                                              .address = address,
                                              .key = pull->id.key,
                                              .ticket = ticket,
@@ -176,21 +152,45 @@ static bool may_stay(const struct open_reply *opened)
     return !told || (told->length > 0 && told->value[0] != 0);
 }
 
+/* Servers that may have a strict one are told when it has been used here. */
+static void note_source(struct pull *pull, const char *address, const struct datum_info *record)
+{
+    struct server *server = pull->server;
+    if (!(record->flags & DATUM_STRICT) || !record->server)
+        return;
+    endpoint_enter(server->endpoint);
+    server_copies_note(server, pull->id.key, record->server, address);
+    endpoint_leave(server->endpoint);
+}
+
+/* All that the holder has of it. */
+static enum esp_status bring(struct pull *pull, const char *address, const struct open_reply *opened,
+                             struct esp_error *error)
+{
+    enum esp_status status = begin(pull, &opened->datum, error);
+    if (status != ESP_OK || pull->promotes)
+        return status;
+    note_source(pull, address, &opened->datum);
+    return pull->laid ? pull_carry(pull, address, opened, error) : move_timed(pull, address, opened, error);
+}
+
 static enum esp_status fetch_once(struct pull *pull, const char *address, struct esp_error *error)
 {
     struct message reply;
-    enum esp_status status = open_at(pull, address, &reply, error);
+    enum esp_status status = pull_open(pull, address, &reply, error);
     if (status == ESP_OK) {
         const struct open_reply *opened = &reply.open_reply;
+        bool gives = pull->kind == PULL_MOVED && extension_find(&opened->extensions, EXTENSION_MOVES);
         atomic_store(&pull->bytes, opened->datum.bytes);
         if (!pull->begun)
             pull->stays = may_stay(opened);
-        status = begin(pull, &opened->datum, error);
-        if (status == ESP_OK && pull->laid)
-            status = pull_carry(pull, address, opened, error);
-        else if (status == ESP_OK)
-            status = move_timed(pull, address, opened, error);
-        close_at(pull, address, opened->ticket);
+        status = bring(pull, address, opened, error);
+        if (status == ESP_OK && gives) { /* it stays let in until the datum is here for good */
+            snprintf(pull->giver, sizeof pull->giver, "%s", address);
+            pull->ticket = opened->ticket;
+        } else {
+            pull_close(pull, address, opened->ticket);
+        }
     }
     message_clear(&reply);
     return status;
@@ -208,44 +208,6 @@ static enum esp_status fetch_from(struct pull *pull, const char *address, struct
             break;
     }
     return status;
-}
-
-bool pull_add_address(struct pull *pull, const char *address)
-{
-    for (uint32_t i = 0; i < pull->n_addresses; i++)
-        if (!strcmp(pull->addresses[i], address))
-            return false;
-    if (pull->n_addresses == CAP_SOURCES || !address[0] || strlen(address) > CAP_ADDRESS)
-        return false;
-    snprintf(pull->addresses[pull->n_addresses++], CAP_ADDRESS + 1, "%s", address);
-    return true;
-}
-
-/* Asks the agents, the nearest first; whether there are new addresses. */
-static bool look_up(struct pull *pull)
-{
-    bool found = false;
-    char text[DATUM_TEXT];
-    for (unsigned i = 0; i < CAP_ANCESTORS && !found && pull->above[0]; i++) {
-        struct message request = {.kind = MESSAGE_DATA}, reply;
-        request.data.datum = datum_id_text(&pull->id, text);
-        enum esp_status status =
-            transport_call(transport_of(pull), pull->above, &request, PULL_ASK_MS, &reply, NULL);
-        const struct data_reply *told = &reply.data_reply;
-        for (uint32_t r = 0; status == ESP_OK && r < told->n; r++)
-            if (strcmp(told->items[r].server, pull->server->name) != 0)
-                found |= pull_add_address(pull, told->items[r].address);
-        /* Also a failure tells who may know more. */
-        const struct extension *above = extension_find(&told->extensions, EXTENSION_ABOVE);
-        if (above && above->length <= CAP_ADDRESS) {
-            memcpy(pull->above, above->value, above->length);
-            pull->above[above->length] = 0;
-        } else {
-            pull->above[0] = 0;
-        }
-        message_clear(&reply);
-    }
-    return found;
 }
 
 static enum esp_status fetch(struct pull *pull, struct esp_error *error)
@@ -266,7 +228,7 @@ static enum esp_status fetch(struct pull *pull, struct esp_error *error)
                 status = error_set(error, tried, "%s from %s: %s", datum_id_short(&pull->id, text), address,
                                    why.text);
         }
-        if (atomic_load(&pull->stop) || !look_up(pull))
+        if (atomic_load(&pull->stop) || !pull_look_up(pull))
             return status;
     }
 }
@@ -295,8 +257,15 @@ void pull_run(void *arg)
     char text[DATUM_TEXT], bytes[DATUM_BYTES_TEXT];
     enum esp_status status = fetch(pull, &error);
     if (status == ESP_OK)
-        status = commit(pull, &error);
+        status = pull->promotes ? pull_promote(pull, &error) : commit(pull, &error);
+    if (*pull->giver && status == ESP_OK)
+        status = pull_take_over(pull, &error);
+    else if (*pull->giver)
+        pull_close(pull, pull->giver, pull->ticket);
     endpoint_enter(server->endpoint);
+    if (status != ESP_OK && pull->forbidden)
+        status = error_set(&error, ESP_NOT_FOUND, "datum %s was deleted while it was fetched",
+                           datum_id_short(&pull->id, text));
     if (status != ESP_OK && pull->begun)
         store_abort(server->data.store, &pull->asker.is, pull->as.key, NULL);
     if (status == ESP_OK && (pull->stays || pull->asked_for))

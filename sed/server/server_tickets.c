@@ -56,6 +56,7 @@ void ticket_end(struct server *server, struct ticket *ticket)
     server->data.n_tickets--;
     server_loans_end(ticket->loans);
     store_release(server->data.store, ticket->pin, false);
+    copies_note(server, ticket->copy); /* on its way no more, but agents may not have heard of it */
     free(ticket->fetcher);
     free(ticket);
 }

@@ -110,30 +110,6 @@ enum esp_status store_check_owner(const struct store_asker *asker, const struct 
                      datum->owner[0] ? datum->owner : "clients without a certificate", identity);
 }
 
-static const char *const ends[N_ENDS] = {
-    [END_DELETED] = "it was deleted",
-    [END_DROPPED] =
-        "it was dropped to make room (a volatile datum or a replica; put it as persistent to keep "
-        "it)",
-    [END_EXPIRED] = "its client was not heard of for its lease (put it as persistent to keep it)",
-    [END_DAMAGED] = "its file was damaged, and is set aside",
-    [END_CONSUMED] = "it was strictly volatile, and a session has used it",
-    [END_PASSED] = "it was a copy for a session, and nobody has used it since",
-    [END_ABORTED] = "its transfer was given up before it was complete",
-};
-
-static const char *epitaph(const struct store *store, const struct datum_id *id)
-{
-    for (uint32_t i = 0; i < STORE_EPITAPHS && i < store->n_epitaphs; i++) {
-        uint32_t at = (store->n_epitaphs - 1 - i) % STORE_EPITAPHS; /* the latest word on it */
-        if (datum_key_equal(store->epitaphs[at].key, id->key))
-            return ends[store->epitaphs[at].end];
-    }
-    if (strcmp(id->origin, store->node) != 0)
-        return "it was made by another server, and there is no copy here";
-    return "it is not known here: deleted or dropped long ago, volatile before a restart, or never put";
-}
-
 enum esp_status store_find_visible(struct store *store, const struct store_asker *asker,
                                    const struct datum_id *id, struct datum **result, struct esp_error *error)
 {
@@ -141,7 +117,7 @@ enum esp_status store_find_visible(struct store *store, const struct store_asker
     struct datum *datum = store_find(store, id->key);
     if (!datum || datum->state == DATUM_LEAVING)
         return error_set(error, ESP_NOT_FOUND, "server %.80s has no datum %.120s: %s", store->node,
-                         datum_id_short(id, text), epitaph(store, id));
+                         datum_id_short(id, text), store_epitaph(store, id));
     if (datum->state != DATUM_VISIBLE)
         return error_set(error, ESP_NOT_FOUND, "server %.80s has no datum %.120s yet: it is still being put",
                          store->node, datum_id_short(id, text));
@@ -153,9 +129,8 @@ enum esp_status store_find_visible(struct store *store, const struct store_asker
 
 /* ---- the end of a datum ---- */
 
-static void remember(struct store *store, const struct datum *datum, enum store_end end)
+static void count_end(struct store *store, const struct datum *datum, enum store_end end)
 {
-    store->epitaphs[store->n_epitaphs++ % STORE_EPITAPHS] = (struct store_epitaph){datum->key, end};
     switch (end) {
     case END_DROPPED:
     case END_PASSED:
@@ -206,7 +181,8 @@ void store_end(struct store *store, struct datum *datum, enum store_end end)
     struct datum_id id;
     uint64_t bytes = datum->shape.bytes;
     store_fill_id(datum, &id);
-    remember(store, datum, end);
+    store_note_end(store, datum->key, datum->owner, end);
+    count_end(store, datum, end);
     store_leave_client(store, datum);
     forget_on_disk(store, datum);
     store_stay(store, datum->key);

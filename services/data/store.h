@@ -215,11 +215,28 @@ void store_release(struct store *store, struct store_pin *pin, bool consumed);
 enum esp_status store_delete(struct store *store, const struct store_asker *asker, const struct datum_id *id,
                              struct esp_error *error);
 
+/* store_delete() of the copy here only: the datum lives on elsewhere, and may come back. */
+enum esp_status store_depart(struct store *store, const struct store_asker *asker, const struct datum_id *id,
+                             struct esp_error *error);
+/* Who may delete the datum does, and it is not here, or not yet: no copy of it is to be taken any more. */
+void store_bar(struct store *store, const struct store_asker *asker, struct datum_key key);
+/* Whether a copy of the datum, whose owner and flags these are, is not to be taken, as it was deleted:
+ * remembered of the last data that have ended here. */
+bool store_is_barred(const struct store *store, struct datum_key key, const char *owner, uint32_t flags);
+/* The last word on a datum that is not here: it was deleted, or has departed. */
+bool store_let_go(const struct store *store, struct datum_key key);
+
 /* The replica here becomes the original (the other one is about to be deleted: a move to a server that had a
  * copy). Gives work, as a commit does, when it is durable by its mode. ESP_OK at once for what is no replica;
  * ESP_NOT_FOUND, ESP_REFUSED; ESP_LIMIT: the disk limit; ESP_BUSY: being written already. */
 enum esp_status store_promote(struct store *store, const struct store_asker *asker, struct datum_key key,
                               struct store_work **work, struct esp_error *error);
+
+/* The copy here is kept by that mode from now on, whatever others there are: what was a replica, or volatile,
+ * becomes durable. Gives work and errors as store_promote(); ESP_REFUSED: it is durable by another mode. */
+enum esp_status store_keep(struct store *store, const struct store_asker *asker, struct datum_key key,
+                           enum datum_mode mode, uint32_t flags, struct store_work **work,
+                           struct esp_error *error);
 
 /* A passing copy is no longer one: it stays as other replicas do. Others, and what is not here, are no error.
  */

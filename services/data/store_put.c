@@ -193,9 +193,7 @@ void store_written(struct store *store, struct datum *datum, bool well)
         ranges_clear(&datum->arrived);
     }
     if (datum->state == DATUM_VISIBLE) { /* promoted */
-        if (well)
-            datum->flags &= ~(uint32_t)DATUM_REPLICA;
-        else
+        if (!well)
             store->counts.disk_bytes -= datum_file_bytes(datum->shape.bytes);
         store_line_up(store, datum);
         return;
@@ -208,6 +206,51 @@ void store_written(struct store *store, struct datum *datum, bool well)
         store_changed(store);
 }
 
+/* What is durable has its mode in its file. */
+static enum esp_status check_keeping(const struct datum *datum, enum datum_mode mode, struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    struct datum_id id = store_id_of(datum->key);
+    if (mode == DATUM_VOLATILE || datum->mode == mode)
+        return ESP_OK;
+    return error_set(error, ESP_REFUSED,
+                     "datum %.120s is kept here as %s: to have it here as %s, delete this copy first",
+                     datum_id_short(&id, text), datum_mode_name(datum->mode), datum_mode_name(mode));
+}
+
+enum esp_status store_keep(struct store *store, const struct store_asker *asker, struct datum_key key,
+                           enum datum_mode mode, uint32_t flags, struct store_work **work,
+                           struct esp_error *error)
+{
+    struct datum *datum;
+    struct datum_id id = store_id_of(key);
+    *work = NULL;
+    enum esp_status status = store_find_visible(store, asker, &id, &datum, error);
+    if (status != ESP_OK)
+        return status;
+    store_stay(store, key);
+    if (datum->writing)
+        return store_busy(store, error, "the datum is being written to the disk already");
+    if (datum->on_disk)
+        return check_keeping(datum, mode, error);
+    if (mode == DATUM_VOLATILE) {
+        datum->flags &= ~(uint32_t)DATUM_REPLICA;
+        return ESP_OK;
+    }
+    if ((status = store_check_disk(store, datum->shape.bytes, error)) != ESP_OK)
+        return status;
+    if (!(*work = store_make_work(store, datum, WORK_WRITE)))
+        return error_no_memory(error, "writing a datum");
+    (*work)->record.mode = mode;
+    (*work)->record.flags |= flags;
+    (*work)->record.flags &= ~(uint32_t)(DATUM_REPLICA | DATUM_STRICT);
+    datum->writing = *work;
+    store_leave_client(store, datum);
+    store->counts.disk_bytes += datum_file_bytes(datum->shape.bytes);
+    store_line_up(store, datum);
+    return ESP_OK;
+}
+
 enum esp_status store_promote(struct store *store, const struct store_asker *asker, struct datum_key key,
                               struct store_work **work, struct esp_error *error)
 {
@@ -217,22 +260,7 @@ enum esp_status store_promote(struct store *store, const struct store_asker *ask
     enum esp_status status = store_find_visible(store, asker, &id, &datum, error);
     if (status != ESP_OK || !(datum->flags & DATUM_REPLICA))
         return status;
-    store_stay(store, key);
-    if (datum->writing)
-        return store_busy(store, error, "the datum is being written to the disk already");
-    if (datum->mode == DATUM_VOLATILE) {
-        datum->flags &= ~(uint32_t)DATUM_REPLICA;
-        return ESP_OK;
-    }
-    if ((status = store_check_disk(store, datum->shape.bytes, error)) != ESP_OK)
-        return status;
-    if (!(*work = store_make_work(store, datum, WORK_WRITE)))
-        return error_no_memory(error, "writing a datum");
-    (*work)->record.flags &= ~(uint32_t)DATUM_REPLICA;
-    datum->writing = *work;
-    store->counts.disk_bytes += datum_file_bytes(datum->shape.bytes);
-    store_line_up(store, datum);
-    return ESP_OK;
+    return store_keep(store, asker, key, datum->mode, 0, work, error);
 }
 
 enum esp_status store_abort(struct store *store, const struct store_asker *asker, struct datum_key key,

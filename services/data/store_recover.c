@@ -123,6 +123,19 @@ void store_set_aside(struct store *store, const char *name, const char *why)
               status == ESP_OK ? "" : ", which failed: ", status == ESP_OK ? "" : error.text);
 }
 
+bool store_is_set_aside(const struct store *store, struct datum_key key)
+{
+    struct files *files = store->options.files;
+    char name[DATUM_FILE_NAME], path[sizeof DAMAGED + 1 + DATUM_FILE_NAME];
+    struct file *file;
+    uint64_t bytes;
+    snprintf(path, sizeof path, DAMAGED "/%s", datum_file_name(key, true, name));
+    if (!files || files->ops->open(files, path, &file, &bytes, NULL) != ESP_OK)
+        return false;
+    files->ops->close(file);
+    return true;
+}
+
 struct names {
     char (*items)[DATUM_FILE_NAME];
     size_t n, capacity;

@@ -77,11 +77,13 @@ enum store_end {
     END_CONSUMED,
     END_ABORTED,
     END_PASSED,
+    END_DEPARTED,
     N_ENDS
 };
 
 struct store_epitaph {
     struct datum_key key;
+    uint64_t owner; /* a digest of the name of who could delete it */
     enum store_end end;
 };
 
@@ -169,6 +171,12 @@ enum esp_status store_busy(struct store *store, struct esp_error *error, const c
     __attribute__((format(printf, 3, 4)));
 void store_changed(struct store *store);
 
+/* ---- store_ends.c ---- */
+/* Why a datum is not here: half a sentence. */
+const char *store_epitaph(const struct store *store, const struct datum_id *id);
+/* Notes the end of a datum, here or not. */
+void store_note_end(struct store *store, struct datum_key key, const char *owner, enum store_end end);
+
 /* ---- store_room.c ---- */
 /* Memory for all of the datum. ESP_NO_MEMORY, ESP_BUSY, ESP_SYSTEM. */
 enum esp_status store_take_memory(struct store *store, struct datum *datum, struct esp_error *error);
@@ -187,6 +195,8 @@ void store_fill_memory(const struct datum *datum, struct store_memory *memory);
 enum esp_status store_recover(struct store *store, struct esp_error *error);
 /* Moves the datum's damaged file out of the way. */
 void store_set_aside(struct store *store, const char *name, const char *why);
+/* Whether a damaged file of that datum is there, set aside since this start or an earlier one. */
+bool store_is_set_aside(const struct store *store, struct datum_key key);
 
 /* ---- store_pieces.c ---- */
 struct datum_id store_id_of(struct datum_key key);

@@ -212,7 +212,8 @@ void store_release(struct store *store, struct store_pin *pin, bool consumed)
 
 /* ---- deleting ---- */
 
-static enum esp_status delete_file(struct store *store, struct datum *datum, struct esp_error *error)
+static enum esp_status delete_file(struct store *store, struct datum *datum, enum store_end why,
+                                   struct esp_error *error)
 {
     struct files *files = store->options.files;
     char name[DATUM_FILE_NAME];
@@ -221,7 +222,7 @@ static enum esp_status delete_file(struct store *store, struct datum *datum, str
     if (status != ESP_OK && status != ESP_NOT_FOUND)
         return error_set(error, ESP_SYSTEM, "the datum could not be deleted: %s", own.text);
     status = files->ops->sync_folder(files, "", &own);
-    store_end(store, datum, END_DELETED);
+    store_end(store, datum, why);
     if (status == ESP_OK)
         return ESP_OK;
     return error_set(error, ESP_SYSTEM,
@@ -229,8 +230,8 @@ static enum esp_status delete_file(struct store *store, struct datum *datum, str
                      own.text);
 }
 
-enum esp_status store_delete(struct store *store, const struct store_asker *asker, const struct datum_id *id,
-                             struct esp_error *error)
+static enum esp_status end(struct store *store, const struct store_asker *asker, const struct datum_id *id,
+                           enum store_end why, struct esp_error *error)
 {
     struct datum *datum;
     enum esp_status status = store_find_visible(store, asker, id, &datum, error);
@@ -239,7 +240,19 @@ enum esp_status store_delete(struct store *store, const struct store_asker *aske
     if (datum->writing)
         return store_busy(store, error, "the datum is being written to the disk");
     if (datum->on_disk)
-        return delete_file(store, datum, error);
-    store_end(store, datum, END_DELETED);
+        return delete_file(store, datum, why, error);
+    store_end(store, datum, why);
     return ESP_OK;
+}
+
+enum esp_status store_delete(struct store *store, const struct store_asker *asker, const struct datum_id *id,
+                             struct esp_error *error)
+{
+    return end(store, asker, id, END_DELETED, error);
+}
+
+enum esp_status store_depart(struct store *store, const struct store_asker *asker, const struct datum_id *id,
+                             struct esp_error *error)
+{
+    return end(store, asker, id, END_DEPARTED, error);
 }

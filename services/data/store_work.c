@@ -140,6 +140,10 @@ enum esp_status store_work_end(struct store *store, struct store_work *work, str
         note_verified(store, datum);
     if (work->kind != WORK_WRITE && work->status == ESP_SYNTAX)
         store_lose_damaged(store, datum, work->error.text);
+    if (work->kind == WORK_WRITE && work->status == ESP_OK) { /* as its file says */
+        datum->mode = work->record.mode;
+        datum->flags = work->record.flags;
+    }
     if (work->kind == WORK_WRITE)
         store_written(store, datum, work->status == ESP_OK);
     else if (loads)

@@ -88,15 +88,15 @@ check_says "a row as a vector, and a column" "$(dot)"
 check "a result can stay" espalier call dgesv "A=data:${a}[1:2,:]" "B=data:${b}[:,end]" -s A -o B=data:
 check_says "as a datum" "B = data:A:"
 check "operations on elements take data by their plain names" \
-    espalier call add "A=data:${a}[:,1]" "B=data:$b" -o C=data:
+    espalier call add "A=data:${a}[:,1]" "B=data:$b" -s A -o C=data:
 check_says "too" "C = data:"
 check "the size of one" espalier call size "A=data:${large}[1:2,:]"
 check_says "is told" 'rows = 2' 'columns = 1100'
-check "jobs take data" espalier submit cos "A=data:${a}[1,1]"
+check "jobs take data" espalier submit cos "A=data:${a}[1,1]" -s A
 job=$(cat "$log")
 check "and leave results" espalier fetch --wait "$job"
 check_says "of them" '-0.6536436'
-check "a section transposed" espalier call transpose "A=data:${large}[1:2,1:3]"
+check "a section transposed" espalier call transpose "A=data:${large}[1:2,1:3]" -s A
 check_says "comes back" 'B \(3 x 2\)|B .3 x 2.:'
 check "what is picked by its contents is looked at where it lives" espalier call solve "A=data:$a" "B=data:$b" -o X=solved.csv
 check_says "and solved there" 'solve: done by d[a-z]+ on A'
@@ -161,6 +161,58 @@ there_and_back() {
     done
 }
 check "moves right behind each other find it before the agents do" there_and_back
+
+# To two servers at once: it has one place afterwards, and who was too late hears why.
+server_below_agent third third "state_dir = \"$work/state-third\"" 'slots = 1' \
+    "problems = { \"$top_srcdir/tests/e2e/product.esp\" }"
+third_is_there() {
+    espalier problems | grep -Eq "^product "
+}
+check "a third server comes" wait_until third_is_there
+move_apart() { # move_apart DATUM: to B and to the third at the same time
+    espalier data mv "$1" B >first 2>&1 &
+    other=$!
+    espalier data mv "$1" third >second 2>&1
+    second=$?
+    wait $other
+    first=$?
+    espalier data info "$1" >shown
+    grep ' on  ' shown
+    cat first second
+    [ $first -eq 0 ] || [ $second -eq 0 ] || return 1
+    [ "$(grep ' on  ' shown | grep -vc replica)" -eq 1 ] || return 1
+    [ $first -eq 0 ] || grep -q 'moved' first || return 1
+    [ $second -eq 0 ] || grep -q 'moved' second
+}
+for round in 1 2 3; do
+    check "to two servers at once: to one of them ($round)" move_apart "$large"
+    check "back ($round)" espalier data mv "$large" A
+done
+check "and it is as it was" got_back "$large" large.npy
+
+# ---- what is deleted is gone, also where nobody knew of it yet ----
+put_again() { # a datum of its own: its identity goes into again.id
+    espalier data put "$1" -s A -m "$2" >again.id
+}
+copied_and_deleted() { # copied_and_deleted FILE MODE VERB: deleted right behind a copy, or a move
+    put_again "$1" "$2" && espalier data "$3" "$(cat again.id)" B && espalier data rm "$(cat again.id)" &&
+        ! espalier data ls | grep "$(cat again.id)"
+}
+check "what was copied a moment ago is deleted everywhere" copied_and_deleted a.mtx volatile cp
+check "so is what is durable" copied_and_deleted a.mtx persistent cp
+check "and what has moved" copied_and_deleted a.mtx persistent mv
+deleted_on_its_way() { # deleted_on_its_way VERB: deleted while it is copied, or moved
+    put_again large.npy volatile || return 1
+    espalier data "$1" "$(cat again.id)" B >copied 2>&1 &
+    copier=$!
+    espalier data rm "$(cat again.id)"
+    deleted=$?
+    wait $copier
+    [ $deleted -eq 0 ] && ! espalier data ls | grep "$(cat again.id)"
+}
+for verb in cp mv cp; do
+    check "what is deleted in the middle of a $verb does not come back" deleted_on_its_way $verb
+done
 
 # All of a server's.
 check "all data of a server move" espalier data mv --from A B
@@ -235,6 +287,7 @@ set_aside() {
 check "what has moved there is found through the agents again" wait_until has "$x" 'on +B .*disk'
 check "a damaged file is found without being read, and set aside" wait_until set_aside
 check_fails any "it is not served" espalier data get "$(cat a.mtx.id)" never.npy
+check_says "and who asks is told" 'server B has no datum .*damaged, and is set aside there'
 check "the log tells" grep -q "its file was damaged" B.log
 
 # ---- a client is gone ----

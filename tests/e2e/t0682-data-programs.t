@@ -18,6 +18,19 @@ servers() { # servers N: so many multiply matrices
 }
 check "two servers are there" wait_until servers 2
 check "data go into calls of all kinds, come out, and stay" "$steps" grid A
+check "what is overwritten goes, unless somebody else has a name for it" "${steps%data_steps}stay_steps" overwritten
+check "strict data go with their first session, wherever it was" "${steps%data_steps}stay_steps" strict
+check "what is to be durable on a second server" "${steps%data_steps}stay_steps" durable
+stop B KILL
+start_server B
+durable_on_b() {
+    espalier data info "$(cat durable.id)" >shown && grep -Eq 'on +B .*disk' shown && ! grep -q replica shown &&
+        ! grep -Eq 'on +A' shown
+}
+check "is there when that was killed, and the first one has let go of it" wait_until durable_on_b
+check_fails any "it is no replica" grep -q replica shown
+check "and it goes" espalier data rm "$(cat durable.id)"
+check "two servers are there again" wait_until servers 2
 check "a program saves what another one needs" "$steps" save file:saved
 check "as a text" cat saved
 check_says "with identity and shape" "^identity A:[0-9a-f]{32}$" "^type double$" "^dimensions 120 120$" "^mode GRPC_STICKY$"
@@ -73,8 +86,8 @@ check_says "and say what to do" 'name that one'
 check "the servers forget them" espalier data rm "$session"
 check_fails 5 "and the session" espalier data rm "$session"
 
-nothing_left() { # but copies that agents had not heard of
-    espalier data ls >left && ! grep ':' left | grep -qv replica
+nothing_left() {
+    espalier data ls >left && ! grep ':' left
 }
 check "nothing is left on the servers" nothing_left
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What putting (client/data/data_put.c) and reading data (client/data/data_get.c) share.
+ */
+#ifndef CLIENT_DATA_MOVING_H
+#define CLIENT_DATA_MOVING_H
+
+#include "client/data/data.h"
+#include "services/data/transfer.h"
+
+#define DATA_MOST_RESUMED 5 /* times that a transfer goes on with a new ticket */
+
+struct data_progress {
+    struct data_told told;
+    uint64_t bytes, moved;
+};
+/* Of a transfer whose `arg` is a struct data_progress. */
+void data_moved(void *arg, uint64_t bytes);
+
+/* Ends the ticket of an offer (what was put is visible then) or of an open. */
+enum esp_status data_finish(struct engine *engine, const char *address, const char *id, uint64_t ticket,
+                            struct esp_error *error);
+/* Moves only [from, to) of a datum, whose memory this is. */
+enum esp_status data_move_range(const struct transfer_options *options, const struct ranges *done,
+                                uint64_t from, uint64_t to, const void *memory, struct esp_error *error);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Putting data on servers.
+ */
+#include "client/data/data_moving.h"
+#include "core/redistribution/pieces.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct putting {
+    struct engine *engine;
+    char address[CAP_ADDRESS + 1];
+    const char *id;
+    struct datum_key key;
+    struct datum_info datum;
+    /* One of them: all of it, the pieces in which it lies, who makes it part by part. */
+    const void *data;
+    const void *const *pieces;
+    const struct data_source *source;
+    struct data_progress progress;
+};
+
+/* What the server has not got yet counts as missing; the rest as done. */
+static enum esp_status take_gaps(const struct offer_reply *offer, uint64_t bytes, struct ranges *done,
+                                 struct esp_error *error)
+{
+    uint64_t at = 0;
+    enum esp_status status = ESP_OK;
+    for (uint32_t i = 0; status == ESP_OK && i <= offer->n_gaps; i++) {
+        uint64_t to = i < offer->n_gaps ? offer->gaps[i].from : bytes;
+        if (to > bytes || to < at)
+            return error_set(error, ESP_PROTOCOL, "the server tells of gaps that are none");
+        if (to > at)
+            status = ranges_add(done, at, to, error);
+        at = i < offer->n_gaps ? offer->gaps[i].to : bytes;
+    }
+    return status;
+}
+
+static enum esp_status send_pieces(struct putting *putting, const struct transfer_options *options,
+                                   const struct ranges *done, struct esp_error *error)
+{
+    struct block_cyclic_matrix layout;
+    enum esp_status status = ESP_OK;
+    uint64_t at = 0, element = base_type_size((enum base_type)putting->datum.type);
+    if (!data_layout(&putting->datum, &layout))
+        return error_set(error, ESP_INTERNAL, "a datum whose pieces are put has none");
+    for (int64_t i = 0; status == ESP_OK && i < block_cyclic_matrix_ranks(&layout); i++) {
+        uint64_t bytes = pieces_count(&layout, i) * element;
+        if (bytes > 0)
+            status = data_move_range(options, done, at, at + bytes, putting->pieces[i], error);
+        at += bytes;
+    }
+    return status;
+}
+
+static void put_moved(void *arg, uint64_t bytes)
+{
+    struct putting *putting = arg;
+    data_moved(&putting->progress, bytes);
+}
+
+static enum esp_status make_part(void *arg, uint64_t offset, uint64_t bytes, struct store_piece *piece,
+                                 struct esp_error *error)
+{
+    const struct putting *putting = arg;
+    if (!(piece->memory = malloc(bytes ? bytes : 1)))
+        return error_no_memory(error, "a piece of a datum");
+    enum esp_status status = putting->source->fill(putting->source->arg, offset, bytes, piece->memory, error);
+    if (status != ESP_OK)
+        free(piece->memory);
+    return status;
+}
+
+static enum esp_status part_sent(void *arg, struct store_piece *piece, bool whole, struct esp_error *error)
+{
+    (void)arg, (void)whole, (void)error;
+    free(piece->memory);
+    return ESP_OK;
+}
+
+/* What cannot be made need not be waited for. */
+static void give_up(struct putting *putting, uint64_t ticket)
+{
+    struct message request = {.kind = MESSAGE_DROP, .drop = {.datum = putting->id, .ticket = ticket}},
+                   reply = {0};
+    data_ask(putting->engine, putting->address, &request, &reply, NULL);
+    message_clear(&reply);
+}
+
+static enum esp_status send_all(struct putting *putting, const struct offer_reply *offer,
+                                struct esp_error *error)
+{
+    struct ranges done = {0};
+    struct engine *engine = putting->engine;
+    const struct transfer_options options = {.transport = engine->transport,
+                                             .address = putting->address,
+                                             .key = putting->key,
+                                             .ticket = offer->ticket,
+                                             .put = true,
+                                             .bytes = putting->datum.bytes,
+                                             .timeout_ms = engine->call_timeout_ms,
+                                             .memory = (uint8_t *)(uintptr_t)putting->data,
+                                             .area = make_part,
+                                             .area_done = part_sent,
+                                             .moved = put_moved,
+                                             .arg = putting,
+                                             .helpers = engine->runners};
+    enum esp_status status = take_gaps(offer, putting->datum.bytes, &done, error);
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < done.n; i++)
+        before += done.items[i].to - done.items[i].from;
+    putting->progress.moved = before;
+    if (status == ESP_OK && putting->pieces)
+        status = send_pieces(putting, &options, &done, error);
+    else if (status == ESP_OK)
+        status = transfer_run(&options, &done, error);
+    ranges_clear(&done);
+    if (status == ESP_OK)
+        status = data_finish(engine, putting->address, putting->id, offer->ticket, error);
+    else if (putting->source && !transfer_may_go_on(status))
+        give_up(putting, offer->ticket);
+    return status;
+}
+
+static enum esp_status put_once(struct putting *putting, struct esp_error *error)
+{
+    struct message request = {.kind = MESSAGE_OFFER}, reply = {0};
+    uint64_t client[2];
+    struct extension extension;
+    request.offer.datum = putting->datum;
+    request.offer.extensions = data_tell_client(putting->engine, client, &extension);
+    enum esp_status status = data_ask(putting->engine, putting->address, &request, &reply, error);
+    if (status == ESP_OK && reply.offer_reply.ticket != 0) /* 0: it is there already */
+        status = send_all(putting, &reply.offer_reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+static enum esp_status put(struct putting *putting, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (unsigned i = 0; i < DATA_MOST_RESUMED; i++) {
+        status = put_once(putting, error);
+        if (!transfer_may_go_on(status))
+            break;
+        engine_pause(&putting->engine->closing, INT64_C(100) << i);
+    }
+    return status;
+}
+
+/* `id` "": a new datum. */
+static enum esp_status put_as(struct putting *putting, const char *server, const char *address, char *id,
+                              struct esp_error *error)
+{
+    struct datum_id is;
+    enum esp_status status = *id ? datum_id_parse(id, &is, error) : datum_id_draw(server, &is, error);
+    if (status != ESP_OK)
+        return status;
+    snprintf(putting->address, sizeof putting->address, "%s", address);
+    putting->id = putting->datum.datum = datum_id_text(&is, id);
+    putting->key = is.key;
+    return put(putting, error);
+}
+
+enum esp_status data_reserve(struct engine *engine, const char *server, const char *address,
+                             const struct datum_info *datum, char *id, struct esp_error *error)
+{
+    struct datum_id drawn;
+    struct message request = {.kind = MESSAGE_OFFER}, reply = {0};
+    uint64_t client[2];
+    struct extension extension;
+    if (!*id && datum_id_draw(server, &drawn, error) != ESP_OK)
+        return error->status;
+    if (!*id)
+        datum_id_text(&drawn, id);
+    request.offer.datum = *datum;
+    request.offer.datum.datum = id;
+    request.offer.extensions = data_tell_client(engine, client, &extension);
+    enum esp_status status = data_ask(engine, address, &request, &reply, error);
+    message_clear(&reply);
+    return status;
+}
+
+enum esp_status data_put(struct engine *engine, const char *server, const char *address,
+                         const struct datum_info *datum, const void *memory, struct data_told told, char *id,
+                         struct esp_error *error)
+{
+    struct putting putting = {
+        .engine = engine, .datum = *datum, .data = memory, .progress = {.told = told, .bytes = datum->bytes}};
+    return put_as(&putting, server, address, id, error);
+}
+
+enum esp_status data_put_made(struct engine *engine, const char *server, const char *address,
+                              const struct datum_info *datum, const struct data_source *source,
+                              struct data_told told, char *id, struct esp_error *error)
+{
+    struct putting putting = {.engine = engine,
+                              .datum = *datum,
+                              .source = source,
+                              .progress = {.told = told, .bytes = datum->bytes}};
+    return put_as(&putting, server, address, id, error);
+}
+
+enum esp_status data_put_pieces(struct engine *engine, const char *server, const char *address,
+                                const struct datum_info *datum, const void *const *pieces,
+                                struct data_told told, char *id, struct esp_error *error)
+{
+    struct putting putting = {.engine = engine,
+                              .datum = *datum,
+                              .pieces = pieces,
+                              .progress = {.told = told, .bytes = datum->bytes}};
+    return put_as(&putting, server, address, id, error);
+}

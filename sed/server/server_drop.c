@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Data that go from here: deleted, everywhere or here only, or handed over to the server to which they move.
+ */
+#include "sed/server/server_data_internal.h"
+
+#include "sed/server/server_state.h"
+
+#include <string.h>
+
+/* ---- drop ---- */
+
+/* What is strict goes with its first session, wherever that was: servers tell each other. */
+static bool may_drop_for_others(struct server *server, const struct asker *asker, const struct datum_id *id)
+{
+    struct store_entry entry;
+    const struct store_asker trusted = {.identity = asker->identity, .trusted = true};
+    return data_is_server(server, asker->identity) &&
+           store_look(server->data.store, &trusted, id, &entry, NULL) == ESP_OK && entry.flags & DATUM_STRICT;
+}
+
+/* The datum goes everywhere: what is on its way here is given up, and no other copy is taken. */
+static enum esp_status drop_all(struct server *server, const struct asker *asker, const struct datum_id *id,
+                                struct esp_error *error)
+{
+    struct esp_error why;
+    enum esp_status status = store_delete(server->data.store, &asker->is, id, error);
+    if (status != ESP_NOT_FOUND)
+        return status;
+    enum esp_status coming = server_pull_forbid(server, asker, id, &why);
+    if (coming != ESP_OK && coming != ESP_NOT_FOUND)
+        return error_set(error, coming, "%s", why.text);
+    store_bar(server->data.store, &asker->is, id->key);
+    return coming == ESP_OK ? ESP_OK : status;
+}
+
+/* It lives on elsewhere. After a move only replicas go: an original leaves with the server that takes it. */
+static enum esp_status drop_copy(struct server *server, const struct asker *asker, const struct datum_id *id,
+                                 bool moved, struct esp_error *error)
+{
+    struct store_entry entry;
+    enum esp_status status = moved ? store_look(server->data.store, &asker->is, id, &entry, error) : ESP_OK;
+    if (status != ESP_OK || (moved && !(entry.flags & DATUM_REPLICA)))
+        return status;
+    return store_depart(server->data.store, &asker->is, id, error);
+}
+
+static enum esp_status drop_offer(struct server *server, uint64_t number, const struct datum_id *id,
+                                  struct esp_error *error)
+{
+    struct ticket *ticket = ticket_shown(server, number, id->key, true, error);
+    enum esp_status status =
+        ticket ? store_abort(server->data.store, &ticket->asker.is, id->key, error) : error->status;
+    if (status == ESP_OK)
+        ticket_end(server, ticket);
+    return status;
+}
+
+void data_on_drop(struct server *server, struct call *call, const struct drop *drop)
+{
+    struct asker asker;
+    struct datum_id id;
+    struct esp_error error;
+    const struct extension *elsewhere = extension_find(&drop->extensions, EXTENSION_ELSEWHERE);
+    asker_of(call, &asker);
+    enum esp_status status = datum_id_parse(drop->datum, &id, &error);
+    if (status == ESP_OK)
+        asker.is.trusted = may_drop_for_others(server, &asker, &id);
+    if (status == ESP_OK && drop->ticket != 0)
+        status = drop_offer(server, drop->ticket, &id, &error);
+    else if (status == ESP_OK && elsewhere)
+        status = drop_copy(server, &asker, &id, elsewhere->length > 0, &error);
+    else if (status == ESP_OK)
+        status = drop_all(server, &asker, &id, &error);
+    if (status == ESP_OK)
+        data_done(call);
+    else
+        data_refuse(call, MESSAGE_DONE_REPLY, drop->datum, &error);
+}
+
+/* ---- moves: of several servers that want the original, one gets it ---- */
+
+/* The ticket of a move of that datum to another server than `name`. Those of its own that are past end. */
+static struct ticket *rival(struct server *server, struct datum_key key, const char *name,
+                            const struct ticket *own)
+{
+    struct ticket *ticket, *next;
+    HASH_ITER(hh, server->data.tickets, ticket, next)
+    {
+        if (!ticket->moves || ticket->over || ticket == own || !datum_key_equal(ticket->id.key, key))
+            continue;
+        if (strcmp(ticket->copy->server, name) != 0)
+            return ticket;
+        ticket_end(server, ticket);
+    }
+    return NULL;
+}
+
+static enum esp_status tell_rival(const struct ticket *ticket, struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    return error_set(error, ESP_REFUSED,
+                     "datum %.120s is being moved to server %.80s, and has one place: move it "
+                     "again when it is there",
+                     datum_id_short(&ticket->id, text), ticket->copy->server);
+}
+
+/* Whether what is here is the original. ESP_NOT_FOUND. */
+static enum esp_status look_at_original(struct server *server, const struct store_asker *asker,
+                                        const struct datum_id *id, struct store_entry *entry,
+                                        struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    enum esp_status status = store_look(server->data.store, asker, id, entry, error);
+    if (status == ESP_OK && entry->flags & DATUM_REPLICA)
+        status = error_set(error, ESP_NOT_FOUND,
+                           "server %.80s has a replica of datum %.120s, and not the original", server->name,
+                           datum_id_short(id, text));
+    return status;
+}
+
+enum esp_status data_claim(struct server *server, struct ticket *ticket, const struct extensions *extensions,
+                           struct esp_error *error)
+{
+    struct store_entry entry;
+    const struct ticket *other;
+    if (!extension_find(extensions, EXTENSION_MOVES))
+        return ESP_OK;
+    if (!ticket->copy)
+        return error_set(error, ESP_PROTOCOL,
+                         "expected the name and the address of the server that a datum moves to, found none");
+    enum esp_status status = look_at_original(server, &ticket->asker.is, &ticket->id, &entry, error);
+    if (status == ESP_OK)
+        status = datum_may_leave(entry.mode, entry.flags, true, error);
+    if (status == ESP_OK && (other = rival(server, ticket->id.key, ticket->copy->server, ticket)))
+        status = tell_rival(other, error);
+    ticket->moves = status == ESP_OK;
+    return status;
+}
+
+static enum esp_status hand_over(struct server *server, const struct asker *asker, const struct datum_id *id,
+                                 const char *to, struct esp_error *error)
+{
+    struct store_entry entry;
+    const struct ticket *other = rival(server, id->key, to, NULL);
+    if (other)
+        return tell_rival(other, error);
+    enum esp_status status = look_at_original(server, &asker->is, id, &entry, error);
+    if (status == ESP_NOT_FOUND && copies_has_moved(server, id->key, to))
+        return ESP_OK; /* said again */
+    if (status == ESP_NOT_FOUND && store_let_go(server->data.store, id->key))
+        error->status = status = ESP_REFUSED; /* another move, or who deleted it, was faster */
+    if (status == ESP_OK)
+        status = store_depart(server->data.store, &asker->is, id, error);
+    if (status == ESP_OK)
+        copies_note_moved(server, id->key, to);
+    return status;
+}
+
+void data_hand_over(struct server *server, struct call *call, const struct datum_id *id,
+                    const struct extension *to)
+{
+    struct asker asker;
+    struct esp_error error;
+    char name[CAP_NAME + 1] = "";
+    asker_of(call, &asker);
+    asker.is.trusted = data_is_server(server, asker.identity);
+    if (to->length <= CAP_NAME)
+        memcpy(name, to->value, to->length);
+    enum esp_status status = hand_over(server, &asker, id, name, &error);
+    if (status == ESP_OK)
+        data_done(call);
+    else
+        data_refuse(call, MESSAGE_DONE_REPLY, NULL, &error);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who has a datum that is to come here, and asking them.
+ */
+#include "sed/server/server_pull.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static struct transport *transport_of(const struct pull *pull)
+{
+    return pull->server->endpoint->transport;
+}
+
+void pull_nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = PULL_BUSY_MS * NS_PER_MS}, NULL);
+}
+
+/* Who asks, and for what. */
+static struct extensions introduce(const struct pull *pull, struct extension extensions[2], char *who)
+{
+    const char *name = pull->server->name;
+    uint32_t length = (uint32_t)strlen(name), n = 0;
+    if (pull->laid) {
+        extensions[n++] = (struct extension){EXTENSION_PORTERS, (const uint8_t *)"", 0};
+        return (struct extensions){extensions, n};
+    }
+    memcpy(who, name, length + 1);
+    memcpy(who + length + 1, pull->here, strlen(pull->here) + 1);
+    extensions[n++] = (struct extension){EXTENSION_COPIES, (const uint8_t *)who,
+                                         length + 1 + (uint32_t)strlen(pull->here) + 1};
+    if (pull->kind == PULL_MOVED)
+        extensions[n++] = (struct extension){EXTENSION_MOVES, (const uint8_t *)name, length};
+    else if (!pull->begun && pull->kind == PULL_REPLICA) /* not again in the middle of a transfer */
+        extensions[n++] = (struct extension){EXTENSION_FETCHER, (const uint8_t *)name, length};
+    return (struct extensions){extensions, n};
+}
+
+enum esp_status pull_open(struct pull *pull, const char *address, struct message *reply,
+                          struct esp_error *error)
+{
+    char text[DATUM_TEXT];
+    char who[CAP_NAME + CAP_ADDRESS + 2];
+    struct extension extensions[2];
+    struct message request = {.kind = MESSAGE_OPEN};
+    request.open.datum = datum_id_text(&pull->id, text);
+    request.open.extensions = introduce(pull, extensions, who);
+    enum esp_status status = ESP_BUSY;
+    for (unsigned i = 0; status == ESP_BUSY && i < PULL_BUSY_MOST && !atomic_load(&pull->stop); i++) {
+        if (i > 0) {
+            message_clear(reply);
+            pull_nap();
+        }
+        status = transport_call(transport_of(pull), address, &request, PULL_ASK_MS, reply, error);
+    }
+    return status;
+}
+
+void pull_close(struct pull *pull, const char *address, uint64_t ticket)
+{
+    char text[DATUM_TEXT];
+    struct message request = {.kind = MESSAGE_FINISH}, reply;
+    request.finish = (struct finish){.datum = datum_id_text(&pull->id, text), .ticket = ticket};
+    transport_call(transport_of(pull), address, &request, PULL_ASK_MS, &reply, NULL);
+    message_clear(&reply);
+}
+
+bool pull_add_address(struct pull *pull, const char *address)
+{
+    for (uint32_t i = 0; i < pull->n_addresses; i++)
+        if (!strcmp(pull->addresses[i], address))
+            return false;
+    if (pull->n_addresses == CAP_SOURCES || !address[0] || strlen(address) > CAP_ADDRESS)
+        return false;
+    snprintf(pull->addresses[pull->n_addresses++], CAP_ADDRESS + 1, "%s", address);
+    return true;
+}
+
+bool pull_look_up(struct pull *pull)
+{
+    bool found = false;
+    char text[DATUM_TEXT];
+    for (unsigned i = 0; i < CAP_ANCESTORS && !found && pull->above[0]; i++) {
+        struct message request = {.kind = MESSAGE_DATA}, reply;
+        request.data.datum = datum_id_text(&pull->id, text);
+        enum esp_status status =
+            transport_call(transport_of(pull), pull->above, &request, PULL_ASK_MS, &reply, NULL);
+        const struct data_reply *told = &reply.data_reply;
+        for (uint32_t r = 0; status == ESP_OK && r < told->n; r++)
+            if (strcmp(told->items[r].server, pull->server->name) != 0)
+                found |= pull_add_address(pull, told->items[r].address);
+        /* Also a failure tells who may know more. */
+        const struct extension *above = extension_find(&told->extensions, EXTENSION_ABOVE);
+        if (above && above->length <= CAP_ADDRESS) {
+            memcpy(pull->above, above->value, above->length);
+            pull->above[above->length] = 0;
+        } else {
+            pull->above[0] = 0;
+        }
+        message_clear(&reply);
+    }
+    return found;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * For programs of end-to-end tests that use data on servers: some square matrices, and grpc_data_t of them.
+ */
+#ifndef TESTS_E2E_DATA_ARRAYS_H
+#define TESTS_E2E_DATA_ARRAYS_H
+
+#include "grpc_data.h"
+#include "tests/e2e/must.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N 120 /* 115,200 bytes: more than travels inside a call of a sequence */
+
+static double a[N * N], b[N * N], c[N * N], expected[N * N];
+static int32_t pivots[N];
+
+static inline void fill(double *x, double seed)
+{
+    for (int i = 0; i < N * N; i++)
+        x[i] = sin(seed + i);
+}
+
+static inline void multiply(const double *x, const double *y, double *z)
+{
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < N; i++) {
+            double sum = 0;
+            for (int k = 0; k < N; k++)
+                sum += x[k * N + i] * y[j * N + k];
+            z[j * N + i] = sum;
+        }
+}
+
+static inline int near(const double *x, const double *y)
+{
+    for (int i = 0; i < N * N; i++)
+        if (!(fabs(x[i] - y[i]) < 1e-9))
+            return 0;
+    return 1;
+}
+
+static const size_t dims[] = {N, N, 0};
+
+static inline grpc_error_t array(grpc_data_t *data, const char *input, const char *output,
+                                 grpc_data_mode_t mode)
+{
+    const char *inputs[] = {input, NULL}, *outputs[] = {output, NULL};
+    const grpc_data_mode_t modes[] = {mode, GRPC_END_LIST};
+    return grpc_data_init(data, inputs, outputs, GRPC_DOUBLE, dims, modes);
+}
+
+static inline int says(const grpc_data_t *data, grpc_data_info_type_t tag, const char *expected_text)
+{
+    char *text = NULL;
+    int same = grpc_data_getinfo(data, tag, NULL, &text) == GRPC_NO_ERROR && strcmp(text, expected_text) == 0;
+    if (!same)
+        fprintf(stderr, "expected \"%s\", found \"%s\"\n", expected_text, text ? text : "");
+    free(text);
+    return same;
+}
+
+#endif

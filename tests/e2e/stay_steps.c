@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * stay_steps: how long data of grpc_data.h stay on servers, and where.
+ *
+ *     stay_steps overwritten  own values that calls write over
+ *     stay_steps strict       strictly volatile data, used on another server
+ *     stay_steps durable      on a second server; leaves one on B, whose identity is in the file durable.id
+ */
+#include "tests/e2e/data_arrays.h"
+
+#include <time.h>
+#include <unistd.h>
+
+static int wait_for(grpc_data_t *data)
+{
+    const grpc_data_t *list[] = {data, NULL};
+    MUST(grpc_data_wait(list, GRPC_WAIT_ALL, NULL));
+    return 0;
+}
+
+/* Data on all servers; -1: nobody knows. */
+static int count(void)
+{
+    struct esp_data_info *infos;
+    size_t n;
+    if (esp_data_list(NULL, &infos, &n) != ESP_OK)
+        return -1;
+    esp_data_free(infos);
+    return (int)n;
+}
+
+static int becomes(int expected_count)
+{
+    for (int i = 0; i < 200 && count() != expected_count; i++)
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    return count() == expected_count;
+}
+
+static int overwritten(void)
+{
+    grpc_function_handle_t getrf;
+    grpc_data_t da;
+    char *identity = NULL;
+    int before = count();
+    fill(a, 1);
+    for (int i = 0; i < N; i++)
+        a[i * N + i] += 20;
+    MUST(grpc_function_handle_default(&getrf, (char *)"dgetrf"));
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", NULL, GRPC_PERSISTENT));
+    MUST(grpc_call(&getrf, N, N, &da, pivots));
+    HOLDS(becomes(before + 1)); /* the factors; what went in is gone */
+    MUST(grpc_call(&getrf, N, N, &da, pivots));
+    HOLDS(becomes(before + 1));
+    MUST(grpc_data_getinfo(&da, GRPC_INFO_IDENTITY, NULL, &identity));
+    MUST(grpc_call(&getrf, N, N, &da, pivots));
+    MUST(grpc_data_free(&da, NULL));
+    HOLDS(becomes(before + 1)); /* the program has a name for it */
+    MUST(esp_data_drop(identity));
+    free(identity);
+    return 0;
+}
+
+static int strict(void)
+{
+    grpc_function_handle_t mul;
+    grpc_data_t da;
+    int before = count();
+    fill(a, 1);
+    fill(b, 2);
+    MUST(grpc_function_handle_init(&mul, (char *)"B", (char *)"product"));
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", "server:A", GRPC_STRICTLY_VOLATILE));
+    MUST(grpc_data_transfer(&da, NULL, NULL, NULL));
+    HOLDS(wait_for(&da) == 0);
+    HOLDS(count() == before + 1 && says(&da, GRPC_INFO_PLACES, "A"));
+    MUST(grpc_call(&mul, N, &da, b, c));
+    multiply(a, b, expected);
+    HOLDS(near(c, expected));
+    HOLDS(becomes(before)); /* B has told A */
+    MUST(grpc_data_free(&da, NULL));
+    return 0;
+}
+
+static int durable(void)
+{
+    grpc_data_t da;
+    char *identity = NULL;
+    const char *to_b[] = {"server:B", NULL}, *on_a[] = {"server:A", NULL};
+    const grpc_data_mode_t sticky[] = {GRPC_STICKY, GRPC_END_LIST};
+    fill(a, 3);
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", "server:A", GRPC_VOLATILE));
+    MUST(grpc_data_transfer(&da, NULL, NULL, NULL));
+    HOLDS(wait_for(&da) == 0);
+    MUST(grpc_data_getinfo(&da, GRPC_INFO_IDENTITY, NULL, &identity));
+    const char *same[] = {NULL, NULL};
+    char uri[400];
+    snprintf(uri, sizeof uri, "data:%s", identity);
+    same[0] = uri;
+    MUST(grpc_data_transfer(&da, same, to_b, sticky));
+    HOLDS(wait_for(&da) == 0);
+    HOLDS(says(&da, GRPC_INFO_PLACES, "A B"));
+    MUST(grpc_data_free(&da, on_a));
+    FILE *file = fopen("durable.id", "w");
+    HOLDS(file && fputs(identity, file) >= 0 && fclose(file) == 0);
+    free(identity);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    if (grpc_initialize(NULL) != GRPC_NO_ERROR)
+        return told("grpc_initialize");
+    int failed = strcmp(what, "overwritten") == 0 ? overwritten()
+                 : strcmp(what, "strict") == 0    ? strict()
+                 : strcmp(what, "durable") == 0   ? durable()
+                                                  : 2;
+    grpc_finalize();
+    return failed;
+}
