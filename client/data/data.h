@@ -108,7 +108,8 @@ enum esp_status data_drop(struct engine *engine, const char *id, const char *ser
 enum esp_status data_drop_at(struct engine *engine, const char *id, const struct data_holder *holder,
                              const char *elsewhere, struct esp_error *error);
 
-/* One question about data to a server. A store that is busy is asked again for a while. The caller clears
+/* One question about data to a server. A store that is busy is asked again for as long as
+ * an answer may take. The caller clears
  * *reply in every case. */
 enum esp_status data_ask(struct engine *engine, const char *address, const struct message *request,
                          struct message *reply, struct esp_error *error);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/data.h"
 #include "client/session/route.h"
+#include "util/clock.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define BUSY_MS   50
-#define BUSY_MOST 200 /* times: ten seconds */
+#define BUSY_MS 50
 
 enum esp_status data_ask(struct engine *engine, const char *address, const struct message *request,
                          struct message *reply, struct esp_error *error)
 {
-    enum esp_status status = ESP_BUSY;
-    for (unsigned i = 0; status == ESP_BUSY && i < BUSY_MOST && !atomic_load(&engine->closing); i++) {
-        if (i > 0) {
-            message_clear(reply);
-            engine_pause(&engine->closing, BUSY_MS);
-        }
-        status = transport_call(engine->transport, address, request, engine->call_timeout_ms, reply, error);
+    const int64_t until_ns = clock_now_ns(&clock_system) + engine->call_timeout_ms * NS_PER_MS;
+    for (;;) {
+        enum esp_status status =
+            transport_call(engine->transport, address, request, engine->call_timeout_ms, reply, error);
+        if (status != ESP_BUSY || clock_now_ns(&clock_system) >= until_ns || atomic_load(&engine->closing))
+            return status;
+        message_clear(reply);
+        engine_pause(&engine->closing, BUSY_MS);
     }
-    return status;
 }
 
 enum esp_status data_each_server(struct engine *engine, const char *only,
