@@ -31,6 +31,12 @@ enum esp_status rig_open(struct rig *rig, struct esp_error *error)
     return store_create(&rig->options, &rig->store, error);
 }
 
+void assert_says(const struct esp_error *error, const char *words)
+{
+    if (!strstr(error->text, words))
+        fail_msg("expected \"%s\" in \"%s\"", words, error->text);
+}
+
 void rig_create(struct rig *rig, uint64_t seed, uint64_t pages, uint64_t disk_bytes)
 {
     struct segments_options pool = {.idle_bytes = 1 << 20, .idle_segments = 4};

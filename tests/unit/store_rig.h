@@ -10,6 +10,9 @@
 
 #define RIG_PAGE 4096
 
+/* The error's text has these words. */
+void assert_says(const struct esp_error *error, const char *words);
+
 struct rig {
     struct segments *segments;
     struct manual_clock clock;

@@ -16,12 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void assert_says(const struct esp_error *error, const char *words)
-{
-    if (!strstr(error->text, words))
-        fail_msg("expected \"%s\" in \"%s\"", words, error->text);
-}
-
 static struct datum_header some_header(uint64_t bytes)
 {
     struct datum_header header = {.id = {{0x0123456789abcdef, 0xfedcba9876543210}, "lyon:7"},

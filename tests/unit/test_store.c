@@ -33,12 +33,6 @@ static struct store_counts counts_of(const struct rig *rig)
     return counts;
 }
 
-static void assert_says(const struct esp_error *error, const char *words)
-{
-    if (!strstr(error->text, words))
-        fail_msg("expected \"%s\" in \"%s\"", words, error->text);
-}
-
 /* ---- putting ---- */
 
 static void a_datum_is_seen_only_when_it_is_committed(void **state)
