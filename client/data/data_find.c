@@ -96,6 +96,8 @@ static void look(struct search *search, const struct data_holder *server)
     struct esp_error said;
     bool is_origin = !strcmp(server->server, search->origin);
     enum esp_status status = data_ask(search->engine, server->address, &request, &reply, &said);
+    if (status == ESP_UNREACHABLE || status == ESP_TIMEOUT)
+        error_prefix_at(&said, server->server, server->address);
     if (status == ESP_OK && reply.data_reply.n > 0)
         search->holders[search->n++] = *server;
     /* Of all the refusals that of the owner's rights tells most, then what the maker says. */

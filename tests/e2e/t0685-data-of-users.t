@@ -48,8 +48,20 @@ check_fails any "bob may not compute with it there" multiply bob A
 check_says "and hears why" 'belongs to alice'
 check_fails any "nor elsewhere" multiply bob B
 check_says "by a server that could fetch it" 'belongs to alice'
+check_fails any "nor read it" as bob data get "$id" got.mtx
+check_says "as it is not his" 'belongs to alice'
+check_fails any "nor copy it" as bob data cp "$id" B
+check_says "anywhere" 'belongs to alice'
+check_fails any "nor delete it" as bob data rm "$id"
+check_says "as well" 'belongs to alice'
 check "alice's call on B fetches it from A" multiply alice B
 check_says "and computes" '^4$'
+check_fails any "the copy is not bob's either" as bob data rm "$id"
+check "she deletes both" as alice data rm "$id"
+none_left() {
+    as alice data ls >left && ! grep ':' left
+}
+check "at once" none_left
 check "she has one on B" put B
 id=$(cat id)
 check_fails any "which does not let A in" multiply alice A

@@ -74,12 +74,14 @@ fi
 
 # ---- the memory ----
 check "a datum in most of the memory" put x.mtx A volatile
-start holder espalier call hold us=700000 "x=data:$(cat x.mtx.id)" -s A
+start holder espalier call hold us=1500000 "x=data:$(cat x.mtx.id)" -s A
 in_use() {
     espalier data info --json "$(cat x.mtx.id)" | grep -q '"users": [1-9]'
 }
 check "which a call is using" wait_until in_use
-check "another one waits for room" put y.mtx A volatile
+check_fails any "another one that does not wait long" espalier data put y.mtx -s A --timeout 100ms
+check_says "hears what is in the way" 'no memory for a datum of 1.52 MB now: .*used by running sessions'
+check "one that does waits for room" put y.mtx A volatile
 ends_well() {
     # shellcheck disable=SC2154
     wait "$pid_holder"
