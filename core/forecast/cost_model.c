@@ -36,6 +36,8 @@ bool cost_values(const struct cost_model *model, const struct cost_call *call, d
             x[i] = call->work_flop;
         else if (argument == COST_BYTES)
             x[i] = call->bytes;
+        else if (argument == COST_LESSER && i >= 2)
+            x[i] = fmin(x[0], x[1]);
         else if (!scalar_of(call, argument, &x[i]))
             return false;
         if (!(x[i] > 0)) /* NaN too */

@@ -15,7 +15,7 @@
 #include "core/problem/problem.h"
 #include "util/arena.h"
 
-#define COST_MOST_VARIABLES 6 /* sizes, then COST_WORK and COST_BYTES */
+#define COST_MOST_VARIABLES 6 /* sizes, then COST_LESSER, COST_WORK and COST_BYTES */
 #define COST_MOST_TERMS     40
 #define COST_MOST_PIECES    5
 #define COST_MOST_POWER     4
@@ -24,11 +24,12 @@
 #define COST_MOST_S         1e9 /* longer is "never", and keeps sums of nanoseconds far from overflow */
 
 /* What a variable is when it is no argument of the problem. */
-#define COST_WORK  (-1) /* the description's floating point operations */
-#define COST_BYTES (-2) /* memory of arguments and results, and what the description asks for beyond */
+#define COST_WORK   (-1) /* the description's floating point operations */
+#define COST_BYTES  (-2) /* memory of arguments and results, and what the description asks for beyond */
+#define COST_LESSER (-3) /* the lesser of the model's first two sizes: the order of a rectangular matrix */
 
 struct cost_variable {
-    int32_t argument; /* index in the problem, or COST_WORK, COST_BYTES */
+    int32_t argument; /* index in the problem, or COST_WORK, COST_BYTES, COST_LESSER */
     char name[PROBLEM_MAX_NAME + 1];
     double least, most; /* measured */
 };

@@ -268,7 +268,7 @@ static enum esp_status read_variable(struct reader *reader, struct cost_model *m
     int64_t argument;
     struct cost_variable *variable = &model->variables[model->n_variables];
     if (model->n_variables == COST_MOST_VARIABLES || model->time.pieces ||
-        !whole(reader, COST_BYTES, PROBLEM_MAX_ARGUMENTS, &argument) ||
+        !whole(reader, COST_LESSER, PROBLEM_MAX_ARGUMENTS, &argument) ||
         !word(reader, variable->name, sizeof variable->name) || !number(reader, 0, 1e300, &variable->least) ||
         !number(reader, variable->least, 1e300, &variable->most))
         return wrong(reader, "an argument's index and name, and the least and greatest value measured");

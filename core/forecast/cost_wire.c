@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define VERSION     1
+#define LESSER      255 /* COST_LESSER, as it travels */
 #define MOST_MODELS 4096
 
 struct writer {
@@ -73,7 +74,8 @@ static void put_model(struct writer *writer, const struct cost_model *model)
     put_real(writer, model->factor);
     put8(writer, (uint8_t)model->n_variables);
     for (uint32_t i = 0; i < model->n_variables; i++) {
-        put8(writer, (uint8_t)(model->variables[i].argument - COST_BYTES));
+        const int32_t argument = model->variables[i].argument;
+        put8(writer, argument == COST_LESSER ? LESSER : (uint8_t)(argument - COST_BYTES));
         put_real(writer, model->variables[i].least);
         put_real(writer, model->variables[i].most);
     }
@@ -227,6 +229,15 @@ static void get_options(struct reader *reader, struct arena *arena, struct cost_
         model->choices[i] = (int16_t)get16(reader);
 }
 
+static int32_t get_argument(struct reader *reader)
+{
+    const uint8_t told = get8(reader, 255);
+    if (told == LESSER)
+        return COST_LESSER;
+    reader->failed |= told > PROBLEM_MAX_ARGUMENTS - COST_BYTES;
+    return (int32_t)told + COST_BYTES;
+}
+
 static void get_model(struct reader *reader, struct arena *arena, struct cost_model *model)
 {
     *model = (struct cost_model){0};
@@ -237,7 +248,7 @@ static void get_model(struct reader *reader, struct arena *arena, struct cost_mo
     reader->failed |= model->n_variables == 0;
     for (uint32_t i = 0; i < model->n_variables; i++) {
         struct cost_variable *variable = &model->variables[i];
-        variable->argument = (int32_t)get8(reader, PROBLEM_MAX_ARGUMENTS - COST_BYTES) + COST_BYTES;
+        variable->argument = get_argument(reader);
         variable->least = get_real(reader, 0, 1e300);
         variable->most = get_real(reader, 0, 1e300);
     }

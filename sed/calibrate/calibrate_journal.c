@@ -48,7 +48,7 @@ void journal_learn(struct class_run *run, const struct cost_measurement *m)
 {
     const struct design *design = run->design;
     double bytes = m->x[run->model.n_variables - 1];
-    double effort = design->has_work ? m->x[design->n_sizes] : bytes;
+    double effort = design->has_work ? m->x[design->n_sizes + design->has_lesser] : bytes;
     struct design_limits *limits = &run->limits;
     if (m->seconds < limits->call_s)
         limits->call_s = m->seconds;

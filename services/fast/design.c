@@ -171,6 +171,33 @@ static void choose_options(struct design *design, uint32_t option, int16_t *choi
     }
 }
 
+/* Whether the text has min(A,B), blanks left out. */
+static bool has_min(const char *text, const char *a, const char *b)
+{
+    char wanted[2 * PROBLEM_MAX_NAME + 8];
+    size_t n = 0;
+    snprintf(wanted, sizeof wanted, "min(%s,%s)", a, b);
+    for (; *text && wanted[n]; text++) {
+        if (*text == ' ')
+            continue;
+        n = *text == wanted[n] ? n + 1 : *text == wanted[0];
+    }
+    return !wanted[n];
+}
+
+/* Rectangular matrices are factored along their lesser side: a routine of max(m,n) min(m,n)^2 operations is
+ * rarely as quick in those as in its min(m,n)^3, which no sum of products of m and n tells apart. */
+static bool has_lesser(const struct design *design)
+{
+    const struct problem *problem = design->problem;
+    if (!problem->work || design->is_sparse || design->n_sizes < 2 ||
+        design->n_sizes + 3 > COST_MOST_VARIABLES)
+        return false;
+    const char *text = expr_text(problem->work), *a = problem->arguments[design->sizes[0]].name,
+               *b = problem->arguments[design->sizes[1]].name;
+    return has_min(text, a, b) || has_min(text, b, a);
+}
+
 enum esp_status design_begin(const struct problem *problem, struct design *design, struct esp_error *error)
 {
     int16_t choice[COST_MOST_OPTIONS] = {0};
@@ -195,6 +222,7 @@ enum esp_status design_begin(const struct problem *problem, struct design *desig
         return unsupported(problem, "it has no sizes", error);
     if (design_sparse_begin(design, error) != ESP_OK)
         return error->status;
+    design->has_lesser = has_lesser(design);
     choose_options(design, 0, choice, works);
     return design->n_classes ? ESP_OK
                              : unsupported(problem, "no values of its options are allowed together", error);
@@ -233,18 +261,29 @@ bool design_at(const struct design *design, uint32_t class_index, const int64_t 
     uint32_t n = 0;
     for (uint32_t i = 0; i < design->n_sizes; i++)
         point->x[n++] = (double)sizes[i];
+    if (design->has_lesser)
+        point->x[n++] = fmin(point->x[0], point->x[1]);
     if (design->has_work)
         point->x[n++] = work;
     point->x[n] = bytes + (double)beyond;
     return true;
 }
 
+static double work_of(const struct design *design, const struct design_point *point)
+{
+    return design->has_work ? point->x[design->n_sizes + design->has_lesser] : 0;
+}
+
+static double bytes_of(const struct design *design, const struct design_point *point)
+{
+    return point->x[design->n_sizes + design->has_lesser + design->has_work];
+}
+
 /* About how long it takes; HUGE_VAL: more memory than there is. */
 static double expected_s(const struct design *design, const struct design_point *point,
                          const struct design_limits *limits)
 {
-    double work = design->has_work ? point->x[design->n_sizes] : 0;
-    double bytes = point->x[design->n_sizes + design->has_work];
+    const double work = work_of(design, point), bytes = bytes_of(design, point);
     if (bytes > limits->bytes)
         return HUGE_VAL;
     return limits->call_s + fmax(work, bytes / MEMORY_BPS * limits->speed_flops) / limits->speed_flops;
@@ -312,7 +351,7 @@ static double effort_at(const struct design *design, uint32_t class_index, const
     sizes_of(design, direction, scale, sizes);
     if (!design_at(design, class_index, sizes, &point))
         return -1;
-    return point.x[design->n_sizes] + (design->has_work ? point.x[design->n_sizes + 1] : 0);
+    return work_of(design, &point) + bytes_of(design, &point);
 }
 
 static double most_scale(const struct design *design, uint32_t class_index, const struct direction *direction)
@@ -378,6 +417,9 @@ enum esp_status design_model(const struct design *design, uint32_t class_index,
         variable->argument = (int32_t)design->sizes[i];
         snprintf(variable->name, sizeof variable->name, "%s", problem->arguments[design->sizes[i]].name);
     }
+    if (design->has_lesser)
+        model->variables[model->n_variables++] =
+            (struct cost_variable){.argument = COST_LESSER, .name = "lesser"};
     if (design->has_work)
         model->variables[model->n_variables++] =
             (struct cost_variable){.argument = COST_WORK, .name = "work"};

@@ -23,6 +23,7 @@ struct design {
     uint32_t n_sizes, n_options, n_classes;
     uint32_t sizes[COST_MOST_VARIABLES], options[COST_MOST_OPTIONS];
     struct design_class classes[DESIGN_MOST_CLASSES];
+    bool has_lesser; /* its work depends on the lesser of its first two sizes */
     bool has_work;
     bool is_sparse;                      /* it takes compressed matrices: */
     uint8_t counts[COST_MOST_VARIABLES]; /* 1 + the size along which the elements lie that this one counts */

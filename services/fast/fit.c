@@ -10,16 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FOLDS       3
-#define MOST_ROWS   4096
-#define PLACES      9 /* where the curve may be cut, the ends not counted */
-#define LEAST_RUN   9 /* measurements of a piece, when there are several */
-#define N_FAMILIES  5
-#define PAYS_FAMILY 0.93 /* a larger family must leave this part of the squared error, */
-#define PAYS_SIGNS  0.60 /* coefficients of both signs this, */
-#define PAYS_PIECE  0.80 /* and a piece more this */
-#define MOST_ERROR  0.5  /* one wild measurement counts as so far off at most */
-#define GRAIN       1e-4 /* nothing is told better than to this: it keeps rounding from choosing */
+#define FOLDS          3
+#define MOST_ROWS      4096
+#define PLACES         9 /* where the curve may be cut, the ends not counted */
+#define LEAST_RUN      9 /* measurements of a piece, when there are several */
+#define N_FAMILIES     7
+#define PLAIN_FAMILIES 5    /* the others are for problems with COST_LESSER */
+#define PAYS_FAMILY    0.93 /* a larger family must leave this part of the squared error, */
+#define PAYS_SIGNS     0.60 /* coefficients of both signs this, */
+#define PAYS_PIECE     0.80 /* and a piece more this */
+#define MOST_ERROR     0.5  /* one wild measurement counts as so far off at most */
+#define GRAIN          1e-4 /* nothing is told better than to this: it keeps rounding from choosing */
 /* The memory of a routine is told to within the pages and pools around it. */
 #define MEMORY_GRAIN (1 << 20)
 /* A call costs so much besides: what is small against it need not be told well. */
@@ -83,13 +84,43 @@ static void add_products(struct fitting *fitting, int family, int degree)
     }
 }
 
+static void add_term(struct fitting *fitting, int family, int first, int first_power, int second,
+                     int second_power, int third)
+{
+    if (fitting->n_terms[family] == COST_MOST_TERMS)
+        return;
+    uint8_t *powers = fitting->powers[family][fitting->n_terms[family]++];
+    powers[first] += (uint8_t)first_power;
+    powers[second] += (uint8_t)second_power;
+    if (third >= 0)
+        powers[third]++;
+}
+
+/* Of a rectangular matrix: what it has of elements and of squares along its lesser side, alone and times a
+ * size (the lesser side, or those of other matrices). */
+static void add_rectangular(struct fitting *fitting, int family, int lesser)
+{
+    for (int along = -1; along <= lesser; along++) {
+        if (along == 0 || along == 1) /* the sides themselves: the greater one's square costs nothing */
+            continue;
+        add_term(fitting, family, 0, 1, 1, 1, along);
+        add_term(fitting, family, lesser, 2, lesser, 0, along);
+    }
+}
+
 static void make_families(struct fitting *fitting)
 {
-    int work = variable_of(fitting->model, COST_WORK), bytes = variable_of(fitting->model, COST_BYTES);
+    const int work = variable_of(fitting->model, COST_WORK), bytes = variable_of(fitting->model, COST_BYTES);
+    const int lesser = variable_of(fitting->model, COST_LESSER);
     for (int family = 0; family < N_FAMILIES; family++) {
-        add_products(fitting, family, family < 2 ? 0 : family - 1);
+        const bool rectangular = family >= PLAIN_FAMILIES;
+        if (rectangular && lesser < 0)
+            break;
+        add_products(fitting, family, rectangular ? family - PLAIN_FAMILIES : family < 2 ? 0 : family - 1);
+        if (rectangular)
+            add_rectangular(fitting, family, lesser);
         add_power(fitting, family, work);
-        if (family == 1 || family == 2 || work < 0)
+        if (family == 1 || family == 2 || family == N_FAMILIES - 1 || work < 0)
             add_power(fitting, family, bytes);
     }
 }
@@ -184,7 +215,7 @@ static struct form best_form(const struct fitting *fitting, int first, int last)
 {
     struct form best = {.squares = HUGE_VAL};
     for (int sign = 0; sign < 2; sign++)
-        for (int family = 0; family < N_FAMILIES; family++) {
+        for (int family = 0; family < N_FAMILIES && fitting->n_terms[family] > 0; family++) {
             double squares = held_out(fitting, first, last, family, sign);
             double pays = best.squares == HUGE_VAL ? 1 : sign && !best.any_sign ? PAYS_SIGNS : PAYS_FAMILY;
             if (squares < pays * best.squares)
