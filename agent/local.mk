@@ -31,7 +31,7 @@ agent_libagent_la_SOURCES = \
 agent_libagent_la_LIBADD = services/libduty.la services/libservices.la
 if WITH_OMNIORB
 sbin_PROGRAMS += agent/espalier-agent
-agent_espalier_agent_SOURCES = agent/main.c
+agent_espalier_agent_SOURCES = agent/main.c agent/directory_parents.c agent/directory_parents.h
 nodist_EXTRA_agent_espalier_agent_SOURCES = dummy.cc
-agent_espalier_agent_LDADD = services/liblinks.la services/libdaemon.la agent/libagent.la orb/liborb.la core/libcore.la -lm
+agent_espalier_agent_LDADD = services/libdirectory.la services/liblinks.la services/libdaemon.la agent/libagent.la orb/liborb.la core/libcore.la -lm
 endif

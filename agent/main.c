@@ -3,6 +3,7 @@
  * espalier-agent: a leader agent when its file names a parent, else a master agent.
  */
 #include "agent/agent.h"
+#include "agent/directory_parents.h"
 #include "orb/orb.h"
 #include "services/daemon.h"
 #include "services/nws/links.h"
@@ -91,6 +92,8 @@ int main(int argc, char **argv)
         return daemon_failed(&arguments, &error);
     daemon_take_addresses(&settings.node, &settings.arena);
     enum esp_status status = daemon_start(&arguments, &settings.node, &daemon, &error);
+    if (status == ESP_OK)
+        status = agent_directory_parents(&settings, &error);
     if (status == ESP_OK)
         status = serve(&settings, daemon, &error);
     if (status != ESP_OK)

@@ -2,6 +2,7 @@
 #include "sed/directory_watch.h"
 
 #include "sed/directory_write.h"
+#include "services/directory/kept.h"
 #include "services/directory/ldif.h"
 #include "services/directory/schema.h"
 #include "util/clock.h"
@@ -150,7 +151,7 @@ static bool read_again(struct directory_watch *watch)
     struct directory_tree tree = {0};
     struct esp_error error = {0};
     const char *base;
-    const struct directory_options options = directory_write_options(&watch->settings->directory);
+    const struct directory_options options = directory_options_of(&watch->settings->directory);
     if (directory_read(&options, &tree, &base, &error) != ESP_OK) {
         note_away(watch, &error);
         return false;

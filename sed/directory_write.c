@@ -2,22 +2,10 @@
 #include "sed/directory_write.h"
 
 #include "services/directory/gather.h"
-#include "util/clock.h"
+#include "services/directory/kept.h"
 #include "util/log.h"
 
 #include <string.h>
-
-struct directory_options directory_write_options(const struct settings_directory *settings)
-{
-    return (struct directory_options){.url = settings->url,
-                                      .bind = settings->bind,
-                                      .password_file = settings->password_file,
-                                      .sasl = settings->sasl,
-                                      .sasl_user = settings->sasl_user,
-                                      .starttls = settings->starttls,
-                                      .ca = settings->ca,
-                                      .timeout_ms = settings->timeout_ns / NS_PER_MS};
-}
 
 /* Who loads the models tells what is wrong with them. */
 static void tell_nobody(void *arg, const struct esp_error *error)
@@ -52,7 +40,7 @@ bool directory_write_lacks(const struct directory_tree *known, const struct dire
 enum esp_status directory_write_models(const struct settings_sed *settings, bool has_machine,
                                        struct directory_tree *own, struct esp_error *error)
 {
-    const struct directory_options options = directory_write_options(&settings->directory);
+    const struct directory_options options = directory_options_of(&settings->directory);
     enum esp_status status = ESP_OK;
     if (!has_machine)
         status = gather_base(own, error);

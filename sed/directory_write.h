@@ -8,8 +8,6 @@
 #include "services/directory/directory.h"
 #include "services/settings.h"
 
-struct directory_options directory_write_options(const struct settings_directory *settings);
-
 /* The models of the server's state_dir as entries. ESP_SYSTEM, ESP_LIMIT, ESP_NO_MEMORY. */
 enum esp_status directory_write_gather(const struct settings_sed *settings, struct directory_tree *own,
                                        struct esp_error *error);

@@ -13,6 +13,7 @@ services_libservices_la_SOURCES = \
 	services/settings.c \
 	services/settings.h \
 	services/settings_platform.c \
+	services/settings_directory.c \
 	services/settings_tables.c \
 	services/settings_tables.h
 services_libservices_la_LIBADD = core/libcore.la
@@ -66,6 +67,8 @@ services_libdirectory_la_SOURCES = \
 	services/directory/file.c \
 	services/directory/gather.c \
 	services/directory/gather.h \
+	services/directory/kept.c \
+	services/directory/kept.h \
 	services/directory/ldap.c \
 	services/directory/ldif.c \
 	services/directory/ldif.h \

@@ -90,6 +90,7 @@ struct settings_agent {
     int64_t answer_timeout_ns;         /* how long to wait for children */
     int64_t placement_lease_ns;        /* how long a placement counts before the call arrives */
     char *scheduler;                   /* a name, or the path of a library */
+    struct settings_directory directory; /* names agents to join */
 };
 
 /* A master agent is one without a parent. */
@@ -160,6 +161,7 @@ struct settings_client {
     uint64_t message_bytes, inline_bytes;
     uint64_t job_arguments; /* kept on disk with a job, at most */
     bool remember_links;    /* what transfers tell of links, in the user's cache folder */
+    bool sound_links;       /* measure those that are not known before great requests */
 };
 
 struct platform_agent {

@@ -8,6 +8,8 @@
 
 #include "services/settings.h"
 
+/* Of what reads the directory; and those of servers only. */
+extern const struct config_key settings_directory_keys[], settings_directory_more_keys[];
 extern const struct config_schema settings_schemas[SETTINGS_N_KINDS];
 
 enum esp_status settings_finish_redirector(void *settings, struct arena *arena, struct esp_error *error);

@@ -10,6 +10,7 @@
 #include "client/command/table.h"
 #include "services/directory/directory.h"
 #include "services/directory/gather.h"
+#include "services/directory/kept.h"
 #include "services/directory/ldif.h"
 #include "services/directory/schema.h"
 #include "util/clock.h"
@@ -65,14 +66,7 @@ static enum esp_status take_settings(struct directory_command *command, const ch
     const struct settings_directory *directory = &command->sed.directory;
     if (!directory->url)
         return error_set(error, ESP_CONFIG, "%s: expected the key \"directory\", found none", path);
-    command->directory = (struct directory_options){directory->url,
-                                                    directory->bind,
-                                                    directory->password_file,
-                                                    directory->sasl,
-                                                    directory->sasl_user,
-                                                    directory->starttls,
-                                                    directory->ca,
-                                                    directory->timeout_ns / NS_PER_MS};
+    command->directory = directory_options_of(directory);
     return ESP_OK;
 }
 
@@ -197,12 +191,12 @@ static enum esp_status gather_sed(struct directory_command *command, const char 
 
 /* Where others find it: an address with a free port is none. */
 static enum esp_status gather_node(struct directory_command *command, const struct settings_node *node,
-                                   const char *role, struct esp_error *error)
+                                   const char *role, const char *parent, struct esp_error *error)
 {
     const char *colon = node->listen ? strrchr(node->listen, ':') : NULL;
     if (!colon || strcmp(colon, ":0") == 0)
         return ESP_OK;
-    return gather_entry(&command->tree, node->name, role, node->listen, error);
+    return gather_entry(&command->tree, node->name, role, node->listen, parent, error);
 }
 
 static enum esp_status gather_agent(struct directory_command *command, const char *path,
@@ -213,7 +207,7 @@ static enum esp_status gather_agent(struct directory_command *command, const cha
     if (status != ESP_OK)
         return status;
     status = gather_node(command, &settings.node, settings_agent_is_master(&settings) ? "master" : "leader",
-                         error);
+                         settings.parent, error);
     settings_destroy(&settings.arena);
     return status;
 }
@@ -225,7 +219,7 @@ static enum esp_status gather_redirector(struct directory_command *command, cons
     enum esp_status status = settings_load_redirector(path, &settings, error);
     if (status != ESP_OK)
         return status;
-    status = gather_node(command, &settings.node, "redirector", error);
+    status = gather_node(command, &settings.node, "redirector", NULL, error);
     settings_destroy(&settings.arena);
     return status;
 }

@@ -20,27 +20,41 @@ static const char *address_of(const struct directory_entry *entry, const char *r
                : NULL;
 }
 
-static enum esp_status write_all(const struct directory_tree *tree, const char *role, const char *key,
-                                 FILE *file, struct esp_error *error)
+/* Those of the role behind the first `skip`, as a list; returns how many there are in all. */
+static unsigned write_list(const struct directory_tree *tree, const char *role, const char *key,
+                           unsigned skip, FILE *file)
 {
     unsigned n = 0;
-    for (size_t i = 0; i < tree->n; i++)
-        n += address_of(tree->entries[i], role) != NULL;
-    if (n == 0)
-        return error_set(error, ESP_NOT_FOUND,
-                         "expected entries of redirectors or master agents with their addresses, found none");
-    fprintf(file, "%s = {", key);
-    for (size_t i = 0, k = 0; i < tree->n; i++) {
+    for (size_t i = 0; i < tree->n; i++) {
         const char *address = address_of(tree->entries[i], role);
-        if (address)
-            fprintf(file, "%s \"%s\"", k++ ? "," : "", address);
+        if (address && n++ >= skip) {
+            if (n == skip + 1)
+                fprintf(file, "%s = {", key);
+            fprintf(file, "%s \"%s\"", n > skip + 1 ? "," : "", address);
+        }
     }
-    fputs(" }\n", file);
-    return ESP_OK;
+    if (n > skip)
+        fputs(" }\n", file);
+    return n;
+}
+
+static const char *first_of(const struct directory_tree *tree, const char *role)
+{
+    const char *address = NULL;
+    for (size_t i = 0; i < tree->n && !address; i++)
+        address = address_of(tree->entries[i], role);
+    return address;
 }
 
 enum esp_status directory_client_write(const struct directory_tree *tree, FILE *file, struct esp_error *error)
 {
-    enum esp_status status = write_all(tree, "redirector", "redirectors", file, error);
-    return status == ESP_NOT_FOUND ? write_all(tree, "master", "agents", file, error) : status;
+    const char *redirector = first_of(tree, "redirector");
+    if (redirector) {
+        fprintf(file, "redirector = \"%s\"\n", redirector);
+        write_list(tree, "redirector", "redirectors", 1, file);
+    } else if (write_list(tree, "master", "agents", 0, file) == 0) {
+        return error_set(error, ESP_NOT_FOUND,
+                         "expected entries of redirectors or master agents with their addresses, found none");
+    }
+    return ESP_OK;
 }

@@ -220,11 +220,13 @@ enum esp_status gather_models(struct directory_tree *tree, const struct settings
 }
 
 enum esp_status gather_entry(struct directory_tree *tree, const char *name, const char *role,
-                             const char *address, struct esp_error *error)
+                             const char *address, const char *parent, struct esp_error *error)
 {
     struct maker maker;
     begin(&maker, tree, name, DIRECTORY_ENTRIES, DIRECTORY_ENTRY, error);
     put(&maker, "espalierRole", role);
     put(&maker, "espalierAddress", address);
+    if (parent)
+        put(&maker, "espalierParent", parent);
     return maker.status;
 }

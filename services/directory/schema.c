@@ -115,7 +115,10 @@ static const struct class_rule classes[] = {
       {"espalierModel", true, a_model},
       {"espalierThreads", false, a_number}}},
     {DIRECTORY_ENTRY,
-     {{"cn", true, any_text}, {"espalierRole", true, a_role}, {"espalierAddress", true, an_address}}},
+     {{"cn", true, any_text},
+      {"espalierRole", true, a_role},
+      {"espalierAddress", true, an_address},
+      {"espalierParent", false, an_address}}},
 };
 #define N_CLASSES (sizeof classes / sizeof *classes)
 

@@ -180,8 +180,15 @@ printf 'dn: cn=R,ou=entries,%s\nchangetype: add\nobjectClass: espalierEntry\ncn:
     ldap_change
 check "an address that is none is told and left out" says 0 'cn=R,ou=entries: espalierAddress: expected HOST:PORT' espalier directory client --url "$url"
 printf 'dn: cn=R,ou=entries,%s\nchangetype: modify\nreplace: espalierAddress\nespalierAddress: hub.example.org:4780\n' "$base" | ldap_change
-check "redirectors go before agents" says 0 '^redirectors = \{ "hub.example.org:4780" \}$' espalier directory client --url "$url"
-printf 'dn: cn=R,ou=entries,%s\nchangetype: delete\n' "$base" | ldap_change
+check "redirectors go before agents" says 0 '^redirector = "hub.example.org:4780"$' espalier directory client --url "$url"
+printf 'dn: cn=S,ou=entries,%s\nchangetype: add\nobjectClass: espalierEntry\ncn: S\nespalierRole: redirector\nespalierAddress: spare.example.org:4780\n' "$base" |
+    ldap_change
+check "further ones behind the first" says 0 '^redirectors = \{ "spare.example.org:4780" \}$' espalier directory client --url "$url"
+is_a_client_s_file() {
+    espalier directory client --url "$url" >found.conf && espalier config check --as client found.conf
+}
+check "in a file that clients can read" is_a_client_s_file
+printf 'dn: cn=R,ou=entries,%s\nchangetype: delete\n\ndn: cn=S,ou=entries,%s\nchangetype: delete\n' "$base" "$base" | ldap_change
 check "without either it says so" says 4 'expected entries of redirectors or master agents' \
     espalier directory client --url "file:$work/nobody.ldif"
 
@@ -218,8 +225,31 @@ is_another() {
 check "and what is measured anew" brought_anew
 stop node9
 
+# ---- an agent that finds its parent there ----
+printf 'dn: cn=LA,ou=entries,%s\nchangetype: add\nobjectClass: espalierEntry\ncn: LA\nespalierRole: leader\nespalierAddress: 127.0.0.1:4790\nespalierParent: %s\n' \
+    "$base" "$agent" | ldap_change
+leader_conf() { # NAME LINE...
+    printf 'name = "%s"\nlisten = "127.0.0.1:0"\naddress_file = "%s/%s.address"\nstate_dir = "%s/%s.state"\nlog_file = "%s/%s.log"\n' \
+        "$1" "$work" "$1" "$work" "$1" "$work" "$1"
+    printf 'directory = "%s"\ndirectory_timeout = "1 s"\n' "$url"
+}
+leader_conf LA >LA.conf
+leader_conf LB >LB.conf
+joins() { # so often in all
+    [ "$(grep -c 'joined "' LA.log)" -eq "$1" ]
+}
+start LA espalier-agent --foreground LA.conf
+check "an agent finds its parent in the directory" wait_until joins 1
+stop LA
+
 # ---- away ----
 stop slapd
+start LA espalier-agent --foreground LA.conf
+check "and joins it when the directory is gone, by what that last said" wait_until joins 2
+check "which the log tells" grep -q 'the directory is away: .*what it last said serves' LA.log
+stop LA
+check "one that has never read it, and has no parent, does not become a master agent" says 1 'Can.t contact|cannot be reached' \
+    timeout 20 espalier-agent --foreground LB.conf
 check "when the directory is gone, health says so" wait_until health_says '^ok node8: .*the directory is away .*what it last said serves'
 check "the log says it once" sh -c "sleep 1; [ \$(grep -c 'the directory is away' node8.log) -eq 1 ]"
 check "the problem is still solved" solves

@@ -190,9 +190,9 @@ static void a_file_keeps_what_is_not_brought_unless_it_is_pruned(void **state)
     struct esp_error error;
     const char *base;
     assert_int_equal(gather_base(&one, &error), ESP_OK);
-    assert_int_equal(gather_entry(&one, "a", "master", "h:1", &error), ESP_OK);
+    assert_int_equal(gather_entry(&one, "a", "master", "h:1", NULL, &error), ESP_OK);
     assert_int_equal(gather_base(&two, &error), ESP_OK);
-    assert_int_equal(gather_entry(&two, "b", "leader", "h:2", &error), ESP_OK);
+    assert_int_equal(gather_entry(&two, "b", "leader", "h:2", "h:1", &error), ESP_OK);
     assert_int_equal(directory_read(&options, &all, &base, &error), ESP_NOT_FOUND);
     assert_int_equal(directory_write(&options, &one, false, NULL, NULL, &error), ESP_OK);
     assert_int_equal(directory_write(&options, &two, false, NULL, NULL, &error), ESP_OK);
