@@ -376,8 +376,11 @@ struct message *data_where(struct agent *agent, const struct data *asked);
 void links_brothers(struct agent *agent, const struct knowledge_node *const *children, size_t n,
                     uint64_t bytes, struct arena *arena, struct aggregate_input *inputs);
 
-/* The link between two children, as one of them has measured it, or seen it when it fetched data. */
+/* The link to the child from a brother, as the child has measured it, or seen it when it fetched data. */
 void links_between(struct agent *agent, const char *child, const char *brother, const struct path *path);
+
+/* How data move within the host of a child, as it has told. */
+void links_of_host(struct agent *agent, const char *child, const struct path *path);
 
 /* queries.c */
 void queries_on_call(struct agent *agent, struct call *call, const struct message *request);

@@ -36,7 +36,8 @@ static bool add_server(struct agent *agent, const struct knowledge_node *node, s
         .n_transfer = 1,
     };
     if (!estimate->transfer ||
-        !estimate_fill(estimate, request, &computer, &node->load, &standing, agent_now(agent), arena))
+        !estimate_fill(estimate, request, &computer, &node->load, &standing, agent_now(agent), arena) ||
+        !aggregate_tell_access(estimate, &access, arena))
         return false;
     response->n_servers++;
     return true;

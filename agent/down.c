@@ -200,7 +200,8 @@ static double oldest(const struct report *report)
     return oldest_s;
 }
 
-/* A server tells of its own links only; those from brothers are between children of this agent. */
+/* A server tells of its own links only; those from brothers are between children of this agent, and the one
+ * from itself is within its host. */
 static void take_links(struct agent *agent, const struct child *child, const struct node_record *record)
 {
     struct told_link link = {NULL};
@@ -208,7 +209,9 @@ static void take_links(struct agent *agent, const struct child *child, const str
         return;
     for (int i = 0;
          i < CAP_TOLD_LINKS && told_links_next(&record->extensions, EXTENSION_FETCHED_LINKS, &link); i++)
-        if (link.path.known)
+        if (link.path.known && strcmp(link.peer, child->name) == 0)
+            links_of_host(agent, child->name, &link.path);
+        else if (link.path.known)
             links_between(agent, child->name, link.peer, &link.path);
 }
 

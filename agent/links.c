@@ -40,8 +40,32 @@ void links_between(struct agent *agent, const char *child, const char *brother, 
 {
     /* Somebody who is no child any more, or never was one, has no link here. */
     if (children_find(agent->children, child) && children_find(agent->children, brother) &&
-        !link_graph_set(&agent->links, child, brother, path))
+        !link_graph_set(&agent->links, brother, child, path)) /* the child fetched from it */
         log_warning("the link between \"%s\" and \"%s\" is not kept: there are too many", child, brother);
+}
+
+void links_of_host(struct agent *agent, const char *child, const struct path *path)
+{
+    if (!link_graph_set_host(&agent->links, child, path))
+        log_warning("what the host of \"%s\" moves is not kept: there are too many nodes", child);
+}
+
+/* Servers whose addresses name the same host. Agents do not count: those below them may be elsewhere. */
+static bool share_host(const struct knowledge_node *one, const struct knowledge_node *other)
+{
+    const char *end = strrchr(one->address, ':');
+    const size_t n = end ? (size_t)(end - one->address) + 1 : 0;
+    return one->role == ROLE_SERVER && other->role == ROLE_SERVER && n > 1 &&
+           strncmp(one->address, other->address, n) == 0 && !strchr(other->address + n, ':');
+}
+
+static struct path way_between(const struct agent *agent, const struct knowledge_node *from,
+                               const struct knowledge_node *to, uint64_t bytes)
+{
+    struct path way = {0};
+    if (agent->links.n_links > 0)
+        way = link_graph_path(&agent->links, from->name, to->name, bytes);
+    return way.known || !share_host(from, to) ? way : link_graph_host(&agent->links, from->name, to->name);
 }
 
 void agent_between(void *self, const char *child, const char *brother, const struct path *path)
@@ -55,7 +79,7 @@ void agent_between(void *self, const char *child, const char *brother, const str
 void links_brothers(struct agent *agent, const struct knowledge_node *const *children, size_t n,
                     uint64_t bytes, struct arena *arena, struct aggregate_input *inputs)
 {
-    if (agent->links.n_links == 0 || n > MOST_BROTHERS)
+    if (agent->links.n_nodes == 0 || n > MOST_BROTHERS)
         return;
     for (size_t i = 0; i < n; i++)
         if (children[i])
@@ -64,7 +88,7 @@ void links_brothers(struct agent *agent, const struct knowledge_node *const *chi
         struct path *paths = arena_alloc(arena, n * sizeof *paths);
         for (size_t k = 0; paths && k < n; k++)
             if (children[i] && children[k] && i != k)
-                paths[k] = link_graph_path(&agent->links, children[i]->name, children[k]->name, bytes);
+                paths[k] = way_between(agent, children[i], children[k], bytes);
         inputs[i].brothers = paths;
     }
 }

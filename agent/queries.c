@@ -170,14 +170,21 @@ static struct message *list(struct agent *agent, const struct list *asked)
 
 static bool keep_weather(struct arena *arena, const struct extensions *all, struct extensions *kept)
 {
-    const struct extension *weather = extension_find(all, EXTENSION_WEATHER);
-    *kept = (struct extensions){0};
-    if (!weather)
-        return true;
-    struct extension *copy = arena_memdup(arena, weather, sizeof *weather);
-    if (!copy || !(copy->value = arena_memdup(arena, weather->value, weather->length)))
+    static const uint32_t tags[] = {EXTENSION_WEATHER, EXTENSION_LINK_BACK};
+    enum { N = sizeof tags / sizeof *tags };
+    struct extension *copies = arena_alloc(arena, N * sizeof *copies);
+    if (!copies)
         return false;
-    *kept = (struct extensions){copy, 1};
+    *kept = (struct extensions){copies, 0};
+    for (size_t i = 0; i < N; i++) {
+        const struct extension *told = extension_find(all, tags[i]);
+        if (!told)
+            continue;
+        const uint8_t *value = arena_memdup(arena, told->value, told->length);
+        if (!value)
+            return false;
+        copies[kept->n++] = (struct extension){told->tag, value, told->length};
+    }
     return true;
 }
 

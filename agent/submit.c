@@ -208,6 +208,7 @@ void submit_announce(struct agent *agent)
                     .master = pending->master,
                     .number = pending->number,
                     .seconds = pending->seconds,
+                    .bytes_in = pending->bytes_in,
                     .lease_ms = (uint64_t)((pending->expires_ns - agent_now(agent)) / NS_PER_MS),
                 },
         };

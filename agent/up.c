@@ -26,6 +26,9 @@ static void on_report(void *self, bool complete, struct message *message)
     struct agent *agent = self;
     struct node_record own = agent_own_record(agent);
     bool tell_own = add_absent(agent, message, &own) || complete || !agent->link_told;
+    if (tell_own && agent->link.back_bps > 0 &&
+        !terms_add_real(&own.extensions, EXTENSION_LINK_BACK, agent->link.back_bps, &message->arena))
+        log_error("out of memory for telling the parent of the link to it");
     agent->link_told = true;
     if (!knowledge_report(agent->knowledge, complete, tell_own ? &own : NULL, REPORT_BYTES, &message->arena,
                           &message->report)) {

@@ -311,7 +311,7 @@ static double on_paper(double (*schedule)(const struct list_site *site, const st
 {
     struct path paths[SERVERS];
     for (int i = 0; i < SERVERS; i++)
-        paths[i] = (struct path){true, delays_ms[i] / 1e3, mbits[i] * 1e6 / 8};
+        paths[i] = (struct path){true, delays_ms[i] / 1e3, mbits[i] * 1e6 / 8, 0};
     const struct list_site site = {SERVERS, speeds, paths};
     return schedule(&site, jobs, n);
 }

@@ -30,16 +30,18 @@ static bool is_ancestor(const struct esp_node *nodes, size_t n, const char *name
     return false;
 }
 
-/* Adds the links from a node up to the first one that is above (or is) the other. */
+/* Adds the links between a node and the first one above that is above (or is) the other: those up from it, or
+ * those down to it. */
 static bool climb(const struct esp_node *nodes, size_t n, const struct esp_node *from,
-                  const struct esp_node *other, double *latency_s, double *bandwidth_bps)
+                  const struct esp_node *other, bool up, double *latency_s, double *bandwidth_bps)
 {
     for (int i = 0; i < MOST_DEPTH && !is_ancestor(nodes, n, from->name, other); i++) {
         if (!from->link_known)
             return false;
+        const double rate_bps = up && from->back_bps > 0 ? from->back_bps : from->bandwidth_bps;
         *latency_s += from->latency_s;
-        if (from->bandwidth_bps > 0)
-            *bandwidth_bps = fmin(*bandwidth_bps, from->bandwidth_bps);
+        if (rate_bps > 0)
+            *bandwidth_bps = fmin(*bandwidth_bps, rate_bps);
         if (!(from = find(nodes, n, from->parent)))
             return false;
     }
@@ -56,8 +58,8 @@ static enum esp_status find_way(const struct esp_node *nodes, size_t n, const ch
     if (!from || !to)
         return error_set(error, ESP_NOT_FOUND, "there is no node \"%s\"",
                          from ? (destination ? destination : "") : (source ? source : ""));
-    if (!climb(nodes, n, from, to, latency_s, bandwidth_bps) ||
-        !climb(nodes, n, to, from, latency_s, bandwidth_bps))
+    if (!climb(nodes, n, from, to, true, latency_s, bandwidth_bps) ||
+        !climb(nodes, n, to, from, false, latency_s, bandwidth_bps))
         return error_set(error, ESP_NOT_FOUND,
                          "a link on the way from \"%s\" to \"%s\" has not been measured", source,
                          destination);

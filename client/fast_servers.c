@@ -6,6 +6,7 @@
 
 #include "client/library.h"
 #include "client/session/link.h"
+#include "client/session/link_sound.h"
 #include "client/session/package.h"
 #include "client/session/wishes.h"
 #include "core/choice/estimate.h"
@@ -186,6 +187,8 @@ enum esp_status forecast_ask(struct engine *engine, struct message *submit,
     enum esp_status status = wishes_take(&wishes, options, error);
     if (status == ESP_OK)
         status = wishes_tell(&wishes, 0, submit, error);
+    if (status == ESP_OK)
+        links_sound(engine, submit);
     if (status == ESP_OK && !links_tell(engine, &submit->submit.request, &submit->arena))
         status = error_no_memory(error, "a request");
     if (status == ESP_OK)

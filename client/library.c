@@ -174,7 +174,8 @@ static enum esp_status build(const struct esp_options *options, struct esp_error
                                     .answer_patience_ms = settings->answer_patience_ns / NS_PER_MS,
                                     .session_timeout_ms = settings->session_timeout_ns / NS_PER_MS,
                                     .inline_bytes = settings->inline_bytes,
-                                    .remember_links = settings->remember_links};
+                                    .remember_links = settings->remember_links,
+                                    .sound_links = settings->sound_links};
     const double most_s = options->call_timeout_s;
     if (most_s > 0 && most_s * 1e3 < (double)engine.call_timeout_ms)
         engine.call_timeout_ms = most_s > 1e-3 ? (int64_t)(most_s * 1e3) : 1;

@@ -55,6 +55,7 @@ static enum esp_status add_node(struct forest *forest, const struct node_record 
                             .link_known = from->link.known,
                             .latency_s = from->link.latency_s,
                             .bandwidth_bps = from->link.bandwidth_bps,
+                            .back_bps = terms_link(from).back_bps,
                             .age_s = from->age_s,
                             .unreachable = extension_find(&from->extensions, EXTENSION_UNREACHABLE) != NULL,
                             .speed_flops = from->speed_flops,

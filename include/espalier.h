@@ -619,6 +619,8 @@ struct esp_node {
     double cpu_history[ESP_WEATHER_HISTORY]; /* of cpu_available, the oldest first */
     /* agents: */
     uint64_t left_out; /* nodes below it that the answer had no room for */
+    /* all: */
+    double back_bps; /* of the path to its parent, bytes per second; 0: not measured, taken for the same */
 };
 
 /* All nodes, parents before their children: the redirector (when one is configured), each master agent and

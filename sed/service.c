@@ -15,6 +15,7 @@
 #include "sed/server/server.h"
 #include "sed/pool/workers_joined.h"
 #include "services/hostfile.h"
+#include "services/nws/host_rate.h"
 #include "services/nws/links.h"
 #include "util/log.h"
 
@@ -266,6 +267,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .files = files,
         .errands = service->errands,
         .fetched = on_fetched,
+        .host_bps = host_rate_measure(),
         .fetched_arg = service,
         .porters = service->porters ? porters_list : NULL,
         .porters_arg = service->porters,

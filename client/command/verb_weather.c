@@ -29,13 +29,14 @@ static void add_link(struct table *table, const struct esp_node *node)
 {
     char text[QUANTITY_TEXT];
     if (!node->link_known) {
-        table_cell(table, "%s", "");
-        table_cell(table, "%s", "");
+        for (int i = 0; i < 3; i++)
+            table_cell(table, "%s", "");
         return;
     }
     table_cell(table, "%s", quantity_seconds(node->latency_s, text));
     table_cell(table, "%s",
                node->bandwidth_bps > 0 ? quantity_si(8 * node->bandwidth_bps, "bit/s", text) : "");
+    table_cell(table, "%s", node->back_bps > 0 ? quantity_si(8 * node->back_bps, "bit/s", text) : "");
 }
 
 static void add_row(struct table *table, const struct esp_node *node)
@@ -62,12 +63,11 @@ static void add_row(struct table *table, const struct esp_node *node)
 
 static enum exit_code print(const struct esp_node *nodes, size_t n)
 {
-    static const char *const headings[] = {"node",     ">processor", ">forecast",
-                                           ">±",       ">memory",    ">disk",
-                                           ">latency", ">bandwidth", "the last minutes"};
+    static const char *const headings[] = {"node",  ">processor", ">forecast",  ">±",    ">memory",
+                                           ">disk", ">latency",   ">bandwidth", ">back", "the last minutes"};
     struct table table;
     size_t shown = 0;
-    table_init(&table, 9, headings);
+    table_init(&table, 10, headings);
     for (size_t i = 0; i < n; i++)
         if (!nodes[i].unreachable && (nodes[i].role == ESP_ROLE_SERVER || nodes[i].link_known)) {
             add_row(&table, &nodes[i]);
@@ -97,6 +97,8 @@ static json_t *node_json(const struct esp_node *node)
     if (node->link_known) {
         json_object_set_new(value, "latencyTcp", json_real(2e3 * node->latency_s));
         json_object_set_new(value, "bandwidthTcp", json_real(8e-6 * node->bandwidth_bps));
+        if (node->back_bps > 0)
+            json_object_set_new(value, "bandwidthTcpBack", json_real(8e-6 * node->back_bps));
     }
     return value;
 }

@@ -5,6 +5,7 @@
 #include "client/session/choice.h"
 #include "client/session/excluded.h"
 #include "client/session/link.h"
+#include "client/session/link_sound.h"
 #include "util/clock.h"
 
 #include <stdio.h>
@@ -48,6 +49,8 @@ static enum esp_status submit_once(struct session *session, struct esp_error *er
     const double passed_s = (double)(clock_now_ns(engine->clock) - session->started_ns) / NS_PER_S;
     if (status == ESP_OK)
         status = wishes_tell(&session->wishes, passed_s, &request, error);
+    if (status == ESP_OK)
+        links_sound(engine, &request);
     if (status == ESP_OK && !links_tell(engine, &request.submit.request, &request.arena))
         status = error_no_memory(error, "a request");
     const struct ahead_wish ahead = status == ESP_OK ? ahead_wanted(session) : (struct ahead_wish){0};

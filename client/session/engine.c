@@ -90,6 +90,7 @@ enum esp_status engine_create(const struct engine_options *options, struct engin
     engine->answer_patience_ms = options->answer_patience_ms;
     engine->session_timeout_ms = options->session_timeout_ms;
     engine->remembers = options->remember_links;
+    engine->sounds = options->sound_links;
     engine->inline_bytes = options->inline_bytes > 0 ? options->inline_bytes : INLINE_BYTES;
     if (engine->inline_bytes > CAP_INLINE)
         engine->inline_bytes = CAP_INLINE;

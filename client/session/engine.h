@@ -32,6 +32,7 @@ struct engine_options {
     int64_t session_timeout_ms; /* a whole session; 0: no limit */
     uint64_t inline_bytes;      /* above, an argument travels in chunks; 0: 256 KiB */
     bool remember_links;        /* in the user's cache folder */
+    bool sound_links;           /* before great requests (client/session/link_sound.h) */
 };
 
 struct ahead;
@@ -62,6 +63,8 @@ struct engine {
     bool remembers;     /* what is learned of them, over the life of the process; */
     bool remembered;    /* it was read: */
     struct link_memory memory;
+    bool sounds;                     /* measures links that are not known before great requests; */
+    atomic_int_least64_t sounded_ns; /* last; 0: never */
 
     uint64_t open_version; /* of engine_open(), under marks_lock */
     /* Which sequence numbers may still be asked for: see engine_oldest(). */

@@ -90,6 +90,11 @@ enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *i
 
 /* A transfer of so many bytes went so: what is learned of the link. Short ones tell nothing. */
 void link_learn(struct link *link, uint64_t bytes, double seconds);
+/* A greeting took so long there and back, and more bytes than that this many in a second (0: not known). */
+void link_sounded(struct link *link, double trip_s, double rate_bps);
+/* Whether something is known of the link to that address, from transfers of this process or an earlier one.
+ */
+bool links_know(struct engine *engine, const char *address);
 /* Tells in a request what is known of all links (core/forecast/told_links.h), if the request has so many
  * bytes that links matter. False without memory. */
 bool links_tell(struct engine *engine, struct request *request, struct arena *arena);

@@ -4,6 +4,7 @@
  * of the agents are others.
  */
 #include "client/session/link.h"
+#include "client/session/link_sound.h"
 #include "core/choice/aggregate.h"
 #include "core/forecast/told_links.h"
 #include "core/forecast/path.h"
@@ -17,8 +18,7 @@
 #define TELLING_BYTES (256 << 10)
 /* Links are told with what is long on its way over one that is known, or may be over one that only the agents
  * know: an agent has to ask the tree then, which what is short should not wait for. */
-#define LONG_S      0.02
-#define GREAT_BYTES (4 << 20)
+#define LONG_S 0.02
 
 void link_learn(struct link *link, uint64_t bytes, double seconds)
 {
@@ -26,6 +26,16 @@ void link_learn(struct link *link, uint64_t bytes, double seconds)
         return;
     pthread_mutex_lock(&link->lock);
     link->rates[link->n_rates++ % LINK_RATES] = (double)bytes / seconds;
+    pthread_mutex_unlock(&link->lock);
+}
+
+void link_sounded(struct link *link, double trip_s, double rate_bps)
+{
+    pthread_mutex_lock(&link->lock);
+    if (link->trip_s <= 0 || trip_s < link->trip_s)
+        link->trip_s = trip_s;
+    if (rate_bps > 0)
+        link->rates[link->n_rates++ % LINK_RATES] = rate_bps;
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -47,7 +57,7 @@ static struct path path_of(struct link *link)
     if (n == 0)
         return (struct path){0};
     qsort(rates, n, sizeof *rates, by_value);
-    return (struct path){true, trip_s / 2, rates[n / 2]};
+    return (struct path){true, trip_s / 2, rates[n / 2], 0};
 }
 
 /* What earlier processes of the user have learned, read when it is first needed. With the links' lock. */
@@ -60,6 +70,16 @@ static const struct link_memory *remember(struct engine *engine)
     link_memory_load(&engine->memory, path, time(NULL));
     engine->remembered = true;
     return &engine->memory;
+}
+
+bool links_know(struct engine *engine, const char *address)
+{
+    struct link *link;
+    pthread_mutex_lock(&engine->links_lock);
+    HASH_FIND_STR(engine->links, address, link);
+    const bool known = (link && path_of(link).known) || link_memory_find(remember(engine), address) != NULL;
+    pthread_mutex_unlock(&engine->links_lock);
+    return known;
 }
 
 struct telling {
@@ -97,7 +117,7 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
             add(&telling, memory->links[i].address, &memory->links[i].path);
     }
     pthread_mutex_unlock(&engine->links_lock);
-    const bool matters = telling.longest_s >= LONG_S || bytes >= GREAT_BYTES;
+    const bool matters = telling.longest_s >= LONG_S || bytes >= LINK_GREAT_BYTES;
     return !matters ||
            told_links_add(&request->extensions, EXTENSION_CLIENT_LINKS, telling.links, telling.n, arena);
 }

@@ -31,6 +31,8 @@ client_libclient_la_SOURCES += \
 	client/session/link_learn.c \
 	client/session/link_memory.c \
 	client/session/link_memory.h \
+	client/session/link_sound.c \
+	client/session/link_sound.h \
 	client/session/outcome.c \
 	client/session/outcome.h \
 	client/session/package.c \

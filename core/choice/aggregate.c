@@ -56,6 +56,40 @@ static bool dominates(const struct path *a, const struct path *b)
     return a->latency_s <= b->latency_s && wider;
 }
 
+/* ---- the way back ---- */
+
+static bool drop_extension(struct extensions *extensions, uint32_t tag, struct arena *arena)
+{
+    uint32_t n = 0;
+    if (!extension_find(extensions, tag))
+        return true;
+    struct extension *kept = arena_alloc(arena, extensions->n * sizeof *kept);
+    if (!kept)
+        return false;
+    for (uint32_t i = 0; i < extensions->n; i++)
+        if (extensions->items[i].tag != tag)
+            kept[n++] = extensions->items[i];
+    *extensions = (struct extensions){kept, n};
+    return true;
+}
+
+bool aggregate_tell_access(struct server_estimate *estimate, const struct path *access, struct arena *arena)
+{
+    estimate->transfer[0] = *access;
+    return drop_extension(&estimate->extensions, EXTENSION_WAY_BACK, arena) &&
+           (access->back_bps <= 0 ||
+            terms_add_real(&estimate->extensions, EXTENSION_WAY_BACK, access->back_bps, arena));
+}
+
+static struct path with_way_back(struct path access, const struct server_estimate *estimate)
+{
+    double back_bps;
+    if (terms_get_real(&estimate->extensions, EXTENSION_WAY_BACK, &back_bps) && back_bps > 0 &&
+        isfinite(back_bps))
+        access.back_bps = back_bps;
+    return access;
+}
+
 /* ---- reading a child's response ---- */
 
 /* The first row of an argument that tells a holder, SIZE_MAX when there is none. */
@@ -74,7 +108,7 @@ static struct path access_path(const struct response *response, const struct ser
         return no_way; /* a server speaks for itself */
     for (uint32_t i = 0; i < response->n_data && i < estimate->n_transfer; i++)
         if (!*response->data[i].holder)
-            return estimate->transfer[i];
+            return with_way_back(estimate->transfer[i], estimate);
     return (struct path){0};
 }
 
@@ -136,7 +170,7 @@ static void merge_locations(struct merge *merge, const struct argument_attribute
             struct data_location row = response->data[i];
             if (row.argument != argument->index || !*row.holder)
                 continue;
-            row.to_me = path_join(row.to_me, merge->inputs[c].link);
+            row.to_me = path_join(row.to_me, path_turned(merge->inputs[c].link));
             add_replica(merged, first, &row);
         }
     }
@@ -170,7 +204,8 @@ static struct path best_path(const struct merge *merge, size_t from, const struc
         for (uint32_t i = 0; c != from && i < response->n_data; i++) {
             if (response->data[i].argument != argument->index || !*response->data[i].holder)
                 continue;
-            struct path way = path_join(path_join(response->data[i].to_me, merge->inputs[c].link), access);
+            struct path way =
+                path_join(path_join(response->data[i].to_me, path_turned(merge->inputs[c].link)), access);
             /* An unknown way still says that there is one: better than none. */
             if (is_better(&way, &best, argument->bytes))
                 best = way;
@@ -195,7 +230,8 @@ static bool merge_server(const struct merge *merge, size_t from, const struct se
         return false;
     const struct aggregate_input *input = &merge->inputs[from];
     struct path access = path_join(input->link, access_path(input->response, estimate));
-    into->transfer[0] = access;
+    if (!aggregate_tell_access(into, &access, arena))
+        return false;
     for (uint32_t i = 0; i < merge->request->n_arguments; i++) {
         const struct argument_attribute *argument = &merge->request->arguments[i];
         if (argument_is_datum(argument))
@@ -244,7 +280,8 @@ struct transfer_times aggregate_transfer(const struct request *request, const st
     if (told_links_find(&request->extensions, EXTENSION_CLIENT_LINKS,
                         estimate->address ? estimate->address : "", &own))
         access = own;
-    struct transfer_times times = {path_seconds(&access, bytes.in), path_seconds(&access, bytes.out)};
+    const struct path back = path_turned(access);
+    struct transfer_times times = {path_seconds(&access, bytes.in), path_seconds(&back, bytes.out)};
     for (uint32_t i = 0; i < request->n_arguments; i++) {
         const struct argument_attribute *argument = &request->arguments[i];
         if (!argument_is_datum(argument))

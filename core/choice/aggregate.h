@@ -24,16 +24,23 @@
 #include "util/random.h"
 
 #define DATA_THROUGH_ME UINT32_MAX
+/* Tag of an extension of a server_estimate: bytes per second from the server to the responder, a double of 8
+ * bytes, little-endian, where that is not the rate of the way there. */
+#define EXTENSION_WAY_BACK 59
 /* Holders of one datum that one response tells of; more than this are cut, the nearest kept. */
 #define DATA_REPLICAS_MOST 8
 
 struct aggregate_input {
     const struct response *response;
-    struct path link; /* between this agent and the child that answered */
+    struct path link; /* from this agent to the child that answered */
     /* To the child of each input, measured or over the shortest path, so that data between brothers need not
      * come this way; NULL: nothing is known of such links. */
     const struct path *brothers;
 };
+
+/* The way to the server from who speaks, `access`, as the estimate's first transfer, with the way back. False
+ * without memory. */
+bool aggregate_tell_access(struct server_estimate *estimate, const struct path *access, struct arena *arena);
 
 /* Merges without cutting. What `merged` points to lies in `arena` or belongs to the inputs. `name` is the
  * agent's. ESP_NO_MEMORY. */

@@ -20,6 +20,7 @@ static void take_best(struct index_entry *entry, const struct index_entry *child
     best->slowness = least(best->slowness, other->slowness);
     best->latency_s = least(best->latency_s, other->latency_s);
     best->inverse_bandwidth = least(best->inverse_bandwidth, other->inverse_bandwidth);
+    best->inverse_back = least(best->inverse_back, other->inverse_back);
     if (other->free_ns < best->free_ns)
         best->free_ns = other->free_ns;
     if (other->drained_ns < best->drained_ns)
@@ -215,7 +216,7 @@ static struct esp_server_view view_of(const struct index_bounds *bounds, const s
         .link_wait_s = seconds_until(bounds->link_free_ns, query->now_ns),
         .compute_s = compute_s,
         .in_s = path_time_s(bounds->latency_s, bounds->inverse_bandwidth, (double)query->bytes_in),
-        .out_s = path_time_s(bounds->latency_s, bounds->inverse_bandwidth, (double)query->bytes_out),
+        .out_s = path_time_s(bounds->latency_s, bounds->inverse_back, (double)query->bytes_out),
     };
     struct esp_server_view view = {
         .line = bounds->line,

@@ -17,7 +17,8 @@ struct index_bounds {
     int64_t drained_ns; /* when its last one is */
     double line;        /* sessions there, by slot */
     double latency_s;
-    double inverse_bandwidth; /* seconds per byte */
+    double inverse_bandwidth; /* seconds per byte, to the server */
+    double inverse_back;      /* and from it */
     int64_t link_free_ns;     /* when what was sent there before is through */
     double price;             /* of an hour of a slot */
     uint64_t turn;

@@ -17,7 +17,7 @@ static bool get_word(const struct extensions *extensions, uint32_t tag, uint64_t
     return true;
 }
 
-static bool get_real(const struct extensions *extensions, uint32_t tag, double *value)
+bool terms_get_real(const struct extensions *extensions, uint32_t tag, double *value)
 {
     uint64_t word;
     if (!get_word(extensions, tag, &word))
@@ -94,7 +94,7 @@ bool weather_get(const struct extensions *extensions, struct weather *weather)
 void server_terms_get(const struct extensions *extensions, struct server_terms *terms)
 {
     *terms = (struct server_terms){.properties = get_texts(extensions, EXTENSION_PROPERTIES)};
-    if (!get_real(extensions, EXTENSION_PRICE, &terms->price) || !(terms->price > 0) ||
+    if (!terms_get_real(extensions, EXTENSION_PRICE, &terms->price) || !(terms->price > 0) ||
         !isfinite(terms->price))
         terms->price = 0;
     if (!get_word(extensions, EXTENSION_INCOMING, &terms->incoming_bytes))
@@ -102,10 +102,19 @@ void server_terms_get(const struct extensions *extensions, struct server_terms *
     weather_get(extensions, &terms->weather);
 }
 
+struct path terms_link(const struct node_record *record)
+{
+    struct path link = record->link;
+    if (!terms_get_real(&record->extensions, EXTENSION_LINK_BACK, &link.back_bps) || !(link.back_bps > 0) ||
+        !isfinite(link.back_bps))
+        link.back_bps = 0;
+    return link;
+}
+
 void constraints_get(const struct extensions *extensions, struct constraints *constraints)
 {
     *constraints = (struct constraints){.wanted = get_texts(extensions, EXTENSION_WANTED)};
-    if (!get_real(extensions, EXTENSION_FINISH, &constraints->finish_s) || !(constraints->finish_s > 0))
+    if (!terms_get_real(extensions, EXTENSION_FINISH, &constraints->finish_s) || !(constraints->finish_s > 0))
         constraints->finish_s = HUGE_VAL;
     if (!get_word(extensions, EXTENSION_MOST_MEMORY, &constraints->most_memory_bytes))
         constraints->most_memory_bytes = UINT64_MAX;

@@ -16,6 +16,7 @@
 #define EXTENSION_PROPERTIES 51 /* texts: words that requests may ask for ("gpu", "site=lyon") */
 #define EXTENSION_INCOMING   52 /* an integer: bytes of arguments on their way to it */
 #define EXTENSION_WEATHER    56 /* struct weather, as weather_put() has it */
+#define EXTENSION_LINK_BACK  58 /* a double: bytes per second from the node to its parent, where measured */
 /* Tags in a request. */
 #define EXTENSION_WANTED      53 /* texts: properties that the server must have, all of them */
 #define EXTENSION_FINISH      54 /* a double: seconds after which the results are no use */
@@ -55,6 +56,9 @@ struct server_terms {
 };
 void server_terms_get(const struct extensions *extensions, struct server_terms *terms);
 
+/* The link from the parent to the node, both ways. */
+struct path terms_link(const struct node_record *record);
+
 /* Of a request. */
 struct constraints {
     struct property_set wanted;
@@ -73,6 +77,7 @@ const char *property_fault(const char *word);
 
 /* Appends an extension of 8 bytes or of texts; false without memory (or with more than CAP_PROPERTIES). */
 bool terms_add_real(struct extensions *extensions, uint32_t tag, double value, struct arena *arena);
+bool terms_get_real(const struct extensions *extensions, uint32_t tag, double *value);
 bool terms_add_integer(struct extensions *extensions, uint32_t tag, uint64_t value, struct arena *arena);
 bool terms_add_weather(struct extensions *extensions, const struct weather *weather, struct arena *arena);
 bool terms_add_texts(struct extensions *extensions, uint32_t tag, const char *const *texts, size_t n,

@@ -10,11 +10,13 @@
 struct edge {
     struct link_graph_node *to;
     struct path path;
+    bool measured; /* in this direction */
     struct edge *next;
 };
 
 struct link_graph_node {
     char *name;
+    struct path host; /* to others of its host */
     struct edge *edges;
     UT_hash_handle hh;
     /* Of the search under way. */
@@ -60,17 +62,18 @@ static void cut(struct link_graph *graph, struct link_graph_node *from, const st
 }
 
 static bool join(struct link_graph *graph, struct link_graph_node *from, struct link_graph_node *to,
-                 const struct path *path)
+                 struct path path, bool measured)
 {
     for (struct edge *edge = from->edges; edge; edge = edge->next)
         if (edge->to == to) {
-            edge->path = *path;
+            if (measured || !edge->measured)
+                *edge = (struct edge){to, path, measured, edge->next};
             return true;
         }
     struct edge *edge = graph->n_links < LINK_GRAPH_LINKS ? malloc(sizeof *edge) : NULL;
     if (!edge)
         return false;
-    *edge = (struct edge){to, *path, from->edges};
+    *edge = (struct edge){to, path, measured, from->edges};
     from->edges = edge;
     graph->n_links++;
     return true;
@@ -83,10 +86,27 @@ bool link_graph_set(struct link_graph *graph, const char *from, const char *to, 
     if (!one || !other || one == other)
         return !path->known;
     if (path->known)
-        return join(graph, one, other, path) && join(graph, other, one, path);
+        return join(graph, one, other, *path, true) &&
+               join(graph, other, one, path_turned(*path), path->back_bps > 0);
     cut(graph, one, other);
     cut(graph, other, one);
     return true;
+}
+
+bool link_graph_set_host(struct link_graph *graph, const char *name, const struct path *path)
+{
+    struct link_graph_node *node = get(graph, name);
+    if (node)
+        node->host = *path;
+    return node != NULL;
+}
+
+struct path link_graph_host(const struct link_graph *graph, const char *one, const char *other)
+{
+    const struct link_graph_node *a = find(graph, one), *b = find(graph, other);
+    if (!a || !b || !a->host.known || !b->host.known)
+        return (struct path){0};
+    return a->host.bandwidth_bps < b->host.bandwidth_bps ? a->host : b->host;
 }
 
 void link_graph_remove(struct link_graph *graph, const char *name)

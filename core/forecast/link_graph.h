@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Measured links between nodes, and the way between two that nobody has measured: the shortest path over
- * links that were (FAST, section I.2.3 of the DIET paper: the least bandwidth, the sum of latencies). Links
- * count in both directions. Pure data; one thread at a time.
+ * links that were (FAST, section I.2.3 of the DIET paper: the least bandwidth, the sum of latencies). What
+ * was measured in one direction only counts in the other one too. Pure data; one thread at a time.
  */
 #ifndef CORE_LINK_GRAPH_H
 #define CORE_LINK_GRAPH_H
@@ -23,8 +23,14 @@ struct link_graph {
 };
 
 void link_graph_clear(struct link_graph *graph);
-/* The link between the two is this now; an unknown one is taken out. False: there is no room or memory. */
+/* The link from one to the other is this now, and the way back what the path says of it, or the same where
+ * nobody has measured that; an unknown one is taken out, both ways. False: there is no room or memory. */
 bool link_graph_set(struct link_graph *graph, const char *from, const char *to, const struct path *path);
+/* How data move between nodes of that node's host; unknown: not told. False: there is no room or memory. */
+bool link_graph_set_host(struct link_graph *graph, const char *name, const struct path *path);
+/* The way between two nodes that are on one host: that of the slower word; unknown when either has not told.
+ */
+struct path link_graph_host(const struct link_graph *graph, const char *one, const char *other);
 /* The node is gone, with its links. */
 void link_graph_remove(struct link_graph *graph, const char *name);
 /* The quickest way for so many bytes; unknown when none is measured from end to end. From a node to itself:

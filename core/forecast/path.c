@@ -43,7 +43,7 @@ double path_datum_seconds(const struct path *path, uint64_t bytes)
 {
     struct path taken = *path;
     if (!taken.known)
-        taken = (struct path){true, PATH_LINK_LATENCY_S, PATH_LINK_BPS};
+        taken = (struct path){true, PATH_LINK_LATENCY_S, PATH_LINK_BPS, 0};
     else if (taken.bandwidth_bps <= 0 && taken.latency_s > 0)
         taken.bandwidth_bps = PATH_LINK_BPS;
     /* However fast the link, a datum is asked for, moved and let go of. */
@@ -62,13 +62,26 @@ static double lesser_bandwidth(double a, double b)
     return fmin(a, b);
 }
 
+struct path path_turned(struct path path)
+{
+    const double there_bps = path.bandwidth_bps;
+    if (path.back_bps <= 0)
+        return path;
+    path.bandwidth_bps = path.back_bps;
+    path.back_bps = there_bps;
+    return path;
+}
+
 struct path path_join(struct path a, struct path b)
 {
     if (!a.known || !b.known)
         return (struct path){0};
+    const bool differs = a.back_bps > 0 || b.back_bps > 0;
     return (struct path){
         .known = true,
         .latency_s = a.latency_s + b.latency_s,
         .bandwidth_bps = lesser_bandwidth(a.bandwidth_bps, b.bandwidth_bps),
+        .back_bps =
+            differs ? lesser_bandwidth(path_turned(a).bandwidth_bps, path_turned(b).bandwidth_bps) : 0,
     };
 }

@@ -36,7 +36,9 @@ double path_seconds(const struct path *path, uint64_t bytes);
 #define PATH_LINK_BPS       100e6 /* bytes per second: a gigabit link */
 double path_datum_seconds(const struct path *path, uint64_t bytes);
 
-/* Path a, then path b: the sum of latencies, the lesser bandwidth; unknown if one is. */
+/* Path a, then path b: the sum of latencies, the lesser bandwidth in either direction; unknown if one is. */
 struct path path_join(struct path a, struct path b);
+/* The same path the other way round. */
+struct path path_turned(struct path path);
 
 #endif

@@ -56,7 +56,7 @@ bool told_links_next(const struct extensions *extensions, uint32_t tag, struct t
         return false;
     const double latency_s = get_real(nul + 1), bandwidth = get_real(nul + 9);
     link->peer = (const char *)at;
-    link->path = (struct path){true, latency_s, bandwidth};
+    link->path = (struct path){true, latency_s, bandwidth, 0};
     link->path.known = isfinite(latency_s) && latency_s >= 0 && isfinite(bandwidth) && bandwidth > 0;
     return true;
 }

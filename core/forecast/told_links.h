@@ -2,7 +2,8 @@
  *
  * What somebody knows of links of its own from transfers that it made, told as an extension: of a client's
  * request, its links to servers, which count for what it sends and gets in place of the way through the
- * agents, which is another one; of a server's record, its links from those whose data it fetched.
+ * agents, which is another one; of a server's record, its links from those whose data it fetched, and the one
+ * to itself: how fast its host moves data between daemons.
  */
 #ifndef CORE_TOLD_LINKS_H
 #define CORE_TOLD_LINKS_H

@@ -35,6 +35,12 @@ static struct path access_path(const struct knowledge *k, const struct knowledge
     return path;
 }
 
+/* Seconds per byte; 0: not known. */
+static double inverse_bandwidth(struct path path)
+{
+    return path.known && path.bandwidth_bps > 0 ? 1 / path.bandwidth_bps : 0;
+}
+
 static void set_bounds(struct knowledge_node *node)
 {
     struct index_bounds *self = &node->entry.self;
@@ -46,8 +52,8 @@ static void set_bounds(struct knowledge_node *node)
         self->slowness /= node->terms.weather.forecast; /* at most 1 */
     self->memory = node->memory_total;
     self->latency_s = node->access.known && node->access.latency_s > 0 ? node->access.latency_s : 0;
-    self->inverse_bandwidth =
-        node->access.known && node->access.bandwidth_bps > 0 ? 1 / node->access.bandwidth_bps : 0;
+    self->inverse_bandwidth = inverse_bandwidth(node->access);
+    self->inverse_back = inverse_bandwidth(path_turned(node->access));
     self->price = node->terms.price;
 }
 
@@ -142,7 +148,7 @@ static void take_plain(struct knowledge_node *node, const struct node_record *re
     node->role = (enum node_role)record->role;
     node->incarnation = record->incarnation;
     node->draining = record->draining;
-    node->link = record->link;
+    node->link = terms_link(record);
     node->speed_flops = record->speed_flops;
     node->slots = record->slots;
     node->threads = record->threads;
@@ -188,7 +194,8 @@ static struct knowledge_node *node_create(struct knowledge *k, const char *name)
 
 static bool same_path(const struct path *a, const struct path *b)
 {
-    return a->known == b->known && a->latency_s == b->latency_s && a->bandwidth_bps == b->bandwidth_bps;
+    return a->known == b->known && a->latency_s == b->latency_s && a->bandwidth_bps == b->bandwidth_bps &&
+           a->back_bps == b->back_bps;
 }
 
 int64_t record_time(int64_t now_ns, double age_s)
@@ -235,7 +242,8 @@ enum knowledge_change knowledge_update(struct knowledge *k, struct branch *branc
     bool did_take = node->entry.in != NULL;
     bool was_busy = !is_new && load_wait_s(&node->load, now_ns) > 0;
     bool restarted = !is_new && node->incarnation != record->incarnation;
-    bool new_links = is_new || !same_path(&node->link, &record->link) || node->branch != branch;
+    const struct path link = terms_link(record);
+    bool new_links = is_new || !same_path(&node->link, &link) || node->branch != branch;
     node_leave_index(k, node);
     if (node->branch != branch) {
         node_leave_branch(k, node);

@@ -152,9 +152,8 @@ struct placement {
     uint64_t number;           /* counts that master's placements on that server: 1, 2, 3, ... */
     double seconds;            /* forecast computation */
     uint64_t lease_ms;
-    /* These do not travel: only the master that decided counts them. */
-    uint64_t memory_bytes;
-    uint64_t bytes_in; /* that the client sends */
+    uint64_t bytes_in;     /* that the client sends; an older master tells 0 */
+    uint64_t memory_bytes; /* does not travel: only the master that decided counts it */
 };
 
 /* Parent to child, down the path. */

@@ -78,6 +78,8 @@ struct path {
     bool known;
     double latency_s;     /* one way: half of a round trip */
     double bandwidth_bps; /* bytes per second; 0: not known */
+    double back_bps;      /* the same the other way round; 0: not measured, taken for the same. It travels in
+                           * extensions (core/choice/terms.h, core/choice/aggregate.h) */
 };
 
 /* A master's placements up to `number` are contained in the queue that a record describes. */

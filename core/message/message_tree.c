@@ -128,7 +128,10 @@ void walk_answer(struct wire *w, struct answer *m)
 static void walk_placement(struct wire *w, struct placement *m)
 {
     TEXT(server, CAP_NAME);
-    SUB(walk_session_id, session);
+    U64(session.client_high);
+    U64(session.client_low);
+    U64(session.sequence);
+    U64(bytes_in); /* in the place of the session's secret, which is no business of agents */
     U64(master);
     U64(number);
     F64(seconds);

@@ -26,7 +26,7 @@ static struct fetched_link *get(struct server *server, const char *peer)
     DL_FOREACH(server->fetched, link)
     if (strcmp(link->peer, peer) == 0)
         return link;
-    if (server->n_fetched < CAP_TOLD_LINKS) {
+    if (server->n_fetched < CAP_TOLD_LINKS - 1) { /* one place is for its own host's */
         if (!(link = calloc(1, sizeof *link)))
             return NULL;
         server->n_fetched++;
@@ -70,6 +70,8 @@ bool server_tell_links(struct server *server, bool complete, struct arena *arena
     size_t n = 0;
     if (!complete && server->fetched_told)
         return true;
+    if (server->options.host_bps > 0)
+        links[n++] = (struct told_link){server->name, {true, 0, server->options.host_bps, 0}};
     DL_FOREACH(server->fetched, link)
     links[n++] = (struct told_link){link->peer, link->path};
     server->fetched_told = true;

@@ -43,6 +43,9 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
     if (server->options.price > 0 &&
         !terms_add_real(extensions, EXTENSION_PRICE, server->options.price, arena))
         return false;
+    if (server->link.back_bps > 0 &&
+        !terms_add_real(extensions, EXTENSION_LINK_BACK, server->link.back_bps, arena))
+        return false;
     if (server->weather.available > 0 && !terms_add_weather(extensions, &server->weather, arena))
         return false;
     return server->options.n_properties == 0 ||

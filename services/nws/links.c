@@ -100,6 +100,17 @@ static bool note(struct links *links, const char *name, const struct link_measur
     return taken && known;
 }
 
+/* What goes to a node has a series of its own, with rates only. */
+static void note_back(struct links *links, const char *peer, double bandwidth, struct path *path)
+{
+    char name[PROBE_MOST_NAME + 2];
+    struct path back = {0};
+    const struct link_measurement measurement = {.bandwidth = bandwidth, .time_s = time(NULL)};
+    snprintf(name, sizeof name, ">%s", peer);
+    if (bandwidth > 0 && note(links, name, &measurement, &back) && back.known)
+        path->back_bps = back.bandwidth_bps;
+}
+
 /* ---- a turn ---- */
 
 struct turn {
@@ -108,6 +119,7 @@ struct turn {
     char report[2048];
     size_t length;
     double busy_s;
+    double latency_ms; /* of the link measured last */
 };
 
 /* As who asks; the port has the rest. */
@@ -128,6 +140,7 @@ static enum esp_status measure(struct links *links, struct turn *turn, const cha
     turn->busy_s = fmax(turn->busy_s, busy_s);
     if (status != ESP_OK)
         return status;
+    turn->latency_ms = measurement.latency_ms;
     const int n =
         snprintf(turn->report + turn->length, sizeof turn->report - turn->length, "%s %.17g %.17g %.17g\n",
                  peer, measurement.connect_ms, measurement.latency_ms, measurement.bandwidth);
@@ -137,10 +150,28 @@ static enum esp_status measure(struct links *links, struct turn *turn, const cha
     return ESP_OK;
 }
 
+/* The link to the parent in both directions. A parent that takes no bytes has told the other one. */
+static enum esp_status measure_parent(struct links *links, struct turn *turn, struct esp_error *error)
+{
+    struct path path = {0};
+    struct probe_tls tls;
+    double bandwidth = 0, busy_s = 0;
+    enum esp_status status = measure(links, turn, turn->parent, turn->url, &path, error);
+    if (status != ESP_OK)
+        return status;
+    status = probe_back(turn->url, tls_of(links, &tls), TIMEOUT_MS, &links->stop, turn->latency_ms,
+                        &bandwidth, &busy_s, error);
+    turn->busy_s += busy_s; /* the same link once more */
+    note_back(links, turn->parent, bandwidth, &path);
+    if (path.known)
+        links->ops.to_parent(links->ops.self, &path);
+    return status;
+}
+
 static enum esp_status take_turn(struct links *links, struct turn *turn, struct esp_error *error)
 {
     char text[PROBE_MOST_NAME + PROBE_MOST_URL + 4], answer[PROBE_MOST_NAME + PROBE_MOST_URL + 4];
-    struct path path = {0}, aside;
+    struct path aside;
     struct esp_error ignored;
     struct probe_tls tls;
     snprintf(text, sizeof text, "%s %s\n", links->name, probe_port_url(links->port));
@@ -149,9 +180,7 @@ static enum esp_status take_turn(struct links *links, struct turn *turn, struct 
     if (status != ESP_OK)
         return status;
     turn->length = (size_t)snprintf(turn->report, sizeof turn->report, "%s\n", links->name);
-    status = measure(links, turn, turn->parent, turn->url, &path, error);
-    if (status == ESP_OK && path.known)
-        links->ops.to_parent(links->ops.self, &path);
+    status = measure_parent(links, turn, error);
     /* A brother that is gone, or cannot be reached from here, is no failure of the turn. */
     if (status == ESP_OK && sscanf(answer, "%255s %384s", turn->brother, turn->brother_url) == 2)
         measure(links, turn, turn->brother, turn->brother_url, &aside, &ignored);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The links of a daemon: its probe port, and the thread that measures, when it has the turn among the
- * children of its parent, the link to the parent and to one brother, at most 2 % of the time of either. Each
+ * children of its parent, the link to the parent, both ways, and the one from a brother (who measures it the
+ * other way round in a turn of its own), at most 2 % of the time of either. Each
  * link has its series (services/nws/series.h), kept in the folder "links" of state_dir. Transfers that were
  * really made count as measurements of bandwidthTcp.
  */
@@ -17,9 +18,9 @@ struct links_ops {
     void *self;
     /* The parent's name and the URL of its probe port; false: there is none (yet). */
     bool (*parent)(void *self, char name[PROBE_MOST_NAME + 1], char url[PROBE_MOST_URL + 1]);
-    /* The link to the parent, as forecast now. */
+    /* The link from the parent, and back, as forecast now. */
     void (*to_parent)(void *self, const struct path *path);
-    /* A child has measured its link to a brother. NULL: the node has no children. */
+    /* A child has measured its link from a brother. NULL: the node has no children. */
     void (*between)(void *self, const char *child, const char *brother, const struct path *path);
 };
 

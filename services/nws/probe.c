@@ -12,6 +12,7 @@
 #define PINGS        5
 #define FIRST_BYTES  (32.0 * 1024)
 #define FIRST_PACKET 1448 /* of an Ethernet */
+#define UPLOAD_PIECE (256 << 10)
 /* A transfer of this long, and of so many round trips, has left slow start behind. */
 #define LONG_S     0.1
 #define LONG_TRIPS 8
@@ -40,7 +41,7 @@ static enum esp_status failed(CURLcode code, const char *url, struct esp_error *
 {
     const enum esp_status status =
         code == CURLE_OPERATION_TIMEDOUT                                             ? ESP_TIMEOUT
-        : code == CURLE_WRITE_ERROR                                                  ? ESP_CANCELLED
+        : code == CURLE_WRITE_ERROR || code == CURLE_ABORTED_BY_CALLBACK             ? ESP_CANCELLED
         : code == CURLE_OUT_OF_MEMORY                                                ? ESP_NO_MEMORY
         : code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ? ESP_SECURITY
                                                                                      : ESP_UNREACHABLE;
@@ -123,23 +124,72 @@ static double seconds_per_byte(double bytes, double took_s, double trip_s)
                                : path_inverse_bandwidth(trip_s / 2, bytes, took_s);
 }
 
-/* Greater and greater transfers, until one is long enough to tell the rate. */
-static enum esp_status measure_bandwidth(CURL *handle, const char *url, struct link_measurement *measurement,
-                                         double *busy_s, struct esp_error *error)
+/* One transfer of so many bytes: how long it took from the first byte's arrival on. */
+typedef enum esp_status transfer_once(CURL *handle, const char *url, double bytes, double trip_s,
+                                      double *took_s, struct esp_error *error);
+
+static enum esp_status fetch_once(CURL *handle, const char *url, double bytes, double trip_s, double *took_s,
+                                  struct esp_error *error)
 {
-    const double trip_s = measurement->latency_ms / 1e3;
+    char page[64];
+    (void)trip_s;
+    snprintf(page, sizeof page, "bytes?n=%.0f", bytes);
+    enum esp_status status = perform(handle, url, page, error);
+    *took_s = time_of(handle, CURLINFO_TOTAL_TIME_T) - time_of(handle, CURLINFO_STARTTRANSFER_TIME_T);
+    return status;
+}
+
+/* Nothing that a line would compress: a page of noise, over and over. */
+struct noise {
+    uint64_t state, left; /* left: bytes of this transfer */
+    const volatile bool *stop;
+};
+
+static size_t give_noise(char *buffer, size_t one, size_t n, void *arg)
+{
+    struct noise *noise = arg;
+    const size_t given = one * n < noise->left ? one * n : noise->left;
+    for (size_t i = 0; i < given; i++) {
+        if (i % 8 == 0)
+            noise->state = noise->state * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        buffer[i] = (char)(noise->state >> (8 * (i % 8)));
+    }
+    noise->left -= given;
+    return noise->stop && *noise->stop ? CURL_READFUNC_ABORT : given;
+}
+
+/* The answer comes when all is there: half a round trip before the first byte's arrival, and half of one
+ * behind the last one's. */
+static enum esp_status send_once(CURL *handle, const char *url, double bytes, double trip_s, double *took_s,
+                                 struct esp_error *error)
+{
+    struct noise *noise = NULL;
+    curl_easy_getinfo(handle, CURLINFO_PRIVATE, &noise);
+    noise->left = (uint64_t)bytes;
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)bytes);
+    enum esp_status status = perform(handle, url, "bytes", error);
+    *took_s = fmax(
+        time_of(handle, CURLINFO_TOTAL_TIME_T) - time_of(handle, CURLINFO_PRETRANSFER_TIME_T) - trip_s, 0);
+    return status;
+}
+
+/* Greater and greater transfers, until one is long enough to tell the rate. */
+static enum esp_status measure_bandwidth(CURL *handle, const char *url, transfer_once *transfer,
+                                         double latency_ms, double *bandwidth, double *busy_s,
+                                         struct esp_error *error)
+{
+    const double trip_s = latency_ms / 1e3;
     for (double bytes = FIRST_BYTES; bytes <= PROBE_MOST_BYTES; bytes *= 4) {
-        char page[64];
-        snprintf(page, sizeof page, "bytes?n=%.0f", bytes);
-        if (perform(handle, url, page, error) != ESP_OK)
-            /* A port that has served enough has still told what it told before. */
-            return error->status == ESP_REFUSED && measurement->bandwidth > 0 ? ESP_OK : error->status;
-        const double took_s =
-            time_of(handle, CURLINFO_TOTAL_TIME_T) - time_of(handle, CURLINFO_STARTTRANSFER_TIME_T);
+        double took_s;
+        if (transfer(handle, url, bytes, trip_s, &took_s, error) != ESP_OK)
+            /* A port that has served enough has still told what it told before; one that does not want to
+             * hear more may have closed the connection before its answer was read. */
+            return *bandwidth > 0 && (error->status == ESP_REFUSED || transfer == send_once) ? ESP_OK
+                                                                                             : error->status;
         const double inverse = seconds_per_byte(bytes, took_s, trip_s);
         *busy_s += took_s;
         if (inverse > 0)
-            measurement->bandwidth = fmin(8e-6 / inverse, SERIES_MOST_MBITS);
+            *bandwidth = fmin(8e-6 / inverse, SERIES_MOST_MBITS);
         const double rounds_s = LONG_TRIPS * trip_s;
         if ((took_s >= LONG_S && took_s >= rounds_s) || 4 * took_s > PROBE_MOST_S)
             break;
@@ -162,9 +212,40 @@ enum esp_status probe_link(const char *url, const struct probe_tls *tls, int64_t
     *measurement = (struct link_measurement){.time_s = time(NULL)};
     enum esp_status status = measure_latency(handle, url, measurement, error);
     if (status == ESP_OK)
-        status = measure_bandwidth(handle, url, measurement, busy_s, error);
+        status = measure_bandwidth(handle, url, fetch_once, measurement->latency_ms, &measurement->bandwidth,
+                                   busy_s, error);
     curl_easy_cleanup(handle);
     return status;
+}
+
+enum esp_status probe_back(const char *url, const struct probe_tls *tls, int64_t timeout_ms,
+                           const volatile bool *stop, double latency_ms, double *bandwidth, double *busy_s,
+                           struct esp_error *error)
+{
+    struct sink sink = {.stop = stop};
+    struct noise noise = {.state = 1, .stop = stop};
+    struct esp_error own;
+    if (!error)
+        error = &own;
+    *bandwidth = 0;
+    CURL *handle = open_handle(tls, timeout_ms, &sink);
+    /* Without "Expect": it would cost a round trip that the time does not know of. */
+    struct curl_slist *headers = handle ? curl_slist_append(NULL, "Expect:") : NULL;
+    if (!headers) {
+        curl_easy_cleanup(handle);
+        return error_no_memory(error, "a probe");
+    }
+    curl_easy_setopt(handle, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(handle, CURLOPT_POST, 1L);
+    curl_easy_setopt(handle, CURLOPT_READFUNCTION, give_noise);
+    curl_easy_setopt(handle, CURLOPT_READDATA, &noise);
+    curl_easy_setopt(handle, CURLOPT_PRIVATE, &noise);
+    curl_easy_setopt(handle, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_PIECE);
+    enum esp_status status = measure_bandwidth(handle, url, send_once, latency_ms, bandwidth, busy_s, error);
+    curl_slist_free_all(headers);
+    curl_easy_cleanup(handle);
+    /* Who does not know the page has answered as to one that is not there. */
+    return status == ESP_REFUSED ? ESP_OK : status;
 }
 
 enum esp_status probe_post(const char *url, const struct probe_tls *tls, const char *page, const char *text,

@@ -19,6 +19,11 @@
 enum esp_status probe_link(const char *url, const struct probe_tls *tls, int64_t timeout_ms,
                            const volatile bool *stop, struct link_measurement *measurement, double *busy_s,
                            struct esp_error *error);
+/* The rate of the same link from here to the port, whose latency has been measured: *bandwidth in Mb/s, 0
+ * when the port takes no bytes (it is of an older version). Adds to *busy_s. Errors as above. */
+enum esp_status probe_back(const char *url, const struct probe_tls *tls, int64_t timeout_ms,
+                           const volatile bool *stop, double latency_ms, double *bandwidth, double *busy_s,
+                           struct esp_error *error);
 /* Posts the text to URL/page; `answer` gets what came back, cut to `size`. ESP_BUSY: answered with 503. */
 enum esp_status probe_post(const char *url, const struct probe_tls *tls, const char *page, const char *text,
                            int64_t timeout_ms, char *answer, size_t size, struct esp_error *error);

@@ -42,6 +42,7 @@ struct probe_port {
 
 /* What comes with a POST. */
 struct upload {
+    bool dropped; /* by nobody's use for it; `length` counts */
     size_t length;
     char text[MOST_UPLOAD + 1];
 };
@@ -207,11 +208,40 @@ static bool is_secret(const struct probe_port *port, const char *text, size_t le
 static enum MHD_Result on_post(struct probe_port *port, struct MHD_Connection *connection, const char *page,
                                struct upload *upload)
 {
+    if (upload->dropped)
+        return answer(connection, MHD_HTTP_OK, "");
     if (strcmp(page, "/turn") == 0)
         return give_turn(port, connection, upload);
     if (strcmp(page, "/done") == 0)
         return take_measurements(port, connection, upload);
     return answer(connection, MHD_HTTP_NOT_FOUND, "there are bytes, turn and done\n");
+}
+
+/* How many bytes the request brings; 0: it does not say, or too many. */
+static uint64_t announced(struct MHD_Connection *connection)
+{
+    const char *text =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    char *end = NULL;
+    const unsigned long long n = text && *text >= '0' && *text <= '9' ? strtoull(text, &end, 10) : 0;
+    return end && !*end && n <= PROBE_MOST_BYTES ? n : 0;
+}
+
+/* Before anything of the body is here: what will not be taken is refused at once. */
+static enum MHD_Result begin(struct probe_port *port, struct MHD_Connection *connection, const char *method,
+                             const char *page, void **state)
+{
+    const bool drops = strcmp(method, MHD_HTTP_METHOD_POST) == 0 && strcmp(page, "/bytes") == 0;
+    const uint64_t bytes = drops ? announced(connection) : 0;
+    if (drops && bytes == 0)
+        return answer(connection, MHD_HTTP_BAD_REQUEST, "expected a length, at most 16777216\n");
+    if (drops && !may_serve(port, bytes))
+        return answer(connection, MHD_HTTP_TOO_MANY_REQUESTS, "this port has served enough for now\n");
+    struct upload *upload = calloc(1, sizeof *upload);
+    if (upload)
+        upload->dropped = drops;
+    *state = upload;
+    return upload ? MHD_YES : MHD_NO;
 }
 
 static enum MHD_Result on_request(void *self, struct MHD_Connection *connection, const char *url,
@@ -221,8 +251,16 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
     struct probe_port *port = self;
     struct upload *upload = *state;
     (void)version;
+    const char *page = strchr(url + 1, '/');
+    if (*url != '/' || !page || !is_secret(port, url + 1, (size_t)(page - url - 1)))
+        return answer(connection, MHD_HTTP_FORBIDDEN, "this port is for nodes of the tree\n");
     if (!upload) /* only the head is here yet */
-        return (*state = calloc(1, sizeof *upload)) ? MHD_YES : MHD_NO;
+        return begin(port, connection, method, page, state);
+    if (*size > 0 && upload->dropped) {
+        upload->length += *size;
+        *size = 0;
+        return upload->length <= PROBE_MOST_BYTES ? MHD_YES : MHD_NO;
+    }
     if (*size > 0) {
         const size_t left = MOST_UPLOAD - upload->length, taken = *size < left ? *size : left;
         memcpy(upload->text + upload->length, data, taken);
@@ -230,9 +268,6 @@ static enum MHD_Result on_request(void *self, struct MHD_Connection *connection,
         *size = 0;
         return MHD_YES;
     }
-    const char *page = strchr(url + 1, '/');
-    if (*url != '/' || !page || !is_secret(port, url + 1, (size_t)(page - url - 1)))
-        return answer(connection, MHD_HTTP_FORBIDDEN, "this port is for nodes of the tree\n");
     if (strcmp(method, MHD_HTTP_METHOD_POST) == 0)
         return on_post(port, connection, page, upload);
     if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 && strcmp(page, "/bytes") == 0)

@@ -4,11 +4,12 @@
  * which has a secret in it that is told within the tree only, may
  *
  *     GET  URL/bytes?n=65536     so many bytes that nobody has a use for
+ *     POST URL/bytes             takes as many that nobody has a use for, and answers when they are there
  *     POST URL/turn              "name URL": may I measure now? 200 with the brother to measure too ("name
  * URL", or nothing), or 503: another child measures, ask again after Retry-After POST URL/done "name", then a
  * line "peer connect_ms latency_ms Mbit/s" for each link measured
  *
- * One turn at a time, under a lease. What is served is limited: PROBE_MOST_BYTES in one answer,
+ * One turn at a time, under a lease. What is served is limited, either way: PROBE_MOST_BYTES in one request,
  * PROBE_RATE_BYTES in ten seconds (else 429), PROBE_CONNECTIONS at a time. One thread of its own.
  */
 #ifndef SERVICES_NWS_PROBE_PORT_H

@@ -2,10 +2,11 @@
  *
  * slow_link: a link of a given rate and delay between two network namespaces, for tests as root.
  *
- *     slow_link NAMESPACE1 NAMESPACE2 MBIT_PER_S DELAY_MS FILE [DEVICE]
+ *     slow_link NAMESPACE1 NAMESPACE2 MBIT_PER_S[/BACK] DELAY_MS FILE [DEVICE]
  *
  * Makes the device DEVICE ("slow0") in each of the namespaces (of ip-netns(8)); addresses are the caller's to
- * give. Packets of each direction pass one after the other at that rate, come so much later, and are dropped
+ * give. Packets of each direction pass one after the other at that rate (those from NAMESPACE2 at the one
+ * behind the slash, if there is one), come so much later, and are dropped
  * when half a second's worth waits. Runs until it is killed. FILE has, ten times a second anew, the bytes
  * that have passed each way.
  */
@@ -38,10 +39,10 @@ struct direction {
     struct packet *packets; /* a ring */
     unsigned first, n;
     int64_t free_ns; /* when the link has sent all it was given */
+    double bytes_per_ns;
     unsigned long long passed;
 };
 
-static double bytes_per_ns;
 static int64_t delay_ns;
 
 static int fail(const char *what)
@@ -86,7 +87,7 @@ static void take(struct direction *way)
             way->free_ns = now;
         if (way->n == MOST_PACKETS || way->free_ns - now > BACKLOG_NS)
             continue; /* lost */
-        way->free_ns += (int64_t)((double)bytes / bytes_per_ns);
+        way->free_ns += (int64_t)((double)bytes / way->bytes_per_ns);
         struct packet *packet = &way->packets[(way->first + way->n++) % MOST_PACKETS];
         packet->bytes = (unsigned)bytes;
         packet->due_ns = way->free_ns + delay_ns;
@@ -125,13 +126,16 @@ static void tell(const char *path, const struct direction *ways)
 int main(int argc, char **argv)
 {
     if (argc != 6 && argc != 7)
-        return fprintf(stderr, "usage: slow_link NAMESPACE1 NAMESPACE2 MBIT_PER_S DELAY_MS FILE [DEVICE]\n"),
+        return fprintf(stderr, "usage: slow_link NAMESPACE1 NAMESPACE2 MBIT_PER_S[/BACK] DELAY_MS FILE "
+                               "[DEVICE]\n"),
                2;
     const char *device = argc == 7 ? argv[6] : "slow0";
-    bytes_per_ns = atof(argv[3]) / 8e3;
+    const char *back = strchr(argv[3], '/');
     delay_ns = (int64_t)(atof(argv[4]) * 1e6);
     int first = open_in(argv[1], device), second = open_in(argv[2], device);
-    struct direction ways[2] = {{.from = first, .to = second}, {.from = second, .to = first}};
+    struct direction ways[2] = {
+        {.from = first, .to = second, .bytes_per_ns = atof(argv[3]) / 8e3},
+        {.from = second, .to = first, .bytes_per_ns = atof(back ? back + 1 : argv[3]) / 8e3}};
     for (int i = 0; i < 2; i++)
         if (!(ways[i].packets = malloc(MOST_PACKETS * sizeof(struct packet))))
             fail("packets");

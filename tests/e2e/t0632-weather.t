@@ -52,7 +52,7 @@ server open
 check "the sensor tells" wait_until sensed
 check "people are shown a table" espalier weather
 check_says "with processor, forecast, memory and disk" \
-    '^node +processor +forecast +± +memory +disk +latency +bandwidth +the last minutes' '^open +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9.]+ [GMT]?B +[0-9.]+ [GMT]?B'
+    '^node +processor +forecast +± +memory +disk +latency +bandwidth +back +the last minutes' '^open +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9.]+ [GMT]?B +[0-9.]+ [GMT]?B'
 competes 1
 competes 2
 competes 3

@@ -45,7 +45,7 @@ static void draw_server(struct site *site, int index)
     snprintf(server->name, sizeof server->name, "s-%d", index);
     if (random_below(random, 3) > 0)
         server->link = (struct path){true, 1e-3 * (double)(1 + random_below(random, 20)),
-                                     1e6 * (double)(1 + random_below(random, 300))};
+                                     1e6 * (double)(1 + random_below(random, 300)), 0};
 }
 
 static void draw_data(struct site *site)

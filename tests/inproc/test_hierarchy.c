@@ -133,7 +133,7 @@ static void holders_of_data_are_asked_too(void **state)
     platform_agent(&platform, "ma", "");
     platform_agent(&platform, "la-a", "ma");
     platform_agent(&platform, "la-b", "ma");
-    platform.server_options.link = (struct path){true, 0.001, 1e8};
+    platform.server_options.link = (struct path){true, 0.001, 1e8, 0};
     struct simulated_server *a = platform_server(&platform, "a", "la-a");
     platform.server_options.problems = other;
     platform.server_options.holds = datum;
@@ -151,7 +151,7 @@ static void holders_of_data_are_asked_too(void **state)
     assert_int_equal(simulated_asks(a), 1);
     assert_int_equal(simulated_asks(b), 1);
     assert_string_equal(reply.submit_reply.candidates[0].server, "a");
-    const struct path way = {true, 0.002, 1e8}; /* from b up and down to a */
+    const struct path way = {true, 0.002, 1e8, 0}; /* from b up and down to a */
     assert_float_equal(reply.submit_reply.candidates[0].transfer_s, path_seconds(&way, 200000000), 1e-6);
     message_clear(&reply);
 }
@@ -501,7 +501,7 @@ static void a_busy_link_is_avoided(void **state)
 {
     (void)state;
     platform_agent(&platform, "ma", "");
-    platform.server_options.link = (struct path){true, 0.001, 1e7};
+    platform.server_options.link = (struct path){true, 0.001, 1e7, 0};
     platform.server_options.slots = 4;
     platform_server(&platform, "near", "ma");
     platform.server_options.link.bandwidth_bps = 8e6;
@@ -518,6 +518,33 @@ static void a_busy_link_is_avoided(void **state)
     request.session.sequence++;
     assert_int_equal(chosen(&request, server, &error), ESP_OK);
     assert_string_equal(server, "next"); /* slots are free in both */
+}
+
+/* Also by a leader agent that tells its master only of the best one. */
+static void leaders_know_what_is_on_its_way(void **state)
+{
+    (void)state;
+    platform.agent_options.freshness_ms = -1;
+    platform.agent_options.breadth = 1;
+    platform_agent(&platform, "ma", "");
+    platform_agent(&platform, "la", "ma");
+    platform.server_options.link = (struct path){true, 0.001, 1e7, 0};
+    platform.server_options.slots = 4;
+    platform_server(&platform, "near", "la");
+    platform.server_options.link.bandwidth_bps = 8e6;
+    platform_server(&platform, "next", "la");
+    assert_true(platform_settle(&platform, 0, 3, 5000));
+    struct argument_attribute argument = {.mode = MODE_IN, .bytes = 10000000, .holder = "", .datum = ""};
+    struct request request = platform_request("job", 1e9);
+    request.arguments = &argument;
+    request.n_arguments = 1;
+    char server[PLATFORM_NAME];
+    struct esp_error error;
+    assert_int_equal(chosen(&request, server, &error), ESP_OK);
+    assert_string_equal(server, "near");
+    request.session.sequence++;
+    assert_int_equal(chosen(&request, server, &error), ESP_OK);
+    assert_string_equal(server, "next");
 }
 
 static void a_burst_spreads_in_both_modes(void **state)
@@ -758,6 +785,7 @@ int main(void)
         TEST(a_call_may_take_so_much_memory),
         TEST(the_cheapest_server_that_keeps_the_deadline_is_chosen),
         TEST(a_busy_link_is_avoided),
+        TEST(leaders_know_what_is_on_its_way),
         TEST(a_burst_spreads_in_both_modes),
         cmocka_unit_test(endless_calls_without_a_forecast_spread),
         cmocka_unit_test(calls_of_unknown_length_do_not_queue_beside_an_idle_server),

@@ -223,7 +223,7 @@ static void a_link_that_nobody_measured_decides_nothing(void **state)
     struct server_estimate servers[] = {{.server = "a", .compute_s = 2}, {.server = "b", .compute_s = 1}};
     struct response a = {.name = "a", .servers = &servers[0], .n_servers = 1, .capable = 1};
     struct response b = {.name = "b", .servers = &servers[1], .n_servers = 1, .capable = 1};
-    struct aggregate_input inputs[] = {{&a, {0}, NULL}, {&b, {true, 0.1, 1e6}, NULL}};
+    struct aggregate_input inputs[] = {{&a, {0}, NULL}, {&b, {true, 0.1, 1e6, 0}, NULL}};
     struct request request = {.server = ""};
     struct arena arena = {0};
     struct response merged;
@@ -269,12 +269,13 @@ static void the_cut_keeps_the_best_in_order(void **state)
 static void a_hostile_answer_does_no_harm(void **state)
 {
     (void)state;
-    struct path ways[2] = {{true, 1, 1}, {true, 2, 2}};
-    struct data_location rows[] = {{7, "x", {true, NAN, -1}}, {7, "y", {true, -5, INFINITY}}, {99, "z", {0}}};
+    struct path ways[2] = {{true, 1, 1, 0}, {true, 2, 2, 0}};
+    struct data_location rows[] = {
+        {7, "x", {true, NAN, -1, 0}}, {7, "y", {true, -5, INFINITY, 0}}, {99, "z", {0}}};
     struct server_estimate server = {.server = "s", .transfer = ways, .n_transfer = 2, .compute_s = NAN};
     struct response response = {
         .name = "s", .data = rows, .n_data = 3, .servers = &server, .n_servers = 1, .capable = 4000000000};
-    struct aggregate_input inputs[] = {{&response, {true, 0.1, 1e6}, NULL}, {&response, {0}, NULL}};
+    struct aggregate_input inputs[] = {{&response, {true, 0.1, 1e6, 0}, NULL}, {&response, {0}, NULL}};
     struct argument_attribute argument = {
         .index = 7, .mode = MODE_IN, .bytes = 5, .datum = "d", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
@@ -296,7 +297,7 @@ static void data_between_brothers_take_the_measured_link(void **state)
     struct server_estimate server = {.server = "b", .compute_s = 1};
     struct response a = {.name = "a", .data = &here, .n_data = 1};
     struct response b = {.name = "b", .servers = &server, .n_servers = 1, .capable = 1};
-    const struct path slow = {true, 0.01, 1e6}, quick = {true, 0.001, 20e6};
+    const struct path slow = {true, 0.01, 1e6, 0}, quick = {true, 0.001, 20e6, 0};
     const struct path from_a[] = {{0}, quick}, from_b[] = {quick, {0}};
     struct argument_attribute argument = {
         .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "d", .holder = ""};
@@ -315,6 +316,43 @@ static void data_between_brothers_take_the_measured_link(void **state)
     arena_clear(&arena);
 }
 
+/* Children whose links are quick down to them and slow up: what goes up from one on its way to the other, and
+ * what goes back to the client, is slow; also for those above, to whom the way back is told beside the path.
+ */
+static void what_goes_up_takes_the_rate_of_the_way_up(void **state)
+{
+    (void)state;
+    struct data_location here = {.argument = 0, .holder = "a", .to_me = {.known = true}};
+    struct server_estimate server = {.server = "b", .address = "h:1", .compute_s = 1};
+    struct response a = {.name = "a", .data = &here, .n_data = 1};
+    struct response b = {.name = "b", .servers = &server, .n_servers = 1, .capable = 1};
+    const struct path even = {true, 0.001, 20e6, 0}, slow_up = {true, 0.001, 20e6, 1e6};
+    struct argument_attribute arguments[] = {
+        {.index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "d", .holder = ""},
+        {.index = 1, .mode = MODE_OUT, .bytes = 20000000, .datum = "", .holder = ""}};
+    struct request request = {.arguments = arguments, .n_arguments = 2, .server = ""};
+    struct arena arena = {0};
+    struct response merged, above;
+    struct esp_error error;
+    for (int uneven = 0; uneven < 2; uneven++) {
+        const struct path link = uneven ? slow_up : even;
+        struct aggregate_input inputs[] = {{&a, link, NULL}, {&b, link, NULL}};
+        assert_int_equal(aggregate_merge("LA", &request, inputs, 2, &arena, &merged, &error), ESP_OK);
+        struct transfer_times times = aggregate_transfer(&request, &merged, &merged.servers[0]);
+        const double least = uneven ? 20 : 1;
+        assert_true(times.in_s > least && times.in_s < 1.1 * least);
+        assert_true(times.out_s > least && times.out_s < 1.1 * least);
+        for (uint32_t i = 0; i < merged.servers[0].n_transfer; i++)
+            merged.servers[0].transfer[i].back_bps = 0; /* as a message has it */
+        struct aggregate_input input = {&merged, even, NULL};
+        assert_int_equal(aggregate_merge("MA", &request, &input, 1, &arena, &above, &error), ESP_OK);
+        times = aggregate_transfer(&request, &above, &above.servers[0]);
+        assert_true(times.in_s > least && times.in_s < 1.1 * least);
+        assert_true(times.out_s > least && times.out_s < 1.1 * least);
+    }
+    arena_clear(&arena);
+}
+
 /* What a client tells of its own link counts, and not the way of the agents; cut anywhere, it tells nothing
  * wrong. */
 static void a_client_s_own_link_counts(void **state)
@@ -326,8 +364,8 @@ static void a_client_s_own_link_counts(void **state)
     struct argument_attribute argument = {
         .index = 0, .mode = MODE_IN, .bytes = 20000000, .datum = "", .holder = ""};
     struct request request = {.arguments = &argument, .n_arguments = 1, .server = ""};
-    const struct told_link links[] = {{"x:9", {true, 0.5, 1e3}}, {"h:1", {true, 0.001, 20e6}}};
-    struct aggregate_input input = {&b, {true, 0.01, 1e6}, NULL};
+    const struct told_link links[] = {{"x:9", {true, 0.5, 1e3, 0}}, {"h:1", {true, 0.001, 20e6, 0}}};
+    struct aggregate_input input = {&b, {true, 0.01, 1e6, 0}, NULL};
     struct response merged;
     struct esp_error error;
     struct path path;
@@ -349,7 +387,7 @@ static void a_client_s_own_link_counts(void **state)
     assert_string_equal(next.peer, "h:1");
     assert_float_equal(next.path.bandwidth_bps, 20e6, 1);
     assert_false(told_links_next(&request.extensions, EXTENSION_CLIENT_LINKS, &next));
-    const struct told_link nonsense = {"n:1", {true, -1, 1e6}};
+    const struct told_link nonsense = {"n:1", {true, -1, 1e6, 0}};
     assert_true(told_links_add(&(struct extensions){0}, EXTENSION_CLIENT_LINKS, NULL, 0, &arena));
     request.extensions = (struct extensions){0};
     assert_true(told_links_add(&request.extensions, EXTENSION_CLIENT_LINKS, &nonsense, 1, &arena));
@@ -368,6 +406,7 @@ int main(void)
         cmocka_unit_test(the_cut_keeps_the_best_in_order),
         cmocka_unit_test(a_hostile_answer_does_no_harm),
         cmocka_unit_test(data_between_brothers_take_the_measured_link),
+        cmocka_unit_test(what_goes_up_takes_the_rate_of_the_way_up),
         cmocka_unit_test(a_client_s_own_link_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -320,16 +320,22 @@ static void ways_go_through_the_agents_between(void **state)
     struct memory *memory = *state;
     struct node_record record = server("s", 7);
     record.parent = "a";
-    record.link = (struct path){true, 0.001, 1e6};
+    record.link = (struct path){true, 0.001, 1e6, 0};
     tell(memory, memory->a, record); /* before its agent's own record */
     assert_false(knowledge_find(memory->knowledge, "s")->access.known);
     struct node_record agent = {.name = "a", .parent = "me", .role = ROLE_LEADER, .address = ""};
-    agent.link = (struct path){true, 0.01, 5e5};
+    agent.link = (struct path){true, 0.01, 5e5, 0};
     tell(memory, memory->a, agent);
     struct path access = knowledge_find(memory->knowledge, "s")->access;
     assert_true(access.known);
     assert_float_equal(access.latency_s, 0.011, 1e-12);
     assert_float_equal(access.bandwidth_bps, 5e5, 1e-3);
+    struct arena arena = {0};
+    assert_true(terms_add_real(&record.extensions, EXTENSION_LINK_BACK, 1e4, &arena));
+    tell(memory, memory->a, record);
+    access = knowledge_find(memory->knowledge, "s")->access;
+    assert_true(access.bandwidth_bps == 5e5 && access.back_bps == 1e4);
+    arena_clear(&arena);
 }
 
 static void a_list_that_grows_and_shrinks_stays_in_order(void **state)

@@ -42,11 +42,11 @@ static int tear_down(void **state)
 static void save_two(void)
 {
     struct link_memory memory = {0};
-    link_memory_set(&memory, "old:1", &(struct path){true, 0.01, 5e6}, NOW - 40 * 86400);
-    link_memory_set(&memory, "h:1", &(struct path){true, 0.002, 1e6}, NOW);
-    link_memory_set(&memory, "h:1", &(struct path){true, 0.001, 20e6}, NOW);
-    link_memory_set(&memory, "not an address", &(struct path){true, 0.001, 20e6}, NOW);
-    link_memory_set(&memory, "", &(struct path){true, 0.001, 20e6}, NOW);
+    link_memory_set(&memory, "old:1", &(struct path){true, 0.01, 5e6, 0}, NOW - 40 * 86400);
+    link_memory_set(&memory, "h:1", &(struct path){true, 0.002, 1e6, 0}, NOW);
+    link_memory_set(&memory, "h:1", &(struct path){true, 0.001, 20e6, 0}, NOW);
+    link_memory_set(&memory, "not an address", &(struct path){true, 0.001, 20e6, 0}, NOW);
+    link_memory_set(&memory, "", &(struct path){true, 0.001, 20e6, 0}, NOW);
     assert_int_equal(memory.n, 2);
     char folder_above[200];
     snprintf(folder_above, sizeof folder_above, "%s/cache", folder);
@@ -115,7 +115,7 @@ static void it_is_bounded(void **state)
     char address[50];
     for (int i = 0; i < LINK_MEMORY_MOST + 10; i++) {
         snprintf(address, sizeof address, "host%d:1", i);
-        link_memory_set(&memory, address, &(struct path){true, 0.001, 20e6}, NOW + i);
+        link_memory_set(&memory, address, &(struct path){true, 0.001, 20e6, 0}, NOW + i);
     }
     assert_int_equal(memory.n, LINK_MEMORY_MOST);
     assert_null(link_memory_find(&memory, "host9:1")); /* the oldest ones went */
@@ -131,7 +131,7 @@ static void where_nothing_can_be_written_nothing_happens(void **state)
 {
     (void)state;
     struct link_memory memory = {0};
-    link_memory_set(&memory, "h:1", &(struct path){true, 0.001, 20e6}, NOW);
+    link_memory_set(&memory, "h:1", &(struct path){true, 0.001, 20e6, 0}, NOW);
     assert_false(link_memory_save(&memory, "/proc/nowhere/espalier/links"));
     assert_false(link_memory_save(&memory, ""));
     link_memory_clear(&memory);

@@ -183,7 +183,7 @@ static void a_rate_is_found_again_from_the_time_it_makes(void **state)
 
 static struct path path_of(double latency_s, double bps)
 {
-    return (struct path){true, latency_s, bps};
+    return (struct path){true, latency_s, bps, 0};
 }
 
 static void ways_that_nobody_measured_are_the_shortest_over_links(void **state)
@@ -203,6 +203,20 @@ static void ways_that_nobody_measured_are_the_shortest_over_links(void **state)
     assert_false(link_graph_path(&graph, "b", "nobody", 1).known);
     assert_true(link_graph_set(&graph, "a", "c", &unknown));
     assert_true(link_graph_path(&graph, "b", "a", 1000000).bandwidth_bps == 1e6);
+    const struct path memory = path_of(0, 4e9), busy = path_of(0, 2e9);
+    assert_false(link_graph_host(&graph, "a", "b").known);
+    assert_true(link_graph_set_host(&graph, "a", &memory) && link_graph_set_host(&graph, "b", &busy));
+    assert_true(link_graph_host(&graph, "a", "b").bandwidth_bps == 2e9);
+    assert_false(link_graph_host(&graph, "a", "hub").known);
+    const struct path uneven = {true, 0.001, 1e8, 1e6}, fetched = path_of(0.001, 5e6);
+    assert_true(link_graph_set(&graph, "hub", "c", &uneven)); /* quick there, slow back */
+    assert_true(link_graph_path(&graph, "hub", "c", 1000000).bandwidth_bps == 1e8);
+    assert_true(link_graph_path(&graph, "c", "hub", 1000).bandwidth_bps == 1e6);
+    assert_true(link_graph_set(&graph, "d", "hub", &fetched));
+    assert_true(link_graph_path(&graph, "hub", "d", 1000000).bandwidth_bps == 5e6); /* till it is measured */
+    assert_true(link_graph_set(&graph, "hub", "d", &quick));
+    assert_true(link_graph_path(&graph, "hub", "d", 1000000).bandwidth_bps == 1e8);
+    assert_true(link_graph_path(&graph, "d", "hub", 1000000).bandwidth_bps == 5e6);
     link_graph_remove(&graph, "hub");
     assert_false(link_graph_path(&graph, "b", "a", 1000000).known);
     link_graph_clear(&graph);
@@ -280,6 +294,10 @@ static void a_port_serves_those_who_know_it(void **state)
     snprintf(url, sizeof url, "%s", probe_port_url(port));
     assert_int_equal(probe_link(url, NULL, 5000, NULL, &measurement, &busy_s, &error), ESP_OK);
     assert_true(measurement.latency_ms > 0 && measurement.connect_ms > 0 && measurement.bandwidth > 10);
+    double back;
+    assert_int_equal(probe_back(url, NULL, 5000, NULL, measurement.latency_ms, &back, &busy_s, &error),
+                     ESP_OK);
+    assert_true(back > 10);
     /* Turns: one at a time; the second child is the first one's brother. */
     assert_int_equal(probe_post(url, NULL, "turn", "a http://x/1", 5000, answer, sizeof answer, &error),
                      ESP_OK);
