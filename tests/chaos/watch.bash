@@ -34,40 +34,34 @@ watch_usage() {
     done 2>/dev/null >quiet/usage
 }
 
-# Daemons that ran for a minute and more: what they had after a third of that, against the end. Complaints, a line each.
-judge_usage() {
+# Of what was there for a minute and more, after a third of that and at its end: "COMM PID SECONDS DESCRIPTORS DESCRIPTORS
+# KIBIBYTES KIBIBYTES", a line each.
+usage_of_each() {
     awk '
     { if (!($2 in first)) first[$2] = $1; last[$2] = $1; comm[$2] = $3; n[$2]++; at[$2, n[$2]] = $1; fds[$2, n[$2]] = $4; kib[$2, n[$2]] = $5 }
     END {
         for (pid in first) {
             if (last[pid] - first[pid] < 60) continue
             for (i = 1; at[pid, i] < first[pid] + (last[pid] - first[pid]) / 3; i++) ;
-            more = fds[pid, n[pid]] - fds[pid, i]
-            if (more > 30 && pid + 0)
-                printf "%s (%d) has %d descriptors more than %d s before\n", comm[pid], pid, more, last[pid] - at[pid, i]
-            else if (more > 30)
-                printf "there are %d files more than %d s before\n", more, last[pid] - at[pid, i]
-            more = kib[pid, n[pid]] - kib[pid, i]
-            if (more > 8192 && more > kib[pid, i] / 5)
-                printf "%s (%d) has %d KiB more than %d s before, %d in all\n", comm[pid], pid, more, last[pid] - at[pid, i], kib[pid, n[pid]]
-        }
-    }' quiet/usage
-}
-
-# Of each daemon and of the files: how much there was after a third of the time, and at the end.
-tell_usage() {
-    awk '
-    { if (!($2 in first)) first[$2] = $1; last[$2] = $1; comm[$2] = $3; n[$2]++; at[$2, n[$2]] = $1; fds[$2, n[$2]] = $4; kib[$2, n[$2]] = $5 }
-    END {
-        for (pid in first) {
-            if (last[pid] - first[pid] < 60) continue
-            for (i = 1; at[pid, i] < first[pid] + (last[pid] - first[pid]) / 3; i++) ;
-            if (pid + 0)
-                printf "%s (%d): %d and %d descriptors, %d and %d KiB\n", comm[pid], pid, fds[pid, i], fds[pid, n[pid]], kib[pid, i], kib[pid, n[pid]]
-            else
-                printf "all files: %d and %d\n", fds[pid, i], fds[pid, n[pid]]
+            print comm[pid], pid, last[pid] - at[pid, i], fds[pid, i], fds[pid, n[pid]], kib[pid, i], kib[pid, n[pid]]
         }
     }' quiet/usage | sort
+}
+
+# Complaints of what has grown, a line each.
+judge_usage() {
+    usage_of_each | awk '
+    $5 - $4 > 30 && $1 == "files" { printf "there are %d files more than %d s before\n", $5 - $4, $3 }
+    $5 - $4 > 30 && $1 != "files" { printf "%s (%d) has %d descriptors more than %d s before\n", $1, $2, $5 - $4, $3 }
+    $7 - $6 > 8192 && $7 - $6 > $6 / 5 {
+        printf "%s (%d) has %d KiB more than %d s before, %d in all\n", $1, $2, $7 - $6, $3, $7
+    }'
+}
+
+tell_usage() {
+    usage_of_each | awk '
+    $1 == "files" { printf "all files: %d and %d\n", $4, $5 }
+    $1 != "files" { printf "%s (%d): %d and %d descriptors, %d and %d KiB\n", $1, $2, $4, $5, $6, $7 }'
 }
 
 # latency FROM TO: of these thirds of each client's calls: "MS MS MS": half of them, 99 in 100, all took no longer.
