@@ -676,6 +676,7 @@ static const struct config_group platform_redirector_groups[] = {
 static const struct config_group platform_master_groups[] = {
     {platform_host_keys, offsetof(struct platform_agent, agent.node)},
     {agent_keys, offsetof(struct platform_agent, agent)},
+    {settings_directory_keys, offsetof(struct platform_agent, agent.directory)},
     {parent_keys, offsetof(struct platform_agent, agent.node)},
     {probe_keys, offsetof(struct platform_agent, agent.node)},
     {node_keys, offsetof(struct platform_agent, agent.node)},
@@ -685,6 +686,7 @@ static const struct config_group platform_leader_groups[] = {
     {platform_leader_keys, 0},
     {platform_host_keys, offsetof(struct platform_agent, agent.node)},
     {agent_keys, offsetof(struct platform_agent, agent)},
+    {settings_directory_keys, offsetof(struct platform_agent, agent.directory)},
     {parent_keys, offsetof(struct platform_agent, agent.node)},
     {probe_keys, offsetof(struct platform_agent, agent.node)},
     {node_keys, offsetof(struct platform_agent, agent.node)},
