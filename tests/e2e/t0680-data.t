@@ -230,7 +230,8 @@ check "both" espalier data mv "$large" A
 # ---- a server dies ----
 stop A KILL
 check_fails any "what only a server has that is not there cannot be copied" espalier data cp "$a" B
-check_says "which is told with its name" ': A( at|:).*no connection'
+# Before, or after, the agents know.
+check_says "which is told with its name" ': A( at|:).*no connection|: server A, which made it, is not there'
 start_server A
 is_back() { # to those who ask the agents, at its new address
     espalier tree --json | grep -q "$(cat A.address)" && espalier data ls -s A | grep -q "$a"

@@ -434,7 +434,7 @@ static void large_data_are_looked_at_without_the_lock(void **state)
                                    "implementation c\n"
                                    "    c copy(n, x, y) in libcopy.so\n";
     static double many[MANY];
-    struct rig wary;
+    static struct rig wary;
     struct answered answered, cancelled = {0};
     char text[DATUM_TEXT];
     for (int i = 0; i < MANY; i++)
@@ -475,7 +475,7 @@ static void large_data_are_looked_at_without_the_lock(void **state)
 static void a_datum_comes_from_another_server_before_the_computation(void **state)
 {
     (void)state;
-    struct rig other;
+    static struct rig other;
     char text[DATUM_TEXT + 16];
     struct answered answered;
     double y[N];
@@ -498,7 +498,7 @@ static void a_datum_comes_from_another_server_before_the_computation(void **stat
 static void copies_for_calls_go_unless_their_server_keeps_asking(void **state)
 {
     (void)state;
-    struct rig source, asker, late;
+    static struct rig source, asker, late;
     struct answered answered;
     char text[DATUM_TEXT + 8];
     rig_open(&source,
@@ -531,7 +531,7 @@ static void copies_for_calls_go_unless_their_server_keeps_asking(void **state)
 static void a_server_is_told_to_fetch(void **state)
 {
     (void)state;
-    struct rig other;
+    static struct rig other;
     char text[DATUM_TEXT];
     const char *sources[] = {"far"};
     double back[N];
@@ -556,7 +556,7 @@ static void a_server_is_told_to_fetch(void **state)
 static void a_source_that_does_not_have_it_leaves_no_half_datum(void **state)
 {
     (void)state;
-    struct rig other;
+    static struct rig other;
     char text[DATUM_TEXT + 8];
     struct answered answered;
     rig_open(&other, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
