@@ -12,6 +12,16 @@
 
 /* ---- layout ---- */
 
+/* A scalar's value; one that no size depends on (they are complex) is made by design_fill(). */
+static bool scalar_value(const struct design_point *point, const struct argument *argument, uint32_t index,
+                         unsigned char raw[16])
+{
+    struct number value = point->scope[index];
+    if (value.kind == NUMBER_UNKNOWN)
+        value = (struct number){.kind = NUMBER_INTEGER, .integer = 1};
+    return argument->n_dims == 0 && number_store(&value, argument->type, raw, NULL) == ESP_OK;
+}
+
 static uint32_t name_arguments(const struct problem *problem, const struct design_point *point,
                                unsigned char (*raw)[16], struct call_argument *arguments)
 {
@@ -27,8 +37,7 @@ static uint32_t name_arguments(const struct problem *problem, const struct desig
         } else if (argument->type == TYPE_STATE) { /* the job says which one */
             *to = (struct call_argument){
                 .index = i, .kind = KIND_INLINE, .bytes = 1, .data = (const uint8_t *)"", .length = 1};
-        } else if (argument->n_dims == 0 && point->scope[i].kind != NUMBER_UNKNOWN &&
-                   number_store(&point->scope[i], argument->type, raw[i], NULL) == ESP_OK) {
+        } else if (scalar_value(point, argument, i, raw[i])) {
             to->kind = KIND_INLINE;
             to->data = raw[i];
             to->length = (uint32_t)to->bytes;

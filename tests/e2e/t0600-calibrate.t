@@ -159,6 +159,11 @@ check "a problem with compressed matrices is measured" a_sparse_problem_is_measu
 check "one that works on a state too, which another problem makes" a_problem_with_a_state_is_measured
 check "one whose state cannot be made is told" says 1 'dumfpack_solve is not measured: it has not all sizes of dumfpack_open' \
     espalier calibrate --sed sparse.conf dumfpack_solve
+complex_scalars_are_made() {
+    calibrate --budget 1s --longest 5ms zgemm caxpy || return 1
+    grep -q '^measured' state/models/zgemm-*-1-0.model && grep -q '^measured' state/models/caxpy-*-1-0.model
+}
+check "problems with complex scalars are measured" complex_scalars_are_made
 check "a second run finds it there" says 0 'is there already' calibrate ddot
 check "a run that was stopped goes on" a_stopped_run_goes_on
 check "a size that was disturbed is measured again" a_disturbed_size_is_measured_again
