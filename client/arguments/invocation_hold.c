@@ -115,11 +115,26 @@ static enum esp_status prepare_section(struct value *value, struct engine *engin
     return status == ESP_OK ? gather(value, value->out, error) : status;
 }
 
-static enum esp_status prepare_input(struct value *value, struct engine *engine, struct esp_error *error)
+/* Outputs of the call itself that will be that array's next value: what goes in is the value before them. */
+static unsigned results_of(const struct invocation *invocation, const struct holding *holding)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < invocation->n_values; i++)
+        n += invocation->values[i].result == holding;
+    return n;
+}
+
+static enum esp_status prepare_input(struct value *value, unsigned own, struct engine *engine,
+                                     struct esp_error *error)
 {
     char datum[DATUM_TEXT];
     struct grid_data *grid = value->grid;
-    enum esp_status status = holding_wait(grid->holding, value->result ? 1 : 0, error);
+    enum esp_status status = holding_wait_for(grid->holding, own, engine->session_timeout_ms, error);
+    if (status == ESP_PENDING)
+        return error_set(error, ESP_TIMEOUT,
+                         "another call that is to make the value of these data has not ended within the "
+                         "%.3g s that a call may take",
+                         (double)engine->session_timeout_ms / 1e3);
     if (status != ESP_OK && !grid_memory(grid) && !holding_datum(grid->holding, datum))
         return status;
     status = grid_take_in(grid, engine, false, error);
@@ -203,7 +218,7 @@ enum esp_status hold_prepare(struct invocation *invocation, struct engine *engin
         struct value *value = &invocation->values[i];
         const struct argument *argument = &problem->arguments[value->index];
         if (value->grid && argument_is_input(argument))
-            status = prepare_input(value, engine, error);
+            status = prepare_input(value, results_of(invocation, value->grid->holding), engine, error);
         if (status == ESP_OK && problem->abstract)
             status = prepare_abstract(value, engine, error);
         if (status != ESP_OK)

@@ -231,7 +231,7 @@ static enum esp_status free_one(struct grid_data *grid, void *arg, struct esp_er
     const struct filter *filter = arg;
     char datum[DATUM_TEXT];
     enum esp_status status = ESP_OK;
-    holding_wait(grid->holding, 0, NULL);
+    holding_wait(grid->holding, NULL);
     if (filter->servers.n == 0)
         grid_drop_old(grid, filter->engine, true);
     if (!holding_datum(grid->holding, datum))

@@ -28,7 +28,7 @@ static const char *status_text(struct grid_data *grid)
         return "ready";
     if (!holding_is_settled(grid->holding))
         return "moving";
-    if (holding_wait(grid->holding, 0, NULL) != ESP_OK)
+    if (holding_wait(grid->holding, NULL) != ESP_OK)
         return "failed";
     return grid_memory(grid) || holding_datum(grid->holding, datum) ? "ready" : "empty";
 }

@@ -31,7 +31,7 @@ static enum esp_status replace(struct grid_uris *uris, const char **list, const 
 static enum esp_status transfer(struct grid_data *grid, void *arg, struct esp_error *error)
 {
     const struct wanted *wanted = arg;
-    holding_wait(grid->holding, 0, NULL); /* who moves it now reads the lists */
+    holding_wait(grid->holding, NULL); /* who moves it now reads the lists */
     enum esp_status status = replace(&grid->inputs, wanted->inputs, NULL, false, error);
     if (status == ESP_OK)
         status = replace(&grid->outputs, wanted->outputs, wanted->modes, true, error);
@@ -53,7 +53,7 @@ grpc_error_t grpc_data_transfer(grpc_data_t *data, const char **input_URIs, cons
 static enum esp_status settle(struct grid_data *grid, void *arg, struct esp_error *error)
 {
     (void)arg;
-    return holding_wait(grid->holding, 0, error);
+    return holding_wait(grid->holding, error);
 }
 
 struct waiting {
@@ -109,7 +109,7 @@ static size_t wait_for_any(const struct waiting *waiting, enum esp_status *statu
     if (waiting->n == 0)
         return 0;
     size_t found = holding_wait_any(waiting->holdings, waiting->n);
-    *status = holding_wait(waiting->holdings[found], 0, library_error());
+    *status = holding_wait(waiting->holdings[found], library_error());
     return found;
 }
 

@@ -55,7 +55,7 @@ enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, str
     struct transfer *transfer = malloc(sizeof *transfer);
     if (!transfer)
         return error_no_memory(error, "a transfer");
-    holding_wait(grid->holding, 0, NULL);
+    holding_wait(grid->holding, NULL);
     holding_expect(grid->holding);
     *transfer = (struct transfer){.grid = grid_use_number(grid->number), .engine = engine};
     transfer->job = (struct thread_job){.run = run, .arg = transfer};

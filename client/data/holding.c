@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/holding.h"
+#include "util/clock.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* One for all of them, so that one can wait for any: nobody holds it for long, and changes are as rare as
  * calls. */
@@ -178,16 +181,27 @@ bool holding_take_old(struct holding *holding, bool even_read, char *text)
     return true;
 }
 
-enum esp_status holding_wait(struct holding *holding, unsigned own, struct esp_error *error)
+enum esp_status holding_wait_for(struct holding *holding, unsigned own, int64_t timeout_ms,
+                                 struct esp_error *error)
 {
+    const struct timespec until = clock_ms_from_now(CLOCK_MONOTONIC, timeout_ms);
+    bool is_late = false;
     pthread_mutex_lock(&lock);
-    while (holding->due > own)
-        pthread_cond_wait(&changed, &lock);
-    enum esp_status status = holding->lost.status;
-    if (status != ESP_OK && error)
+    while (holding->due > own && !is_late)
+        if (timeout_ms > 0)
+            is_late = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
+        else
+            pthread_cond_wait(&changed, &lock);
+    enum esp_status status = holding->due > own ? ESP_PENDING : holding->lost.status;
+    if (status != ESP_OK && status != ESP_PENDING && error)
         *error = holding->lost;
     pthread_mutex_unlock(&lock);
     return status;
+}
+
+enum esp_status holding_wait(struct holding *holding, struct esp_error *error)
+{
+    return holding_wait_for(holding, 0, 0, error);
 }
 
 size_t holding_wait_any(struct holding *const *holdings, size_t n)

@@ -58,9 +58,12 @@ void holding_read_done(struct holding *holding);
 /* One of its values that others have taken the place of, and (unless `even_read`) that nobody reads: to be
  * deleted by the caller. False: there is none. */
 bool holding_take_old(struct holding *holding, bool even_read, char *text);
-/* Waits until no session but `own` ones (of the caller's) are to make another value. ESP_OK, or how the last
- * one failed. */
-enum esp_status holding_wait(struct holding *holding, unsigned own, struct esp_error *error);
+/* Waits until no session is to make another value. ESP_OK, or how the last one failed. */
+enum esp_status holding_wait(struct holding *holding, struct esp_error *error);
+/* The same, but for `own` sessions or results (of the caller's), and for at most so long (0: no limit).
+ * ESP_PENDING: others still are to; *error is as it was. */
+enum esp_status holding_wait_for(struct holding *holding, unsigned own, int64_t timeout_ms,
+                                 struct esp_error *error);
 /* Waits until none is to make another value of one of those, at least one; returns its place. */
 size_t holding_wait_any(struct holding *const *holdings, size_t n);
 /* Whether none is (now). */

@@ -78,7 +78,7 @@ static enum esp_status bring_back(struct sequence_entry *entry, struct esp_error
     char datum[DATUM_TEXT];
     if (!entry->stale)
         return ESP_OK;
-    enum esp_status status = holding_wait(entry->holding, 0, error);
+    enum esp_status status = holding_wait(entry->holding, error);
     if (status != ESP_OK || fingerprint(entry->memory, entry->bytes) != entry->print)
         entry->stale = false; /* the call has told its failure; what the program wrote counts */
     if (!entry->stale || !holding_datum(entry->holding, datum))
@@ -131,7 +131,7 @@ static struct sequence_entry *usable(const struct value *value, const struct arg
     struct sequence_entry *entry = find(value, value->in, argument->type);
     if (!entry)
         return NULL;
-    bool good = holding_wait(entry->holding, 0, NULL) == ESP_OK &&
+    bool good = holding_wait(entry->holding, NULL) == ESP_OK &&
                 fingerprint(entry->memory, entry->bytes) == entry->print;
     if (good)
         return entry;

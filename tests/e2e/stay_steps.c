@@ -4,6 +4,7 @@
  *
  *     stay_steps overwritten  own values that calls write over
  *     stay_steps strict       strictly volatile data, used on another server
+ *     stay_steps both         one struct is an input and the result of the same call
  *     stay_steps durable      on a second server; leaves one on B, whose identity is in the file durable.id
  */
 #include "tests/e2e/data_arrays.h"
@@ -82,6 +83,37 @@ static int strict(void)
     return 0;
 }
 
+/* What goes in is the value before the call, and what comes out the next one. */
+static int both(void)
+{
+    grpc_function_handle_t mul;
+    grpc_data_t da, ds;
+    char *identity = NULL;
+    fill(a, 1);
+    fill(b, 2);
+    MUST(grpc_function_handle_init(&mul, (char *)"A", (char *)"product"));
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&da, "memory:a", "memory:a", GRPC_VOLATILE));
+    MUST(array(&ds, "memory:a", NULL, GRPC_PERSISTENT));
+    multiply(a, b, expected);
+    MUST(grpc_call(&mul, N, &ds, b, &ds));
+    MUST(grpc_call(&mul, N, &da, b, &da));
+    HOLDS(near(a, expected));
+    multiply(a, b, expected);
+    memcpy(a, expected, sizeof a);
+    multiply(a, a, c);
+    memset(a, 0, sizeof a);
+    MUST(grpc_call(&mul, N, &ds, b, &ds)); /* from where the last one left it */
+    MUST(grpc_call(&mul, N, &ds, &ds, &ds));
+    MUST(grpc_data_getinfo(&ds, GRPC_INFO_IDENTITY, NULL, &identity));
+    MUST(esp_data_get(identity, a, sizeof a, NULL, NULL));
+    free(identity);
+    HOLDS(near(a, c));
+    MUST(grpc_data_free(&da, NULL));
+    MUST(grpc_data_free(&ds, NULL));
+    return 0;
+}
+
 static int durable(void)
 {
     grpc_data_t da;
@@ -115,6 +147,7 @@ int main(int argc, char **argv)
         return told("grpc_initialize");
     int failed = strcmp(what, "overwritten") == 0 ? overwritten()
                  : strcmp(what, "strict") == 0    ? strict()
+                 : strcmp(what, "both") == 0      ? both()
                  : strcmp(what, "durable") == 0   ? durable()
                                                   : 2;
     grpc_finalize();
