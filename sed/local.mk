@@ -164,6 +164,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_models.c \
 	sed/server/server_operands.c \
 	sed/server/server_operands.h \
+	sed/server/server_operands_room.c \
 	sed/server/server_parallel.c \
 	sed/server/server_loans.c \
 	sed/server/server_porters.c \

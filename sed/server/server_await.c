@@ -70,10 +70,17 @@ static uint32_t ahead(const struct server *server, const struct session *session
     return admission_ahead(&server->admission, &session->memory);
 }
 
+/* With all arguments here it waits for its data: nothing is wanted from the client. */
+static enum session_state told_state(const struct session *session)
+{
+    bool waits = session->state == SESSION_RECEIVING && (session->run_asked || !session->bulk);
+    return waits ? SESSION_QUEUED : session->state;
+}
+
 static bool fill_report(struct server *server, struct session *session, struct arena *arena, uint64_t *budget,
                         struct session_report *report)
 {
-    *report = (struct session_report){.sequence = session->id.sequence, .state = session->state};
+    *report = (struct session_report){.sequence = session->id.sequence, .state = told_state(session)};
     report->outcome.status = session_has_ended(session) ? session->error.status : ESP_PENDING;
     report->outcome.text = "";
     report->timings = (struct session_timings){

@@ -382,6 +382,8 @@ enum esp_status server_make_ready(struct server *server, struct session *session
     if (!server_operands_step(server, session) || session->moving > 0) {
         /* A datum is on its way, or a chunk that was sent twice: nothing may change under the routine. */
         session->run_asked = true;
+        if (!session_has_ended(session))
+            server_set_timer(server, session);
         return ESP_OK;
     }
     if (session->state != SESSION_RECEIVING)

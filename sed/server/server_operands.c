@@ -77,6 +77,8 @@ enum esp_status server_operands_create(struct server *server, struct session *se
         result->flags = planned->keep_flags & DATUM_ALL_FLAGS;
         result->as_it_lies = planned->keep_flags & DATUM_AS_IT_LIES;
     }
+    if (status == ESP_OK && server_operands_check_room(server, operands, error) != ESP_OK)
+        status = error_prefix(error, "%s", problem->name);
     if (status != ESP_OK)
         server_operands_free(session);
     return status;
@@ -259,7 +261,7 @@ static void was_read(struct chore *chore, enum esp_status status, const struct e
     if (status == ESP_OK)
         status = take_input(operand, &why);
     else
-        operand->state = OPERAND_AWAY; /* the pin is gone */
+        operand->state = OPERAND_AWAY, operand->pin = NULL; /* it is gone */
     if (session_has_ended(session))
         let_go(server, operand, false);
     else if (status != ESP_OK)
@@ -399,7 +401,7 @@ bool server_operands_step(struct server *server, struct session *session)
         struct operand *operand = &operands->items[i];
         struct esp_error error = {0};
         enum esp_status status = step(server, operand, &error);
-        if (status == ESP_BUSY) {
+        if (status == ESP_BUSY && server_operands_check_room(server, operands, &error) == ESP_OK) {
             step_back(server, operands);
             return false;
         }

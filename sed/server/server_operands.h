@@ -51,10 +51,14 @@ struct operands {
 };
 
 /* For a new session, as planned. ESP_INVALID: an identity that is none; ESP_REFUSED: the server keeps no
- * data; ESP_NO_MEMORY. */
+ * data; ESP_NO_MEMORY: also when the store can never hold all of them. */
 enum esp_status server_operands_create(struct server *server, struct session *session,
                                        const struct call_plan *plan, const struct call *call,
                                        struct esp_error *error);
+/* Whether the store could hold all of them at the same time, if nobody else used it (server_operands_room.c).
+ * ESP_NO_MEMORY: never. Of data that are not pinned the size is taken that the arguments have. */
+enum esp_status server_operands_check_room(const struct server *server, const struct operands *operands,
+                                           struct esp_error *error);
 /* Goes on with getting all of them. A failure ends the session. Whether all are here. */
 bool server_operands_step(struct server *server, struct session *session);
 /* Who computes the call, and on which grid, is known: results that are to stay as they lie get their layout.

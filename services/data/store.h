@@ -282,6 +282,8 @@ struct store_counts {
     uint64_t committed, deleted, dropped, expired, recovered, damaged, disk_reads; /* since the start */
 };
 void store_count(const struct store *store, struct store_counts *counts);
+/* Of the store's memory, what a datum of so many bytes takes. */
+uint64_t store_memory_of(uint64_t bytes);
 
 /* ---- time ---- */
 

@@ -11,6 +11,11 @@ static uint64_t pages(uint64_t bytes)
     return (bytes + SEGMENT_PAGE - 1) / SEGMENT_PAGE * SEGMENT_PAGE;
 }
 
+uint64_t store_memory_of(uint64_t bytes)
+{
+    return pages(bytes);
+}
+
 static enum datum_line line_of(const struct datum *datum)
 {
     if (datum->state != DATUM_VISIBLE || datum->pins || datum->held || !datum->segment)

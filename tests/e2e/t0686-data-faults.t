@@ -19,6 +19,14 @@ problem hold "Holds a vector for a while"
     memory  0
 implementation c
     c usleep(us) in libc.so.6
+problem fill "A vector of zeros, beside another one"
+    in      int     n
+    in      int     m
+    in      double  x[n]
+    out     double  y[m]
+    memory  0
+implementation c
+    c memset(y, 0, m*8) in libc.so.6
 END
 agent_for_clients
 server_below_agent A A "state_dir = \"$work/small\"" 'slots = 2' 'store_memory = "2 MiB"' 'store_disk = "100 MB"' \
@@ -79,12 +87,24 @@ in_use() {
     espalier data info --json "$(cat x.mtx.id)" | grep -q '"users": [1-9]'
 }
 check "which a call is using" wait_until in_use
+check_fails any "a call that can never have both its datum and its result is refused, on a server that is asked for" \
+    espalier call fill m=190000 "x=data:$(cat x.mtx.id)" -o y=data: -s A
+check_says "with both and the limit" 'store_memory.*can never hold.*data of 1.52 MB .*results of 1.52 MB'
+check "a small datum beside it" put z.mtx A volatile
+check_fails any "a call that has no time to wait for the memory of its result" \
+    espalier call fill m=190000 "x=data:$(cat z.mtx.id)" -o y=data: -s A --timeout 300ms
+check_says "ends with its deadline" 'deadline'
+check "one that has waits for it" espalier call fill m=190000 "x=data:$(cat z.mtx.id)" -o y=data: -s A
+check "and leaves its result" espalier data rm "$(sed -n 's/^y = data://p' "$log")"
+check "the datum in most of the memory again" put x.mtx A volatile
+start holder_2 espalier call hold us=700000 "x=data:$(cat x.mtx.id)" -s A
+check "which a call is using again" wait_until in_use
 check_fails any "another one that does not wait long" espalier data put y.mtx -s A --timeout 100ms
 check_says "hears what is in the way" 'no memory for a datum of 1.52 MB now: .*used by running sessions'
 check "one that does waits for room" put y.mtx A volatile
 ends_well() {
     # shellcheck disable=SC2154
-    wait "$pid_holder"
+    wait "$pid_holder" && wait "$pid_holder_2"
 }
 check "until that call has ended, which keeps what it uses" ends_well
 check "which is there" got_back y
