@@ -203,6 +203,14 @@ struct esp_data_layout {
     int64_t row_block, col_block; /* rows and columns of a block */
 };
 
+/* Which elements of a matrix are there, and in which order: a result that stays is as its problem has it. */
+enum esp_data_storage {
+    ESP_DATA_FULL,         /* all of them */
+    ESP_DATA_PACKED_UPPER, /* of one triangle, as LAPACK packs it */
+    ESP_DATA_PACKED_LOWER,
+    ESP_DATA_BANDED /* those of the diagonals, as LAPACK stores a band */
+};
+
 /* One datum on one server. */
 struct esp_data_info {
     const char *id;
@@ -221,6 +229,9 @@ struct esp_data_info {
     double created_s;             /* seconds since 1970 */
     double idle_s;                /* since its last use */
     struct esp_data_layout layout;
+    enum esp_data_storage storage;
+    int64_t below, above, front; /* ESP_DATA_BANDED: diagonals, and rows in front of them */
+    int by_rows;                 /* by rows, else by columns */
 };
 
 struct esp_argument;
@@ -234,8 +245,9 @@ typedef void esp_data_progress(void *arg, double fraction);
  * that mode. `progress` may be NULL. */
 enum esp_status esp_data_put(const char *server, const struct esp_argument *array, enum esp_data_mode mode,
                              esp_data_progress *progress, void *arg, char **id);
-/* Reads all of a datum into memory of `bytes` (exactly as many as it has: ESP_INVALID), from a server that
- * has it. ESP_NOT_FOUND: none has; ESP_REFUSED: it belongs to somebody else. */
+/* Reads all of a datum into memory of `bytes` (exactly as many as it has: ESP_INVALID; of a packed or banded
+ * matrix these are fewer than its extents tell: esp_data_look()), as it is stored, from a server that has it.
+ * ESP_NOT_FOUND: none has; ESP_REFUSED: it belongs to somebody else. */
 enum esp_status esp_data_get(const char *id, void *memory, uint64_t bytes, esp_data_progress *progress,
                              void *arg);
 /* In pieces, for parallel servers: calls on such a grid take them as they lie, all others as they take the

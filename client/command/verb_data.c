@@ -18,15 +18,45 @@
 
 /* ---- what is shown ---- */
 
+void data_info_shape(const struct esp_data_info *info, struct datum_shape *shape)
+{
+    *shape = (struct datum_shape){.type = (enum base_type)(info->type - 1),
+                                  .n_dims = info->n_dims,
+                                  .row_major = info->by_rows,
+                                  .bytes = info->bytes};
+    memcpy(shape->dims, info->dims, sizeof shape->dims);
+    if (info->storage == ESP_DATA_BANDED) {
+        shape->storage = STORAGE_BANDED;
+        shape->layout[0] = info->below;
+        shape->layout[1] = info->above;
+        shape->layout[2] = info->front;
+    } else if (info->storage != ESP_DATA_FULL) {
+        shape->storage = STORAGE_PACKED;
+        shape->layout[0] = info->storage == ESP_DATA_PACKED_LOWER ? 'L' : 'U';
+    } else if (info->layout.rows > 0) {
+        const struct block_cyclic_matrix layout = layout_of(info, &info->layout);
+        datum_shape_spread(shape, &layout, NULL);
+    }
+}
+
 static const char *shape_text(const struct esp_data_info *info, char *text, size_t size)
 {
-    struct datum_shape shape = {.type = (enum base_type)(info->type - 1), .n_dims = info->n_dims};
-    memcpy(shape.dims, info->dims, sizeof shape.dims);
-    if (info->layout.rows > 0) {
-        const struct block_cyclic_matrix layout = layout_of(info, &info->layout);
-        datum_shape_spread(&shape, &layout, NULL);
-    }
+    struct datum_shape shape;
+    data_info_shape(info, &shape);
     return datum_shape_text(&shape, text, size);
+}
+
+/* "full", "packed (U)", "banded" with its diagonals, "pieces": what programs look for. */
+static void storage_json(const struct esp_data_info *info, json_t *json)
+{
+    static const char *const names[] = {"full", "packed (U)", "packed (L)", "banded"};
+    json_object_set_new(json, "storage",
+                        json_string(info->layout.rows > 0 ? "pieces" : names[info->storage]));
+    json_object_set_new(json, "by_rows", json_boolean(info->by_rows));
+    if (info->storage == ESP_DATA_BANDED)
+        json_object_set_new(json, "band",
+                            json_pack("{s:I, s:I, s:I}", "below", (json_int_t)info->below, "above",
+                                      (json_int_t)info->above, "front", (json_int_t)info->front));
 }
 
 static const char *place_text(const struct esp_data_info *info)
@@ -39,13 +69,16 @@ json_t *data_info_json(const struct esp_data_info *info)
     json_t *dims = json_array();
     for (unsigned i = 0; i < info->n_dims; i++)
         json_array_append_new(dims, json_integer(info->dims[i]));
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:b, s:b, s:b, s:i, s:I, s:I, s:I, s:f, s:f}",
-                     "id", info->id, "server", info->server, "address", info->address, "owner", info->owner,
-                     "type", esp_type_name(info->type), "dims", dims, "bytes", (json_int_t)info->bytes,
-                     "mode", datum_mode_name((enum datum_mode)info->mode), "replica", info->replica,
-                     "in_memory", info->in_memory, "on_disk", info->on_disk, "users", (int)info->users,
-                     "gets", (json_int_t)info->gets, "bytes_in", (json_int_t)info->bytes_in, "bytes_out",
-                     (json_int_t)info->bytes_out, "created", info->created_s, "idle_s", info->idle_s);
+    json_t *json =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:s, s:b, s:b, s:b, s:i, s:I, s:I, s:I, s:f, s:f}",
+                  "id", info->id, "server", info->server, "address", info->address, "owner", info->owner,
+                  "type", esp_type_name(info->type), "dims", dims, "bytes", (json_int_t)info->bytes, "mode",
+                  datum_mode_name((enum datum_mode)info->mode), "replica", info->replica, "in_memory",
+                  info->in_memory, "on_disk", info->on_disk, "users", (int)info->users, "gets",
+                  (json_int_t)info->gets, "bytes_in", (json_int_t)info->bytes_in, "bytes_out",
+                  (json_int_t)info->bytes_out, "created", info->created_s, "idle_s", info->idle_s);
+    storage_json(info, json);
+    return json;
 }
 
 static json_t *list_json(const struct esp_data_info *infos, size_t n)

@@ -10,6 +10,7 @@
 #include "client/command/session.h"
 #include "client/command/values.h"
 #include "client/command/verb_data.h"
+#include "core/data/datum.h"
 #include "core/matrix/matrix.h"
 #include "core/matrix/matrix_view.h"
 
@@ -24,7 +25,8 @@ static struct matrix_file describe(const struct esp_data_info *info)
 {
     int64_t rows = info->n_dims > 0 ? info->dims[0] : 1, cols = 1;
     for (unsigned i = 1; i < info->n_dims; i++)
-        cols *= info->dims[i];
+        if (__builtin_mul_overflow(cols, info->dims[i], &cols))
+            cols = 0; /* an empty array: check() knows that its elements can be counted */
     bool is_complex = info->type == ESP_TYPE_COMPLEX || info->type == ESP_TYPE_DOUBLE_COMPLEX;
     const struct matrix shape = {.rows = rows, .cols = cols, .is_complex = is_complex};
     struct matrix_file file = matrix_as_file(&shape);
@@ -35,16 +37,65 @@ static struct matrix_file describe(const struct esp_data_info *info)
     return file;
 }
 
+/* What there are bytes of can be read: nothing beyond is, whatever the server says. */
+static enum esp_status check(const struct esp_data_info *info, struct esp_error *error)
+{
+    struct datum_shape shape;
+    data_info_shape(info, &shape);
+    enum esp_status status = datum_shape_check(&shape, error);
+    if (status != ESP_OK)
+        error_prefix(error, "what %s says of the datum makes no sense", info->server);
+    else if (esp_type_size(info->type) == 0)
+        status = error_set(error, ESP_INVALID,
+                           "expected an array of numbers or characters, found a datum of type %s",
+                           esp_type_name(info->type));
+    return status;
+}
+
+/* Where, in what is stored, the element is that comes as number `at` when columns come one by one; -1: it is
+ * not stored. */
+static int64_t place_of(const struct esp_data_info *info, const struct layout *places, size_t at)
+{
+    const struct esp_problem_argument formal = {.properties = info->by_rows ? ESP_PROPERTY_ROW_MAJOR : 0};
+    struct esp_argument extents = {.n_dims = info->n_dims};
+    if (info->storage != ESP_DATA_FULL)
+        return layout_index(places, (int64_t)at % places->rows, (int64_t)at / places->rows);
+    memcpy(extents.dims, info->dims, sizeof extents.dims);
+    return (int64_t)values_place(&formal, &extents, at);
+}
+
+/* The whole matrix, zero where nothing is stored, as calls give it. */
+static enum esp_status load(const struct esp_data_info *info, const void *memory, struct matrix *matrix,
+                            struct esp_error *error)
+{
+    struct datum_shape shape;
+    struct layout places;
+    const uint64_t stored = info->bytes / esp_type_size(info->type);
+    data_info_shape(info, &shape);
+    datum_shape_places(&shape, &places);
+    enum esp_status status = ESP_OK;
+    for (size_t i = 0; i < (size_t)(matrix->rows * matrix->cols) && status == ESP_OK; i++) {
+        int64_t from = place_of(info, &places, i);
+        if (from >= (int64_t)stored)
+            return error_set(error, ESP_INVALID, "element %zu of the datum lies beyond its %llu bytes", i + 1,
+                             (unsigned long long)info->bytes);
+        if (from >= 0)
+            status = value_load_element(info->type, memory, (size_t)from, matrix, i, error);
+    }
+    return status;
+}
+
 static enum esp_status save(const char *path, const struct matrix_format *format,
                             const struct esp_data_info *info, const void *memory, struct esp_error *error)
 {
     struct matrix_file file = describe(info);
+    /* A band may be next to nothing of its matrix. */
+    const uint64_t most = info->storage == ESP_DATA_BANDED ? 0 : UINT64_MAX;
     int64_t rows = file.matrix.rows, cols = file.matrix.cols;
-    enum esp_status status = matrix_init(&file.matrix, rows, cols, file.matrix.is_complex, UINT64_MAX, error);
+    enum esp_status status = matrix_init(&file.matrix, rows, cols, file.matrix.is_complex, most, error);
     if (status != ESP_OK)
         return status;
-    for (size_t i = 0; i < (size_t)(rows * cols) && status == ESP_OK; i++)
-        status = value_load_element(info->type, memory, i, &file.matrix, i, error);
+    status = load(info, memory, &file.matrix, error);
     if (status == ESP_OK)
         status = matrix_save(path, &file, format, error);
     matrix_clear(&file.matrix);
@@ -69,6 +120,7 @@ static bool lies_so(const char *path, const struct matrix_format *format, const 
         format = matrix_format_of_path(path);
     bool is_npy = format && strcmp(matrix_format_word(format), "npy") == 0 &&
                   !(length > 3 && strcasecmp(path + length - 3, ".gz") == 0);
+    is_npy = is_npy && info->storage == ESP_DATA_FULL && !(info->by_rows && info->n_dims > 1);
     bool may_replace = strcmp(path, "-") != 0 && (lstat(path, &there) != 0 || S_ISREG(there.st_mode));
     return is_npy && may_replace && put_view_kind(info->type) && esp_type_size(info->type) >= 4;
 }
@@ -94,6 +146,8 @@ static enum exit_code get(const struct command_line *command, const struct esp_d
                           const char *path, const struct matrix_format *format)
 {
     struct esp_error error = {0};
+    if (check(info, &error) != ESP_OK)
+        return command_fail(command, &error);
     if (lies_so(path, format, info))
         return get_in_place(command, info, path);
     void *memory = malloc(info->bytes ? info->bytes : 1);

@@ -40,6 +40,19 @@ static void clear(struct answers *answers)
     free(answers->items);
 }
 
+static void unpack_storage(const struct datum_info *from, struct esp_data_info *to)
+{
+    to->by_rows = from->row_major;
+    if (from->storage == STORAGE_PACKED) {
+        to->storage = from->layout_a == 'L' ? ESP_DATA_PACKED_LOWER : ESP_DATA_PACKED_UPPER;
+    } else if (from->storage == STORAGE_BANDED) {
+        to->storage = ESP_DATA_BANDED;
+        to->below = from->layout_a;
+        to->above = from->layout_b;
+        to->front = from->layout_c;
+    }
+}
+
 static bool unpack(void *package, const struct datum_info *from, struct esp_data_info *to)
 {
     *to = (struct esp_data_info){.id = package_text(package, from->datum),
@@ -60,6 +73,7 @@ static bool unpack(void *package, const struct datum_info *from, struct esp_data
                                  .created_s = (double)from->created_s,
                                  .idle_s = from->idle_s};
     memcpy(to->dims, from->dims, from->n_dims * sizeof *to->dims);
+    unpack_storage(from, to);
     struct block_cyclic_matrix layout;
     if (data_layout(from, &layout))
         to->layout = (struct esp_data_layout){.rows = (unsigned)layout.rows.ranks,

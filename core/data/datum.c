@@ -201,17 +201,27 @@ static enum esp_status check_storage(const struct datum_shape *shape, struct esp
     return ESP_OK;
 }
 
+bool datum_shape_places(const struct datum_shape *shape, struct layout *places)
+{
+    *places = (struct layout){.storage = shape->storage,
+                              .row_major = shape->row_major,
+                              .rows = shape->dims[0],
+                              .cols = shape->dims[1]};
+    if (shape->storage == STORAGE_PACKED) {
+        places->upper = shape->layout[0] == 'U';
+    } else if (shape->storage == STORAGE_BANDED) {
+        places->below = shape->layout[0];
+        places->above = shape->layout[1];
+        places->front = shape->layout[2];
+    }
+    return shape->storage == STORAGE_PACKED || shape->storage == STORAGE_BANDED;
+}
+
 static bool count_elements(const struct datum_shape *shape, uint64_t *count)
 {
-    if (shape->storage == STORAGE_PACKED || shape->storage == STORAGE_BANDED) {
-        struct layout layout = {.storage = shape->storage,
-                                .rows = shape->dims[0],
-                                .cols = shape->dims[1],
-                                .below = shape->layout[0],
-                                .above = shape->layout[1],
-                                .front = shape->layout[2]};
-        return layout_count(&layout, count);
-    }
+    struct layout places;
+    if (datum_shape_places(shape, &places))
+        return layout_count(&places, count);
     *count = 1;
     bool empty = false, fits = true;
     for (unsigned i = 0; i < shape->n_dims; i++) {

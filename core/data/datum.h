@@ -84,6 +84,9 @@ bool datum_shape_layout(const struct datum_shape *shape, struct block_cyclic_mat
  * another storage, by rows, or a layout that is not as above, or of other extents. */
 enum esp_status datum_shape_spread(struct datum_shape *shape, const struct block_cyclic_matrix *layout,
                                    struct esp_error *error);
+/* Where the elements of one that is packed or banded are: for layout_index(). False: it is stored otherwise.
+ */
+bool datum_shape_places(const struct datum_shape *shape, struct layout *places);
 /* The same value stored in full. */
 struct datum_shape datum_shape_joined(const struct datum_shape *shape);
 

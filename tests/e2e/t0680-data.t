@@ -111,6 +111,36 @@ check_says "and is shown as a datum" 'solve: done by d[a-z]+ on A' '^X = data:A:
 cp "$log" said
 stayed=$(sed -n 's/^X = data://p' said)
 check "with its value" sh -c "espalier data get $stayed stayed.csv && cmp x.csv stayed.csv && espalier data rm $stayed"
+
+# ---- packed, banded ----
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n60 60"
+             for (j = 0; j < 60; j++) for (i = 0; i < 60; i++)
+                 print i == j ? 4 + i % 3 : i - j == 1 || j - i == 1 ? 1 + (i + 2 * j) % 5 / 10 * (i < j) - (i > j) / 8 : 0 }' >band.mtx
+awk 'BEGIN { print "%%MatrixMarket matrix array real general\n60 60"
+             for (j = 0; j < 60; j++) for (i = 0; i < 60; i++) print i == j ? 60 : 1 / (1 + (i - j) * (i - j)) }' >spd.mtx
+as_stored() { # as_stored NAME ARGUMENT...: a result that stays is got as the matrix that the call writes
+    name=$1
+    shift
+    espalier call "$@" -s A -o "$name=from-call.npy" && espalier call "$@" -s A -o "$name=data:persistent" >left || return 1
+    stored=$(sed -n "s/^$name = data://p" left)
+    for format in csv npy; do
+        espalier matrix convert from-call.npy "from-call.$format" || return 1
+        espalier data get "$stored" "from-datum.$format" && cmp "from-call.$format" "from-datum.$format" || return 1
+    done
+}
+check "a packed result is got as its matrix" as_stored AP dpptrf AP=@spd.mtx
+check "it is shown" espalier data info "$stored"
+check_says "as what it is" 'double\[60, 60\] packed \(U\), 14\.6 kB'
+check "programs are told too" espalier data info --json "$stored"
+check_says "how it is stored" '"storage": ?"packed \(U\)"'
+check "it goes" espalier data rm "$stored"
+check "the other triangle, too" as_stored AP dpptrf AP=@spd.mtx uplo=L
+check "it goes too" espalier data rm "$stored"
+check "a band" as_stored AB dgbtrf AB=@band.mtx kl=1 ku=1
+check "is shown" espalier data info --json "$stored"
+check_says "with its diagonals" '"storage": ?"banded"' '"below": ?1' '"front": ?1'
+check "and goes" espalier data rm "$stored"
+
 check "of arguments from here as well" espalier call mul A=@a.mtx B=@x.csv -o C=data:
 check_says "too" '^C = data:[AB]:'
 cp "$log" said

@@ -115,6 +115,29 @@ static void shapes_tell_their_bytes(void **state)
     }
 }
 
+static void what_is_packed_or_banded_has_its_places(void **state)
+{
+    (void)state;
+    const struct datum_shape shapes[] = {
+        {.n_dims = 2, .dims = {3, 3}, .storage = STORAGE_PACKED, .layout = {'U'}},
+        {.n_dims = 2, .dims = {3, 3}, .storage = STORAGE_PACKED, .layout = {'L'}},
+        {.n_dims = 2, .dims = {3, 3}, .storage = STORAGE_PACKED, .layout = {'L'}, .row_major = true},
+        {.n_dims = 2, .dims = {3, 3}, .storage = STORAGE_BANDED, .layout = {1, 0, 1}},
+    };
+    static const int places_by_rows[][9] = {{0, 1, 3, -1, 2, 4, -1, -1, 5},
+                                            {0, -1, -1, 1, 3, -1, 2, 4, 5},
+                                            {0, -1, -1, 1, 2, -1, 3, 4, 5},
+                                            {1, 3, -1, 2, 4, 6, -1, 5, 7}};
+    struct layout places;
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+        assert_true(datum_shape_places(&shapes[k], &places));
+        for (int i = 0; i < 9; i++)
+            assert_int_equal(layout_index(&places, i / 3, i % 3), places_by_rows[k][i]);
+    }
+    const struct datum_shape full = {.n_dims = 2, .dims = {3, 3}};
+    assert_false(datum_shape_places(&full, &places));
+}
+
 static void shapes_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -234,6 +257,7 @@ int main(void)
         cmocka_unit_test(wrong_identities_are_told_apart),
         cmocka_unit_test(origins_must_be_names),
         cmocka_unit_test(shapes_tell_their_bytes),
+        cmocka_unit_test(what_is_packed_or_banded_has_its_places),
         cmocka_unit_test(shapes_that_make_no_sense_are_refused),
         cmocka_unit_test(a_datum_fits_where_type_and_shape_agree),
         cmocka_unit_test(modes_have_names_and_meanings),
