@@ -2,6 +2,7 @@
 #include "agent/directory_parents.h"
 
 #include "services/directory/kept.h"
+#include "services/directory/schema.h"
 #include "util/log.h"
 
 #include <stdio.h>
@@ -10,10 +11,10 @@
 
 #define MOST_PARENTS 16
 
-static void tell_wrong(void *arg, const struct esp_error *error)
+static void tell_wrong(void *arg, const struct esp_error *error, bool stays)
 {
     (void)arg;
-    log_warning("%s; it is left out", error->text);
+    log_warning("%s; %s", error->text, schema_outcome(stays));
 }
 
 static bool is_there(const struct settings_agent *settings, const char *address)

@@ -42,10 +42,10 @@ struct directory_watch {
 
 /* ---- what is kept ---- */
 
-static void tell_wrong(void *arg, const struct esp_error *error)
+static void tell_wrong(void *arg, const struct esp_error *error, bool stays)
 {
     (void)arg;
-    log_warning("%s; it is left out", error->text);
+    log_warning("%s; %s", error->text, schema_outcome(stays));
 }
 
 static bool write_file(const char *path, const char *text, size_t length)
@@ -162,7 +162,7 @@ static bool read_again(struct directory_watch *watch)
     const uint64_t read = directory_tree_digest(&tree);
     const bool is_known = read == watch->read; /* its nonsense too: the log has it */
     watch->read = read;
-    if (schema_check(&tree, is_known ? NULL : tell_wrong, NULL) == 0) {
+    if (schema_check(&tree, &watch->tree, is_known ? NULL : tell_wrong, NULL) == 0) {
         error_set(&error, ESP_INVALID, "none of its %zu entries can be read", all);
         note_away(watch, &error);
         directory_tree_clear(&tree);
@@ -182,7 +182,7 @@ static void read_kept(struct directory_watch *watch)
     if (!*watch->kept)
         return;
     enum esp_status status = ldif_load(watch->kept, &tree, &base, &error);
-    if (status == ESP_OK && schema_check(&tree, tell_wrong, NULL) > 0) {
+    if (status == ESP_OK && schema_check(&tree, NULL, tell_wrong, NULL) > 0) {
         watch->digest = directory_tree_digest(&tree);
         watch->tree = tree;
         keep_descriptions(watch);

@@ -447,6 +447,7 @@ void service_close(struct service *service)
     problem_set_destroy(service->problems);
     memory_share_give(service->share);
     place_release(&service->place);
+    cost_files_clear(&service->measured);
     pthread_mutex_destroy(&service->learning);
     pthread_mutex_destroy(&service->loading);
     free(service);

@@ -7,6 +7,7 @@
 
 #include "sed/service.h"
 
+#include "core/forecast/cost_files.h"
 #include "core/problem/problem.h"
 #include "sed/pool/workers.h"
 #include "services/place.h"
@@ -32,6 +33,7 @@ struct service {
     struct links *links;                  /* NULL: none */
     struct idle_calibration *calibration; /* NULL: none */
     pthread_mutex_t loading;              /* of models: by the main thread and the calibration's */
+    struct cost_files measured;           /* of state_dir, as last good; with `loading` */
     pthread_mutex_t learning;             /* of `links`, while data that are fetched tell of them */
 };
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/service_internal.h"
 
-#include "core/forecast/cost_model.h"
 #include "sed/corrections_file.h"
 #include "sed/directory_watch.h"
 #include "sed/server/server.h"
@@ -9,10 +8,10 @@
 
 #include <math.h>
 
-static void tell_wrong(void *arg, const struct esp_error *error)
+static void tell_wrong(void *arg, const struct esp_error *error, bool stays)
 {
     (void)arg;
-    log_warning("a cost model is left out: %s", error->text);
+    log_warning("a cost model is left %s: %s", stays ? "as it was before" : "out", error->text);
 }
 
 /* Models of other numbers of threads, or of problems that are described otherwise now, serve nobody. */
@@ -32,7 +31,6 @@ static enum esp_status usable_models(const struct service *service, struct cost_
 /* What the calibration has left in the server's folder, and what the directory has where that has nothing. */
 static enum esp_status read_models(struct service *service, struct cost_set *all, struct esp_error *error)
 {
-    struct cost_set measured = {0};
     char folder[4096];
     enum esp_status status = ESP_OK;
     *all = (struct cost_set){.fastest_s_per_flop = HUGE_VAL};
@@ -40,11 +38,10 @@ static enum esp_status read_models(struct service *service, struct cost_set *all
         status = directory_watch_models(service->directory, all, error);
     if (status == ESP_OK && service->settings->node.state_dir) {
         cost_folder(service->settings->node.state_dir, folder, sizeof folder);
-        status = cost_load_folder(folder, tell_wrong, NULL, &measured, error);
+        status = cost_files_read(&service->measured, folder, tell_wrong, NULL, error);
     }
-    for (uint32_t i = 0; i < measured.n && status == ESP_OK; i++)
-        status = cost_set_add(all, &measured.models[i], true, error);
-    cost_set_clear(&measured);
+    if (status == ESP_OK)
+        status = cost_files_add(&service->measured, all, error);
     if (status != ESP_OK)
         cost_set_clear(all);
     return status;

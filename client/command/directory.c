@@ -144,6 +144,12 @@ static void tell_wrong(void *arg, const struct esp_error *error)
     command->wrong++;
 }
 
+static void tell_wrong_entry(void *arg, const struct esp_error *error, bool stays)
+{
+    (void)stays; /* never: nothing was read before */
+    tell_wrong(arg, error);
+}
+
 static int need_directory(const struct directory_command *command)
 {
     return command->directory.url
@@ -160,7 +166,7 @@ static int read_directory(struct directory_command *command)
         return code;
     if (directory_read(&command->directory, &command->tree, &base, &error) != ESP_OK)
         return fail(command, &error);
-    schema_check(&command->tree, tell_wrong, command);
+    schema_check(&command->tree, NULL, tell_wrong_entry, command);
     return EXIT_DONE;
 }
 
@@ -288,7 +294,7 @@ static int run_import(struct directory_command *command, int n, char **files)
         return code;
     if (ldif_load(files[0], &command->tree, &base, &error) != ESP_OK)
         return fail(command, &error);
-    schema_check(&command->tree, tell_wrong, command);
+    schema_check(&command->tree, NULL, tell_wrong_entry, command);
     if (command->wrong) {
         error_set(&error, ESP_INVALID, "%s: %u entries are wrong; nothing was written", files[0],
                   command->wrong);

@@ -199,8 +199,8 @@ enum esp_status cost_save(const struct cost_model *model, const char *path, stru
  * "path:line: ..." for a file that is damaged, cut, or of another version. */
 enum esp_status cost_load(const char *path, struct arena *arena, struct cost_model *model,
                           struct esp_error *error);
-/* All models of a folder into a new set. Files that are wrong are told to `wrong` and left out. A folder that
- * is not there has none. */
+/* All models of a folder, with their measurements, into a new set (core/forecast/cost_files.c). Files that
+ * are wrong are told to `wrong` and left out. A folder that is not there has none. */
 enum esp_status cost_load_folder(const char *folder, void (*wrong)(void *arg, const struct esp_error *error),
                                  void *arg, struct cost_set *set, struct esp_error *error);
 

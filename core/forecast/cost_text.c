@@ -7,7 +7,6 @@
 #include "util/crc32c.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -440,40 +439,5 @@ enum esp_status cost_load(const char *path, struct arena *arena, struct cost_mod
         : more ? error_set(error, ESP_INVALID, "%s: expected at most %d bytes", path, MOST_FILE)
                : parse(text, length, path, arena, model, error);
     free(text);
-    return status;
-}
-
-static int is_model(const struct dirent *entry)
-{
-    size_t n = strlen(entry->d_name), suffix = sizeof COST_SUFFIX - 1;
-    return n > suffix && entry->d_name[0] != '.' && strcmp(entry->d_name + n - suffix, COST_SUFFIX) == 0;
-}
-
-enum esp_status cost_load_folder(const char *folder,
-                                 void (*tell_wrong)(void *arg, const struct esp_error *error), void *arg,
-                                 struct cost_set *set, struct esp_error *error)
-{
-    struct dirent **entries;
-    *set = (struct cost_set){.fastest_s_per_flop = HUGE_VAL};
-    int n = scandir(folder, &entries, is_model, alphasort);
-    if (n < 0)
-        return errno == ENOENT ? ESP_OK : error_errno(error, "%s cannot be read", folder);
-    enum esp_status status = ESP_OK;
-    for (int i = 0; i < n; i++) {
-        char path[4096];
-        struct arena arena = {0};
-        struct cost_model model;
-        struct esp_error why;
-        snprintf(path, sizeof path, "%s/%s", folder, entries[i]->d_name);
-        if (status == ESP_OK && cost_load(path, &arena, &model, &why) == ESP_OK)
-            status = cost_set_add(set, &model, true, error);
-        else if (status == ESP_OK && tell_wrong)
-            tell_wrong(arg, &why);
-        arena_clear(&arena);
-        free(entries[i]);
-    }
-    free(entries);
-    if (status != ESP_OK)
-        cost_set_clear(set);
     return status;
 }

@@ -2,6 +2,8 @@
 core_libcore_la_SOURCES += \
 	core/forecast/corrections.c \
 	core/forecast/corrections.h \
+	core/forecast/cost_files.c \
+	core/forecast/cost_files.h \
 	core/forecast/cost_model.c \
 	core/forecast/cost_model.h \
 	core/forecast/cost_ranks.c \

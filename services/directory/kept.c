@@ -23,16 +23,21 @@ struct directory_options directory_options_of(const struct settings_directory *s
 }
 
 static enum esp_status read_now(const struct directory_options *options, const char *kept,
-                                void (*wrong)(void *arg, const struct esp_error *error), void *arg,
-                                struct directory_tree *tree, struct esp_error *error)
+                                void (*wrong)(void *arg, const struct esp_error *error, bool stays),
+                                void *arg, struct directory_tree *tree, struct esp_error *error)
 {
-    const char *base;
-    struct esp_error not_kept;
+    const char *base, *base_before;
+    struct directory_tree before = {0};
+    struct esp_error not_kept, not_there;
     enum esp_status status = directory_read(options, tree, &base, error);
     if (status != ESP_OK)
         return status;
     const size_t all = tree->n;
-    if (schema_check(tree, wrong, arg) == 0) {
+    if (kept && ldif_load(kept, &before, &base_before, &not_there) == ESP_OK)
+        schema_check(&before, NULL, NULL, NULL);
+    const size_t n_good = schema_check(tree, &before, wrong, arg);
+    directory_tree_clear(&before);
+    if (n_good == 0) {
         directory_tree_clear(tree);
         return error_set(error, ESP_INVALID, "none of its %zu entries can be read", all);
     }
@@ -42,7 +47,7 @@ static enum esp_status read_now(const struct directory_options *options, const c
 }
 
 enum esp_status directory_look(const struct directory_options *options, const char *kept,
-                               void (*wrong)(void *arg, const struct esp_error *error), void *arg,
+                               void (*wrong)(void *arg, const struct esp_error *error, bool stays), void *arg,
                                struct directory_tree *tree, char away[256], struct esp_error *error)
 {
     const char *base;
@@ -51,7 +56,7 @@ enum esp_status directory_look(const struct directory_options *options, const ch
     if (status == ESP_OK || status == ESP_CONFIG || !kept)
         return status;
     struct esp_error not_there;
-    if (ldif_load(kept, tree, &base, &not_there) == ESP_OK && schema_check(tree, NULL, NULL) > 0) {
+    if (ldif_load(kept, tree, &base, &not_there) == ESP_OK && schema_check(tree, NULL, NULL, NULL) > 0) {
         snprintf(away, 256, "%.255s", error->text);
         return ESP_OK;
     }

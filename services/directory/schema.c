@@ -196,20 +196,45 @@ static void take_out(struct directory_tree *tree, size_t i)
     HASH_DELETE(hh, tree->by_name, tree->entries[i]);
 }
 
-size_t schema_check(struct directory_tree *tree, void (*wrong)(void *arg, const struct esp_error *error),
-                    void *arg)
+/* Gives the entry the values that it had. */
+static bool restore(struct directory_tree *tree, struct directory_entry *entry,
+                    const struct directory_tree *before)
 {
-    size_t n = 0;
+    const struct directory_entry *known = before ? directory_tree_find(before, entry->name) : NULL;
+    if (!known)
+        return false;
+    entry->n_values = 0;
+    for (uint32_t i = 0; i < known->n_values; i++) {
+        const struct directory_value *value = &known->values[i];
+        if (directory_tree_add(tree, entry, value->attribute, value->text, value->length, NULL) != ESP_OK)
+            return false;
+    }
+    return true;
+}
+
+const char *schema_outcome(bool stays)
+{
+    return stays ? "it is left as it was before" : "it is left out";
+}
+
+size_t schema_check(struct directory_tree *tree, const struct directory_tree *before,
+                    void (*wrong)(void *arg, const struct esp_error *error, bool stays), void *arg)
+{
+    size_t n = 0, n_good = 0;
     directory_tree_sort(tree);
     for (size_t i = 0; i < tree->n; i++) {
         struct esp_error error = {0};
         const bool good = check_entry(tree->entries[i], &error);
+        const bool stays = !good && restore(tree, tree->entries[i], before);
         if (!good && wrong)
-            wrong(arg, &error);
-        if (good && !is_orphan(tree, tree->entries[i]))
+            wrong(arg, &error, stays);
+        if ((good || stays) && !is_orphan(tree, tree->entries[i])) {
             tree->entries[n++] = tree->entries[i];
-        else
+            n_good += good;
+        } else {
             take_out(tree, i);
+        }
     }
-    return tree->n = n;
+    tree->n = n;
+    return n_good;
 }

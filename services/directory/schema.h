@@ -41,10 +41,14 @@ const char *schema_class(unsigned number);
 /* Its attribute of that number; NULL behind the last. */
 const char *schema_attribute(const char *object_class, unsigned number);
 
-/* Takes entries of ours out that are nonsense (an attribute is missing, or its value is not what it must be,
- * or a description or model cannot be read), and what is below them; `wrong` (may be NULL) is told of each.
- * Entries of other classes are let be. Returns how many are left. */
-size_t schema_check(struct directory_tree *tree, void (*wrong)(void *arg, const struct esp_error *error),
-                    void *arg);
+/* Looks for entries of ours that are nonsense (an attribute is missing, or its value is not what it must be,
+ * or a description or model cannot be read); `wrong` (may be NULL) is told of each. One that `before` (a tree
+ * that was checked, or NULL) has too gets its values from there: `stays`. Others are taken out, and what is
+ * below them. Entries of other classes are let be. Returns how many are good as they came; tree->n are left.
+ */
+size_t schema_check(struct directory_tree *tree, const struct directory_tree *before,
+                    void (*wrong)(void *arg, const struct esp_error *error, bool stays), void *arg);
+/* What becomes of it, for a message: "it is left as it was before", "it is left out". */
+const char *schema_outcome(bool stays);
 
 #endif

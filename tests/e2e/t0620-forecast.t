@@ -139,4 +139,13 @@ sed 's/^espalier-cost-model 1$/espalier-cost-model 2/' state/models/ddot-*-1-0.m
 kill -HUP "$pid_sed3"
 check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1, found one of version 2; calibrate again' sed3
 check "the others serve" wait_until forecasts_measured
+
+# ---- one that was good and is damaged: what it said before serves, as long as the server runs ----
+for model in state/models/ddot-*-1-0.model; do
+    sed '1s/$/9/' "$model" >damaged && cp damaged "$model"
+done
+kill -HUP "$pid_sed3"
+check "a model that is damaged under a running server is told" \
+    wait_until goes_on 'left as it was before: .*ddot-.*expected a cost model of version 1, found one of version 19' sed3
+check "and serves as it was" forecasts_measured
 finish

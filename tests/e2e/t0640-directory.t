@@ -170,6 +170,32 @@ sed "s/odd-blas-1-0/unknown-blas-1-0/; s/^cn: scaled-/cn: unknown-/; s/^dn: cn=s
     ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >>ldapmodify.out 2>&1
 check "a model of a problem that nobody knows is told" wait_until log_says 'cost model of "unknown", which this server does not solve'
 
+# One that becomes nonsense does not take away what was good: it stays, until it is good again or deleted.
+make_nonsense() { # NAME ATTRIBUTE
+    printf 'dn: %s,%s\nchangetype: modify\nreplace: %s\n%s: nonsense\n' "$1" "$base" "$2" "$2" | ldap_change
+}
+make_nonsense cn=scaled.esp,ou=descriptions espalierText
+check "a description that becomes nonsense is told, and left as it was" \
+    wait_until log_says 'cn=scaled.esp.*expected a description that can be read, found "nonsense"; it is left as it was before'
+make_nonsense cn=scaled-blas-1-0,cn=node8,ou=machines espalierModel
+check "a model, too" wait_until log_says 'cn=scaled-blas-1-0,cn=node8.*expected a whole cost model of this version.*left as it was before'
+check "the problem is still solved, by its description of before" solves
+check "and forecast, by its model of before" measured
+good_again() {
+    sed -n '/^dn: cn=scaled.esp,/,/^$/p' site.ldif | sed "s/ou=espalier\$/$base/" >scaled.ldif
+    for entry in cn=scaled.esp,ou=descriptions cn=scaled-blas-1-0,cn=node8,ou=machines; do
+        printf 'dn: %s,%s\nchangetype: delete\n\n' "$entry" "$base"
+    done | ldap_change
+    wait_until gone || return 1
+    { cat scaled.ldif; echo; cat node8.model; } |
+        ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >>ldapmodify.out 2>&1
+    wait_until solves && wait_until measured
+}
+gone() {
+    ! solves
+}
+check "what is deleted is gone, until it is there again" good_again
+
 # ---- clients find their way by it ----
 clients_find() {
     espalier directory client --url "$url" >found.conf && cat found.conf && grep -qx "agents = { \"$agent\" }" found.conf &&

@@ -5,6 +5,7 @@
  */
 #include "tests/unit/unit.h"
 #include "core/forecast/corrections.h"
+#include "core/forecast/cost_files.h"
 #include "services/fast/fit.h"
 #include "util/random.h"
 
@@ -416,6 +417,57 @@ static void damaged_files_are_refused(void **state)
     arena_clear(&f.arena);
 }
 
+struct told {
+    unsigned n, stay;
+};
+
+static void count_wrong(void *arg, const struct esp_error *error, bool stays)
+{
+    struct told *told = arg;
+    (void)error;
+    told->n++;
+    told->stay += stays;
+}
+
+static void a_damaged_file_does_not_take_the_place_of_a_good_one(void **state)
+{
+    (void)state;
+    struct fixture f;
+    struct cost_files files = {0};
+    struct cost_set set = {0};
+    struct told told = {0};
+    char folder[] = "/tmp/espalier-models-XXXXXX", path[64], other[64];
+    fitted(&f);
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/dgesv-lapack-1-0.model", folder);
+    snprintf(other, sizeof other, "%s/dgemm-blas-1-0.model", folder);
+    put_file(path, "espalier-cost-model 7\n", 22);
+    assert_int_equal(cost_files_read(&files, folder, count_wrong, &told, &f.error), ESP_OK);
+    assert_true(files.n == 0 && told.n == 1 && told.stay == 0); /* there is none before */
+    assert_int_equal(cost_save(&f.model, path, &f.error), ESP_OK);
+    assert_int_equal(cost_files_read(&files, folder, count_wrong, &told, &f.error), ESP_OK);
+    assert_true(files.n == 1 && told.n == 1);
+    put_file(path, "espalier-cost-model 7\n", 22);
+    put_file(other, "rubbish", 7);
+    for (unsigned i = 1; i <= 2; i++) { /* it stays for as long as it takes */
+        assert_int_equal(cost_files_read(&files, folder, count_wrong, &told, &f.error), ESP_OK);
+        assert_true(files.n == 1 && told.n == 1 + 2 * i && told.stay == i);
+    }
+    assert_int_equal(cost_files_add(&files, &set, &f.error), ESP_OK);
+    assert_int_equal(set.n, 1);
+    assert_true(set.models[0].digest == f.model.digest);
+    const double x[] = {700, 700.0 * 700 * 700, 8.0 * 700 * 700};
+    assert_true(cost_curve_value(&set.models[0], &set.models[0].time, x, NULL) == ask(&f, 700, NULL));
+    unlink(path);
+    unlink(other);
+    assert_int_equal(cost_files_read(&files, folder, count_wrong, &told, &f.error), ESP_OK);
+    assert_int_equal(files.n, 0); /* gone is gone */
+    assert_int_equal(rmdir(folder), 0);
+    cost_files_clear(&files);
+    cost_set_clear(&set);
+    arena_clear(&f.arena);
+}
+
 static void models_travel(void **state)
 {
     (void)state;
@@ -536,6 +588,7 @@ int main(void)
         cmocka_unit_test(options_choose_the_model),
         cmocka_unit_test(a_model_comes_back_from_its_file),
         cmocka_unit_test(damaged_files_are_refused),
+        cmocka_unit_test(a_damaged_file_does_not_take_the_place_of_a_good_one),
         cmocka_unit_test(models_travel),
         cmocka_unit_test(corrections_outlive_the_server),
         cmocka_unit_test(calls_correct_the_model_and_one_bad_day_does_not),

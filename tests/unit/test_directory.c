@@ -98,10 +98,16 @@ static void what_is_written_is_read_back(void **state)
     unlink(path);
 }
 
-static void count_wrong(void *arg, const struct esp_error *error)
+struct told {
+    unsigned n, stay;
+};
+
+static void count_wrong(void *arg, const struct esp_error *error, bool stays)
 {
+    struct told *told = arg;
     (void)error;
-    ++*(unsigned *)arg;
+    told->n++;
+    told->stay += stays;
 }
 
 static void nonsense_goes_out_with_what_is_below_it(void **state)
@@ -110,7 +116,7 @@ static void nonsense_goes_out_with_what_is_below_it(void **state)
     struct directory_tree tree;
     struct esp_error error;
     const char *base;
-    unsigned n_wrong = 0;
+    struct told told = {0};
     assert_int_equal(
         parse(HEAD
               "dn: ou=problems,ou=grid,dc=x\nobjectClass: organizationalUnit\nou: problems\n\n"
@@ -123,13 +129,46 @@ static void nonsense_goes_out_with_what_is_below_it(void **state)
               "dn: cn=other,ou=grid,dc=x\nobjectClass: device\ncn: other\n",
               &tree, &base, &error),
         ESP_OK);
-    assert_int_equal(schema_check(&tree, count_wrong, &n_wrong),
+    assert_int_equal(schema_check(&tree, NULL, count_wrong, &told),
                      4); /* the base, the unit, q, the other one */
-    assert_int_equal(n_wrong, 1);
+    assert_true(told.n == 1 && told.stay == 0);
     assert_null(directory_tree_find(&tree, "cn=p,ou=problems"));
     assert_null(directory_tree_find(&tree, "cn=i,cn=p,ou=problems"));
     assert_non_null(directory_tree_find(&tree, "cn=q,ou=problems"));
     directory_tree_clear(&tree);
+}
+
+static void nonsense_does_not_take_the_place_of_what_was_good(void **state)
+{
+    (void)state;
+#define MACHINE "dn: cn=m,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: m\n"
+#define MODEL   "dn: cn=c,cn=m,ou=grid,dc=x\nobjectClass: device\ncn: c\n\n"
+#define GONE    "dn: cn=g,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: g\n"
+#define NEW     "dn: cn=n,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: n\nespalierSlots: many\n"
+    struct directory_tree before, tree;
+    struct esp_error error;
+    struct told told = {0};
+    const char *base;
+    assert_int_equal(parse(HEAD MACHINE "espalierSlots: 4\n\n" MODEL GONE, &before, &base, &error), ESP_OK);
+    assert_int_equal(schema_check(&before, NULL, count_wrong, &told), 4);
+    const uint64_t digest = directory_tree_digest(&before);
+    assert_int_equal(parse(HEAD MACHINE "espalierSlots: four\n\n" MODEL NEW, &tree, &base, &error), ESP_OK);
+    assert_int_equal(schema_check(&tree, &before, count_wrong, &told), 2); /* the base, and what is below m */
+    assert_true(told.n == 2 && told.stay == 1);
+    assert_int_equal(tree.n, 3);
+    const struct directory_entry *entry = directory_tree_find(&tree, "cn=m");
+    assert_non_null(entry);
+    assert_string_equal(directory_value(entry, "espalierSlots")->text, "4");
+    assert_non_null(directory_tree_find(&tree, "cn=c,cn=m"));
+    assert_null(directory_tree_find(&tree, "cn=g"));
+    assert_null(directory_tree_find(&tree, "cn=n"));
+    directory_tree_clear(&tree);
+    /* What stays makes no difference to what was there: nobody has to read it again. */
+    assert_int_equal(parse(HEAD MACHINE "espalierSlots: four\n\n" MODEL GONE, &tree, &base, &error), ESP_OK);
+    schema_check(&tree, &before, NULL, NULL);
+    assert_true(directory_tree_digest(&tree) == digest);
+    directory_tree_clear(&tree);
+    directory_tree_clear(&before);
 }
 
 /* The definition of a class or attribute in the schema file, with its folded lines joined. */
@@ -216,6 +255,7 @@ int main(void)
         cmocka_unit_test(mistakes_are_told_with_their_lines),
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(nonsense_goes_out_with_what_is_below_it),
+        cmocka_unit_test(nonsense_does_not_take_the_place_of_what_was_good),
         cmocka_unit_test(the_schema_file_says_the_same),
         cmocka_unit_test(a_file_keeps_what_is_not_brought_unless_it_is_pruned),
     };
