@@ -2,12 +2,18 @@
 #include "client/command/admin.h"
 
 #include "client/command/session.h"
+#include "util/clock.h"
 #include "util/names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+/* A node that the tree has just shown and that nobody finds now is on its way to another parent, or one above
+ * it is: so long it may be so. */
+#define ORDER_PATIENCE_NS (5 * NS_PER_S)
+#define ORDER_PAUSE_NS    (50 * NS_PER_MS)
 
 enum exit_code view_open(const struct command_line *command, struct view *view)
 {
@@ -90,12 +96,17 @@ enum exit_code admin_order(const struct command_line *command, const struct view
                            const struct esp_node *node, const char *verb, const char *const *words,
                            size_t n_words, uint64_t *generation, char **text)
 {
+    const struct timespec pause = {.tv_nsec = ORDER_PAUSE_NS};
     const struct esp_node *top = view_top(view, node);
     if (!top)
         top = node; /* a redirector: what can be said to it, it does itself */
-    if (esp_administer(top->address, node->name, verb, words, n_words, generation, text) == ESP_OK)
-        return EXIT_DONE;
-    return refused(command);
+    const int64_t until_ns = clock_now_ns(&clock_system) + ORDER_PATIENCE_NS;
+    enum esp_status status;
+    while ((status = esp_administer(top->address, node->name, verb, words, n_words, generation, text)) ==
+               ESP_NOT_FOUND &&
+           !node->unreachable && clock_now_ns(&clock_system) < until_ns)
+        nanosleep(&pause, NULL);
+    return status == ESP_OK ? EXIT_DONE : refused(command);
 }
 
 /* ---- orders, one after the other ---- */

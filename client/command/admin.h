@@ -27,7 +27,8 @@ const struct esp_node *view_parent(const struct view *view, const struct esp_nod
 const struct esp_node *view_top(const struct view *view, const struct esp_node *node);
 bool view_is_within(const struct view *view, const struct esp_node *node, const struct esp_node *top);
 
-/* One order by way of the top of its tree; a failure is printed. `text` as esp_administer() has it, may be
+/* One order by way of the top of its tree, which is waited with for some seconds while it does not find the
+ * node that `view` has: somebody moves then. A failure is printed. `text` as esp_administer() has it, may be
  * NULL. `generation`: as for esp_administer(), may be NULL. */
 enum exit_code admin_order(const struct command_line *command, const struct view *view,
                            const struct esp_node *node, const char *verb, const char *const *words,

@@ -11,6 +11,17 @@
 
 /* ---- move ---- */
 
+static enum exit_code refuse_other_tree(const struct command_line *command, const struct esp_node *node,
+                                        const struct esp_node *above)
+{
+    struct esp_error error;
+    error_set(&error, ESP_REFUSED,
+              "'%s' and '%s' are not below the same master agent: nodes do not move between trees (remove "
+              "the one, and add it there)",
+              node->name, above->name);
+    return command_fail(command, &error);
+}
+
 static enum exit_code move(struct orders *orders, const void *to)
 {
     const struct command_line *command = orders->command;
@@ -19,10 +30,13 @@ static enum exit_code move(struct orders *orders, const void *to)
     const char *parent = to;
     uint64_t generation = 0;
     char *text = NULL, what[300], remark[300] = "";
-    if (!node || !view_find(command, view, parent))
+    const struct esp_node *above = node ? view_find(command, view, parent) : NULL;
+    if (!above)
         return EXIT_USAGE;
-    /* What was looked at is what is changed. */
     const struct esp_node *top = view_top(view, node);
+    if (view_top(view, above) != top)
+        return refuse_other_tree(command, node, above);
+    /* What was looked at is what is changed. */
     enum exit_code code = admin_order(command, view, top ? top : node, "look", NULL, 0, &generation, NULL);
     if (code == EXIT_DONE)
         code = admin_order(command, view, node, "move", &parent, 1, &generation, &text);

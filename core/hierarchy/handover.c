@@ -127,6 +127,9 @@ enum handover_event handover_tick(struct handover *h, struct membership **curren
         return HANDOVER_NOTHING;
     if (!h->over) {
         h->over = true;
+        /* Once more, and later than all that the old parent was told: those above both may have taken the
+         * word of the new one, which came by a faster way, for the older one. */
+        membership_tell_all(*current);
         return HANDOVER_OVER;
     }
     membership_leave(h->leaving, "it moved to another parent");

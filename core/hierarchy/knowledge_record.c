@@ -211,10 +211,28 @@ static bool is_namesake(const struct knowledge_node *node, const struct branch *
            strcmp(node->address, record->address) != 0;
 }
 
-/* Another branch told of this node before: the later word counts (it moved from one to the other). */
-static bool is_newer(const struct knowledge_node *node, const struct branch *branch, int64_t time_ns)
+/* The branch in which the tree as it is known here has what is below `parent`; NULL: there are gaps on the
+ * way.
+ */
+static const struct branch *branch_below(const struct knowledge *k, const char *parent)
 {
-    return !node->branch || node->branch == branch || time_ns > node_confirmed_ns(node);
+    const struct knowledge_node *above = knowledge_find(k, parent);
+    for (int depth = 0; above && depth < CAP_ANCESTORS && strcmp(above->parent, k->name) != 0; depth++)
+        above = knowledge_find(k, above->parent);
+    return above && strcmp(above->parent, k->name) == 0 ? above->branch : NULL;
+}
+
+/* Another branch told of this node before. Who stays below its parent is where that one is: when an agent has
+ * moved, what is below it has, too, and the two ways by which the same word of it came tell nothing by their
+ * delays. Else the later word counts (it moved from one to the other). */
+static bool counts(const struct knowledge *k, const struct knowledge_node *node, const struct branch *branch,
+                   const struct node_record *record, int64_t time_ns)
+{
+    if (!node->branch || node->branch == branch)
+        return true;
+    const bool stays = node->incarnation == record->incarnation && strcmp(node->parent, record->parent) == 0;
+    const struct branch *there = stays ? branch_below(k, record->parent) : NULL;
+    return there ? there == branch : time_ns > node_confirmed_ns(node);
 }
 
 static void enter_branch(struct knowledge_node *node, struct branch *branch)
@@ -234,7 +252,7 @@ enum knowledge_change knowledge_update(struct knowledge *k, struct branch *branc
     struct knowledge_node *node = knowledge_find(k, record->name);
     if (node && is_namesake(node, branch, record))
         return KNOWLEDGE_NAMESAKE;
-    if (node && !is_newer(node, branch, time_ns))
+    if (node && !counts(k, node, branch, record, time_ns))
         return KNOWLEDGE_IGNORED;
     bool is_new = !node;
     if (is_new && !(node = node_create(k, record->name)))

@@ -81,6 +81,8 @@ void membership_undelivered(struct membership *membership, const char *address, 
 
 /* Something changed below: a report is due soon (changes are gathered for `within_ms`, 0: now). */
 void membership_touch(struct membership *membership, int64_t within_ms);
+/* A complete report is due now. */
+void membership_tell_all(struct membership *membership);
 
 int64_t membership_due(const struct membership *membership);
 void membership_tick(struct membership *membership);

@@ -33,6 +33,14 @@ void membership_touch(struct membership *m, int64_t within_ms)
         m->report_ns = due;
 }
 
+void membership_tell_all(struct membership *m)
+{
+    if (m->state != STATE_JOINED)
+        return;
+    m->complete_next = true;
+    m->report_ns = membership_now(m);
+}
+
 int64_t membership_resend_ns(const struct membership *m)
 {
     if (m->confirmed == m->number || m->complete_next)

@@ -69,7 +69,9 @@ check "and of one of 16 Mbit/s" wait_until within far bandwidthTcp 9 20
 check "the rate back from there, which is less, too" wait_until within far bandwidthTcpBack 2.2 5
 check "and of a link that is alike both ways" wait_until within near bandwidthTcpBack 30 60
 check "there and back takes 4 ms" wait_until within near latencyTcp 4 8
-check "and 30 ms" wait_until within far latencyTcp 30 37
+# What makes the link is a program, which others delay, and so slow a link is measured once a minute: never less, and
+# clearly neither one way nor both ways twice.
+check "and 30 ms" wait_until within far latencyTcp 30 45
 shows_links() {
     in_space hub espalier weather >shown && cat shown &&
         grep -Eq '^far .* [0-9.]+ ms +[0-9.]+ Mbit/s +[0-9.]+ Mbit/s' shown

@@ -119,6 +119,8 @@ check "some were" test "$(pages MC | awk '/^espalier_agent_passed_on_total/ { pr
 check "each came to the peer once" test "$(pages MC | awk '/^espalier_agent_passed_on_total/ { print $2 }')" -eq \
     "$(pages MA | awk '/^espalier_agent_passed_here_total/ { print $2 }')"
 check_fails 2 "what nobody solves is told" espalier call --agent "$second" nosuchproblem x=1
+check_fails 1 "a server to the other tree" espalier admin move S --to MC
+check_says "is refused" 'nodes do not move between trees'
 check "it is removed again" espalier admin apply one.conf --platform small --remove
 cp one.conf small.conf
 

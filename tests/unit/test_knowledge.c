@@ -61,6 +61,12 @@ static struct node_record server(const char *name, uint64_t catalog)
     };
 }
 
+static struct node_record agent(const char *name, const char *parent)
+{
+    return (struct node_record){
+        .name = name, .parent = parent, .address = name, .role = ROLE_LEADER, .incarnation = 1};
+}
+
 static enum knowledge_change tell(struct memory *memory, struct branch *branch, struct node_record record)
 {
     return knowledge_update(memory->knowledge, branch, &record);
@@ -190,6 +196,32 @@ static void the_later_word_counts_when_a_node_moves(void **state)
     assert_int_equal(memory->a->n_nodes, 0);
     assert_false(knowledge_remove(memory->knowledge, memory->a, "s"));
     assert_true(knowledge_remove(memory->knowledge, memory->b, "s"));
+}
+
+/* "a" moves below "b", with the agent "c" and its server "s" below it. What "b" tells of them is as old as
+ * what "a" told, or seems to be older, as each way has delays of its own. */
+static void what_is_below_an_agent_moves_with_it(void **state)
+{
+    struct memory *memory = *state;
+    struct node_record a = agent("a", "me"), b = agent("b", "me"), c = agent("c", "a"), s = server("s", 7);
+    s.parent = "c";
+    tell(memory, memory->a, a);
+    tell(memory, memory->b, b);
+    tell(memory, memory->a, c);
+    tell(memory, memory->a, s);
+    memory->clock.time_ns += NS_PER_S;
+    knowledge_confirm(memory->knowledge, memory->a, 0.5);
+    a.parent = "b";
+    c.age_s = s.age_s = 0.6;
+    tell(memory, memory->b, a);
+    assert_int_not_equal(tell(memory, memory->b, s), KNOWLEDGE_IGNORED); /* in any order */
+    assert_int_not_equal(tell(memory, memory->b, c), KNOWLEDGE_IGNORED);
+    s.age_s = 0; /* sent before it moved, and late */
+    assert_int_equal(tell(memory, memory->a, s), KNOWLEDGE_IGNORED);
+    knowledge_branch_remove(memory->knowledge, memory->a);
+    memory->a = NULL;
+    assert_ptr_equal(knowledge_find(memory->knowledge, "c")->branch, memory->b);
+    assert_ptr_equal(knowledge_find(memory->knowledge, "s")->branch, memory->b);
 }
 
 static void its_own_name_from_below_is_ignored(void **state)
@@ -516,6 +548,7 @@ int main(void)
         TEST(equal_servers_share_one_catalogue),
         TEST(a_draining_server_is_known_but_not_chosen),
         TEST(the_later_word_counts_when_a_node_moves),
+        TEST(what_is_below_an_agent_moves_with_it),
         TEST(its_own_name_from_below_is_ignored),
         TEST(a_complete_report_forgets_what_it_does_not_mention),
         TEST(knowledge_is_fresh_while_all_who_could_are_confirmed),
