@@ -2,8 +2,8 @@
  *
  * What calls of parallel routines took, against what the models said: for each routine, grid and block size
  * the latest few, spread over the sizes of calls. A forecast is corrected by what is known near its size on
- * its own grid, by a line that is fitted there (locally weighted regression; Cleveland, 1979), and where little is known there
- * by what the routine takes on others.
+ * its own grid, by a line that is fitted there (locally weighted regression; Cleveland, 1979), and where
+ * little is known there by what the routine takes on others.
  *
  * Plain values; no function has another effect than on its arguments.
  */

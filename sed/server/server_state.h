@@ -171,7 +171,7 @@ struct server {
     struct cost_correction *corrections; /* of each model */
     bool models_told;                    /* as they are now, to the parent */
     int64_t models_told_ns;
-    size_t ranks_first; /* the problem that its ranks are asked about first, next time */
+    size_t ranks_first;        /* the problem that its ranks are asked about first, next time */
     struct accuracy *accuracy; /* where forecasts and actual times are noted; NULL: nowhere */
 
     struct server_data data;
