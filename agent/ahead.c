@@ -40,7 +40,7 @@ void ahead_decide(struct agent *agent, const struct variant *variant, const stru
         const uint32_t i = candidate_of(request, next, &query, message, costs);
         if (i == reply->n_candidates)
             break;
-        const double seconds = fmax(wish.longest_s, reply->candidates[i].compute_s);
+        const double seconds = fmax(wish.mean_s, reply->candidates[i].compute_s);
         if ((left_s -= seconds) < 0)
             break;
         knowledge_expect(agent->knowledge, next->owner, seconds);

@@ -24,8 +24,9 @@ struct stream {
     uint32_t counted; /* and how many there were since; */
     bool flows;       /* whether there were enough before */
     bool asking;      /* somebody is; */
-    double longest_s; /* that they computed lately, */
-    double before_s;  /* and before; 0: none has ended */
+    /* That they computed, in all, and how many of them; since counting began, and in the time before. */
+    double computed_s, before_s;
+    uint32_t ended, ended_before;
     struct choice choice;
     uint8_t order[AHEAD_MOST]; /* of the candidates: where each goes */
     uint32_t n, next;
@@ -135,8 +136,10 @@ static bool count(struct stream *stream, int64_t now_ns)
         stream->flows = stream->counted >= STREAM_REQUESTS && passed_ns < 2 * STREAM_NS;
         stream->since_ns = now_ns;
         stream->counted = 0;
-        stream->before_s = stream->longest_s;
-        stream->longest_s = 0;
+        stream->before_s = stream->computed_s;
+        stream->ended_before = stream->ended;
+        stream->computed_s = 0;
+        stream->ended = 0;
     }
     stream->counted++;
     return stream->flows || stream->counted > STREAM_REQUESTS;
@@ -147,6 +150,13 @@ static bool may_take(const struct stream *stream, int64_t now_ns)
 {
     const uint32_t last = stream->asking ? stream->n : stream->n - stream->n / 4;
     return stream->next < last && now_ns < stream->until_ns;
+}
+
+/* 0: none has ended. */
+static double mean_s(const struct stream *stream)
+{
+    const uint32_t n = stream->ended + stream->ended_before;
+    return n ? (stream->computed_s + stream->before_s) / n : 0;
 }
 
 /* ---- for sessions ---- */
@@ -180,8 +190,8 @@ struct ahead_wish ahead_wanted(struct session *session)
     pthread_mutex_lock(&ahead->lock);
     struct stream *stream = find(ahead, session->stream);
     if (stream && count(stream, clock_now_ns(session->engine->clock)) && !stream->asking) {
-        wish.longest_s = fmax(stream->longest_s, stream->before_s);
-        wish.n = wish.longest_s > 0 ? AHEAD_MOST : 0;
+        wish.mean_s = mean_s(stream);
+        wish.n = wish.mean_s > 0 ? AHEAD_MOST : 0;
         stream->asking = wish.n > 0;
     }
     pthread_mutex_unlock(&ahead->lock);
@@ -217,8 +227,10 @@ void ahead_ended(const struct session *session)
         return;
     pthread_mutex_lock(&ahead->lock);
     struct stream *stream = place_of(ahead, session->stream);
-    if (stream->key == session->stream)
-        stream->longest_s = fmax(stream->longest_s, fmax(session->timings.compute_s, LEAST_S));
+    if (stream->key == session->stream) {
+        stream->computed_s += fmax(session->timings.compute_s, LEAST_S);
+        stream->ended++;
+    }
     pthread_mutex_unlock(&ahead->lock);
 }
 

@@ -11,7 +11,7 @@ bool ahead_ask(struct request *request, const struct ahead_wish *wish, struct ar
 {
     uint8_t bytes[WISH_BYTES] = {(uint8_t)(wish->n < AHEAD_MOST ? wish->n : AHEAD_MOST)};
     uint64_t word;
-    memcpy(&word, &wish->longest_s, sizeof word);
+    memcpy(&word, &wish->mean_s, sizeof word);
     word = htole64(word);
     memcpy(bytes + 1, &word, sizeof word);
     return extension_add(&request->extensions, EXTENSION_AHEAD, bytes, sizeof bytes, arena);
@@ -26,8 +26,8 @@ struct ahead_wish ahead_asked(const struct request *request)
         return wish;
     memcpy(&word, extension->value + 1, sizeof word);
     word = le64toh(word);
-    memcpy(&wish.longest_s, &word, sizeof word);
-    if (!(isfinite(wish.longest_s) && wish.longest_s > 0))
+    memcpy(&wish.mean_s, &word, sizeof word);
+    if (!(isfinite(wish.mean_s) && wish.mean_s > 0))
         return (struct ahead_wish){0};
     wish.n = extension->value[0] < AHEAD_MOST ? extension->value[0] : AHEAD_MOST;
     return wish;

@@ -6,15 +6,15 @@
  * their servers without another question; what does not come within AHEAD_MS is decided anew.
  *
  * Only an answer from memory goes ahead, and only for so many requests that all of them together compute for
- * less than AHEAD_WORK_S, by forecast and by what the client has seen of its last ones: less than agents know
- * of a server's queue anyway.
+ * less than AHEAD_WORK_S, by forecast and by the mean that the client has seen of its last ones: less than
+ * agents know of a server's queue anyway.
  */
 #ifndef CORE_AHEAD_H
 #define CORE_AHEAD_H
 
 #include "core/message/message.h"
 
-/* Tag in a request: how many are wanted, one byte, and the longest that the last ones computed, in seconds, a
+/* Tag in a request: how many are wanted, one byte, and what the last ones computed on average, in seconds, a
  * double of 8 bytes, little-endian. In a submit_reply: for each that was decided, in the order of the
  * requests to come, one byte, which of the candidates it goes to. */
 #define EXTENSION_AHEAD 14
@@ -25,8 +25,8 @@
 #define AHEAD_WORK_S  0.001
 
 struct ahead_wish {
-    uint32_t n;       /* 0: none are wanted; at most AHEAD_MOST */
-    double longest_s; /* more than 0 */
+    uint32_t n;    /* 0: none are wanted; at most AHEAD_MOST */
+    double mean_s; /* more than 0 */
 };
 
 /* False without memory. */
