@@ -496,44 +496,16 @@ static void the_cheapest_server_that_keeps_the_deadline_is_chosen(void **state)
     arena_clear(&wants_arena);
 }
 
-/* What was sent to a server first is in the way of what comes next. */
-static void a_busy_link_is_avoided(void **state)
+/* Of two servers below `parent` the one with the better link is chosen, and then, as that link is busy, the
+ * other: slots are free in both. */
+static void the_busy_one_is_avoided(const char *parent, size_t nodes)
 {
-    (void)state;
-    platform_agent(&platform, "ma", "");
     platform.server_options.link = (struct path){true, 0.001, 1e7, 0};
     platform.server_options.slots = 4;
-    platform_server(&platform, "near", "ma");
+    platform_server(&platform, "near", parent);
     platform.server_options.link.bandwidth_bps = 8e6;
-    platform_server(&platform, "next", "ma");
-    assert_true(platform_settle(&platform, 0, 2, 5000));
-    struct argument_attribute argument = {.mode = MODE_IN, .bytes = 10000000, .holder = "", .datum = ""};
-    struct request request = platform_request("job", 1e9);
-    request.arguments = &argument;
-    request.n_arguments = 1;
-    char server[PLATFORM_NAME];
-    struct esp_error error;
-    assert_int_equal(chosen(&request, server, &error), ESP_OK);
-    assert_string_equal(server, "near");
-    request.session.sequence++;
-    assert_int_equal(chosen(&request, server, &error), ESP_OK);
-    assert_string_equal(server, "next"); /* slots are free in both */
-}
-
-/* Also by a leader agent that tells its master only of the best one. */
-static void leaders_know_what_is_on_its_way(void **state)
-{
-    (void)state;
-    platform.agent_options.freshness_ms = -1;
-    platform.agent_options.breadth = 1;
-    platform_agent(&platform, "ma", "");
-    platform_agent(&platform, "la", "ma");
-    platform.server_options.link = (struct path){true, 0.001, 1e7, 0};
-    platform.server_options.slots = 4;
-    platform_server(&platform, "near", "la");
-    platform.server_options.link.bandwidth_bps = 8e6;
-    platform_server(&platform, "next", "la");
-    assert_true(platform_settle(&platform, 0, 3, 5000));
+    platform_server(&platform, "next", parent);
+    assert_true(platform_settle(&platform, 0, nodes, 5000));
     struct argument_attribute argument = {.mode = MODE_IN, .bytes = 10000000, .holder = "", .datum = ""};
     struct request request = platform_request("job", 1e9);
     request.arguments = &argument;
@@ -545,6 +517,25 @@ static void leaders_know_what_is_on_its_way(void **state)
     request.session.sequence++;
     assert_int_equal(chosen(&request, server, &error), ESP_OK);
     assert_string_equal(server, "next");
+}
+
+/* What was sent to a server first is in the way of what comes next. */
+static void a_busy_link_is_avoided(void **state)
+{
+    (void)state;
+    platform_agent(&platform, "ma", "");
+    the_busy_one_is_avoided("ma", 2);
+}
+
+/* Also by a leader agent that tells its master only of the best one. */
+static void leaders_know_what_is_on_its_way(void **state)
+{
+    (void)state;
+    platform.agent_options.freshness_ms = -1;
+    platform.agent_options.breadth = 1;
+    platform_agent(&platform, "ma", "");
+    platform_agent(&platform, "la", "ma");
+    the_busy_one_is_avoided("la", 3);
 }
 
 static void a_burst_spreads_in_both_modes(void **state)
