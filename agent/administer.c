@@ -62,7 +62,8 @@ static void conclude(struct errand *errand, enum esp_status status, const char *
     if (errand->shape && status == ESP_OK)
         agent->generation++;
     if (errand->call) {
-        log_notice("%s \"%s\": %s", errand->verb, errand->node, status == ESP_OK ? "done" : text);
+        if (!duty_is_question(errand->verb))
+            log_notice("%s \"%s\": %s", errand->verb, errand->node, status == ESP_OK ? "done" : text);
         reply_call(agent, errand->call, status, text);
     } else if (errand->parent_address) {
         const struct message message = {.kind = MESSAGE_OBEYED,
@@ -178,7 +179,7 @@ void administer_on_call(struct agent *agent, struct call *call, const struct adm
 {
     struct esp_error error;
     const bool own = !*asked->node || strcmp(asked->node, agent->name) == 0;
-    enum esp_status status = duty_permits(&agent->duty, call_envelope(call), &error);
+    enum esp_status status = duty_permits(&agent->duty, call_envelope(call), asked->verb, &error);
     if (status == ESP_OK && own && strcmp(asked->verb, "look") == 0) {
         reply_call(agent, call, ESP_OK, "");
         return;
@@ -309,4 +310,11 @@ enum esp_status administer_create(struct agent *agent, const struct agent_option
     up_membership(agent, options, &duty.membership, &duty.membership_ops);
     agent->generation = 1;
     return duty_init(&agent->duty, &duty, &duty_ops, error);
+}
+
+void agent_set_weather(struct agent *agent, const struct duty_weather *weather)
+{
+    endpoint_enter(agent->endpoint);
+    agent->duty.weather = *weather;
+    endpoint_leave(agent->endpoint);
 }

@@ -68,6 +68,10 @@ bool agent_parent(void *agent, char name[256], char url[385]);
 void agent_to_parent(void *agent, const struct path *path);
 void agent_between(void *agent, const char *child, const char *brother, const struct path *path);
 
+/* Who tells what is measured of links, from now on; all zero: nobody. Any thread but from inside an operation
+ * of its own. */
+void agent_set_weather(struct agent *agent, const struct duty_weather *weather);
+
 /* What it knows, for tests and benchmarks; any thread but from inside an operation of its own. */
 struct agent_figures {
     size_t children, nodes, pending; /* pending: placements that no record contains yet */

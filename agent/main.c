@@ -41,10 +41,17 @@ static void open_links(const struct settings_agent *settings, struct links **lin
         log_warning("links are not measured: %s", error.text);
 }
 
+static void tell_links(void *links, struct outlook_page *page)
+{
+    links_tell(links, page);
+}
+
 static void start_links(struct links *links, struct agent *agent)
 {
     const struct links_ops ops = {agent, agent_parent, agent_to_parent, agent_between};
+    const struct duty_weather weather = {tell_links, links};
     struct esp_error error;
+    agent_set_weather(agent, &weather);
     if (links_start(links, &ops, &error) != ESP_OK)
         log_warning("links are not measured: %s", error.text);
 }
@@ -67,8 +74,10 @@ static enum esp_status serve(const struct settings_agent *settings, struct daemo
         status = daemon_ready(daemon, agent_address(agent), error);
     if (status == ESP_OK)
         start_links(links, agent);
-    if (status == ESP_OK)
+    if (status == ESP_OK) {
         daemon_wait(daemon, NULL, NULL);
+        agent_set_weather(agent, &(struct duty_weather){0});
+    }
     links_destroy(links);
     agent_stop(agent, "the agent stops");
     transport_destroy(transport);

@@ -46,6 +46,8 @@ client_command_libcommand_la_SOURCES = \
 	client/command/constraints.h \
 	client/command/session.c \
 	client/command/session.h \
+	client/command/steps_view.c \
+	client/command/steps_view.h \
 	client/command/sweep.c \
 	client/command/sweep.h \
 	client/command/system.h \
@@ -123,6 +125,10 @@ client_command_libcommand_la_SOURCES = \
 	client/command/verb_up.c \
 	client/command/verb_wait.c \
 	client/command/verb_weather.c \
+	client/command/weather.c \
+	client/command/weather.h \
+	client/command/weather_summary.c \
+	client/command/weather_summary.h \
 	client/command/verbs.c
 nodist_client_command_libcommand_la_SOURCES = client/command/default_platform.c
 client_command_libcommand_la_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS) -DESP_SBINDIR='"$(sbindir)"'
@@ -159,7 +165,10 @@ client_libclient_la_LIBADD = services/libservices.la $(JANSSON_LIBS) $(FFI_LIBS)
 # Reading and writing a directory: a program of its own, as it links libldap.
 pkglibexec_PROGRAMS += client/espalier-directory
 client_espalier_directory_SOURCES = client/command/directory.c client/command/directory_client.c \
-	client/command/directory_client.h
+	client/command/directory_client.h \
+	client/command/directory_command.h \
+	client/command/directory_import.c \
+	client/command/directory_show.c
 client_espalier_directory_CPPFLAGS = $(AM_CPPFLAGS) $(JANSSON_CFLAGS)
 client_espalier_directory_LDADD = client/command/libcommand.la services/libdirectory.la services/libservices.la \
 	core/libcore.la util/libutil.la $(JANSSON_LIBS) -lm

@@ -45,7 +45,7 @@ static enum esp_status create_duty(struct redirector *r, const struct redirector
 static void administer(struct redirector *r, struct call *call, const struct administer *asked)
 {
     struct esp_error error;
-    enum esp_status status = duty_permits(&r->duty, call_envelope(call), &error);
+    enum esp_status status = duty_permits(&r->duty, call_envelope(call), asked->verb, &error);
     if (status == ESP_OK && *asked->node && strcmp(asked->node, r->name) != 0)
         status = error_set(&error, ESP_NOT_FOUND,
                            "\"%s\" is a redirector: orders for \"%s\" go to its master agent", r->name,

@@ -2,6 +2,7 @@
 #include "sed/directory_watch.h"
 
 #include "sed/directory_write.h"
+#include "sed/kept_problems.h"
 #include "services/directory/kept.h"
 #include "services/directory/ldif.h"
 #include "services/directory/schema.h"
@@ -282,7 +283,8 @@ enum esp_status directory_watch_create(const struct settings_sed *settings, stru
     if (folder && strlen(folder) < sizeof watch->kept - 32) {
         mkdir(folder, 0700); /* what is wrong with it is told by who uses it */
         snprintf(watch->kept, sizeof watch->kept, "%s/directory.ldif", folder);
-        snprintf(watch->problems, sizeof watch->problems, "%s/directory.problems", folder);
+        if (!kept_problems_path(settings, watch->problems, sizeof watch->problems))
+            *watch->problems = 0;
     }
     pthread_mutex_init(&watch->lock, NULL);
     pthread_condattr_init(&attributes);
@@ -395,7 +397,7 @@ size_t directory_watch_parents(struct directory_watch *watch, char **addresses, 
     const struct directory_entry *machine = find_machine(watch);
     for (uint32_t i = 0; machine && i < machine->n_values && n < most; i++)
         if (strcasecmp(machine->values[i].attribute, "espalierParent") == 0 &&
-            (addresses[n] = strdup(machine->values[i].text)))
+            (addresses[n] = strdup(directory_value_text(&machine->values[i]))))
             n++;
     pthread_mutex_unlock(&watch->lock);
     return n;

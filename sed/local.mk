@@ -200,7 +200,9 @@ sed_libcalibrate_la_SOURCES = \
 	sed/calibrate/calibrate_ranks.c \
 	sed/calibrate/calibrate_ranks.h \
 	sed/calibrate/calibrate_state.c \
-	sed/calibrate/calibrate_state.h
+	sed/calibrate/calibrate_state.h \
+	sed/kept_problems.c \
+	sed/kept_problems.h
 sed_libcalibrate_la_LIBADD = sed/libserver.la sed/libworkers.la services/libfit.la
 pkglibexec_PROGRAMS += sed/espalier-calibrate
 sed_espalier_calibrate_SOURCES = \
@@ -220,6 +222,8 @@ sed_libservice_la_SOURCES = \
 	sed/directory_watch.h \
 	sed/directory_write.c \
 	sed/directory_write.h \
+	sed/kept_problems.c \
+	sed/kept_problems.h \
 	sed/calibrate/idle_calibration.c \
 	sed/calibrate/idle_calibration.h \
 	sed/sensors.c \

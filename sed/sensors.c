@@ -3,6 +3,7 @@
 
 #include "sed/corrections_file.h"
 
+#include "core/forecast/gauge.h"
 #include "sed/server/cpu_quota.h"
 #include "services/nws/processor.h"
 #include "services/nws/series.h"
@@ -25,14 +26,20 @@
 #define TEST_NS       (30 * NS_PER_MS)
 #define SAVE_EVERY    60  /* what calls have taught is saved: a server that is killed forgets a minute */
 #define WORTH_TESTING 0.2 /* processors that others take: without any there is nothing to correct */
+/* Of what is shown: readings in one value of a plot, readings ahead that forecasts are made for. */
+#define PER_VALUE 5
+#define AHEAD     5
+
+enum { AVAILABLE_CPU, CURRENT_CPU, FREE_MEMORY, FREE_DISK, GAUGES };
 
 struct sensors {
     struct server *server;
     char *folder;
     struct processor_sensor *processor;
     struct series *series; /* of readings, kept over restarts */
+    struct gauge *gauges[GAUGES];
     pthread_t thread;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* of the gauges, and of what follows */
     pthread_cond_t wake;
     bool stop;
 };
@@ -47,6 +54,33 @@ static double free_disk(const char *folder)
 {
     struct statvfs disk;
     return folder && statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
+}
+
+/* What people are shown. */
+static void note(struct sensors *sensors, double available, double current, double memory, double disk)
+{
+    const double values[GAUGES] = {available, current, memory / 1e6, disk / 1e6};
+    const int64_t now_s = time(NULL);
+    pthread_mutex_lock(&sensors->lock);
+    for (int i = 0; i < GAUGES; i++)
+        if (values[i] > 0)
+            gauge_add(sensors->gauges[i], values[i], now_s);
+    pthread_mutex_unlock(&sensors->lock);
+}
+
+void sensors_tell(struct sensors *sensors, const char *node, struct outlook_page *page)
+{
+    static const char *const resources[GAUGES] = {"availableCpu", "currentCpu", "freeMemory", "freeDisk"};
+    if (!sensors)
+        return;
+    const int64_t now_s = time(NULL);
+    pthread_mutex_lock(&sensors->lock);
+    for (int i = 0; i < GAUGES; i++) {
+        struct outlook outlook = {.resource = resources[i], .from = node, .to = "", .step_s = PER_VALUE};
+        if (gauge_outlook(sensors->gauges[i], AHEAD, now_s, &outlook))
+            outlook_page_add(page, &outlook);
+    }
+    pthread_mutex_unlock(&sensors->lock);
 }
 
 static void read_all(struct sensors *sensors, unsigned turn)
@@ -64,7 +98,9 @@ static void read_all(struct sensors *sensors, unsigned turn)
     /* What computes beside the server ends when work comes. */
     const double available = server_has_beside(sensors->server) ? reading.alone_cpu : reading.available_cpu;
     series_add(sensors->series, &(struct link_measurement){.bandwidth = available, .time_s = time(NULL)});
-    server_sense(sensors->server, available, free_memory(), free_disk(sensors->folder));
+    const double memory = free_memory(), disk = free_disk(sensors->folder);
+    note(sensors, available, reading.current_cpu, memory, disk);
+    server_sense(sensors->server, available, memory, disk);
 }
 
 static double quota(void)
@@ -79,8 +115,10 @@ static void recall(struct sensors *sensors)
 {
     double readings[SERIES_RECORDS];
     const size_t n = series_history(sensors->series, readings, SERIES_RECORDS);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        note(sensors, readings[i], 0, 0, 0);
         server_sense(sensors->server, readings[i], free_memory(), free_disk(sensors->folder));
+    }
     if (n > 0)
         log_notice("%zu readings of the processor are known from before", n);
     else if (quota() < 1)
@@ -92,6 +130,14 @@ static enum esp_status open_series(struct sensors *sensors, struct esp_error *er
     char path[4200];
     snprintf(path, sizeof path, "%s/processor.ring", sensors->folder ? sensors->folder : "");
     return series_open(sensors->folder ? path : NULL, &sensors->series, error);
+}
+
+static enum esp_status open_gauges(struct sensors *sensors, struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    for (int i = 0; i < GAUGES && status == ESP_OK; i++)
+        status = gauge_create(PER_VALUE, &sensors->gauges[i], error);
+    return status;
 }
 
 /* True when it is time to end. */
@@ -120,7 +166,6 @@ static enum esp_status start(struct sensors *sensors, struct esp_error *error)
 {
     pthread_condattr_t attributes;
     sigset_t all, before;
-    pthread_mutex_init(&sensors->lock, NULL);
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&sensors->wake, &attributes);
@@ -130,6 +175,17 @@ static enum esp_status start(struct sensors *sensors, struct esp_error *error)
     const int code = pthread_create(&sensors->thread, NULL, run, sensors);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return code == 0 ? ESP_OK : error_set(error, ESP_SYSTEM, "no thread for the sensors (error %d)", code);
+}
+
+static void release(struct sensors *sensors)
+{
+    for (int i = 0; i < GAUGES; i++)
+        gauge_destroy(sensors->gauges[i]);
+    series_close(sensors->series);
+    processor_sensor_destroy(sensors->processor);
+    pthread_mutex_destroy(&sensors->lock);
+    free(sensors->folder);
+    free(sensors);
 }
 
 enum esp_status sensors_create(struct server *server, const char *folder, struct sensors **created,
@@ -142,9 +198,12 @@ enum esp_status sensors_create(struct server *server, const char *folder, struct
         return error_no_memory(error, "the sensors");
     }
     sensors->server = server;
+    pthread_mutex_init(&sensors->lock, NULL);
     enum esp_status status = processor_sensor_create(&options, &sensors->processor, error);
     if (status == ESP_OK)
         status = open_series(sensors, error);
+    if (status == ESP_OK)
+        status = open_gauges(sensors, error);
     if (status == ESP_OK) {
         recall(sensors);
         status = start(sensors, error);
@@ -153,10 +212,7 @@ enum esp_status sensors_create(struct server *server, const char *folder, struct
         *created = sensors;
         return ESP_OK;
     }
-    series_close(sensors->series);
-    processor_sensor_destroy(sensors->processor);
-    free(sensors->folder);
-    free(sensors);
+    release(sensors);
     return status;
 }
 
@@ -170,9 +226,5 @@ void sensors_destroy(struct sensors *sensors)
     pthread_mutex_unlock(&sensors->lock);
     pthread_join(sensors->thread, NULL);
     pthread_cond_destroy(&sensors->wake);
-    pthread_mutex_destroy(&sensors->lock);
-    series_close(sensors->series);
-    processor_sensor_destroy(sensors->processor);
-    free(sensors->folder);
-    free(sensors);
+    release(sensors);
 }

@@ -5,6 +5,7 @@
 #ifndef SED_SENSORS_H
 #define SED_SENSORS_H
 
+#include "core/forecast/outlook.h"
 #include "sed/server/server.h"
 
 struct sensors;
@@ -15,5 +16,7 @@ enum esp_status sensors_create(struct server *server, const char *folder, struct
                                struct esp_error *error);
 /* Before the server's endpoint is closed. NULL is nothing to do. */
 void sensors_destroy(struct sensors *sensors);
+/* Adds the machine's figures, as those of that node, to the page. Any thread. NULL has none. */
+void sensors_tell(struct sensors *sensors, const char *node, struct outlook_page *page);
 
 #endif

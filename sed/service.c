@@ -312,6 +312,14 @@ static void start_links(struct service *service)
         log_warning("links are not measured: %s", error.text);
 }
 
+static void tell_weather(void *self, struct outlook_page *page)
+{
+    struct service *service = self;
+    /* Both are there for as long as the server may ask. */
+    sensors_tell(service->sensors, service->settings->node.name, page);
+    links_tell(service->links, page);
+}
+
 static void start_idle_calibration(struct service *service)
 {
     const struct idle_calibration_options options = {.settings = service->settings,
@@ -345,6 +353,7 @@ enum esp_status service_open(struct service *service, struct transport *transpor
     if (service->porters && porters_listen(service->porters, service->host, &why) != ESP_OK)
         log_warning("data in pieces are laid out otherwise by ranks only: %s", why.text);
     start_links(service);
+    server_set_weather(service->server, &(struct duty_weather){tell_weather, service});
     start_idle_calibration(service);
     if (service->directory &&
         directory_watch_start(service->directory, on_directory, service, &why) != ESP_OK)
@@ -414,6 +423,8 @@ void service_close(struct service *service)
         return;
     idle_calibration_destroy(service->calibration);
     service->calibration = NULL;
+    if (service->endpoint)
+        server_set_weather(service->server, &(struct duty_weather){0});
     sensors_destroy(service->sensors);
     service->sensors = NULL;
     pthread_mutex_lock(&service->learning);

@@ -6,13 +6,12 @@
 #include "sed/service_internal.h"
 
 #include "sed/directory_watch.h"
+#include "sed/kept_problems.h"
 #include "sed/calibrate/idle_calibration.h"
 #include "sed/pool/processes.h"
 #include "sed/ranks/ranks.h"
 #include "sed/server/server.h"
 #include "util/log.h"
-
-#include <stdlib.h>
 
 /* Whether the implementation can be called here. Without ranks those for ranks are none of this server's. */
 static bool is_callable(const struct service *service, const struct problem *problem,
@@ -76,36 +75,6 @@ static void leave_out_disabled(const struct node_place *place, struct problem_se
             problems->problems[problems->n_problems++] = problems->problems[i];
 }
 
-static void tell_passed_over(void *arg, const struct esp_error *error)
-{
-    (void)arg;
-    log_debug("of the directory's descriptions: %s", error->text);
-}
-
-/* The problems of the server's files, and of the directory what those do not have. */
-static enum esp_status add_directory(struct service *service, const struct config_strings *own,
-                                     struct problem_set **problems, struct esp_error *error)
-{
-    const char *folder = directory_watch_problems(service->directory);
-    struct problem_set *all = NULL;
-    if (folder) {
-        const char **paths = calloc(own->n + 1, sizeof *paths);
-        if (!paths)
-            return error_no_memory(error, "a list of problems");
-        for (size_t i = 0; i < own->n; i++)
-            paths[i] = own->items[i];
-        paths[own->n] = folder;
-        enum esp_status status = problem_load_good(paths, own->n + 1, tell_passed_over, NULL, &all, error);
-        free(paths);
-        if (status != ESP_OK)
-            return status;
-        problem_set_destroy(*problems);
-        *problems = all;
-    }
-    directory_watch_check(service->directory, *problems);
-    return ESP_OK;
-}
-
 enum esp_status service_load_problems(struct service *service, const struct config_strings *own,
                                       struct problem_set **problems, struct esp_error *error)
 {
@@ -118,9 +87,10 @@ enum esp_status service_load_problems(struct service *service, const struct conf
         return status;
     place_release(&service->place);
     service->place = place;
-    status = problem_load_all((const char *const *)own->items, own->n, problems, error);
+    const char *folder = service->directory ? directory_watch_problems(service->directory) : NULL;
+    status = kept_problems_load(own, folder, problems, error);
     if (status == ESP_OK && service->directory)
-        status = add_directory(service, own, problems, error);
+        directory_watch_check(service->directory, *problems);
     if (status == ESP_OK)
         leave_out_disabled(&service->place, *problems);
     return status;

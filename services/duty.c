@@ -36,11 +36,20 @@ void duty_release(struct duty *duty)
     *duty = (struct duty){0};
 }
 
-enum esp_status duty_permits(const struct duty *duty, const struct envelope *envelope,
+bool duty_is_question(const char *verb)
+{
+    static const char *const questions[] = {"look", "trace", "accuracy", "weather"};
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
+        if (strcmp(verb, questions[i]) == 0)
+            return true;
+    return false;
+}
+
+enum esp_status duty_permits(const struct duty *duty, const struct envelope *envelope, const char *verb,
                              struct esp_error *error)
 {
     const struct config_strings *known = duty->options.administrators;
-    if (!envelope->identity || !*envelope->identity)
+    if (!envelope->identity || !*envelope->identity || strcmp(verb, "weather") == 0)
         return ESP_OK; /* without TLS everybody may do everything */
     for (size_t i = 0; known && i < known->n; i++)
         if (strcmp(known->items[i], envelope->identity) == 0)
@@ -222,6 +231,23 @@ static enum esp_status begin_move(struct duty *duty, const char *const *words, s
     return ESP_OK;
 }
 
+static enum esp_status tell_weather(const struct duty *duty, const char *first, struct arena *arena,
+                                    const char **text, struct esp_error *error)
+{
+    struct outlook_page page;
+    char *end;
+    const unsigned long number = strtoul(first, &end, 10);
+    if (*end || first[0] == '-')
+        return error_set(error, ESP_INVALID, "weather: expected the number of a line, found \"%.40s\"",
+                         first);
+    if (!outlook_page_begin(&page, number, arena))
+        return error_no_memory(error, "the weather");
+    if (duty->weather.tell)
+        duty->weather.tell(duty->weather.arg, &page);
+    *text = outlook_page_end(&page);
+    return ESP_OK;
+}
+
 /* ESP_PENDING: answered later. */
 static enum esp_status execute(struct duty *duty, const char *verb, const char *const *words, size_t n,
                                struct arena *arena, const char **text, struct esp_error *error)
@@ -242,6 +268,8 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
     if (strcmp(verb, "trace") == 0 && n == 1)
         return trace_tell(&duty->trace, words[0], clock_now_ns(duty->options.membership.clock), arena, text,
                           error);
+    if (strcmp(verb, "weather") == 0 && n <= 1)
+        return tell_weather(duty, n ? words[0] : "0", arena, text, error);
     if (duty->ops->ask && n == 0 && (*text = duty->ops->ask(duty->options.self, verb, arena)))
         return ESP_OK;
     *text = "";
@@ -264,7 +292,7 @@ static void carry_out(struct duty *duty, struct duty_asker *asker, const char *v
     if (status == ESP_PENDING) {
         *(strcmp(verb, "reload") == 0 ? &duty->reloader : &duty->mover) = *asker;
     } else {
-        if (strcmp(verb, "look") != 0 && strcmp(verb, "trace") != 0 && strcmp(verb, "accuracy") != 0)
+        if (!duty_is_question(verb))
             duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : error.text);
         answer(duty, asker, status, text, &error);
         if (status == ESP_OK && is_end(verb))

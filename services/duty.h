@@ -14,6 +14,7 @@
  *     stop                        as SIGTERM
  *     restart                     ends as by stop, and runs again at the same address: as SIGUSR2
  *     trace     SESSION           lines of core/hierarchy/trace.h
+ *     weather   [NUMBER]          lines of core/forecast/outlook.h, from that number on
  *
  * By itself a node that has found another parent, because the preferred one was gone, goes back when that one
  * is there again, in the same way: without being gone for a moment.
@@ -21,6 +22,7 @@
 #ifndef SERVICES_DUTY_H
 #define SERVICES_DUTY_H
 
+#include "core/forecast/outlook.h"
 #include "core/hierarchy/handover.h"
 #include "core/hierarchy/trace.h"
 #include "services/place.h"
@@ -63,6 +65,16 @@ struct duty_ops {
     const char *(*ask)(void *self, const char *verb, struct arena *arena);
 };
 
+/* What a daemon's sensors know is no part of its node: it is asked from them. Called with the node's lock,
+ * for which it must not wait. All zero: nothing is known. */
+struct duty_weather {
+    void (*tell)(void *arg, struct outlook_page *page);
+    void *arg;
+};
+
+/* Whether it only asks, and leaves no trace in the log. */
+bool duty_is_question(const char *verb);
+
 /* Whom to answer: a call, or the parent that sent an order. */
 struct duty_asker {
     struct call *call; /* NULL: an order */
@@ -77,8 +89,9 @@ struct duty {
     struct node_place place;
     struct handover handover;
     struct trace trace;
-    struct duty_asker mover;    /* who waits for the move that is under way */
-    struct duty_asker reloader; /* and for the files to be read again */
+    struct duty_weather weather; /* the owner sets it */
+    struct duty_asker mover;     /* who waits for the move that is under way */
+    struct duty_asker reloader;  /* and for the files to be read again */
     char *target;
     struct esp_error kept; /* of the move: how writing it down ended */
     const char *remark;
@@ -93,8 +106,9 @@ enum esp_status duty_init(struct duty *duty, const struct duty_options *options,
                           struct esp_error *error);
 void duty_release(struct duty *duty);
 
-/* Whether who speaks may administer: with TLS only those whom the node's file names. ESP_SECURITY. */
-enum esp_status duty_permits(const struct duty *duty, const struct envelope *envelope,
+/* Whether who speaks may give that order: with TLS only those whom the node's file names, but for the
+ * weather, which everybody sees who sees the tree. ESP_SECURITY. */
+enum esp_status duty_permits(const struct duty *duty, const struct envelope *envelope, const char *verb,
                              struct esp_error *error);
 /* An order for this node from its parent: answered by a message, now or when it is done. */
 void duty_order(struct duty *duty, const char *parent_address, const struct envelope *envelope,

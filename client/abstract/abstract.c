@@ -54,6 +54,9 @@ static enum esp_status do_rule(struct abstract_run *run, const struct rule *rule
                                struct esp_error *error)
 {
     *run->taken = *run->at = 0;
+    abstract_forget_infos(run);
+    abstract_rule_text(run->problem, (uint32_t)(rule - run->problem->abstract->rules), run->rule,
+                       sizeof run->rule);
     for (uint32_t i = 0; i < rule->n_steps; i++) {
         char name[PROBLEM_MAX_NAME + 1];
         abstract_step_name(&rule->steps[i], first, name, sizeof name);

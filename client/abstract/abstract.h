@@ -54,12 +54,16 @@ struct abstract_run {
     struct variable *variables;  /* of one name the last one counts */
     uint32_t n_variables, n_given;
     char taken[300];               /* the problems of the rule that was taken: "dgetrf, dgetri" */
+    char rule[300];                /* that rule, as the description has it: what it is for */
     bool is_weighing;              /* steps are looked at, not done: states need not be there */
-    char weighed[300];             /* what rivals among the rules were expected to take; or "" */
+    char weighed[600];             /* what rivals among the rules were expected to take; or "" */
     char passed_over[700];         /* rules that were tried before it and why they did not do; or "" */
     enum esp_status passed_status; /* of the first of them */
     char at[CAP_NAME + 1];         /* the server of the newest step */
     struct esp_session_info *info; /* of the newest step, or NULL */
+    /* Owned: of the steps before it, of the same rule. */
+    struct esp_session_info *before[ABSTRACT_MAX_STEPS];
+    uint32_t n_before;
 };
 
 enum esp_status abstract_open(struct abstract_run *run, const struct problem *problem,
@@ -110,6 +114,11 @@ enum esp_status abstract_call(struct engine *engine, const struct handle *handle
  * invocation, and no server hears of it but of its steps. */
 enum esp_status abstract_plan(struct session *session, const struct handle *handle,
                               const struct esp_call_options *options, struct esp_error *error);
+
+/* What the steps of the rule that was taken took, in their order: at most ABSTRACT_MAX_STEPS. They are the
+ * run's. */
+uint32_t abstract_infos(const struct abstract_run *run,
+                        const struct esp_session_info *infos[ABSTRACT_MAX_STEPS]);
 
 /* ---- jobs ----
  * A job is what one server does, without a client: the first rule that fits, is one step and need not be

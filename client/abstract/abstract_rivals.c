@@ -5,6 +5,7 @@
  */
 #include "client/abstract/abstract_steps.h"
 #include "client/abstract/foresight.h"
+#include "util/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,16 +18,20 @@
  */
 #define WORTH_ASKING 10000
 
+/* A chain goes by the names of all its steps: rivals may begin alike. */
 static void note(struct abstract_run *run, const struct rule *rule, const struct given *first, double seconds)
 {
-    char name[PROBLEM_MAX_NAME + 1];
-    size_t used = strlen(run->weighed);
-    abstract_step_name(&rule->steps[0], first, name, sizeof name);
+    char name[PROBLEM_MAX_NAME + 1], number[32] = "not known";
+    struct text text;
+    const size_t used = strlen(run->weighed);
+    text_open(&text, run->weighed + used, sizeof run->weighed - used);
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        abstract_step_name(&rule->steps[i], first, name, sizeof name);
+        text_printf(&text, "%s%s", i ? " + " : used ? ", " : "", name);
+    }
     if (isfinite(seconds))
-        snprintf(run->weighed + used, sizeof run->weighed - used, "%s%s %.3g s", used ? ", " : "", name,
-                 seconds);
-    else
-        snprintf(run->weighed + used, sizeof run->weighed - used, "%s%s not known", used ? ", " : "", name);
+        snprintf(number, sizeof number, "%.3g s", seconds);
+    text_printf(&text, " %s", number);
 }
 
 static void order_by(struct abstract_run *run, struct foresight *foresight, uint32_t *rivals, uint32_t n,

@@ -270,12 +270,12 @@ static enum esp_status call_inside(struct abstract_run *run, struct library *lib
                                                     values->problem->n_arguments, &why);
     if (status == ESP_OK)
         status = start_blocking(library, handle, &invocation, &options, run->whole, &session, &why);
-    esp_session_info_free(run->info);
-    run->info = NULL;
+    struct esp_session_info *info = NULL;
     if (session) {
-        past_tell_session(session, &run->info, &unimportant);
+        past_tell_session(session, &info, &unimportant);
         library_keep(session);
     }
+    abstract_add_info(run, info);
     if (status != ESP_OK)
         *error = why;
     return status;

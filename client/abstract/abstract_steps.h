@@ -31,6 +31,10 @@ void abstract_order(struct abstract_run *run, uint32_t *rivals, uint32_t n, cons
 
 /* What came behind the first n is forgotten. */
 void abstract_forget_after(struct abstract_run *run, uint32_t n);
+/* What a step took, or NULL, is the newest; the run's from now on. */
+void abstract_add_info(struct abstract_run *run, struct esp_session_info *info);
+/* A rule begins: what the steps of another one took is forgotten. */
+void abstract_forget_infos(struct abstract_run *run);
 /* Takes the matrix over, also when it fails. */
 enum esp_status abstract_set(struct abstract_run *run, const char *name, struct matrix *matrix,
                              struct esp_error *error);

@@ -30,12 +30,40 @@ void abstract_forget_after(struct abstract_run *run, uint32_t n)
     }
 }
 
+void abstract_forget_infos(struct abstract_run *run)
+{
+    while (run->n_before > 0)
+        esp_session_info_free(run->before[--run->n_before]);
+    esp_session_info_free(run->info);
+    run->info = NULL;
+}
+
+void abstract_add_info(struct abstract_run *run, struct esp_session_info *info)
+{
+    if (run->info && run->n_before < ABSTRACT_MAX_STEPS)
+        run->before[run->n_before++] = run->info;
+    else
+        esp_session_info_free(run->info);
+    run->info = info;
+}
+
+uint32_t abstract_infos(const struct abstract_run *run,
+                        const struct esp_session_info *infos[ABSTRACT_MAX_STEPS])
+{
+    uint32_t n = 0;
+    for (; n < run->n_before; n++)
+        infos[n] = run->before[n];
+    if (run->info && n < ABSTRACT_MAX_STEPS)
+        infos[n++] = run->info;
+    return n;
+}
+
 void abstract_close(struct abstract_run *run)
 {
     abstract_forget_after(run, 0);
     free(run->variables);
     abstract_fates_destroy(run);
-    esp_session_info_free(run->info);
+    abstract_forget_infos(run);
     *run = (struct abstract_run){0};
 }
 

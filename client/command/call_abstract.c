@@ -7,6 +7,7 @@
 #include "client/command/call_abstract.h"
 #include "client/command/constraints.h"
 #include "client/command/session.h"
+#include "client/command/steps_view.h"
 #include "client/arguments/signature.h"
 #include "client/arguments/values_storage.h"
 
@@ -79,12 +80,15 @@ static enum esp_status take_results(struct abstract_arguments *arguments, struct
 static enum exit_code show(const struct command_line *command, const struct abstract_arguments *arguments)
 {
     const struct abstract_run *run = &arguments->run;
-    const struct esp_session_info *info = run->info;
+    const struct esp_session_info *infos[ABSTRACT_MAX_STEPS];
+    const uint32_t n = abstract_infos(run, infos);
     struct esp_error error = {0};
     if (!command->json && *run->passed_over)
         fprintf(stderr, "%s: warning: %s\n", run->problem->name, run->passed_over);
     if (!command->json && *run->weighed && command_option_value(command, "verbose"))
         fprintf(stderr, "%s: weighed: %s\n", run->problem->name, run->weighed);
+    if (!command->json && command_option_value(command, "verbose"))
+        fprintf(stderr, "%s: by its rule: %s\n", run->problem->name, run->rule);
     if (!command->json)
         fprintf(stderr, "%s: done by %s on %s\n", run->problem->name, run->taken, run->at);
     if (!command->json && *arguments->warning)
@@ -94,13 +98,15 @@ static enum exit_code show(const struct command_line *command, const struct abst
     if (values_write(&arguments->values, &error) != ESP_OK)
         return command_fail(command, &error);
     if (command->json)
-        return command_json(json_pack(
-            "{s:o, s:s, s:s, s:s, s:s, s:s, s:o}", "outputs", values_json(&arguments->values), "problem",
-            run->problem->name, "taken", run->taken, "weighed", run->weighed, "passed_over", run->passed_over,
-            "warning", *arguments->warning ? arguments->warning : arguments->overflow, "session",
-            info ? session_json(info) : json_null()));
-    if (info && command_option_value(command, "verbose"))
-        session_print(info, stdout);
+        return command_json(json_pack("{s:o, s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "outputs",
+                                      values_json(&arguments->values), "problem", run->problem->name, "taken",
+                                      run->taken, "rule", run->rule, "weighed", run->weighed, "passed_over",
+                                      run->passed_over, "warning",
+                                      *arguments->warning ? arguments->warning : arguments->overflow,
+                                      "session", run->info ? session_json(run->info) : json_null(), "steps",
+                                      steps_json(infos, n), "sums", steps_sums_json(infos, n)));
+    if (command_option_value(command, "verbose"))
+        steps_print(infos, n, stdout);
     values_print(&arguments->values);
     return command_flush();
 }

@@ -108,6 +108,11 @@ json_t *status_json(enum esp_status status);
 /* Standard output flushed: EXIT_DONE, or EXIT_FAILED with a message (a full disk). */
 enum exit_code command_flush(void);
 
+/* Shows something again every second, until interrupted or nobody reads any more. That it cannot be shown for
+ * a while is one of the things to be watched. */
+enum exit_code command_watch(const struct command_line *command,
+                             enum exit_code (*show)(const struct command_line *command));
+
 /* A line of progress, for people only. */
 void command_progress(const struct command_line *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -5,10 +5,8 @@
  */
 #include "config.h"
 
-#include "client/command/bar.h"
 #include "client/command/directory_client.h"
-#include "client/command/table.h"
-#include "services/directory/directory.h"
+#include "client/command/directory_command.h"
 #include "services/directory/gather.h"
 #include "services/directory/kept.h"
 #include "services/directory/ldif.h"
@@ -16,23 +14,10 @@
 #include "util/clock.h"
 
 #include <getopt.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { EXIT_DONE, EXIT_FAILED, EXIT_USAGE, EXIT_UNREACHABLE, EXIT_INPUT };
-
-struct directory_command {
-    const char *verb, *output;
-    bool prune, json;
-    struct directory_options directory;
-    struct settings_sed sed; /* of --sed, whose directory it is then */
-    struct directory_tree tree;
-    struct bar bar;
-    unsigned wrong;
-};
-
-static int fail(const struct directory_command *command, const struct esp_error *error)
+int directory_fail(const struct directory_command *command, const struct esp_error *error)
 {
     fprintf(stderr, "espalier directory %s: %s\n", command->verb, error->text);
     switch (error->status) {
@@ -49,7 +34,7 @@ static int fail(const struct directory_command *command, const struct esp_error 
     }
 }
 
-static int usage(const struct directory_command *command, const char *text)
+int directory_usage(const struct directory_command *command, const char *text)
 {
     fprintf(stderr, "espalier directory %s: %s; see 'espalier directory %s --help'\n", command->verb, text,
             command->verb);
@@ -94,7 +79,7 @@ static int parse(int argc, char **argv, struct directory_command *command)
         switch (option) {
         case 'S':
             if (take_settings(command, optarg, &error) != ESP_OK)
-                return fail(command, &error);
+                return directory_fail(command, &error);
             break;
         case 'u':
             command->directory.url = optarg;
@@ -119,7 +104,7 @@ static int parse(int argc, char **argv, struct directory_command *command)
             break;
         case 'T':
             if (config_read_duration(optarg, &ns, &error) != ESP_OK || ns < NS_PER_MS)
-                return usage(command, "--timeout: expected a time, such as 5s");
+                return directory_usage(command, "--timeout: expected a time, such as 5s");
             command->directory.timeout_ms = ns / NS_PER_MS;
             break;
         case 'o':
@@ -144,29 +129,29 @@ static void tell_wrong(void *arg, const struct esp_error *error)
     command->wrong++;
 }
 
-static void tell_wrong_entry(void *arg, const struct esp_error *error, bool stays)
+void directory_tell_wrong(void *arg, const struct esp_error *error, bool stays)
 {
     (void)stays; /* never: nothing was read before */
     tell_wrong(arg, error);
 }
 
-static int need_directory(const struct directory_command *command)
+int directory_need(const struct directory_command *command)
 {
     return command->directory.url
                ? EXIT_DONE
-               : usage(command, "expected --url URL, or --sed FILE of a server that names one");
+               : directory_usage(command, "expected --url URL, or --sed FILE of a server that names one");
 }
 
-static int read_directory(struct directory_command *command)
+int directory_fetch(struct directory_command *command)
 {
     struct esp_error error = {0};
     const char *base;
-    int code = need_directory(command);
+    int code = directory_need(command);
     if (code != EXIT_DONE)
         return code;
     if (directory_read(&command->directory, &command->tree, &base, &error) != ESP_OK)
-        return fail(command, &error);
-    schema_check(&command->tree, NULL, tell_wrong_entry, command);
+        return directory_fail(command, &error);
+    schema_check(&command->tree, NULL, directory_tell_wrong, command);
     return EXIT_DONE;
 }
 
@@ -197,12 +182,13 @@ static enum esp_status gather_sed(struct directory_command *command, const char 
 
 /* Where others find it: an address with a free port is none. */
 static enum esp_status gather_node(struct directory_command *command, const struct settings_node *node,
-                                   const char *role, const char *parent, struct esp_error *error)
+                                   const char *role, const char *parent, const struct config_strings *parents,
+                                   struct esp_error *error)
 {
     const char *colon = node->listen ? strrchr(node->listen, ':') : NULL;
     if (!colon || strcmp(colon, ":0") == 0)
         return ESP_OK;
-    return gather_entry(&command->tree, node->name, role, node->listen, parent, error);
+    return gather_entry(&command->tree, node->name, role, node->listen, parent, parents, error);
 }
 
 static enum esp_status gather_agent(struct directory_command *command, const char *path,
@@ -213,7 +199,7 @@ static enum esp_status gather_agent(struct directory_command *command, const cha
     if (status != ESP_OK)
         return status;
     status = gather_node(command, &settings.node, settings_agent_is_master(&settings) ? "master" : "leader",
-                         settings.parent, error);
+                         settings.parent, &settings.parents, error);
     settings_destroy(&settings.arena);
     return status;
 }
@@ -225,7 +211,7 @@ static enum esp_status gather_redirector(struct directory_command *command, cons
     enum esp_status status = settings_load_redirector(path, &settings, error);
     if (status != ESP_OK)
         return status;
-    status = gather_node(command, &settings.node, "redirector", NULL, error);
+    status = gather_node(command, &settings.node, "redirector", NULL, &(struct config_strings){0}, error);
     settings_destroy(&settings.arena);
     return status;
 }
@@ -264,7 +250,7 @@ static int run_export(struct directory_command *command, int n, char **files)
         status = gather_file(command, files[i], &error);
     }
     bar_clear(&command->bar);
-    if (status == ESP_OK && n == 0 && (code = read_directory(command)) != EXIT_DONE)
+    if (status == ESP_OK && n == 0 && (code = directory_fetch(command)) != EXIT_DONE)
         return code;
     if (status == ESP_OK && command->output && strcmp(command->output, "-") != 0)
         status = ldif_save(&command->tree, DIRECTORY_FILE_BASE, command->output, &error);
@@ -272,130 +258,7 @@ static int run_export(struct directory_command *command, int n, char **files)
         status = ldif_write(&command->tree, DIRECTORY_FILE_BASE, stdout, &error);
     if (status == ESP_OK && (fflush(stdout) != 0 || ferror(stdout)))
         status = error_errno(&error, "standard output");
-    return status == ESP_OK ? command->wrong ? EXIT_FAILED : EXIT_DONE : fail(command, &error);
-}
-
-/* ---- import ---- */
-
-static void progress(void *arg, size_t done, size_t all)
-{
-    struct directory_command *command = arg;
-    bar_draw(&command->bar, all ? (double)done / (double)all : 1, "%zu of %zu entries", done, all);
-}
-
-static int run_import(struct directory_command *command, int n, char **files)
-{
-    struct esp_error error = {0};
-    const char *base;
-    int code = need_directory(command);
-    if (n != 1)
-        return usage(command, "expected one LDIF file");
-    if (code != EXIT_DONE)
-        return code;
-    if (ldif_load(files[0], &command->tree, &base, &error) != ESP_OK)
-        return fail(command, &error);
-    schema_check(&command->tree, NULL, tell_wrong_entry, command);
-    if (command->wrong) {
-        error_set(&error, ESP_INVALID, "%s: %u entries are wrong; nothing was written", files[0],
-                  command->wrong);
-        return fail(command, &error);
-    }
-    bar_init(&command->bar);
-    enum esp_status status =
-        directory_write(&command->directory, &command->tree, command->prune, progress, command, &error);
-    bar_clear(&command->bar);
-    if (status != ESP_OK)
-        return fail(command, &error);
-    if (command->json)
-        printf("{\"entries\": %zu}\n", command->tree.n);
-    else
-        printf("%zu entries are in the directory\n", command->tree.n);
-    return EXIT_DONE;
-}
-
-/* ---- show ---- */
-
-static bool is_wanted(const struct directory_entry *entry, int n, char **names)
-{
-    char cn[256];
-    for (int i = 0; i < n; i++)
-        for (const char *at = entry->name; *at; at = directory_name_parent(at)) {
-            const struct directory_entry part = {.name = at};
-            directory_entry_cn(&part, cn, sizeof cn);
-            if (strcasecmp(cn, names[i]) == 0)
-                return true;
-        }
-    return n == 0;
-}
-
-static const char *class_of(const struct directory_entry *entry)
-{
-    for (unsigned i = 0; schema_class(i); i++)
-        if (directory_entry_is(entry, schema_class(i)))
-            return schema_class(i);
-    return NULL;
-}
-
-/* What is short of it, in a line. */
-static void summary(const struct directory_entry *entry, const char *class, char *text, size_t size)
-{
-    size_t used = 0;
-    *text = 0;
-    for (unsigned i = 1; schema_attribute(class, i); i++) {
-        const struct directory_value *value = directory_value(entry, schema_attribute(class, i));
-        if (!value || memchr(value->text, '\n', value->length) || value->length > 100 || used + 140 > size)
-            continue;
-        const char *name = value->attribute;
-        name += strncasecmp(name, "espalier", 8) == 0 ? 8 : 0;
-        used += (size_t)snprintf(text + used, size - used, "%s%s=%s", used ? " " : "", name, value->text);
-    }
-}
-
-static json_t *entry_json(const struct directory_entry *entry, const char *class)
-{
-    json_t *object = json_pack("{s:s, s:s}", "name", entry->name, "class", class);
-    for (unsigned i = 1; schema_attribute(class, i); i++) {
-        const struct directory_value *value = directory_value(entry, schema_attribute(class, i));
-        if (value)
-            json_object_set_new(object, schema_attribute(class, i), json_stringn(value->text, value->length));
-    }
-    return object;
-}
-
-static int run_show(struct directory_command *command, int n, char **names)
-{
-    static const char *const headings[] = {"name", "what", "says"};
-    struct table table;
-    size_t shown = 0;
-    char text[1024];
-    json_t *list = json_array();
-    int code = read_directory(command);
-    if (code != EXIT_DONE)
-        return code;
-    table_init(&table, 3, headings);
-    for (size_t i = 0; i < command->tree.n; i++) {
-        const struct directory_entry *entry = command->tree.entries[i];
-        const char *class = class_of(entry);
-        if (!class || !is_wanted(entry, n, names))
-            continue;
-        shown++;
-        if (command->json)
-            json_array_append_new(list, entry_json(entry, class));
-        summary(entry, class, text, sizeof text);
-        table_cell(&table, "%s", entry->name);
-        table_cell(&table, "%s", class + 8);
-        table_cell(&table, "%s", text);
-    }
-    if (command->json) {
-        json_dumpf(list, stdout, JSON_INDENT(2));
-        putchar('\n');
-    } else if (shown) {
-        table_print(&table, 0, stdout);
-    } else {
-        puts(n ? "the directory has no such entry" : "the directory has no entries of Espalier");
-    }
-    json_decref(list);
-    return fflush(stdout) == 0 && !ferror(stdout) && (shown || n == 0) ? EXIT_DONE : EXIT_FAILED;
+    return status == ESP_OK ? command->wrong ? EXIT_FAILED : EXIT_DONE : directory_fail(command, &error);
 }
 
 /* ---- client ---- */
@@ -403,14 +266,14 @@ static int run_show(struct directory_command *command, int n, char **names)
 static int run_client(struct directory_command *command)
 {
     struct esp_error error = {0};
-    int code = read_directory(command);
+    int code = directory_fetch(command);
     if (code != EXIT_DONE)
         return code;
     directory_tree_sort(&command->tree);
     enum esp_status status = directory_client_write(&command->tree, stdout, &error);
     if (status == ESP_OK && (fflush(stdout) != 0 || ferror(stdout)))
         status = error_errno(&error, "standard output");
-    return status == ESP_OK ? EXIT_DONE : fail(command, &error);
+    return status == ESP_OK ? EXIT_DONE : directory_fail(command, &error);
 }
 
 int main(int argc, char **argv)
@@ -421,11 +284,11 @@ int main(int argc, char **argv)
         command.verb = optind < argc ? argv[optind++] : "";
         const int n = argc - optind;
         code = strcmp(command.verb, "export") == 0   ? run_export(&command, n, argv + optind)
-               : strcmp(command.verb, "import") == 0 ? run_import(&command, n, argv + optind)
-               : strcmp(command.verb, "show") == 0   ? run_show(&command, n, argv + optind)
+               : strcmp(command.verb, "import") == 0 ? directory_run_import(&command, n, argv + optind)
+               : strcmp(command.verb, "show") == 0   ? directory_run_show(&command, n, argv + optind)
                : strcmp(command.verb, "client") == 0
                    ? run_client(&command)
-                   : usage(&command, "expected export, import, show or client");
+                   : directory_usage(&command, "expected export, import, show or client");
     }
     directory_tree_clear(&command.tree);
     settings_destroy(&command.sed.arena);

@@ -6,14 +6,27 @@
 
 #include <string.h>
 
-static const char *ground_text(const struct fast_server *server)
+/* What a forecast stands on: in a column, and what that means. */
+static const struct ground {
+    const char *word, *text;
+} grounds[] = {{"not measured", "work over speed ('espalier calibrate' makes it better)"},
+               {"measured", ""},
+               {"extrapolated", "beyond what was measured"},
+               {"like others", "measured with other options"}};
+#define GROUNDS (sizeof grounds / sizeof *grounds)
+
+static const struct ground *ground_of(const struct fast_server *server)
 {
-    static const char *const texts[] = {"not measured: work over speed", "measured",
-                                        "extrapolated beyond what was measured",
-                                        "measured with other options"};
-    return server->excluded                                        ? server->excluded
-           : (size_t)server->ground < sizeof texts / sizeof *texts ? texts[server->ground]
-                                                                   : "";
+    static const struct ground unknown = {"", ""};
+    return (size_t)server->ground < GROUNDS ? &grounds[server->ground] : &unknown;
+}
+
+static bool occurs(const struct fast_server *servers, size_t n, size_t ground)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!servers[i].excluded && (size_t)servers[i].ground == ground)
+            return true;
+    return false;
 }
 
 /* Who told it matters where several do. */
@@ -25,36 +38,50 @@ static bool has_several_agents(const struct fast_server *servers, size_t n)
     return false;
 }
 
+static void server_row(struct table *table, const struct fast_server *server, bool agents)
+{
+    char text[QUANTITY_TEXT];
+    table_text_cell(table, server->server);
+    table_cell(table, "%s", quantity_seconds(server->compute_s, text));
+    table_cell(table, "%s", quantity_seconds(server->error_s, text));
+    table_cell(table, "%s", quantity_seconds(server->transfer_s, text));
+    table_cell(table, "%s", quantity_seconds(server->queue_s, text));
+    table_cell(table, "%s", quantity_seconds(server->total_s, text));
+    table_cell(table, "%s", quantity_bytes(server->memory_bytes, text));
+    table_cell(table, "%s", ground_of(server)->word);
+    if (agents)
+        table_text_cell(table, server->agent);
+}
+
+/* In lines of their own: reasons are long. */
+static void print_excluded(const struct fast_server *servers, size_t n, bool agents)
+{
+    for (size_t i = 0; i < n; i++)
+        if (servers[i].excluded)
+            printf("%s  excluded: %s%s%s%s\n", servers[i].server, servers[i].excluded,
+                   agents && *servers[i].agent ? " (as told by " : "", agents ? servers[i].agent : "",
+                   agents && *servers[i].agent ? ")" : "");
+}
+
 static enum exit_code print_servers(const struct fast_server *servers, size_t n)
 {
-    static const char *const headings[] = {"server", ">computation", ">\302\261", ">transfers", ">queue",
-                                           ">total", ">memory",      "by",        "agent"};
+    static const char *const headings[] = {"server", ">computing", ">±", ">transfers", ">queue",
+                                           ">total", ">memory",    "by", "agent"};
     const bool agents = has_several_agents(servers, n);
     struct table table;
-    char text[6][QUANTITY_TEXT];
+    bool any = false;
     table_init(&table, agents ? 9 : 8, headings);
-    for (size_t i = 0; i < n; i++) {
-        const struct fast_server *server = &servers[i];
-        table_cell(&table, "%s", server->server);
-        if (server->excluded) {
-            for (int k = 0; k < 6; k++)
-                table_cell(&table, "%s", "");
-            table_cell(&table, "excluded: %s", server->excluded);
-            if (agents)
-                table_cell(&table, "%s", server->agent);
-            continue;
+    for (size_t i = 0; i < n; i++)
+        if (!servers[i].excluded) {
+            server_row(&table, &servers[i], agents);
+            any = true;
         }
-        table_cell(&table, "%s", quantity_seconds(server->compute_s, text[0]));
-        table_cell(&table, "%s", quantity_seconds(server->error_s, text[1]));
-        table_cell(&table, "%s", quantity_seconds(server->transfer_s, text[2]));
-        table_cell(&table, "%s", quantity_seconds(server->queue_s, text[3]));
-        table_cell(&table, "%s", quantity_seconds(server->total_s, text[4]));
-        table_cell(&table, "%s", quantity_bytes(server->memory_bytes, text[5]));
-        table_cell(&table, "%s", ground_text(server));
-        if (agents)
-            table_cell(&table, "%s", server->agent);
-    }
-    table_print(&table, 0, stdout);
+    if (any)
+        table_print(&table, 0, stdout);
+    for (size_t k = 0; k < GROUNDS; k++)
+        if (*grounds[k].text && occurs(servers, n, k))
+            printf("%s: %s\n", grounds[k].word, grounds[k].text);
+    print_excluded(servers, n, agents);
     return command_flush();
 }
 
@@ -67,7 +94,7 @@ static json_t *server_json(const struct fast_server *server)
                      server->agent, "address", server->address, "compute_s", server->compute_s, "error_s",
                      server->error_s, "transfer_s", server->transfer_s, "queue_s", server->queue_s, "total_s",
                      server->total_s, "memory_bytes", (json_int_t)server->memory_bytes, "by",
-                     ground_text(server));
+                     ground_of(server)->word);
 }
 
 static enum exit_code print_json(const struct fast_server *servers, size_t n)
@@ -80,7 +107,7 @@ static enum exit_code print_json(const struct fast_server *servers, size_t n)
 
 /* ---- abstract problems ---- */
 
-static void step_row(struct table *table, const struct fast_step *step, bool first)
+static void step_row(struct table *table, const struct fast_step *step)
 {
     char text[QUANTITY_TEXT];
     const double columns[] = {step->best.compute_s, step->best.error_s, step->best.transfer_s,
@@ -89,19 +116,26 @@ static void step_row(struct table *table, const struct fast_step *step, bool fir
     table_cell(table, "%s", step->why ? "" : step->best.server);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         table_cell(table, "%s", step->why ? "" : quantity_seconds(columns[i], text));
-    table_cell(table, "%s", step->why ? step->why : ground_text(&step->best));
-    table_cell(table, "%s", first ? step->text : "");
+    table_cell(table, "%s", step->why ? "unknown" : ground_of(&step->best)->word);
+    table_cell(table, "%u", step->rule + 1);
 }
 
+/* Behind the table, as they are long: the rules, and why nothing is known of a step. */
 static enum exit_code print_steps(const struct fast_step *steps, size_t n)
 {
-    static const char *const headings[] = {"problem", "server", ">computation", ">\302\261", ">transfers",
-                                           ">queue",  ">total", "by",           "rule"};
+    static const char *const headings[] = {"problem", "server", ">computing", ">±",   ">transfers",
+                                           ">queue",  ">total", "by",         ">rule"};
     struct table table;
     table_init(&table, 9, headings);
     for (size_t i = 0; i < n; i++)
-        step_row(&table, &steps[i], i == 0 || steps[i].rule != steps[i - 1].rule);
+        step_row(&table, &steps[i]);
     table_print(&table, 0, stdout);
+    for (size_t i = 0; i < n; i++) {
+        if (i == 0 || steps[i].rule != steps[i - 1].rule)
+            printf("rule %u: %s\n", steps[i].rule + 1, steps[i].text);
+        if (steps[i].why)
+            printf("unknown: %s\n", steps[i].why);
+    }
     return command_flush();
 }
 

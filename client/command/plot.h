@@ -8,8 +8,9 @@
 #include "core/forecast/cost_model.h"
 #include <stdio.h>
 
-/* Both axes logarithmic: forecast over measured time, one point a measurement, with the line where they are
- * equal and the band of the expected error. What could not be written shows in ferror(). */
+/* Above, axes logarithmic: forecast over measured time, one point a measurement, with the line where they are
+ * equal and the band of the expected error; below, how far the model is off. What could not be written shows
+ * in ferror(). */
 void plot_model(FILE *file, const struct cost_model *model);
 
 #endif

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum exit_code command_exit_code(enum esp_status status)
@@ -188,4 +189,22 @@ void command_progress(const struct command_line *command, const char *format, ..
     va_end(arguments);
     putchar('\n');
     fflush(stdout);
+}
+
+enum exit_code command_watch(const struct command_line *command,
+                             enum exit_code (*show)(const struct command_line *command))
+{
+    static const char home_and_clear[] = "\033[H\033[J";
+    const struct timespec pause = {.tv_sec = 1};
+    const bool terminal = isatty(STDOUT_FILENO);
+    for (;;) {
+        if (terminal)
+            fputs(home_and_clear, stdout);
+        show(command);
+        if (!terminal && !command->json)
+            putchar('\n');
+        if (fflush(stdout) != 0)
+            return command_flush();
+        nanosleep(&pause, NULL);
+    }
 }

@@ -42,6 +42,15 @@ void table_text_cell(struct table *table, const char *text)
     table_cell(table, "%s", shown);
 }
 
+/* In columns of a terminal: bytes that go on with a character of UTF-8 take none. */
+static int width_of(const char *text)
+{
+    int width = 0;
+    for (; *text; text++)
+        width += ((unsigned char)*text & 0xc0) != 0x80;
+    return width;
+}
+
 /* Without the blanks that empty cells leave at the end. */
 static void print_row(const struct table *table, const int *widths, const char *const *cells, unsigned indent,
                       FILE *stream)
@@ -50,7 +59,7 @@ static void print_row(const struct table *table, const int *widths, const char *
     while (n > 0 && !*cells[n - 1])
         n--;
     for (unsigned i = 0; i < n; i++) {
-        int blanks = widths[i] - (int)strlen(cells[i]), before = table->right[i] ? blanks : 0;
+        int blanks = widths[i] - width_of(cells[i]), before = table->right[i] ? blanks : 0;
         int after = i + 1 < n ? blanks - before : 0;
         fprintf(stream, "%*s%s%*s", (int)(i ? 2 : indent) + before, "", cells[i], after, "");
     }
@@ -61,15 +70,20 @@ void table_print(struct table *table, unsigned indent, FILE *stream)
 {
     int widths[TABLE_MAX_COLUMNS];
     for (unsigned i = 0; i < table->n_columns; i++)
-        widths[i] = (int)strlen(table->titles[i]);
+        widths[i] = width_of(table->titles[i]);
     for (size_t k = 0; k < table->n_cells; k++) {
-        int width = (int)strlen(table->cells[k]);
+        const int width = width_of(table->cells[k]);
         if (width > widths[k % table->n_columns])
             widths[k % table->n_columns] = width;
     }
     print_row(table, widths, table->titles, indent, stream);
     for (size_t k = 0; k + table->n_columns <= table->n_cells; k += table->n_columns)
         print_row(table, widths, (const char *const *)table->cells + k, indent, stream);
+    table_clear(table);
+}
+
+void table_clear(struct table *table)
+{
     for (size_t k = 0; k < table->n_cells; k++)
         free(table->cells[k]);
     free(table->cells);
@@ -81,7 +95,7 @@ const char *quantity_seconds(double seconds, char *text)
 {
     if (!isfinite(seconds))
         snprintf(text, QUANTITY_TEXT, "unknown");
-    else if (seconds == 0)
+    else if (fabs(seconds) < 0.5e-9) /* what is left of a difference of times */
         snprintf(text, QUANTITY_TEXT, "0");
     else if (fabs(seconds) < 999.5e-9)
         snprintf(text, QUANTITY_TEXT, "%.3g ns", seconds * 1e9);

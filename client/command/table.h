@@ -30,6 +30,8 @@ void table_cell(struct table *table, const char *format, ...) __attribute__((for
 void table_text_cell(struct table *table, const char *text);
 /* Prints with `indent` blanks in front of each line, and empties the table. */
 void table_print(struct table *table, unsigned indent, FILE *stream);
+/* Empties it unprinted. */
+void table_clear(struct table *table);
 
 #define QUANTITY_TEXT 32
 

@@ -18,10 +18,16 @@
 #define MOST_PROBLEMS 1000
 #define MOST_KEPT     100000 /* of one problem; older ones make room */
 
+struct figures {
+    double mean, bias, median, ninth;
+};
+
 struct row {
     char problem[64];
     double *off; /* (actual - forecast) / actual */
     size_t n, capacity, next;
+    size_t n_short;      /* sessions noted together */
+    struct figures sums; /* of them, each line by how many it is of */
 };
 
 struct summary {
@@ -58,17 +64,39 @@ static bool add(struct row *row, double off)
     return true;
 }
 
+static void add_short(struct row *row, unsigned n, const struct figures *figures)
+{
+    row->n_short += n;
+    row->sums.mean += n * figures->mean;
+    row->sums.median += n * figures->median;
+    row->sums.ninth += n * figures->ninth;
+    row->sums.bias += n * figures->bias;
+}
+
+static bool is_possible(const struct figures *figures)
+{
+    return figures->mean >= 0 && figures->median >= 0 && figures->ninth >= 0 && isfinite(figures->mean) &&
+           isfinite(figures->median) && isfinite(figures->ninth) && isfinite(figures->bias);
+}
+
+/* A line of a session, or of many short ones. */
 static void read_line(struct summary *summary, const char *line)
 {
     char problem[64];
     double forecast_s, actual_s;
-    if (sscanf(line, "%*s\t%63s\t%lf\t%lf", problem, &forecast_s, &actual_s) != 3 || !(actual_s > 0) ||
+    unsigned together = 0;
+    struct figures f = {0};
+    const int n = sscanf(line, "%*s\t%63s\t%lf\t%lf\t%u\t%lf\t%lf\t%lf\t%lf", problem, &forecast_s, &actual_s,
+                         &together, &f.mean, &f.median, &f.ninth, &f.bias);
+    if ((n != 3 && (n != 8 || together == 0 || !is_possible(&f))) || !(actual_s > 0) || !isfinite(actual_s) ||
         !(forecast_s >= 0) || !isfinite(forecast_s)) {
         summary->wrong++;
         return;
     }
     struct row *row = row_of(summary, problem);
-    if (row)
+    if (row && n == 8)
+        add_short(row, together, &f);
+    else if (row)
         add(row, (actual_s - forecast_s) / actual_s);
 }
 
@@ -89,10 +117,6 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-struct figures {
-    double mean, bias, median, ninth;
-};
-
 static struct figures figures_of(struct row *row)
 {
     struct figures figures = {0};
@@ -106,57 +130,89 @@ static struct figures figures_of(struct row *row)
     return figures;
 }
 
-static enum exit_code print_summary(const struct command_line *command, struct summary *summary)
+static struct figures figures_of_short(const struct row *row)
 {
-    static const char *const headings[] = {"problem", ">sessions", ">mean error",
-                                           ">median", ">9 of 10",  ">bias"};
-    struct table table;
-    json_t *list = command->json ? json_array() : NULL;
-    table_init(&table, 6, headings);
+    const double n = (double)row->n_short;
+    return (struct figures){row->sums.mean / n, row->sums.bias / n, row->sums.median / n,
+                            row->sums.ninth / n};
+}
+
+/* What is shown of a problem: a row of the table, and an object of the list. `server` NULL: of a file. */
+static void show_figures(struct table *table, json_t *list, const char *server, const char *problem,
+                         bool is_short, size_t n, const struct figures *f)
+{
+    json_t *object = json_pack("{s:s, s:b, s:I, s:f, s:f, s:f, s:f}", "problem", problem, "short", is_short,
+                               "sessions", (json_int_t)n, "mean_error", f->mean, "median_error", f->median,
+                               "ninth_decile", f->ninth, "bias", f->bias);
+    if (server)
+        json_object_set_new(object, "server", json_string(server));
+    json_array_append_new(list, object);
+    if (server)
+        table_text_cell(table, server);
+    table_text_cell(table, problem);
+    table_cell(table, "%s", is_short ? "below 1 ms" : "");
+    table_cell(table, "%zu", n);
+    table_cell(table, "%.1f %%", 100 * f->mean);
+    table_cell(table, "%.1f %%", 100 * f->median);
+    table_cell(table, "%.1f %%", 100 * f->ninth);
+    table_cell(table, "%+.1f %%", 100 * f->bias);
+}
+
+static const char *const headings[] = {"server",      "problem", "sessions of", ">number",
+                                       ">mean error", ">median", ">9 of 10",    ">bias"};
+
+static void gather(struct summary *summary, struct table *table, json_t *list)
+{
     for (size_t i = 0; i < summary->n; i++) {
         struct row *row = &summary->rows[i];
-        if (row->n == 0)
-            continue;
-        struct figures f = figures_of(row);
-        if (list) {
-            json_array_append_new(list, json_pack("{s:s, s:I, s:f, s:f, s:f, s:f}", "problem", row->problem,
-                                                  "sessions", (json_int_t)row->n, "mean_error", f.mean,
-                                                  "median_error", f.median, "ninth_decile", f.ninth, "bias",
-                                                  f.bias));
-            continue;
+        if (row->n > 0) {
+            const struct figures figures = figures_of(row);
+            show_figures(table, list, NULL, row->problem, false, row->n, &figures);
         }
-        table_cell(&table, "%s", row->problem);
-        table_cell(&table, "%zu", row->n);
-        table_cell(&table, "%.1f %%", 100 * f.mean);
-        table_cell(&table, "%.1f %%", 100 * f.median);
-        table_cell(&table, "%.1f %%", 100 * f.ninth);
-        table_cell(&table, "%+.1f %%", 100 * f.bias);
+        if (row->n_short > 0) {
+            const struct figures figures = figures_of_short(row);
+            show_figures(table, list, NULL, row->problem, true, row->n_short, &figures);
+        }
     }
-    if (list)
+}
+
+/* Either the table or the list; both are empty afterwards. */
+static enum exit_code show(const struct command_line *command, struct table *table, json_t *list,
+                           const char *nothing)
+{
+    const bool none = json_array_size(list) == 0;
+    if (command->json) {
+        table_clear(table);
         return command_json(list);
-    table_print(&table, 0, stdout);
+    }
+    json_decref(list);
+    if (none)
+        puts(nothing);
+    else
+        table_print(table, 0, stdout);
     return command_flush();
+}
+
+static enum exit_code print_summary(const struct command_line *command, struct summary *summary)
+{
+    struct table table;
+    json_t *list = json_array();
+    table_init(&table, 7, headings + 1);
+    gather(summary, &table, list);
+    return show(command, &table, list, "the file tells of no session");
 }
 
 /* ---- a platform ---- */
 
 static void add_line(struct table *table, json_t *list, const char *server, const char *line)
 {
-    char problem[64];
+    char problem[64], length[8] = "";
     unsigned n;
     struct figures f;
-    if (sscanf(line, "%63s %u %lf %lf %lf %lf", problem, &n, &f.mean, &f.median, &f.ninth, &f.bias) != 6)
-        return;
-    table_cell(table, "%s", server);
-    table_cell(table, "%s", problem);
-    table_cell(table, "%u", n);
-    table_cell(table, "%.1f %%", 100 * f.mean);
-    table_cell(table, "%.1f %%", 100 * f.median);
-    table_cell(table, "%.1f %%", 100 * f.ninth);
-    table_cell(table, "%+.1f %%", 100 * f.bias);
-    json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:f, s:f, s:f, s:f}", "server", server, "problem",
-                                          problem, "sessions", (json_int_t)n, "mean_error", f.mean,
-                                          "median_error", f.median, "ninth_decile", f.ninth, "bias", f.bias));
+    if (sscanf(line, "%63s %u %lf %lf %lf %lf %7s", problem, &n, &f.mean, &f.median, &f.ninth, &f.bias,
+               length) >= 6 &&
+        is_possible(&f))
+        show_figures(table, list, server, problem, strcmp(length, "short") == 0, n, &f);
 }
 
 /* One that does not answer is missing, which has been said. */
@@ -164,12 +220,14 @@ static enum exit_code ask_servers(const struct command_line *command, const stru
                                   struct table *table, json_t *list)
 {
     enum exit_code code = EXIT_DONE;
+    struct command_line plain = *command;
+    plain.json = false; /* what is wrong with one is no part of the list */
     for (size_t i = 0; i < view->n; i++) {
         char *text = NULL, *rest = NULL;
         if (view->nodes[i].role != ESP_ROLE_SERVER || view->nodes[i].unreachable)
             continue;
         const enum exit_code one =
-            admin_order(command, view, &view->nodes[i], "accuracy", NULL, 0, NULL, &text);
+            admin_order(&plain, view, &view->nodes[i], "accuracy", NULL, 0, NULL, &text);
         for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
             add_line(table, list, view->nodes[i].name, line);
         free(text);
@@ -180,8 +238,6 @@ static enum exit_code ask_servers(const struct command_line *command, const stru
 
 static enum exit_code summarise_platform(const struct command_line *command)
 {
-    static const char *const headings[] = {"server",  "problem",  ">sessions", ">mean error",
-                                           ">median", ">9 of 10", ">bias"};
     struct table table;
     struct view view;
     enum exit_code code = session_open(command);
@@ -191,22 +247,13 @@ static enum exit_code summarise_platform(const struct command_line *command)
         grpc_finalize();
         return code;
     }
-    table_init(&table, 7, headings);
+    table_init(&table, 8, headings);
     json_t *list = json_array();
     code = ask_servers(command, &view, &table, list);
-    const bool none = json_array_size(list) == 0;
     view_close(&view);
     grpc_finalize();
-    if (command->json) {
-        const enum exit_code printed = command_json(list);
-        return code == EXIT_DONE ? printed : code;
-    }
-    json_decref(list);
-    if (none)
-        puts("no server has a session of a millisecond or longer to tell of (or a state_dir to note it in)");
-    else
-        table_print(&table, 0, stdout);
-    const enum exit_code printed = command_flush();
+    const enum exit_code printed =
+        show(command, &table, list, "no server has a session to tell of (or a state_dir to note it in)");
     return code == EXIT_DONE ? printed : code;
 }
 

@@ -11,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
 /* The nodes as they are shown: each one behind its parent and that one's earlier children. */
 struct shown {
@@ -185,30 +183,12 @@ static enum exit_code show(const struct command_line *command)
     return code;
 }
 
-/* A platform that does not answer for a while is one of the things to be watched. */
-static enum exit_code watch(const struct command_line *command)
-{
-    static const char home_and_clear[] = "\033[H\033[J";
-    const struct timespec pause = {.tv_sec = 1};
-    const bool terminal = isatty(STDOUT_FILENO);
-    for (;;) {
-        if (terminal)
-            fputs(home_and_clear, stdout);
-        show(command);
-        if (!terminal && !command->json)
-            putchar('\n');
-        if (fflush(stdout) != 0)
-            return command_flush(); /* nobody reads any more */
-        nanosleep(&pause, NULL);
-    }
-}
-
 enum exit_code verb_tree(const struct command_line *command)
 {
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
-    code = command_option_value(command, "watch") ? watch(command) : show(command);
+    code = command_option_value(command, "watch") ? command_watch(command, show) : show(command);
     grpc_finalize();
     return code;
 }

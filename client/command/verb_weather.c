@@ -1,129 +1,119 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * espalier weather: what others leave of the servers' processors, now and soon; memory, disks and links.
+ * espalier weather: what others leave of the servers' machines, and how good the links are: now, soon, and
+ * how it was.
  */
 #include "config.h"
 
+#include "client/command/admin.h"
 #include "client/command/session.h"
-#include "client/command/table.h"
+#include "client/command/weather.h"
+#include "client/command/weather_summary.h"
+#include "util/names.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-/* One character a value, from an eighth of the height to all of it. */
-static const char *draw(const struct esp_node *node, char *text, size_t size)
+/* ---- what is wanted ---- */
+
+struct wanted {
+    const char *node, *resource; /* NULL: all */
+};
+
+static enum exit_code read_wanted(const struct command_line *command, struct wanted *wanted)
 {
-    static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    size_t used = 0;
-    *text = 0;
-    for (unsigned i = 0; i < node->n_cpu_history && used + 4 < size; i++) {
-        long level = lrint(ceil(8 * node->cpu_history[i])) - 1;
-        const char *bar = bars[level < 0 ? 0 : level > 7 ? 7 : level];
-        strcpy(text + used, bar);
-        used += strlen(bar);
-    }
-    return text;
+    const char *names[16];
+    unsigned n = 0;
+    *wanted =
+        (struct wanted){command_option_value(command, "node"), command_option_value(command, "resource")};
+    if (!wanted->resource || outlook_unit(wanted->resource))
+        return EXIT_DONE;
+    while (n < 16 && (names[n] = outlook_resource(n)))
+        n++;
+    const char *closest = names_closest(wanted->resource, names, n);
+    return command_usage(command,
+                         "--resource: expected availableCpu, currentCpu, freeMemory, freeDisk, bandwidthTcp, "
+                         "latencyTcp or connectTimeTcp, found '%s'%s%s%s",
+                         wanted->resource, closest ? "; did you mean '" : "", closest ? closest : "",
+                         closest ? "'?" : "");
 }
 
-static void add_link(struct table *table, const struct esp_node *node)
+/* A node tells of itself and its links, and the one above it of links between brothers. */
+static bool may_tell(const struct view *view, const struct esp_node *node, const struct wanted *wanted)
 {
-    char text[QUANTITY_TEXT];
-    if (!node->link_known) {
-        for (int i = 0; i < 3; i++)
-            table_cell(table, "%s", "");
-        return;
-    }
-    table_cell(table, "%s", quantity_seconds(node->latency_s, text));
-    table_cell(table, "%s",
-               node->bandwidth_bps > 0 ? quantity_si(8 * node->bandwidth_bps, "bit/s", text) : "");
-    table_cell(table, "%s", node->back_bps > 0 ? quantity_si(8 * node->back_bps, "bit/s", text) : "");
+    if (node->unreachable || node->role == ESP_ROLE_REDIRECTOR)
+        return false;
+    if (!wanted->node || strcmp(node->name, wanted->node) == 0)
+        return true;
+    for (size_t i = 0; i < view->n; i++)
+        if (strcmp(view->nodes[i].name, wanted->node) == 0)
+            return strcmp(view->nodes[i].parent, node->name) == 0;
+    return false;
 }
 
-static void add_row(struct table *table, const struct esp_node *node)
-{
-    char text[QUANTITY_TEXT], plot[4 * ESP_WEATHER_HISTORY + 1];
-    const bool sensed = node->cpu_available > 0;
-    table_cell(table, "%s", node->name);
-    if (sensed) {
-        table_cell(table, "%.0f %%", 100 * node->cpu_available);
-        table_cell(table, "%.0f %%", 100 * node->cpu_forecast);
-        table_cell(table, "%.0f %%", 100 * node->cpu_error);
-    } else {
-        for (int i = 0; i < 3; i++)
-            table_cell(table, "%s", "");
-    }
-    table_cell(table, "%s", node->machine_memory_free ? quantity_bytes(node->machine_memory_free, text) : "");
-    table_cell(table, "%s", node->machine_disk_free ? quantity_bytes(node->machine_disk_free, text) : "");
-    add_link(table, node);
-    table_cell(table, "%s",
-               sensed                          ? draw(node, plot, sizeof plot)
-               : node->role == ESP_ROLE_SERVER ? "no sensor"
-                                               : "");
-}
+/* ---- showing ---- */
 
-static enum exit_code print(const struct esp_node *nodes, size_t n)
+static enum exit_code print(const struct command_line *command, const struct view *view,
+                            const struct wanted *wanted, struct weather_rows *rows)
 {
-    static const char *const headings[] = {"node",  ">processor", ">forecast",  ">±",    ">memory",
-                                           ">disk", ">latency",   ">bandwidth", ">back", "the last minutes"};
-    struct table table;
-    size_t shown = 0;
-    table_init(&table, 10, headings);
-    for (size_t i = 0; i < n; i++)
-        if (!nodes[i].unreachable && (nodes[i].role == ESP_ROLE_SERVER || nodes[i].link_known)) {
-            add_row(&table, &nodes[i]);
-            shown++;
-        }
-    if (shown)
-        table_print(&table, 0, stdout);
-    else
-        puts("no server is there");
+    weather_narrow(rows, wanted->node, wanted->resource);
+    if (command->json)
+        return weather_print_json(rows);
+    weather_print(rows);
+    for (size_t i = 0; i < view->n; i++)
+        if (view->nodes[i].role == ESP_ROLE_SERVER && !view->nodes[i].unreachable &&
+            !(view->nodes[i].cpu_available > 0) && !wanted->resource &&
+            may_tell(view, &view->nodes[i], wanted))
+            printf("%s has no sensor of its machine\n", view->nodes[i].name);
     return command_flush();
 }
 
-static json_t *node_json(const struct esp_node *node)
+/* A node that does not answer is told, and missing. */
+static enum exit_code show_all(const struct command_line *command, const struct view *view)
 {
-    json_t *value = json_pack("{s:s, s:s}", "name", node->name, "role", esp_role_name(node->role));
-    if (node->cpu_available > 0) {
-        json_t *history = json_array();
-        for (unsigned i = 0; i < node->n_cpu_history; i++)
-            json_array_append_new(history, json_real(node->cpu_history[i]));
-        json_object_set_new(value, "availableCpu",
-                            json_pack("{s:f, s:f, s:f, s:f, s:o}", "now", node->cpu_available, "forecast",
-                                      node->cpu_forecast, "error", node->cpu_error, "step_s",
-                                      node->cpu_step_s, "history", history));
-        json_object_set_new(value, "freeMemory", json_real((double)node->machine_memory_free / 1e6));
-        json_object_set_new(value, "freeDisk", json_real((double)node->machine_disk_free / 1e6));
+    struct weather_rows rows = {0};
+    struct wanted wanted;
+    enum exit_code code = read_wanted(command, &wanted);
+    if (code == EXIT_DONE && wanted.node && !view_find(command, view, wanted.node))
+        code = EXIT_USAGE;
+    if (code != EXIT_DONE)
+        return code;
+    struct bar bar;
+    bar_init(&bar);
+    for (size_t i = 0; i < view->n; i++) {
+        if (!may_tell(view, &view->nodes[i], &wanted))
+            continue;
+        bar_draw(&bar, (double)i / (double)view->n, "%s", view->nodes[i].name);
+        const enum exit_code one = weather_ask(command, view, &view->nodes[i], &bar, &rows);
+        code = one == EXIT_DONE ? code : one;
     }
-    if (node->link_known) {
-        json_object_set_new(value, "latencyTcp", json_real(2e3 * node->latency_s));
-        json_object_set_new(value, "bandwidthTcp", json_real(8e-6 * node->bandwidth_bps));
-        if (node->back_bps > 0)
-            json_object_set_new(value, "bandwidthTcpBack", json_real(8e-6 * node->back_bps));
-    }
-    return value;
+    bar_clear(&bar);
+    const enum exit_code printed = print(command, view, &wanted, &rows);
+    weather_clear(&rows);
+    return code == EXIT_DONE ? printed : code;
 }
 
-static enum exit_code print_json(const struct esp_node *nodes, size_t n)
+static enum exit_code show(const struct command_line *command)
 {
-    json_t *list = json_array();
-    for (size_t i = 0; i < n; i++)
-        if (!nodes[i].unreachable && (nodes[i].role == ESP_ROLE_SERVER || nodes[i].link_known))
-            json_array_append_new(list, node_json(&nodes[i]));
-    return command_json(list);
+    struct view view;
+    enum exit_code code = view_open(command, &view);
+    if (code != EXIT_DONE)
+        return code;
+    code = command_option_value(command, "summary") ? weather_summary(command, view.nodes, view.n)
+                                                    : show_all(command, &view);
+    view_close(&view);
+    return code;
 }
 
 enum exit_code verb_weather(const struct command_line *command)
 {
-    struct esp_node *nodes = NULL;
-    size_t n = 0;
-    enum exit_code code = session_open(command);
+    struct wanted wanted;
+    enum exit_code code = read_wanted(command, &wanted);
+    if (code == EXIT_DONE)
+        code = session_open(command);
     if (code != EXIT_DONE)
         return code;
-    if (esp_tree(NULL, &nodes, &n) != ESP_OK)
-        code = session_fail(command);
-    else
-        code = command->json ? print_json(nodes, n) : print(nodes, n);
-    esp_tree_free(nodes);
+    code = command_option_value(command, "watch") ? command_watch(command, show) : show(command);
     grpc_finalize();
     return code;
 }

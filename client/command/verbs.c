@@ -157,6 +157,15 @@ static const struct command_option tree_options[] = {
     {'w', "watch", NULL, "show it again every second, until interrupted"},
     {0, NULL, NULL, NULL},
 };
+static const struct command_option weather_options[] = {
+    {'n', "node", "NAME", "only of this node and its links"},
+    {'r', "resource", "NAME",
+     "only this one: availableCpu, currentCpu, freeMemory, freeDisk, bandwidthTcp, latencyTcp,\n"
+     "connectTimeTcp"},
+    {'S', "summary", NULL, "one line a node, as its agents have heard of it"},
+    {'w', "watch", NULL, "show it again every second, until interrupted"},
+    {0, NULL, NULL, NULL},
+};
 static const struct command_option move_options[] = {
     {0, "to", "PARENT", "the agent that the node is to be below"},
     {0, NULL, NULL, NULL},
@@ -269,10 +278,10 @@ const struct verb command_verbs[] = {
      "                                                  ranks, by its model; needs no platform",
      forecast_options, WITH_INPUT | WITH_PLATFORM | WITH_CONSTRAINTS, 1, -1, verb_forecast},
     {"accuracy", "[FILE]...", "Show how good forecasts have been",
-     "Each server of the platform is asked, which takes who may administer it. FILE is the accuracy.tsv "
-     "that\n"
-     "a server writes into its state_dir, a line for each session. The error is that of the computation,\n"
-     "relative to what it took; a bias above 0: it took longer than forecast.",
+     "Each server of the platform is asked, which takes who may administer it, of its last 256 sessions of\n"
+     "each problem; those below 1 ms have a row of their own. FILE is the accuracy.tsv that a server writes\n"
+     "into its state_dir. The error is that of the computation, in per cent of what it took: its mean and\n"
+     "median, and what nine of ten sessions do not exceed; a bias above 0: it took longer than forecast.",
      NULL, WITH_PLATFORM, 0, -1, verb_accuracy},
     {"calibrate", "[PROBLEM]...", "Measure problems on this server's machine, so that forecasts come true",
      "Calls each problem with sizes of all kinds, as the server's workers would, and writes cost models\n"
@@ -289,7 +298,9 @@ const struct verb command_verbs[] = {
      directory_export_options, 0, 0, -1, verb_directory_export},
     {"directory import", "FILE", "Bring the entries of an LDIF file into a directory",
      "Entries that are there get the values of the file; others are added. Nothing is written when an entry\n"
-     "is wrong. FILE '-' is standard input. An LDAP server needs the schema, espalier.ldif.",
+     "is wrong: of a class that is none, in a place where nobody would look for it, with values that cannot\n"
+     "be. A cost model of a problem that neither the file nor the directory has is left out, and the exit\n"
+     "code is 1. FILE '-' is standard input. An LDAP server needs the schema, espalier.ldif.",
      directory_import_options, 0, 1, 1, verb_directory_import},
     {"directory show", "[NAME]...", "Show what a directory says",
      "All entries, or those of that name (a problem, a machine, a daemon) with what is below them.",
@@ -302,11 +313,15 @@ const struct verb command_verbs[] = {
      "Servers are shown with the measured speed of one slot, running and waiting sessions, memory, and\n"
      "sessions done since they were started.",
      tree_options, WITH_PLATFORM, 0, 0, verb_tree},
-    {"weather", "", "Show what others leave of the servers' processors, their memory, disks and links",
-     "The share of a processor that a session would get now, the forecast of it with its expected error, "
-     "and\n"
-     "how it was. Forecasts of calls count with it.",
-     NULL, WITH_PLATFORM, 0, 0, verb_weather},
+    {"weather", "", "Show what others leave of the servers' machines, and how good the links are",
+     "Each node is asked for what it measures, in the resources of the Network Weather Service: the share "
+     "of\n"
+     "a processor that a session would get now (availableCpu) and that running ones get (currentCpu), "
+     "memory\n"
+     "and disk that are free, and of each link the rate, what a small message takes there and back\n"
+     "(latencyTcp), and what a connection takes to open. A row has the last value, the forecast with its\n"
+     "expected error, and how it was. Forecasts of calls count with it.",
+     weather_options, WITH_PLATFORM, 0, 0, verb_weather},
     {"trace", "SESSION", "Show the way of one call through the platform, and how long it was where",
      "SESSION is what logs and error messages call it, such as c0ffee12-7. Agents and servers remember the\n"
      "last ones that came their way.",

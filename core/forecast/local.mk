@@ -9,10 +9,14 @@ core_libcore_la_SOURCES += \
 	core/forecast/cost_ranks.c \
 	core/forecast/cost_text.c \
 	core/forecast/cost_wire.c \
+	core/forecast/gauge.c \
+	core/forecast/gauge.h \
 	core/forecast/grid_table.c \
 	core/forecast/grid_table.h \
 	core/forecast/link_graph.c \
 	core/forecast/link_graph.h \
+	core/forecast/outlook.c \
+	core/forecast/outlook.h \
 	core/forecast/parallel_choose.c \
 	core/forecast/parallel_experience.c \
 	core/forecast/parallel_experience.h \

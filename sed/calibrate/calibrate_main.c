@@ -5,6 +5,7 @@
  */
 #include "sed/calibrate/calibrate_command.h"
 #include "sed/calibrate/calibrate_order.h"
+#include "sed/kept_problems.h"
 #include "sed/pool/processes.h"
 #include "util/names.h"
 
@@ -96,6 +97,14 @@ static enum esp_status lock_folder(const char *folder, struct esp_error *error)
                  : ESP_SYSTEM;
 }
 
+static enum esp_status load_problems(struct calibrating *command, struct esp_error *error)
+{
+    const struct settings_sed *settings = &command->settings;
+    char folder[4096];
+    const bool keeps = kept_problems_path(settings, folder, sizeof folder);
+    return kept_problems_load(&settings->problems, keeps ? folder : NULL, &command->problems, error);
+}
+
 static enum esp_status open_all(struct calibrating *command, struct esp_error *error)
 {
     const struct settings_sed *settings = &command->settings;
@@ -105,8 +114,7 @@ static enum esp_status open_all(struct calibrating *command, struct esp_error *e
     if (status == ESP_OK)
         status = lock_folder(command->folder, error);
     if (status == ESP_OK)
-        status = problem_load_all((const char *const *)settings->problems.items, settings->problems.n,
-                                  &command->problems, error);
+        status = load_problems(command, error);
     struct processes_options options = {.slots = 1, .threads = (uint32_t)settings->threads};
     options.problems = command->problems;
     if (status == ESP_OK)

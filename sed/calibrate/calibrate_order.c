@@ -33,15 +33,17 @@ static void add_file(const char *path, struct used *all, size_t n)
 {
     char line[512], name[PROBLEM_MAX_NAME + 1];
     double actual_s;
+    unsigned together; /* short ones of one line */
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {
         struct problem named = {.name = name};
         const struct used key = {.problem = &named};
-        if (sscanf(line, "%*s\t%63s\t%*f\t%lf", name, &actual_s) != 2 || !(actual_s > 0) || isinf(actual_s))
+        const int found_n = sscanf(line, "%*s\t%63s\t%*f\t%lf\t%u", name, &actual_s, &together);
+        if (found_n < 2 || !(actual_s > 0) || isinf(actual_s))
             continue;
         struct used *found = bsearch(&key, all, n, sizeof *all, by_name);
         if (found)
-            found->seconds += actual_s;
+            found->seconds += found_n > 2 ? together * actual_s : actual_s;
     }
     if (file)
         fclose(file);

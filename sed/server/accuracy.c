@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,11 @@
 
 struct row {
     char problem[64];
-    float off[ACCURACY_KEPT]; /* a ring */
-    unsigned n;               /* ever */
+    bool is_short;
+    float off[ACCURACY_KEPT];    /* a ring */
+    unsigned n;                  /* ever */
+    unsigned together;           /* short ones that have no line yet */
+    double forecast_s, actual_s; /* their sums */
 };
 
 struct accuracy {
@@ -21,44 +25,63 @@ struct accuracy {
     FILE *file;
     long bytes;
     struct row *rows;
-    size_t n_rows;
+    size_t n_rows, newest; /* newest: the row that was found last */
 };
 
 /* ---- what can be told ---- */
 
-static struct row *row_of(struct accuracy *accuracy, const char *problem)
+static bool is_of(const struct row *row, const char *problem, bool is_short)
 {
-    for (size_t i = 0; i < accuracy->n_rows; i++)
-        if (strcmp(accuracy->rows[i].problem, problem) == 0)
-            return &accuracy->rows[i];
+    return row->is_short == is_short && strcmp(row->problem, problem) == 0;
+}
+
+static struct row *add_row(struct accuracy *accuracy, const char *problem, bool is_short)
+{
     struct row *rows = accuracy->n_rows < ACCURACY_PROBLEMS
                            ? realloc(accuracy->rows, (accuracy->n_rows + 1) * sizeof *rows)
                            : NULL;
     if (!rows)
         return NULL;
     accuracy->rows = rows;
-    struct row *row = &rows[accuracy->n_rows++];
-    *row = (struct row){.n = 0};
+    accuracy->newest = accuracy->n_rows++;
+    struct row *row = &rows[accuracy->newest];
+    *row = (struct row){.is_short = is_short};
     snprintf(row->problem, sizeof row->problem, "%s", problem);
     return row;
 }
 
-static void remember(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s)
+/* Calls of one problem come one after the other. */
+static struct row *row_of(struct accuracy *accuracy, const char *problem, bool is_short)
 {
-    const double off = (actual_s - forecast_s) / actual_s;
-    struct row *row = isfinite(off) ? row_of(accuracy, problem) : NULL;
-    if (row)
-        row->off[row->n++ % ACCURACY_KEPT] = (float)off;
+    if (accuracy->newest < accuracy->n_rows && is_of(&accuracy->rows[accuracy->newest], problem, is_short))
+        return &accuracy->rows[accuracy->newest];
+    for (size_t i = 0; i < accuracy->n_rows; i++)
+        if (is_of(&accuracy->rows[i], problem, is_short))
+            return &accuracy->rows[accuracy->newest = i];
+    return add_row(accuracy, problem, is_short);
 }
 
-/* Lines that are not as we write them were touched by somebody else: they are passed over. */
+/* NULL: it cannot be. */
+static struct row *remember(struct accuracy *accuracy, const char *problem, double forecast_s,
+                            double actual_s)
+{
+    const double off = (actual_s - forecast_s) / actual_s;
+    struct row *row = isfinite(off) ? row_of(accuracy, problem, actual_s < ACCURACY_LEAST_S) : NULL;
+    if (row)
+        row->off[row->n++ % ACCURACY_KEPT] = (float)off;
+    return row;
+}
+
+/* Lines that are not as we write them were touched by somebody else: they are passed over, as those of many
+ * short ones together are. */
 static void remember_former(struct accuracy *accuracy)
 {
-    char line[512], problem[64];
+    char line[512], problem[64], more;
     double forecast_s, actual_s;
     FILE *file = fopen(accuracy->path, "re");
     while (file && fgets(line, sizeof line, file))
-        if (sscanf(line, "%*s\t%63s\t%lf\t%lf", problem, &forecast_s, &actual_s) == 3 && actual_s > 0)
+        if (sscanf(line, "%*s\t%63s\t%lf\t%lf%c", problem, &forecast_s, &actual_s, &more) == 4 &&
+            more == '\n' && actual_s > 0)
             remember(accuracy, problem, forecast_s, actual_s);
     if (file)
         fclose(file);
@@ -70,7 +93,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static int tell_row(const struct row *row, char *text, size_t size)
+/* "mean, median, 9 of 10, bias" */
+static void write_figures(const struct row *row, char *text, size_t size)
 {
     float sizes[ACCURACY_KEPT];
     const unsigned n = row->n < ACCURACY_KEPT ? row->n : ACCURACY_KEPT;
@@ -81,18 +105,22 @@ static int tell_row(const struct row *row, char *text, size_t size)
         bias += row->off[i] / n;
     }
     qsort(sizes, n, sizeof *sizes, by_value);
-    return snprintf(text, size, "%s\t%u\t%.6g\t%.6g\t%.6g\t%.6g\n", row->problem, n, mean,
-                    (double)sizes[n / 2], (double)sizes[n * 9 / 10], bias);
+    snprintf(text, size, "%.6g\t%.6g\t%.6g\t%.6g", mean, (double)sizes[n / 2], (double)sizes[n * 9 / 10],
+             bias);
 }
 
 const char *accuracy_tell(const struct accuracy *accuracy, struct arena *arena)
 {
     enum { LINE = 160 };
     const size_t size = accuracy->n_rows * LINE + 1;
-    char *text = arena_alloc(arena, size);
+    char *text = arena_alloc(arena, size), figures[80];
     size_t at = 0;
     for (size_t i = 0; text && i < accuracy->n_rows; i++) {
-        const int n = tell_row(&accuracy->rows[i], text + at, size - at);
+        const struct row *row = &accuracy->rows[i];
+        write_figures(row, figures, sizeof figures);
+        const int n = snprintf(text + at, size - at, "%s\t%u\t%s%s\n", row->problem,
+                               row->n < ACCURACY_KEPT || row->is_short ? row->n : ACCURACY_KEPT, figures,
+                               row->is_short ? "\tshort" : "");
         at += n > 0 && (size_t)n < size - at ? (size_t)n : 0;
     }
     return text;
@@ -128,17 +156,6 @@ struct accuracy *accuracy_open(const char *path)
     return NULL;
 }
 
-void accuracy_close(struct accuracy *accuracy)
-{
-    if (!accuracy)
-        return;
-    if (accuracy->file)
-        fclose(accuracy->file);
-    free(accuracy->rows);
-    free(accuracy->path);
-    free(accuracy);
-}
-
 static void begin_anew(struct accuracy *accuracy)
 {
     char old[4096];
@@ -148,16 +165,49 @@ static void begin_anew(struct accuracy *accuracy)
     accuracy->file = open_file(accuracy->path, &accuracy->bytes);
 }
 
-void accuracy_note(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s)
+static void count_bytes(struct accuracy *accuracy, int n)
 {
-    if (!(actual_s >= ACCURACY_LEAST_S))
-        return;
-    remember(accuracy, problem, forecast_s, actual_s);
-    if (!accuracy->file)
-        return;
-    int n = fprintf(accuracy->file, "%lld\t%s\t%.6g\t%.6g\n", (long long)time(NULL), problem, forecast_s,
-                    actual_s);
     accuracy->bytes += n > 0 ? n : 0;
     if (accuracy->bytes > ACCURACY_BYTES)
         begin_anew(accuracy);
+}
+
+static void write_together(struct accuracy *accuracy, struct row *row)
+{
+    char figures[80];
+    if (accuracy->file && row->together > 0) {
+        write_figures(row, figures, sizeof figures);
+        count_bytes(accuracy, fprintf(accuracy->file, "%lld\t%s\t%.6g\t%.6g\t%u\t%s\n", (long long)time(NULL),
+                                      row->problem, row->forecast_s / row->together,
+                                      row->actual_s / row->together, row->together, figures));
+    }
+    row->together = 0;
+    row->forecast_s = row->actual_s = 0;
+}
+
+void accuracy_close(struct accuracy *accuracy)
+{
+    if (!accuracy)
+        return;
+    for (size_t i = 0; i < accuracy->n_rows; i++)
+        write_together(accuracy, &accuracy->rows[i]);
+    if (accuracy->file)
+        fclose(accuracy->file);
+    free(accuracy->rows);
+    free(accuracy->path);
+    free(accuracy);
+}
+
+void accuracy_note(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s)
+{
+    struct row *row = actual_s > 0 ? remember(accuracy, problem, forecast_s, actual_s) : NULL;
+    if (row && row->is_short) {
+        row->forecast_s += forecast_s;
+        row->actual_s += actual_s;
+        if (++row->together >= ACCURACY_TOGETHER)
+            write_together(accuracy, row);
+    } else if (actual_s >= ACCURACY_LEAST_S && accuracy->file) {
+        count_bytes(accuracy, fprintf(accuracy->file, "%lld\t%s\t%.6g\t%.6g\n", (long long)time(NULL),
+                                      problem, forecast_s, actual_s));
+    }
 }

@@ -129,6 +129,8 @@ enum esp_status server_take_corrections(struct server *server, const char *text,
 /* Notes forecast and actual time of each session in that file from now on (sed/server/accuracy.h); before
  * server_start(). */
 void server_set_accuracy(struct server *server, const char *path);
+/* Who tells what sensors know, from now on; all zero: nobody. Takes the endpoint's lock. */
+void server_set_weather(struct server *server, const struct duty_weather *weather);
 
 /* Takes no new sessions and tells the parent so; those that are there go on. Takes the endpoint's lock. */
 void server_drain(struct server *server);

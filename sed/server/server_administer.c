@@ -72,6 +72,13 @@ enum esp_status server_duty_create(struct server *server, struct esp_error *erro
     return status;
 }
 
+void server_set_weather(struct server *server, const struct duty_weather *weather)
+{
+    endpoint_enter(server->endpoint);
+    server->duty.weather = *weather;
+    endpoint_leave(server->endpoint);
+}
+
 void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error)
 {
     endpoint_enter(server->endpoint);
@@ -93,7 +100,7 @@ void server_on_administer(struct server *server, struct call *call, const struct
 {
     const struct administer *asked = &request->administer;
     struct esp_error error;
-    enum esp_status status = duty_permits(&server->duty, call_envelope(call), &error);
+    enum esp_status status = duty_permits(&server->duty, call_envelope(call), asked->verb, &error);
     if (status == ESP_OK && *asked->node && strcmp(asked->node, server->name) != 0)
         status =
             error_set(&error, ESP_NOT_FOUND, "\"%s\" is a server: there is no node named \"%s\" below it",

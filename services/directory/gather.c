@@ -39,6 +39,21 @@ static void put_number(struct maker *maker, const char *attribute, uint64_t numb
     put(maker, attribute, text);
 }
 
+/* The preferred one first: values of LDAP have no order unless they say it. */
+static void put_parents(struct maker *maker, const char *first, const struct config_strings *others)
+{
+    char text[300];
+    unsigned place = 0;
+    if (first) {
+        snprintf(text, sizeof text, "{%u}%s", place++, first);
+        put(maker, "espalierParent", text);
+    }
+    for (size_t i = 0; i < others->n; i++) {
+        snprintf(text, sizeof text, "{%u}%s", place++, others->items[i]);
+        put(maker, "espalierParent", text);
+    }
+}
+
 static void begin_named(struct maker *maker, struct directory_tree *tree, const char *name, const char *class,
                         struct esp_error *error)
 {
@@ -168,10 +183,7 @@ enum esp_status gather_machine(struct directory_tree *tree, const struct setting
     put_number(&maker, "espalierThreads", (uint64_t)settings->threads);
     if (settings->memory_bytes)
         put_number(&maker, "espalierMemory", settings->memory_bytes);
-    if (settings->parent)
-        put(&maker, "espalierParent", settings->parent);
-    for (size_t i = 0; i < settings->parents.n; i++)
-        put(&maker, "espalierParent", settings->parents.items[i]);
+    put_parents(&maker, settings->parent, &settings->parents);
     if (settings->ranks > 0 && settings->node.state_dir && maker.status == ESP_OK &&
         put_ranks(&maker, settings->node.state_dir, error) != ESP_OK)
         return error->status;
@@ -220,13 +232,13 @@ enum esp_status gather_models(struct directory_tree *tree, const struct settings
 }
 
 enum esp_status gather_entry(struct directory_tree *tree, const char *name, const char *role,
-                             const char *address, const char *parent, struct esp_error *error)
+                             const char *address, const char *parent, const struct config_strings *parents,
+                             struct esp_error *error)
 {
     struct maker maker;
     begin(&maker, tree, name, DIRECTORY_ENTRIES, DIRECTORY_ENTRY, error);
     put(&maker, "espalierRole", role);
     put(&maker, "espalierAddress", address);
-    if (parent)
-        put(&maker, "espalierParent", parent);
+    put_parents(&maker, parent, parents);
     return maker.status;
 }

@@ -30,8 +30,9 @@ enum esp_status gather_model(struct directory_tree *tree, const char *machine, c
 enum esp_status gather_models(struct directory_tree *tree, const struct settings_node *node,
                               void (*wrong)(void *arg, const struct esp_error *error), void *arg,
                               struct esp_error *error);
-/* Where a daemon is reached, and where its parent is (NULL: it has none). */
+/* Where a daemon is reached, where its parent is (NULL: it has none), and others to try behind it. */
 enum esp_status gather_entry(struct directory_tree *tree, const char *name, const char *role,
-                             const char *address, const char *parent, struct esp_error *error);
+                             const char *address, const char *parent, const struct config_strings *parents,
+                             struct esp_error *error);
 
 #endif

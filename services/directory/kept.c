@@ -73,7 +73,7 @@ static size_t parents_of(const struct directory_tree *tree, const char *name, co
         directory_name_make(path, sizeof path, name, unit) ? directory_tree_find(tree, path) : NULL;
     for (uint32_t i = 0; entry && i < entry->n_values && n < most; i++)
         if (strcasecmp(entry->values[i].attribute, "espalierParent") == 0)
-            addresses[n++] = entry->values[i].text;
+            addresses[n++] = directory_value_text(&entry->values[i]);
     return n;
 }
 

@@ -58,6 +58,13 @@ static const char *an_address(const struct directory_value *value)
                                                                                             : "HOST:PORT";
 }
 
+/* Of several, each may say its place among them: {0}HOST:PORT. */
+static const char *a_parent(const struct directory_value *value)
+{
+    const struct directory_value address = {value->attribute, directory_value_text(value), 0};
+    return an_address(&address);
+}
+
 static const char *a_model(const struct directory_value *value)
 {
     struct arena arena = {0};
@@ -84,41 +91,49 @@ static const char *a_profile(const struct directory_value *value)
 
 struct class_rule {
     const char *name;
+    const char *place; /* the unit that its entries lie below, or the class */
     struct attribute_rule attributes[MOST_ATTRIBUTES + 1];
 };
 
 static const struct class_rule classes[] = {
-    {DIRECTORY_DESCRIPTION, {{"cn", true, any_text}, {"espalierText", true, a_description}}},
+    {DIRECTORY_DESCRIPTION,
+     DIRECTORY_DESCRIPTIONS,
+     {{"cn", true, any_text}, {"espalierText", true, a_description}}},
     {DIRECTORY_PROBLEM,
+     DIRECTORY_PROBLEMS,
      {{"cn", true, any_text},
       {"espalierDigest", true, a_digest},
       {"espalierSignature", true, any_text},
       {"description", false, any_text},
       {"espalierGams", false, any_text}}},
     {DIRECTORY_IMPLEMENTATION,
+     DIRECTORY_PROBLEM,
      {{"cn", true, any_text},
       {"espalierConvention", true, any_text},
       {"espalierSymbol", false, any_text},
       {"espalierLibrary", false, any_text}}},
     {DIRECTORY_MACHINE,
+     DIRECTORY_MACHINES,
      {{"cn", true, any_text},
       {"espalierSlots", false, a_number},
       {"espalierThreads", false, a_number},
       {"espalierMemory", false, a_number},
       {"espalierAddress", false, an_address},
-      {"espalierParent", false, an_address},
+      {"espalierParent", false, a_parent},
       {"espalierRanks", false, a_profile}}},
     {DIRECTORY_COST_MODEL,
+     DIRECTORY_MACHINE,
      {{"cn", true, any_text},
       {"espalierProblemName", true, any_text},
       {"espalierDigest", true, a_digest},
       {"espalierModel", true, a_model},
       {"espalierThreads", false, a_number}}},
     {DIRECTORY_ENTRY,
+     DIRECTORY_ENTRIES,
      {{"cn", true, any_text},
       {"espalierRole", true, a_role},
       {"espalierAddress", true, an_address},
-      {"espalierParent", false, an_address}}},
+      {"espalierParent", false, a_parent}}},
 };
 #define N_CLASSES (sizeof classes / sizeof *classes)
 
@@ -174,21 +189,68 @@ static bool check_rule(const struct directory_entry *entry, const struct class_r
     return found || !rule->required;
 }
 
-static bool check_entry(const struct directory_entry *entry, struct esp_error *error)
+/* Whether what it lies below is not there, or was taken out: parents come first in a sorted tree. */
+static bool is_orphan(const struct directory_tree *tree, const struct directory_entry *entry,
+                      struct esp_error *error)
 {
-    for (size_t c = 0; c < N_CLASSES; c++)
-        if (directory_entry_is(entry, classes[c].name))
-            for (const struct attribute_rule *rule = classes[c].attributes; rule->name; rule++)
-                if (!check_rule(entry, &classes[c], rule, error))
-                    return false;
+    const char *parent = directory_name_parent(entry->name);
+    if (!*parent || directory_tree_find(tree, parent))
+        return false;
+    error_set(error, ESP_INVALID, "directory: %s: what it lies below is missing, or wrong itself (%s)",
+              entry->name, parent);
     return true;
 }
 
-/* Whether what it lies below was taken out: parents come first in a sorted tree. */
-static bool is_orphan(struct directory_tree *tree, const struct directory_entry *entry)
+/* Elsewhere nobody would look for it. */
+static bool check_place(const struct directory_tree *tree, const struct directory_entry *entry,
+                        const struct class_rule *class, struct esp_error *error)
 {
     const char *parent = directory_name_parent(entry->name);
-    return *parent && !directory_tree_find(tree, parent);
+    const struct class_rule *above = find_class(class->place);
+    const struct directory_entry *there = above ? directory_tree_find(tree, parent) : NULL;
+    if (above ? there && directory_entry_is(there, above->name) : strcasecmp(parent, class->place) == 0)
+        return true;
+    error_set(error, ESP_INVALID,
+              "directory: %s: expected a place below %s%s (it is of class %s), found \"%s\"", entry->name,
+              above ? "an entry of class " : "", class->place, class->name, parent);
+    return false;
+}
+
+static bool is_ours(const char *class)
+{
+    return strncasecmp(class, "espalier", 8) == 0;
+}
+
+static bool check_classes(const struct directory_entry *entry, struct esp_error *error)
+{
+    for (uint32_t i = 0; i < entry->n_values; i++) {
+        const struct directory_value *value = &entry->values[i];
+        if (strcasecmp(value->attribute, "objectClass") != 0 || !is_ours(value->text) ||
+            find_class(value->text))
+            continue;
+        error_set(error, ESP_INVALID,
+                  "directory: %s: objectClass: expected " DIRECTORY_DESCRIPTION ", " DIRECTORY_PROBLEM
+                  ", " DIRECTORY_IMPLEMENTATION ", " DIRECTORY_MACHINE ", " DIRECTORY_COST_MODEL
+                  " or " DIRECTORY_ENTRY ", found \"%.40s\"",
+                  entry->name, value->text);
+        return false;
+    }
+    return true;
+}
+
+static bool check_entry(const struct directory_tree *tree, const struct directory_entry *entry,
+                        struct esp_error *error)
+{
+    for (size_t c = 0; c < N_CLASSES; c++) {
+        if (!directory_entry_is(entry, classes[c].name))
+            continue;
+        if (!check_place(tree, entry, &classes[c], error))
+            return false;
+        for (const struct attribute_rule *rule = classes[c].attributes; rule->name; rule++)
+            if (!check_rule(entry, &classes[c], rule, error))
+                return false;
+    }
+    return check_classes(entry, error);
 }
 
 static void take_out(struct directory_tree *tree, size_t i)
@@ -223,13 +285,15 @@ size_t schema_check(struct directory_tree *tree, const struct directory_tree *be
     size_t n = 0, n_good = 0;
     directory_tree_sort(tree);
     for (size_t i = 0; i < tree->n; i++) {
+        struct directory_entry *entry = tree->entries[i];
         struct esp_error error = {0};
-        const bool good = check_entry(tree->entries[i], &error);
-        const bool stays = !good && restore(tree, tree->entries[i], before);
+        const bool orphan = is_orphan(tree, entry, &error);
+        const bool good = !orphan && check_entry(tree, entry, &error);
+        const bool stays = !good && !orphan && restore(tree, entry, before);
         if (!good && wrong)
             wrong(arg, &error, stays);
-        if ((good || stays) && !is_orphan(tree, tree->entries[i])) {
-            tree->entries[n++] = tree->entries[i];
+        if (good || stays) {
+            tree->entries[n++] = entry;
             n_good += good;
         } else {
             take_out(tree, i);

@@ -42,9 +42,11 @@ const char *schema_class(unsigned number);
 const char *schema_attribute(const char *object_class, unsigned number);
 
 /* Looks for entries of ours that are nonsense (an attribute is missing, or its value is not what it must be,
- * or a description or model cannot be read); `wrong` (may be NULL) is told of each. One that `before` (a tree
+ * or a description or model cannot be read; they lie elsewhere than above, or are of a class that only sounds
+ * like ours); `wrong` (may be NULL) is told of each. One that `before` (a tree
  * that was checked, or NULL) has too gets its values from there: `stays`. Others are taken out, and what is
- * below them. Entries of other classes are let be. Returns how many are good as they came; tree->n are left.
+ * below them, each of which is told too. Entries of other classes are let be. Returns how many are good as
+ * they came; tree->n are left.
  */
 size_t schema_check(struct directory_tree *tree, const struct directory_tree *before,
                     void (*wrong)(void *arg, const struct esp_error *error, bool stays), void *arg);

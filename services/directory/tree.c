@@ -126,12 +126,34 @@ static int by_depth_and_name(const void *a, const void *b)
     return d != e ? (d > e) - (d < e) : strcasecmp(one->name, other->name);
 }
 
+/* "{12}text": 12, and where the text begins; false: it says no place. */
+static bool read_place(const struct directory_value *value, unsigned long *place, const char **text)
+{
+    char *end;
+    if (value->text[0] != '{' || !isdigit((unsigned char)value->text[1]))
+        return false;
+    *place = strtoul(value->text + 1, &end, 10);
+    *text = end + 1;
+    return *end == '}';
+}
+
+const char *directory_value_text(const struct directory_value *value)
+{
+    unsigned long place;
+    const char *text;
+    return read_place(value, &place, &text) ? text : value->text;
+}
+
 static int by_attribute(const void *a, const void *b)
 {
     const struct directory_value *one = a, *other = b;
+    unsigned long place, other_place;
+    const char *text;
     const int order = strcasecmp(one->attribute, other->attribute);
     if (order)
         return order;
+    if (read_place(one, &place, &text) && read_place(other, &other_place, &text) && place != other_place)
+        return place < other_place ? -1 : 1;
     const size_t least = one->length < other->length ? one->length : other->length;
     const int bytes = memcmp(one->text, other->text, least);
     return bytes ? bytes : (one->length > other->length) - (one->length < other->length);

@@ -56,13 +56,16 @@ struct directory_entry *directory_tree_find(const struct directory_tree *tree, c
 enum esp_status directory_tree_add(struct directory_tree *tree, struct directory_entry *entry,
                                    const char *attribute, const char *text, size_t length,
                                    struct esp_error *error);
-/* Parents before children, then in the order of their names; values in that of their attributes. */
+/* Parents before children, then in the order of their names; values in that of their attributes, and of the
+ * places that they say among those of one ("{0}first", "{1}second", as X-ORDERED of OpenLDAP has them). */
 void directory_tree_sort(struct directory_tree *tree);
 /* A number for all that it holds, once it is sorted: equal trees have equal ones. */
 uint64_t directory_tree_digest(const struct directory_tree *tree);
 
 /* The first value of the attribute, NULL when there is none. */
 const struct directory_value *directory_value(const struct directory_entry *entry, const char *attribute);
+/* The text behind the place that the value says; all of it where it says none. */
+const char *directory_value_text(const struct directory_value *value);
 /* Whether it is one of those of objectClass. */
 bool directory_entry_is(const struct directory_entry *entry, const char *object_class);
 /* The value of its own name: "dgesv" of "cn=dgesv,ou=problems". Into `text`, "" if it is not cn=. */

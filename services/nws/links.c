@@ -24,9 +24,9 @@
 #define MOST_PEERS 256
 #define AGAIN_NS   NS_PER_S
 
-/* A link, to the parent, to a brother, or between two children. */
+/* A link, from or to the parent, from a brother, or between two children. */
 struct peer {
-    char *name;
+    char *name, *from, *to;
     struct series *series;
     UT_hash_handle hh;
 };
@@ -61,40 +61,55 @@ static void file_of(const struct links *links, const char *name, char *path, siz
     snprintf(path + n, size - n, ".ring");
 }
 
+/* Which link a series is of: its name, that of its file too, and the nodes at both ends. */
+struct link_name {
+    const char *name, *from, *to;
+};
+
+static void peer_free(struct peer *peer)
+{
+    series_close(peer->series);
+    free(peer->name);
+    free(peer->from);
+    free(peer->to);
+    free(peer);
+}
+
 /* With the lock. */
-static struct peer *get_peer(struct links *links, const char *name)
+static struct peer *get_peer(struct links *links, const struct link_name *link)
 {
     struct peer *peer;
     struct esp_error error;
     char path[4096];
-    HASH_FIND_STR(links->peers, name, peer);
+    HASH_FIND_STR(links->peers, link->name, peer);
     if (peer || HASH_COUNT(links->peers) >= MOST_PEERS || !(peer = calloc(1, sizeof *peer)))
         return peer;
     if (links->state_dir)
-        file_of(links, name, path, sizeof path);
-    peer->name = strdup(name);
-    if (peer->name && series_open(links->state_dir ? path : NULL, &peer->series, &error) == ESP_OK)
+        file_of(links, link->name, path, sizeof path);
+    peer->name = strdup(link->name);
+    peer->from = strdup(link->from);
+    peer->to = strdup(link->to);
+    if (peer->name && peer->from && peer->to &&
+        series_open(links->state_dir ? path : NULL, &peer->series, &error) == ESP_OK)
         HASH_ADD_KEYPTR(hh, links->peers, peer->name, strlen(peer->name), peer);
     if (peer->series && peer->hh.tbl)
         return peer;
-    series_close(peer->series);
-    free(peer->name);
-    free(peer);
+    peer_free(peer);
     return NULL;
 }
 
 /* Adds the measurement and tells the forecast; false when there is none. */
-static bool note(struct links *links, const char *name, const struct link_measurement *measurement,
-                 struct path *forecast)
+static bool note(struct links *links, const struct link_name *link,
+                 const struct link_measurement *measurement, struct path *forecast)
 {
     pthread_mutex_lock(&links->lock);
-    struct peer *peer = get_peer(links, name);
+    struct peer *peer = get_peer(links, link);
     const bool taken = peer && series_add(peer->series, measurement);
     if (peer && !taken)
         log_warning(
             "link to \"%s\": a measurement that cannot be is left out: connection %.3g ms, latency %.3g ms, "
             "%.3g Mb/s",
-            name, measurement->connect_ms, measurement->latency_ms, measurement->bandwidth);
+            link->name, measurement->connect_ms, measurement->latency_ms, measurement->bandwidth);
     const bool known = peer && series_forecast(peer->series, forecast, NULL);
     pthread_mutex_unlock(&links->lock);
     return taken && known;
@@ -107,7 +122,8 @@ static void note_back(struct links *links, const char *peer, double bandwidth, s
     struct path back = {0};
     const struct link_measurement measurement = {.bandwidth = bandwidth, .time_s = time(NULL)};
     snprintf(name, sizeof name, ">%s", peer);
-    if (bandwidth > 0 && note(links, name, &measurement, &back) && back.known)
+    const struct link_name link = {name, links->name, peer};
+    if (bandwidth > 0 && note(links, &link, &measurement, &back) && back.known)
         path->back_bps = back.bandwidth_bps;
 }
 
@@ -145,7 +161,7 @@ static enum esp_status measure(struct links *links, struct turn *turn, const cha
         snprintf(turn->report + turn->length, sizeof turn->report - turn->length, "%s %.17g %.17g %.17g\n",
                  peer, measurement.connect_ms, measurement.latency_ms, measurement.bandwidth);
     turn->length += n > 0 && (size_t)n < sizeof turn->report - turn->length ? (size_t)n : 0;
-    if (!note(links, peer, &measurement, forecast))
+    if (!note(links, &(struct link_name){peer, peer, links->name}, &measurement, forecast))
         forecast->known = false;
     return ESP_OK;
 }
@@ -246,8 +262,9 @@ bool links_learn(struct links *links, const char *peer, uint64_t bytes, double s
 {
     if (!links || bytes < TELLING_BYTES || !(seconds > 0))
         return false;
+    const struct link_name link = {peer, peer, links->name};
     pthread_mutex_lock(&links->lock);
-    const struct peer *known = get_peer(links, peer);
+    const struct peer *known = get_peer(links, &link);
     struct path before = {0};
     if (known)
         series_forecast(known->series, &before, NULL);
@@ -255,7 +272,7 @@ bool links_learn(struct links *links, const char *peer, uint64_t bytes, double s
     const double inverse = path_inverse_bandwidth(before.latency_s, (double)bytes, seconds);
     const struct link_measurement measurement = {
         .bandwidth = inverse > 0 ? fmin(8e-6 / inverse, SERIES_MOST_MBITS) : 0, .time_s = time(NULL)};
-    return measurement.bandwidth > 0 && note(links, peer, &measurement, path);
+    return measurement.bandwidth > 0 && note(links, &link, &measurement, path);
 }
 
 /* ---- what children tell ---- */
@@ -269,12 +286,34 @@ static void on_measured(void *self, const char *child, const char *peer,
     if (strcmp(peer, links->name) == 0)
         return; /* its own record tells, as forecast */
     snprintf(pair, sizeof pair, "%s:%s", child, peer);
-    if (!note(links, pair, measurement, &path))
+    if (!note(links, &(struct link_name){pair, peer, child}, measurement, &path))
         return;
     pthread_mutex_lock(&links->telling);
     if (links->told && links->ops.between)
         links->ops.between(links->ops.self, child, peer, &path);
     pthread_mutex_unlock(&links->telling);
+}
+
+/* ---- what whoever looks at the weather is told ---- */
+
+#define TELL_PATIENCE_NS (100 * NS_PER_MS)
+
+void links_tell(struct links *links, struct outlook_page *page)
+{
+    struct timespec until;
+    if (!links)
+        return;
+    /* The asker holds its node's lock: a disk that hangs under a measurement does not stop the node. */
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += TELL_PATIENCE_NS;
+    until.tv_sec += until.tv_nsec / NS_PER_S;
+    until.tv_nsec %= NS_PER_S;
+    if (pthread_mutex_clocklock(&links->lock, CLOCK_MONOTONIC, &until) != 0)
+        return;
+    const int64_t now_s = time(NULL);
+    for (const struct peer *peer = links->peers; peer; peer = peer->hh.next)
+        series_tell(peer->series, peer->from, peer->to, now_s, page);
+    pthread_mutex_unlock(&links->lock);
 }
 
 /* ---- life ---- */
@@ -385,9 +424,7 @@ void links_destroy(struct links *links)
     HASH_ITER(hh, links->peers, peer, next)
     {
         HASH_DELETE(hh, links->peers, peer);
-        series_close(peer->series);
-        free(peer->name);
-        free(peer);
+        peer_free(peer);
     }
     pthread_cond_destroy(&links->wake);
     pthread_mutex_destroy(&links->telling);

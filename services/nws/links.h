@@ -50,4 +50,8 @@ void links_destroy(struct links *links);
  * is what it is forecast to be now. False: too short to tell anything. Any thread. NULL is nothing to do. */
 bool links_learn(struct links *links, const char *peer, uint64_t bytes, double seconds, struct path *path);
 
+/* Adds what is known of all links to the page, which takes 0.1 s at most (then they are left out). Any
+ * thread, also with the node's lock. NULL has none. */
+void links_tell(struct links *links, struct outlook_page *page);
+
 #endif

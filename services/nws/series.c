@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/nws/series.h"
 
-#include "core/forecast/predictor.h"
+#include "core/forecast/gauge.h"
 #include "util/crc32c.h"
 #include "util/log.h"
 
@@ -31,7 +31,7 @@ struct series {
     uint64_t number, refused, found; /* found: whole records in the ring */
     bool told;
     struct link_measurement last;
-    struct predictor *latency, *bandwidth;
+    struct gauge *connect, *latency, *bandwidth;
 };
 
 static uint32_t checksum(const struct record *record)
@@ -54,10 +54,12 @@ static bool can_be(const struct link_measurement *measurement)
 
 static void learn(struct series *series, const struct link_measurement *measurement)
 {
+    if (measurement->connect_ms > 0)
+        gauge_add(series->connect, measurement->connect_ms, measurement->time_s);
     if (measurement->latency_ms > 0)
-        predictor_add(series->latency, measurement->latency_ms);
+        gauge_add(series->latency, measurement->latency_ms, measurement->time_s);
     if (measurement->bandwidth > 0)
-        predictor_add(series->bandwidth, measurement->bandwidth);
+        gauge_add(series->bandwidth, measurement->bandwidth, measurement->time_s);
     series->last = *measurement;
 }
 
@@ -180,8 +182,9 @@ enum esp_status series_open(const char *path, struct series **opened, struct esp
     if (!series)
         return error_no_memory(error, "a series");
     series->fd = -1;
-    if (predictor_create(&series->latency, error) != ESP_OK ||
-        predictor_create(&series->bandwidth, error) != ESP_OK || (path && !(series->path = strdup(path)))) {
+    if (gauge_create(1, &series->connect, error) != ESP_OK ||
+        gauge_create(1, &series->latency, error) != ESP_OK ||
+        gauge_create(1, &series->bandwidth, error) != ESP_OK || (path && !(series->path = strdup(path)))) {
         series_close(series);
         return error_no_memory(error, "a series");
     }
@@ -197,8 +200,9 @@ void series_close(struct series *series)
         return;
     if (series->fd >= 0)
         close(series->fd);
-    predictor_destroy(series->latency);
-    predictor_destroy(series->bandwidth);
+    gauge_destroy(series->connect);
+    gauge_destroy(series->latency);
+    gauge_destroy(series->bandwidth);
     free(series->path);
     free(series);
 }
@@ -221,8 +225,8 @@ bool series_add(struct series *series, const struct link_measurement *measuremen
 bool series_forecast(const struct series *series, struct path *path, double *error)
 {
     struct prediction latency, bandwidth;
-    const bool knows_latency = predictor_forecast(series->latency, 1, &latency);
-    const bool knows_bandwidth = predictor_forecast(series->bandwidth, 1, &bandwidth);
+    const bool knows_latency = gauge_forecast(series->latency, 1, &latency);
+    const bool knows_bandwidth = gauge_forecast(series->bandwidth, 1, &bandwidth);
     *path = (struct path){.known = knows_latency || knows_bandwidth};
     if (knows_latency)
         path->latency_s = fmax(latency.value, 0) / 2e3;
@@ -260,4 +264,20 @@ bool series_last(const struct series *series, struct link_measurement *measureme
 {
     *measurement = series->last;
     return series->number > 0;
+}
+
+void series_tell(const struct series *series, const char *from, const char *to, int64_t now_s,
+                 struct outlook_page *page)
+{
+    const struct {
+        const char *resource;
+        const struct gauge *gauge;
+    } told[] = {{"bandwidthTcp", series->bandwidth},
+                {"latencyTcp", series->latency},
+                {"connectTimeTcp", series->connect}};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        struct outlook outlook = {.resource = told[i].resource, .from = from, .to = to};
+        if (gauge_outlook(told[i].gauge, 1, now_s, &outlook))
+            outlook_page_add(page, &outlook);
+    }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What was measured of one link: a series of NWS's three figures, with the battery of predictors over it
- * (core/forecast/predictor.h), and a ring of the last measurements on disk, from which it goes on after a
+ * (core/forecast/gauge.h), and a ring of the last measurements on disk, from which it goes on after a
  * restart.
  *
  * A ring file: SERIES_HEADER bytes of heading, then SERIES_RECORDS records of fixed size, each with its
@@ -11,6 +11,7 @@
 #ifndef SERVICES_NWS_SERIES_H
 #define SERVICES_NWS_SERIES_H
 
+#include "core/forecast/outlook.h"
 #include "core/message/message_basic.h"
 #include "util/error.h"
 
@@ -48,5 +49,9 @@ size_t series_history(const struct series *series, double *bandwidths, size_t mo
 uint64_t series_count(const struct series *series, uint64_t *refused);
 /* The last one; false before the first. */
 bool series_last(const struct series *series, struct link_measurement *measurement);
+/* Adds what is known of the link between these two nodes to the page: a line for each figure that has been
+ * measured. `now_s`: since 1970. */
+void series_tell(const struct series *series, const char *from, const char *to, int64_t now_s,
+                 struct outlook_page *page);
 
 #endif

@@ -33,6 +33,9 @@ solves() {
     check_says "takes $3" "solve: done by $3 on S"
     check "A times X" espalier call mul A="@$1" B=@x.mtx -o C=p.mtx
     check "is B" near_ones "$2"
+    [ $# -gt 3 ] || return 0
+    check "linsolve" espalier call -v linsolve A="@$1" B=@b.mtx -o X=x.mtx
+    check_says "too, or its rival, and says why" "^linsolve: by its rule: .* when A $4" "^linsolve: done by ($3|$5)"
 }
 
 awk 'BEGIN { n = 200; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, 2*n-1
@@ -43,13 +46,14 @@ awk 'BEGIN { n = 30; print "%%MatrixMarket matrix array real symmetric\n" n, n
     for (j = 1; j <= n; j++) for (i = j; i <= n; i++) print (i == j ? n : 1/(i+j)) }' >definite.mtx
 awk 'BEGIN { n = 30; print "%%MatrixMarket matrix array real symmetric\n" n, n
     for (j = 1; j <= n; j++) for (i = j; i <= n; i++) print (i == j ? -n : 1/(i+j)) }' >indefinite.mtx
-solves "$matrices/pores_1.mtx" 30 dgesv
-solves "$matrices/utm300.rua" 300 dumfpack
-solves "$matrices/lund_a.mtx" 147 dcholmod
-solves tridiagonal.mtx 200 dgbsv
-solves upper.mtx 60 dtrtrs
-solves definite.mtx 30 dposv
-solves indefinite.mtx 30 dsysv
+solves "$matrices/pores_1.mtx" 30 dgesv square none
+solves "$matrices/utm300.rua" 300 dumfpack 'square sparse' dilu_open
+solves "$matrices/lund_a.mtx" 147 dcholmod 'positive-definite hermitian sparse' dic_open
+solves "$matrices/lund_a.rsa" 147 dcholmod 'positive-definite hermitian sparse' dic_open
+solves tridiagonal.mtx 200 dgbsv 'square sparse banded' none
+solves upper.mtx 60 dtrtrs '.*upper' none
+solves definite.mtx 30 dposv 'positive-definite hermitian' none
+solves indefinite.mtx 30 dsysv hermitian none
 
 # Large sparse matrices stay sparse, whatever they look like, in all types.
 awk 'BEGIN { n = 40000; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, 2*n-1

@@ -96,6 +96,14 @@ platform_tells() {
         espalier accuracy --json | grep -q '"server": "here"'
 }
 check "the platform's servers tell how good they were" platform_tells
+short_ones_count() {
+    for _ in 1 2 3; do
+        espalier call ddot n=3 'x=[1,2,3]' 'y=[1,1,1]' >/dev/null || return 1
+    done
+    espalier accuracy | tee told
+    grep -Eq '^here +ddot +below 1 ms +[0-9]+ +[0-9.]+ % ' told && espalier accuracy --json | tr -d '\n' | grep -q '"problem": "ddot", "short": true'
+}
+check "sessions below a millisecond, too" short_ones_count
 check "a client's next program knows its link" knows_its_link
 check "unless its file says that nothing is kept" forgets_by_wish
 check "a damaged file of links is set aside" nonsense_is_set_aside

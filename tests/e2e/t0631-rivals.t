@@ -54,7 +54,13 @@ awk 'BEGIN { n = 400; print "%%MatrixMarket matrix coordinate real general\n" n,
 awk 'BEGIN { for (i = 1; i <= 400; i++) print 1 }' >ones.csv
 
 check "a chain that is quicker than one step" espalier call -v shorter A=@a.csv -o X=x.csv
-check_says "is taken" 'shorter: weighed: dear [0-9.e+-]+ s, cheap [0-9.e+-]+ s' 'shorter: done by cheap, cheap on S'
+check_says "is taken" 'shorter: weighed: dear [0-9.e+-]+ s, cheap [+] cheap [0-9.e+-]+ s' 'shorter: done by cheap, cheap on S' \
+    '^step +server +forecast +[+]- +took +computation +took$' '^cheap +S +[0-9.]+ [mu]?s ' '^all  .* [mu]?s +[0-9.]+ [mun]?s$'
+cp "$log" steps
+steps_are_told() {
+    [ "$(grep -c '^cheap  *S ' steps)" -eq 2 ] && [ "$(grep -c '^Server  *S, session' steps)" -eq 2 ]
+}
+check "all its steps are told" steps_are_told
 check "gives what the other would" cmp a.csv x.csv
 check "all steps of a chain count" espalier call sum A=@a.csv -o X=x.csv
 check_says "so one step is taken" 'sum: done by middle on S'
@@ -65,19 +71,28 @@ check_says "goes by the order of the description" 'shorter: done by dear on S'
 check "what is not quicker" espalier call equal A=@a.csv -o X=x.csv
 check_says "goes by it too" 'equal: done by cheap on S'
 check "programs hear what was weighed" espalier call --json shorter A=@a.csv
-check_says "in JSON" '"weighed": "dear [0-9.e+-]+ s, cheap '
+check_says "in JSON" '"weighed": "dear [0-9.e+-]+ s, cheap [+] cheap [0-9.e+-]+ s"' '"steps": ' '"sums": [{]"forecast_s": '
+sums_are_sums() {
+    espalier call --json shorter A=@a.csv | tr -d '\n' | sed 's/.*"steps": //' | tr '{,' '\n\n' | awk '
+        /"candidates"/ { within = 1 }
+        /"data"/ { within = 0 }
+        /"compute_s"/ && !within { gsub(/[^0-9.e+-]/, "", $2); value[++n] = $2 }
+        END { print n, value[1], value[2], value[3]; sum = value[1] + value[2]
+              exit !(n == 3 && sum > 0 && value[3] > 0.999 * sum && value[3] < 1.001 * sum) }'
+}
+check "with both steps and their sums" sums_are_sums
 
 check "an indefinite matrix" espalier call -v solve A=@indefinite.csv B=@b.csv -o X=x.csv
 check_says "may be solved in two ways" 'solve: weighed: dsysv [0-9.e+-]+ s, dgesv [0-9.e+-]+ s'
 check "a definite one" espalier call -v solve A=@definite.csv B=@b.csv -o X=x.csv
 check_says "in three" 'solve: weighed: dposv [0-9.e+-]+ s, dsysv [0-9.e+-]+ s, dgesv [0-9.e+-]+ s'
 check "a sparse one" espalier call -v linsolve A=@sparse.mtx B=@ones.csv -o X=x.csv
-check_says "by factors, or a preconditioner and iterations" 'weighed: dumfpack [0-9.e+-]+ s, dilu_open [0-9.e+-]+ s'
+check_says "by factors, or a preconditioner and iterations" 'weighed: dumfpack [0-9.e+-]+ s, dilu_open [+] dilu_gmres [+] sparse_close [0-9.e+-]+ s'
 
 awk 'BEGIN { n = 400; print "%%MatrixMarket matrix coordinate real symmetric\n" n, n, n+n-150
     for (i = 1; i <= n; i++) { print i, i, 4; if (i + 150 <= n) print i + 150, i, -1 } }' >spd.mtx
 check "a sparse definite one" espalier call -v linsolve A=@spd.mtx B=@ones.csv -o X=x.csv
-check_says "too, all steps of the chain counted" 'weighed: dcholmod [0-9.e+-]+ s, dic_open [0-9.e+-]+ s'
+check_says "too, all steps of the chain counted" 'weighed: dcholmod [0-9.e+-]+ s, dic_open [+] dic_cg [+] sparse_close [0-9.e+-]+ s'
 
 check "constraints hold for all steps" espalier call shorter A=@a.csv --property gpu -o X=x.csv
 check_says "of a chain" 'shorter: done by cheap, cheap on S'
@@ -88,7 +103,7 @@ check_says "is told" 'is wanted on a server with "tape"'
 rules_are_shown() {
     espalier forecast shorter n=300 >rules.out || return 1
     cat rules.out
-    grep -Eq '^dear +S .* take dear\(x = A\)' rules.out && [ "$(grep -Ec '^cheap +S ' rules.out)" -eq 2 ]
+    grep -Eq '^dear +S .* 1$' rules.out && grep -Eq '^rule 1: .*take dear\(x = A\)' rules.out && [ "$(grep -Ec '^cheap +S ' rules.out)" -eq 2 ]
 }
 sparse_ones_too() {
     espalier forecast linsolve m=500 n=500 nrhs=1 nz=2500 >rules.out || return 1
@@ -97,7 +112,7 @@ sparse_ones_too() {
         espalier forecast --json linsolve m=500 n=500 nrhs=1 nz=2500 | grep -q '"problem": "dumfpack"'
 }
 what_is_missing_is_told() {
-    espalier forecast absent n=300 >rules.out && cat rules.out && grep -Eq '^nowhere .*nowhere' rules.out
+    espalier forecast absent n=300 >rules.out && cat rules.out && grep -Eq '^nowhere +unknown +1$' rules.out && grep -Eq '^unknown: .*nowhere' rules.out
 }
 sizes_are_wanted() {
     espalier forecast solve n=300 >rules.out 2>&1
@@ -112,11 +127,11 @@ foresees() { # foresees COUNT PATTERN OPERAND...
     shift 2
     espalier forecast "$@" >rules.out 2>&1 || { cat rules.out; return 1; }
     cat rules.out
-    [ "$(wc -l <rules.out)" -eq $((foreseen_n + 1)) ] && grep -Eq "$foreseen_pattern" rules.out
+    [ "$(grep -Ec '^[a-z_]+ .* [0-9]+$' rules.out)" -eq "$foreseen_n" ] && grep -Eq "$foreseen_pattern" rules.out
 }
 matrix 150 300 | awk -F, 'BEGIN { OFS = "," } { for (j = 1; j < NR; j++) $j = 0; print }' >upper.csv
 check "of a matrix, the rules that would be weighed are shown" foresees 3 '^dposv +S ' solve A=@definite.csv B=@b.csv
-check "of another one, others" foresees 1 '^dtrtrs +S .* when A upper' solve A=@upper.csv B=@b.csv
+check "of another one, others" foresees 1 '^rule [0-9]+: .*dtrtrs.* when A upper' solve A=@upper.csv B=@b.csv
 check "of a sparse one, chains with their steps" foresees 4 '^dilu_gmres +S ' linsolve A=@sparse.mtx B=@ones.csv
 kept_ones_too() {
     id=$(espalier data put definite.csv --server S) || return 1

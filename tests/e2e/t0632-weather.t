@@ -33,9 +33,9 @@ echo "agents = { \"$(cat master.address)\" }" >client.conf
 ESPALIER_CONFIG=$work/client.conf
 export ESPALIER_CONFIG
 
-weather_of() { # NAME FIELD
-    espalier weather --json 2>/dev/null | tr -d '\n' |
-        sed -n "s/.*\"name\": \"$1\"[^}]*\"$2\": \([0-9.e+-]*\).*/\1/p"
+weather_of() { # NAME FIELD [RESOURCE]
+    espalier weather --json --node "$1" --resource "${3:-availableCpu}" 2>/dev/null | tr -d '\n' |
+        sed -n "s/.*\"$2\": \([0-9.e+-]*\).*/\1/p"
 }
 sensed() {
     [ -n "$(weather_of open now)" ]
@@ -50,9 +50,36 @@ competes() {
 
 server open
 check "the sensor tells" wait_until sensed
-check "people are shown a table" espalier weather
+check "people are shown a line a node" espalier weather --summary
 check_says "with processor, forecast, memory and disk" \
-    '^node +processor +forecast +± +memory +disk +latency +bandwidth +back +the last minutes' '^open +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9.]+ [GMT]?B +[0-9.]+ [GMT]?B'
+    '^node +processor +forecast +± +memory +disk +there and back +bandwidth +back +the last minutes' '^open +[0-9]+ % +[0-9]+ % +[0-9]+ % +[0-9.]+ [GMT]?B +[0-9.]+ [GMT]?B'
+# A value of the plot is the mean of five readings.
+plotted() {
+    espalier weather >shown && cat shown && grep -Eq '^open +availableCpu .* %  .*[▁▂▃▄▅▆▇█]' shown
+}
+check "and all that is measured, with plots" wait_until plotted
+check "in a table" espalier weather
+check_says "now, soon, and how far off that may be" '^node or link +resource +now +forecast +± +before$' \
+    '^open +currentCpu +[0-9]+ % +[0-9]+ % +[0-9]+ %' '^open +freeMemory +[0-9.]+ [GMT]?B +[0-9.]+ [GMT]?B' \
+    '^open +freeDisk +[0-9.]+ [GMT]?B +[0-9.]+ [GMT]?B'
+in_80_columns() { # characters, not bytes
+    LC_ALL=C awk '{ gsub(/[\200-\277]/, ""); if (length > 80) print } END { exit NR < 5 }' shown >long && [ ! -s long ]
+}
+check "in 80 columns" in_80_columns
+in_units() {
+    espalier weather --json --resource freeMemory | tr -d '\n' >shown && cat shown &&
+        grep -q '"resource": "freeMemory", "unit": "MB", "node": "open", "now": [0-9.]*, "forecast": [0-9.]*, "error": [0-9.e-]*, "age_s": [0-9.]*, "step_s": 5.0, "history": \[[0-9]' shown
+}
+check "programs hear units" in_units
+check_fails 2 "a resource that is none" espalier weather --resource freeMemroy
+check_says "is told" "--resource: expected availableCpu, .* found 'freeMemroy'; did you mean 'freeMemory'"
+check_fails 2 "a node that is none" espalier weather --node opem
+check_says "too" "no node named 'opem'; did you mean 'open'"
+watched() {
+    timeout 2.5 espalier weather --watch --node open --resource freeDisk >watched
+    [ "$(grep -c '^open  *freeDisk' watched)" -ge 2 ]
+}
+check "it can be watched" watched
 competes 1
 competes 2
 competes 3
@@ -61,7 +88,8 @@ check "a forecast counts with that" sh -c \
     'espalier forecast --json dgemm m=500 n=500 k=500 >slow.json && grep -q compute_s slow.json'
 server closed 'sensors = no'
 closed_is_shown() {
-    espalier weather >out 2>&1 && grep -q '^closed .*no sensor' out
+    espalier weather --node closed >out 2>&1 && grep -q '^closed has no sensor of its machine' out &&
+        espalier weather --summary | grep -q '^closed .*no sensor'
 }
 stop open
 check "its readings are kept" sh -c '[ "$(head -c 7 state-open/processor.ring)" = ESPLINK ]'

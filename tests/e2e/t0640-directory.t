@@ -34,7 +34,7 @@ sed_conf() { # NAME LINE...
     shift
     printf '%s\n' "$@"
 }
-sed_conf node7 'parent = "127.0.0.1:1"' "problems = { \"$work/problems\", \"$top_srcdir/problems/blas/level1.esp\" }" >node7.conf
+sed_conf node7 'parent = "127.0.0.1:1"' 'parents = { "zeta", "alpha" }' "problems = { \"$work/problems\", \"$top_srcdir/problems/blas/level1.esp\" }" >node7.conf
 mkdir node7
 check "a model is measured" espalier calibrate --sed node7.conf --budget 1s --longest 5ms scaled
 printf '%s\n' 'espalier-ranks 1' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' 'end a927eb61' >node7/ranks
@@ -127,6 +127,18 @@ same_again() {
         cmp a b
 }
 check "what comes back is what was brought" same_again
+shown_alike() {
+    espalier directory show --json --url "$url" >shown.ldap && espalier directory show --json --url "file:$work/site.ldif" >shown.file &&
+        grep -c '"class"' shown.ldap && cmp shown.ldap shown.file
+}
+check "and is shown alike, wherever it is" shown_alike
+# The first parent is the preferred one, whatever LDAP makes of the others' order.
+in_order() {
+    espalier directory show --url "$1" node7 >parents && cat parents &&
+        grep -q '^cn=node7,ou=machines .*Parent=127.0.0.1:1,zeta:4780,alpha:4780 *' parents
+}
+check "parents keep their order in LDAP" in_order "$url"
+check "and in a file" in_order "file:$work/site.ldif"
 printf 'dn: ou=espalier\nobjectClass: organizationalUnit\nou: espalier\n' >nobody.ldif
 check "a file is a directory too" says 0 'entries are in' espalier directory import --url "file:$work/file.ldif" site.ldif
 check "and is shown as the other one" says 0 '^cn=MA,ou=entries +Entry +Role=master Address=' \
@@ -279,12 +291,19 @@ check "one that has never read it, and has no parent, does not become a master a
 check "when the directory is gone, health says so" wait_until health_says '^ok node8: .*the directory is away .*what it last said serves'
 check "the log says it once" sh -c "sleep 1; [ \$(grep -c 'the directory is away' node8.log) -eq 1 ]"
 check "the problem is still solved" solves
+check "a calibration finds it too" espalier calibrate --sed node8.conf --models calibrated --budget 300ms --longest 2ms scaled
 stop node8
 rm -f node8.address
+printf '1\tscaled\t1\t9\n' >node8/accuracy.tsv # so it is measured first
+printf '%s\n' 'sensors = no' 'calibrate = yes' 'calibrate_after = "1 s"' 'calibrate_budget = "1 s"' 'calibrate_longest = "10 ms"' >>node8.conf
 start node8 espalier-sed --foreground node8.conf
 address_of node8.address >/dev/null
 check "also by a server that starts meanwhile" wait_until solves
 check "with its models" wait_until measured
+is_calibrated() {
+    ls node8/models/scaled-*.model
+}
+check "which it measures when it is idle" wait_until is_calibrated
 check "it comes back" start_slapd
 check "and the server notices" wait_until log_says 'the directory is there again'
 
@@ -310,11 +329,34 @@ check "a line that is none, with its place" says 4 'bad.ldif:5: expected "ATTRIB
 printf 'dn: ou=espalier\nou: espalier\njpegPhoto:< file:///etc/passwd\n' >bad.ldif
 check "a value in another file is not fetched" says 4 'expected values in the file itself' \
     espalier directory import --url "file:$work/file.ldif" bad.ldif
-printf 'dn: ou=espalier\nobjectClass: top\n\ndn: cn=x,ou=espalier\nobjectClass: espalierEntry\ncn: x\nespalierRole: king\nespalierAddress: here\n' >bad.ldif
+printf 'dn: ou=espalier\nobjectClass: top\n\ndn: ou=entries,ou=espalier\nobjectClass: organizationalUnit\nou: entries\n\ndn: cn=x,ou=entries,ou=espalier\nobjectClass: espalierEntry\ncn: x\nespalierRole: king\nespalierAddress: here\n' >bad.ldif
 cp file.ldif before.ldif
 check "an entry that is wrong: nothing is written" says 4 'espalierRole: expected redirector, master, leader or server, found "king"' \
     espalier directory import --url "file:$work/file.ldif" bad.ldif
 check "the file is as it was" cmp file.ldif before.ldif
+{
+    printf 'dn: ou=espalier\nobjectClass: organizationalUnit\nou: espalier\n\ndn: ou=machines,ou=espalier\nobjectClass: organizationalUnit\nou: machines\n\n'
+    printf 'dn: cn=%s,ou=espalier\nobjectClass: %s\ncn: x\n\n' 'a,ou=lost' espalierMachine b espalierMachine 'c,ou=machines' espalierMachin
+} >bad.ldif
+check "an entry without its place" says 4 'cn=a,ou=lost: what it lies below is missing' \
+    espalier directory import --url "file:$work/file.ldif" bad.ldif
+cp said bad.said
+check "one in a place where nobody looks" grep -q 'cn=b: expected a place below ou=machines' bad.said
+check "one of a class that is none" grep -q 'cn=c,ou=machines: objectClass: expected .* found "espalierMachin"' bad.said
+check "how many" grep -q 'bad.ldif: 3 entries are wrong; nothing was written' bad.said
+check "and nothing is written" cmp file.ldif before.ldif
+# Of a problem that only the directory has, and of one that nobody has.
+{
+    printf 'dn: ou=espalier\nobjectClass: organizationalUnit\nou: espalier\n\ndn: ou=machines,ou=espalier\nobjectClass: organizationalUnit\nou: machines\n\n'
+    printf 'dn: cn=other,ou=machines,ou=espalier\nobjectClass: espalierMachine\ncn: other\n\n'
+    sed -n '/^dn: cn=scaled-blas-1-0,/,/^$/p' site.ldif | sed 's/cn=node7/cn=other/'
+    sed -n '/^dn: cn=scaled-blas-1-0,/,/^$/p' site.ldif |
+        sed 's/cn=node7/cn=other/; s/scaled-blas-1-0/nobody-blas-1-0/; s/^espalierProblemName: .*/espalierProblemName: nobody/'
+} >models.ldif
+check "a model of a problem that nobody has" says 1 'cn=nobody-blas-1-0,cn=other.*a cost model of "nobody", .*it is left out' \
+    espalier directory import --url "file:$work/file.ldif" models.ldif
+check "is left out, and the others come in" says 0 'cn=scaled-blas-1-0,cn=other' espalier directory show --url "file:$work/file.ldif" other
+check "without it" sh -c "! grep -q nobody $work/file.ldif"
 printf 'cut' >>file.ldif
 check "a directory that is damaged is not written over" says 4 'expected "ATTRIBUTE: VALUE", found "cut"' \
     espalier directory import --url "file:$work/file.ldif" site.ldif

@@ -57,26 +57,33 @@ start_near_or_far() { # NAME NUMBER
 start_near_or_far near 1
 start_near_or_far far 2
 
-weather() { # NAME FIELD
-    in_space hub espalier weather --json | tr -d '\n' | sed -n "s/.*\"name\": \"$1\"[^}]*\(}[^}]*\)\?\"$2\": \([0-9.e+-]*\).*/\2/p"
+weather() { # NAME RESOURCE FROM
+    in_space hub espalier weather --json --node "$1" --resource "$2" | tr -d '\n' | tr '{' '\n' |
+        grep -E "\"from\": \"$3\".*\"to\": \"($1|MA)\"" | sed -n "s/.*\"forecast\": \([0-9.e+-]*\).*/\1/p"
 }
-# within NAME FIELD LEAST MOST
+# within NAME RESOURCE FROM LEAST MOST: of the link between NAME and the agent
 within() {
-    weather "$1" "$2" | awk -v least="$3" -v most="$4" '{ print; good = $1 >= least && $1 <= most } END { exit !good }'
+    weather "$1" "$2" "$3" | awk -v least="$4" -v most="$5" '{ print; good = $1 >= least && $1 <= most } END { exit !good }'
 }
-check "the rate of a link of 50 Mbit/s is found" wait_until within near bandwidthTcp 30 60
-check "and of one of 16 Mbit/s" wait_until within far bandwidthTcp 9 20
-check "the rate back from there, which is less, too" wait_until within far bandwidthTcpBack 2.2 5
-check "and of a link that is alike both ways" wait_until within near bandwidthTcpBack 30 60
-check "there and back takes 4 ms" wait_until within near latencyTcp 4 8
+check "the rate of a link of 50 Mbit/s is found" wait_until within near bandwidthTcp MA 30 60
+check "and of one of 16 Mbit/s" wait_until within far bandwidthTcp MA 9 20
+check "the rate back from there, which is less, too" wait_until within far bandwidthTcp far 2.2 5
+check "and of a link that is alike both ways" wait_until within near bandwidthTcp near 30 60
+check "there and back takes 4 ms" wait_until within near latencyTcp MA 4 8
 # What makes the link is a program, which others delay, and so slow a link is measured once a minute: never less, and
 # clearly neither one way nor both ways twice.
-check "and 30 ms" wait_until within far latencyTcp 30 45
+check "and 30 ms" wait_until within far latencyTcp MA 30 45
 shows_links() {
-    in_space hub espalier weather >shown && cat shown &&
+    in_space hub espalier weather --summary >shown && cat shown &&
         grep -Eq '^far .* [0-9.]+ ms +[0-9.]+ Mbit/s +[0-9.]+ Mbit/s' shown
 }
 check "people are shown both" shows_links
+shows_all() {
+    in_space hub espalier weather >shown && cat shown && grep -Eq '^MA > far +bandwidthTcp +[0-9.]+ Mbit/s .*[▁▂▃▄▅▆▇█]' shown &&
+        grep -Eq '^far > MA +bandwidthTcp +[0-9.]+ Mbit/s' shown && grep -Eq '^MA <> far +latencyTcp +[0-9.]+ ms' shown &&
+        grep -Eq '^MA <> far +connectTimeTcp +[0-9.]+ ms' shown
+}
+check "each figure with its forecast and plot" shows_all
 
 # 1000 x 1000 doubles: three matrices there, one back.
 transfers() { # NAME LEAST MOST
@@ -91,6 +98,10 @@ brothers() {
     [ -s state-MA/links/near%3Afar.ring ] || [ -s state-MA/links/far%3Anear.ring ]
 }
 check "brothers measure the link between them, and the agent hears of it" wait_until brothers
+shows_brothers() {
+    in_space hub espalier weather --node near --resource bandwidthTcp >shown && cat shown && grep -Eq '^(near > far|far > near) +bandwidthTcp +[0-9.]+ Mbit/s' shown
+}
+check "people are shown that, too" wait_until shows_brothers
 
 # A fresh client measures its own ways before its first great request, and knows that it sits beside "near".
 fresh() {
@@ -116,7 +127,7 @@ stop far
 printf 'rubbish' >state-far/links/MA.ring
 start_near_or_far far 2
 check "a damaged series is told, and set aside" wait_until grep -q 'MA.ring is damaged.*set aside as' far.log
-check "and measuring goes on" wait_until within far bandwidthTcp 9 20
+check "and measuring goes on" wait_until within far bandwidthTcp MA 9 20
 
 # Strangers get nothing, and nobody too much.
 url=$(in_space near ss -tlnp 2>/dev/null | awk '/espalier-sed/ { print $4 }' | sort -u)

@@ -81,7 +81,7 @@ all_agents() {
     ESPALIER_CONFIG=both.conf espalier forecast ddot n=1000 >foreseen 2>&1 || return 1
     cat foreseen
     sed -n 1p foreseen | grep -q 'agent' && [ "$(grep -c '^[ABC] .* MA$' foreseen)" -eq 3 ] &&
-        sed -n '$p' foreseen | grep -q '^D .* MA2$'
+        awk '/^[ABC] / { last = NR } /^D .* MA2$/ { d = NR } END { exit !(d > last) }' foreseen
 }
 check "all master agents tell what they know" wait_until all_agents
 excluded_too() {

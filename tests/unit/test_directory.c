@@ -130,8 +130,8 @@ static void nonsense_goes_out_with_what_is_below_it(void **state)
               &tree, &base, &error),
         ESP_OK);
     assert_int_equal(schema_check(&tree, NULL, count_wrong, &told),
-                     4); /* the base, the unit, q, the other one */
-    assert_true(told.n == 1 && told.stay == 0);
+                     4);                        /* the base, the unit, q, the other one */
+    assert_true(told.n == 2 && told.stay == 0); /* what is below it is told, too */
     assert_null(directory_tree_find(&tree, "cn=p,ou=problems"));
     assert_null(directory_tree_find(&tree, "cn=i,cn=p,ou=problems"));
     assert_non_null(directory_tree_find(&tree, "cn=q,ou=problems"));
@@ -141,27 +141,29 @@ static void nonsense_goes_out_with_what_is_below_it(void **state)
 static void nonsense_does_not_take_the_place_of_what_was_good(void **state)
 {
     (void)state;
-#define MACHINE "dn: cn=m,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: m\n"
-#define MODEL   "dn: cn=c,cn=m,ou=grid,dc=x\nobjectClass: device\ncn: c\n\n"
-#define GONE    "dn: cn=g,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: g\n"
-#define NEW     "dn: cn=n,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: n\nespalierSlots: many\n"
+#define UNIT    "dn: ou=machines,ou=grid,dc=x\nobjectClass: organizationalUnit\nou: machines\n\n"
+#define MACHINE UNIT "dn: cn=m,ou=machines,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: m\n"
+#define MODEL   "dn: cn=c,cn=m,ou=machines,ou=grid,dc=x\nobjectClass: device\ncn: c\n\n"
+#define GONE    "dn: cn=g,ou=machines,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: g\n"
+#define NEW     "dn: cn=n,ou=machines,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: n\nespalierSlots: many\n"
     struct directory_tree before, tree;
     struct esp_error error;
     struct told told = {0};
     const char *base;
     assert_int_equal(parse(HEAD MACHINE "espalierSlots: 4\n\n" MODEL GONE, &before, &base, &error), ESP_OK);
-    assert_int_equal(schema_check(&before, NULL, count_wrong, &told), 4);
+    assert_int_equal(schema_check(&before, NULL, count_wrong, &told), 5);
     const uint64_t digest = directory_tree_digest(&before);
     assert_int_equal(parse(HEAD MACHINE "espalierSlots: four\n\n" MODEL NEW, &tree, &base, &error), ESP_OK);
-    assert_int_equal(schema_check(&tree, &before, count_wrong, &told), 2); /* the base, and what is below m */
+    /* The base, the unit, and what is below m. */
+    assert_int_equal(schema_check(&tree, &before, count_wrong, &told), 3);
     assert_true(told.n == 2 && told.stay == 1);
-    assert_int_equal(tree.n, 3);
-    const struct directory_entry *entry = directory_tree_find(&tree, "cn=m");
+    assert_int_equal(tree.n, 4);
+    const struct directory_entry *entry = directory_tree_find(&tree, "cn=m,ou=machines");
     assert_non_null(entry);
     assert_string_equal(directory_value(entry, "espalierSlots")->text, "4");
-    assert_non_null(directory_tree_find(&tree, "cn=c,cn=m"));
-    assert_null(directory_tree_find(&tree, "cn=g"));
-    assert_null(directory_tree_find(&tree, "cn=n"));
+    assert_non_null(directory_tree_find(&tree, "cn=c,cn=m,ou=machines"));
+    assert_null(directory_tree_find(&tree, "cn=g,ou=machines"));
+    assert_null(directory_tree_find(&tree, "cn=n,ou=machines"));
     directory_tree_clear(&tree);
     /* What stays makes no difference to what was there: nobody has to read it again. */
     assert_int_equal(parse(HEAD MACHINE "espalierSlots: four\n\n" MODEL GONE, &tree, &base, &error), ESP_OK);
@@ -169,6 +171,76 @@ static void nonsense_does_not_take_the_place_of_what_was_good(void **state)
     assert_true(directory_tree_digest(&tree) == digest);
     directory_tree_clear(&tree);
     directory_tree_clear(&before);
+}
+
+static void keep_text(void *arg, const struct esp_error *error, bool stays)
+{
+    char *texts = arg;
+    assert_false(stays);
+    snprintf(texts + strlen(texts), 2000 - strlen(texts), "%s\n", error->text);
+}
+
+static void what_nobody_would_find_is_told(void **state)
+{
+    (void)state;
+    char texts[2000] = "";
+    struct directory_tree tree;
+    struct esp_error error;
+    const char *base;
+    assert_int_equal(parse(HEAD UNIT
+                           "dn: ou=problems,ou=grid,dc=x\nobjectClass: organizationalUnit\nou: problems\n\n"
+                           "dn: cn=a,ou=problems,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: a\n\n"
+                           "dn: cn=b,ou=gone,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: b\n\n"
+                           "dn: cn=c,ou=machines,ou=grid,dc=x\nobjectClass: espalierMachin\ncn: c\n\n"
+                           "dn: cn=d,ou=problems,ou=grid,dc=x\nobjectClass: espalierImplementation\ncn: d\n"
+                           "espalierConvention: c\n",
+                           &tree, &base, &error),
+                     ESP_OK);
+    assert_int_equal(schema_check(&tree, NULL, keep_text, texts), 3);
+    assert_int_equal(tree.n, 3);
+    assert_non_null(strstr(texts, "cn=a,ou=problems: expected a place below ou=machines (it is of class "
+                                  "espalierMachine), found \"ou=problems\"\n"));
+    assert_non_null(
+        strstr(texts, "cn=b,ou=gone: what it lies below is missing, or wrong itself (ou=gone)\n"));
+    assert_non_null(strstr(texts, "cn=c,ou=machines: objectClass: expected espalierDescription, "));
+    assert_non_null(strstr(texts, "espalierEntry, found \"espalierMachin\"\n"));
+    assert_non_null(
+        strstr(texts, "cn=d,ou=problems: expected a place below an entry of class espalierProblem"));
+    directory_tree_clear(&tree);
+}
+
+static void values_keep_the_places_that_they_say(void **state)
+{
+    (void)state;
+    char text[1000] = HEAD UNIT "dn: cn=m,ou=machines,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: m\n";
+    struct directory_tree tree;
+    struct esp_error error;
+    struct told told = {0};
+    const char *base;
+    for (int i = 11; i >= 0; i--)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "espalierParent: {%d}host%d:1\n", i,
+                 11 - i);
+    assert_int_equal(parse(text, &tree, &base, &error), ESP_OK);
+    schema_check(&tree, NULL, count_wrong, &told);
+    assert_int_equal(told.n, 0);
+    const struct directory_entry *machine = directory_tree_find(&tree, "cn=m,ou=machines");
+    int n = 0;
+    for (uint32_t i = 0; i < machine->n_values; i++)
+        if (strcmp(machine->values[i].attribute, "espalierParent") == 0) {
+            snprintf(text, sizeof text, "host%d:1", 11 - n++);
+            assert_string_equal(directory_value_text(&machine->values[i]), text);
+        }
+    assert_int_equal(n, 12);
+    directory_tree_clear(&tree);
+    /* A place is no address. */
+    assert_int_equal(
+        parse(HEAD UNIT
+              "dn: cn=m,ou=machines,ou=grid,dc=x\nobjectClass: espalierMachine\ncn: m\nespalierParent: {0}\n",
+              &tree, &base, &error),
+        ESP_OK);
+    schema_check(&tree, NULL, count_wrong, &told);
+    assert_int_equal(told.n, 1);
+    directory_tree_clear(&tree);
 }
 
 /* The definition of a class or attribute in the schema file, with its folded lines joined. */
@@ -226,18 +298,23 @@ static void a_file_keeps_what_is_not_brought_unless_it_is_pruned(void **state)
     snprintf(url, sizeof url, "file:%s", path);
     const struct directory_options options = {.url = url, .timeout_ms = 1000};
     struct directory_tree one = {0}, two = {0}, all = {0};
+    char second[] = "h:3", *items[] = {second};
+    const struct config_strings none = {0}, others = {items, 1};
     struct esp_error error;
     const char *base;
     assert_int_equal(gather_base(&one, &error), ESP_OK);
-    assert_int_equal(gather_entry(&one, "a", "master", "h:1", NULL, &error), ESP_OK);
+    assert_int_equal(gather_entry(&one, "a", "master", "h:1", NULL, &none, &error), ESP_OK);
     assert_int_equal(gather_base(&two, &error), ESP_OK);
-    assert_int_equal(gather_entry(&two, "b", "leader", "h:2", "h:1", &error), ESP_OK);
+    assert_int_equal(gather_entry(&two, "b", "leader", "h:2", "h:1", &others, &error), ESP_OK);
     assert_int_equal(directory_read(&options, &all, &base, &error), ESP_NOT_FOUND);
     assert_int_equal(directory_write(&options, &one, false, NULL, NULL, &error), ESP_OK);
     assert_int_equal(directory_write(&options, &two, false, NULL, NULL, &error), ESP_OK);
     assert_int_equal(directory_read(&options, &all, &base, &error), ESP_OK);
     assert_non_null(directory_tree_find(&all, "cn=a,ou=entries"));
-    assert_non_null(directory_tree_find(&all, "cn=b,ou=entries"));
+    const struct directory_entry *b = directory_tree_find(&all, "cn=b,ou=entries");
+    assert_non_null(b);
+    assert_string_equal(directory_value(b, "espalierParent")->text, "{0}h:1");
+    assert_string_equal(b->values[3].text, "{1}h:3");
     directory_tree_clear(&all);
     assert_int_equal(directory_write(&options, &two, true, NULL, NULL, &error), ESP_OK);
     assert_int_equal(directory_read(&options, &all, &base, &error), ESP_OK);
@@ -256,6 +333,8 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read_back),
         cmocka_unit_test(nonsense_goes_out_with_what_is_below_it),
         cmocka_unit_test(nonsense_does_not_take_the_place_of_what_was_good),
+        cmocka_unit_test(what_nobody_would_find_is_told),
+        cmocka_unit_test(values_keep_the_places_that_they_say),
         cmocka_unit_test(the_schema_file_says_the_same),
         cmocka_unit_test(a_file_keeps_what_is_not_brought_unless_it_is_pruned),
     };

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sed/server/accuracy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[] = "/tmp/espalier-accuracy-XXXXXX";
+
+static void told(const struct accuracy *accuracy, char text[1000])
+{
+    struct arena arena = {0};
+    snprintf(text, 1000, "%s", accuracy_tell(accuracy, &arena));
+    arena_clear(&arena);
+}
+
+static unsigned lines_of_file(char last[300])
+{
+    char line[300];
+    unsigned n = 0;
+    FILE *file = fopen(path, "re");
+    assert_non_null(file);
+    for (; fgets(line, sizeof line, file); n++)
+        strcpy(last, line);
+    fclose(file);
+    return n;
+}
+
+static void short_sessions_count_and_share_a_line(void **state)
+{
+    (void)state;
+    char text[1000], last[300];
+    double mean, bias;
+    unsigned n;
+    close(mkstemp(path));
+    struct accuracy *accuracy = accuracy_open(path);
+    assert_non_null(accuracy);
+    accuracy_note(accuracy, "dgesv", 0.009, 0.01);
+    for (int i = 0; i < ACCURACY_TOGETHER + 100; i++)
+        accuracy_note(accuracy, "dgesv", 90e-6, i % 2 ? 100e-6 : 180e-6); /* 10 and 50 % longer */
+    accuracy_note(accuracy, "ddot", 1e-6, 0);                             /* cannot be */
+    assert_int_equal(lines_of_file(last), 2);
+    assert_int_equal(sscanf(last, "%*s dgesv 9e-05 0.00014 %u %lf %*f %*f %lf", &n, &mean, &bias), 3);
+    assert_int_equal(n, ACCURACY_TOGETHER);
+    assert_true(mean > 0.299 && mean < 0.301 && bias > 0.299 && bias < 0.301);
+    told(accuracy, text);
+    assert_true(strncmp(text, "dgesv\t1\t0.1\t0.1\t0.1\t0.1\ndgesv\t1124\t0.3\t", 36) == 0);
+    assert_non_null(strstr(text, "\tshort\n"));
+    accuracy_close(accuracy);
+    assert_int_equal(lines_of_file(last), 3); /* the rest of them */
+    assert_int_equal(sscanf(last, "%*s dgesv %*f %*f %u", &n), 1);
+    assert_int_equal(n, 100);
+    accuracy = accuracy_open(path); /* what was noted one by one is known to the next life */
+    told(accuracy, text);
+    assert_string_equal(text, "dgesv\t1\t0.1\t0.1\t0.1\t0.1\n");
+    accuracy_close(accuracy);
+    unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(short_sessions_count_and_share_a_line)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
