@@ -12,6 +12,7 @@
 #include "util/names.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what is wanted ---- */
@@ -93,12 +94,19 @@ static enum exit_code show_all(const struct command_line *command, const struct 
     return code == EXIT_DONE ? printed : code;
 }
 
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct esp_node *)a)->name, ((const struct esp_node *)b)->name);
+}
+
 static enum exit_code show(const struct command_line *command)
 {
     struct view view;
     enum exit_code code = view_open(command, &view);
     if (code != EXIT_DONE)
         return code;
+    if (view.n)
+        qsort(view.nodes, view.n, sizeof *view.nodes, by_name);
     code = command_option_value(command, "summary") ? weather_summary(command, view.nodes, view.n)
                                                     : show_all(command, &view);
     view_close(&view);

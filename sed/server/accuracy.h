@@ -35,7 +35,7 @@ void accuracy_close(struct accuracy *accuracy); /* NULL is nothing to do */
  * exceed, and the mean (a bias). Short ones have a line of their own, which ends in "short": those since the
  * server was started. NULL without memory. */
 const char *accuracy_tell(const struct accuracy *accuracy, struct arena *arena);
-/* Costs some 50 ns for a short one. */
+/* A short one costs some 30 ns, and 300 ns where calls of a hundred problems take turns. */
 void accuracy_note(struct accuracy *accuracy, const char *problem, double forecast_s, double actual_s);
 
 #endif

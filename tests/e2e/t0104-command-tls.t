@@ -49,6 +49,13 @@ sed -i 's,/ca.pem,/own.pem,' my-client.conf
 check_fails any "a client of another authority" espalier tree --config my-client.conf
 check_says "is told where to look" 'authority of this side .tls_ca. does not vouch'
 check "links are measured, by HTTPS" wait_until test -s state-S/links/MA.ring
+client_file "$work/client.pem" "$work/client.key"
+link_is_shown() {
+    espalier weather --config my-client.conf --resource bandwidthTcp >shown && cat shown && grep -Eq '^MA > S +bandwidthTcp +[0-9.]+ [MG]bit/s' shown
+}
+check "which whoever gets in may see" wait_until link_is_shown
+check_fails any "but who is no administrator gives no orders" espalier admin drain S --config my-client.conf
+check_says "and is told" 'is no administrator of "MA"'
 check "and solves" espalier solve --platform sec "$top_srcdir/examples/matrices/pores_1.mtx"
 check_says "as any other" '^Server +S,' 'Backward error'
 check_fails any "without a certificate nobody gets in" espalier tree --redirector "$(cat espalier/sec/redirector.address)"

@@ -112,6 +112,28 @@ check "a constraint excludes a server: its name" shows 'excluded: only server "t
 check "a property" shows 'excluded: it has not the property "gpu"' espalier forecast ddot n=1000 --property gpu
 check "the time" shows 'wanted within 1e-06 s' espalier forecast dgemm m=900 n=900 k=900 --deadline 1us
 check "the memory" shows 'of memory, at most 1 MB are wanted' espalier forecast dgemm m=900 n=900 k=900 --memory '1 MB'
+drained_is_excluded() {
+    espalier admin drain here >/dev/null && shows 'here  excluded: it is draining: it takes no new sessions' espalier forecast ddot n=1000 &&
+        espalier admin undrain here >/dev/null && wait_until serves
+}
+check "that it is draining" drained_is_excluded
+solves_not() {
+    ! espalier forecast ddot n=1000 >out 2>&1 && cat out && grep -q 'ddot' out
+}
+disabled_is_excluded() { # nobody solves it then
+    espalier admin disable ddot --on here && wait_until solves_not
+    excluded=$?
+    espalier admin enable ddot --on here && wait_until serves && return $excluded
+}
+check "a problem that it may not solve any more" disabled_is_excluded
+in_80_columns() {
+    espalier forecast dgemm m=500 n=500 k=500 >out && cat out && ! LC_ALL=C sed 's/[\200-\277]//g' out | grep -E '.{81}'
+}
+check "the table has room on a terminal" in_80_columns
+nothing_queued() { # 0 is shown as 0
+    espalier forecast dgemm m=500 n=500 k=500 | grep -Eq '^here +[0-9.]+ .?s +[0-9.]+ .?s +[0-9.]+( .?s)? +0 +[0-9.]+ .?s'
+}
+check "with 0 for a queue that is empty" wait_until nothing_queued
 check "a constraint that is none is told" fails 2 '--deadline: expected a time' espalier forecast ddot n=1000 --deadline soon
 
 # ---- what was learned outlives the server ----

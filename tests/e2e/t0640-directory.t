@@ -62,6 +62,7 @@ objectClass: olcGlobal
 cn: config
 olcTLSCertificateFile: $work/ldap.pem
 olcTLSCertificateKeyFile: $work/ldap.key
+olcAuthzRegexp: uid=([^,]*),cn=[^,]*,cn=auth cn=\$1,dc=example,dc=org
 
 dn: cn=module,cn=config
 objectClass: olcModuleList
@@ -85,7 +86,7 @@ olcDbDirectory: $work/ldap.data
 olcSuffix: dc=example,dc=org
 olcRootDN: cn=admin,dc=example,dc=org
 olcRootPW: secret
-olcAccess: to * by dn.exact="gidNumber=$(id -g)+uidNumber=$(id -u),cn=peercred,cn=external,cn=auth" write by * read
+olcAccess: to * by dn.exact="cn=scribe,dc=example,dc=org" write by dn.exact="gidNumber=$(id -g)+uidNumber=$(id -u),cn=peercred,cn=external,cn=auth" write by * read
 END2
 check "the schema is one that OpenLDAP takes" slapadd -n 0 -F slapd.d -l slapd.ldif
 port=$(awk 'BEGIN { srand(); print 20000 + int(20000 * rand()) }')
@@ -99,6 +100,9 @@ start_slapd || skip_all "slapd does not start here"
 printf 'dn: dc=example,dc=org\nobjectClass: dcObject\nobjectClass: organization\no: Example\ndc: example\n' |
     ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >ldapadd.out 2>&1
 printf 'secret\n' >password
+printf 'dn: cn=scribe,dc=example,dc=org\nobjectClass: person\ncn: scribe\nsn: scribe\nuserPassword: ink\n' |
+    ldapadd -x -H "ldap://127.0.0.1:$port" -D cn=admin,dc=example,dc=org -w secret >>ldapadd.out 2>&1
+printf 'ink\n' >scribe.password
 
 directory() { # VERB [OPERAND]...: as the administrator
     directory_verb=$1
@@ -115,6 +119,15 @@ check "a certificate of another authority is refused" says 1 'StartTLS' \
     espalier directory show --url "$url" --starttls --ca other.pem
 check "SASL proves who one is" says 0 'entries are in' \
     espalier directory import --url "$ldapi/$base" --sasl EXTERNAL site.ldif
+for mechanism in SCRAM-SHA-256 DIGEST-MD5; do
+    ldapsearch -x -H "ldap://127.0.0.1:$port" -b '' -s base supportedSASLMechanisms | grep -q "$mechanism" || continue
+    check "also by a password ($mechanism)" says 0 'entries are in' \
+        espalier directory import --url "$url" --sasl $mechanism --sasl-user scribe --password-file scribe.password site.ldif
+    check "another one is told" says 1 'bind: Invalid credentials' \
+        espalier directory import --url "$url" --sasl $mechanism --sasl-user scribe --password-file password site.ldif
+done
+check "a mechanism that is none is told" says 1 'bind: Unknown authentication method' \
+    espalier directory show --url "$url" --sasl NOSUCH
 check "people are shown the entries" says 0 '^cn=scaled,ou=problems +Problem +Digest=[0-9a-f]{16} description=x := a x' \
     espalier directory show --url "$url"
 check "one of them, with what is below it" says 0 'cn=scaled-blas-1-0,cn=node7,ou=machines +CostModel' \
@@ -317,6 +330,13 @@ check "and when TLS comes first" says 3 'Timed out|Can.t contact' \
     timeout 20 espalier directory show --timeout 300ms --url "ldaps${url#ldap}"
 check "a server that waits says so" wait_until health_says 'the directory is away \(.*(Timed out|contact)'
 kill -CONT "$pid_slapd"
+
+# One that refuses, and one that speaks another language.
+check "one that does not listen is told" says 3 "ldap://127.0.0.1:1/.*Can't contact" espalier directory show --url "ldap://127.0.0.1:1/$base"
+another_language() {
+    says 3 "Can't contact|Timed out" timeout 20 espalier directory show --timeout 1s --url "ldap://$(cat node8.address.http)/$base"
+}
+check "and what is no LDAP server" another_language
 
 # ---- bad input ----
 check "no URL is told" says 2 'expected --url URL' espalier directory show
