@@ -25,6 +25,8 @@ struct link {
     pthread_mutex_t lock;     /* of what follows */
     double rates[LINK_RATES]; /* bytes per second of the last transfers, a ring */
     unsigned n_rates;         /* ever */
+    double sounded_bps;       /* what greetings found, until there are transfers; 0: nothing */
+    int64_t sounded_s;        /* when that was, since 1970 */
     double trip_s;            /* shortest of a small message there and back; 0: not known */
     pthread_cond_t news;
     struct session *parked;
@@ -92,7 +94,8 @@ enum esp_status link_incarnation(struct link *link, int64_t most_ms, uint64_t *i
 void link_learn(struct link *link, uint64_t bytes, double seconds);
 /* A greeting took so long there and back, and more bytes than that this many in a second (0: not known). */
 void link_sounded(struct link *link, double trip_s, double rate_bps);
-/* Whether something is known of the link to that address, from transfers of this process or an earlier one.
+/* Whether something is known of the link to that address, from transfers of this process or an earlier one,
+ * or from greetings of the last hour (LINK_MEMORY_SOUNDED_S): a link that looked bad then is looked at again.
  */
 bool links_know(struct engine *engine, const char *address);
 /* Tells in a request what is known of all links (core/forecast/told_links.h), if the request has so many

@@ -34,8 +34,8 @@ void link_sounded(struct link *link, double trip_s, double rate_bps)
     pthread_mutex_lock(&link->lock);
     if (link->trip_s <= 0 || trip_s < link->trip_s)
         link->trip_s = trip_s;
-    if (rate_bps > 0)
-        link->rates[link->n_rates++ % LINK_RATES] = rate_bps;
+    link->sounded_bps = rate_bps;
+    link->sounded_s = time(NULL);
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -45,17 +45,20 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median of the last transfers: one that shared the link with others does not count for more. */
-static struct path path_of(struct link *link)
+/* The median of the last transfers: one that shared the link with others does not count for more. Without
+ * any, what a sounding found; *sounded_s (may be NULL) tells when that was, 0: it is of transfers. */
+static struct path path_of(struct link *link, int64_t *sounded_s)
 {
     double rates[LINK_RATES];
     pthread_mutex_lock(&link->lock);
     const unsigned n = link->n_rates < LINK_RATES ? link->n_rates : LINK_RATES;
     memcpy(rates, link->rates, sizeof rates);
-    const double trip_s = link->trip_s;
+    const double trip_s = link->trip_s, sounded_bps = link->sounded_bps;
+    if (sounded_s)
+        *sounded_s = n == 0 ? link->sounded_s : 0;
     pthread_mutex_unlock(&link->lock);
     if (n == 0)
-        return (struct path){0};
+        return (struct path){sounded_bps > 0, trip_s / 2, sounded_bps, 0};
     qsort(rates, n, sizeof *rates, by_value);
     return (struct path){true, trip_s / 2, rates[n / 2], 0};
 }
@@ -75,11 +78,17 @@ static const struct link_memory *remember(struct engine *engine)
 bool links_know(struct engine *engine, const char *address)
 {
     struct link *link;
+    int64_t sounded_s = 0;
     pthread_mutex_lock(&engine->links_lock);
     HASH_FIND_STR(engine->links, address, link);
-    const bool known = (link && path_of(link).known) || link_memory_find(remember(engine), address) != NULL;
+    bool known = link && path_of(link, &sounded_s).known;
+    if (!known) {
+        const struct remembered_link *remembered = link_memory_find(remember(engine), address);
+        known = remembered != NULL;
+        sounded_s = remembered && remembered->sounded ? remembered->used_s : 0;
+    }
     pthread_mutex_unlock(&engine->links_lock);
-    return known;
+    return known && (sounded_s == 0 || time(NULL) - sounded_s < LINK_MEMORY_SOUNDED_S);
 }
 
 struct telling {
@@ -107,13 +116,13 @@ bool links_tell(struct engine *engine, struct request *request, struct arena *ar
     pthread_mutex_lock(&engine->links_lock);
     const struct link_memory *memory = remember(engine);
     for (struct link *link = engine->links; link; link = link->hh.next) {
-        const struct path path = path_of(link);
+        const struct path path = path_of(link, NULL);
         add(&telling, link->address, &path); /* links live as long as the engine, and so does their memory */
     }
     for (size_t i = 0; i < memory->n; i++) {
         struct link *link;
         HASH_FIND_STR(engine->links, memory->links[i].address, link);
-        if (!link || !path_of(link).known)
+        if (!link || !path_of(link, NULL).known)
             add(&telling, memory->links[i].address, &memory->links[i].path);
     }
     pthread_mutex_unlock(&engine->links_lock);
@@ -129,14 +138,18 @@ void links_remember(struct engine *engine)
     if (!engine->remembers)
         return;
     for (struct link *link = engine->links; link; link = link->hh.next) {
-        const struct path known = path_of(link);
+        int64_t sounded_s;
+        const struct path known = path_of(link, &sounded_s);
         if (!known.known)
             continue;
         if (!memory.links) { /* other processes may have written meanwhile */
             link_memory_path(path, sizeof path);
             link_memory_load(&memory, path, time(NULL));
         }
-        link_memory_set(&memory, link->address, &known, time(NULL));
+        if (sounded_s)
+            link_memory_set_sounded(&memory, link->address, &known, sounded_s);
+        else
+            link_memory_set(&memory, link->address, &known, time(NULL));
     }
     if (memory.links)
         link_memory_save(&memory, path);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define HEADING    "espalier-links 1\n"
+#define SOUNDED    "sounded" /* behind the address, where no transfer has told */
 #define MOST_BYTES (LINK_MEMORY_MOST * (CAP_ADDRESS + 80))
 #define DAY_S      86400
 
@@ -51,7 +52,8 @@ static struct remembered_link *oldest(const struct link_memory *memory)
     return found;
 }
 
-void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s)
+static void set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s,
+                bool sounded)
 {
     if (!*address || strlen(address) > CAP_ADDRESS || strpbrk(address, " \n"))
         return;
@@ -63,6 +65,20 @@ void link_memory_set(struct link_memory *memory, const char *address, const stru
     snprintf(link->address, sizeof link->address, "%s", address);
     link->path = *path;
     link->used_s = now_s;
+    link->sounded = sounded;
+}
+
+void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s)
+{
+    set(memory, address, path, now_s, false);
+}
+
+void link_memory_set_sounded(struct link_memory *memory, const char *address, const struct path *path,
+                             int64_t now_s)
+{
+    const struct remembered_link *known = link_memory_find(memory, address);
+    if (!known || known->sounded)
+        set(memory, address, path, now_s, true);
 }
 
 /* ---- reading ---- */
@@ -99,19 +115,21 @@ static char *body_of(char *text, size_t length)
 
 static void take_line(struct link_memory *memory, const char *line, int64_t now_s)
 {
-    char address[CAP_ADDRESS + 1];
+    char address[CAP_ADDRESS + 1], how[16] = "";
     int64_t used_s;
     struct path path = {.known = true};
     _Static_assert(CAP_ADDRESS == 255, "the width below");
-    if (sscanf(line, "%" SCNd64 " %lf %lf %255s", &used_s, &path.latency_s, &path.bandwidth_bps, address) !=
-        4)
+    if (sscanf(line, "%" SCNd64 " %lf %lf %255s %15s", &used_s, &path.latency_s, &path.bandwidth_bps, address,
+               how) < 4)
         return;
+    const bool sounded = strcmp(how, SOUNDED) == 0;
+    const int64_t most_s = sounded ? LINK_MEMORY_SOUNDED_S : LINK_MEMORY_DAYS * DAY_S;
     /* A clock that has jumped makes a link new or old, nothing else. */
     if (used_s > now_s)
         used_s = now_s;
-    if (now_s - used_s <= LINK_MEMORY_DAYS * DAY_S && isfinite(path.latency_s) && path.latency_s >= 0 &&
+    if (now_s - used_s <= most_s && isfinite(path.latency_s) && path.latency_s >= 0 &&
         isfinite(path.bandwidth_bps) && path.bandwidth_bps > 0)
-        link_memory_set(memory, address, &path, used_s);
+        set(memory, address, &path, used_s, sounded);
 }
 
 void link_memory_load(struct link_memory *memory, const char *path, int64_t now_s)
@@ -158,8 +176,9 @@ static char *text_of(const struct link_memory *memory, size_t *length)
         return NULL;
     fputs(HEADING, file);
     for (size_t i = 0; i < memory->n; i++)
-        fprintf(file, "%" PRId64 " %.9g %.9g %s\n", memory->links[i].used_s, memory->links[i].path.latency_s,
-                memory->links[i].path.bandwidth_bps, memory->links[i].address);
+        fprintf(file, "%" PRId64 " %.9g %.9g %s%s\n", memory->links[i].used_s,
+                memory->links[i].path.latency_s, memory->links[i].path.bandwidth_bps,
+                memory->links[i].address, memory->links[i].sounded ? " " SOUNDED : "");
     fflush(file);
     fprintf(file, "end %08" PRIx32 "\n", crc32c(0, text, *length));
     if (fclose(file) == 0)

@@ -11,13 +11,16 @@
 
 #include "core/message/message_basic.h"
 
-#define LINK_MEMORY_MOST   256 /* links; the ones used longest ago go */
-#define LINK_MEMORY_DAYS   30  /* older ones go too: addresses are given to others */
-#define LINK_MEMORY_SUFFIX ".damaged"
+#define LINK_MEMORY_MOST 256 /* links; the ones used longest ago go */
+#define LINK_MEMORY_DAYS 30  /* older ones go too: addresses are given to others */
+/* What only greetings have told of is measured again after this time, and transfers take its place. */
+#define LINK_MEMORY_SOUNDED_S 3600
+#define LINK_MEMORY_SUFFIX    ".damaged"
 
 struct remembered_link {
     char address[CAP_ADDRESS + 1]; /* of the server */
-    int64_t used_s;                /* since 1970, when a transfer told of it last */
+    int64_t used_s;                /* since 1970, when a transfer (or greetings) told of it last */
+    bool sounded;                  /* by greetings only */
     struct path path;
 };
 
@@ -38,6 +41,10 @@ void link_memory_clear(struct link_memory *memory);
 const struct remembered_link *link_memory_find(const struct link_memory *memory, const char *address);
 /* A link is this now. Without room or memory it is forgotten. */
 void link_memory_set(struct link_memory *memory, const char *address, const struct path *path, int64_t now_s);
+
+/* The same, as greetings found it; nothing happens where a transfer is known. */
+void link_memory_set_sounded(struct link_memory *memory, const char *address, const struct path *path,
+                             int64_t now_s);
 
 /* Writes it, atomically, in a folder that is made (0700). False: it cannot be written. */
 bool link_memory_save(const struct link_memory *memory, const char *path);

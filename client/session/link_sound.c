@@ -3,18 +3,14 @@
 
 #include "client/session/link.h"
 #include "client/session/route.h"
+#include "client/session/sounding.h"
 #include "core/choice/aggregate.h"
-#include "core/forecast/path.h"
 #include "util/clock.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The second ballast, where the first one is through sooner than this: it tells little of a quick link. */
-#define LIGHT_BYTES (64 << 10)
-#define HEAVY_BYTES (1 << 20)
-#define LONG_S      0.05
 /* Tag of an extension of a greeting that nobody reads. */
 #define EXTENSION_BALLAST 80
 
@@ -23,10 +19,16 @@ static double now_s(const struct engine *engine)
     return (double)clock_now_ns(engine->clock) / NS_PER_S;
 }
 
-/* A greeting with so many bytes that nobody has a use for (and no line can compress). False: no answer. */
-static bool greet_with(const struct link *link, uint32_t bytes, int64_t timeout_ms, double *seconds)
+struct greeted {
+    struct link *link;
+    double until_s;
+};
+
+/* With bytes that nobody has a use for (and no line can compress). */
+static bool greet_with(void *arg, uint32_t bytes, double *seconds)
 {
-    struct engine *engine = link->engine;
+    const struct greeted *greeted = arg;
+    struct engine *engine = greeted->link->engine;
     struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
     uint8_t *noise = bytes ? malloc(bytes) : NULL;
     uint64_t state = bytes;
@@ -39,31 +41,21 @@ static bool greet_with(const struct link *link, uint32_t bytes, int64_t timeout_
     struct extension ballast = {EXTENSION_BALLAST, noise, bytes};
     request.greet.extensions = (struct extensions){&ballast, bytes > 0};
     const double begun_s = now_s(engine);
-    const bool answered =
-        transport_call(engine->transport, link->address, &request, timeout_ms, &reply, NULL) == ESP_OK;
+    const int64_t timeout_ms = (int64_t)(1e3 * fmax(greeted->until_s - begun_s, 0)) + 1;
+    const bool answered = transport_call(engine->transport, greeted->link->address, &request, timeout_ms,
+                                         &reply, NULL) == ESP_OK;
     *seconds = now_s(engine) - begun_s;
     message_clear(&reply);
     free(noise);
     return answered;
 }
 
-/* The answer is small: what the ballast took beyond a greeting without, it took on its way there. */
-static bool sound(struct link *link, double until_s)
+static void sound(struct link *link, double until_s)
 {
-    double connect_s, trip_s, took_s, inverse = 0;
-    const int64_t timeout_ms = (int64_t)(1e3 * (until_s - now_s(link->engine))) + 1;
-    uint32_t bytes = LIGHT_BYTES;
-    if (!greet_with(link, 0, timeout_ms, &connect_s) || !greet_with(link, 0, timeout_ms, &trip_s))
-        return false;
-    for (;; bytes = HEAVY_BYTES) {
-        if (!greet_with(link, bytes, timeout_ms, &took_s))
-            return false;
-        inverse = path_inverse_bandwidth(trip_s / 2, bytes, fmax(took_s - trip_s, 0));
-        if (bytes == HEAVY_BYTES || took_s >= LONG_S || now_s(link->engine) >= until_s)
-            break;
-    }
-    link_sounded(link, trip_s, inverse > 0 ? 1 / inverse : 0);
-    return inverse > 0;
+    struct greeted greeted = {link, until_s};
+    double trip_s, rate_bps;
+    if (sounding_measure(greet_with, &greeted, until_s - now_s(link->engine), &trip_s, &rate_bps))
+        link_sounded(link, trip_s, rate_bps);
 }
 
 static bool is_loopback(const char *address)

@@ -48,6 +48,8 @@ client_libclient_la_SOURCES += \
 	client/session/route_nearest.c \
 	client/session/session.c \
 	client/session/session.h \
+	client/session/sounding.c \
+	client/session/sounding.h \
 	client/session/start.c \
 	client/session/start.h \
 	client/session/table.c \

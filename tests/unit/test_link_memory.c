@@ -3,6 +3,7 @@
  * What clients keep of their links: found again, bounded, and never an error.
  */
 #include "client/session/link_memory.h"
+#include "client/session/sounding.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -81,6 +82,84 @@ static void a_clock_that_went_back_loses_nothing(void **state)
     link_memory_clear(&memory);
 }
 
+/* What only greetings found may have been a bad moment: it is for an hour, and transfers know better. */
+static void soundings_are_for_an_hour(void **state)
+{
+    (void)state;
+    struct link_memory memory = {0};
+    link_memory_set_sounded(&memory, "s:1", &(struct path){true, 0.5, 1e4, 0}, NOW);
+    link_memory_set(&memory, "t:1", &(struct path){true, 0.001, 20e6, 0}, NOW);
+    link_memory_set_sounded(&memory, "t:1", &(struct path){true, 0.5, 1e4, 0}, NOW + 1);
+    assert_float_equal(link_memory_find(&memory, "t:1")->path.bandwidth_bps, 20e6, 1);
+    assert_true(link_memory_save(&memory, path));
+    link_memory_clear(&memory);
+    link_memory_load(&memory, path, NOW + 3000);
+    assert_non_null(link_memory_find(&memory, "s:1"));
+    assert_true(link_memory_find(&memory, "s:1")->sounded);
+    assert_false(link_memory_find(&memory, "t:1")->sounded);
+    link_memory_set(&memory, "s:1", &(struct path){true, 0.001, 30e6, 0}, NOW + 3000);
+    assert_false(link_memory_find(&memory, "s:1")->sounded);
+    link_memory_clear(&memory);
+    link_memory_load(&memory, path, NOW + 4000);
+    assert_null(link_memory_find(&memory, "s:1"));
+    assert_non_null(link_memory_find(&memory, "t:1"));
+    link_memory_clear(&memory);
+}
+
+/* ---- soundings ---- */
+
+/* A link of 20 MB/s and 2 ms there and back, on which each greeting of a bad turn is held up. */
+struct simulated {
+    unsigned greetings, bad, deaf; /* bad: bits, by the turn; deaf: from this turn on, 0: never */
+    double held_up_s, spent_s, bps;
+};
+
+static bool greet(void *arg, uint32_t bytes, double *seconds)
+{
+    struct simulated *link = arg;
+    const unsigned turn = link->greetings++;
+    *seconds = 0.002 + bytes / link->bps + (link->bad >> turn & 1 ? link->held_up_s : 0);
+    link->spent_s += *seconds;
+    return link->deaf == 0 || turn < link->deaf;
+}
+
+static void one_greeting_that_is_held_up_makes_no_link_slow(void **state)
+{
+    (void)state;
+    /* The first three are without ballast, the first of them connects. */
+    for (unsigned bad = 0; bad < 10; bad++) {
+        struct simulated link = {.bad = 1u << bad, .held_up_s = 0.25, .bps = 20e6};
+        double trip_s, bps;
+        assert_true(sounding_measure(greet, &link, 2, &trip_s, &bps));
+        assert_float_equal(trip_s, 0.002, 1e-9);
+        if (!(bps > 15e6 && bps < 30e6))
+            fail_msg("greeting %u held up: %g bytes a second", bad, bps);
+    }
+}
+
+static void a_slow_link_is_not_filled_with_greetings(void **state)
+{
+    (void)state;
+    struct simulated link = {.bps = 50e3};
+    double trip_s, bps;
+    assert_true(sounding_measure(greet, &link, 2, &trip_s, &bps));
+    assert_true(bps > 35e3 && bps < 75e3);
+    assert_true(link.spent_s < 2);
+}
+
+static void a_server_that_is_deaf_leaves_nothing(void **state)
+{
+    (void)state;
+    double trip_s, bps;
+    struct simulated never = {.bps = 20e6, .deaf = 1}; /* the first one comes through */
+    assert_false(sounding_measure(greet, &never, 2, &trip_s, &bps));
+    assert_true(bps == 0);
+    struct simulated soon = {.bps = 20e6, .deaf = 4}; /* all without ballast do */
+    assert_false(sounding_measure(greet, &soon, 2, &trip_s, &bps));
+    assert_true(bps == 0);
+    assert_int_equal(soon.greetings, 5);
+}
+
 /* Every byte that is another one, and every cut: nothing is believed, and the file is kept for who wants to
  * look. */
 static void a_damaged_file_is_set_aside(void **state)
@@ -145,6 +224,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(links_are_found_again, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_clock_that_went_back_loses_nothing, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(soundings_are_for_an_hour, set_up, tear_down),
+        cmocka_unit_test(one_greeting_that_is_held_up_makes_no_link_slow),
+        cmocka_unit_test(a_slow_link_is_not_filled_with_greetings),
+        cmocka_unit_test(a_server_that_is_deaf_leaves_nothing),
         cmocka_unit_test_setup_teardown(a_damaged_file_is_set_aside, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_is_bounded, set_up, tear_down),
         cmocka_unit_test(where_nothing_can_be_written_nothing_happens),

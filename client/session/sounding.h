@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a few greetings, with more and more bytes, tell of the link to who answers them. No state, no clock: a
+ * test has links of its own.
+ */
+#ifndef CLIENT_SOUNDING_H
+#define CLIENT_SOUNDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One greeting with so many bytes more, and the seconds that it took; false: there is no answer. */
+typedef bool sounding_greeting(void *arg, uint32_t bytes, double *seconds);
+
+/* Measures the link, in `most_s` seconds about: what a small greeting takes there and back, and how many
+ * bytes go there in a second. Several of each size, of which the quickest counts: one that was held up does
+ * not make the link a slow one. False (*rate_bps 0): somebody does not answer, or the link is too quick to
+ * tell. */
+bool sounding_measure(sounding_greeting *greet, void *arg, double most_s, double *trip_s, double *rate_bps);
+
+#endif
