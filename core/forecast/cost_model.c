@@ -11,6 +11,8 @@
 #define ERROR_OTHER_OPTIONS 0.25
 /* A fit with coefficients of both signs may dip: no lower than this part of the least time measured. */
 #define LEAST_PART 0.25
+/* Of a value, what a term must have of it to lead beyond the measured sizes. */
+#define LEAST_SHARE 0.02
 
 const char *cost_ground_name(enum cost_ground ground)
 {
@@ -72,32 +74,41 @@ static double plain_value(const struct cost_model *model, const struct cost_curv
     return sum;
 }
 
-/* The term that decides for large sizes: of those that grow the fastest, by what they contribute at the
- * upper end of the range; negative ones would lead to nonsense. */
-static const struct cost_term *leading_term(const struct cost_model *model, const struct cost_curve *curve,
-                                            const double *x)
+/* How often a term grows when all sizes are doubled: work and bytes as their names say. */
+static double growth_of(const struct cost_model *model, const struct cost_term *term)
 {
-    const struct cost_piece *piece = piece_of(curve, x[model->n_variables - 1]);
-    const struct cost_term *best = NULL;
-    double best_growth = -1, best_share = 0, twice[COST_MOST_VARIABLES];
-    for (uint32_t i = 0; i < model->n_variables; i++) /* doubled sizes: work grows as its name says */
-        twice[i] = x[i] * (model->variables[i].argument == COST_WORK    ? 8
-                           : model->variables[i].argument == COST_BYTES ? 4
-                                                                        : 2);
-    double total = plain_value(model, curve, x);
-    for (uint32_t i = 0; i < piece->n_terms; i++) {
-        const struct cost_term *term = &piece->terms[i];
-        double here = term_value(term, model->n_variables, x);
-        if (!(here > 0) || here < 0.02 * total) /* of no weight yet: its size is noise */
-            continue;
-        double growth = term_value(term, model->n_variables, twice) / here;
-        if (growth > best_growth || (growth == best_growth && here > best_share)) {
-            best = term;
-            best_growth = growth;
-            best_share = here;
-        }
+    double growth = 1;
+    for (uint32_t i = 0; i < model->n_variables; i++) {
+        const int32_t argument = model->variables[i].argument;
+        for (uint8_t p = 0; p < term->powers[i]; p++)
+            growth *= argument == COST_WORK ? 8 : argument == COST_BYTES ? 4 : 2;
     }
-    return best;
+    return growth;
+}
+
+/* By how much the leading terms are greater at x than at the nearest measured sizes. Leading are those that
+ * grow the fastest, all of them: where work and the cube of the lesser side share a time, either may be the
+ * one that is beyond. Terms of no weight yet are noise, and negative ones would lead to nonsense. */
+static double leading_ratio(const struct cost_model *model, const struct cost_curve *curve,
+                            const double *inside, const double *x)
+{
+    const struct cost_piece *piece = piece_of(curve, inside[model->n_variables - 1]);
+    const double least = LEAST_SHARE * plain_value(model, curve, inside);
+    double fastest = 0, from = 0, to = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < piece->n_terms; i++) {
+            const struct cost_term *term = &piece->terms[i];
+            const double here = term_value(term, model->n_variables, inside), growth = growth_of(model, term);
+            if (!(here > 0) || here < least)
+                continue;
+            if (pass == 0) {
+                fastest = fmax(fastest, growth);
+            } else if (growth >= fastest) {
+                from += here;
+                to += term_value(term, model->n_variables, x);
+            }
+        }
+    return from > 0 && to > from ? to / from : 1;
 }
 
 static double bounded(double value, double most)
@@ -127,13 +138,8 @@ double cost_curve_value(const struct cost_model *model, const struct cost_curve 
     double least = curve->least * LEAST_PART, value = plain_value(model, curve, inside);
     if (value < least && !outside)
         value = least;
-    if (above) {
-        const struct cost_term *leading = leading_term(model, curve, inside);
-        double from = leading ? term_value(leading, model->n_variables, inside) : 0;
-        double to = leading ? term_value(leading, model->n_variables, x) : 0;
-        if (from > 0 && to > from)
-            value *= to / from;
-    }
+    if (above)
+        value *= leading_ratio(model, curve, inside, x);
     return bounded(value, 1e300);
 }
 
@@ -143,7 +149,7 @@ static double doublings_beyond(const struct cost_model *model, const double *x)
     double most = 0;
     for (uint32_t i = 0; i < model->n_variables; i++) {
         const struct cost_variable *variable = &model->variables[i];
-        if (variable->argument < 0)
+        if (variable->argument < 0 && variable->argument != COST_LESSER)
             continue; /* follows from the sizes */
         if (x[i] > variable->most && variable->most > 0)
             most = fmax(most, log2(x[i] / variable->most));
@@ -201,7 +207,8 @@ static bool copy_curve(struct arena *arena, const struct cost_curve *from, struc
 
 static bool same_choices(const struct cost_model *a, const struct cost_model *b)
 {
-    if (a->digest != b->digest || a->n_options != b->n_options || a->n_choices != b->n_choices)
+    if (a->digest != b->digest || strcmp(a->problem, b->problem) != 0 || a->n_options != b->n_options ||
+        a->n_choices != b->n_choices)
         return false;
     for (uint32_t i = 0; i < a->n_options; i++)
         if (a->options[i].argument != b->options[i].argument)

@@ -106,9 +106,9 @@ struct cost_forecast {
 
 /* The variables of the call, as the model has them. False when the call lacks one of them. */
 bool cost_values(const struct cost_model *model, const struct cost_call *call, double *x);
-/* The value of a curve; of a point beyond the measured range, by the leading term: the value at the nearest
- * measured sizes, times the ratio of the leading terms. Always finite, >= 0 and at most COST_MOST_S for
- * times. *extrapolated (may be NULL) tells. */
+/* The value of a curve; of a point beyond the measured range, by the leading terms: the value at the nearest
+ * measured sizes, times the ratio of those terms there and here. Always finite, >= 0 and at most COST_MOST_S
+ * for times. *extrapolated (may be NULL) tells. */
 double cost_curve_value(const struct cost_model *model, const struct cost_curve *curve, const double *x,
                         bool *extrapolated);
 /* Forecast of the computation of a call. False when the model cannot tell (a variable is not in the call). */

@@ -44,6 +44,33 @@ static bool is_size(const struct problem *problem, uint32_t index)
     return false;
 }
 
+/* Arrays, of what goes in and comes out, that have the size in their dimensions. */
+static uint32_t arrays_with(const struct problem *problem, uint32_t size)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < problem->n_arguments; i++) {
+        const struct argument *argument = &problem->arguments[i];
+        bool uses = false;
+        for (uint32_t d = 0; d < argument->n_dims && argument->mode != MODE_WORK; d++)
+            uses |= argument->dims[d] && expr_uses(argument->dims[d], size);
+        n += uses;
+    }
+    return n;
+}
+
+/* Systems have far more often one right-hand side than as many as equations. Which sizes are of that kind is
+ * not written anywhere; but they belong to fewer arrays than the order of the matrix does. */
+static void find_beside(struct design *design)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < design->n_sizes; i++) {
+        const uint32_t arrays = arrays_with(design->problem, design->sizes[i]);
+        most = arrays > most ? arrays : most;
+    }
+    for (uint32_t i = 0; i < design->n_sizes; i++)
+        design->is_beside[i] = !design->is_sparse && arrays_with(design->problem, design->sizes[i]) < most;
+}
+
 static enum esp_status unsupported(const struct problem *problem, const char *why, struct esp_error *error)
 {
     return error_set(error, ESP_INVALID, "%s is not measured: %s", problem->name, why);
@@ -222,6 +249,7 @@ enum esp_status design_begin(const struct problem *problem, struct design *desig
         return unsupported(problem, "it has no sizes", error);
     if (design_sparse_begin(design, error) != ESP_OK)
         return error->status;
+    find_beside(design);
     design->has_lesser = has_lesser(design);
     choose_options(design, 0, choice, works);
     return design->n_classes ? ESP_OK
@@ -312,15 +340,25 @@ static void draw_sparse(const struct design *design, struct random *random, stru
     }
 }
 
-static struct direction draw(const struct design *design, uint32_t index, struct random *random)
+/* In a round all kinds come at all times: the next one begins with another kind. */
+enum { ROUND = 12 };
+enum kind { SQUARE, RECTANGULAR, SINGLE, THIN, KINDS };
+
+static enum kind kind_of(uint32_t index)
+{
+    return (enum kind)((index + index / ROUND) % KINDS);
+}
+
+static struct direction draw(const struct design *design, enum kind kind, struct random *random)
 {
     struct direction direction = {.density = 0};
     uint32_t thin = 0;
     for (uint32_t i = 0; i < design->n_sizes; i++) {
-        bool is_thin = index % 4 == 3 && thin + 1 < design->n_sizes && random_below(random, 2);
-        direction.power[i] = is_thin ? random_real(random) * 0.85 : 1;
-        direction.factor[i] =
-            design->n_sizes > 1 && !is_thin && index % 4 != 0 ? exp2(2 * random_real(random) - 1) : 1;
+        const bool is_single = kind == SINGLE && design->is_beside[i];
+        const bool is_thin = kind == THIN && thin + 1 < design->n_sizes && random_below(random, 2);
+        const bool is_square = kind == SQUARE || design->n_sizes == 1;
+        direction.power[i] = is_single ? 0 : is_thin ? random_real(random) * 0.85 : 1;
+        direction.factor[i] = is_square || is_thin || is_single ? 1 : exp2(2 * random_real(random) - 1);
         thin += is_thin;
     }
     if (design->is_sparse)
@@ -383,12 +421,11 @@ bool design_next(const struct design *design, uint32_t class_index, uint32_t ind
                  const struct design_limits *limits, struct random *random, struct design_point *point)
 {
     /* Rounds of a few ascending times, each round between those of the ones before. */
-    enum { ROUND = 12 };
     double offset = fmod(0.5 + index / ROUND * 0.6180339887498949, 1);
     double share = (index % ROUND + offset) / ROUND;
     double seconds = limits->least_s * pow(limits->most_s / limits->least_s, share);
     for (int i = 0; i < MOST_TRIES; i++) {
-        struct direction direction = draw(design, i < MOST_TRIES / 2 ? index : 0, random);
+        struct direction direction = draw(design, i < MOST_TRIES / 2 ? kind_of(index) : SQUARE, random);
         if (scale_for(design, class_index, &direction, fmax(seconds, 1.5 * limits->call_s), limits, point))
             return true;
     }

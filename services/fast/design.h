@@ -2,7 +2,7 @@
  *
  * Where a problem is measured: which of its arguments are sizes, which are options, and which sizes to try
  * next, all from its description. Sizes follow a low-discrepancy walk over the wanted times, with shapes of
- * all kinds: square, rectangular, thin.
+ * all kinds: square, rectangular, thin, and with one of what is often one (right-hand sides).
  */
 #ifndef SERVICES_FAST_DESIGN_H
 #define SERVICES_FAST_DESIGN_H
@@ -23,7 +23,8 @@ struct design {
     uint32_t n_sizes, n_options, n_classes;
     uint32_t sizes[COST_MOST_VARIABLES], options[COST_MOST_OPTIONS];
     struct design_class classes[DESIGN_MOST_CLASSES];
-    bool has_lesser; /* its work depends on the lesser of its first two sizes */
+    bool is_beside[COST_MOST_VARIABLES]; /* it is in fewer arrays than others are: right-hand sides, bands */
+    bool has_lesser;                     /* its work depends on the lesser of its first two sizes */
     bool has_work;
     bool is_sparse;                      /* it takes compressed matrices: */
     uint8_t counts[COST_MOST_VARIABLES]; /* 1 + the size along which the elements lie that this one counts */

@@ -6,6 +6,9 @@
 
 #include <string.h>
 
+/* On a diagonal, beside two elements of absolute values below the root of 2 each. */
+#define DOMINANT 4
+
 static void store(const struct argument *argument, double value, void *data, uint64_t at)
 {
     size_t size = base_type_size(argument->type);
@@ -63,6 +66,34 @@ static void fill_diagonal(const struct design_point *point, const struct problem
     }
 }
 
+/* A vector with one element more than another one is the diagonal of a tridiagonal matrix: it dominates the
+ * others, so that the matrix is positive definite where it is symmetric. Its eigenvalues are as far apart as
+ * before. */
+static void fill_tridiagonal(const struct design_point *point, const struct problem *problem, uint32_t index,
+                             void *data)
+{
+    const struct argument *argument = &problem->arguments[index];
+    const struct shape *shape = &point->shapes[index];
+    const size_t size = base_type_size(argument->type);
+    bool is_diagonal = false;
+    for (uint32_t i = 0; i < problem->n_arguments && shape->n_dims == 1; i++) {
+        const struct shape *other = &point->shapes[i];
+        is_diagonal |= i != index && argument_is_input(&problem->arguments[i]) && other->n_dims == 1 &&
+                       problem->arguments[i].type >= TYPE_FLOAT && other->dims[0] + 1 == shape->dims[0];
+    }
+    for (uint64_t i = 0; is_diagonal && i < shape->count; i++) {
+        float single;
+        double value;
+        if (argument->type == TYPE_FLOAT || argument->type == TYPE_COMPLEX) {
+            memcpy(&single, (unsigned char *)data + i * size, sizeof single);
+            value = single;
+        } else {
+            memcpy(&value, (unsigned char *)data + i * size, sizeof value);
+        }
+        store(argument, DOMINANT + value, data, i);
+    }
+}
+
 void design_fill(const struct design_point *point, const struct problem *problem, uint32_t index,
                  struct random *random, void *data)
 {
@@ -86,6 +117,7 @@ void design_fill(const struct design_point *point, const struct problem *problem
     if (argument->type >= TYPE_FLOAT && argument->type <= TYPE_DOUBLE_COMPLEX) {
         fill_random(argument, shape->count, random, data);
         fill_diagonal(point, problem, index, data);
+        fill_tridiagonal(point, problem, index, data);
         return;
     }
     for (uint64_t i = 0; i < shape->count; i++) {

@@ -23,8 +23,9 @@
 #define GRAIN          1e-4 /* nothing is told better than to this: it keeps rounding from choosing */
 /* The memory of a routine is told to within the pages and pools around it. */
 #define MEMORY_GRAIN (1 << 20)
-/* A call costs so much besides: what is small against it need not be told well. */
-#define TIME_GRAIN 20e-6
+/* A call from afar costs so much besides: what is small against it need not be told well, and its noise shall
+ * not decide about powers and pieces for what takes long. */
+#define TIME_GRAIN 100e-6
 
 struct sample {
     const struct cost_measurement *m;

@@ -164,6 +164,14 @@ complex_scalars_are_made() {
     grep -q '^measured' state/models/zgemm-*-1-0.model && grep -q '^measured' state/models/caxpy-*-1-0.model
 }
 check "problems with complex scalars are measured" complex_scalars_are_made
+# With inputs that they do not refuse, and with one right-hand side among others.
+positive_definite_tridiagonal_matrices_are_made() {
+    sed "s|/problems/blas|/problems/lapack/linear-systems|" sed.conf >systems.conf
+    espalier calibrate --sed systems.conf --budget 1s --longest 5ms dptsv zpttrf || return 1
+    grep '^variable' state/models/dptsv-*-1-0.model
+    grep -q '^variable [0-9]* nrhs 1 ' state/models/dptsv-*-1-0.model && grep -q '^measured' state/models/zpttrf-*-1-0.model
+}
+check "positive definite tridiagonal systems are measured" positive_definite_tridiagonal_matrices_are_made
 check "a second run finds it there" says 0 'is there already' calibrate ddot
 check "a run that was stopped goes on" a_stopped_run_goes_on
 check "a size that was disturbed is measured again" a_disturbed_size_is_measured_again

@@ -210,6 +210,31 @@ static void shapes_that_are_rectangular_are_told(void **state)
     arena_clear(&f.arena);
 }
 
+/* Thin matrices have more operations than any square one that was measured: beyond the range is then the
+ * lesser side alone. */
+static void squares_beyond_thin_matrices_are_extrapolated(void **state)
+{
+    (void)state;
+    static const int32_t arguments[] = {2, 3, COST_LESSER, COST_WORK, COST_BYTES};
+    struct cost_term terms[] = {{2.6e-9, {0, 0, 3}}, {3.9e-11, {0, 0, 0, 1}}};
+    struct cost_piece piece = {.until = HUGE_VAL, .n_terms = 2, .terms = terms};
+    struct cost_model model = {
+        .n_variables = 5, .time = {.n_pieces = 1, .pieces = &piece, .error = 0.05}, .factor = 1};
+    for (int i = 0; i < 5; i++)
+        model.variables[i] = (struct cost_variable){.argument = arguments[i], .least = 5, .most = 1e11};
+    model.variables[2].most = 573;
+    const double m = 800, n = 900, work = 22 * m * m * n;
+    const struct scalar_value scalars[] = {{.index = 2, .integer = 800}, {.index = 3, .integer = 900}};
+    const struct cost_call call = {scalars, 2, work, 8 * (m * n + m * (m + n + 1))};
+    struct cost_forecast forecast;
+    assert_true(cost_evaluate(&model, &call, &forecast));
+    const double seconds = 2.6e-9 * m * m * m + 3.9e-11 * work;
+    if (fabs(forecast.seconds / seconds - 1) > 0.01)
+        fail_msg("%g instead of %g", forecast.seconds, seconds);
+    assert_int_equal(forecast.ground, COST_EXTRAPOLATED);
+    assert_true(forecast.error_s > 0.08 * forecast.seconds); /* half a doubling beyond */
+}
+
 /* As singular values have it on a real machine: what is done along the lesser side is eight times as slow as
  * the description's operations tell. Sums of products of m and n alone are off by a fifth. */
 static void factorisations_along_the_lesser_side_are_told(void **state)
@@ -582,6 +607,7 @@ int main(void)
         cmocka_unit_test(a_few_wild_measurements_are_outvoted),
         cmocka_unit_test(beyond_the_range_the_leading_term_tells),
         cmocka_unit_test(shapes_that_are_rectangular_are_told),
+        cmocka_unit_test(squares_beyond_thin_matrices_are_extrapolated),
         cmocka_unit_test(factorisations_along_the_lesser_side_are_told),
         cmocka_unit_test(too_few_measurements_make_no_model),
         cmocka_unit_test(memory_is_told_where_it_counts),

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which sizes are measured, and with which inputs: among them those that people call with, and such that
+ * routines succeed.
+ */
+#include "tests/unit/unit.h"
+#include "services/fast/design.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define POINTS 48
+
+static struct problem_set *set;
+static struct design design;
+static struct design_point points[POINTS];
+
+static const struct problem *begin(const char *file, const char *name)
+{
+    char path[4096];
+    const char *source = getenv("top_srcdir"), *paths[] = {path};
+    struct esp_error error;
+    snprintf(path, sizeof path, "%s/problems/%s", source ? source : "..", file);
+    if (problem_load_all(paths, 1, &set, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    const struct problem *problem = problem_find(set, name);
+    assert_non_null(problem);
+    if (design_begin(problem, &design, &error) != ESP_OK)
+        fail_msg("%s", error.text);
+    return problem;
+}
+
+static void draw_all(void)
+{
+    const struct design_limits limits = {
+        .least_s = 1e-5, .most_s = 1, .bytes = 1e9, .speed_flops = 1e9, .call_s = 2e-5};
+    struct random random;
+    random_seed(&random, 3);
+    for (uint32_t i = 0; i < POINTS; i++)
+        assert_true(design_next(&design, 0, i, &limits, &random, &points[i]));
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    problem_set_destroy(set);
+    set = NULL;
+    return 0;
+}
+
+/* Systems of all orders, small and large. */
+static void one_right_hand_side_is_measured(void **state)
+{
+    (void)state;
+    unsigned single = 0;
+    double least = HUGE_VAL, most = 0;
+    begin("lapack/linear-systems/general.esp", "dgesv");
+    draw_all();
+    assert_int_equal(design.n_sizes, 2);
+    for (int i = 0; i < POINTS; i++)
+        if (points[i].x[1] == 1 && points[i].x[0] > 1) {
+            single++;
+            least = fmin(least, points[i].x[0]);
+            most = fmax(most, points[i].x[0]);
+        }
+    if (single < POINTS / 4 || least > 60 || most < 600)
+        fail_msg("%u with one right-hand side, of orders from %g to %g", single, least, most);
+}
+
+/* Sizes that matter alike are not made one. */
+static void products_have_no_side_that_is_one_of_many(void **state)
+{
+    (void)state;
+    begin("blas", "dgemm");
+    for (uint32_t i = 0; i < design.n_sizes; i++)
+        assert_false(design.is_beside[i]);
+}
+
+/* Of each third of the times. */
+static void square_and_rectangular_ones_are_measured_at_all_times(void **state)
+{
+    (void)state;
+    unsigned square[3] = {0}, thin[3] = {0};
+    begin("lapack/singular-values.esp", "dgesvd");
+    draw_all();
+    for (int i = 0; i < POINTS; i++) {
+        const double m = points[i].x[0], n = points[i].x[1];
+        square[i % 12 / 4] += m == n;
+        thin[i % 12 / 4] += fmax(m, n) > 4 * fmin(m, n);
+    }
+    for (int third = 0; third < 3; third++)
+        if (square[third] < 3 || square[third] > 8 || thin[third] > 8)
+            fail_msg("%u of 16 are square, %u thin", square[third], thin[third]);
+}
+
+/* The diagonal of d and its neighbours in e, which are complex where they have two parts. */
+static void check_dominant(const struct problem *problem, bool single, unsigned parts)
+{
+    struct random random;
+    const int64_t sizes[] = {40, 3};
+    random_seed(&random, 5);
+    const uint32_t d = (uint32_t)problem_argument_index(problem, "d"),
+                   e = (uint32_t)problem_argument_index(problem, "e");
+    assert_true(design_at(&design, 0, sizes, &points[0]));
+    void *diagonal = calloc(1, points[0].shapes[d].bytes), *beside = calloc(1, points[0].shapes[e].bytes);
+    design_fill(&points[0], problem, d, &random, diagonal);
+    design_fill(&points[0], problem, e, &random, beside);
+    for (int64_t i = 0; i < 40; i++) {
+        double sum = 0;
+        for (int64_t j = i - 1; j <= i; j++)
+            if (j >= 0 && j < 39)
+                sum += single
+                           ? hypot(((float *)beside)[parts * j], ((float *)beside)[parts * j + parts - 1])
+                           : hypot(((double *)beside)[parts * j], ((double *)beside)[parts * j + parts - 1]);
+        const double value = single ? ((float *)diagonal)[i] : ((double *)diagonal)[i];
+        if (!(value > sum) || (i > 0 && sum == 0))
+            fail_msg("element %d of the diagonal: %g beside %g", (int)i, value, sum);
+    }
+    free(diagonal);
+    free(beside);
+}
+
+static void tridiagonal_matrices_are_positive_definite(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool single;
+        unsigned parts;
+    } problems[] = {{"sptsv", true, 1},  {"dptsv", false, 1},  {"cptsv", true, 2},
+                    {"zptsv", false, 2}, {"dpttrf", false, 1}, {"zpttrf", false, 2}};
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        check_dominant(begin("lapack/linear-systems/tridiagonal.esp", problems[i].name), problems[i].single,
+                       problems[i].parts);
+        tear_down(NULL);
+    }
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_teardown(name, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(one_right_hand_side_is_measured),
+        TEST(products_have_no_side_that_is_one_of_many),
+        TEST(square_and_rectangular_ones_are_measured_at_all_times),
+        TEST(tridiagonal_matrices_are_positive_definite),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
