@@ -270,6 +270,10 @@ void learning_clear(struct agent *agent);
 void submit_explain(struct agent *agent, const struct variant *variant, const struct request *request,
                     struct esp_error *error);
 void submit_explain_unknown(struct agent *agent, const struct request *request, struct esp_error *error);
+/* What is added to how much memory a server has, where others on its machine hold some of it; "": nobody
+ * does. */
+#define HELD_TEXT 100
+const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT]);
 /* lost.c: nodes that were lost without a word, here and below */
 /* What is added to "no server solves this problem" where a lost node may have solved it ("": none has). */
 #define LOST_TEXT 80

@@ -14,7 +14,7 @@
 struct sieve {
     uint32_t taking, with_properties, small_enough, big_enough;
     uint64_t least_memory; /* that the call takes on one of those with the properties */
-    const struct knowledge_node *soonest;
+    const struct knowledge_node *biggest, *soonest;
     double soonest_s;
 };
 
@@ -42,6 +42,8 @@ static void sift(struct sieve *sieve, const struct knowledge_node *node, const s
     if (misfit == TAKES_TOO_MUCH)
         return;
     sieve->small_enough++;
+    if (!sieve->biggest || node->memory_total > sieve->biggest->memory_total)
+        sieve->biggest = node;
     if (node->memory_total < cost.memory_bytes)
         return;
     sieve->big_enough++;
@@ -101,11 +103,20 @@ static bool explain_constraints(struct agent *agent, const struct variant *varia
 
 /* ---- the rest ---- */
 
+const char *held_words(const struct knowledge_node *node, char text[HELD_TEXT])
+{
+    *text = 0;
+    if (node->terms.held_bytes)
+        snprintf(text, HELD_TEXT, " (others on its machine hold %.4g MB of what it gives to calls)",
+                 (double)node->terms.held_bytes / 1e6);
+    return text;
+}
+
 static void explain_server(struct agent *agent, const struct variant *variant, const struct request *request,
                            struct esp_error *error)
 {
     const struct knowledge_node *node = knowledge_find(agent->knowledge, request->server);
-    char shown[ESCAPED_TEXT];
+    char shown[ESCAPED_TEXT], held[HELD_TEXT];
     if (!node || node->role != ROLE_SERVER)
         error_set(error, ESP_NO_SERVER, "server \"%s\" is not below \"%s\"", escape(request->server, shown),
                   agent->name);
@@ -113,11 +124,30 @@ static void explain_server(struct agent *agent, const struct variant *variant, c
         error_set(error, ESP_NO_SERVER, "server \"%s\" is draining: it takes no new sessions",
                   request->server);
     else if (node->entry.in && node->memory_total < request->memory_bytes)
-        error_set(error, ESP_NO_SERVER, "%s needs %" PRIu64 " bytes of memory, server \"%s\" has %" PRIu64,
-                  request->problem, request->memory_bytes, request->server, node->memory_total);
+        error_set(error, ESP_NO_SERVER,
+                  "%s needs %" PRIu64 " bytes of memory, server \"%s\" has %" PRIu64 "%s", request->problem,
+                  request->memory_bytes, request->server, node->memory_total, held_words(node, held));
     else
         error_set(error, ESP_NO_SERVER, "server \"%s\" does not solve %s as the client knows it",
                   request->server, variant->problem);
+}
+
+/* The arguments would fit, what the routine is forecast to take with them does not. False: it does. */
+static bool explain_forecast(struct agent *agent, const struct variant *variant,
+                             const struct request *request, struct esp_error *error)
+{
+    struct sieve sieve;
+    char held[HELD_TEXT];
+    sift_all(agent, variant, request, &sieve);
+    if (!sieve.biggest || sieve.big_enough > 0)
+        return false;
+    error_set(
+        error, ESP_NO_SERVER,
+        "%s is forecast to take %.4g MB of memory, its routine's own counted: server \"%s\", the biggest "
+        "of %u, has %.4g MB%s",
+        request->problem, (double)sieve.least_memory / 1e6, sieve.biggest->name, sieve.small_enough,
+        (double)sieve.biggest->memory_total / 1e6, held_words(sieve.biggest, held));
+    return true;
 }
 
 /* There are servers that could: they were tried, or were asked below a leader and did not answer it. */
@@ -167,7 +197,7 @@ void submit_explain(struct agent *agent, const struct variant *variant, const st
         error_set(error, ESP_NO_SERVER,
                   "%s needs %" PRIu64 " bytes of memory, the biggest of %u servers has %" PRIu64,
                   request->problem, request->memory_bytes, taking, most_memory);
-    else
+    else if (!explain_forecast(agent, variant, request, error))
         explain_silent(agent, variant, request, error);
 }
 

@@ -60,6 +60,7 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
                         const struct request *request, char *why, size_t size)
 {
     struct request_cost cost;
+    char held[HELD_TEXT];
     const struct computer computer = knowledge_computer(node);
     estimate_cost(request, &computer, &cost);
     if (!solves(node, variant))
@@ -67,9 +68,9 @@ static bool is_excluded(const struct knowledge_node *node, const struct variant 
     else if (node->draining)
         snprintf(why, size, "it is draining: it takes no new sessions");
     else if (node->memory_total < cost.memory_bytes)
-        snprintf(why, size, "needs %.4g MB of memory%s, it has %.4g MB", (double)cost.memory_bytes / 1e6,
+        snprintf(why, size, "needs %.4g MB of memory%s, it has %.4g MB%s", (double)cost.memory_bytes / 1e6,
                  cost.memory_bytes > request->memory_bytes ? " (the routine's own counted)" : "",
-                 (double)node->memory_total / 1e6);
+                 (double)node->memory_total / 1e6, held_words(node, held));
     else if (exclude_by_constraints(node, request, &cost, why, size))
         return true;
     else if (!node->entry.in)

@@ -19,8 +19,9 @@ extern "C" {
 #pragma GCC visibility push(default)
 #endif
 
-/* A call that is not made: a problem and values of its scalar arguments, by their names. A flag is its
- * letter's code ('U'). Scalars with a default may be left out. */
+/* A call that is not made: a problem and values of its scalar arguments, by their names: sizes as the problem
+ * counts them (rows, columns, elements). A flag is its letter's code ('U'). Scalars with a default may be
+ * left out. The caller's, and not looked at after the function has returned. */
 struct fast_value {
     const char *name;
     double value;
@@ -53,7 +54,10 @@ struct fast_server {
 
 /* All servers that the platform's master agents know: those that could take the call, then those that are
  * excluded. The servers of the master agent that a call would go to come first, and of each master agent the
- * soonest done. A master agent that does not answer is left out. */
+ * soonest done. A master agent that does not answer is left out. Nothing is placed by it.
+ * *servers: an array of *n, to be given to fast_forecast_free(). ESP_INVALID: the problem is abstract, or
+ * does not take these values; ESP_UNKNOWN_PROBLEM: nobody solves it; ESP_UNREACHABLE: no master agent
+ * answers. */
 enum esp_status fast_forecast(const struct fast_call *call, struct fast_server **servers, size_t *n);
 /* The same with constraints (of the options, those that esp_call() has for the choice; NULL: none): servers
  * that do not meet them are among the excluded ones. ESP_INVALID: a constraint that cannot be. */
@@ -65,6 +69,7 @@ enum esp_status fast_forecast_within(const struct fast_call *call, const struct 
 enum esp_status fast_forecast_arguments(const char *problem, const struct esp_argument *arguments,
                                         size_t n_arguments, const struct esp_call_options *options,
                                         struct fast_server **servers, size_t *n);
+/* With all texts in it. NULL is nothing to do. */
 void fast_forecast_free(struct fast_server *servers);
 
 /* A step of a rule of an abstract problem. */
@@ -81,17 +86,23 @@ struct fast_step {
  * are missing or wrong; ESP_NOT_FOUND: the problem is not abstract. */
 enum esp_status fast_forecast_rules(const struct fast_call *call, const struct esp_call_options *options,
                                     struct fast_step **steps, size_t *n);
+/* With all texts in it. NULL is nothing to do. */
 void fast_rules_free(struct fast_step *steps);
 
-/* Time of the computation on that server (NULL: on the one where all would be done first, of those below the
- * master agent that a call would go to), and its expected
- * error (may be NULL). ESP_NO_SERVER: it is excluded, and why. */
+/* Time of the computation in seconds, with what a call itself costs there, on that server (NULL: on the one
+ * where all would be done first, of those below the master agent that a call would go to); beside what
+ * competes for its processors now. *error_s (may be NULL): the expected error, in seconds either way.
+ * Transfers and the queue are not part of it: fast_forecast() has them. ESP_INVALID: the problem is abstract,
+ * or does not take these values; ESP_NO_SERVER: the server is excluded, and why; ESP_NOT_FOUND: there is no
+ * such server; ESP_UNKNOWN_PROBLEM, ESP_UNREACHABLE. */
 enum esp_status fast_comp_time(const char *server, const struct fast_call *call, double *seconds,
                                double *error_s);
-/* Memory that the call takes on that server. */
+/* Memory in bytes that the call takes on that server (NULL: as above): arguments, results, and what the
+ * routine allocates besides, as far as a model tells. Errors as fast_comp_time(). */
 enum esp_status fast_comp_size(const char *server, const struct fast_call *call, uint64_t *bytes);
-/* Time to move so many bytes from one node of the hierarchy to another, along the tree. ESP_NOT_FOUND: a link
- * on the way has not been measured, or there is no such node. */
+/* Time in seconds to move so many bytes from one node of the hierarchy to another, by name, along the tree:
+ * the links as they were last forecast, with slow start. 0 from a node to itself. ESP_NOT_FOUND: a link on
+ * the way has not been measured, or there is no such node; ESP_UNREACHABLE: no master agent answers. */
 enum esp_status fast_comm_time(const char *source, const char *destination, uint64_t bytes, double *seconds);
 
 enum fast_resource {
@@ -101,13 +112,16 @@ enum fast_resource {
     FAST_OUTPUT,    /* need: bytes that come back */
     FAST_SLOTS,     /* avail: calls that could start now */
     FAST_BANDWIDTH, /* avail: bytes per second from source to destination */
-    FAST_LATENCY    /* avail: seconds from source to destination */
+    FAST_LATENCY    /* avail: seconds from source to destination, one way */
 };
 
-/* What the call needs, whatever the server. ESP_INVALID: that is nothing a call needs. */
+/* What the call needs, whatever the server, as its description tells; in the units of enum fast_resource.
+ * ESP_INVALID: that is nothing a call needs, or the problem is abstract, or does not take these values;
+ * ESP_UNKNOWN_PROBLEM, ESP_UNREACHABLE. */
 enum esp_status fast_need(enum fast_resource resource, const struct fast_call *call, double *amount);
-/* What a node has now; `destination` for bandwidth and latency, else NULL. ESP_NOT_FOUND: no such node, or
- * not measured. */
+/* What a node has now, in the units of enum fast_resource; `destination` for bandwidth and latency, else
+ * NULL. ESP_INVALID: that is nothing a node has; ESP_NOT_FOUND: no such node, or not measured;
+ * ESP_UNREACHABLE. */
 enum esp_status fast_avail(enum fast_resource resource, const char *source, const char *destination,
                            double *amount);
 

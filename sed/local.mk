@@ -161,6 +161,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/server_kept.c \
 	sed/server/server_load.c \
 	sed/server/server_measure.c \
+	sed/server/server_memory.c \
 	sed/server/server_models.c \
 	sed/server/server_operands.c \
 	sed/server/server_operands.h \
@@ -184,7 +185,7 @@ sed_libserver_la_SOURCES = \
 	sed/server/speed.c \
 	sed/server/speed.h \
 	sed/pool/workers.h
-sed_libserver_la_LIBADD = sed/libporter.la sed/libcheckpoint.la services/libduty.la core/libcore.la util/libutil.la -lm
+sed_libserver_la_LIBADD = sed/libporter.la sed/libcheckpoint.la services/libduty.la services/libnws.la core/libcore.la util/libutil.la -lm
 # Measuring problems: a program of its own, as it links LAPACK, whose threads no daemon wants.
 noinst_LTLIBRARIES += sed/libcalibrate.la
 sed_libcalibrate_la_SOURCES = \

@@ -5,6 +5,7 @@
 
 #include "core/forecast/gauge.h"
 #include "sed/server/cpu_quota.h"
+#include "services/nws/memory.h"
 #include "services/nws/processor.h"
 #include "services/nws/series.h"
 #include "util/clock.h"
@@ -16,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
-#include <sys/sysinfo.h>
 #include <time.h>
 
 /* Readings, and active tests: 30 ms of a processor every two minutes are 0.025 % of it. A test is several
@@ -46,8 +46,8 @@ struct sensors {
 
 static double free_memory(void)
 {
-    struct sysinfo info;
-    return sysinfo(&info) == 0 ? ((double)info.freeram + (double)info.bufferram) * info.mem_unit : 0;
+    const uint64_t available = memory_available(NULL);
+    return available < UINT64_MAX ? (double)available : 0;
 }
 
 static double free_disk(const char *folder)
@@ -98,8 +98,10 @@ static void read_all(struct sensors *sensors, unsigned turn)
     /* What computes beside the server ends when work comes. */
     const double available = server_has_beside(sensors->server) ? reading.alone_cpu : reading.available_cpu;
     series_add(sensors->series, &(struct link_measurement){.bandwidth = available, .time_s = time(NULL)});
-    const double memory = free_memory(), disk = free_disk(sensors->folder);
+    const uint64_t left = memory_available(NULL);
+    const double memory = left < UINT64_MAX ? (double)left : 0, disk = free_disk(sensors->folder);
     note(sensors, available, reading.current_cpu, memory, disk);
+    server_sense_memory(sensors->server, left, reading.below_bytes);
     server_sense(sensors->server, available, memory, disk);
 }
 

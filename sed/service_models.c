@@ -14,18 +14,47 @@ static void tell_wrong(void *arg, const struct esp_error *error, bool stays)
     log_warning("a cost model is left %s: %s", stays ? "as it was before" : "out", error->text);
 }
 
-/* Models of other numbers of threads, or of problems that are described otherwise now, serve nobody. */
-static enum esp_status usable_models(const struct service *service, struct cost_set *all,
-                                     struct cost_set *models, struct esp_error *error)
+/* Those that serve nobody. */
+struct useless {
+    uint32_t other_threads, stale;
+    const char *first; /* of the stale ones: its problem; lives as long as the models */
+};
+
+/* Models of other numbers of threads, and of problems that are not here or are described otherwise now, are
+ * left out: calls are told from each other by their description. */
+static enum esp_status usable_models(const struct service *service, const struct cost_set *all,
+                                     struct cost_set *models, struct useless *useless,
+                                     struct esp_error *error)
 {
     enum esp_status status = ESP_OK;
     *models = (struct cost_set){0};
-    for (uint32_t i = 0; i < all->n && status == ESP_OK; i++)
-        if (all->models[i].threads == (uint32_t)service->settings->threads)
-            status = cost_set_add(models, &all->models[i], false, error);
+    *useless = (struct useless){0};
+    for (uint32_t i = 0; i < all->n && status == ESP_OK; i++) {
+        const struct cost_model *model = &all->models[i];
+        if (!server_solves(service->server, model->problem, model->digest)) {
+            useless->first = useless->stale++ ? useless->first : model->problem;
+        } else if (model->threads != (uint32_t)service->settings->threads) {
+            useless->other_threads++;
+        } else {
+            status = cost_set_add(models, model, false, error);
+        }
+    }
     if (status != ESP_OK)
         cost_set_clear(models);
     return status;
+}
+
+static void log_models(const struct service *service, uint32_t used, const struct useless *useless)
+{
+    if (used + useless->other_threads + useless->stale == 0)
+        return;
+    log_notice("%u cost models, and %u for other numbers of threads than %u", used, useless->other_threads,
+               (unsigned)service->settings->threads);
+    if (useless->stale)
+        log_notice(
+            "%u cost models serve no problem of this server, the first of them %s: it is not here, or is "
+            "described otherwise than when it was measured (espalier calibrate measures it anew)",
+            useless->stale, useless->first);
 }
 
 /* What the calibration has left in the server's folder, and what the directory has where that has nothing. */
@@ -50,6 +79,7 @@ static enum esp_status read_models(struct service *service, struct cost_set *all
 static void renew_models(struct service *service)
 {
     struct cost_set all, models;
+    struct useless useless;
     struct esp_error error = {0};
     const char *state_dir = service->settings->node.state_dir;
     if (!state_dir && !service->directory)
@@ -58,21 +88,18 @@ static void renew_models(struct service *service)
     if (state_dir)
         corrections_file_save(service->server, state_dir);
     enum esp_status status = read_models(service, &all, &error);
-    if (status == ESP_OK && (status = usable_models(service, &all, &models, &error)) != ESP_OK)
+    if (status == ESP_OK && (status = usable_models(service, &all, &models, &useless, &error)) != ESP_OK)
         cost_set_clear(&all);
     if (status != ESP_OK) {
         log_warning("cost models stay as they were: %s", error.text);
         return;
     }
-    uint32_t found = all.n, n = models.n;
+    log_models(service, models.n, &useless);
     cost_set_clear(&all);
     if (server_set_models(service->server, &models, &error) != ESP_OK) {
         log_warning("cost models stay as they were: %s", error.text);
         return;
     }
-    if (found)
-        log_notice("%u cost models, %u of them for %u threads", found, n,
-                   (unsigned)service->settings->threads);
     if (state_dir)
         corrections_file_load(service->server, state_dir);
 }

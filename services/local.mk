@@ -56,6 +56,10 @@ services_libdaemon_la_LIBADD = $(MICROHTTPD_LIBS)
 # Sensors of the machine.
 noinst_LTLIBRARIES += services/libnws.la
 services_libnws_la_SOURCES = \
+	services/nws/control_group.c \
+	services/nws/control_group.h \
+	services/nws/memory.c \
+	services/nws/memory.h \
 	services/nws/processor.c \
 	services/nws/processor.h
 services_libnws_la_LIBADD = util/libutil.la -lm

@@ -176,7 +176,7 @@ for program in espalier-redirector espalier-agent espalier-sed; do
         check "every option of $program is in the manual" options_are_described $program.8 $program
 done
 command -v espalier >/dev/null 2>&1 && check "every verb and option of espalier is in the manual" command_is_described
-for page in grpc.3 espalier.3 espalier_scheduler.3; do
+for page in grpc.3 espalier.3 espalier_scheduler.3 fast.3; do
     check "the examples of $page compile" examples_compile "$man/$page"
 done
 check "the examples of the README compile" examples_compile "$top_srcdir/README.md"

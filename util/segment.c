@@ -9,11 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #define LEAST_BYTES   (64u * 1024)
 #define IDLE_SEGMENTS 16
+#define WORTH_ASKING  (1u << 20)
 /* A client that calls again and again gets its own segment back as it was: zeroing waits so long. */
 #define CLEAN_AFTER_NS NS_PER_S
 #define KEEP_NS        (30 * NS_PER_S)
@@ -26,6 +28,7 @@ struct segments {
     bool asleep; /* the thread, until it is signalled */
     uint64_t idle_bytes;
     uint32_t idle_segments;
+    struct segment *busy;   /* those in use */
     struct segment *idle;   /* the one that has been idle longest first */
     struct segment *doomed; /* out of the pool, to be unmapped */
     struct segments_counters counters;
@@ -160,11 +163,19 @@ enum esp_status segments_take(struct segments *segments, uint64_t bytes, const u
         segment->dirty = bytes;
     pthread_mutex_lock(&segments->lock);
     segments->counters.made += fresh;
+    DL_PREPEND(segments->busy, segment);
     segments->counters.in_use++;
     segments->counters.in_use_bytes += segment->bytes;
     pthread_mutex_unlock(&segments->lock);
     *result = segment;
     return ESP_OK;
+}
+
+static void end_use(struct segments *segments, struct segment *segment)
+{
+    DL_DELETE(segments->busy, segment);
+    segments->counters.in_use--;
+    segments->counters.in_use_bytes -= segment->bytes;
 }
 
 void segments_give(struct segments *segments, struct segment *segment)
@@ -173,8 +184,7 @@ void segments_give(struct segments *segments, struct segment *segment)
         return;
     segment->idle_ns = clock_now_ns(&clock_system);
     pthread_mutex_lock(&segments->lock);
-    segments->counters.in_use--;
-    segments->counters.in_use_bytes -= segment->bytes;
+    end_use(segments, segment);
     join_pool(segments, segment);
     enforce_caps(segments);
     if (segments->asleep || segments->doomed)
@@ -187,8 +197,7 @@ void segments_drop(struct segments *segments, struct segment *segment)
     if (!segment)
         return;
     pthread_mutex_lock(&segments->lock);
-    segments->counters.in_use--;
-    segments->counters.in_use_bytes -= segment->bytes;
+    end_use(segments, segment);
     segments->counters.destroyed++;
     DL_APPEND(segments->doomed, segment);
     pthread_cond_signal(&segments->work);
@@ -356,4 +365,26 @@ void segments_count(struct segments *segments, struct segments_counters *counter
     pthread_mutex_lock(&segments->lock);
     *counters = segments->counters;
     pthread_mutex_unlock(&segments->lock);
+}
+
+/* Small ones are not worth asking for: their pages are soon there. */
+static uint64_t resident_bytes(const struct segment *segments)
+{
+    const struct segment *segment;
+    uint64_t bytes = 0;
+    DL_FOREACH(segments, segment)
+    {
+        struct stat is;
+        const bool asks = segment->bytes >= WORTH_ASKING && fstat(segment->fd, &is) == 0;
+        bytes += asks ? (uint64_t)is.st_blocks * 512 : segment->bytes;
+    }
+    return bytes;
+}
+
+uint64_t segments_resident(struct segments *segments)
+{
+    pthread_mutex_lock(&segments->lock);
+    const uint64_t bytes = resident_bytes(segments->busy) + resident_bytes(segments->idle);
+    pthread_mutex_unlock(&segments->lock);
+    return bytes;
 }

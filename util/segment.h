@@ -78,4 +78,8 @@ void segments_trim(struct segments *segments);
 
 void segments_count(struct segments *segments, struct segments_counters *counters);
 
+/* How much memory all segments really have, used and idle ones: pages that nobody has touched yet have none.
+ * Asks the system once for each large one. Any thread. */
+uint64_t segments_resident(struct segments *segments);
+
 #endif

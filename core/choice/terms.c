@@ -99,6 +99,8 @@ void server_terms_get(const struct extensions *extensions, struct server_terms *
         terms->price = 0;
     if (!get_word(extensions, EXTENSION_INCOMING, &terms->incoming_bytes))
         terms->incoming_bytes = 0;
+    if (!get_word(extensions, EXTENSION_MEMORY_HELD, &terms->held_bytes))
+        terms->held_bytes = 0;
     weather_get(extensions, &terms->weather);
 }
 

@@ -16,7 +16,9 @@
 #define EXTENSION_PROPERTIES 51 /* texts: words that requests may ask for ("gpu", "site=lyon") */
 #define EXTENSION_INCOMING   52 /* an integer: bytes of arguments on their way to it */
 #define EXTENSION_WEATHER    56 /* struct weather, as weather_put() has it */
-#define EXTENSION_LINK_BACK  58 /* a double: bytes per second from the node to its parent, where measured */
+#define EXTENSION_MEMORY_HELD                                                                                \
+    81                         /* an integer: bytes that calls could take if others on its machine had not */
+#define EXTENSION_LINK_BACK 58 /* a double: bytes per second from the node to its parent, where measured */
 /* Tags in a request. */
 #define EXTENSION_WANTED      53 /* texts: properties that the server must have, all of them */
 #define EXTENSION_FINISH      54 /* a double: seconds after which the results are no use */
@@ -52,6 +54,7 @@ struct server_terms {
     struct weather weather;
     double price; /* of an hour; 0: free */
     uint64_t incoming_bytes;
+    uint64_t held_bytes; /* of memory, by others on its machine; not part of its record's memory_total */
     struct property_set properties;
 };
 void server_terms_get(const struct extensions *extensions, struct server_terms *terms);

@@ -11,13 +11,22 @@ void admission_init(struct admission *admission, uint64_t total_bytes)
 
 static bool fits(const struct admission *admission, uint64_t bytes)
 {
-    return bytes <= admission->total - admission->used;
+    return admission->used <= admission->total && bytes <= admission->total - admission->used;
 }
 
 /* Whether one that fits may go before the first in line. */
 static bool may_overtake(const struct admission *admission, uint64_t bytes)
 {
-    return bytes <= admission->total - admission->overtaken;
+    return admission->overtaken <= admission->total && bytes <= admission->total - admission->overtaken;
+}
+
+/* Of those in line that there is memory for, if it were all free. */
+static struct admission_entry *first_in_line(const struct admission *admission)
+{
+    struct admission_entry *entry = admission->line;
+    while (entry && entry->bytes > admission->total)
+        entry = entry->next;
+    return entry;
 }
 
 /* Behind those whose turn is the same or an earlier one. */
@@ -46,14 +55,20 @@ enum admission_answer admission_request(struct admission *admission, struct admi
     if (bytes > admission->total)
         return ADMISSION_NEVER;
     entry->bytes = bytes;
-    if (fits(admission, bytes) && (!admission->line || may_overtake(admission, bytes))) {
-        if (admission->line)
+    const bool overtakes = first_in_line(admission) != NULL;
+    if (fits(admission, bytes) && (!overtakes || may_overtake(admission, bytes))) {
+        if (overtakes)
             admission->overtaken += bytes;
         admission->used += bytes;
         return ADMISSION_GRANTED;
     }
     join_line(admission, owner, entry);
     return ADMISSION_WAITS;
+}
+
+void admission_resize(struct admission *admission, uint64_t total_bytes)
+{
+    admission->total = total_bytes;
 }
 
 void admission_release(struct admission *admission, uint64_t bytes)
@@ -63,7 +78,7 @@ void admission_release(struct admission *admission, uint64_t bytes)
 
 static void take_out(struct admission *admission, struct admission_entry *entry)
 {
-    if (entry == admission->line)
+    if (entry == first_in_line(admission))
         admission->overtaken = 0; /* the next one is the first now */
     DL_DELETE(admission->line, entry);
     entry->owner->waiting--;
@@ -75,8 +90,8 @@ static void take_out(struct admission *admission, struct admission_entry *entry)
 
 struct admission_entry *admission_next(struct admission *admission)
 {
-    struct admission_entry *entry = admission->line;
-    if (!entry || admission->used == admission->total)
+    struct admission_entry *entry = first_in_line(admission);
+    if (!entry || admission->used >= admission->total)
         return NULL;
     if (!fits(admission, entry->bytes)) {
         do

@@ -10,6 +10,9 @@
  * have together taken as much memory as there is altogether. From then on nobody is admitted before it, so
  * what is given back adds up until it fits: a large session waits for at most one turnover of the memory.
  *
+ * How much there is may change. What is reserved stays so, even where that is more than there is now; those
+ * in line that are larger than all there is wait, as if they were not there, until there is more again.
+ *
  * One thread at a time. Entries and owners lie in their users' structs; all zero is "not in line".
  */
 #ifndef SED_ADMISSION_H
@@ -49,6 +52,9 @@ void admission_init(struct admission *admission, uint64_t total_bytes);
  * long as it has entries in line. */
 enum admission_answer admission_request(struct admission *admission, struct admission_owner *owner,
                                         struct admission_entry *entry, uint64_t bytes);
+
+/* There is more or less memory from now on. Then ask admission_next(). */
+void admission_resize(struct admission *admission, uint64_t total_bytes);
 
 /* Gives back (part of) what was reserved. Then ask admission_next(). */
 void admission_release(struct admission *admission, uint64_t bytes);

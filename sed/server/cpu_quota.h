@@ -6,15 +6,10 @@
 #ifndef SED_CPU_QUOTA_H
 #define SED_CPU_QUOTA_H
 
-/* Where to look; a test has files of its own. */
-struct cpu_quota_files {
-    const char *groups; /* NULL: /proc/self/cgroup */
-    const char *mounts; /* NULL: /proc/self/mounts */
-    const char *root;   /* put before every mount point; NULL: nothing */
-};
+#include "services/nws/control_group.h"
 
-/* In processors (0.3: 30 % of one); HUGE_VAL when there is no quota or none can be read. Reads a few files.
- */
-double cpu_quota(const struct cpu_quota_files *files);
+/* In processors (0.3: 30 % of one); HUGE_VAL when there is no quota or none can be read. Reads a few files,
+ * those of the system where `files` is NULL. */
+double cpu_quota(const struct control_group_files *files);
 
 #endif

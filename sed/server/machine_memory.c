@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sed/server/machine_memory.h"
 
+#include "services/nws/memory.h"
 #include "util/log.h"
 
-#include <stdio.h>
 #include <unistd.h>
 
 #define GIB (1024.0 * 1024 * 1024)
@@ -18,15 +18,8 @@ static uint64_t bytes_of_pages(int name)
 /* What the system could give without swapping. */
 static uint64_t available_bytes(void)
 {
-    unsigned long long kib = 0;
-    char line[128];
-    FILE *file = fopen("/proc/meminfo", "re");
-    while (file && kib == 0 && fgets(line, sizeof line, file))
-        if (sscanf(line, "MemAvailable: %llu", &kib) != 1)
-            kib = 0;
-    if (file)
-        fclose(file);
-    return kib ? kib * 1024 : bytes_of_pages(_SC_AVPHYS_PAGES);
+    const uint64_t available = memory_available(NULL);
+    return available < UINT64_MAX ? available : bytes_of_pages(_SC_AVPHYS_PAGES);
 }
 
 uint64_t machine_memory_take(uint64_t wanted, struct memory_share **share)

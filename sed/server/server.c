@@ -254,6 +254,7 @@ static enum esp_status set_options(struct server *server, const struct server_op
     server->workers->arg = server;
     server->clients_due_ns = server_now(server) + options->result_lease_ns;
     admission_init(&server->admission, options->memory_bytes);
+    server->told_memory = options->memory_bytes;
     server->name = strdup(options->name);
     server->slots = calloc(options->slots, sizeof *server->slots);
     return server->name && server->slots ? ESP_OK : error_no_memory(error, "a server");
@@ -458,6 +459,7 @@ void server_destroy(struct server *server)
         server_measure_release(server);
     server_models_release(server);
     server_weather_release(server);
+    server_memory_release(server);
     server_links_release(server);
     free_waiters(server);
     server_data_release(server);

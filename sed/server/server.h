@@ -112,6 +112,9 @@ void server_start(struct server *server, struct endpoint *endpoint);
 enum esp_status server_set_problems(struct server *server, struct problem_set *problems,
                                     struct esp_error *error);
 
+/* Whether it has the problem, described by that signature. Takes the endpoint's lock, if there is one yet. */
+bool server_solves(struct server *server, const char *problem, uint64_t digest);
+
 /* Its files were read again, by an administrator's order or not: with what came of it he is answered. Takes
  * the endpoint's lock. */
 void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error);
@@ -145,6 +148,10 @@ void server_log_output(struct server *server, uint64_t job_id, const char *line)
 /* What the sensor of the processor has read: from now on forecasts count with it. Takes the endpoint's lock.
  * Memory and disk in bytes, 0: not known. What is no share of a processor is passed over. */
 void server_sense(struct server *server, double available, double memory_free, double disk_free);
+/* What its machine has of memory: bytes that anybody could take now, and those that processes of the server
+ * have to themselves. From now on no more is admitted than that allows (sed/server/server_memory.c). Takes
+ * the endpoint's lock. `available` UINT64_MAX: nobody knows, and all stays as it is. */
+void server_sense_memory(struct server *server, uint64_t available, uint64_t below);
 /* Links, as services/nws/links.h has their operations; `server` is a struct server. Take the endpoint's lock.
  */
 bool server_parent(void *server, char name[256], char url[385]);

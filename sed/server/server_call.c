@@ -154,15 +154,27 @@ static enum esp_status check_limits(struct server *server, const struct call_req
     return ESP_OK;
 }
 
+static enum esp_status held_by_others(const struct server *server, const struct call_plan *plan,
+                                      uint64_t bytes, struct esp_error *error)
+{
+    return error_set(error, ESP_NO_MEMORY,
+                     "%s takes %.1f MiB of memory; others on the machine of server %s leave %.1f MiB of the "
+                     "%.1f MiB that calls may take there",
+                     plan->problem->name, (double)bytes / MIB, server->name,
+                     (double)server->admission.total / MIB, (double)server->options.memory_bytes / MIB);
+}
+
 static enum esp_status check_memory(struct server *server, const struct call_plan *plan,
                                     struct esp_error *error)
 {
-    if (plan->reserve_bytes > server->admission.total)
+    if (plan->reserve_bytes > server->options.memory_bytes)
         return error_set(
             error, ESP_NO_MEMORY,
             "%s: arguments, results and work arrays take %.1f MiB; server %s has %.1f MiB in all",
             plan->problem->name, (double)plan->reserve_bytes / MIB, server->name,
-            (double)server->admission.total / MIB);
+            (double)server->options.memory_bytes / MIB);
+    if (plan->reserve_bytes > server->admission.total)
+        return held_by_others(server, plan, plan->reserve_bytes, error);
     if (plan->segment_bytes > 0 && server->stashed_bytes + plan->inline_bytes > SERVER_MOST_STASHED)
         return error_set(
             error, ESP_LIMIT,
@@ -260,15 +272,34 @@ static uint64_t beside_call(const struct call_plan *plan, const struct parallel_
     return __builtin_add_overflow(plan->reserve_bytes, parts, &all) ? UINT64_MAX : all;
 }
 
+/* What the call takes, and on what it is computed. ESP_NO_MEMORY: others hold the memory that its routine is
+ * forecast to take. Where the server itself gives too little for that, the call is tried. */
+static enum esp_status foresee(struct server *server, const struct problem *problem,
+                               const struct call_plan *plan, struct request_cost *cost,
+                               struct parallel_choice *choice, struct esp_error *error)
+{
+    server_cost(server, problem, plan->scope, plan->work_flop, plan->reserve_bytes, cost);
+    server_choose(server, problem, plan->scope, plan->work_flop, plan->reserve_bytes, NULL, cost->compute_s,
+                  choice);
+    const bool held = cost->memory_bytes > server->admission.total &&
+                      cost->memory_bytes <= server->options.memory_bytes &&
+                      !implementation_is_parallel(choice->implementation);
+    return held ? held_by_others(server, plan, cost->memory_bytes, error) : ESP_OK;
+}
+
 static enum esp_status open_session(struct server *server, struct client *client, struct call *from,
                                     const struct call_request *call, const struct problem *problem,
                                     struct session **result, struct esp_error *error)
 {
     struct call_plan plan;
+    struct request_cost cost;
+    struct parallel_choice choice;
     enum esp_status status = call_plan_make(problem, call, &plan, error);
     bool job = call_is_job(call);
     if (status == ESP_OK)
         status = check_memory(server, &plan, error);
+    if (status == ESP_OK)
+        status = foresee(server, problem, &plan, &cost, &choice, error);
     if (status == ESP_OK && job)
         status = server_check_job(server, problem->name, plan.reserve_bytes, error);
     if (status == ESP_OK)
@@ -289,11 +320,6 @@ static enum esp_status open_session(struct server *server, struct client *client
     server->shelf->users++;
     session->arrived_ns = session->heard_ns = server_now(server);
     session->deadline_ns = deadline(session->arrived_ns, call->time_left_ms);
-    struct request_cost cost;
-    server_cost(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, &cost);
-    struct parallel_choice choice;
-    server_choose(server, problem, plan.scope, plan.work_flop, plan.reserve_bytes, NULL, cost.compute_s,
-                  &choice);
     session->alone_s = cost.compute_s;
     session->ground = cost.ground;
     session->forecast_s = choice.proposal.seconds;

@@ -67,8 +67,9 @@ static void now(const struct server *server, struct metrics *metrics)
     metrics_gauge(metrics, "espalier_server_draining", server->draining, "1 while it takes no new sessions.");
     metrics_gauge(metrics, "espalier_server_joined", membership_joined(server->membership),
                   "1 while there is a tie to a parent.");
-    metrics_gauge(metrics, "espalier_server_memory_bytes", (double)server->admission.total,
-                  "Memory for the arguments and results of all sessions.");
+    metrics_gauge(
+        metrics, "espalier_server_memory_bytes", (double)server->admission.total,
+        "Memory for the arguments and results of all sessions, less what others on the machine hold.");
     metrics_gauge(metrics, "espalier_server_memory_used_bytes", (double)server->admission.used,
                   "What of it is reserved.");
     metrics_gauge(metrics, "espalier_server_clients", server->sessions.n_clients, "Clients that are known.");

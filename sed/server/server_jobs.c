@@ -12,7 +12,7 @@
 enum esp_status server_check_job(const struct server *server, const char *problem, uint64_t bytes,
                                  struct esp_error *error)
 {
-    uint64_t most = server->admission.total / 2;
+    uint64_t most = server->options.memory_bytes / 2;
     if (server->n_jobs >= MOST_JOBS)
         return error_set(error, ESP_LIMIT, "server %s has %u jobs that nobody has fetched; at most %u",
                          server->name, server->n_jobs, MOST_JOBS);

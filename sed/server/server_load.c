@@ -288,7 +288,7 @@ static struct node_record *make_record(const struct server *server, struct arena
         .queued = in_line(server),
         .running = computing(server),
         .memory_total = server->admission.total,
-        .memory_free = server->admission.total - server->admission.used,
+        .memory_free = server_memory_free(server),
         .completed = server->completed,
         .failed = server->failed,
         .marks = arena_memdup(arena, server->marks, server->n_marks * sizeof *server->marks),
@@ -351,7 +351,7 @@ static bool estimate(const struct server *server, const struct request *request,
 {
     struct standing standing = {
         .line = (double)(computing(server) + in_line(server) + server->n_promises) / server->options.slots,
-        .memory_free = server->admission.total - server->admission.used,
+        .memory_free = server_memory_free(server),
     };
     struct load load = {0};
     int64_t now_ns = server_now(server);

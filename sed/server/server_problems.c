@@ -109,6 +109,17 @@ const struct problem *server_find_problem(const struct server *server, const cha
     return NULL;
 }
 
+bool server_solves(struct server *server, const char *problem, uint64_t digest)
+{
+    if (server->endpoint)
+        endpoint_enter(server->endpoint);
+    const struct problem *found = problem_find(server->shelf->set, problem);
+    const bool solves = found && found->digest == digest;
+    if (server->endpoint)
+        endpoint_leave(server->endpoint);
+    return solves;
+}
+
 /* ---- asked by the parent ---- */
 
 static void post_parent(struct server *server, const struct message *message)

@@ -192,6 +192,8 @@ struct server {
     bool fetched_told;           /* to the parent, as they are now */
     struct predictor *available; /* NULL: nobody has told it anything */
     double told_available;       /* the forecast that agents have */
+    struct predictor *memory;    /* NULL: nobody has told it what its machine has */
+    uint64_t told_memory;        /* what agents know that calls may take */
     struct timer mirroring; /* when running sessions are looked at for new states; set while there are such */
     void (*on_work)(void *arg); /* NULL: nobody wants to know */
     void *on_work_arg;
@@ -461,6 +463,12 @@ bool server_tell_terms(const struct server *server, struct arena *arena, struct 
 /* Whether the server has what the request wants, and the call takes no more than it may. */
 bool server_accepts(const struct server *server, const struct request *request,
                     const struct request_cost *cost);
+
+/* ---- server_memory.c ---- */
+/* What more sessions may reserve now; and what they could if others on the machine had not taken it. */
+uint64_t server_memory_free(const struct server *server);
+uint64_t server_memory_held(const struct server *server);
+void server_memory_release(struct server *server);
 
 /* ---- server_links.c ---- */
 /* Adds links from other servers to the record when the parent is to hear of them. False without memory. */

@@ -36,9 +36,11 @@ static uint64_t incoming_bytes(const struct server *server)
 
 bool server_tell_terms(const struct server *server, struct arena *arena, struct node_record *record)
 {
-    const uint64_t incoming = incoming_bytes(server);
+    const uint64_t incoming = incoming_bytes(server), held = server_memory_held(server);
     struct extensions *extensions = &record->extensions;
     if (incoming && !terms_add_integer(extensions, EXTENSION_INCOMING, incoming, arena))
+        return false;
+    if (held && !terms_add_integer(extensions, EXTENSION_MEMORY_HELD, held, arena))
         return false;
     if (server->options.price > 0 &&
         !terms_add_real(extensions, EXTENSION_PRICE, server->options.price, arena))

@@ -21,7 +21,7 @@
 struct counters {
     uint64_t total, busy; /* of the processors that count, and of all */
     uint64_t all_busy;
-    uint64_t own;
+    uint64_t own, below_bytes;
     unsigned processors, own_running, running;
 };
 
@@ -102,6 +102,20 @@ static bool add_process(const struct processor_sensor *sensor, int64_t pid, stru
     return true;
 }
 
+/* Memory that the process shares with nobody, and that is no file's. */
+static uint64_t private_bytes(const struct processor_sensor *sensor, int64_t pid)
+{
+    char path[512];
+    uint64_t resident = 0, shared = 0;
+    snprintf(path, sizeof path, "%s/%" PRId64 "/statm", sensor->proc, pid);
+    FILE *file = fopen(path, "re");
+    if (!file || fscanf(file, "%*u %" SCNu64 " %" SCNu64, &resident, &shared) != 2)
+        resident = shared = 0;
+    if (file)
+        fclose(file);
+    return resident > shared ? (resident - shared) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
 /* Children of all threads of the process, into `pids` behind the first `n`. */
 static size_t add_children(const struct processor_sensor *sensor, int64_t pid, int64_t *pids, size_t n)
 {
@@ -132,9 +146,12 @@ static bool read_all(const struct processor_sensor *sensor, struct counters *cou
         return false;
     }
     pids[0] = sensor->pid;
-    for (size_t i = 0; i < n; i++)
-        if (add_process(sensor, pids[i], counters))
-            n = add_children(sensor, pids[i], pids, n);
+    for (size_t i = 0; i < n; i++) {
+        if (!add_process(sensor, pids[i], counters))
+            continue;
+        n = add_children(sensor, pids[i], pids, n);
+        counters->below_bytes += i > 0 ? private_bytes(sensor, pids[i]) : 0;
+    }
     free(pids);
     return true;
 }
@@ -221,6 +238,7 @@ bool processor_sensor_read(struct processor_sensor *sensor, struct processor_rea
         return false;
     sensor->last = now;
     /* Own processes that ended are counted by their parent only when it has waited for them. */
+    reading->below_bytes = now.below_bytes;
     reading->own = now.own > last.own ? (double)(now.own - last.own) / ticks : 0;
     const double busy = (double)(now.busy - last.busy) / ticks;
     const double all = (double)(now.all_busy - last.all_busy) / ticks;

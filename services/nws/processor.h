@@ -36,6 +36,7 @@ struct processor_reading {
     double competing;     /* processors that others took, in the time since the reading before */
     double waiting;       /* processes of others that wanted to run at the end of it */
     double own;           /* processors that the own processes took */
+    uint64_t below_bytes; /* memory that those below the root of the own processes have to themselves */
 };
 
 /* ESP_SYSTEM: the kernel's counters cannot be read. */

@@ -68,7 +68,7 @@ check "a long session does not hold up many short ones" "$steps" long-and-short
 check "sessions are cancelled and have deadlines" "$steps" cancel
 
 # What stands in the examples works.
-for example in solve farm errors bound; do
+for example in solve farm errors bound forecast; do
     cc -I"$top_srcdir/include" "$top_srcdir/examples/$example.c" -L"$top_builddir/client/.libs" -lespalier -lm -o "$example" \
         >"$example.out" 2>&1
     LD_LIBRARY_PATH=$top_builddir/client/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} check "the example $example runs" "./$example"

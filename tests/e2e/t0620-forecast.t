@@ -169,6 +169,12 @@ sed 's/^espalier-cost-model 1$/espalier-cost-model 2/' state/models/ddot-*-1-0.m
 kill -HUP "$pid_sed3"
 check "a model of another version is told" wait_until goes_on 'left out:.*expected a cost model of version 1, found one of version 2; calibrate again' sed3
 check "the others serve" wait_until forecasts_measured
+# ---- one of a problem that this server has not ----
+sed 's|problems/blas|problems/lapack/linear-systems|' sed.conf >systems.conf
+espalier calibrate --sed systems.conf --budget 200ms --longest 1ms dpttrf >calibrate.out 2>&1
+kill -HUP "$pid_sed3"
+check "a model that serves no problem of the server is told" wait_until goes_on \
+    'serve no problem of this server, the first of them dpttrf: it is not here, or is described otherwise' sed3
 
 # ---- one that was good and is damaged: what it said before serves, as long as the server runs ----
 for model in state/models/ddot-*-1-0.model; do

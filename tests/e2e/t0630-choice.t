@@ -51,7 +51,13 @@ agent master cheapest
 start master espalier-agent --foreground "$work/master.conf"
 wait_until test -s master.address
 server dear 'price = 100' 'properties = { "gpu", "site=lyon" }'
-server cheap 'price = 1' 'properties = { "site=lyon" }'
+# Its machine has the memory that this file tells.
+others_leave() { # KIB
+    printf 'MemTotal: 16777216 kB\nMemAvailable: %s kB\n' "$1" >meminfo.new && mv meminfo.new meminfo
+}
+others_leave 8388608
+LD_PRELOAD=$top_builddir/tests/e2e/.libs/other_memory.so OTHER_MEMORY=$work/meminfo server cheap 'price = 1' \
+    'properties = { "site=lyon" }'
 echo "agents = { \"$(cat master.address)\" }" >client.conf
 ESPALIER_CONFIG=$work/client.conf
 export ESPALIER_CONFIG
@@ -80,6 +86,30 @@ check "memory is a size" fails 2 "--memory: expected a size such as '2 GiB', fou
     espalier call ddot x=[1] y=[1] --memory little
 check "a sweep heeds them" sh -c 'espalier sweep ddot x=[1,2] x=[3,4] y=[1,1] --property gpu | grep -c dear | grep -qx 2'
 check "a job does" sh -c 'espalier submit --json ddot x=[1,2] y=[3,4] --property gpu | grep -q "\"server\": \"dear\""'
+
+# ---- others fill the memory of a machine ----
+forecast_says() { # PATTERN
+    espalier forecast dgemm m=900 n=900 k=900 >out 2>&1
+    cat out
+    grep -Eq -- "$1" out
+}
+large_goes_to() { # SERVER
+    espalier call --json dgemm m=900 n=900 k=900 A=rand B=rand -o C=c.npy >out 2>&1
+    cat out
+    grep -qF "\"server\": \"$1\"" out
+}
+check "a call of 20 MB goes to the cheapest" large_goes_to cheap
+others_leave 20480
+check "when others leave less there, it would swap: it is excluded" wait_until forecast_says \
+    '^cheap .*excluded: needs 19.44 MB of memory, it has 16.78 MB \(others on its machine hold 50.33 MB of what it gives to calls\)'
+check "and goes elsewhere" large_goes_to dear
+check "or nowhere, where that is wanted" fails 1 'leave 16.0 MiB of the 64.0 MiB that calls may take there' \
+    espalier call dgemm m=900 n=900 k=900 A=rand B=rand --server cheap
+check "a small one goes there as before" goes_to cheap
+check "its log says so" grep -q 'others on this machine leave 0.02 GiB of the 0.06 GiB' cheap.out
+others_leave 8388608
+check "when the memory is there again, it is chosen again" wait_until forecast_says '^cheap +[0-9.]+ .*19.4 MB'
+check "and called" large_goes_to cheap
 
 # ---- configuration ----
 check "a property is a word" fails 4 'properties: expected words without blanks' sh -c \
@@ -123,4 +153,29 @@ server cheap 'price = 1'
 echo "agents = { \"$(cat master.address)\" }" >client.conf
 check "an agent starts with it" wait_until both_serve
 check "and it decides" goes_to dear
+
+# ---- the others that there are ----
+restart_master() { # SCHEDULER
+    address=$(cat master.address)
+    stop master
+    agent master "$1"
+    sed -i "s/^listen.*/listen = \"$address\"/" master.conf
+    start master espalier-agent --foreground "$work/master.conf"
+    wait_until both_serve
+}
+servers_of() { # N: of so many calls, one after the other: how many each of the two has got
+    for _ in $(seq "$1"); do espalier call --json ddot x=[1,2] y=[3,4]; done | grep -o '"problem": "ddot", "server": "[a-z]*"' | sort | uniq -c |
+        awk '{ printf "%s%d", n++ ? " " : "", $1 }'
+}
+check "an agent that takes servers in turn" restart_master round-robin
+check "gives each its turn" sh -c "[ \"$(servers_of 6)\" = '3 3' ]"
+check "one that draws them" restart_master random
+check "gives both something" sh -c "set -- $(servers_of 24); [ \$# -eq 2 ] && [ \$((\$1 + \$2)) -eq 24 ]"
+check "one that looks for the least loaded" restart_master least-loaded
+least_loaded() { # while one of them computes
+    espalier submit --json dgemm m=900 n=900 k=900 A=rand B=rand >job || return 1
+    cat job
+    if grep -q '"server": "dear"' job; then goes_to cheap; else goes_to dear; fi
+}
+check "gives a call to the one that has none" least_loaded
 finish

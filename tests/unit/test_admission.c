@@ -178,6 +178,30 @@ static void who_comes_late_waits_for_one_of_each(void **state)
     admission_leave(&admission, &flood[0]);
 }
 
+static void there_may_be_less_than_is_reserved(void **state)
+{
+    (void)state;
+    struct admission admission;
+    struct admission_entry x = {0}, large = {0}, small = {0}, more = {0};
+    admission_init(&admission, 100);
+    admission_request(&admission, &one, &x, 60);
+    assert_int_equal(admission_request(&admission, &one, &large, 70), ADMISSION_WAITS);
+    admission_resize(&admission, 50);
+    assert_int_equal(admission_request(&admission, &one, &more, 55), ADMISSION_NEVER);
+    assert_int_equal(admission_request(&admission, &one, &small, 20), ADMISSION_WAITS);
+    assert_null(admission_next(&admission));
+    admission_release(&admission, 60);
+    /* The large one cannot be next: it does not keep others from what there is, however much they take. */
+    assert_ptr_equal(admission_next(&admission), &small);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(admission_request(&admission, &one, &more, 30), ADMISSION_GRANTED);
+        admission_release(&admission, 30);
+    }
+    admission_resize(&admission, 100);
+    assert_ptr_equal(admission_next(&admission), &large);
+    assert_int_equal(admission.used, 90);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +210,7 @@ int main(void)
         cmocka_unit_test(what_waits_holds_nothing_and_comes_in_order),
         cmocka_unit_test(later_ones_that_fit_go_before_a_large_one),
         cmocka_unit_test(a_large_one_is_not_starved),
+        cmocka_unit_test(there_may_be_less_than_is_reserved),
         cmocka_unit_test(leaving_the_line_lets_others_through),
         cmocka_unit_test(clients_take_turns_for_memory),
         cmocka_unit_test(who_comes_late_waits_for_one_of_each),

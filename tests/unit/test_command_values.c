@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "client/command/table.h"
 #include "client/command/values.h"
 #include "client/library.h"
 #include "client/arguments/values_random.h"
@@ -307,6 +308,16 @@ static void wrong_random_arrays_are_told(void **state)
     }
 }
 
+static void what_rounding_leaves_of_no_time_is_none(void **state)
+{
+    (void)state;
+    char text[QUANTITY_TEXT];
+    assert_string_equal(quantity_seconds(1.4e-17, text), "0");
+    assert_string_equal(quantity_seconds(-1.4e-17, text), "0");
+    assert_string_equal(quantity_seconds(3e-9, text), "3 ns");
+    assert_string_equal(quantity_seconds(0.0214, text), "21.4 ms");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -322,6 +333,7 @@ int main(void)
         TEST(only_what_exists_can_be_named),
         TEST(json_keeps_integers_and_tells_nan_by_a_text),
         TEST(saved_arrays_are_not_shown),
+        cmocka_unit_test(what_rounding_leaves_of_no_time_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static int teardown(void **state)
 
 static double quota(void)
 {
-    return cpu_quota(&(struct cpu_quota_files){.groups = groups, .mounts = mounts, .root = root});
+    return cpu_quota(&(struct control_group_files){.groups = groups, .mounts = mounts, .root = root});
 }
 
 static void the_least_quota_on_the_way_to_the_root_counts(void **state)

@@ -42,6 +42,8 @@ static void set(const struct machine *machine)
     snprintf(text, sizeof text, "11 (worker) %c 10 1 1 0 -1 0 0 0 0 0 %lu 0 0 0 20 0\n", machine->state,
              machine->own);
     write_file("11/stat", text);
+    write_file("10/statm", "9000 5000 100 1 0 1 0\n");
+    write_file("11/statm", "9000 700 200 1 0 1 0\n");
 }
 
 static int set_up(void **state)
@@ -109,6 +111,8 @@ static void own_sessions_are_no_competitors(void **state)
     assert_float_equal(reading.current_cpu, 1, 1e-9);
     assert_float_equal(reading.available_cpu, 0.5, 1e-9);
     assert_float_equal(reading.alone_cpu, 1, 1e-9);
+    assert_int_equal(reading.below_bytes,
+                     500 * sysconf(_SC_PAGESIZE)); /* of the child, what it shares left out */
     processor_sensor_destroy(sensor);
 }
 

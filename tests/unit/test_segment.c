@@ -154,6 +154,22 @@ static void the_pool_leaves_no_descriptor_behind(void **state)
     assert_int_equal(descriptors(), before);
 }
 
+static void memory_that_nobody_touched_is_none(void **state)
+{
+    (void)state;
+    struct segments *segments = pool(64 << 20, 0);
+    struct segment *x = take(segments, 16 << 20, alice), *y = take(segments, 70000, bob);
+    assert_true(segments_resident(segments) < 1 << 20);
+    memset(x->data, 1, 8 << 20);
+    assert_true(segments_resident(segments) >= 8 << 20 && segments_resident(segments) < 9 << 20);
+    segments_give(segments, x); /* it is still there */
+    assert_true(segments_resident(segments) >= 8 << 20);
+    segments_drop(segments, y);
+    segments_trim(segments);
+    assert_int_equal(segments_resident(segments), 0);
+    segments_destroy(segments);
+}
+
 static void an_absurd_size_is_an_error(void **state)
 {
     (void)state;
@@ -175,6 +191,7 @@ int main(void)
         cmocka_unit_test(a_small_session_does_not_get_a_huge_segment),
         cmocka_unit_test(idle_memory_is_capped),
         cmocka_unit_test(the_pool_leaves_no_descriptor_behind),
+        cmocka_unit_test(memory_that_nobody_touched_is_none),
         cmocka_unit_test(an_absurd_size_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
