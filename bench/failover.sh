@@ -5,9 +5,9 @@
 # killed has somebody who can take over. A new `espalier call` is started as soon as the last one has ended, so that each
 # time has that of starting the command in it (the first line tells how long that is).
 #
-#   top_srcdir=. top_builddir=build sh bench/failover.sh [ROUNDS]
+#   top_srcdir=. top_builddir=build sh bench/failover.sh [ROUNDS [SIGNALS [KINDS]]]
 . "${top_srcdir:?}/tests/e2e/harness.sh"
-rounds=${1:-3}
+rounds=${1:-3} signals=${2:-KILL STOP} kinds=${3:-SeD LA MA redirector}
 
 node() { # node NAME KIND LINES...
     name=$1 program=$2
@@ -62,9 +62,9 @@ sleep 3
 from=$(now_ms)
 call
 echo "a call without a fault: $(($(now_ms) - from)) ms"
-for signal in KILL STOP; do
-    for kind in SeD LA MA redirector; do
-        worst=0
+for signal in $signals; do
+    for kind in $kinds; do
+        worst=0 times=
         left=$rounds
         while [ "$left" -gt 0 ]; do
             left=$((left - 1))
@@ -77,10 +77,11 @@ for signal in KILL STOP; do
             eval "pid=\$pid_$name"
             from=$(now_ms)
             # shellcheck disable=SC2154
-            kill -$signal "$pid"
+            kill -"$signal" "$pid"
             until call || [ $(($(now_ms) - from)) -gt 60000 ]; do :; done
             took=$(($(now_ms) - from))
             [ "$took" -gt "$worst" ] && worst=$took
+            times="$times $took"
             kill -CONT "$pid" 2>/dev/null
             ESPALIER_CONFIG=$work/agents.conf
             stop_all
@@ -88,6 +89,6 @@ for signal in KILL STOP; do
             wait_until call
             sleep 3
         done
-        echo "SIG$signal of $kind: at most $worst ms from then to the end of the next call that succeeds ($rounds rounds)"
+        echo "SIG$signal of $kind: at most $worst ms from then to the end of the next call that succeeds (rounds:$times)"
     done
 done

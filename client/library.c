@@ -130,11 +130,11 @@ static enum esp_status load(const struct esp_options *options, struct esp_error 
         config = path;
     }
     enum esp_status status = settings_load_client(config, &library.settings, error);
-    if (status == ESP_NOT_FOUND && !options->config && (options->redirector || options->agent))
-        status = settings_parse(SETTINGS_CLIENT,
-                                options->redirector ? "redirector = \"127.0.0.1\"\n"
-                                                    : "agents = {\"127.0.0.1\"}\n",
-                                "defaults", &library.settings, error);
+    if (status == ESP_NOT_FOUND && !options->config &&
+        (options->redirector || options->agent || options->servers_only))
+        status = settings_parse(
+            SETTINGS_CLIENT, options->agent ? "agents = {\"127.0.0.1\"}\n" : "redirector = \"127.0.0.1\"\n",
+            "defaults", &library.settings, error);
     return status;
 }
 
@@ -147,6 +147,8 @@ static enum esp_status choose_way(const struct esp_options *options, struct engi
     if (!redirectors)
         return error_no_memory(error, "the addresses of redirectors");
     engine->redirectors = redirectors;
+    if (options->servers_only)
+        return ESP_OK;
     if (options->agent) {
         engine->agents = &options->agent;
         engine->n_agents = 1;

@@ -71,6 +71,8 @@ struct esp_options {
     const char *redirector; /* "host:port", in place of what the file says; NULL: as the file says */
     const char *agent;      /* "host:port" of a master agent: no redirector is asked; NULL: none */
     double call_timeout_s;  /* for each single remote call, at most; 0: as the file says */
+    int servers_only; /* without redirector and agents, whatever the file says: for who asks servers whose
+                       * addresses are known, as jobs know theirs; what needs an agent is ESP_CONFIG */
 };
 
 /* grpc_initialize() for programs that have addresses of their own. NULL: all as the file says.

@@ -32,7 +32,7 @@ bool jobs_may_come_back(const struct esp_job *job, double pause_s)
 enum exit_code jobs_each(const struct command_line *command,
                          enum exit_code (*run)(const struct command_line *command, const struct esp_job *job))
 {
-    enum exit_code worst = session_open(command);
+    enum exit_code worst = session_open_for_jobs(command);
     if (worst != EXIT_DONE)
         return worst;
     for (int i = 0; i < command->n_operands; i++) {

@@ -68,7 +68,8 @@ enum esp_status session_check_network(struct esp_error *error)
 #endif
 }
 
-enum exit_code session_open(const struct command_line *command)
+/* `servers_only`: where no platform is known, servers are asked that are known by their addresses. */
+static enum exit_code open_session(const struct command_line *command, bool servers_only)
 {
     struct esp_error error = {0};
     char path[PATH_MAX];
@@ -82,7 +83,9 @@ enum exit_code session_open(const struct command_line *command)
         options.config = command_option_value(command, "config");
     else if (choose_config(command, path, sizeof path, &options.config, &error) != ESP_OK)
         return command_fail(command, &error);
-    if (nothing_names_a_platform(&options)) {
+    const bool nothing = nothing_names_a_platform(&options);
+    options.servers_only = nothing && servers_only;
+    if (nothing && !servers_only) {
         if (session_check_network(&error) != ESP_OK)
             return command_fail(command, &error);
         error_set(&error, ESP_UNREACHABLE,
@@ -94,6 +97,16 @@ enum exit_code session_open(const struct command_line *command)
         return EXIT_DONE;
     error = *esp_last_error();
     return command_fail(command, &error);
+}
+
+enum exit_code session_open(const struct command_line *command)
+{
+    return open_session(command, false);
+}
+
+enum exit_code session_open_for_jobs(const struct command_line *command)
+{
+    return open_session(command, true);
 }
 
 enum exit_code session_fail(const struct command_line *command)

@@ -13,6 +13,9 @@
  * 'espalier up' runs here, or the user's or system's client.conf name, in this order. EXIT_DONE, or
  * the message has been printed. grpc_finalize() ends it. */
 enum exit_code session_open(const struct command_line *command);
+/* The same for verbs of jobs, whose records name their servers: where no platform is known, these are asked.
+ */
+enum exit_code session_open_for_jobs(const struct command_line *command);
 
 /* ESP_UNREACHABLE, with what to install, in a build that has no network. */
 enum esp_status session_check_network(struct esp_error *error);

@@ -158,7 +158,7 @@ enum exit_code verb_wait(const struct command_line *command)
 {
     size_t n = (size_t)command->n_operands;
     struct waited *waited = calloc(n, sizeof *waited);
-    enum exit_code code = waited ? session_open(command) : EXIT_FAILED;
+    enum exit_code code = waited ? session_open_for_jobs(command) : EXIT_FAILED;
     if (code != EXIT_DONE) {
         free(waited);
         return code;

@@ -174,11 +174,11 @@ static enum esp_status call_again(struct engine *engine, const char *id, const c
     return status;
 }
 
-/* Whether another server may well take it later. */
+/* Whether another server may well take it later; ESP_CONFIG: this program knows no agents to ask for one. */
 static bool is_for_now(enum esp_status status)
 {
-    return status == ESP_NO_SERVER || status == ESP_UNREACHABLE || status == ESP_LIMIT ||
-           status == ESP_MAYBE || status == ESP_UNKNOWN_PROBLEM || status == ESP_STALE;
+    return status == ESP_CONFIG || status == ESP_NO_SERVER || status == ESP_UNREACHABLE ||
+           status == ESP_LIMIT || status == ESP_MAYBE || status == ESP_UNKNOWN_PROBLEM || status == ESP_STALE;
 }
 
 bool job_is_kept(const struct job_record *record)

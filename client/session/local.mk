@@ -42,6 +42,7 @@ client_libclient_la_SOURCES += \
 	client/session/resolve.c \
 	client/session/route.c \
 	client/session/route_all.c \
+	client/session/route_ask.c \
 	client/session/route.h \
 	client/session/route_internal.h \
 	client/session/route_locate.c \

@@ -28,12 +28,12 @@ enum esp_status route_create(const struct route_options *options, struct route *
                              struct esp_error *error);
 void route_destroy(struct route *route);
 
-/* Asks a master agent. As transport_call(), but a master that cannot be reached, is on its way out or does
- * not answer is left for the next one; one that knows no server, problem or node for this request sends it on
- * to the next one too, once through all of them. When none is left a redirector is asked for others.
- * ESP_UNKNOWN_PROBLEM is told where all of them were reached; else it is ESP_NO_SERVER, and the text says who
- * was not.
- * `request` must be one that may be asked twice. Any thread. */
+/* Asks a master agent, in that time. As transport_call(), but a master that cannot be reached, is on its way
+ * out or does not answer is left for the next one, soon where there is one: it is asked again when no other
+ * can help; one that knows no server, problem or node for this request sends it on to the next one too, once
+ * through all of them. When none is left a redirector is asked for others. ESP_UNKNOWN_PROBLEM is told where
+ * all of them were reached; else it is ESP_NO_SERVER, and the text says who was not. `request` must be one
+ * that may be asked twice. Any thread. */
 enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
                           struct message *reply, struct esp_error *error);
 

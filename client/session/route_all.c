@@ -7,21 +7,6 @@
 
 #include <string.h>
 
-struct masters {
-    char addresses[MOST_MASTERS][CAP_ADDRESS + 1];
-    size_t n;
-};
-
-static void copy_masters(struct route *route, struct masters *masters)
-{
-    pthread_mutex_lock(&route->lock);
-    masters->n = route->n_masters;
-    for (size_t i = 0; i < masters->n; i++)
-        memcpy(masters->addresses[i], route->masters[(route->current + i) % masters->n],
-               sizeof masters->addresses[i]);
-    pthread_mutex_unlock(&route->lock);
-}
-
 /* It answered, and has nothing to tell. */
 static bool answered(enum esp_status status)
 {
@@ -64,7 +49,7 @@ enum esp_status route_ask_all(struct route *route, const struct message *request
     struct masters masters;
     if (route_know(route, error) != ESP_OK)
         return error->status;
-    copy_masters(route, &masters);
+    route_copy_masters(route, &masters);
     if (ask_masters(route, &masters, request, until_ns, take, arg))
         return ESP_OK;
     /* The masters may be others by now; and this words why nobody can tell. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside the way to a master agent: client/session/route.c (who is asked), client/session/route_locate.c (who
- * there is) and client/session/route_nearest.c (who of them is near).
+ * Inside the way to a master agent: client/session/route.c (who is known), client/session/route_ask.c and
+ * route_all.c (who is asked), client/session/route_locate.c (who there is) and client/session/route_nearest.c
+ * (who of them is near).
  */
 #ifndef CLIENT_ROUTE_INTERNAL_H
 #define CLIENT_ROUTE_INTERNAL_H
@@ -13,6 +14,8 @@
 
 #define MOST_MASTERS 32  /* kept of a redirector's answer */
 #define MISSING_TEXT 400 /* about those that it has lost */
+
+#define ROUTE_AWAKE_MS 1500 /* who is awake has answered a greeting by then, if it is not very busy */
 
 struct route {
     struct transport *transport;
@@ -38,6 +41,13 @@ struct route {
     uint64_t generation; /* how often the masters were learned */
 };
 
+/* Those that are known, the one that is asked first at the front. */
+struct masters {
+    char addresses[MOST_MASTERS][CAP_ADDRESS + 1];
+    size_t n;
+    uint64_t generation;
+};
+
 /* Puts the masters of a redirector's answer in the order in which they are to be asked: the nearest ones
  * first, by greetings that are sent to all at once. Takes as long as the slowest of them, 0.6 s at most. */
 void route_nearest_first(struct route *route, struct locate_reply *located);
@@ -46,8 +56,20 @@ void route_nearest_first(struct route *route, struct locate_reply *located);
 
 /* Learns the masters, if that has not been done. */
 enum esp_status route_know(struct route *route, struct esp_error *error);
+/* Learns the masters anew, unless another thread has done so since `seen`. Without the lock. */
+enum esp_status route_learn(struct route *route, uint64_t seen, bool *changed, struct esp_error *error);
+void route_copy_masters(struct route *route, struct masters *masters);
+
+/* ---- client/session/route_ask.c ---- */
+
 /* Asks one master, which is greeted first while nobody has answered yet. */
 enum esp_status route_ask_master(struct route *route, const char *address, const struct message *request,
                                  int64_t timeout_ms, struct message *reply, struct esp_error *error);
+
+/* ---- client/session/route_locate.c ---- */
+
+/* As route_greet(), within that time at most; *silent (or NULL): nobody answered in time. */
+enum esp_status route_greet_within(struct route *route, const char *who, const char *address, int64_t most_ms,
+                                   bool *silent, enum node_role *role, struct esp_error *error);
 
 #endif

@@ -47,7 +47,7 @@ enum esp_status route_known(struct route *route, struct message *reply, struct e
 }
 
 /* The first question to that address came to nothing: whatever it was, it executed nothing. */
-static enum esp_status nobody_there(const struct route *route, const char *who, const char *address,
+static enum esp_status nobody_there(const char *who, const char *address, int64_t waited_ms,
                                     struct esp_error *error)
 {
     switch (error->status) {
@@ -55,7 +55,7 @@ static enum esp_status nobody_there(const struct route *route, const char *who, 
         return error_set(error, ESP_UNREACHABLE,
                          "%s: no Espalier daemon answers at %s: something takes connections there, and says "
                          "nothing for %.3g s (stopped, overloaded, or no Espalier: is the port right?)",
-                         who, address, (double)route->greeting_timeout_ms / 1e3);
+                         who, address, (double)waited_ms / 1e3);
     case ESP_MAYBE:
         return error_set(
             error, ESP_UNREACHABLE,
@@ -74,21 +74,29 @@ static enum esp_status nobody_there(const struct route *route, const char *who, 
 enum esp_status route_greet(struct route *route, const char *who, const char *address, enum node_role *role,
                             struct esp_error *error)
 {
+    return route_greet_within(route, who, address, INT64_MAX, NULL, role, error);
+}
+
+enum esp_status route_greet_within(struct route *route, const char *who, const char *address, int64_t most_ms,
+                                   bool *silent, enum node_role *role, struct esp_error *error)
+{
+    const int64_t patience_ms = most_ms < route->greeting_timeout_ms ? most_ms : route->greeting_timeout_ms;
     struct message request = {.kind = MESSAGE_GREET, .greet = {.minor = CONTRACT_MINOR}}, reply = {0};
     struct esp_error unread;
     if (!error)
         error = &unread;
-    enum esp_status status =
-        transport_call(route->transport, address, &request, route->greeting_timeout_ms, &reply, error);
+    enum esp_status status = transport_call(route->transport, address, &request, patience_ms, &reply, error);
+    if (silent)
+        *silent = status == ESP_TIMEOUT;
     if (status == ESP_OK && role)
         *role = (enum node_role)reply.greet_reply.role;
     message_clear(&reply);
-    return status == ESP_OK ? status : nobody_there(route, who, address, error);
+    return status == ESP_OK ? status : nobody_there(who, address, patience_ms, error);
 }
 
-/* What one redirector says. */
-static enum esp_status ask_redirector(struct route *route, const char *address, struct message *reply,
-                                      struct esp_error *error)
+/* What one redirector says; *silent: nothing, in that time. */
+static enum esp_status ask_redirector(struct route *route, const char *address, int64_t timeout_ms,
+                                      bool *silent, struct message *reply, struct esp_error *error)
 {
     struct session_id first;
     uint8_t bytes[ASKER_BYTES];
@@ -99,29 +107,35 @@ static enum esp_status ask_redirector(struct route *route, const char *address, 
         asker_put(&first, bytes);
         request.locate.extensions = (struct extensions){&asker, 1};
     }
-    enum esp_status status =
-        transport_call(route->transport, address, &request, route->greeting_timeout_ms, reply, error);
+    message_clear(reply);
+    enum esp_status status = transport_call(route->transport, address, &request, timeout_ms, reply, error);
+    *silent = status == ESP_TIMEOUT;
     if (status != ESP_OK)
-        return nobody_there(route, "redirector", address, error);
+        return nobody_there("redirector", address, timeout_ms, error);
     if (reply->locate_reply.n_masters == 0)
         return error_set(error, ESP_NO_SERVER, "redirector at %s: no master agent has joined it yet",
                          address);
     return ESP_OK;
 }
 
-/* Of several that do not help, one that answers tells more than one that is not there. */
+/* Of several that do not help, one that answers tells more than one that is not there. As of master agents,
+ * nobody is waited for long while there are others to ask. */
 static enum esp_status ask_redirectors(struct route *route, struct message *reply, struct esp_error *error)
 {
-    const size_t first = atomic_load(&route->redirector);
+    const size_t first = atomic_load(&route->redirector), n = route->n_redirectors;
+    const int64_t all_ms = route->greeting_timeout_ms,
+                  short_ms = n > 1 && all_ms > ROUTE_AWAKE_MS ? ROUTE_AWAKE_MS : all_ms;
+    bool silent, any_silent = false;
     struct esp_error why;
-    for (size_t i = 0; i < route->n_redirectors; i++) {
-        const size_t index = (first + i) % route->n_redirectors;
-        message_clear(reply);
-        enum esp_status status = ask_redirector(route, route->redirectors[index], reply, &why);
+    for (size_t i = 0; i < (any_silent && short_ms < all_ms ? 2 * n : n); i++) {
+        const size_t index = (first + i) % n;
+        enum esp_status status =
+            ask_redirector(route, route->redirectors[index], i < n ? short_ms : all_ms, &silent, reply, &why);
         if (status == ESP_OK) {
             atomic_store(&route->redirector, index);
             return ESP_OK;
         }
+        any_silent |= silent;
         if (i == 0 || (status == ESP_NO_SERVER && error->status == ESP_UNREACHABLE))
             *error = why;
     }

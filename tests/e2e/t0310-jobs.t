@@ -120,7 +120,10 @@ check "what it has printed can still be seen" espalier output "$(cat fails)"
 check_says "whole" '^no luck$'
 check_fails 1 "and its error again" espalier fetch "$(cat fails)"
 check_says "as before" 'sh ended with exit status 7'
-check "until it is forgotten" espalier jobs --forget "$(cat fails)"
+check "without a platform its server is asked all the same" env -u ESPALIER_CONFIG espalier jobs
+check_says "by its record" "$(cat fails) .* S +failed"
+check_fails 3 "as nothing else is" env -u ESPALIER_CONFIG espalier tree
+check "until it is forgotten" env -u ESPALIER_CONFIG espalier jobs --forget "$(cat fails)"
 check_fails 1 "then nobody knows it" espalier output "$(cat fails)"
 check_fails 2 "wrong arguments are told at once" espalier submit power n=3 a=2
 check_fails 1 "an unknown job is told" espalier fetch 123456

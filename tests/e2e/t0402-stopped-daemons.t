@@ -88,7 +88,9 @@ check "the tree as JSON is the same twice" cmp first second
 
 # An agent that answers from memory for long, so that it goes on offering the stopped one of two servers. A
 # client that gave it the call and waited for an answer would need four times the call_timeout.
-node lasting agent "redirector = \"$redirector\"" 'freshness = "10 min"' 'heartbeat = "10 s"' 'lease = "10 min"'
+node second redirector
+# shellcheck disable=SC2154
+node lasting agent "redirector = \"$redirector\"" "redirectors = { \"$second\" }" 'freshness = "10 min"' 'heartbeat = "10 s"' 'lease = "10 min"'
 # shellcheck disable=SC2154
 node middle agent "parent = \"$lasting\"" 'heartbeat = "500 ms"' 'lease = "10 min"'
 server() {
@@ -115,6 +117,19 @@ kill -CONT "$pid_one"
 kill -STOP "$pid_two"
 check "and the other way round" solves one
 kill -CONT "$pid_two"
+
+# Of several master agents, or redirectors, one that is stopped is not waited for: here for ten minutes.
+printf 'agents = { "%s", "%s" }\ncall_timeout = "1 h"\nanswer_patience = "10 min"\n' "$MA" "$lasting" >client.conf
+freeze "$pid_MA"
+check "with the first of two masters stopped the second one is asked" call
+check_fails any "a name that nobody knows is told all the same" timeout 60 espalier call --timeout '5 s' nosuchproblem x=1
+kill -CONT "$pid_MA"
+printf 'redirector = "%s"\nredirectors = { "%s" }\ncall_timeout = "1 h"\nanswer_patience = "10 min"\n' "$redirector" "$second" >client.conf
+freeze "$pid_redirector"
+check "with the first of two redirectors stopped the second one is asked" call
+kill -CONT "$pid_redirector"
+# shellcheck disable=SC2154
+printf 'agents = { "%s" }\ncall_timeout = "1 h"\nanswer_patience = "1 s"\n' "$lasting" >client.conf
 
 # Whatever the file says of single calls, a time for the whole holds.
 job=$(espalier submit --server two dgesv A='[4,1;1,3]' B='[6;7]')

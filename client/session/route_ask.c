@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A question to one of the master agents: to one after the other, until one can answer it. A process that is
+ * stopped, or a machine that hangs, takes a message and says nothing, as one does that is only slow. So where
+ * there are others to ask, nobody is waited for long at first, and again only when none of them can help.
+ */
+#include "client/session/route_internal.h"
+#include "core/hierarchy/lost_problems.h"
+#include "util/clock.h"
+
+#include <string.h>
+
+/* What takes a master agent longer than this, which waits for those below it, or than that share of the time,
+ * is asked for again when it is awake. */
+#define ANSWER_MS    3000
+#define ANSWER_SHARE 3
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* At least 1: what takes its time is for the transport to say. */
+static int64_t left_ms(const struct route *route, int64_t until_ns)
+{
+    const int64_t ms = (until_ns - clock_now_ns(transport_clock(route->transport))) / NS_PER_MS;
+    return ms > 0 ? ms : 1;
+}
+
+/* It did not answer, or not to us. */
+static bool is_down(enum esp_status status)
+{
+    return status == ESP_UNREACHABLE || status == ESP_MAYBE || status == ESP_TIMEOUT ||
+           status == ESP_REFUSED || status == ESP_STALE || status == ESP_VERSION || status == ESP_SECURITY;
+}
+
+/* It answered, for its own tree: there may be one below another master. */
+static bool is_elsewhere(enum esp_status status)
+{
+    return status == ESP_NO_SERVER || status == ESP_UNKNOWN_PROBLEM || status == ESP_NOT_FOUND;
+}
+
+/* Of one that others can be asked instead of, `hurry`: ESP_UNREACHABLE when it seems not to be awake, with
+ * *silent set. Else it has all the time. */
+static enum esp_status ask_master(struct route *route, const char *address, const struct message *request,
+                                  int64_t until_ns, bool hurry, bool *silent, struct message *reply,
+                                  struct esp_error *error)
+{
+    static const char who[] = "master agent";
+    const int64_t all_ms = left_ms(route, until_ns), share_ms = all_ms / ANSWER_SHARE + 1;
+    const int64_t awake_ms = hurry ? least(ROUTE_AWAKE_MS, share_ms) : all_ms;
+    enum esp_status status = ESP_OK;
+    *silent = false;
+    if (!atomic_load(&route->heard))
+        status = route_greet_within(route, who, address, awake_ms, silent, NULL, error);
+    if (status != ESP_OK)
+        return status;
+    status = transport_call(route->transport, address, request,
+                            hurry ? least(ANSWER_MS, share_ms) : left_ms(route, until_ns), reply, error);
+    if (status == ESP_TIMEOUT && hurry) {
+        message_clear(reply);
+        status = route_greet_within(route, who, address, awake_ms, silent, NULL, error);
+        if (status != ESP_OK)
+            return status;
+        status = transport_call(route->transport, address, request, left_ms(route, until_ns), reply, error);
+    }
+    if (status != ESP_OK)
+        return error_prefix_at(error, who, address);
+    atomic_store(&route->heard, true);
+    return status;
+}
+
+enum esp_status route_ask_master(struct route *route, const char *address, const struct message *request,
+                                 int64_t timeout_ms, struct message *reply, struct esp_error *error)
+{
+    const int64_t until_ns = clock_now_ns(transport_clock(route->transport)) + timeout_ms * NS_PER_MS;
+    bool silent;
+    return ask_master(route, address, request, until_ns, false, &silent, reply, error);
+}
+
+/* With the lock held. Whether a master that the redirector has lost may solve what is asked for. */
+static bool may_be_lost(const struct route *route, const struct message *request)
+{
+    const char *problem = request->kind == MESSAGE_SUBMIT     ? request->submit.request.problem
+                          : request->kind == MESSAGE_DESCRIBE ? request->describe.problem
+                                                              : NULL;
+    if (!*route->missing || !problem || !route->lost.value)
+        return *route->missing != 0;
+    struct extension lost = route->lost;
+    return lost_problems_told(&(struct extensions){&lost, 1}, lost_problem(problem));
+}
+
+/* What those that answered cannot do: the first one's words, but before "unknown" those of one that is not
+ * sure. A problem that nobody knows may be known to a master that was not reached. */
+static enum esp_status conclude(struct route *route, const struct message *request,
+                                const struct esp_error *cannot, const struct esp_error *down,
+                                struct esp_error *error)
+{
+    char missing[MISSING_TEXT];
+    pthread_mutex_lock(&route->lock);
+    strcpy(missing, route->missing);
+    route->is_partial =
+        cannot->status == ESP_UNKNOWN_PROBLEM && (down->status != ESP_OK || may_be_lost(route, request));
+    const bool partial = route->is_partial;
+    pthread_mutex_unlock(&route->lock);
+    *error = *cannot;
+    if (!partial)
+        return error->status;
+    if (down->status != ESP_OK)
+        return error_set(error, ESP_NO_SERVER, "%s; one that was not reached may know of a server: %s",
+                         cannot->text, down->text);
+    return error_set(error, ESP_NO_SERVER,
+                     "%s; the redirector has lost touch with master agent %s, which may know of a server",
+                     cannot->text, missing);
+}
+
+/* It did not answer: if it is the one that is asked first, the next one's turn, for all threads. */
+static void turn(struct route *route, const char *address, uint64_t generation)
+{
+    pthread_mutex_lock(&route->lock);
+    if (route->generation == generation && strcmp(route->masters[route->current], address) == 0)
+        route->current = (route->current + 1) % route->n_masters;
+    pthread_mutex_unlock(&route->lock);
+}
+
+/* Once through the masters as they are known. */
+struct round {
+    struct route *route;
+    const struct message *request;
+    int64_t until_ns;
+    struct message *reply;
+    struct masters masters;
+    enum esp_status status;        /* of the one that was asked last */
+    bool silent[MOST_MASTERS];     /* it seemed not to be awake */
+    struct esp_error cannot, down; /* what those said that answered, and why others did not */
+};
+
+/* False when it is of no use to ask others. */
+static bool goes_on(struct round *round, size_t i, bool hurry, struct esp_error *error)
+{
+    const char *address = round->masters.addresses[i];
+    struct esp_error *cannot = &round->cannot;
+    if (clock_now_ns(transport_clock(round->route->transport)) >= round->until_ns)
+        return true;
+    const enum esp_status status = round->status =
+        ask_master(round->route, address, round->request, round->until_ns, hurry, &round->silent[i],
+                   round->reply, error);
+    if (is_down(status)) {
+        round->down = *error;
+        turn(round->route, address, round->masters.generation);
+    } else if (is_elsewhere(status)) {
+        if (cannot->status == ESP_OK || (cannot->status == ESP_UNKNOWN_PROBLEM && status == ESP_NO_SERVER))
+            *cannot = *error;
+    } else {
+        return false;
+    }
+    message_clear(round->reply);
+    return true;
+}
+
+static enum esp_status ask_round(struct route *route, const struct message *request, int64_t until_ns,
+                                 struct message *reply, uint64_t *generation, struct esp_error *error)
+{
+    struct round round = {.route = route, .request = request, .until_ns = until_ns, .reply = reply};
+    round.status = error_set(error, ESP_NO_SERVER, "no master agent is known");
+    route_copy_masters(route, &round.masters);
+    *generation = round.masters.generation;
+    const size_t n = round.masters.n;
+    for (size_t i = 0; i < n; i++)
+        if (!goes_on(&round, i, n > 1, error))
+            return round.status;
+    for (size_t i = 0; i < n; i++)
+        if (round.silent[i] && !goes_on(&round, i, false, error))
+            return round.status;
+    return round.cannot.status == ESP_OK ? round.status
+                                         : conclude(route, request, &round.cannot, &round.down, error);
+}
+
+enum esp_status route_ask(struct route *route, const struct message *request, int64_t timeout_ms,
+                          struct message *reply, struct esp_error *error)
+{
+    const struct clock *clock = transport_clock(route->transport);
+    const int64_t until = clock_now_ns(clock) + timeout_ms * NS_PER_MS;
+    uint64_t generation = 0;
+    struct esp_error unread, why;
+    if (!error)
+        error = &unread;
+    enum esp_status status = ask_round(route, request, until, reply, &generation, error);
+    if (status == ESP_OK || !(is_down(status) || is_elsewhere(status)))
+        return status;
+    const bool known =
+        generation > 0; /* then what the masters said tells more than that the redirector is gone */
+    if (clock_now_ns(clock) >= until)
+        return is_elsewhere(status) ? status
+                                    : error_set(error, ESP_TIMEOUT, "no master agent answered within %lld ms",
+                                                (long long)timeout_ms);
+    bool changed;
+    enum esp_status learned = route_learn(route, generation, &changed, &why);
+    if (learned != ESP_OK && !known) {
+        *error = why;
+        return learned;
+    }
+    if (learned != ESP_OK || (is_elsewhere(status) && !changed))
+        return status;
+    return ask_round(route, request, until, reply, &generation, error);
+}
