@@ -300,8 +300,10 @@ enum esp_status administer_create(struct agent *agent, const struct agent_option
     struct duty_options duty = {
         .name = agent->name,
         .state_dir = options->state_dir,
+        .file_parent = options->file_parent,
         .administrators = options->administrators,
         .control = options->control,
+        .reports = options->control != NULL,
         .check = options->check,
         .control_arg = options->control_arg,
         .tie = agent->membership ? &agent->membership : NULL,

@@ -190,46 +190,13 @@ static const struct endpoint_ops endpoint_ops = {
 
 /* ---- life and death ---- */
 
-static void set_defaults(struct agent_options *options)
-{
-#define DEFAULT(field, value)                                                                                \
-    if (options->field == 0)                                                                                 \
-    options->field = (value)
-    DEFAULT(breadth, 8);
-    DEFAULT(candidates, 3);
-    DEFAULT(waiting, 4096);
-    DEFAULT(heartbeat_ms, 2000);
-    DEFAULT(lease_ms, 8000);
-    DEFAULT(freshness_ms, 10000);
-    DEFAULT(answer_timeout_ms, 2000);
-    DEFAULT(placement_lease_ms, 10000);
-    DEFAULT(report_within_ms, 75);
-    DEFAULT(place_within_ms, 25);
-#undef DEFAULT
-    if (options->breadth > CAP_CANDIDATES)
-        options->breadth = CAP_CANDIDATES;
-    if (options->candidates > CAP_CANDIDATES)
-        options->candidates = CAP_CANDIDATES;
-}
-
-/* A name of the registry, or the path of a library. */
-static enum esp_status choose_scheduler(struct agent *agent, const char *name, struct esp_error *error)
-{
-    if (name && strchr(name, '/'))
-        return scheduler_library_open(name, &agent->library, &agent->scheduler, error);
-    agent->scheduler = scheduler_find(name);
-    if (agent->scheduler)
-        return ESP_OK;
-    return error_set(error, ESP_CONFIG, "no scheduler is named \"%s\"", name);
-}
-
 static enum esp_status build(struct agent *agent, const struct agent_options *options,
                              struct esp_error *error)
 {
     agent->name = strdup(options->name);
     if (!agent->name)
         return error_no_memory(error, "an agent");
-    enum esp_status status = choose_scheduler(agent, options->scheduler, error);
+    enum esp_status status = renew_scheduler(agent, options->scheduler, error);
     if (status == ESP_OK)
         status = catalog_store_create(&agent->catalogs, error);
     if (status != ESP_OK)
@@ -291,7 +258,7 @@ enum esp_status agent_create(const struct agent_options *options, struct transpo
     if (!agent)
         return error_no_memory(error, "an agent");
     agent->options = *options;
-    set_defaults(&agent->options);
+    renew_defaults(&agent->options);
     agent->is_master = options->n_parents == 0;
     agent->transport = transport;
     agent->clock = transport_clock(transport);

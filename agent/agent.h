@@ -43,6 +43,7 @@ struct agent_options {
     int64_t retry_first_ms, retry_most_ms; /* between hellos to a parent (100, 5000) */
     /* For administrators, as struct duty_options has them. */
     const char *state_dir;
+    const char *file_parent;                     /* borrowed */
     const struct config_strings *administrators; /* borrowed */
     void (*control)(void *arg, enum duty_control what);
     enum esp_status (*check)(void *arg, struct esp_error *error);
@@ -52,6 +53,16 @@ struct agent_options {
 /* Starts serving. What the options point to is copied. */
 enum esp_status agent_create(const struct agent_options *options, struct transport *transport,
                              struct agent **agent, struct esp_error *error);
+/* Its file was read again: what of its options can be others while it runs is taken over (breadth,
+ * candidates, ahead, children, waiting, freshness_ms, answer_timeout_ms, placement_lease_ms, scheduler,
+ * administrators), and who ordered it is answered, also of the keys that count at the next start (`pending`).
+ * `now` NULL: the file is wrong, as *error says. ESP_CONFIG: the scheduler cannot be had; then all stays as
+ * it was. */
+enum esp_status agent_renew(struct agent *agent, const struct agent_options *now, const char *pending,
+                            struct esp_error *error);
+/* The same of its settings, NULL when the file is wrong. True: they are borrowed until the next ones. */
+bool agent_reload_configured(struct agent *agent, const struct settings_agent *now,
+                             const struct esp_error *error, const char *pending);
 /* As its configuration file says. `incarnation` also seeds its random choices; `probe` as in the options. */
 enum esp_status agent_create_configured(const struct settings_agent *settings, uint64_t incarnation,
                                         const char *probe, struct transport *transport, struct agent **agent,

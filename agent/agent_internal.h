@@ -202,6 +202,11 @@ bool registered_settled(const struct agent *agent, char *why, size_t size);
 /* Adds the other master agents that its redirectors told of. */
 void registered_refuges(const struct agent *agent, struct refuges *refuges);
 
+/* renew.c */
+void renew_defaults(struct agent_options *options);
+/* ESP_CONFIG: then it is the one that it was. */
+enum esp_status renew_scheduler(struct agent *agent, const char *name, struct esp_error *error);
+
 /* down.c */
 enum esp_status down_create(struct agent *agent, struct esp_error *error);
 void down_on_catalog(struct agent *agent, const struct catalog *catalog);
@@ -282,6 +287,8 @@ const char *lost_words(struct agent *agent, const char *problem, char text[LOST_
 void lost_note(struct agent *agent, const struct child *child, const struct branch *branch);
 /* For the agent's own record: what those above are to know of it, 2 at most. Returns how many. */
 uint32_t lost_tell(struct agent *agent, struct arena *arena, struct extension *extensions);
+/* What those solved that were lost, here or by agents below, joins `all`. */
+void lost_inherit(struct agent *agent, struct lost_problems *all);
 /* Puts them behind the others of a tree reply. False without memory. */
 bool lost_add(struct agent *agent, struct message *message);
 

@@ -3,6 +3,7 @@
  * An agent as its configuration file wants it.
  */
 #include "agent/agent.h"
+#include "util/log.h"
 
 #include <stdlib.h>
 
@@ -26,6 +27,7 @@ static struct agent_options options_of(const struct settings_agent *settings, ui
         .candidates = (uint32_t)settings->candidates,
         .ahead = (uint32_t)settings->ahead,
         .children = (uint32_t)settings->children,
+        .waiting = (uint32_t)settings->requests,
         .heartbeat_ms = node->heartbeat_ns / 1000000,
         .learning_ms = node->heartbeat_ns * 3 / 2 / 1000000,
         .lease_ms = node->lease_ns / 1000000,
@@ -33,6 +35,7 @@ static struct agent_options options_of(const struct settings_agent *settings, ui
         .answer_timeout_ms = settings->answer_timeout_ns / 1000000,
         .placement_lease_ms = settings->placement_lease_ns / 1000000,
         .state_dir = node->state_dir,
+        .file_parent = settings->parent,
         .administrators = &node->administrators,
         .control = duty_signal,
         .check = check_files,
@@ -52,6 +55,7 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
         status = place_load(options.state_dir, options.name, &place, error);
     if (status != ESP_OK)
         return status;
+    place_heed_file(&place, settings->parent);
     const char **parents =
         calloc(2 + settings->parents.n + settings->redirectors.n + MOST_REFUGES, sizeof *parents);
     if (!parents) {
@@ -78,4 +82,17 @@ enum esp_status agent_create_configured(const struct settings_agent *settings, u
     place_release(&place);
     free(parents);
     return status;
+}
+
+bool agent_reload_configured(struct agent *agent, const struct settings_agent *now,
+                             const struct esp_error *error, const char *pending)
+{
+    struct agent_options options;
+    struct esp_error why = *error;
+    if (now)
+        options = options_of(now, 0);
+    const enum esp_status status = agent_renew(agent, now ? &options : NULL, pending, &why);
+    if (now && status != ESP_OK)
+        log_error("all stays as it was: %s", why.text);
+    return status == ESP_OK;
 }

@@ -25,21 +25,24 @@ static const char *const *on_ancestors(void *self, size_t *n)
     return agent->membership ? membership_ancestors(agent->membership, n) : NULL;
 }
 
-/* The grandparent; from the root, its siblings. */
+/* Whom it would rather be below; the grandparent; from the root, its siblings. */
 static void on_refuges(void *self, const struct child *child, struct refuges *refuges)
 {
     const struct agent *agent = self;
-    (void)child;
+    const struct knowledge_node *sought =
+        child->seeks ? knowledge_find(agent->knowledge, child->seeks) : NULL;
+    if (sought && sought->role == ROLE_LEADER)
+        refuges_add(refuges, sought->address, child->seeks);
     if (!agent->membership) {
         registered_refuges(agent, refuges);
         return;
     }
     const char *parent = membership_parent_address(agent->membership);
     if (parent)
-        refuges_add(refuges, parent);
+        refuges_add(refuges, parent, membership_parent_name(agent->membership));
     const struct refuges *told = membership_refuges(agent->membership);
     for (size_t i = 0; i < told->n; i++)
-        refuges_add(refuges, told->addresses[i]);
+        refuges_add(refuges, told->addresses[i], told->names[i]);
 }
 
 static void log_joined(const struct child *child)

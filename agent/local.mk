@@ -24,6 +24,7 @@ agent_libagent_la_SOURCES = \
 	agent/question.c \
 	agent/question_group.c \
 	agent/registered.c \
+	agent/renew.c \
 	agent/scheduler_library.c \
 	agent/scheduler_library.h \
 	agent/submit.c \

@@ -94,6 +94,17 @@ uint32_t lost_tell(struct agent *agent, struct arena *arena, struct extension *e
     return n + lost_problems_tell(&agent->lost_problems, now_ns, arena, &extensions[n]);
 }
 
+void lost_inherit(struct agent *agent, struct lost_problems *all)
+{
+    struct extension items[2];
+    struct arena arena = {0};
+    const struct extensions here = {items, lost_tell(agent, &arena, items)};
+    lost_problems_inherit(all, &here, CLOCK_NEVER);
+    for (const struct knowledge_node *node = knowledge_first(agent->knowledge); node; node = node->hh.next)
+        lost_problems_inherit(all, &node->extensions, CLOCK_NEVER);
+    arena_clear(&arena);
+}
+
 static bool add_below(const struct agent *agent, struct message *message)
 {
     struct tree_reply *reply = &message->tree_reply;

@@ -56,6 +56,12 @@ static void start_links(struct links *links, struct agent *agent)
         log_warning("links are not measured: %s", error.text);
 }
 
+static bool reload(void *arg, const struct daemon_reload *read)
+{
+    return agent_reload_configured(arg, read->settings ? &read->settings->agent : NULL, read->error,
+                                   read->pending);
+}
+
 static enum esp_status serve(const struct settings_agent *settings, struct daemon *daemon,
                              struct esp_error *error)
 {
@@ -75,7 +81,7 @@ static enum esp_status serve(const struct settings_agent *settings, struct daemo
     if (status == ESP_OK)
         start_links(links, agent);
     if (status == ESP_OK) {
-        daemon_wait(daemon, NULL, NULL);
+        daemon_wait(daemon, reload, agent);
         agent_set_weather(agent, &(struct duty_weather){0});
     }
     links_destroy(links);

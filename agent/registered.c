@@ -25,19 +25,27 @@ static void count_totals(const struct agent *agent, struct node_record *record, 
     }
 }
 
-/* What is solved below. False: that is not known, or not all, as some were lost. */
-static bool tell_solves(const struct agent *agent, struct arena *arena, struct extension *extension)
+/* What is solved below, and was by those who are lost: for the redirector's clients both would be missing
+ * with this agent. False: that is not known. */
+static bool tell_solves(struct agent *agent, struct arena *arena, struct extension *extension)
 {
+    struct lost_problems all = {0};
     const char **names = arena_alloc(arena, LOST_PROBLEMS_TOLD * sizeof *names);
     bool more;
     for (const struct known_catalog *catalog = catalog_first(agent->catalogs); catalog;
          catalog = catalog->hh.next)
         if (!catalog->known)
             return false;
-    if (!names || agent->absentees.n > 0)
+    if (!names)
         return false;
     const size_t n = catalog_names(agent->catalogs, "", names, LOST_PROBLEMS_TOLD, &more);
-    return !more && lost_problems_solves(names, n, arena, extension);
+    for (size_t i = 0; i < n; i++)
+        lost_problems_note(&all, lost_problem(names[i]), CLOCK_NEVER);
+    lost_inherit(agent, &all);
+    const bool told = !more && lost_problems_tell(&all, agent_now(agent), arena, extension);
+    extension->tag = EXTENSION_SOLVES;
+    lost_problems_release(&all);
+    return told;
 }
 
 static void on_report(void *self, bool complete, struct message *message)
@@ -158,7 +166,7 @@ void registered_refuges(const struct agent *agent, struct refuges *refuges)
     for (size_t i = 0; i < agent->n_registered; i++) {
         const struct refuges *told = membership_refuges(agent->registered[i]);
         for (size_t k = 0; k < told->n; k++)
-            refuges_add(refuges, told->addresses[k]);
+            refuges_add(refuges, told->addresses[k], told->names[k]);
     }
 }
 

@@ -24,6 +24,13 @@ static enum esp_status open_transport(const struct settings_node *node, struct t
     return orb_open(&options, transport, error);
 }
 
+static bool reload(void *arg, const struct daemon_reload *read)
+{
+    redirector_reloaded(arg, read->settings ? &read->settings->redirector.node.administrators : NULL,
+                        read->error, read->pending);
+    return read->settings != NULL;
+}
+
 static enum esp_status serve(const struct settings_node *node, struct daemon *daemon, struct esp_error *error)
 {
     struct transport *transport = NULL;
@@ -46,7 +53,7 @@ static enum esp_status serve(const struct settings_node *node, struct daemon *da
     if (status == ESP_OK)
         status = daemon_ready(daemon, redirector_address(redirector), error);
     if (status == ESP_OK)
-        daemon_wait(daemon, NULL, NULL);
+        daemon_wait(daemon, reload, redirector);
     redirector_stop(redirector, "the redirector stops");
     transport_destroy(transport);
     return status;

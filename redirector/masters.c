@@ -35,7 +35,7 @@ static void on_refuges(void *self, const struct child *child, struct refuges *re
     struct redirector *r = self;
     for (struct child *other = children_first(r->children); other; other = other->hh.next)
         if (other != child)
-            refuges_add(refuges, other->address);
+            refuges_add(refuges, other->address, other->name);
 }
 
 static bool on_joined(void *self, struct child *child)

@@ -35,6 +35,7 @@ static enum esp_status create_duty(struct redirector *r, const struct redirector
         .name = r->name,
         .administrators = options->administrators,
         .control = options->control,
+        .reports = options->control != NULL,
         .membership = {.role = ROLE_REDIRECTOR, .clock = r->clock},
         .tie = &r->no_tie,
         .self = r,
@@ -174,6 +175,16 @@ enum esp_status redirector_create(const struct redirector_options *options, stru
 const char *redirector_address(const struct redirector *r)
 {
     return endpoint_address(r->endpoint);
+}
+
+void redirector_reloaded(struct redirector *r, const struct config_strings *administrators,
+                         const struct esp_error *error, const char *pending)
+{
+    endpoint_enter(r->endpoint);
+    if (administrators)
+        r->duty.options.administrators = administrators;
+    duty_reloaded(&r->duty, administrators ? ESP_OK : error->status, error, pending);
+    endpoint_leave(r->endpoint);
 }
 
 void redirector_stop(struct redirector *r, const char *reason)

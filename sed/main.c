@@ -24,9 +24,9 @@ static enum esp_status open_transport(const struct settings_node *node, struct t
     return orb_open(&options, transport, error);
 }
 
-static void reload(void *arg)
+static bool reload(void *arg, const struct daemon_reload *read)
 {
-    service_reload(arg);
+    return service_reload(arg, read->settings ? &read->settings->sed : NULL, read->error, read->pending);
 }
 
 static enum esp_status serve(const struct settings_sed *settings, struct daemon *daemon,

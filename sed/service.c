@@ -246,6 +246,7 @@ static enum esp_status create_server(struct service *service, const struct trans
         .background = true,
         .seed = incarnation,
         .state_dir = settings->node.state_dir,
+        .file_parent = settings->parent,
         .price = (double)settings->price,
         .properties = (const char *const *)settings->properties.items,
         .n_properties = settings->properties.n,

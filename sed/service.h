@@ -31,9 +31,12 @@ bool service_health(void *service, char *text, size_t size);
 void service_metrics(void *service, struct metrics *metrics);
 bool service_settled(void *service, char *why, size_t size);
 
-/* Reads the descriptions again; when something is wrong with them, that is logged and those that are there
- * stay. Any thread but the transport's. */
-void service_reload(struct service *service);
+/* Its file was read again: reads the descriptions that it names now; when something is wrong with them, that
+ * is logged, and all stays as it was (false). `now` lives until it was read again and taken over; NULL: the
+ * file is wrong, as `error` says. `pending`: keys that count at the next start. Any thread but the
+ * transport's. */
+bool service_reload(struct service *service, const struct settings_sed *now, const struct esp_error *error,
+                    const char *pending);
 
 /* Takes no new sessions, lets those that run end and their results be fetched (for a bounded time), says
  * goodbye, ends the workers and the endpoint, and frees all. NULL is nothing to do. */

@@ -86,6 +86,7 @@ enum esp_status service_load_problems(struct service *service, const struct conf
     if (status != ESP_OK)
         return status;
     place_release(&service->place);
+    place_heed_file(&place, settings->parent);
     service->place = place;
     const char *folder = service->directory ? directory_watch_problems(service->directory) : NULL;
     status = kept_problems_load(own, folder, problems, error);
@@ -113,19 +114,18 @@ static enum esp_status load_again(struct service *service, const struct settings
     return server_set_problems(service->server, problems, error);
 }
 
-void service_reload(struct service *service)
+bool service_reload(struct service *service, const struct settings_sed *now, const struct esp_error *error,
+                    const char *pending)
 {
-    const char *file = service->settings->node.file;
-    struct settings_sed now = {0};
-    struct esp_error error = {0};
+    struct esp_error why = *error;
     service_load_models(service);
-    enum esp_status status = file ? settings_load_sed(file, &now, &error) : ESP_OK;
-    if (status == ESP_OK)
-        status = load_again(service, file ? &now : service->settings, &error);
-    settings_destroy(&now.arena);
+    enum esp_status status = now ? load_again(service, now, &why) : error->status;
     if (status != ESP_OK)
-        log_error("the problems stay as they were: %s", error.text);
+        log_error("the problems stay as they were: %s", why.text);
     else
         idle_calibration_renew(service->calibration);
-    server_reloaded(service->server, status, &error);
+    if (status == ESP_OK)
+        server_set_administrators(service->server, &now->node.administrators);
+    server_reloaded(service->server, status, &why, pending);
+    return status == ESP_OK;
 }

@@ -90,7 +90,7 @@ static enum esp_status go_to_background(struct esp_error *error)
     return ESP_OK;
 }
 
-static enum esp_status open_log(const struct settings_node *settings, int level, struct esp_error *error)
+enum esp_status daemon_open_log(const struct settings_node *settings, int level, struct esp_error *error)
 {
     struct log_options options = {
         .node = settings->name, .path = settings->log_file, .level = (enum log_level)level};
@@ -123,7 +123,7 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     sigaddset(&new->signals, SIGINT);
     sigaddset(&new->signals, SIGHUP);
     sigaddset(&new->signals, SIGUSR2);
-    enum esp_status status = open_log(settings, settings->log_level, error);
+    enum esp_status status = daemon_open_log(settings, settings->log_level, error);
     if (status == ESP_OK && (status = settings_check_certificates(&settings->tls, error)) != ESP_OK)
         error_prefix(error, "%s", arguments->path);
     if (status == ESP_OK && !arguments->foreground)
@@ -133,6 +133,7 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
         free(new);
         return status;
     }
+    daemon_note_begun(new);
     pthread_sigmask(SIG_BLOCK, &new->signals, NULL);
     signal(SIGPIPE, SIG_IGN);
     raise_descriptor_limit();
@@ -140,62 +141,6 @@ enum esp_status daemon_start(const struct daemon_arguments *arguments, const str
     mallopt(M_ARENA_MAX, 4);
     *daemon = new;
     return ESP_OK;
-}
-
-/* ---- running ---- */
-
-/* Of the file that it reads: "espalier-sed" one of kind "sed". */
-static enum settings_kind kind_of(const struct daemon_arguments *arguments)
-{
-    const char *dash = strrchr(arguments->program, '-'), *word = dash ? dash + 1 : arguments->program;
-    if (strcmp(word, settings_kind_name(SETTINGS_SED)) == 0)
-        return SETTINGS_SED;
-    return strcmp(word, settings_kind_name(SETTINGS_AGENT)) == 0 ? SETTINGS_AGENT : SETTINGS_REDIRECTOR;
-}
-
-/* The level that the file has now. */
-static enum esp_status read_level(const struct daemon_arguments *arguments, int *level,
-                                  struct esp_error *error)
-{
-    struct settings_agent agent;
-    struct settings_sed sed;
-    struct settings_redirector redirector;
-    enum esp_status status;
-    const enum settings_kind kind = kind_of(arguments);
-    if (kind == SETTINGS_SED) {
-        if ((status = settings_load_sed(arguments->path, &sed, error)) != ESP_OK)
-            return status;
-        *level = sed.node.log_level;
-        settings_destroy(&sed.arena);
-    } else if (kind == SETTINGS_AGENT) {
-        if ((status = settings_load_agent(arguments->path, &agent, error)) != ESP_OK)
-            return status;
-        *level = agent.node.log_level;
-        settings_destroy(&agent.arena);
-    } else {
-        if ((status = settings_load_redirector(arguments->path, &redirector, error)) != ESP_OK)
-            return status;
-        *level = redirector.node.log_level;
-        settings_destroy(&redirector.arena);
-    }
-    return ESP_OK;
-}
-
-/* What is wrong with the file is logged; the daemon goes on as it was. */
-static void read_again(const struct daemon *daemon)
-{
-    struct esp_error error;
-    int level;
-    notify_reloading();
-    if (read_level(daemon->arguments, &level, &error) != ESP_OK) {
-        log_error("the configuration is not read again: %s", error.text);
-        if (log_reopen(&error) != ESP_OK)
-            log_error("%s", error.text);
-        return;
-    }
-    if (open_log(daemon->settings, level, &error) != ESP_OK)
-        log_error("%s", error.text);
-    log_notice("configuration read again");
 }
 
 /* ---- memory ---- */
@@ -227,14 +172,6 @@ static void show_life(struct daemon *daemon)
     notify_systemd(lines);
 }
 
-static void reload_all(struct daemon *daemon, void (*reload)(void *arg), void *arg)
-{
-    read_again(daemon);
-    if (reload)
-        reload(arg);
-    notify_systemd("READY=1");
-}
-
 static void end_wait(struct daemon *daemon, int number)
 {
     daemon_again.wanted = number == SIGUSR2;
@@ -255,13 +192,13 @@ static bool may_end(const struct daemon *daemon, int number)
 {
     struct esp_error error;
     if (number != SIGUSR2 ||
-        settings_check(kind_of(daemon->arguments), daemon->arguments->path, &error) == ESP_OK)
+        settings_check(daemon_kind(daemon->arguments), daemon->arguments->path, &error) == ESP_OK)
         return true;
     log_error("SIGUSR2: does not start again, and goes on as it was: %s", error.text);
     return false;
 }
 
-void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg)
+void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg)
 {
     int64_t pause_ns = TRIM_S * NS_PER_S;
     double worked_s = 0;
@@ -279,7 +216,7 @@ void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg)
             return;
         }
         if (number == SIGHUP)
-            reload_all(daemon, reload, arg);
+            daemon_read_again(daemon, reload, arg);
     }
 }
 
@@ -297,6 +234,7 @@ void daemon_stop(struct daemon *daemon)
     if (daemon->was_ready) /* else it never ran: the log's last line is why */
         log_notice("stopped");
     log_close();
+    daemon_forget_read(daemon);
     pthread_mutex_destroy(&daemon->lock);
     free(daemon);
 }

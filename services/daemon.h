@@ -76,11 +76,23 @@ enum esp_status daemon_watch(struct daemon *daemon, const struct daemon_node *no
  * node is settled, or after 3 s, and then a warning says why it is not. */
 enum esp_status daemon_ready(struct daemon *daemon, const char *address, struct esp_error *error);
 
+/* A daemon's file has been read again. */
+struct daemon_reload {
+    enum esp_status status; /* else why it could not be; then nothing is to be changed */
+    const struct esp_error *error;
+    const union settings_any *settings; /* of the daemon's kind; NULL: it could not be */
+    const char
+        *pending; /* keys that are others than at the start and count at the next one: "listen, slots" */
+};
+/* True when it has taken the settings over, which then live until the next ones are. */
+typedef bool daemon_reloader(void *arg, const struct daemon_reload *read);
+
 /* Waits for SIGTERM, SIGINT or SIGUSR2 (which is logged and passed over where the daemon's file, or what it
  * names, would not let it start again); then the HTTP port says that the daemon stops. On SIGHUP the log is
- * opened again and the log level is read again from the file; `reload` (may be NULL) is called too, on this
- * thread. systemd is told of all this, and that the node is alive when it wants to know (WATCHDOG_USEC). */
-void daemon_wait(struct daemon *daemon, void (*reload)(void *arg), void *arg);
+ * opened again and the log level is read again from the file; `reload` (may be NULL) is called with it, on
+ * this thread. systemd is told of all this, and that the node is alive when it wants to know (WATCHDOG_USEC).
+ */
+void daemon_wait(struct daemon *daemon, daemon_reloader *reload, void *arg);
 
 /* Closes the HTTP port, removes the address files (unless it runs again) and closes the log. NULL is nothing
  * to do. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside a daemon: daemon.c (background, signals), daemon_arguments.c (command line), daemon_ready.c (who
- * looks at its node, and who hears that it is ready) and daemon_again.c (its next life).
+ * looks at its node, and who hears that it is ready), daemon_reload.c (its file, read again) and
+ * daemon_again.c (its next life).
  */
 #ifndef SERVICES_DAEMON_INTERNAL_H
 #define SERVICES_DAEMON_INTERNAL_H
@@ -21,6 +22,8 @@ struct daemon {
     struct http *http;
     bool was_ready;
     int64_t watchdog_ns; /* 0: nobody wants signs of life */
+    /* Its file as it was when the daemon started and when it was last read; NULL: it was not. */
+    union settings_any *begun, *now;
 };
 
 /* What the next life of this process needs to know. Outlasts the struct. */
@@ -32,6 +35,16 @@ extern struct daemon_again {
 /* Lets the process go that was started and waits, if one does: with this exit code. */
 void daemon_tell_starter(int exit_code);
 bool daemon_has_starter(void);
+
+enum esp_status daemon_open_log(const struct settings_node *settings, int level, struct esp_error *error);
+
+/* ---- daemon_reload.c ---- */
+
+/* Of the file that it reads: "espalier-sed" one of kind "sed". */
+enum settings_kind daemon_kind(const struct daemon_arguments *arguments);
+void daemon_note_begun(struct daemon *daemon);
+void daemon_read_again(struct daemon *daemon, daemon_reloader *reload, void *arg);
+void daemon_forget_read(struct daemon *daemon);
 
 /* The node is about to go: nobody may look at it from now on. */
 void daemon_look_away(struct daemon *daemon);

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "services/duty.h"
+#include "services/duty_internal.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define MOVE_MS 3000 /* how long a new parent may take to answer */
-/* How often a node looks whether its preferred parent is back: doubling, so that one that never comes back
- * costs little. */
-#define RETURN_FIRST_NS (5 * NS_PER_S)
-#define RETURN_MOST_NS  (60 * NS_PER_S)
+#define RELOADED_TEXT 700
 
 enum esp_status duty_init(struct duty *duty, const struct duty_options *options, const struct duty_ops *ops,
                           struct esp_error *error)
@@ -21,7 +18,9 @@ enum esp_status duty_init(struct duty *duty, const struct duty_options *options,
     duty->state_dir = strdup(options->state_dir);
     if (!duty->state_dir)
         return error_no_memory(error, "the name of a folder");
-    return place_load(duty->state_dir, options->name, &duty->place, error);
+    enum esp_status status = place_load(duty->state_dir, options->name, &duty->place, error);
+    place_heed_file(&duty->place, options->file_parent);
+    return status;
 }
 
 void duty_release(struct duty *duty)
@@ -32,6 +31,7 @@ void duty_release(struct duty *duty)
     free(duty->mover.address);
     free(duty->reloader.address);
     free(duty->target);
+    free(duty->wanted);
     free(duty->state_dir);
     *duty = (struct duty){0};
 }
@@ -69,8 +69,8 @@ void duty_signal(void *arg, enum duty_control what)
 
 /* ---- answers ---- */
 
-static void answer(struct duty *duty, struct duty_asker *asker, enum esp_status status, const char *text,
-                   const struct esp_error *error)
+void duty_answer(struct duty *duty, struct duty_asker *asker, enum esp_status status, const char *text,
+                 const struct esp_error *error)
 {
     if (asker->call && status != ESP_OK) {
         call_reply(asker->call, message_failure(MESSAGE_ADMINISTER_REPLY, status, "%s", error->text));
@@ -94,7 +94,7 @@ static void answer(struct duty *duty, struct duty_asker *asker, enum esp_status 
 
 static const char *const temporary = "until it is started again (it has no state_dir)";
 
-static enum esp_status keep(struct duty *duty, const char **text, struct esp_error *error)
+enum esp_status duty_keep(struct duty *duty, const char **text, struct esp_error *error)
 {
     *text = "";
     if (!duty->state_dir) {
@@ -111,7 +111,7 @@ static enum esp_status drain(struct duty *duty, bool on, const char **text, stru
                          duty->options.name);
     const bool before = duty->place.draining;
     duty->place.draining = on;
-    enum esp_status status = keep(duty, text, error);
+    enum esp_status status = duty_keep(duty, text, error);
     if (status == ESP_OK)
         duty->ops->drain(duty->options.self, on);
     else
@@ -198,37 +198,10 @@ static enum esp_status disable(struct duty *duty, const char *const *problems, s
     for (size_t i = 0; i < n && status == ESP_OK; i++)
         status = place_disable(&duty->place, problems[i], disabled, error);
     if (status == ESP_OK)
-        status = keep(duty, text, error);
+        status = duty_keep(duty, text, error);
     if (status == ESP_OK)
         status = control(duty, DUTY_RELOAD, error);
     return status;
-}
-
-static enum esp_status begin_move(struct duty *duty, const char *const *words, size_t n,
-                                  struct esp_error *error)
-{
-    const struct duty_options *options = &duty->options;
-    if (n != 2)
-        return error_set(error, ESP_INVALID, "expected the new parent's name and address, found %zu words",
-                         n);
-    if (!options->tie || !*options->tie || options->membership.role == ROLE_MASTER)
-        return error_set(error, ESP_INVALID,
-                         "\"%s\" is a master agent: it is the root of its tree and has no parent",
-                         options->name);
-    char *target = strdup(words[1]);
-    if (!target)
-        return error_no_memory(error, "an address");
-    enum esp_status status =
-        handover_begin(&duty->handover, *options->tie, &options->membership, options->membership_ops,
-                       options->self, duty->ops->own_address(options->self), target, MOVE_MS, error);
-    if (status != ESP_OK) {
-        free(target);
-        return status;
-    }
-    free(duty->target);
-    duty->target = target;
-    duty->returning = false;
-    return ESP_OK;
 }
 
 static enum esp_status tell_weather(const struct duty *duty, const char *first, struct arena *arena,
@@ -274,7 +247,7 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
         return ESP_OK;
     *text = "";
     if (strcmp(verb, "move") == 0) {
-        enum esp_status status = begin_move(duty, words, n, error);
+        enum esp_status status = duty_begin_move(duty, words, n, error);
         return status == ESP_OK ? ESP_PENDING : status;
     }
     return error_set(error, ESP_INVALID,
@@ -294,7 +267,7 @@ static void carry_out(struct duty *duty, struct duty_asker *asker, const char *v
     } else {
         if (!duty_is_question(verb))
             duty->ops->told(duty->options.self, verb, status, status == ESP_OK ? text : error.text);
-        answer(duty, asker, status, text, &error);
+        duty_answer(duty, asker, status, text, &error);
         if (status == ESP_OK && is_end(verb))
             control(duty, *verb == 's' ? DUTY_STOP : DUTY_RESTART, &error);
     }
@@ -327,133 +300,19 @@ bool duty_abandon(struct duty *duty, const struct call *call)
     return false;
 }
 
-void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_error *error)
+void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_error *error,
+                   const char *pending)
 {
     struct esp_error why = {0};
+    char text[RELOADED_TEXT] = "";
     if (!duty->reloader.call && !duty->reloader.address)
         return;
     if (status != ESP_OK) {
         why = *error;
         status = stays(duty, &why);
+    } else if (*pending) {
+        snprintf(text, sizeof text, "what needs a restart to count: %s", pending);
     }
-    duty->ops->told(duty->options.self, "reload", status, why.text);
-    answer(duty, &duty->reloader, status, "", &why);
-}
-
-/* ---- moving ---- */
-
-void duty_post(struct duty *duty, const struct envelope *envelope, const struct message *message)
-{
-    handover_post(&duty->handover, envelope, message);
-}
-
-void duty_undelivered(struct duty *duty, const char *address, const struct esp_error *why)
-{
-    handover_undelivered(&duty->handover, address, why);
-}
-
-static bool is_idle(const struct duty *duty)
-{
-    return !duty->handover.next && !duty->handover.leaving;
-}
-
-int64_t duty_due(const struct duty *duty)
-{
-    const int64_t due = handover_due(&duty->handover);
-    return duty->return_ns && is_idle(duty) && duty->return_ns < due ? duty->return_ns : due;
-}
-
-/* The parent that it should be below and is not; NULL: all is well, or there is none at all. */
-static const char *preferred_parent(const struct duty *duty)
-{
-    const struct membership *tie = *duty->options.tie;
-    size_t n;
-    const char *parent = membership_parent_address(tie);
-    const char *const *parents = membership_parents(tie, &n);
-    return parent && n > 1 && strcmp(parents[0], parent) != 0 ? parents[0] : NULL;
-}
-
-static void look_for_preferred(struct duty *duty)
-{
-    const struct duty_options *options = &duty->options;
-    const char *preferred = preferred_parent(duty);
-    const int64_t now_ns = clock_now_ns(options->membership.clock);
-    if (!preferred || options->membership.role == ROLE_MASTER) {
-        duty->return_ns = 0;
-        duty->looks = 0;
-        return;
-    }
-    if (!duty->return_ns) {
-        duty->pause_ns = RETURN_FIRST_NS;
-        duty->return_ns = now_ns + duty->pause_ns;
-    }
-    if (now_ns < duty->return_ns)
-        return;
-    duty->pause_ns = duty->pause_ns < RETURN_MOST_NS / 2 ? 2 * duty->pause_ns : RETURN_MOST_NS;
-    duty->return_ns = now_ns + duty->pause_ns;
-    struct membership_options tie = options->membership;
-    tie.quiet = duty->looks++ > 0;
-    duty->returning =
-        handover_begin(&duty->handover, *options->tie, &tie, options->membership_ops, options->self,
-                       duty->ops->own_address(options->self), preferred, MOVE_MS, NULL) == ESP_OK;
-}
-
-static void has_moved(struct duty *duty)
-{
-    struct esp_error *error = &duty->kept;
-    duty->remark = "";
-    error->status = place_set_parent(&duty->place, duty->target, error);
-    if (error->status == ESP_OK)
-        error->status = keep(duty, &duty->remark, error);
-    /* It has moved; when that could not be written, this must be known. */
-    if (error->status != ESP_OK)
-        error_prefix(error, "moved, but only until it is started again");
-    duty->ops->moved(duty->options.self);
-    duty->ops->told(duty->options.self, "move", error->status,
-                    error->status == ESP_OK ? duty->remark : error->text);
-}
-
-/* For the next start, should the parent be gone then. Without a folder, or on a full disk, it is not known
- * then. */
-static void keep_refuges(struct duty *duty)
-{
-    const struct membership *tie = *duty->options.tie;
-    struct esp_error error;
-    if (!duty->state_dir || !tie || !membership_joined(tie) ||
-        refuges_equal(&duty->place.refuges, membership_refuges(tie)))
-        return;
-    duty->place.refuges = *membership_refuges(tie);
-    if (place_save(duty->state_dir, duty->options.name, &duty->place, &error) != ESP_OK)
-        duty->ops->told(duty->options.self, "keeping where to go without a parent", error.status, error.text);
-}
-
-void duty_tick(struct duty *duty)
-{
-    struct esp_error why = {0};
-    if (!duty->options.tie)
-        return;
-    keep_refuges(duty);
-    if (is_idle(duty))
-        look_for_preferred(duty);
-    switch (handover_tick(&duty->handover, duty->options.tie, &why)) {
-    case HANDOVER_JOINED:
-        if (duty->returning)
-            duty->ops->moved(duty->options.self);
-        else
-            has_moved(duty);
-        break;
-    case HANDOVER_OVER: /* by way of the old parent, who takes no word from it afterwards */
-        if (!duty->returning)
-            answer(duty, &duty->mover, duty->kept.status, duty->remark, &duty->kept);
-        break;
-    case HANDOVER_FAILED:
-        if (duty->returning)
-            break; /* it is not back */
-        error_prefix(&why, "\"%s\" stays where it is", duty->options.name);
-        duty->ops->told(duty->options.self, "move", why.status, why.text);
-        answer(duty, &duty->mover, why.status, "", &why);
-        break;
-    default:
-        break;
-    }
+    duty->ops->told(duty->options.self, "reload", status, status == ESP_OK ? text : why.text);
+    duty_answer(duty, &duty->reloader, status, text, &why);
 }

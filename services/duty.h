@@ -17,7 +17,8 @@
  *     weather   [NUMBER]          lines of core/forecast/outlook.h, from that number on
  *
  * By itself a node that has found another parent, because the preferred one was gone, goes back when that one
- * is there again, in the same way: without being gone for a moment.
+ * is there again, in the same way: without being gone for a moment. It knows it by its name: where that one
+ * is now, if it is not at its address any more, those above tell.
  */
 #ifndef SERVICES_DUTY_H
 #define SERVICES_DUTY_H
@@ -37,6 +38,7 @@ void duty_signal(void *arg, enum duty_control what);
 struct duty_options {
     const char *name;                            /* of the node; lives as long as it */
     const char *state_dir;                       /* copied; NULL: what is changed ends with the process */
+    const char *file_parent;                     /* that its file names, borrowed; NULL: none */
     const struct config_strings *administrators; /* names in certificates, borrowed; NULL: nobody's */
     void (*control)(void *arg,
                     enum duty_control what); /* does it soon, on another thread; NULL: not possible */
@@ -95,6 +97,7 @@ struct duty {
     char *target;
     struct esp_error kept; /* of the move: how writing it down ended */
     const char *remark;
+    char *wanted;      /* the address of the preferred parent; NULL: not known yet */
     bool returning;    /* what is under way is the return to the preferred parent */
     int64_t return_ns; /* when that is tried next; 0: it is where it should be */
     int64_t pause_ns;
@@ -118,8 +121,10 @@ void duty_call(struct duty *duty, struct call *call, const struct administer *ad
 /* True when that call waited here. */
 bool duty_abandon(struct duty *duty, const struct call *call);
 
-/* The files were read again, by an order or not: `status`, with its text when it went wrong. */
-void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_error *error);
+/* The files were read again, by an order or not: `status`, with its text when it went wrong; else `pending`
+ * keys count when the node is started again ("": none). */
+void duty_reloaded(struct duty *duty, enum esp_status status, const struct esp_error *error,
+                   const char *pending);
 
 /* Beside those of the tie itself. */
 void duty_post(struct duty *duty, const struct envelope *envelope, const struct message *message);

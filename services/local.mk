@@ -22,6 +22,8 @@ noinst_LTLIBRARIES += services/libduty.la
 services_libduty_la_SOURCES = \
 	services/duty.c \
 	services/duty.h \
+	services/duty_internal.h \
+	services/duty_move.c \
 	services/place.c \
 	services/place.h
 # Cost models out of measurements. Only what measures links it: LAPACK brings threads, which no daemon wants.
@@ -45,6 +47,7 @@ services_libdaemon_la_SOURCES = \
 	services/daemon_arguments.c \
 	services/daemon_internal.h \
 	services/daemon_ready.c \
+	services/daemon_reload.c \
 	services/http.c \
 	services/http.h \
 	services/notify.c \

@@ -12,22 +12,63 @@
 
 #define HEADING "espalier place 1"
 
-void place_release(struct node_place *place)
+static void forget_move(struct node_place *place)
 {
     free(place->parent);
+    free(place->instead);
+    place->parent = place->instead = NULL;
+}
+
+void place_release(struct node_place *place)
+{
+    forget_move(place);
+    free(place->home_address);
+    free(place->home);
     for (size_t i = 0; i < place->n_disabled; i++)
         free(place->disabled[i]);
     *place = (struct node_place){0};
 }
 
-enum esp_status place_set_parent(struct node_place *place, const char *address, struct esp_error *error)
+enum esp_status place_set_parent(struct node_place *place, const char *address, const char *instead,
+                                 struct esp_error *error)
 {
-    char *copy = strdup(address);
-    if (!copy)
+    char *at = strdup(address), *file = instead ? strdup(instead) : NULL;
+    if (!at || (instead && !file)) {
+        free(at);
+        free(file);
         return error_no_memory(error, "an address");
-    free(place->parent);
-    place->parent = copy;
+    }
+    forget_move(place);
+    place->parent = at;
+    place->instead = file;
     return ESP_OK;
+}
+
+void place_heed_file(struct node_place *place, const char *parent)
+{
+    if (place->instead && parent && strcmp(parent, place->instead) != 0)
+        forget_move(place);
+}
+
+enum esp_status place_set_home(struct node_place *place, const char *address, const char *name,
+                               struct esp_error *error)
+{
+    char *at = strdup(address), *who = strdup(name);
+    if (!at || !who) {
+        free(at);
+        free(who);
+        return error_no_memory(error, "the parent's name");
+    }
+    free(place->home_address);
+    free(place->home);
+    place->home_address = at;
+    place->home = who;
+    return ESP_OK;
+}
+
+const char *place_home(const struct node_place *place, const char *address)
+{
+    return place->home && strcmp(place->home_address, address) == 0 ? place->home : "";
 }
 
 static size_t find(const struct node_place *place, const char *problem)
@@ -73,7 +114,7 @@ static enum esp_status path_of(const char *folder, const char *suffix, char path
 }
 
 static enum esp_status read_line(struct node_place *place, const char *name, const char *path,
-                                 unsigned number, const char *line, struct esp_error *error)
+                                 unsigned number, char *line, struct esp_error *error)
 {
     if (number == 1 && strcmp(line, HEADING) != 0)
         return error_set(error, ESP_CONFIG,
@@ -91,7 +132,14 @@ static enum esp_status read_line(struct node_place *place, const char *name, con
     if (strncmp(line, "name ", 5) == 0)
         return ESP_OK;
     if (strncmp(line, "parent ", 7) == 0)
-        return place_set_parent(place, line + 7, error);
+        return place_set_parent(place, line + 7, NULL, error);
+    if (strncmp(line, "instead ", 8) == 0 && place->parent && !place->instead)
+        return (place->instead = strdup(line + 8)) ? ESP_OK : error_no_memory(error, "an address");
+    char *home = strncmp(line, "home ", 5) == 0 ? strchr(line + 5, ' ') : NULL;
+    if (home) {
+        *home = '\0';
+        return place_set_home(place, line + 5, home + 1, error);
+    }
     if (strcmp(line, "draining") == 0) {
         place->draining = true;
         return ESP_OK;
@@ -99,12 +147,13 @@ static enum esp_status read_line(struct node_place *place, const char *name, con
     if (strncmp(line, "disabled ", 9) == 0)
         return place_disable(place, line + 9, true, error);
     if (strncmp(line, "refuge ", 7) == 0 && strlen(line + 7) <= CAP_ADDRESS) {
-        refuges_add(&place->refuges, line + 7);
+        refuges_add(&place->refuges, line + 7, "");
         return ESP_OK;
     }
-    return error_set(error, ESP_CONFIG,
-                     "%s:%u: expected name, parent, draining, disabled or refuge, found \"%.60s\"", path,
-                     number, line);
+    return error_set(
+        error, ESP_CONFIG,
+        "%s:%u: expected name, parent, instead, home, draining, disabled or refuge, found \"%.60s\"", path,
+        number, line);
 }
 
 enum esp_status place_load(const char *folder, const char *name, struct node_place *place,
@@ -136,6 +185,10 @@ static bool write_all(FILE *file, const char *name, const struct node_place *pla
     bool good = fprintf(file, HEADING "\nname %s\n", name) > 0;
     if (place->parent)
         good = fprintf(file, "parent %s\n", place->parent) > 0 && good;
+    if (place->instead)
+        good = fprintf(file, "instead %s\n", place->instead) > 0 && good;
+    if (place->home)
+        good = fprintf(file, "home %s %s\n", place->home_address, place->home) > 0 && good;
     if (place->draining)
         good = fputs("draining\n", file) >= 0 && good;
     for (size_t i = 0; i < place->n_disabled; i++)

@@ -18,17 +18,30 @@
 
 /* All zero: nothing was changed. */
 struct node_place {
-    char *parent; /* address; NULL: as the configuration file says */
+    char *parent;  /* address; NULL: as the configuration file says */
+    char *instead; /* what that said when the node was moved; NULL: that is not known */
     bool draining;
     char *disabled[PLACE_PROBLEMS]; /* problems that are not solved here */
     size_t n_disabled;
+    /* Not an order, but who was found at the address where the parent is to be: should it come back at
+     * another one, it is known by its name. NULL: nobody yet. */
+    char *home_address, *home;
     /* Not an order, but what the last parent said: where to go when it is lost (core/hierarchy/refuges.h). */
     struct refuges refuges;
 };
 
 void place_release(struct node_place *place);
-/* Takes a copy of the address. ESP_NO_MEMORY. */
-enum esp_status place_set_parent(struct node_place *place, const char *address, struct esp_error *error);
+/* Moved to that address, where its file says `instead` (NULL: nothing). Takes copies. ESP_NO_MEMORY. */
+enum esp_status place_set_parent(struct node_place *place, const char *address, const char *instead,
+                                 struct esp_error *error);
+/* The file names that parent now: where it named another one when the node was moved, the file is the newer
+ * word, and the move is forgotten. */
+void place_heed_file(struct node_place *place, const char *parent);
+/* Who lives where the parent is to be: takes copies. ESP_NO_MEMORY. */
+enum esp_status place_set_home(struct node_place *place, const char *address, const char *name,
+                               struct esp_error *error);
+/* The name of who lives at that address, which is where the parent is to be; "": that is not known. */
+const char *place_home(const struct node_place *place, const char *address);
 /* Adds the problem to those that are not solved, or takes it out. ESP_LIMIT, ESP_NO_MEMORY. */
 enum esp_status place_disable(struct node_place *place, const char *problem, bool disabled,
                               struct esp_error *error);

@@ -307,6 +307,12 @@ enum esp_status settings_load_platform(const char *path, struct settings_platfor
     return load(SETTINGS_PLATFORM, NULL, path, settings, error);
 }
 
+enum esp_status settings_load(enum settings_kind kind, const char *path, union settings_any *settings,
+                              struct esp_error *error)
+{
+    return load(kind, NULL, path, settings, error);
+}
+
 enum esp_status settings_parse(enum settings_kind kind, const char *text, const char *path, void *settings,
                                struct esp_error *error)
 {
@@ -364,14 +370,7 @@ static enum esp_status check_platform_files(const struct settings_platform *plat
 
 enum esp_status settings_check(enum settings_kind kind, const char *path, struct esp_error *error)
 {
-    union {
-        struct arena arena;
-        struct settings_client client;
-        struct settings_redirector redirector;
-        struct settings_agent agent;
-        struct settings_sed sed;
-        struct settings_platform platform;
-    } settings;
+    union settings_any settings;
     enum esp_status status = load(kind, NULL, path, &settings, error);
     if (status != ESP_OK)
         return status;
@@ -413,25 +412,66 @@ static bool name_has_word(const char *path, const char *word)
     return false;
 }
 
-enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, bool *named,
-                                    struct esp_error *error)
+/* Which of those kinds (bits 1 << kind) a word of the name says; false: none. */
+static bool named_kind(const char *path, unsigned kinds, enum settings_kind *kind)
 {
-    size_t best = 0;
-    *kind = SETTINGS_CLIENT;
-    *named = false;
+    for (int i = 0; i < SETTINGS_N_KINDS; i++)
+        if ((kinds >> i & 1) && name_has_word(path, kind_names[i])) {
+            *kind = (enum settings_kind)i;
+            return true;
+        }
+    return false;
+}
+
+/* The kinds in whose files the fewest of its keys would be unknown. */
+static enum esp_status fitting_kinds(const char *path, unsigned *kinds, struct esp_error *error)
+{
+    size_t known, unknown, least = SIZE_MAX;
     for (int i = 0; i < SETTINGS_N_KINDS; i++) {
-        size_t known, unknown;
         enum esp_status status = config_count(&settings_schemas[i], path, &known, &unknown, error);
         if (status != ESP_OK)
             return status;
-        if (name_has_word(path, kind_names[i])) {
-            known += CONFIG_MAX_BYTES; /* the name decides, among several names the contents */
-            *named = true;
+        if (unknown < least)
+            *kinds = 0;
+        if (unknown <= least) {
+            *kinds |= 1U << i;
+            least = unknown;
         }
-        if (known > best) {
-            best = known;
-            *kind = (enum settings_kind)i;
-        }
+    }
+    return ESP_OK;
+}
+
+static void name_kinds(unsigned kinds, char *text, size_t size)
+{
+    size_t used = 0;
+    for (int i = 0; i < SETTINGS_N_KINDS && used < size; i++)
+        if (kinds >> i & 1)
+            used += (size_t)snprintf(text + used, size - used, "%s%s", used ? " and " : "",
+                                     settings_schemas[i].title);
+}
+
+enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, char by[SETTINGS_BY],
+                                    struct esp_error *error)
+{
+    unsigned kinds = 0;
+    enum settings_kind named;
+    char text[SETTINGS_BY - 60] = "";
+    enum esp_status status = fitting_kinds(path, &kinds, error);
+    if (status != ESP_OK)
+        return status;
+    *kind = SETTINGS_CLIENT;
+    while (!(kinds >> *kind & 1))
+        ++*kind;
+    if (named_kind(path, kinds, kind))
+        strcpy(by, "by its name");
+    else if (kinds & (kinds - 1)) {
+        name_kinds(kinds, text, sizeof text);
+        snprintf(by, SETTINGS_BY, "guessed: its keys fit files of kind %s alike", text);
+    } else if (named_kind(path, ~0U, &named)) {
+        snprintf(by, SETTINGS_BY, "by its keys, though its name is that of a %s file",
+                 settings_kind_title(named));
+    } else {
+        strcpy(by, "guessed from its keys");
     }
     return ESP_OK;
 }

@@ -201,6 +201,18 @@ enum esp_status settings_load_sed(const char *path, struct settings_sed *setting
 enum esp_status settings_load_platform(const char *path, struct settings_platform *settings,
                                        struct esp_error *error);
 
+/* Settings of any kind. */
+union settings_any {
+    struct arena arena; /* of all of them the first member */
+    struct settings_client client;
+    struct settings_redirector redirector;
+    struct settings_agent agent;
+    struct settings_sed sed;
+    struct settings_platform platform;
+};
+enum esp_status settings_load(enum settings_kind kind, const char *path, union settings_any *settings,
+                              struct esp_error *error);
+
 /* The same from a text, which `path` names in messages. */
 enum esp_status settings_parse(enum settings_kind kind, const char *text, const char *path, void *settings,
                                struct esp_error *error);
@@ -225,9 +237,11 @@ bool settings_is_loopback(const char *address);
 /* Whether that host of a platform's section is this machine: NULL or a name of loopback. */
 bool settings_is_here(const char *host);
 
-/* Which kind of file this is: what a word of its name says ("sed.conf", "espalier-agent.conf"; *named is set
- * then), else the kind of whose keys it has most. Errors only when it cannot be read. */
-enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, bool *named,
+/* Which kind of file this is: the one in whose files fewest of its keys would be unknown; of several such the
+ * one that a word of its name says ("sed.conf", "espalier-agent.conf"), else the first. `by`: how that is
+ * known, for people. Errors only when it cannot be read. */
+#define SETTINGS_BY 200
+enum esp_status settings_guess_kind(const char *path, enum settings_kind *kind, char by[SETTINGS_BY],
                                     struct esp_error *error);
 
 /* "server daemon", "platform". */

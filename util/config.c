@@ -409,18 +409,3 @@ enum esp_status config_defaults(const struct config_schema *schema, void *settin
 {
     return fill(schema, NULL, settings, "defaults", "defaults", arena, error);
 }
-
-void config_write(const struct config_schema *schema, const void *settings, const char *heading, FILE *file)
-{
-    if (heading)
-        fprintf(file, "# %s\n", heading);
-    for (const struct config_group *group = schema->groups; group && group->keys; group++)
-        for (const struct config_key *key = group->keys; key->name; key++) {
-            const void *field = (const char *)settings + group->base + key->offset;
-            if (config_value_is_initial(key, field))
-                continue;
-            fprintf(file, "%s = ", key->name);
-            config_write_value(key, field, file);
-            fputc('\n', file);
-        }
-}

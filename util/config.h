@@ -46,6 +46,7 @@ struct config_key {
     const char *const *choices; /* CONFIG_CHOICE: words, NULL at the end */
     const char *port;           /* CONFIG_ADDRESS(ES): appended where none is given; NULL: must be given */
     bool required;
+    bool live;        /* a running daemon takes it over when it reads its file again */
     const char *text; /* one line for people */
 };
 
@@ -96,6 +97,10 @@ enum esp_status config_defaults(const struct config_schema *schema, void *settin
  * what equals its default. `heading` becomes a comment, or is NULL. Whether writing succeeded is told by
  * ferror(file). */
 void config_write(const struct config_schema *schema, const void *settings, const char *heading, FILE *file);
+
+/* The names of the keys that `now` has otherwise than `was`, but for live ones: "listen, slots"; "": none. */
+void config_differences(const struct config_schema *schema, const void *was, const void *now, char *text,
+                        size_t size);
 
 /* How many of the keys and sections at the top level of the file the schema knows, and how many it does
  * not: for telling which kind of file it is. Nothing is checked. */

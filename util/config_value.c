@@ -11,12 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-struct unit {
-    const char *name;
-    uint64_t factor;
-};
-
-static const struct unit duration_units[] = {
+const struct unit config_durations[] = {
     {"ns", 1},
     {"us", 1000},
     {"ms", NS_PER_MS},
@@ -27,7 +22,7 @@ static const struct unit duration_units[] = {
     {NULL, 0},
 };
 
-static const struct unit size_units[] = {
+const struct unit config_sizes[] = {
     {"B", 1},
     {"kB", 1000},
     {"KiB", UINT64_C(1) << 10},
@@ -55,7 +50,7 @@ static const struct unit *unit_find(const struct unit *units, const char *name)
 
 bool config_is_unit(const char *word)
 {
-    return strcmp(word, "%") == 0 || unit_find(duration_units, word) || unit_find(size_units, word);
+    return strcmp(word, "%") == 0 || unit_find(config_durations, word) || unit_find(config_sizes, word);
 }
 
 /* Splits "<number> <unit>" without strtod(), whose decimal point follows the caller's locale. The
@@ -101,7 +96,7 @@ static bool read_duration(const char *text, int64_t *ns)
         *ns = 0; /* nothing is nothing in every unit */
         return true;
     }
-    const struct unit *unit = unit_find(duration_units, name);
+    const struct unit *unit = unit_find(config_durations, name);
     if (!unit || !quantity_times(whole, millionths, unit->factor, INT64_MAX, &value))
         return false;
     *ns = (int64_t)value;
@@ -114,7 +109,7 @@ static bool read_size(const char *text, uint64_t *bytes)
     const char *name;
     if (!split_quantity(text, &whole, &millionths, &name))
         return false;
-    const struct unit *unit = unit_find(size_units, *name ? name : "B");
+    const struct unit *unit = unit_find(config_sizes, *name ? name : "B");
     return unit && quantity_times(whole, millionths, unit->factor, INT64_MAX, bytes);
 }
 
@@ -362,74 +357,6 @@ enum esp_status config_read_value(const struct config_key *key, const char *text
             return ESP_OK;
         describe(key, expected, sizeof expected);
         return error_set(error, ESP_CONFIG, "%s: expected %s, found \"%s\"", key->name, expected, text);
-    }
-}
-
-/* In double quotes, with what libconfuse would take for an escape or a variable made harmless. */
-static void write_quoted(const char *text, FILE *file)
-{
-    fputc('"', file);
-    for (; *text; text++) {
-        if (strchr("\"\\$", *text))
-            fputc('\\', file);
-        if (*text == '\n')
-            fputs("\\n", file);
-        else
-            fputc(*text, file);
-    }
-    fputc('"', file);
-}
-
-/* The largest unit that divides the value, so that it reads back exactly. */
-static void write_quantity(const struct unit *units, uint64_t value, FILE *file)
-{
-    const struct unit *best = units;
-    for (const struct unit *unit = units; unit->name; unit++)
-        if (value % unit->factor == 0 && unit->factor > best->factor)
-            best = unit;
-    if (value == 0)
-        best = units;
-    fprintf(file, "\"%" PRIu64 " %s\"", value / best->factor, best->name);
-}
-
-void config_write_value(const struct config_key *key, const void *field, FILE *file)
-{
-    const struct config_strings *strings = field;
-    switch (key->type) {
-    case CONFIG_STRING:
-    case CONFIG_ADDRESS:
-        write_quoted(*(char *const *)field, file);
-        break;
-    case CONFIG_STRINGS:
-    case CONFIG_ADDRESSES:
-        fputs("{ ", file);
-        for (size_t i = 0; i < strings->n; i++) {
-            if (i > 0)
-                fputs(", ", file);
-            write_quoted(strings->items[i], file);
-        }
-        fputs(" }", file);
-        break;
-    case CONFIG_BOOL:
-        fputs(*(const bool *)field ? "yes" : "no", file);
-        break;
-    case CONFIG_INTEGER:
-        fprintf(file, "%" PRId64, *(const int64_t *)field);
-        break;
-    case CONFIG_DURATION:
-        write_quantity(duration_units, (uint64_t) * (const int64_t *)field, file);
-        break;
-    case CONFIG_SIZE:
-        write_quantity(size_units, *(const uint64_t *)field, file);
-        break;
-    case CONFIG_FRACTION: {
-        uint64_t millionths = (uint64_t)llround(*(const double *)field * 1e8);
-        fprintf(file, "\"%" PRIu64 ".%06" PRIu64 " %%\"", millionths / 1000000, millionths % 1000000);
-        break;
-    }
-    case CONFIG_CHOICE:
-        write_quoted(key->choices[*(const int *)field], file);
-        break;
     }
 }
 

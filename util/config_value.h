@@ -7,6 +7,13 @@
 
 #include "util/config.h"
 
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+extern const struct unit config_durations[], config_sizes[]; /* end with a row without a name */
+
 /* True for the types that hold several values. */
 bool config_type_is_list(enum config_type type);
 

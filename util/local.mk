@@ -13,6 +13,7 @@ util_libutil_la_SOURCES = \
 	util/config_file.c \
 	util/config_value.c \
 	util/config_value.h \
+	util/config_write.c \
 	util/crc32c.c \
 	util/crc32c.h \
 	util/error.c \

@@ -220,8 +220,8 @@ static enum esp_status gather_file(struct directory_command *command, const char
                                    struct esp_error *error)
 {
     enum settings_kind kind;
-    bool named;
-    enum esp_status status = settings_guess_kind(path, &kind, &named, error);
+    char by[SETTINGS_BY];
+    enum esp_status status = settings_guess_kind(path, &kind, by, error);
     if (status != ESP_OK)
         return status;
     switch (kind) {

@@ -55,14 +55,14 @@ static enum esp_status find_kind(const struct command_line *command, const char 
                                  enum settings_kind *kind, struct esp_error *error)
 {
     const char *as = command_option_value(command, "as");
-    bool named;
+    char by[SETTINGS_BY];
     if (as && strcmp(as, settings_kind_name(SETTINGS_SED)) == 0)
         *kind = SETTINGS_SED;
     else if (as && strcmp(as, settings_kind_name(SETTINGS_AGENT)) == 0)
         *kind = SETTINGS_AGENT;
     else if (as || strcmp(path, "-") == 0)
         return error_set(error, ESP_INVALID, "--as: expected agent or sed, found %s", as ? as : "nothing");
-    else if (settings_guess_kind(path, kind, &named, error) != ESP_OK)
+    else if (settings_guess_kind(path, kind, by, error) != ESP_OK)
         return error->status;
     if (*kind == SETTINGS_SED || *kind == SETTINGS_AGENT)
         return ESP_OK;

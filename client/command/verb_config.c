@@ -30,27 +30,23 @@ static enum esp_status kind_asked(const char *word, enum settings_kind *kind, st
 /* How it is known which program a file is for. */
 struct reading {
     enum settings_kind kind;
-    const char *by; /* NULL: the user says so */
+    char by[SETTINGS_BY]; /* "": the user says so */
 };
 
 static enum esp_status find_kind(const struct command_line *command, const char *path,
                                  struct reading *reading, struct esp_error *error)
 {
     const char *asked = command_option_value(command, "as");
-    bool named;
     if (asked)
         return kind_asked(asked, &reading->kind, error);
-    enum esp_status status = settings_guess_kind(path, &reading->kind, &named, error);
-    if (status == ESP_OK)
-        reading->by = named ? "by its name" : "guessed from its keys";
-    return status;
+    return settings_guess_kind(path, &reading->kind, reading->by, error);
 }
 
 /* What is wrong may only be that it was taken for another program's. */
 static void tell_reading(const struct reading *reading, struct esp_error *error)
 {
     size_t length = strlen(error->text);
-    if (reading->by)
+    if (*reading->by)
         snprintf(error->text + length, sizeof error->text - length,
                  " (read as %s file, %s; --as tells another program)", settings_kind_title(reading->kind),
                  reading->by);
@@ -94,7 +90,7 @@ enum exit_code verb_config_check(const struct command_line *command)
                                             : bad_file_json(path, &error));
         else if (status == ESP_OK)
             printf("%s: a good %s file%s%s%s\n", path, settings_kind_title(reading.kind),
-                   reading.by ? " (" : "", reading.by ? reading.by : "", reading.by ? ")" : "");
+                   *reading.by ? " (" : "", reading.by, *reading.by ? ")" : "");
         else
             fprintf(stderr, "espalier config check: %s\n", error.text);
     }

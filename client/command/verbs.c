@@ -174,7 +174,7 @@ static const struct command_option add_options[] = {
     {0, "to", "PARENT", "the agent that it is to be below (else: as the file says)"},
     {0, "host", "HOST", "start it on this machine, by ssh"},
     {0, "command", "PATH", "path of the command espalier on that machine (else: on its PATH)"},
-    {'a', "as", "PROGRAM", "agent or sed (else: by the file's name, or guessed by its keys)"},
+    {'a', "as", "PROGRAM", "agent or sed (else: by its keys, or the file's name)"},
     {0, "no-wait", NULL, "end when it has told its address; no platform needs to be known"},
     {0, NULL, NULL, NULL},
 };
@@ -192,7 +192,7 @@ static const struct command_option stop_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option check_options[] = {
-    {'a', "as", "PROGRAM", "client, redirector, agent, sed or platform (else: by name, or guessed by keys)"},
+    {'a', "as", "PROGRAM", "client, redirector, agent, sed or platform (else: by keys, or the name)"},
     {0, NULL, NULL, NULL},
 };
 

@@ -18,8 +18,7 @@ enum esp_status children_create(const struct children_options *options, const st
     }
     c->options = *options;
     c->options.name = c->name;
-    if (c->options.most == 0)
-        c->options.most = CHILDREN_MOST;
+    children_set_most(c, options->most);
     c->ops = *ops;
     c->self = self;
     *children = c;
@@ -30,6 +29,7 @@ void child_destroy(struct child *child)
 {
     free(child->name);
     free(child->address);
+    free(child->seeks);
     free(child);
 }
 
@@ -55,6 +55,11 @@ void children_destroy(struct children *c)
     free(c->probe);
     free(c->name);
     free(c);
+}
+
+void children_set_most(struct children *c, uint32_t most)
+{
+    c->options.most = most > 0 ? most : CHILDREN_MOST;
 }
 
 struct child *children_find(const struct children *c, const char *name)
@@ -169,8 +174,10 @@ static void on_report(struct children *c, const struct envelope *envelope, const
     children_heard(c, child);
     if (report->number > child->newest)
         take_report(c, child, report);
-    if (children_speaker(c, envelope) == child) /* the owner may have refused it */
-        post_pulse(c, child);
+    if (children_speaker(c, envelope) != child) /* the owner may have refused it */
+        return;
+    children_on_seeks(c, child, report);
+    post_pulse(c, child);
 }
 
 static void on_goodbye(struct children *c, const struct envelope *envelope, const char *reason)

@@ -57,6 +57,7 @@ struct child {
     enum report_part part; /* what its newest report was */
     bool probed;           /* asked for a sign of life since it was last heard */
     bool silent;           /* it is lost because nothing more is heard of it */
+    char *seeks;           /* the agent that it would rather be below; NULL: it is where it should be */
     int64_t trial_ns;      /* it was refused before, as its name was taken: until then that may come again;
                             * 0: it was not. For the owner's log, which may set it to 0 */
     struct arrivals arrivals;
@@ -106,6 +107,9 @@ bool children_post(struct children *children, const struct envelope *envelope, c
 void children_undelivered(struct children *children, const char *address);
 int64_t children_due(const struct children *children);
 void children_tick(struct children *children);
+
+/* From now on so many at most (0: 10,000); those that are there stay. */
+void children_set_most(struct children *children, uint32_t most);
 
 /* The ancestors, or the refuges, changed: every child is told. */
 void children_welcome_all(struct children *children);

@@ -41,7 +41,7 @@ static void post_welcome(struct children *c, const char *address, uint64_t incar
                 .n_ancestors = (uint32_t)n + 1,
             },
     };
-    struct extension items[2 + WELCOME_EXTENSIONS];
+    struct extension items[3 + WELCOME_EXTENSIONS];
     struct refuges refuges = {.n = 0};
     uint8_t bytes[REFUGES_BYTES];
     uint32_t n_items = 0;
@@ -49,7 +49,8 @@ static void post_welcome(struct children *c, const char *address, uint64_t incar
         items[n_items] = echo->items[n_items];
     if (c->ops.refuges)
         c->ops.refuges(c->self, child, &refuges);
-    items[n_items++] = refuges_put(&refuges, bytes);
+    refuges_put(&refuges, bytes, &items[n_items]);
+    n_items += 2;
     if (c->probe)
         items[n_items++] =
             (struct extension){EXTENSION_PROBE, (const uint8_t *)c->probe, (uint32_t)strlen(c->probe)};
@@ -80,6 +81,19 @@ static void refuse(struct children *c, const struct envelope *envelope, const st
             },
     };
     c->ops.post(c->self, hello->address, envelope->from_incarnation, &message);
+}
+
+void children_on_seeks(struct children *c, struct child *child, const struct report *report)
+{
+    const struct extension *seeks = extension_find(&report->extensions, EXTENSION_SEEKS);
+    if (!seeks || seeks->length == 0 || seeks->length > CAP_NAME)
+        return;
+    char *name = strndup((const char *)seeks->value, seeks->length);
+    if (!name)
+        return; /* it asks again */
+    free(child->seeks);
+    child->seeks = name;
+    post_welcome(c, child->address, child->incarnation, child, NULL);
 }
 
 static bool is_above(struct children *c, const char *name)

@@ -34,5 +34,7 @@ void child_destroy(struct child *child);
 /* ---- core/hierarchy/children_hello.c ---- */
 
 void children_on_hello(struct children *c, const struct envelope *envelope, const struct hello *hello);
+/* It says whom it would rather be below: where that one is, comes with a welcome. */
+void children_on_seeks(struct children *c, struct child *child, const struct report *report);
 
 #endif

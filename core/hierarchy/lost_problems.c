@@ -107,18 +107,6 @@ bool lost_problems_tell(const struct lost_problems *lost, int64_t now_ns, struct
     return true;
 }
 
-bool lost_problems_solves(const char *const *names, size_t n, struct arena *arena,
-                          struct extension *extension)
-{
-    uint8_t *value = n <= LOST_PROBLEMS_TOLD ? arena_alloc(arena, n * BYTES_EACH + 1) : NULL;
-    if (!value)
-        return false;
-    for (size_t i = 0; i < n; i++)
-        put(value + i * BYTES_EACH, lost_problem(names[i]));
-    *extension = (struct extension){EXTENSION_SOLVES, value, (uint32_t)(n * BYTES_EACH)};
-    return true;
-}
-
 bool lost_problems_told(const struct extensions *extensions, uint64_t problem)
 {
     const struct extension *absent = extension_find(extensions, EXTENSION_ABSENT);

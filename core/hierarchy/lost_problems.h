@@ -15,8 +15,8 @@
 #define EXTENSION_LOST_PROBLEMS 9
 #define LOST_PROBLEMS_TOLD      4096 /* where there are more, none are told */
 
-/* Tag in the record of a master agent for the redirector: lost_problem() of what is solved below it, as
- * above. One that does not tell it may solve every problem. */
+/* Tag in the record of a master agent for the redirector: lost_problem() of what is solved below it, or was
+ * by nodes that it has lost, as above. One that does not tell it may solve every problem. */
 #define EXTENSION_SOLVES 73
 
 /* Beyond so many (1 MB) the one lost first gives way, and for as long as it would have counted nothing is
@@ -47,9 +47,6 @@ bool lost_problems_tell(const struct lost_problems *lost, int64_t now_ns, struct
                         struct extension *extension);
 /* Whether one of the lost children of the agent whose record has these extensions may have solved it. */
 bool lost_problems_told(const struct extensions *extensions, uint64_t problem);
-/* The problems of those names, as EXTENSION_SOLVES. False where they are too many, or without memory. */
-bool lost_problems_solves(const char *const *names, size_t n, struct arena *arena,
-                          struct extension *extension);
 /* An agent was lost, whose record had these extensions: with it, what it knew to be lost. */
 void lost_problems_inherit(struct lost_problems *lost, const struct extensions *extensions, int64_t until_ns);
 

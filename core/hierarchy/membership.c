@@ -60,6 +60,7 @@ void membership_destroy(struct membership *m)
     membership_free_texts(m->parents, m->parents ? m->n_parents : 0);
     free(m->name);
     free(m->own_address);
+    free(m->seeks);
     free(m);
 }
 

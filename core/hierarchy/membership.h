@@ -84,6 +84,9 @@ void membership_touch(struct membership *membership, int64_t within_ms);
 /* A complete report is due now. */
 void membership_tell_all(struct membership *membership);
 
+/* Asks the parent, at once, where the agent of that name is: what it knows is among the refuges soon. */
+void membership_ask_where(struct membership *membership, const char *name);
+
 int64_t membership_due(const struct membership *membership);
 void membership_tick(struct membership *membership);
 

@@ -50,6 +50,7 @@ struct membership {
     bool complete_next;       /* the next report must tell all */
     bool parts;               /* a complete report has begun and not ended */
     bool more;                /* the last report left something over */
+    char *seeks;              /* the parent is asked where that agent is, by the next report; NULL: not */
     int64_t report_ns;        /* next report */
     struct arrivals arrivals; /* signs of life from the parent */
     int64_t spared_ns;        /* until then it is not taken for dead: this node itself was held up */

@@ -6,6 +6,7 @@
 
 #include "core/hierarchy/children.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Of the owner, in one report, beside those that belong to the tie. */
@@ -41,6 +42,16 @@ void membership_tell_all(struct membership *m)
     m->report_ns = membership_now(m);
 }
 
+void membership_ask_where(struct membership *m, const char *name)
+{
+    char *copy = strdup(name);
+    if (!copy)
+        return;
+    free(m->seeks);
+    m->seeks = copy;
+    membership_touch(m, 0);
+}
+
 int64_t membership_resend_ns(const struct membership *m)
 {
     if (m->confirmed == m->number || m->complete_next)
@@ -70,12 +81,15 @@ void membership_send_report(struct membership *m)
     bool part = complete ? m->more : m->parts;
     m->parts = part && m->more;
     const struct extensions own = message.report.extensions;
-    struct extension items[2 + REPORT_EXTENSIONS] = {address};
+    struct extension items[3 + REPORT_EXTENSIONS] = {address};
     struct extensions all = {.items = items, .n = 1};
     for (uint32_t i = 0; i < own.n && i < REPORT_EXTENSIONS; i++)
         items[all.n++] = own.items[i];
     if (part)
         items[all.n++] = (struct extension){.tag = EXTENSION_PART, .value = &follow, .length = 1};
+    if (m->seeks)
+        items[all.n++] = (struct extension){
+            .tag = EXTENSION_SEEKS, .value = (uint8_t *)m->seeks, .length = (uint32_t)strlen(m->seeks)};
     message.report.extensions = all;
     if (complete || m->confirmed == m->number - 1)
         m->unconfirmed_ns = membership_now(m);
@@ -87,6 +101,8 @@ void membership_send_report(struct membership *m)
      * would vanish and cost a lease. */
     m->ops.post(m->self, m->parents[m->current], 0, &message);
     arena_clear(&message.arena);
+    free(m->seeks);
+    m->seeks = NULL;
 }
 
 bool membership_settled(const struct membership *m)

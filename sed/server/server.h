@@ -66,7 +66,8 @@ struct server_options {
     bool confined;   /* to some of the machine's processors */
     bool background; /* segments are cleaned by a thread */
     uint64_t seed;
-    const char *state_dir; /* and these: for administrators, as struct duty_options has them */
+    const char *state_dir;   /* and these: for administrators, as struct duty_options has them */
+    const char *file_parent; /* borrowed */
     const struct config_strings *administrators;
     const struct config_strings *data_servers; /* who may read everybody's data; borrowed; NULL: nobody */
     void (*control)(void *arg, enum duty_control what);
@@ -117,7 +118,10 @@ bool server_solves(struct server *server, const char *problem, uint64_t digest);
 
 /* Its files were read again, by an administrator's order or not: with what came of it he is answered. Takes
  * the endpoint's lock. */
-void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error);
+void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error,
+                     const char *pending);
+/* From now on these administer it; borrowed. Any thread but the transport's. */
+void server_set_administrators(struct server *server, const struct config_strings *administrators);
 
 /* Forecasts by these models from now on; corrections begin anew. Takes the set over. Takes the endpoint's
  * lock. ESP_NO_MEMORY: all stays as it was. */

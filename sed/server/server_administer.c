@@ -58,6 +58,7 @@ enum esp_status server_duty_create(struct server *server, struct esp_error *erro
     struct duty_options options = {
         .name = server->name,
         .state_dir = server->options.state_dir,
+        .file_parent = server->options.file_parent,
         .administrators = server->options.administrators,
         .control = server->options.control,
         .check = server->options.check,
@@ -79,10 +80,18 @@ void server_set_weather(struct server *server, const struct duty_weather *weathe
     endpoint_leave(server->endpoint);
 }
 
-void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error)
+void server_reloaded(struct server *server, enum esp_status status, const struct esp_error *error,
+                     const char *pending)
 {
     endpoint_enter(server->endpoint);
-    duty_reloaded(&server->duty, status, error);
+    duty_reloaded(&server->duty, status, error, pending);
+    endpoint_leave(server->endpoint);
+}
+
+void server_set_administrators(struct server *server, const struct config_strings *administrators)
+{
+    endpoint_enter(server->endpoint);
+    server->duty.options.administrators = administrators;
     endpoint_leave(server->endpoint);
 }
 

@@ -202,6 +202,12 @@ check_says "by name" "cannot read the authority's certificate /etc/espalier/ca.p
 check_fails 4 "a missing file" espalier config check none.conf
 check_fails 4 "as JSON" espalier config check --json none.conf samples/sed.conf
 check_says "with one answer for each file" '^\[\{.*"good": false.*"good": true.*\}\]$'
+printf 'name = "here"\nscheduler = "nosuch"\nchildren = 4\n' >my-client.conf
+check_fails 4 "what its keys tell counts for more than its name" espalier config check my-client.conf
+check_says "and both are told" 'scheduler: expected .*read as agent file, by its keys, though its name is that of a client file; --as'
+printf 'name = "here"\nparent = "127.0.0.1:1"\n' >either.conf
+check "a file of which its keys do not tell" espalier config check either.conf
+check_says "is told as such" 'either.conf: a good agent file \(guessed: its keys fit files of kind agent and server daemon alike\)'
 check_fails 2 "a kind that is none" espalier config check --as server sed.conf
 check_says "names those that are" 'client, redirector, agent, sed, platform'
 printf 'name = "here"\nlisten = "127.0.0.1:0"\nchildren = 4\n' >based.conf

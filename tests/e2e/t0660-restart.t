@@ -63,6 +63,23 @@ check "a call" call
 check_fails 2 "what is not there" espalier admin restart U
 check_says "is told" "no node named 'U'"
 check "it reads its file again" espalier admin reload redirector
+candidates() { # candidates N: of a call
+    espalier call --json dgesv A='[4,1;1,3]' B='[6;7]' | tr '}' '\n' | grep -c '"compute_s".*"address"\|"address".*"compute_s"' | grep -qx "$1"
+}
+cp "$folder/MA.conf" MA.conf
+check "an agent offers two servers" wait_until candidates 2
+printf 'candidates = 1\nmessage_bytes = "1 MiB"\nstall_timeout = "1 min"\n' >>"$folder/MA.conf"
+check "it reads its file again" espalier admin reload MA
+check_says "which names what it does not take over" '^MA: reads its files again, what needs a restart to count: stall_timeout, message_bytes$'
+check "and takes the others over" candidates 1
+sed -i "s/^scheduler/# /" "$folder/MA.conf"
+printf 'scheduler = "%s/none.so"\n' "$work" >>"$folder/MA.conf"
+check_fails 1 "what it cannot take over" espalier admin reload MA
+check_says "leaves all as it was" '"MA" stays as it was: .*none.so'
+cp MA.conf "$folder/MA.conf"
+check "its file as it began" espalier admin reload MA
+check_says "waits for nothing" '^MA: reads its files again$'
+check "and it offers two again" candidates 2
 mkdir own
 printf 'problem version "Which LAPACK it is"\n out int major\n out int minor\n out int patch\nimplementation a\n fortran ilaver_(major, minor, patch) in liblapack.so.3\n' >own/a.esp
 cp "$folder/T.conf" T.conf

@@ -326,6 +326,7 @@ static void the_new_shape_survives_a_restart(void **state)
     assert_non_null(mkdtemp(folder));
     platform_tree(&platform, 2, 1);
     platform.agent_options.state_dir = folder;
+    platform.agent_options.file_parent = "ma";
     platform_agent_kill(&platform, 2);
     platform_agent_start(&platform, 2); /* la-1, with a folder now */
     platform_run_ms(&platform, 5000);
@@ -334,6 +335,12 @@ static void the_new_shape_survives_a_restart(void **state)
     struct esp_error error;
     assert_int_equal(place_load(folder, "la-1", &place, &error), ESP_OK);
     assert_string_equal(place.parent, "la-0");
+    assert_string_equal(place_home(&place, "la-0"), "la-0");
+    assert_string_equal(place_home(&place, "ma"), "");
+    place_heed_file(&place, "ma"); /* as it was when it was moved */
+    assert_string_equal(place.parent, "la-0");
+    place_heed_file(&place, "la-9"); /* the newer word */
+    assert_null(place.parent);
     place_release(&place);
     assert_int_equal(place_load(folder, "la-2", &place, &error), ESP_CONFIG);
     assert_non_null(strstr(error.text, "the state is of the node \"la-1\""));
@@ -370,6 +377,36 @@ static void who_found_another_parent_returns_to_the_preferred_one(void **state)
     }
     assert_parent("orphan", "la-0");
     agent_drop(agent);
+}
+
+/* It is known by its name: those above tell where it is now. */
+static void who_prefers_a_parent_finds_it_at_another_address(void **state)
+{
+    (void)state;
+    struct agent_options options = platform.agent_options;
+    struct agent *orphan, *again;
+    struct esp_error error;
+    const char *const home[] = {"la-0"}, *const top[] = {"ma"};
+    platform_tree(&platform, 2, 1);
+    options.name = options.listen = "orphan";
+    options.incarnation = 4711;
+    options.parents = home;
+    options.n_parents = 1;
+    assert_int_equal(agent_create(&options, platform.transport, &orphan, &error), ESP_OK);
+    platform_run_ms(&platform, 2000);
+    assert_parent("orphan", "la-0");
+    platform_agent_kill(&platform, 1); /* la-0 */
+    platform_run_ms(&platform, 5000);
+    assert_parent("orphan", "ma");
+    options.name = "la-0";
+    options.listen = "another-address";
+    options.incarnation = 4712;
+    options.parents = top;
+    assert_int_equal(agent_create(&options, platform.transport, &again, &error), ESP_OK);
+    platform_run_ms(&platform, 30000);
+    assert_parent("orphan", "la-0");
+    agent_drop(orphan);
+    agent_drop(again);
 }
 
 static unsigned count_lines(const char *path, const char *what)
@@ -464,6 +501,7 @@ int main(void)
         TEST(orders_survive_a_network_that_loses_and_reorders),
         TEST(the_new_shape_survives_a_restart),
         TEST(who_found_another_parent_returns_to_the_preferred_one),
+        TEST(who_prefers_a_parent_finds_it_at_another_address),
         TEST(a_preferred_parent_that_stays_away_is_told_once),
         TEST(a_session_can_be_followed),
     };

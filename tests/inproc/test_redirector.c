@@ -43,13 +43,14 @@ static struct redirector *start_redirector(uint64_t incarnation)
     return start_redirector_at("red", incarnation);
 }
 
-static struct agent *start_master_at(const char *name, size_t n_redirectors)
+static struct agent *start_master_at(const char *name, const char *address, size_t n_redirectors)
 {
     static const char *const redirectors[] = {"red", "red2"};
     struct agent_options options = platform.agent_options;
     struct agent *agent = NULL;
     struct esp_error error;
-    options.name = options.listen = name;
+    options.name = name;
+    options.listen = address;
     options.incarnation = ++platform.incarnations;
     options.redirectors = redirectors;
     options.n_redirectors = n_redirectors;
@@ -59,7 +60,7 @@ static struct agent *start_master_at(const char *name, size_t n_redirectors)
 
 static struct agent *start_master(const char *name)
 {
-    return start_master_at(name, 1);
+    return start_master_at(name, name, 1);
 }
 
 static enum esp_status locate_at(const char *redirector, struct message *reply)
@@ -89,7 +90,7 @@ static void a_master_registers_with_all_its_redirectors(void **state)
     (void)state;
     unsigned servers;
     struct redirector *red = start_redirector(900), *red2 = start_redirector_at("red2", 910);
-    struct agent *a = start_master_at("ma-a", 2), *b = start_master_at("ma-b", 2);
+    struct agent *a = start_master_at("ma-a", "ma-a", 2), *b = start_master_at("ma-b", "ma-b", 2);
     platform_server(&platform, "s", "ma-a");
     platform_run_ms(&platform, 6000);
     assert_int_equal(masters_at("red", &servers), 2);
@@ -192,14 +193,18 @@ static void a_redirector_tells_which_masters_it_has_lost(void **state)
     redirector_stop(redirector, "end");
 }
 
-static void a_redirector_tells_what_lost_masters_solved(void **state)
+/* What a lost master solved is missing: neither known to the others, nor unknown. */
+static void what_a_lost_master_solved_is_told(bool its_server_first)
 {
-    (void)state;
     struct agent *a = start_master("ma-a"), *b = start_master("ma-b");
     struct redirector *redirector = start_redirector(900);
     struct message reply = {0};
-    platform_server(&platform, "s", "ma-b");
+    struct simulated_server *server = platform_server(&platform, "s", "ma-b");
     platform_run_ms(&platform, 6000);
+    if (its_server_first) {
+        platform_server_kill(&platform, server);
+        platform_run_ms(&platform, 20000);
+    }
     agent_drop(b);
     platform_run_ms(&platform, 20000);
     assert_int_equal(locate(&reply), ESP_OK);
@@ -209,6 +214,18 @@ static void a_redirector_tells_what_lost_masters_solved(void **state)
     message_clear(&reply);
     agent_drop(a);
     redirector_stop(redirector, "end");
+}
+
+static void a_redirector_tells_what_lost_masters_solved(void **state)
+{
+    (void)state;
+    what_a_lost_master_solved_is_told(false);
+}
+
+static void a_lost_master_tells_what_those_solved_that_it_lost(void **state)
+{
+    (void)state;
+    what_a_lost_master_solved_is_told(true);
 }
 
 static void the_children_of_a_dead_master_go_to_another_one(void **state)
@@ -227,6 +244,33 @@ static void the_children_of_a_dead_master_go_to_another_one(void **state)
     agent_figures(b, &figures);
     assert_int_equal(figures.nodes, 2);
     assert_int_equal(nodes(leader), 1); /* who was below the leader stays there */
+    agent_drop(a);
+    agent_drop(b);
+    redirector_stop(redirector, "end");
+}
+
+/* Its redirector tells the other one where it is now, and that one the children that it has taken in. */
+static void the_children_of_a_master_find_it_at_another_address(void **state)
+{
+    (void)state;
+    struct redirector *redirector = start_redirector(900);
+    struct agent *a = start_master("ma-a"), *b = start_master("ma-b");
+    size_t leader = platform_agent(&platform, "la", "ma-a");
+    platform_server(&platform, "s", "la");
+    platform_run_ms(&platform, 3000);
+    struct agent_figures figures;
+    inproc_kill(platform.transport, "ma-a");
+    agent_drop(a);
+    platform_run_ms(&platform, 2000);
+    agent_figures(b, &figures);
+    assert_int_equal(figures.nodes, 2);
+    a = start_master_at("ma-a", "another-address", 1);
+    platform_run_ms(&platform, 60000);
+    agent_figures(a, &figures);
+    assert_int_equal(figures.nodes, 2);
+    agent_figures(b, &figures);
+    assert_int_equal(figures.nodes, 0);
+    assert_int_equal(nodes(leader), 1);
     agent_drop(a);
     agent_drop(b);
     redirector_stop(redirector, "end");
@@ -273,6 +317,8 @@ int main(void)
         TEST(the_children_of_a_dead_master_go_to_another_one),
         TEST(a_redirector_tells_which_masters_it_has_lost),
         TEST(a_redirector_tells_what_lost_masters_solved),
+        TEST(a_lost_master_tells_what_those_solved_that_it_lost),
+        TEST(the_children_of_a_master_find_it_at_another_address),
         TEST(clients_spread_over_equal_masters),
         TEST(only_masters_belong_below_a_redirector_and_no_master_below_an_agent),
     };

@@ -111,6 +111,7 @@ void fake_on_locate(struct fake *fake, struct message *reply)
     struct locate_reply *to = &reply->locate_reply;
     fake->counters.locates++;
     struct absentees absentees = {0};
+    struct lost_problems lost = {0};
     struct extension *absent = arena_alloc(&reply->arena, 2 * sizeof *absent);
     const char *solved = NULL;
     to->masters = arena_alloc(&reply->arena, 2 * sizeof *to->masters);
@@ -125,9 +126,10 @@ void fake_on_locate(struct fake *fake, struct message *reply)
     }
     if (absentees.n > 0 && absent_pack(&absentees, 0, &reply->arena, absent))
         to->extensions = (struct extensions){absent, 1};
-    if (to->extensions.n > 0 && solved && lost_problems_solves(&solved, 1, &reply->arena, &absent[1])) {
-        absent[1].tag = EXTENSION_LOST_PROBLEMS;
+    if (solved)
+        lost_problems_note(&lost, lost_problem(solved), CLOCK_NEVER);
+    if (to->extensions.n > 0 && solved && lost_problems_tell(&lost, 0, &reply->arena, &absent[1]))
         to->extensions.n = 2;
-    }
+    lost_problems_release(&lost);
     absent_release(&absentees);
 }

@@ -62,12 +62,14 @@ static void wait_for(const char *path, const char *text)
         usleep(2000); /* alarm() bounds it */
 }
 
-static void note_reload(void *arg)
+static bool note_reload(void *arg, const struct daemon_reload *read)
 {
     (void)arg;
     FILE *file = fopen(reloads, "a");
-    fputs("reloaded\n", file);
+    fprintf(file, "reloaded %s: %s\n", read->settings ? read->settings->agent.scheduler : "nothing",
+            read->pending);
     fclose(file);
+    return read->settings != NULL;
 }
 
 /* A whole daemon; `failure`: it fails before it is ready. */
@@ -169,6 +171,24 @@ static void hangup_reads_the_level_again(void **state)
     assert_int_equal(exit_code_of(child), 0);
     assert_false(contains(log_file, "stopped"));
     unlink(moved);
+}
+
+/* What a running daemon does not take over is named; what it takes over is not. */
+static void what_counts_at_the_next_start_only_is_told(void **state)
+{
+    (void)state;
+    write_config("");
+    pid_t child = start(true, NULL);
+    wait_for(address_file, "4711");
+    write_config("scheduler = mct\nmessage_bytes = \"1 MiB\"\nparent = \"other:1\"");
+    kill(child, SIGHUP);
+    wait_for(reloads, "reloaded mct: parent, message_bytes\n");
+    assert_true(contains(log_file, "what counts at the next start only: parent, message_bytes"));
+    write_config("scheduler = mct");
+    kill(child, SIGHUP);
+    wait_for(reloads, "reloaded mct: \n");
+    kill(child, SIGTERM);
+    assert_int_equal(exit_code_of(child), 0);
 }
 
 static pid_t pid_in_background(void)
@@ -276,6 +296,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(in_the_foreground_from_start_to_stop),
         TEST(hangup_reads_the_level_again),
+        TEST(what_counts_at_the_next_start_only_is_told),
         TEST(the_starter_waits_until_the_daemon_is_ready),
         TEST(the_starter_tells_of_failures),
         TEST(the_starter_waits_for_those_above_but_not_for_ever),

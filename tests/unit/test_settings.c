@@ -262,15 +262,15 @@ static void the_samples_are_good(void **state)
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
         char path[1000];
         enum settings_kind kind;
-        bool named;
+        char by[SETTINGS_BY];
         snprintf(path, sizeof path, "%s/etc/%s", getenv("top_srcdir") ? getenv("top_srcdir") : ".",
                  samples[i].file);
         /* Certificates are made by whoever installs the sample. */
         if (settings_check(samples[i].kind, path, &error) != ESP_OK &&
             !strstr(error.text, "cannot read the authority's certificate /etc/espalier/ca.pem"))
             fail_msg("%s", error.text);
-        assert_int_equal(settings_guess_kind(path, &kind, &named, &error), ESP_OK);
-        assert_int_equal(named, samples[i].kind != SETTINGS_AGENT); /* "master.conf", "leader.conf" */
+        assert_int_equal(settings_guess_kind(path, &kind, by, &error), ESP_OK);
+        assert_string_equal(by, samples[i].kind != SETTINGS_AGENT ? "by its name" : "guessed from its keys");
         assert_int_equal(kind, samples[i].kind);
     }
 }

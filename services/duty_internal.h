@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Inside the orders to a node: services/duty.c (what they are, and who is answered) and services/duty_move.c
+ * (whom the node is below).
+ */
+#ifndef SERVICES_DUTY_INTERNAL_H
+#define SERVICES_DUTY_INTERNAL_H
+
+#include "services/duty.h"
+
+/* ---- services/duty.c ---- */
+
+/* What came of an order: `text` when it is done, else `error`. Then nobody waits there any more; when nobody
+ * does, this does nothing. */
+void duty_answer(struct duty *duty, struct duty_asker *asker, enum esp_status status, const char *text,
+                 const struct esp_error *error);
+/* Writes down what was changed; *text: how long that lasts, "" for ever. ESP_SYSTEM. */
+enum esp_status duty_keep(struct duty *duty, const char **text, struct esp_error *error);
+
+/* ---- services/duty_move.c ---- */
+
+/* The order "move": words are the new parent's name and address. It is answered when it is done. */
+enum esp_status duty_begin_move(struct duty *duty, const char *const *words, size_t n,
+                                struct esp_error *error);
+
+#endif

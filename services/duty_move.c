@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whom a node is below: the moves that administrators order, and the return to the preferred parent.
+ */
+#include "services/duty_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOVE_MS 3000 /* how long a new parent may take to answer */
+/* How often a node looks whether its preferred parent is back: doubling, so that one that never comes back
+ * costs little. */
+#define RETURN_FIRST_NS (5 * NS_PER_S)
+#define RETURN_MOST_NS  (60 * NS_PER_S)
+
+enum esp_status duty_begin_move(struct duty *duty, const char *const *words, size_t n,
+                                struct esp_error *error)
+{
+    const struct duty_options *options = &duty->options;
+    if (n != 2)
+        return error_set(error, ESP_INVALID, "expected the new parent's name and address, found %zu words",
+                         n);
+    if (!options->tie || !*options->tie || options->membership.role == ROLE_MASTER)
+        return error_set(error, ESP_INVALID,
+                         "\"%s\" is a master agent: it is the root of its tree and has no parent",
+                         options->name);
+    char *target = strdup(words[1]);
+    if (!target)
+        return error_no_memory(error, "an address");
+    enum esp_status status =
+        handover_begin(&duty->handover, *options->tie, &options->membership, options->membership_ops,
+                       options->self, duty->ops->own_address(options->self), target, MOVE_MS, error);
+    if (status != ESP_OK) {
+        free(target);
+        return status;
+    }
+    free(duty->target);
+    duty->target = target;
+    duty->returning = false;
+    return ESP_OK;
+}
+
+void duty_post(struct duty *duty, const struct envelope *envelope, const struct message *message)
+{
+    handover_post(&duty->handover, envelope, message);
+}
+
+void duty_undelivered(struct duty *duty, const char *address, const struct esp_error *why)
+{
+    handover_undelivered(&duty->handover, address, why);
+}
+
+static bool is_idle(const struct duty *duty)
+{
+    return !duty->handover.next && !duty->handover.leaving;
+}
+
+int64_t duty_due(const struct duty *duty)
+{
+    const int64_t due = handover_due(&duty->handover);
+    return duty->return_ns && is_idle(duty) && duty->return_ns < due ? duty->return_ns : due;
+}
+
+/* The name of the parent that it should be below; "": that is not known. */
+static const char *home(const struct duty *duty)
+{
+    return duty->wanted ? place_home(&duty->place, duty->wanted) : "";
+}
+
+/* Joined, but not below the parent that it should be below. */
+static bool is_away(const struct duty *duty)
+{
+    const struct membership *tie = *duty->options.tie;
+    const char *address = membership_parent_address(tie);
+    return address && duty->wanted && strcmp(address, duty->wanted) != 0 &&
+           strcmp(membership_parent_name(tie), home(duty)) != 0;
+}
+
+/* Where that parent may be: where those above say, and at its address, in turn. */
+static const char *preferred_parent(const struct duty *duty)
+{
+    const char *told = refuges_find(membership_refuges(*duty->options.tie), home(duty));
+    return told && duty->looks % 2 == 0 ? told : duty->wanted;
+}
+
+static void look_for_preferred(struct duty *duty)
+{
+    const struct duty_options *options = &duty->options;
+    const int64_t now_ns = clock_now_ns(options->membership.clock);
+    if (options->membership.role == ROLE_MASTER || !is_away(duty)) {
+        duty->return_ns = 0;
+        duty->looks = 0;
+        return;
+    }
+    if (*home(duty) && (!duty->return_ns || now_ns >= duty->return_ns))
+        membership_ask_where(*options->tie, home(duty));
+    if (!duty->return_ns) {
+        duty->pause_ns = RETURN_FIRST_NS;
+        duty->return_ns = now_ns + duty->pause_ns;
+    }
+    if (now_ns < duty->return_ns)
+        return;
+    duty->pause_ns = duty->pause_ns < RETURN_MOST_NS / 2 ? 2 * duty->pause_ns : RETURN_MOST_NS;
+    duty->return_ns = now_ns + duty->pause_ns;
+    const char *preferred = preferred_parent(duty);
+    struct membership_options tie = options->membership;
+    tie.quiet = duty->looks++ > 0;
+    duty->returning =
+        handover_begin(&duty->handover, *options->tie, &tie, options->membership_ops, options->self,
+                       duty->ops->own_address(options->self), preferred, MOVE_MS, NULL) == ESP_OK;
+}
+
+static void want(struct duty *duty, const char *address)
+{
+    char *copy = strdup(address);
+    if (!copy)
+        return; /* it stays where it is */
+    free(duty->wanted);
+    duty->wanted = copy;
+}
+
+static void has_moved(struct duty *duty)
+{
+    struct esp_error *error = &duty->kept;
+    duty->remark = "";
+    want(duty, duty->target);
+    error->status = place_set_parent(&duty->place, duty->target, duty->options.file_parent, error);
+    if (error->status == ESP_OK)
+        error->status = duty_keep(duty, &duty->remark, error);
+    /* It has moved; when that could not be written, this must be known. */
+    if (error->status != ESP_OK)
+        error_prefix(error, "moved, but only until it is started again");
+    duty->ops->moved(duty->options.self);
+    duty->ops->told(duty->options.self, "move", error->status,
+                    error->status == ESP_OK ? duty->remark : error->text);
+}
+
+/* Who is at the address of the preferred parent; true when that is news. */
+static bool note_home(struct duty *duty)
+{
+    const struct membership *tie = *duty->options.tie;
+    const char *address = membership_parent_address(tie), *name = membership_parent_name(tie);
+    size_t n;
+    const char *const *parents = membership_parents(tie, &n);
+    if (!duty->wanted && n > 0)
+        want(duty, parents[0]);
+    return address && duty->wanted && strcmp(address, duty->wanted) == 0 && strcmp(name, home(duty)) != 0 &&
+           place_set_home(&duty->place, address, name, NULL) == ESP_OK;
+}
+
+/* For the next start, should the parent be gone then. Without a folder, or on a full disk, it is not known
+ * then. */
+static void keep_whereabouts(struct duty *duty)
+{
+    const struct membership *tie = *duty->options.tie;
+    struct esp_error error;
+    bool news = note_home(duty);
+    if (membership_joined(tie) && !refuges_equal(&duty->place.refuges, membership_refuges(tie))) {
+        duty->place.refuges = *membership_refuges(tie);
+        news = true;
+    }
+    if (news && duty->state_dir &&
+        place_save(duty->state_dir, duty->options.name, &duty->place, &error) != ESP_OK)
+        duty->ops->told(duty->options.self, "keeping where to go without a parent", error.status, error.text);
+}
+
+void duty_tick(struct duty *duty)
+{
+    struct esp_error why = {0};
+    if (!duty->options.tie || !*duty->options.tie)
+        return;
+    keep_whereabouts(duty);
+    if (is_idle(duty))
+        look_for_preferred(duty);
+    switch (handover_tick(&duty->handover, duty->options.tie, &why)) {
+    case HANDOVER_JOINED:
+        if (duty->returning)
+            duty->ops->moved(duty->options.self);
+        else
+            has_moved(duty);
+        break;
+    case HANDOVER_OVER: /* by way of the old parent, who takes no word from it afterwards */
+        if (!duty->returning)
+            duty_answer(duty, &duty->mover, duty->kept.status, duty->remark, &duty->kept);
+        break;
+    case HANDOVER_FAILED:
+        if (duty->returning)
+            break; /* it is not back */
+        error_prefix(&why, "\"%s\" stays where it is", duty->options.name);
+        duty->ops->told(duty->options.self, "move", why.status, why.text);
+        duty_answer(duty, &duty->mover, why.status, "", &why);
+        break;
+    default:
+        break;
+    }
+}
