@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include "client/command/complete.h"
+#include "core/forecast/outlook.h"
 #include "core/matrix/matrix.h"
 
 #include <stdio.h>
@@ -88,6 +89,12 @@ static void offer_formats(const struct completion *completion)
         completion_offer(completion, matrix_format_word(matrix_format_at(i)));
 }
 
+static void offer_resources(const struct completion *completion)
+{
+    for (unsigned i = 0; outlook_resource(i); i++)
+        completion_offer(completion, outlook_resource(i));
+}
+
 static void offer_option_value(const struct completion *completion, const struct command_option *option)
 {
     if (strcmp(option->name, "format") == 0)
@@ -104,6 +111,8 @@ static void offer_option_value(const struct completion *completion, const struct
         completion_offer_classes(completion);
     else if (strcmp(option->name, "type") == 0)
         offer_words(completion, "char short int long int64 float double complex");
+    else if (strcmp(option->name, "resource") == 0)
+        offer_resources(completion);
     else if (strcmp(option->argument, "NODE") == 0)
         completion_offer_nodes(completion, COMPLETION_NODES);
     else if (strcmp(option->argument, "PARENT") == 0)

@@ -35,15 +35,6 @@ static const char *class_of(const struct directory_entry *entry)
     return NULL;
 }
 
-/* How many values the attribute has. */
-static unsigned count(const struct directory_entry *entry, const char *attribute)
-{
-    unsigned n = 0;
-    for (uint32_t i = 0; i < entry->n_values; i++)
-        n += strcasecmp(entry->values[i].attribute, attribute) == 0;
-    return n;
-}
-
 static bool is_short(const struct directory_value *value)
 {
     return !memchr(value->text, '\n', value->length) && value->length <= 100;
@@ -73,28 +64,29 @@ static void summary(const struct directory_entry *entry, const char *class, char
         put_values(&text, entry, schema_attribute(class, i));
 }
 
-/* One value as it is, several as a list. */
+static json_t *value_json(const struct directory_value *value)
+{
+    const char *text = directory_value_text(value);
+    return json_stringn(text, value->length - (size_t)(text - value->text));
+}
+
+/* Of addresses there may be several: always a list. Of others the first value, as it is. */
 static json_t *values_json(const struct directory_entry *entry, const char *attribute)
 {
+    if (strcmp(attribute, "espalierParent") != 0 && strcmp(attribute, "espalierAddress") != 0)
+        return value_json(directory_value(entry, attribute));
     json_t *list = json_array();
-    for (uint32_t i = 0; i < entry->n_values; i++) {
-        const struct directory_value *value = &entry->values[i];
-        const char *text = directory_value_text(value);
-        if (strcasecmp(value->attribute, attribute) == 0)
-            json_array_append_new(list, json_stringn(text, value->length - (size_t)(text - value->text)));
-    }
-    if (json_array_size(list) != 1)
-        return list;
-    json_t *only = json_incref(json_array_get(list, 0));
-    json_decref(list);
-    return only;
+    for (uint32_t i = 0; i < entry->n_values; i++)
+        if (strcasecmp(entry->values[i].attribute, attribute) == 0)
+            json_array_append_new(list, value_json(&entry->values[i]));
+    return list;
 }
 
 static json_t *entry_json(const struct directory_entry *entry, const char *class)
 {
     json_t *object = json_pack("{s:s, s:s}", "name", entry->name, "class", class);
     for (unsigned i = 1; schema_attribute(class, i); i++)
-        if (count(entry, schema_attribute(class, i)) > 0)
+        if (directory_value(entry, schema_attribute(class, i)))
             json_object_set_new(object, schema_attribute(class, i),
                                 values_json(entry, schema_attribute(class, i)));
     return object;
@@ -106,10 +98,10 @@ int directory_run_show(struct directory_command *command, int n, char **names)
     struct table table;
     size_t shown = 0;
     char text[1024];
-    json_t *list = json_array();
     int code = directory_fetch(command);
     if (code != EXIT_DONE)
         return code;
+    json_t *list = json_array();
     table_init(&table, 3, headings);
     for (size_t i = 0; i < command->tree.n; i++) {
         const struct directory_entry *entry = command->tree.entries[i];
@@ -125,6 +117,7 @@ int directory_run_show(struct directory_command *command, int n, char **names)
         table_cell(&table, "%s", text);
     }
     if (command->json) {
+        table_clear(&table);
         json_dumpf(list, stdout, JSON_INDENT(2));
         putchar('\n');
     } else if (shown) {

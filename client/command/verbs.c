@@ -158,10 +158,8 @@ static const struct command_option tree_options[] = {
     {0, NULL, NULL, NULL},
 };
 static const struct command_option weather_options[] = {
-    {'n', "node", "NAME", "only of this node and its links"},
-    {'r', "resource", "NAME",
-     "only this one: availableCpu, currentCpu, freeMemory, freeDisk, bandwidthTcp, latencyTcp,\n"
-     "connectTimeTcp"},
+    {'n', "node", "NODE", "only of this node and its links"},
+    {'r', "resource", "RESOURCE", "only this one, such as freeMemory"},
     {'S', "summary", NULL, "one line a node, as its agents have heard of it"},
     {'w', "watch", NULL, "show it again every second, until interrupted"},
     {0, NULL, NULL, NULL},
@@ -318,9 +316,12 @@ const struct verb command_verbs[] = {
      "of\n"
      "a processor that a session would get now (availableCpu) and that running ones get (currentCpu), "
      "memory\n"
-     "and disk that are free, and of each link the rate, what a small message takes there and back\n"
-     "(latencyTcp), and what a connection takes to open. A row has the last value, the forecast with its\n"
-     "expected error, and how it was. Forecasts of calls count with it.",
+     "and disk that are free (freeMemory, freeDisk), and of each link the rate (bandwidthTcp), what a small\n"
+     "message takes there and back (latencyTcp), and what a connection takes to open (connectTimeTcp). A "
+     "row\n"
+     "has the last value, the forecast with its expected error, and how it was. Forecasts of calls count "
+     "with\n"
+     "it.",
      weather_options, WITH_PLATFORM, 0, 0, verb_weather},
     {"trace", "SESSION", "Show the way of one call through the platform, and how long it was where",
      "SESSION is what logs and error messages call it, such as c0ffee12-7. Agents and servers remember the\n"

@@ -118,7 +118,7 @@ enum exit_code weather_ask(const struct command_line *command, const struct view
     bar_clear(bar);
     error_prefix(&error, "%s", node->name);
     command_complain(command->verb->name, error.text);
-    return command_exit_code(status);
+    return status == ESP_INVALID ? EXIT_FAILED : command_exit_code(status); /* it is of an older version */
 }
 
 /* ---- showing ---- */
