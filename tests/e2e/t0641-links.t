@@ -77,13 +77,13 @@ shows_links() {
     in_space hub espalier weather --summary >shown && cat shown &&
         grep -Eq '^far .* [0-9.]+ ms +[0-9.]+ Mbit/s +[0-9.]+ Mbit/s' shown
 }
-check "people are shown both" shows_links
+check "people are shown both" wait_until shows_links
 shows_all() {
     in_space hub espalier weather >shown && cat shown && grep -Eq '^MA > far +bandwidthTcp +[0-9.]+ Mbit/s .*[▁▂▃▄▅▆▇█]' shown &&
         grep -Eq '^far > MA +bandwidthTcp +[0-9.]+ Mbit/s' shown && grep -Eq '^MA <> far +latencyTcp +[0-9.]+ ms' shown &&
         grep -Eq '^MA <> far +connectTimeTcp +[0-9.]+ ms' shown
 }
-check "each figure with its forecast and plot" shows_all
+check "each figure with its forecast and plot" wait_until shows_all
 
 # 1000 x 1000 doubles: three matrices there, one back.
 transfers() { # NAME LEAST MOST
@@ -91,8 +91,8 @@ transfers() { # NAME LEAST MOST
         sed -n "s/.*\"server\": \"$1\"[^}]*\"transfer_s\": \([0-9.e+-]*\).*/\1/p" |
         awk -v least="$2" -v most="$3" '{ print; good = $1 >= least && $1 <= most } END { exit !good }'
 }
-check "a forecast counts with the link: 32 MB in some 5 s" transfers near 4 11
-check "and in some 28 s, as the result comes back at a quarter of the rate" transfers far 21 45
+check "a forecast counts with the link: 32 MB in some 5 s" wait_until transfers near 4 11
+check "and in some 28 s, as the result comes back at a quarter of the rate" wait_until transfers far 21 45
 
 brothers() {
     [ -s state-MA/links/near%3Afar.ring ] || [ -s state-MA/links/far%3Anear.ring ]
