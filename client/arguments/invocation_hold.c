@@ -17,7 +17,7 @@
 static void take_output(struct value *value, struct grid_data *grid)
 {
     value->result = holding_use(grid->holding);
-    holding_expect(value->result);
+    holding_expect(value->result, &value->due);
     value->out = grid_only_memory(grid);
     value->is_kept = !value->out && value->form == VALUE_MEMORY;
     value->kept_mode = (uint32_t)grid->holding->mode;
@@ -115,21 +115,13 @@ static enum esp_status prepare_section(struct value *value, struct engine *engin
     return status == ESP_OK ? gather(value, value->out, error) : status;
 }
 
-/* Outputs of the call itself that will be that array's next value: what goes in is the value before them. */
-static unsigned results_of(const struct invocation *invocation, const struct holding *holding)
-{
-    unsigned n = 0;
-    for (uint32_t i = 0; i < invocation->n_values; i++)
-        n += invocation->values[i].result == holding;
-    return n;
-}
-
-static enum esp_status prepare_input(struct value *value, unsigned own, struct engine *engine,
-                                     struct esp_error *error)
+/* What goes in is the value before the results of the call itself, and of those that began after it. */
+static enum esp_status prepare_input(struct value *value, struct engine *engine, struct esp_error *error)
 {
     char datum[DATUM_TEXT];
     struct grid_data *grid = value->grid;
-    enum esp_status status = holding_wait_for(grid->holding, own, engine->session_timeout_ms, error);
+    enum esp_status status =
+        holding_wait_before(grid->holding, value->due.turn, engine->session_timeout_ms, error);
     if (status == ESP_PENDING)
         return error_set(error, ESP_TIMEOUT,
                          "another call that is to make the value of these data has not ended within the "
@@ -174,7 +166,7 @@ enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *er
             holding_tell(value->grid->holding);
         if (!value->result)
             continue;
-        holding_arrived(value->result, NULL, NULL);
+        holding_arrived(value->result, &value->due, NULL, NULL);
         holding_release(value->result);
         value->result = NULL;
     }
@@ -218,7 +210,7 @@ enum esp_status hold_prepare(struct invocation *invocation, struct engine *engin
         struct value *value = &invocation->values[i];
         const struct argument *argument = &problem->arguments[value->index];
         if (value->grid && argument_is_input(argument))
-            status = prepare_input(value, results_of(invocation, value->grid->holding), engine, error);
+            status = prepare_input(value, engine, error);
         if (status == ESP_OK && problem->abstract)
             status = prepare_abstract(value, engine, error);
         if (status != ESP_OK)
@@ -398,7 +390,7 @@ static enum esp_status settle(struct value *value, struct engine *engine, struct
         grid_set_memory(value->grid, datum ? NULL : value->out, false);
     struct holding *result = value->result;
     value->result = NULL;
-    holding_arrived(result, datum ? datum : "", NULL);
+    holding_arrived(result, &value->due, datum ? datum : "", NULL);
     holding_release(result);
     return value->grid ? grid_bring_out(value->grid, engine, error) : ESP_OK;
 }
@@ -455,7 +447,7 @@ void hold_release(struct value *value)
     struct esp_error why;
     if (value->result) {
         error_set(&why, ESP_FAILED, "the call that was to make it has failed");
-        holding_arrived(value->result, NULL, &why);
+        holding_arrived(value->result, &value->due, NULL, &why);
     }
     stop_reading(value);
     holding_release(value->result);

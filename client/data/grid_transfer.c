@@ -9,6 +9,7 @@ struct transfer {
     struct thread_job job;
     struct grid_data *grid;
     struct engine *engine;
+    struct holding_due due;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,9 +42,10 @@ static void run(void *arg)
     if (status == ESP_OK)
         status = grid_bring_out(grid, transfer->engine, &error);
     if (status == ESP_OK)
-        holding_arrived(grid->holding, holding_datum(grid->holding, datum) ? datum : "", NULL);
+        holding_arrived(grid->holding, &transfer->due, holding_datum(grid->holding, datum) ? datum : "",
+                        NULL);
     else
-        holding_arrived(grid->holding, NULL, &error);
+        holding_arrived(grid->holding, &transfer->due, NULL, &error);
     grid_drop_old(grid, transfer->engine, false);
     grid_release(grid);
     free(transfer);
@@ -56,8 +58,9 @@ enum esp_status grid_transfer(struct grid_data *grid, struct engine *engine, str
     if (!transfer)
         return error_no_memory(error, "a transfer");
     holding_wait(grid->holding, NULL);
-    holding_expect(grid->holding);
-    *transfer = (struct transfer){.grid = grid_use_number(grid->number), .engine = engine};
+    *transfer = (struct transfer){
+        .grid = grid_use_number(grid->number), .engine = engine, .due.turn = holding_next_turn()};
+    holding_expect(grid->holding, &transfer->due);
     transfer->job = (struct thread_job){.run = run, .arg = transfer};
     count(1);
     if (!thread_pool_submit(engine->runners, &transfer->job))

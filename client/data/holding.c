@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <utlist.h>
 
 /* One for all of them, so that one can wait for any: nobody holds it for long, and changes are as rare as
  * calls. */
@@ -125,17 +127,24 @@ void holding_put_done(struct holding *holding, const char *datum)
     pthread_mutex_unlock(&lock);
 }
 
-void holding_expect(struct holding *holding)
+uint64_t holding_next_turn(void)
+{
+    static _Atomic uint64_t last;
+    return atomic_fetch_add(&last, 1) + 1;
+}
+
+void holding_expect(struct holding *holding, struct holding_due *due)
 {
     pthread_mutex_lock(&lock);
-    holding->due++;
+    DL_APPEND(holding->due, due);
     pthread_mutex_unlock(&lock);
 }
 
-void holding_arrived(struct holding *holding, const char *datum, const struct esp_error *why)
+void holding_arrived(struct holding *holding, struct holding_due *due, const char *datum,
+                     const struct esp_error *why)
 {
     pthread_mutex_lock(&lock);
-    holding->due--;
+    DL_DELETE(holding->due, due);
     if (datum)
         holding->lost = (struct esp_error){0};
     else if (why)
@@ -181,18 +190,28 @@ bool holding_take_old(struct holding *holding, bool even_read, char *text)
     return true;
 }
 
-enum esp_status holding_wait_for(struct holding *holding, unsigned own, int64_t timeout_ms,
-                                 struct esp_error *error)
+/* With the lock held. */
+static bool is_due_before(const struct holding *holding, uint64_t turn)
+{
+    const struct holding_due *due;
+    DL_FOREACH(holding->due, due)
+    if (due->turn < turn)
+        return true;
+    return false;
+}
+
+enum esp_status holding_wait_before(struct holding *holding, uint64_t turn, int64_t timeout_ms,
+                                    struct esp_error *error)
 {
     const struct timespec until = clock_ms_from_now(CLOCK_MONOTONIC, timeout_ms);
     bool is_late = false;
     pthread_mutex_lock(&lock);
-    while (holding->due > own && !is_late)
+    while (is_due_before(holding, turn) && !is_late)
         if (timeout_ms > 0)
             is_late = pthread_cond_clockwait(&changed, &lock, CLOCK_MONOTONIC, &until) == ETIMEDOUT;
         else
             pthread_cond_wait(&changed, &lock);
-    enum esp_status status = holding->due > own ? ESP_PENDING : holding->lost.status;
+    enum esp_status status = is_due_before(holding, turn) ? ESP_PENDING : holding->lost.status;
     if (status != ESP_OK && status != ESP_PENDING && error)
         *error = holding->lost;
     pthread_mutex_unlock(&lock);
@@ -201,7 +220,7 @@ enum esp_status holding_wait_for(struct holding *holding, unsigned own, int64_t 
 
 enum esp_status holding_wait(struct holding *holding, struct esp_error *error)
 {
-    return holding_wait_for(holding, 0, 0, error);
+    return holding_wait_before(holding, UINT64_MAX, 0, error);
 }
 
 size_t holding_wait_any(struct holding *const *holdings, size_t n)
@@ -209,7 +228,7 @@ size_t holding_wait_any(struct holding *const *holdings, size_t n)
     size_t found = n;
     pthread_mutex_lock(&lock);
     while (found == n) {
-        for (found = 0; found < n && holdings[found]->due > 0; found++)
+        for (found = 0; found < n && holdings[found]->due; found++)
             ;
         if (found == n)
             pthread_cond_wait(&changed, &lock);
@@ -221,7 +240,7 @@ size_t holding_wait_any(struct holding *const *holdings, size_t n)
 bool holding_is_settled(struct holding *holding)
 {
     pthread_mutex_lock(&lock);
-    bool settled = holding->due == 0;
+    bool settled = !holding->due;
     pthread_mutex_unlock(&lock);
     return settled;
 }

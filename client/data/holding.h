@@ -10,17 +10,24 @@
 
 #include "core/data/datum.h"
 
+/* A session that is to make another value of an array. Sessions wait for those only whose turn is before
+ * their own: however many take each other's results, none waits in a circle. */
+struct holding_due {
+    uint64_t turn; /* holding_next_turn(), one for all results of a session */
+    struct holding_due *prev, *next;
+};
+
 struct holding {
     /* Under the lock of all holdings: */
     unsigned users;
-    char datum[DATUM_TEXT]; /* identity of the value on servers; "": it is not there */
-    bool moving;            /* somebody is putting it */
-    uint64_t version;       /* counts values */
-    unsigned due;           /* sessions that will make another value of it */
-    struct esp_error lost;  /* the last of them failed: there is no value */
-    bool own;               /* only this holding has a name for the value on servers */
-    unsigned readers;       /* sessions that may still want one of the values */
-    struct old_value *old;  /* own values on servers in whose place others are */
+    char datum[DATUM_TEXT];  /* identity of the value on servers; "": it is not there */
+    bool moving;             /* somebody is putting it */
+    uint64_t version;        /* counts values */
+    struct holding_due *due; /* sessions that will make another value of it */
+    struct esp_error lost;   /* the last of them failed: there is no value */
+    bool own;                /* only this holding has a name for the value on servers */
+    unsigned readers;        /* sessions that may still want one of the values */
+    struct old_value *old;   /* own values on servers in whose place others are */
     /* Set by who makes it, before others see it: how it is left on servers. */
     enum datum_mode mode;
     uint32_t flags;
@@ -46,10 +53,14 @@ void holding_unset(struct holding *holding, const char *datum);
 bool holding_claim(struct holding *holding, char *text);
 void holding_put_done(struct holding *holding, const char *datum);
 
+/* The next place in the order of calls; before its session expects or waits for anything. */
+uint64_t holding_next_turn(void);
 /* A session that makes another value begins, and ends: with its identity, with "" (the value is in memory),
- * or with NULL (there is none after all, and what was there still is; `why`, unless NULL: it failed). */
-void holding_expect(struct holding *holding);
-void holding_arrived(struct holding *holding, const char *datum, const struct esp_error *why);
+ * or with NULL (there is none after all, and what was there still is; `why`, unless NULL: it failed). `due`,
+ * with its turn, stays where it is in between. */
+void holding_expect(struct holding *holding, struct holding_due *due);
+void holding_arrived(struct holding *holding, struct holding_due *due, const char *datum,
+                     const struct esp_error *why);
 /* Somebody else has a name for the value as well. */
 void holding_tell(struct holding *holding);
 /* A session that takes the value begins, and ends. */
@@ -60,10 +71,10 @@ void holding_read_done(struct holding *holding);
 bool holding_take_old(struct holding *holding, bool even_read, char *text);
 /* Waits until no session is to make another value. ESP_OK, or how the last one failed. */
 enum esp_status holding_wait(struct holding *holding, struct esp_error *error);
-/* The same, but for `own` sessions or results (of the caller's), and for at most so long (0: no limit).
- * ESP_PENDING: others still are to; *error is as it was. */
-enum esp_status holding_wait_for(struct holding *holding, unsigned own, int64_t timeout_ms,
-                                 struct esp_error *error);
+/* The same for those before `turn`, and for at most so long (0: no limit). ESP_PENDING: some of them still
+ * are to; *error is as it was. */
+enum esp_status holding_wait_before(struct holding *holding, uint64_t turn, int64_t timeout_ms,
+                                    struct esp_error *error);
 /* Waits until none is to make another value of one of those, at least one; returns its place. */
 size_t holding_wait_any(struct holding *const *holdings, size_t n);
 /* Whether none is (now). */

@@ -187,7 +187,7 @@ static enum esp_status take_output(struct value *value, const struct argument *a
     if (!entry)
         return error->status;
     entry->stale = true;
-    holding_expect(entry->holding);
+    holding_expect(entry->holding, &value->due);
     value->result = holding_use(entry->holding);
     value->is_kept = true;
     value->kept_mode = DATUM_VOLATILE;

@@ -195,7 +195,7 @@ static enum esp_status take_value(struct sequence *sequence, struct remembered *
         status = name_datum(sequence, from->datum, to, error);
     if (status == ESP_OK && from->result) {
         to->result = holding_use(from->result);
-        holding_expect(to->result);
+        holding_expect(to->result, &to->due);
     }
     return status;
 }

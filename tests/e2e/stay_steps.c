@@ -5,10 +5,12 @@
  *     stay_steps overwritten  own values that calls write over
  *     stay_steps strict       strictly volatile data, used on another server
  *     stay_steps both         one struct is an input and the result of the same call
+ *     stay_steps together     calls of several threads whose inputs are each other's results
  *     stay_steps durable      on a second server; leaves one on B, whose identity is in the file durable.id
  */
 #include "tests/e2e/data_arrays.h"
 
+#include <pthread.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -114,6 +116,69 @@ static int both(void)
     return 0;
 }
 
+#define ROUNDS 8
+
+/* Two threads; each takes what the other one makes, and then both the same. */
+struct together {
+    grpc_function_handle_t mul;
+    grpc_data_t *in, *out;
+    pthread_barrier_t *begin;
+    int failed;
+};
+
+static void *take_turns(void *arg)
+{
+    struct together *together = arg;
+    for (int i = 0; i < ROUNDS && !together->failed; i++) {
+        pthread_barrier_wait(together->begin);
+        together->failed = grpc_call(&together->mul, N, together->in, b, together->out) != GRPC_NO_ERROR &&
+                           told("grpc_call");
+    }
+    return NULL;
+}
+
+static int take_turns_on(grpc_data_t *x, grpc_data_t *y)
+{
+    pthread_t thread;
+    pthread_barrier_t begin;
+    pthread_barrier_init(&begin, NULL, 2);
+    struct together one = {.in = x, .out = y, .begin = &begin}, other = {.in = y, .out = x, .begin = &begin};
+    MUST(grpc_function_handle_init(&one.mul, (char *)"A", (char *)"product"));
+    other.mul = one.mul;
+    HOLDS(pthread_create(&thread, NULL, take_turns, &other) == 0);
+    take_turns(&one);
+    HOLDS(pthread_join(thread, NULL) == 0);
+    pthread_barrier_destroy(&begin);
+    HOLDS(!one.failed && !other.failed);
+    return 0;
+}
+
+static int together(void)
+{
+    grpc_data_t dx, dy;
+    char *identity = NULL;
+    fill(a, 1);
+    memset(b, 0, sizeof b);
+    for (int i = 0; i < N; i++)
+        b[i * N + i] = 2;
+    MUST(grpc_data_memory_mapping_set("a", a));
+    MUST(array(&dx, "memory:a", NULL, GRPC_PERSISTENT));
+    MUST(array(&dy, "memory:a", NULL, GRPC_PERSISTENT));
+    HOLDS(take_turns_on(&dx, &dy) == 0);
+    MUST(grpc_data_free(&dx, NULL));
+    MUST(array(&dx, "memory:a", NULL, GRPC_PERSISTENT));
+    HOLDS(take_turns_on(&dx, &dx) == 0);
+    MUST(grpc_data_getinfo(&dx, GRPC_INFO_IDENTITY, NULL, &identity));
+    MUST(esp_data_get(identity, c, sizeof c, NULL, NULL));
+    free(identity);
+    for (int i = 0; i < N * N; i++)
+        a[i] *= 1 << 2 * ROUNDS; /* each call has doubled what the one before it left */
+    HOLDS(near(c, a));
+    MUST(grpc_data_free(&dx, NULL));
+    MUST(grpc_data_free(&dy, NULL));
+    return 0;
+}
+
 static int durable(void)
 {
     grpc_data_t da;
@@ -148,6 +213,7 @@ int main(int argc, char **argv)
     int failed = strcmp(what, "overwritten") == 0 ? overwritten()
                  : strcmp(what, "strict") == 0    ? strict()
                  : strcmp(what, "both") == 0      ? both()
+                 : strcmp(what, "together") == 0  ? together()
                  : strcmp(what, "durable") == 0   ? durable()
                                                   : 2;
     grpc_finalize();

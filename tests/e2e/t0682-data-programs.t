@@ -21,6 +21,7 @@ check "data go into calls of all kinds, come out, and stay" "$steps" grid A
 check "what is overwritten goes, unless somebody else has a name for it" "${steps%data_steps}stay_steps" overwritten
 check "strict data go with their first session, wherever it was" "${steps%data_steps}stay_steps" strict
 check "what goes in and comes out under one name does not wait for itself" timeout 20 "${steps%data_steps}stay_steps" both
+check "nor do calls of two threads that take what the other one makes" timeout 60 "${steps%data_steps}stay_steps" together
 check "what is to be durable on a second server" "${steps%data_steps}stay_steps" durable
 stop B KILL
 start_server B

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Calls that take and make values of the same arrays wait for those that began before them, and for no
+ * others.
+ */
+#include "tests/unit/unit.h"
+
+#include "client/data/holding.h"
+
+#define SOON_MS 1 /* nobody comes in that time */
+
+static struct holding *an_array(void)
+{
+    struct holding *holding = holding_create(DATUM_VOLATILE, 0, false);
+    assert_non_null(holding);
+    return holding;
+}
+
+static void of_two_calls_on_one_array_the_first_waits_for_none(void **state)
+{
+    struct holding *array = an_array();
+    struct holding_due first = {.turn = holding_next_turn()}, second = {.turn = holding_next_turn()};
+    (void)state;
+    holding_expect(array, &first);
+    holding_expect(array, &second);
+    assert_int_equal(holding_wait_before(array, first.turn, SOON_MS, NULL), ESP_OK);
+    assert_int_equal(holding_wait_before(array, second.turn, SOON_MS, NULL), ESP_PENDING);
+    holding_arrived(array, &first, "A:1", NULL);
+    assert_int_equal(holding_wait_before(array, second.turn, SOON_MS, NULL), ESP_OK);
+    holding_arrived(array, &second, "A:2", NULL);
+    assert_true(holding_is_settled(array));
+    holding_release(array);
+}
+
+/* Each makes what the other one takes. */
+static void two_calls_across_two_arrays_do_not_wait_in_a_circle(void **state)
+{
+    struct holding *a = an_array(), *b = an_array();
+    struct holding_due first = {.turn = holding_next_turn()}, second = {.turn = holding_next_turn()};
+    (void)state;
+    holding_expect(a, &second); /* began later, and was faster here */
+    holding_expect(b, &first);
+    assert_int_equal(holding_wait_before(a, first.turn, SOON_MS, NULL), ESP_OK);
+    assert_int_equal(holding_wait_before(b, second.turn, SOON_MS, NULL), ESP_PENDING);
+    holding_arrived(b, &first, "", NULL);
+    assert_int_equal(holding_wait_before(b, second.turn, SOON_MS, NULL), ESP_OK);
+    holding_arrived(a, &second, "", NULL);
+    holding_release(a);
+    holding_release(b);
+}
+
+static void a_call_hears_how_the_one_before_it_failed(void **state)
+{
+    struct holding *array = an_array();
+    struct holding_due first = {.turn = holding_next_turn()}, second = {.turn = holding_next_turn()};
+    struct esp_error why, told = {0};
+    (void)state;
+    error_set(&why, ESP_FAILED, "singular");
+    holding_expect(array, &first);
+    holding_expect(array, &second);
+    holding_arrived(array, &first, NULL, &why);
+    assert_int_equal(holding_wait_before(array, second.turn, SOON_MS, &told), ESP_FAILED);
+    assert_string_equal(told.text, "singular");
+    holding_arrived(array, &second, "A:2", NULL);
+    assert_int_equal(holding_wait(array, &told), ESP_OK);
+    holding_release(array);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(of_two_calls_on_one_array_the_first_waits_for_none),
+        cmocka_unit_test(two_calls_across_two_arrays_do_not_wait_in_a_circle),
+        cmocka_unit_test(a_call_hears_how_the_one_before_it_failed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
