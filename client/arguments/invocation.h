@@ -6,6 +6,7 @@
 #ifndef CLIENT_INVOCATION_H
 #define CLIENT_INVOCATION_H
 
+#include "client/data/holding.h"
 #include "client/session/function.h"
 #include "core/data/datum.h"
 #include "core/message/message.h"
@@ -42,7 +43,8 @@ struct value {
     /* Arrays that also live on servers (client/arguments/invocation_hold.h); used: */
     struct grid_data *grid;    /* what was passed in place of the array */
     struct holding *held;      /* what goes in is this one's value, and is to stay where it goes */
-    struct holding *result;    /* what comes out is its next value */
+    struct holding *result;    /* what comes out is its next value: */
+    struct holding_due due;    /* (its turn is the call's) */
     struct datum_shape *shape; /* owned: of the argument, when it is any of these */
     bool reads;                /* the session may want the present value of `grid` on servers */
     int stays;                 /* enum esp_session_side: what goes in is left there, what comes out is */
@@ -65,7 +67,7 @@ struct invocation {
     double work_flop;
     uint64_t memory_bytes;   /* arguments, work arrays and what the description adds */
     char home[CAP_NAME + 1]; /* the server that keeps the state which is passed; "": there is none */
-    bool consumed;           /* an inout argument may hold its result already: it cannot be sent again */
+    bool consumed;           /* a result may lie over an input already, which cannot be sent again */
 };
 
 /* Takes the arguments from a grpc_call()'s list. What they point to must live as long as the invocation.
@@ -110,6 +112,10 @@ enum esp_status invocation_arguments(const struct invocation *invocation, struct
  * ESP_PROTOCOL when they do not fit the description. */
 enum esp_status invocation_results(struct invocation *invocation, const struct call_result *results,
                                    uint32_t n_results, struct esp_error *error);
+
+/* Whether what comes into that output's memory may write over something that goes in, and so cannot be sent
+ * again: programs may pass one array for an input and an output. */
+bool invocation_overwrites(const struct invocation *invocation, const struct value *output);
 
 /* All results have come: hands texts out and writes files. */
 enum esp_status invocation_finish(struct invocation *invocation, struct esp_error *error);

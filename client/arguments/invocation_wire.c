@@ -163,6 +163,23 @@ static enum esp_status destination(struct value *value, const struct argument *a
     return ESP_OK;
 }
 
+static bool overlap(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
+{
+    return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+}
+
+bool invocation_overwrites(const struct invocation *invocation, const struct value *output)
+{
+    if (output->form != VALUE_MEMORY || !output->out)
+        return false; /* it is handed out when all has come */
+    for (uint32_t i = 0; i < invocation->n_values; i++) {
+        const struct value *value = &invocation->values[i];
+        if (value->in && overlap(value->in, value->bytes, output->out, output->bytes))
+            return true;
+    }
+    return false;
+}
+
 static enum esp_status take_result(struct invocation *invocation, const struct call_result *result,
                                    struct esp_error *error)
 {
@@ -186,7 +203,7 @@ static enum esp_status take_result(struct invocation *invocation, const struct c
     if (result->kind != KIND_INLINE || result->length != result->bytes)
         return error_set(error, ESP_PROTOCOL, "result \"%s\": kind %u with %u of %llu bytes", argument->name,
                          result->kind, result->length, (unsigned long long)result->bytes);
-    invocation->consumed |= argument->mode == MODE_INOUT && value->form == VALUE_MEMORY;
+    invocation->consumed |= invocation_overwrites(invocation, value);
     if (result->length > 0)
         memcpy(memory, result->data, result->length);
     return ESP_OK;

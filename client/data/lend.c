@@ -19,14 +19,15 @@ static const struct argument *argument_of(const struct invocation *invocation, c
     return &invocation->function->problem->arguments[value->index];
 }
 
-/* A server lets its worker write up to the end of a page only. */
+/* A server lets its worker write up to the end of a page only; what the routine reads, and what may have to
+ * be sent again, is not to change under it. */
 static bool is_result_to_lend(const struct session *session, const struct value *value)
 {
     const struct argument *argument = argument_of(&session->invocation, value);
     return value->form == VALUE_MEMORY && argument->mode == MODE_OUT && argument->n_dims > 0 && value->out &&
            !value->is_kept && value->bytes > session->engine->inline_bytes &&
            ((uintptr_t)value->out + value->bytes) % SEGMENT_PAGE == 0 &&
-           buffer_holds(value->out, value->bytes);
+           buffer_holds(value->out, value->bytes) && !invocation_overwrites(&session->invocation, value);
 }
 
 bool lend_is_wanted(const struct session *session, const char *address)

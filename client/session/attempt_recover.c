@@ -95,6 +95,17 @@ void attempt_explain_loss(struct session *session)
                  session->problem, session->loss, tried_s);
 }
 
+static const char *why_here_only(const struct session *session)
+{
+    if (session->bound)
+        return "";
+    if (!session->invocation.function->problem->idempotent)
+        return ", and is not declared idempotent, so no other server was tried";
+    return session->invocation.consumed
+               ? ", and results had taken the place of its inputs, so no other server was tried"
+               : "";
+}
+
 void attempt_recover(struct session *session)
 {
     const struct problem *problem = session->invocation.function->problem;
@@ -116,9 +127,7 @@ void attempt_recover(struct session *session)
     if (!problem->idempotent || session->invocation.consumed || session->bound ||
         ++session->losses == MOST_LOSSES) {
         error_prefix(error, "%s was lost in the middle of the call%s", session->problem,
-                     problem->idempotent || session->bound
-                         ? ""
-                         : ", and is not declared idempotent, so no other server was tried");
+                     why_here_only(session));
         session_end(session, error->status = ESP_MAYBE);
         return;
     }

@@ -240,8 +240,7 @@ enum esp_status bulk_receive(struct session *session)
     struct invocation *invocation = &session->invocation;
     for (uint32_t i = 0; i < invocation->n_values; i++) {
         const struct value *value = &invocation->values[i];
-        const struct argument *argument = &invocation->function->problem->arguments[value->index];
-        invocation->consumed |= value->fetch > 0 && argument->mode == MODE_INOUT && !value->received;
+        invocation->consumed |= value->fetch > 0 && invocation_overwrites(invocation, value);
     }
     enum esp_status status = run_transfer(session, false, &error);
     if (status != ESP_OK && !note_lost(session, status, &error)) {

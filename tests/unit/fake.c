@@ -184,6 +184,8 @@ static enum esp_status move(struct transport *transport, const char *address, co
         memcpy(held->data[chunk->argument] + chunk->offset, data, chunk->length), fake->counters.puts++;
     else
         memcpy(data, held->data[chunk->argument] + chunk->offset, chunk->length), fake->counters.gets++;
+    if (!put && status == ESP_OK && faults->dies_behind > 0)
+        faults->dead = --faults->dies_behind == 0;
     if (moved)
         *moved = chunk->length;
     leave(fake);

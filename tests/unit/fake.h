@@ -23,6 +23,7 @@ struct fake_faults {
     unsigned lose_replies;  /* so many calls are executed, but answered with ESP_MAYBE */
     unsigned lose_requests; /* so many calls are not executed, and answered with ESP_MAYBE */
     unsigned lose_chunks;   /* so many chunks end in ESP_MAYBE */
+    unsigned dies_behind;   /* after so many chunks of results it is dead */
     unsigned wait_first;    /* so many sessions wait for memory before they can receive */
     bool dies_in_call;      /* the next call is answered with ESP_MAYBE, then it is dead */
     unsigned most_sessions; /* not acknowledged, that a server takes; 0: no limit */
