@@ -20,6 +20,11 @@ char put_view_kind(enum esp_type type)
 
 const void *put_view_elements(const struct put_view *view)
 {
+    const struct matrix *matrix = view->matrix;
+    if (matrix)
+        return view->type == (matrix->is_complex ? ESP_TYPE_DOUBLE_COMPLEX : ESP_TYPE_DOUBLE) && !matrix->wide
+                   ? matrix->values
+                   : NULL;
     char kind = put_view_kind(view->type);
     return kind ? matrix_view_elements(view->view, kind, (unsigned)esp_type_size(view->type)) : NULL;
 }
@@ -39,12 +44,26 @@ static enum esp_status store(const struct put_view *view, const struct matrix *p
     return ESP_OK;
 }
 
+/* As a matrix of one column, in the same memory. */
+static struct matrix part_of(const struct matrix *matrix, uint64_t first, uint64_t n)
+{
+    return (struct matrix){.rows = (int64_t)n,
+                           .cols = 1,
+                           .is_complex = matrix->is_complex,
+                           .values = matrix->values + (matrix->is_complex ? 2 : 1) * first,
+                           .wide = matrix->wide ? matrix->wide + first : NULL};
+}
+
 /* Elements [first, first + n). */
 static enum esp_status convert(const struct put_view *view, uint64_t first, uint64_t n, void *to,
                                struct esp_error *error)
 {
     struct matrix part;
     char kind = put_view_kind(view->type);
+    if (view->matrix) {
+        part = part_of(view->matrix, first, n);
+        return store(view, &part, first, to, error);
+    }
     bool is_wide = view->type == ESP_TYPE_LONG || view->type == ESP_TYPE_INT64;
     if (kind && matrix_view_copy(view->view, kind, (unsigned)esp_type_size(view->type), first, n, to))
         return ESP_OK;

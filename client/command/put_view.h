@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A NumPy file that goes to a server as it is read: what of it is in memory does not grow with it.
+ * A matrix that goes to a server part by part, and becomes what the datum is to be on its way: out of a
+ * mapped NumPy file, so that what is in memory does not grow with it, or out of memory, so that it is there
+ * once.
  */
 #ifndef CLIENT_COMMAND_PUT_VIEW_H
 #define CLIENT_COMMAND_PUT_VIEW_H
@@ -10,9 +12,11 @@
 #include "espalier.h"
 
 struct put_view {
+    /* One of them: */
     const struct matrix_view *view;
-    enum esp_type type; /* of the datum */
-    bool integers;      /* in the file */
+    const struct matrix *matrix; /* dense */
+    enum esp_type type;          /* of the datum */
+    bool integers;               /* in the file */
     int64_t rows;
 };
 

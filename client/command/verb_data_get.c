@@ -13,6 +13,7 @@
 #include "core/data/datum.h"
 #include "core/matrix/matrix.h"
 #include "core/matrix/matrix_view.h"
+#include "util/scratch.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -85,13 +86,24 @@ static enum esp_status load(const struct esp_data_info *info, const void *memory
     return status;
 }
 
+/* Whether the elements are those of a matrix as they lie. */
+static bool holds_doubles(const struct esp_data_info *info)
+{
+    return (info->type == ESP_TYPE_DOUBLE || info->type == ESP_TYPE_DOUBLE_COMPLEX) &&
+           info->storage == ESP_DATA_FULL && !(info->by_rows && info->n_dims > 1);
+}
+
 static enum esp_status save(const char *path, const struct matrix_format *format,
-                            const struct esp_data_info *info, const void *memory, struct esp_error *error)
+                            const struct esp_data_info *info, void *memory, struct esp_error *error)
 {
     struct matrix_file file = describe(info);
     /* A band may be next to nothing of its matrix. */
     const uint64_t most = info->storage == ESP_DATA_BANDED ? 0 : UINT64_MAX;
     int64_t rows = file.matrix.rows, cols = file.matrix.cols;
+    if (holds_doubles(info)) {
+        file.matrix.values = memory;
+        return matrix_save(path, &file, format, error);
+    }
     enum esp_status status = matrix_init(&file.matrix, rows, cols, file.matrix.is_complex, most, error);
     if (status != ESP_OK)
         return status;
@@ -150,17 +162,17 @@ static enum exit_code get(const struct command_line *command, const struct esp_d
         return command_fail(command, &error);
     if (lies_so(path, format, info))
         return get_in_place(command, info, path);
-    void *memory = malloc(info->bytes ? info->bytes : 1);
-    if (!memory) {
+    struct scratch datum = {0};
+    if (!scratch_grow(&datum, info->bytes ? info->bytes : 1)) {
         error_no_memory(&error, "the datum");
         return command_fail(command, &error);
     }
     enum exit_code code = EXIT_DONE;
-    if (bring(info, memory) != ESP_OK)
+    if (bring(info, datum.memory) != ESP_OK)
         code = session_fail_kept(command);
-    else if (save(path, format, info, memory, &error) != ESP_OK)
+    else if (save(path, format, info, datum.memory, &error) != ESP_OK)
         code = command_fail(command, &error);
-    free(memory);
+    scratch_clear(&datum);
     return code;
 }
 

@@ -58,24 +58,15 @@ static struct esp_argument shape_of(const struct matrix_file *file, enum esp_typ
     return array;
 }
 
-static enum esp_status to_array(const struct matrix_file *file, enum esp_type type,
-                                struct esp_argument *array, struct esp_error *error)
+/* All of it, for who needs it as a whole. */
+static enum esp_status make_whole(const struct data_source *source, struct esp_argument *array,
+                                  struct esp_error *error)
 {
-    const struct matrix *matrix = &file->matrix;
-    *array = shape_of(file, type);
-    size_t n = (size_t)(matrix->rows * matrix->cols);
-    array->data = calloc(n ? n : 1, esp_type_size(type));
-    if (!array->data)
-        return error_no_memory(error, "the matrix");
-    for (size_t i = 0; i < n; i++) {
-        double re = matrix->values[matrix->is_complex ? 2 * i : i];
-        double im = matrix->is_complex ? matrix->values[2 * i + 1] : 0;
-        if (!value_store_element(type, array->data, i, matrix, i))
-            return error_set(error, ESP_INVALID, "element (%lld, %lld), %g%+gi, does not fit type %s",
-                             (long long)(i % (size_t)matrix->rows + 1),
-                             (long long)(i / (size_t)matrix->rows + 1), re, im, esp_type_name(type));
-    }
-    return ESP_OK;
+    const uint64_t bytes =
+        (uint64_t)(array->dims[0] * (array->n_dims > 1 ? array->dims[1] : 1)) * esp_type_size(array->type);
+    array->data = malloc(bytes ? bytes : 1);
+    return array->data ? source->fill(source->arg, 0, bytes, array->data, error)
+                       : error_no_memory(error, "the matrix");
 }
 
 /* Whether it can be put, and as what. */
@@ -197,20 +188,26 @@ static enum exit_code put_read(struct put *put)
 {
     struct esp_error error = {0};
     struct matrix_file file = {0};
-    struct esp_argument array = {0};
-    enum esp_type type = ESP_TYPE_DOUBLE;
-    enum esp_status status = matrix_file_fault(load(put->command, &file, &type, &error), &error);
-    if (status == ESP_OK) {
-        status = to_array(&file, type, &array, &error);
-        matrix_file_clear(&file);
-    }
+    struct put_view view = {.matrix = &file.matrix, .type = ESP_TYPE_DOUBLE};
+    enum esp_status status = matrix_file_fault(load(put->command, &file, &view.type, &error), &error);
+    struct esp_argument array = shape_of(&file, view.type);
+    view.rows = file.matrix.rows;
+    const struct data_source source = put_view_source(&view);
+    array.data = (void *)(uintptr_t)(status == ESP_OK ? put_view_elements(&view) : NULL);
+    const bool is_made = status == ESP_OK && !array.data && put->in_pieces;
+    if (is_made)
+        status = make_whole(&source, &array, &error);
+    enum exit_code code = EXIT_DONE;
     if (status != ESP_OK) {
         put_note_remove(&put->note);
-        return command_fail(put->command, &error);
+        code = command_fail(put->command, &error);
+    } else if (send(put, &array, array.data ? NULL : &source) != ESP_OK) {
+        code = session_fail(put->command);
     }
-    status = send(put, &array, NULL);
-    free(array.data);
-    return status == ESP_OK ? EXIT_DONE : session_fail(put->command);
+    if (is_made)
+        free(array.data);
+    matrix_file_clear(&file);
+    return code;
 }
 
 /* Between the beginning and the end of the library's use. */

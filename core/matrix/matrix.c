@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A text file's numbers take more room than a double; beyond this a text is the wrong form. */
@@ -283,17 +284,17 @@ static enum esp_status parse_plain(const char *text, size_t length, const char *
 enum esp_status matrix_parse(const char *text, size_t length, const char *name, uint64_t max_bytes,
                              struct matrix_file *file, struct esp_error *error)
 {
-    char *expanded = NULL;
+    struct scratch expanded = {0};
     enum esp_status status = ESP_OK;
     *file = (struct matrix_file){0};
     if (gzip_probe(text, length)) {
         status = gzip_expand(text, length, name, max_bytes ? max_bytes : MATRIX_DEFAULT_MAX_BYTES, &expanded,
                              &length, error);
-        text = expanded;
+        text = expanded.memory;
     }
     if (status == ESP_OK)
         status = parse_plain(text, length, name, max_bytes, file, error);
-    free(expanded);
+    scratch_clear(&expanded);
     if (status != ESP_OK)
         matrix_file_clear(file);
     return status;
@@ -313,44 +314,46 @@ static bool may_be_one(const char *start, size_t length)
 }
 
 /* What cannot be a matrix is read to the end of its first block only: a device may have no end. */
-static enum esp_status read_all(int fd, const char *path, uint64_t max_bytes, char **text, size_t *length,
-                                struct esp_error *error)
+static enum esp_status read_all(int fd, const char *path, uint64_t max_bytes, struct scratch *text,
+                                size_t *used, struct esp_error *error)
 {
     const size_t block = 1 << 16;
-    size_t size = block, used = 0;
     uint64_t most = most_text(max_bytes);
-    char *buffer = malloc(size);
-    while (buffer) {
-        ssize_t got = read(fd, buffer + used, size - used);
+    size_t size = block;
+    *used = 0;
+    while (scratch_grow(text, size)) {
+        ssize_t got = read(fd, text->memory + *used, size - *used);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0) {
-            free(buffer);
-            if (errno == EISDIR)
-                return error_set(error, ESP_SYNTAX, "%s: expected a matrix file, found a folder", path);
+        if (got < 0 && errno == EISDIR)
+            return error_set(error, ESP_SYNTAX, "%s: expected a matrix file, found a folder", path);
+        if (got < 0)
             return error_errno(error, "cannot read %s", path);
-        }
-        if (got > 0)
-            used += (size_t)got;
-        if (got == 0 || (used == block && !may_be_one(buffer, used))) {
-            *text = buffer;
-            *length = used;
+        *used += (size_t)got;
+        if (got == 0 || (*used == block && !may_be_one(text->memory, *used)))
             return ESP_OK;
-        }
-        if (used < size)
+        if (*used < size)
             continue;
-        if (size >= most) {
-            free(buffer);
+        if (size >= most)
             return error_set(error, ESP_LIMIT, "%s: a file of a matrix has at most %.3g GB", path,
                              (double)most / 1e9);
-        }
         size *= 2;
-        char *larger = realloc(buffer, size);
-        if (!larger)
-            free(buffer);
-        buffer = larger;
     }
     return error_no_memory(error, path);
+}
+
+/* Large files are looked at where they lie; others, and what comes from a pipe, are read. */
+static enum esp_status take_content(int fd, const char *path, uint64_t max_bytes, struct scratch *text,
+                                    size_t *length, struct esp_error *error)
+{
+    struct stat about;
+    const bool is_large = fstat(fd, &about) == 0 && S_ISREG(about.st_mode) && lseek(fd, 0, SEEK_CUR) == 0 &&
+                          about.st_size > (off_t)SCRATCH_HEAP_BYTES &&
+                          (uint64_t)about.st_size <= most_text(max_bytes);
+    if (!is_large || !scratch_map(text, fd, (size_t)about.st_size))
+        return read_all(fd, path, max_bytes, text, length, error);
+    *length = text->size;
+    return ESP_OK;
 }
 
 enum esp_status matrix_file_fault(enum esp_status status, struct esp_error *error)
@@ -392,14 +395,15 @@ enum esp_status matrix_load_array(const char *path, uint64_t max_bytes, struct m
         return error_set(error, ESP_NOT_FOUND, "%s: no such file", path);
     if (fd < 0)
         return error_errno(error, "cannot open %s", path);
-    char *text = NULL;
+    struct scratch text = {0};
     size_t length = 0;
-    enum esp_status status = read_all(fd, path, max_bytes, &text, &length, error);
+    enum esp_status status = take_content(fd, path, max_bytes, &text, &length, error);
     if (!standard_input)
         close(fd);
     if (status == ESP_OK)
-        status = matrix_parse(text, length, standard_input ? "standard input" : path, max_bytes, file, error);
-    free(text);
+        status = matrix_parse(text.memory, length, standard_input ? "standard input" : path, max_bytes, file,
+                              error);
+    scratch_clear(&text);
     return status;
 }
 

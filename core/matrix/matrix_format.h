@@ -8,6 +8,7 @@
 #define CORE_MATRIX_FORMAT_H
 
 #include "core/matrix/matrix_text.h"
+#include "util/scratch.h"
 
 #include <stdio.h>
 
@@ -80,9 +81,9 @@ enum esp_status matrix_csv_write(FILE *stream, const struct matrix_file *file, s
 
 /* Compressed files: core/matrix/matrix_gzip.c */
 bool gzip_probe(const char *content, size_t length);
-/* *text becomes the content, to be freed. `max_bytes` caps it. */
+/* The first *expanded bytes of `text`, which was empty, become the content. `max_bytes` caps it. */
 enum esp_status gzip_expand(const char *content, size_t length, const char *name, uint64_t max_bytes,
-                            char **text, size_t *expanded, struct esp_error *error);
+                            struct scratch *text, size_t *expanded, struct esp_error *error);
 /* A stream whose content goes to the descriptor compressed; both are closed by fclose(), which fails when
  * something could not be written. NULL: errno. */
 FILE *gzip_stream(int fd);

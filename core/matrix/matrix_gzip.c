@@ -32,19 +32,8 @@ static enum esp_status tell(const z_stream *stream, const char *name, int code, 
                      stream->total_in, stream->msg ? stream->msg : "gzip");
 }
 
-/* Room for more; false when there is none. */
-static bool grow(char **buffer, size_t *size)
-{
-    char *larger = realloc(*buffer, *size * 2);
-    if (!larger)
-        return false;
-    *buffer = larger;
-    *size *= 2;
-    return true;
-}
-
 /* Inflates one member after the other: gzip files may be joined. */
-static int inflate_all(z_stream *stream, char **buffer, size_t *size, size_t *used, uint64_t limit,
+static int inflate_all(z_stream *stream, struct scratch *text, size_t *used, uint64_t limit,
                        const char *input, size_t length)
 {
     size_t taken = 0;
@@ -52,35 +41,34 @@ static int inflate_all(z_stream *stream, char **buffer, size_t *size, size_t *us
     while (code == Z_OK || (code == Z_STREAM_END && taken < length)) {
         if (code == Z_STREAM_END && inflateReset(stream) != Z_OK)
             return Z_STREAM_ERROR;
-        if (*used == *size && (*size >= limit || !grow(buffer, size)))
-            return *size >= limit ? Z_NEED_DICT : Z_MEM_ERROR;
+        if (*used == text->size && (text->size >= limit || !scratch_grow(text, 2 * text->size)))
+            return text->size >= limit ? Z_NEED_DICT : Z_MEM_ERROR;
         size_t chunk = length - taken < 1u << 30 ? length - taken : 1u << 30;
-        size_t room = *size - *used < 1u << 30 ? *size - *used : 1u << 30;
+        size_t room = text->size - *used < 1u << 30 ? text->size - *used : 1u << 30;
         stream->next_in = (unsigned char *)input + taken;
         stream->avail_in = (unsigned)chunk;
-        stream->next_out = (unsigned char *)*buffer + *used;
+        stream->next_out = (unsigned char *)text->memory + *used;
         stream->avail_out = (unsigned)room;
         code = inflate(stream, Z_NO_FLUSH);
         taken += chunk - stream->avail_in;
         *used += room - stream->avail_out;
-        if (code == Z_BUF_ERROR && *used == *size)
+        if (code == Z_BUF_ERROR && *used == text->size)
             code = Z_OK;
     }
     return code;
 }
 
 enum esp_status gzip_expand(const char *content, size_t length, const char *name, uint64_t max_bytes,
-                            char **text, size_t *expanded, struct esp_error *error)
+                            struct scratch *text, size_t *expanded, struct esp_error *error)
 {
     z_stream stream = {0};
     uint64_t limit = max_bytes > UINT64_MAX / TEXT_PER_VALUE ? UINT64_MAX : max_bytes * TEXT_PER_VALUE;
-    size_t size = 1 << 16, used = 0;
-    char *buffer = malloc(size);
-    if (!buffer || inflateInit2(&stream, 15 + 16) != Z_OK) {
-        free(buffer);
+    size_t used = 0;
+    if (!scratch_grow(text, 1 << 16) || inflateInit2(&stream, 15 + 16) != Z_OK) {
+        scratch_clear(text);
         return error_no_memory(error, "what a compressed file holds");
     }
-    int code = inflate_all(&stream, &buffer, &size, &used, limit, content, length);
+    int code = inflate_all(&stream, text, &used, limit, content, length);
     enum esp_status status = ESP_OK;
     if (code == Z_NEED_DICT)
         status = error_set(error, ESP_LIMIT, "%s: the compressed content has more than the limit of %.2g GB",
@@ -88,13 +76,10 @@ enum esp_status gzip_expand(const char *content, size_t length, const char *name
     else if (code != Z_STREAM_END)
         status = tell(&stream, name, code, error);
     inflateEnd(&stream);
-    if (status != ESP_OK) {
-        free(buffer);
-        return status;
-    }
-    *text = buffer;
+    if (status != ESP_OK)
+        scratch_clear(text);
     *expanded = used;
-    return ESP_OK;
+    return status;
 }
 
 static ssize_t write_compressed(void *cookie, const char *buffer, size_t size)

@@ -107,8 +107,9 @@ check "both go" espalier data rm "$(cat wide.npy.id)" "$first"
     head -c 64000000 /dev/urandom
 } >rows.npy
 espalier matrix convert rows.npy columns.npy
-within() { # within WORD...: with 40 MB of memory for data, where a process has some MB before it does anything
-    prlimit --data=40000000 "$@"
+most=40000000 # bytes of memory for data, of which a process has some MB before it does anything
+within() {
+    prlimit --data=$most "$@"
 }
 limit_holds() {
     ! within awk 'BEGIN { s = "0123456789abcdef"; while (length(s) < 64000000) s = s s }' 2>awk.out
@@ -125,10 +126,27 @@ if limit_holds && within espalier --version >version; then
         check "and got" got_within $name.npy
         check "and go" espalier data rm "$(cat $name.npy.id)"
     done
+    # Texts become numbers in memory: once, beside the same 40 MB.
+    most=$((40000000 + 24000000))
+    awk 'BEGIN { print "%%MatrixMarket matrix array real general\n3000 1000"
+                 for (i = 0; i < 3000000; i++) print i % 1009 }' >text.mtx
+    gzip -1 <text.mtx >text.mtx.gz
+    espalier matrix convert text.mtx text.csv
+    espalier matrix convert text.mtx columns.npy
+    for name in text.mtx text.mtx.gz text.csv; do
+        check "24 MB from $name are in memory once" put_within $name
+        check "and come back as such a file" within espalier data get "$(cat $name.id)" back-$name
+        check "with the same numbers" cmp "back-$name" "$name"
+        check "and go" espalier data rm "$(cat $name.id)"
+    done
+    check "also when they become others on their way" sh -c \
+        "prlimit --data=$most espalier data put text.mtx.gz -s A -m persistent -t float >float.id"
+    check "which are right" sh -c 'espalier data get "$(cat float.id)" float.npy && espalier matrix convert float.npy float.mtx && cmp float.mtx text.mtx'
+    check "and go" espalier data rm "$(cat float.id)"
 else
     echo "# this build needs more memory than that before it does anything"
 fi
-rm rows.npy columns.npy back.npy
+rm -f rows.npy columns.npy back.npy text.* back-text.* float.*
 
 # ---- copies ----
 check "a vector on A" put x.mtx A volatile
