@@ -41,13 +41,29 @@ enum exit_code verb_data_rm(const struct command_line *command)
     return worst;
 }
 
+/* The datum is not there (any more), or the server is not. */
+static enum exit_code fail_copying(const struct command_line *command, const char *id)
+{
+    struct esp_error error = *esp_last_error();
+    struct esp_data_info *infos;
+    size_t n;
+    if (error.status != ESP_NOT_FOUND)
+        return session_fail(command);
+    const bool is_there = esp_data_look(id, &infos, &n) == ESP_OK;
+    const bool is_gone = !is_there && esp_last_error()->status == ESP_NOT_FOUND;
+    if (is_there)
+        esp_data_free(infos);
+    command_fail(command, &error);
+    return is_gone ? EXIT_GONE : EXIT_UNREACHABLE;
+}
+
 static enum exit_code copy_one(const struct command_line *command, const char *id, const char *to, bool move)
 {
     struct moving moving;
     moving_begin(&moving);
     enum esp_status status = esp_data_copy(id, to, move, moving_told, &moving);
     moving_end(&moving);
-    return status == ESP_OK ? EXIT_DONE : session_fail(command);
+    return status == ESP_OK ? EXIT_DONE : fail_copying(command, id);
 }
 
 /* What cannot go is told, and the others go all the same. Replicas have their originals elsewhere. */
@@ -102,10 +118,10 @@ static enum exit_code redistribute(const struct command_line *command, const cha
     enum esp_status status = esp_data_redistribute(id, to, layout, moving_told, &moving, &made);
     moving_end(&moving);
     if (status != ESP_OK)
-        return session_fail(command);
+        return fail_copying(command, id);
     enum exit_code code = print_identity(command, made);
     free(made);
-    return move && esp_data_drop(id) != ESP_OK ? session_fail(command) : code;
+    return move && esp_data_drop(id) != ESP_OK ? session_fail_kept(command) : code;
 }
 
 static enum exit_code redistribute_meant(const struct command_line *command, const char *to,

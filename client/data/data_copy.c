@@ -3,12 +3,16 @@
  * Data that servers fetch from each other.
  */
 #include "client/data/data.h"
+#include "util/clock.h"
 
 #include <endian.h>
 #include <string.h>
 
-#define MOST_LOOKED 4     /* times that somebody is looked for who has a datum */
-#define PULL_MS     10000 /* of one look at a copy under way */
+#define MOST_LOOKED     4    /* times that somebody is looked for who has a datum */
+#define PULL_MS         2000 /* of one look at a copy under way, at most; */
+#define TOLD_MS         500  /* where somebody is told of it */
+#define BUSY_MS         50
+#define MOST_EXTENSIONS 3
 
 struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2],
                                    struct extension *extension)
@@ -19,28 +23,50 @@ struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2
     return (struct extensions){extension, 1};
 }
 
-static enum esp_status pull(struct engine *engine, const char *id, const char *address,
-                            const struct data_holder *holders, size_t n, const struct pull_request *wish,
-                            struct data_told told, struct esp_error *error)
+/* Looks at it until it is there. How long the server waits, for room and for others, is what an answer may
+ * take here (call_timeout); one that could not even begin with it is asked again for as long. */
+static enum esp_status watch(struct engine *engine, const char *address, const struct message *request,
+                             struct data_told told, struct esp_error *error)
 {
-    const char *sources[DATA_MOST_HOLDERS];
-    struct message request = {.kind = MESSAGE_PULL, .pull = *wish}, reply = {0};
-    for (size_t i = 0; i < n; i++)
-        sources[i] = holders[i].address;
-    request.pull.datum = id;
-    request.pull.sources = sources;
-    request.pull.n_sources = (uint32_t)n;
-    request.pull.patience_ms = told.tell ? 500 : PULL_MS;
+    const int64_t until_ns = clock_now_ns(&clock_system) + engine->call_timeout_ms * NS_PER_MS;
     for (;;) {
-        enum esp_status status = data_ask(engine, address, &request, &reply, error);
+        struct message reply = {0};
+        enum esp_status status =
+            transport_call(engine->transport, address, request, engine->call_timeout_ms, &reply, error);
         const struct pull_reply *told_us = &reply.pull_reply;
         bool complete = told_us->complete;
         if (status == ESP_OK && told.tell && (complete || told_us->bytes > 0))
             told.tell(told.arg, complete ? 1 : (double)told_us->arrived / (double)told_us->bytes);
         message_clear(&reply);
-        if (status != ESP_OK || complete || atomic_load(&engine->closing))
+        if (status == ESP_BUSY && clock_now_ns(&clock_system) < until_ns && !atomic_load(&engine->closing))
+            engine_pause(&engine->closing, BUSY_MS);
+        else if (status != ESP_OK || complete || atomic_load(&engine->closing))
             return status;
     }
+}
+
+static enum esp_status pull(struct engine *engine, const char *id, const char *address,
+                            const struct data_holder *holders, size_t n, const struct pull_request *wish,
+                            struct data_told told, struct esp_error *error)
+{
+    const char *sources[DATA_MOST_HOLDERS];
+    struct extension extensions[MOST_EXTENSIONS];
+    struct message request = {.kind = MESSAGE_PULL, .pull = *wish};
+    const int64_t look_ms = told.tell ? TOLD_MS : PULL_MS, half_ms = engine->call_timeout_ms / 2;
+    const uint64_t wait_ms = htole64((uint64_t)engine->call_timeout_ms);
+    uint32_t n_extensions = wish->extensions.n;
+    for (uint32_t i = 0; i < n_extensions; i++)
+        extensions[i] = wish->extensions.items[i];
+    extensions[n_extensions++] =
+        (struct extension){EXTENSION_PATIENCE, (const uint8_t *)&wait_ms, sizeof wait_ms};
+    for (size_t i = 0; i < n; i++)
+        sources[i] = holders[i].address;
+    request.pull.datum = id;
+    request.pull.sources = sources;
+    request.pull.n_sources = (uint32_t)n;
+    request.pull.patience_ms = (uint64_t)(look_ms < half_ms ? look_ms : half_ms);
+    request.pull.extensions = (struct extensions){extensions, n_extensions};
+    return watch(engine, address, &request, told, error);
 }
 
 /* As it is kept where it is: a move takes that along. */
@@ -91,6 +117,19 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
     return status;
 }
 
+/* Where it was deleted meanwhile, that is what matters, and not on which way that was noticed. */
+static enum esp_status or_gone(struct engine *engine, const char *id, enum esp_status status,
+                               struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    struct esp_error why;
+    size_t n = 0;
+    if (status == ESP_OK || status == ESP_TIMEOUT || status == ESP_BUSY || atomic_load(&engine->closing) ||
+        data_find(engine, id, false, holders, &n, &why) != ESP_NOT_FOUND)
+        return status;
+    return error_set(error, ESP_NOT_FOUND, "%s", why.text);
+}
+
 static enum esp_status copy(struct engine *engine, const char *id, const char *server, bool move,
                             const struct pull_request *as, struct data_told told, struct esp_error *error)
 {
@@ -100,7 +139,7 @@ static enum esp_status copy(struct engine *engine, const char *id, const char *s
             engine_pause(&engine->closing, INT64_C(100) << (i - 1));
         status = copy_once(engine, id, server, move, as, told, error);
     }
-    return status;
+    return or_gone(engine, id, status, error);
 }
 
 enum esp_status data_copy(struct engine *engine, const char *id, const char *server, bool move,
@@ -174,5 +213,5 @@ enum esp_status data_redistribute(struct engine *engine, const char *id, const c
         status = lay_once(engine, &laying, address, told, error);
     }
     memcpy(new_id, laying.new_id, sizeof laying.new_id);
-    return status;
+    return or_gone(engine, id, status, error);
 }

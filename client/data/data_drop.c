@@ -66,19 +66,42 @@ static void drop_next(struct dropping *dropping)
     follow_copies(dropping, server);
 }
 
+/* Somebody else was faster: as others hear of it. */
+static enum esp_status tell_gone(struct engine *engine, const char *id, struct esp_error *error)
+{
+    struct data_holder holders[DATA_MOST_HOLDERS];
+    size_t n = 0;
+    return data_find(engine, id, false, holders, &n, error) == ESP_NOT_FOUND
+               ? ESP_NOT_FOUND
+               : error_set(error, ESP_NOT_FOUND, "somebody else has deleted it in this moment");
+}
+
+static enum esp_status note_origin(void *arg, const struct data_holder *server, struct esp_error *error)
+{
+    (void)error;
+    drop_there_too(arg, server);
+    return ESP_OK;
+}
+
 static enum esp_status drop_everywhere(struct engine *engine, const char *id,
                                        const struct data_holder *holders, size_t n, struct esp_error *error)
 {
+    struct datum_id parsed = {0};
+    bool at_origin = datum_id_parse(id, &parsed, NULL) != ESP_OK;
     struct dropping dropping = {.engine = engine, .id = id};
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        at_origin |= strcmp(holders[i].server, parsed.origin) == 0;
         drop_there_too(&dropping, &holders[i]);
+    }
     dropping.n_known = dropping.n;
+    if (!at_origin) /* it has moved on, but that is where people ask what became of it */
+        data_each_server(engine, parsed.origin, note_origin, &dropping, NULL);
     while (dropping.next < dropping.n)
         drop_next(&dropping);
     if (dropping.why.status != ESP_OK)
         return error_set(error, dropping.why.status, "%s", dropping.why.text);
     if (!dropping.found)
-        return error_set(error, ESP_NOT_FOUND, "somebody else has deleted it in this moment");
+        return tell_gone(engine, id, error);
     return ESP_OK;
 }
 

@@ -28,6 +28,11 @@ static enum esp_status find_range(const struct datum_info *datum, uint32_t piece
                      (unsigned long long)(*to - *from), (unsigned long long)bytes);
 }
 
+static bool is_late(void *arg)
+{
+    return data_is_late(arg);
+}
+
 static enum esp_status get_once(struct engine *engine, const char *address, const char *id, uint32_t piece,
                                 void *memory, uint64_t bytes, struct data_progress *progress,
                                 struct ranges *done, struct esp_error *error)
@@ -52,6 +57,7 @@ static enum esp_status get_once(struct engine *engine, const char *address, cons
                                                  .timeout_ms = engine->call_timeout_ms,
                                                  .memory = memory,
                                                  .moved = data_moved,
+                                                 .is_late = is_late,
                                                  .arg = progress,
                                                  .helpers = engine->runners};
         status = piece == ALL_PIECES ? transfer_run(&options, done, error)
@@ -73,8 +79,9 @@ static enum esp_status get(struct engine *engine, const char *id, uint32_t piece
     struct ranges done = {0};
     size_t n = 0;
     enum esp_status status = ESP_OK;
-    for (unsigned i = 0; i < DATA_MOST_RESUMED; i++) {
-        status = data_find(engine, id, i > 0, holders, &n, error);
+    data_progress_begin(&progress, engine);
+    for (unsigned i = 1;; i++) {
+        status = data_find(engine, id, i > 1, holders, &n, error);
         for (size_t h = 0; status == ESP_OK && h < n; h++) {
             status = get_once(engine, holders[h].address, id, piece, memory, bytes, &progress, &done, error);
             if (transfer_may_go_on(status) && h + 1 < n)
@@ -82,9 +89,11 @@ static enum esp_status get(struct engine *engine, const char *id, uint32_t piece
             else
                 break;
         }
-        if (!transfer_may_go_on(status) || n == 0)
+        /* The second time all are looked for who have it. */
+        if (!transfer_may_go_on(status) || n == 0 || i == DATA_MOST_RESUMED ||
+            (i > 1 && data_is_late(&progress)))
             break;
-        engine_pause(&engine->closing, INT64_C(100) << i);
+        engine_pause(&engine->closing, INT64_C(50) << i);
     }
     ranges_clear(&done);
     return status;

@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/data/data_moving.h"
+#include "util/clock.h"
+
+void data_progress_begin(struct data_progress *progress, const struct engine *engine)
+{
+    progress->since_ns = clock_now_ns(&clock_system);
+    progress->patience_ns = engine->call_timeout_ms * NS_PER_MS;
+}
+
+bool data_is_late(const struct data_progress *progress)
+{
+    return clock_now_ns(&clock_system) - progress->since_ns > progress->patience_ns;
+}
 
 void data_moved(void *arg, uint64_t bytes)
 {
     struct data_progress *progress = arg;
     progress->moved += bytes;
+    progress->since_ns = clock_now_ns(&clock_system);
     if (progress->told.tell && progress->bytes > 0)
         progress->told.tell(progress->told.arg, (double)progress->moved / (double)progress->bytes);
 }

@@ -13,7 +13,12 @@
 struct data_progress {
     struct data_told told;
     uint64_t bytes, moved;
+    _Atomic int64_t since_ns; /* when something moved last, or it began */
+    int64_t patience_ns;      /* that nothing may move for: as long as an answer may take */
 };
+void data_progress_begin(struct data_progress *progress, const struct engine *engine);
+/* Whether nothing has moved for longer. */
+bool data_is_late(const struct data_progress *progress);
 /* Of a transfer whose `arg` is a struct data_progress. */
 void data_moved(void *arg, uint64_t bytes);
 

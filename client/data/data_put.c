@@ -62,6 +62,12 @@ static void put_moved(void *arg, uint64_t bytes)
     data_moved(&putting->progress, bytes);
 }
 
+static bool put_is_late(void *arg)
+{
+    const struct putting *putting = arg;
+    return data_is_late(&putting->progress);
+}
+
 static enum esp_status make_part(void *arg, uint64_t offset, uint64_t bytes, struct store_piece *piece,
                                  struct esp_error *error)
 {
@@ -106,6 +112,7 @@ static enum esp_status send_all(struct putting *putting, const struct offer_repl
                                              .area = make_part,
                                              .area_done = part_sent,
                                              .moved = put_moved,
+                                             .is_late = put_is_late,
                                              .arg = putting,
                                              .helpers = engine->runners};
     enum esp_status status = take_gaps(offer, putting->datum.bytes, &done, error);
@@ -141,14 +148,13 @@ static enum esp_status put_once(struct putting *putting, struct esp_error *error
 
 static enum esp_status put(struct putting *putting, struct esp_error *error)
 {
-    enum esp_status status = ESP_OK;
-    for (unsigned i = 0; i < DATA_MOST_RESUMED; i++) {
-        status = put_once(putting, error);
-        if (!transfer_may_go_on(status))
-            break;
-        engine_pause(&putting->engine->closing, INT64_C(100) << i);
+    data_progress_begin(&putting->progress, putting->engine);
+    for (unsigned i = 1;; i++) {
+        enum esp_status status = put_once(putting, error);
+        if (!transfer_may_go_on(status) || i == DATA_MOST_RESUMED || data_is_late(&putting->progress))
+            return status;
+        engine_pause(&putting->engine->closing, INT64_C(50) << i);
     }
-    return status;
 }
 
 /* `id` "": a new datum. */

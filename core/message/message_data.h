@@ -92,6 +92,9 @@ struct data {
  * low): its volatile data are kept for a lease after the last sign of it. */
 #define EXTENSION_DATA_CLIENT 43
 #define DATA_CLIENT_BYTES     16
+/* Tag in a pull: eight bytes, milliseconds (little-endian) that the asker is ready to wait for room, and
+ * without anything of it coming; without it a minute. */
+#define EXTENSION_PATIENCE 80
 /* Tag in an open: the name of the server that fetches the datum because a session there needs it. */
 #define EXTENSION_FETCHER 45
 /* Tag in an open_reply to such a server: a byte, not 0: its copy is one that may stay there as a replica. */

@@ -162,6 +162,8 @@ struct pull_wish {
     const struct datum_id
         *as; /* another datum of the same value, that lies as `layout` says; NULL: the same */
     struct pull_layout layout;
+    int64_t patience_ns; /* that nothing may come for, and for an answer of a holder; 0: a minute */
+    int64_t room_ns;     /* to wait for room in the store; 0: a minute */
 };
 /* Brings the datum here unless it is; the waiter is called later, never from within. ESP_NO_MEMORY,
  * ESP_REFUSED (no store). */
@@ -173,6 +175,8 @@ void server_pull_leave(struct pull_waiter *waiter);
  * it is somebody else's; ESP_BUSY: it is being written to the disk. */
 enum esp_status server_pull_forbid(struct server *server, const struct asker *asker,
                                    const struct datum_id *id, struct esp_error *error);
+/* Whether the original of it is just coming here: then nobody else is to have it from here. */
+bool server_pull_moves(const struct server *server, struct datum_key key);
 void server_on_pull(struct server *server, struct call *call, const struct message *request);
 bool server_pull_abandoned(struct server *server, struct call *call);
 /* ---- server_loans.c ---- */

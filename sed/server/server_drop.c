@@ -96,13 +96,13 @@ static struct ticket *rival(struct server *server, struct datum_key key, const c
     return NULL;
 }
 
-static enum esp_status tell_rival(const struct ticket *ticket, struct esp_error *error)
+static enum esp_status tell_rival(const struct datum_id *id, const char *server, struct esp_error *error)
 {
     char text[DATUM_TEXT];
     return error_set(error, ESP_REFUSED,
                      "datum %.120s is being moved to server %.80s, and has one place: move it "
                      "again when it is there",
-                     datum_id_short(&ticket->id, text), ticket->copy->server);
+                     datum_id_short(id, text), server);
 }
 
 /* Whether what is here is the original. ESP_NOT_FOUND. */
@@ -133,7 +133,11 @@ enum esp_status data_claim(struct server *server, struct ticket *ticket, const s
     if (status == ESP_OK)
         status = datum_may_leave(entry.mode, entry.flags, true, error);
     if (status == ESP_OK && (other = rival(server, ticket->id.key, ticket->copy->server, ticket)))
-        status = tell_rival(other, error);
+        status = tell_rival(&ticket->id, other->copy->server, error);
+    /* Two servers that both have it, and each of which is to be the only one, must not both let go of it. */
+    if (status == ESP_OK &&
+        (server_pull_moves(server, ticket->id.key) || strcmp(ticket->copy->server, server->name) == 0))
+        status = tell_rival(&ticket->id, server->name, error);
     ticket->moves = status == ESP_OK;
     return status;
 }
@@ -144,7 +148,7 @@ static enum esp_status hand_over(struct server *server, const struct asker *aske
     struct store_entry entry;
     const struct ticket *other = rival(server, id->key, to, NULL);
     if (other)
-        return tell_rival(other, error);
+        return tell_rival(&other->id, other->copy->server, error);
     enum esp_status status = look_at_original(server, &asker->is, id, &entry, error);
     if (status == ESP_NOT_FOUND && copies_has_moved(server, id->key, to))
         return ESP_OK; /* said again */

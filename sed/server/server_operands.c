@@ -10,6 +10,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
+/* Of one transfer, for room; then the session lets go of all that it has, and tries again. */
+#define ROOM_NS (1 * NS_PER_S)
+
 /* ---- what the call says ---- */
 
 /* "node7:0123...[1:10,2] 10.0.0.7:4781 10.0.0.8:4781" */
@@ -271,6 +274,15 @@ static void was_read(struct chore *chore, enum esp_status status, const struct e
         server_proceed(server, session);
 }
 
+/* It waits for room without anything that others may wait for. */
+static void step_back(struct server *server, struct operands *operands)
+{
+    for (uint32_t i = 0; i < operands->n; i++)
+        let_go(server, &operands->items[i], false);
+    operands->blocked = server->data.blocked = true;
+    server->data.due_ns = 0; /* the tick tells when to try again */
+}
+
 static enum esp_status open_input(struct server *server, struct operand *operand, struct esp_error *error)
 {
     struct store_work *work = NULL;
@@ -292,24 +304,41 @@ static enum esp_status open_input(struct server *server, struct operand *operand
     return ESP_OK;
 }
 
+/* No room, for as long as a transfer waits: what it has holds others up, who may have what it waits for. */
+static bool may_step_back(struct server *server, struct operands *operands, enum esp_status status,
+                          struct esp_error *error)
+{
+    if (status != ESP_BUSY || server_operands_check_room(server, operands, error) != ESP_OK)
+        return false;
+    step_back(server, operands);
+    return true;
+}
+
 static void arrived(struct pull_waiter *waiter, enum esp_status status, const struct esp_error *error)
 {
     struct operand *operand = (struct operand *)((char *)waiter - offsetof(struct operand, waiter));
+    struct esp_error why = *error;
     operand->state = OPERAND_AWAY;
+    if (may_step_back(waiter->server, operand->of, status, &why))
+        return;
     if (status != ESP_OK)
-        fail(operand->of, operand, error);
+        fail(operand->of, operand, &why);
     else
         server_proceed(waiter->server, operand->of->session);
 }
 
 static enum esp_status fetch_input(struct server *server, struct operand *operand, struct esp_error *error)
 {
+    const int64_t deadline_ns = operand->of->session->deadline_ns;
+    const int64_t left_ns = deadline_ns == CLOCK_NEVER ? 0 : deadline_ns - server_now(server);
     operand->waiter = (struct pull_waiter){.arrived = arrived};
     const struct pull_wish wish = {.id = &operand->id,
                                    .sources = (const char *const *)operand->sources,
                                    .n_sources = operand->n_sources,
                                    .kind = PULL_REPLICA,
-                                   .flags = DATUM_REPLICA};
+                                   .flags = DATUM_REPLICA,
+                                   .patience_ns = left_ns > 0 ? left_ns : 0,
+                                   .room_ns = ROOM_NS};
     enum esp_status status = server_pull(server, &operand->of->asker, &wish, &operand->waiter, error);
     if (status == ESP_OK)
         operand->state = OPERAND_FETCHING;
@@ -382,14 +411,6 @@ static enum esp_status step(struct server *server, struct operand *operand, stru
     return fetch_input(server, operand, error);
 }
 
-static void step_back(struct server *server, struct operands *operands)
-{
-    for (uint32_t i = 0; i < operands->n; i++)
-        let_go(server, &operands->items[i], false);
-    operands->blocked = server->data.blocked = true;
-    server->data.due_ns = 0; /* the tick tells when to try again */
-}
-
 bool server_operands_step(struct server *server, struct session *session)
 {
     struct operands *operands = session->operands;
@@ -401,10 +422,8 @@ bool server_operands_step(struct server *server, struct session *session)
         struct operand *operand = &operands->items[i];
         struct esp_error error = {0};
         enum esp_status status = step(server, operand, &error);
-        if (status == ESP_BUSY && server_operands_check_room(server, operands, &error) == ESP_OK) {
-            step_back(server, operands);
+        if (may_step_back(server, operands, status, &error))
             return false;
-        }
         if (status != ESP_OK) {
             fail(operands, operand, &error);
             return false;

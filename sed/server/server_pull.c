@@ -13,7 +13,8 @@
 #include <string.h>
 #include <utlist.h>
 
-#define MOST_PATIENCE_MS 600000
+#define MOST_PATIENCE_MS    600000
+#define DEFAULT_PATIENCE_NS (60 * NS_PER_S)
 
 /* ---- those who wait ---- */
 
@@ -91,6 +92,15 @@ static struct pull *pull_create(struct server *server, const struct asker *asker
     return NULL;
 }
 
+/* With the lock. 0: it does not matter. */
+static void be_patient(_Atomic int64_t *patience_ns, int64_t wanted_ns)
+{
+    if (wanted_ns == 0)
+        wanted_ns = DEFAULT_PATIENCE_NS;
+    if (wanted_ns > atomic_load(patience_ns))
+        atomic_store(patience_ns, wanted_ns);
+}
+
 enum esp_status server_pull(struct server *server, const struct asker *asker, const struct pull_wish *wish,
                             struct pull_waiter *waiter, struct esp_error *error)
 {
@@ -109,6 +119,8 @@ enum esp_status server_pull(struct server *server, const struct asker *asker, co
         pull = pull_create(server, asker, wish);
         if (!pull)
             return error_no_memory(error, "a transfer");
+        be_patient(&pull->patience_ns, wish->patience_ns);
+        be_patient(&pull->room_ns, wish->room_ns);
         for (uint32_t i = 0; i < wish->n_sources; i++)
             pull_add_address(pull, wish->sources[i]);
         if (!errands->submit(errands, &pull->job)) {
@@ -119,6 +131,8 @@ enum esp_status server_pull(struct server *server, const struct asker *asker, co
         }
     }
     waiter->pull = pull;
+    be_patient(&pull->patience_ns, wish->patience_ns);
+    be_patient(&pull->room_ns, wish->room_ns);
     pull->asked_for |= waiter->call != NULL;
     DL_APPEND(pull->waiters, waiter);
     return ESP_OK;
@@ -173,15 +187,11 @@ static void answer_here(struct server *server, struct call *call, const struct a
     server_data_chore(server, chore, work);
 }
 
-/* A replica is not the original, which is elsewhere. */
-static bool is_here(const struct server *server, const struct asker *asker, const struct pull_wish *wish)
+/* A move asks the others in any case: the original may be there, also too. */
+static bool is_here(const struct server *server, const struct pull_wish *wish)
 {
-    struct store_entry entry;
     const struct datum_id *id = wish->as ? wish->as : wish->id;
-    return store_has(server->data.store, id->key) &&
-           (wish->kind != PULL_MOVED ||
-            store_look(server->data.store, &asker->is, id, &entry, NULL) != ESP_OK ||
-            !(entry.flags & DATUM_REPLICA));
+    return wish->kind != PULL_MOVED && store_has(server->data.store, id->key);
 }
 
 /* "As this datum of yours, in such pieces": the layout and the identity (EXTENSION_LAID). */
@@ -212,6 +222,17 @@ static enum esp_status read_laying(const struct server *server, const struct pul
     return status;
 }
 
+static int64_t read_patience(const struct extensions *extensions)
+{
+    uint64_t ms;
+    const struct extension *told = extension_find(extensions, EXTENSION_PATIENCE);
+    if (!told || told->length != sizeof ms)
+        return DEFAULT_PATIENCE_NS;
+    memcpy(&ms, told->value, sizeof ms);
+    ms = le64toh(ms);
+    return (int64_t)(ms < MOST_PATIENCE_MS ? ms : MOST_PATIENCE_MS) * NS_PER_MS;
+}
+
 static void answer_later(struct server *server, uint64_t patience_ms, struct pull_waiter *waiter)
 {
     waiter->patience.fire = patience_over;
@@ -236,10 +257,11 @@ void server_on_pull(struct server *server, struct call *call, const struct messa
                              .mode = (enum datum_mode)pull->mode,
                              .flags = pull->flags & DATUM_ALL_FLAGS};
     data_asker_of(server, call, &pull->extensions, &asker);
+    wish.patience_ns = wish.room_ns = read_patience(&pull->extensions);
     enum esp_status status = datum_id_parse(pull->datum, &id, &error);
     if (status == ESP_OK)
         status = read_laying(server, pull, &wish, &as, &error);
-    if (status == ESP_OK && is_here(server, &asker, &wish)) {
+    if (status == ESP_OK && is_here(server, &wish)) {
         answer_here(server, call, &asker, &wish);
         return;
     }
@@ -287,6 +309,13 @@ enum esp_status server_pull_forbid(struct server *server, const struct asker *as
         atomic_store(&pull->stop, true);
     }
     return status;
+}
+
+bool server_pull_moves(const struct server *server, struct datum_key key)
+{
+    const struct pull *pull;
+    HASH_FIND(hh, server->data.pulls, &key, sizeof key, pull);
+    return pull && pull->kind == PULL_MOVED;
 }
 
 void server_pull_stop(struct server *server)

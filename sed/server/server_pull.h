@@ -19,10 +19,10 @@
 
 #include <stdatomic.h>
 
-#define PULL_ASK_MS    10000
-#define PULL_CHUNK_MS  30000
-#define PULL_BUSY_MS   50   /* before asking a store again that has no room now */
-#define PULL_BUSY_MOST 1200 /* times */
+#define PULL_ASK_MS   10000
+#define PULL_CHUNK_MS 30000
+#define PULL_LEAST_MS 200 /* that anything is waited for, whatever the patience */
+#define PULL_BUSY_MS  50  /* before asking a store again that has no room now */
 
 struct pull {
     struct thread_job job;
@@ -41,6 +41,8 @@ struct pull {
     char above[CAP_ADDRESS + 1]; /* an agent that may know more holders; "": none */
     struct pull_waiter *waiters;
     bool asked_for; /* by who wants it here, and not by sessions only */
+    /* Of all who wait, the most patient one's: without anything coming, and for room in the store. */
+    _Atomic int64_t patience_ns, room_ns;
     atomic_bool stop;
     bool forbidden; /* with the lock: it was deleted meanwhile */
     _Atomic uint64_t arrived, bytes;
@@ -52,7 +54,8 @@ struct pull {
     char giver[CAP_ADDRESS + 1]; /* who lets this server have the original, "": nobody */
     uint64_t ticket;             /* with which he has done so */
     struct ranges done;
-    UT_hash_handle hh; /* by as.key */
+    _Atomic int64_t since_ns; /* when something came last, or another holder was turned to */
+    UT_hash_handle hh;        /* by as.key */
 };
 
 /* ---- server_pull_fetch.c ---- */
@@ -73,9 +76,21 @@ enum esp_status pull_open(struct pull *pull, const char *address, struct message
 void pull_close(struct pull *pull, const char *address, uint64_t ticket);
 /* Before asking a store again that is busy. */
 void pull_nap(void);
+/* For one question, or for a chunk, of those that take at most so long. */
+int64_t pull_ask_ms(const struct pull *pull);
+int64_t pull_chunk_ms(const struct pull *pull);
+/* Something has come, or somebody else is asked. */
+void pull_note_life(struct pull *pull);
+/* Nobody wants it any more, or nothing has come for longer than those who wait are ready to wait. */
+bool pull_is_over(const struct pull *pull);
 
 /* ---- server_pull_move.c ---- */
 
+/* Whether there is an original here already. ESP_REFUSED: it is somebody else's. With the lock. */
+enum esp_status pull_find_original(struct pull *pull, bool *is_here, struct esp_error *error);
+/* An original is here: others that have one, too, let go of it, one after the other, when the one here has
+ * been looked at. (Who dies at the end of a move leaves two.) The first that cannot is told. The thread's. */
+enum esp_status pull_settle(struct pull *pull, struct esp_error *error);
 /* The replica that is here becomes an original. The thread's. */
 enum esp_status pull_promote(struct pull *pull, struct esp_error *error);
 /* It is here for good: has the giver let go of his. ESP_REFUSED: it is not to be here after all (another

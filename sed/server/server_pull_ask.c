@@ -18,6 +18,34 @@ void pull_nap(void)
     nanosleep(&(struct timespec){.tv_nsec = PULL_BUSY_MS * NS_PER_MS}, NULL);
 }
 
+static int64_t at_most(int64_t ns, int64_t most_ms)
+{
+    const int64_t ms = ns / NS_PER_MS;
+    return ms > most_ms ? most_ms : ms < PULL_LEAST_MS ? PULL_LEAST_MS : ms;
+}
+
+/* Half of what there is, so that there is time for another one. */
+int64_t pull_ask_ms(const struct pull *pull)
+{
+    return at_most(atomic_load(&pull->patience_ns) / 2, PULL_ASK_MS);
+}
+
+int64_t pull_chunk_ms(const struct pull *pull)
+{
+    return at_most(atomic_load(&pull->patience_ns), PULL_CHUNK_MS);
+}
+
+void pull_note_life(struct pull *pull)
+{
+    atomic_store(&pull->since_ns, clock_now_ns(&clock_system));
+}
+
+bool pull_is_over(const struct pull *pull)
+{
+    return atomic_load(&pull->stop) ||
+           clock_now_ns(&clock_system) - atomic_load(&pull->since_ns) > atomic_load(&pull->patience_ns);
+}
+
 /* Who asks, and for what. */
 static struct extensions introduce(const struct pull *pull, struct extension extensions[2], char *who)
 {
@@ -47,15 +75,14 @@ enum esp_status pull_open(struct pull *pull, const char *address, struct message
     struct message request = {.kind = MESSAGE_OPEN};
     request.open.datum = datum_id_text(&pull->id, text);
     request.open.extensions = introduce(pull, extensions, who);
-    enum esp_status status = ESP_BUSY;
-    for (unsigned i = 0; status == ESP_BUSY && i < PULL_BUSY_MOST && !atomic_load(&pull->stop); i++) {
-        if (i > 0) {
-            message_clear(reply);
-            pull_nap();
-        }
-        status = transport_call(transport_of(pull), address, &request, PULL_ASK_MS, reply, error);
+    for (;;) {
+        enum esp_status status =
+            transport_call(transport_of(pull), address, &request, pull_ask_ms(pull), reply, error);
+        if (status != ESP_BUSY || pull_is_over(pull))
+            return status;
+        message_clear(reply);
+        pull_nap();
     }
-    return status;
 }
 
 void pull_close(struct pull *pull, const char *address, uint64_t ticket)
@@ -63,7 +90,7 @@ void pull_close(struct pull *pull, const char *address, uint64_t ticket)
     char text[DATUM_TEXT];
     struct message request = {.kind = MESSAGE_FINISH}, reply;
     request.finish = (struct finish){.datum = datum_id_text(&pull->id, text), .ticket = ticket};
-    transport_call(transport_of(pull), address, &request, PULL_ASK_MS, &reply, NULL);
+    transport_call(transport_of(pull), address, &request, pull_ask_ms(pull), &reply, NULL);
     message_clear(&reply);
 }
 
@@ -72,6 +99,8 @@ bool pull_add_address(struct pull *pull, const char *address)
     for (uint32_t i = 0; i < pull->n_addresses; i++)
         if (!strcmp(pull->addresses[i], address))
             return false;
+    if (!pull->laid && strcmp(address, pull->here) == 0) /* who wants it need not ask himself */
+        return false;
     if (pull->n_addresses == CAP_SOURCES || !address[0] || strlen(address) > CAP_ADDRESS)
         return false;
     snprintf(pull->addresses[pull->n_addresses++], CAP_ADDRESS + 1, "%s", address);
@@ -86,7 +115,7 @@ bool pull_look_up(struct pull *pull)
         struct message request = {.kind = MESSAGE_DATA}, reply;
         request.data.datum = datum_id_text(&pull->id, text);
         enum esp_status status =
-            transport_call(transport_of(pull), pull->above, &request, PULL_ASK_MS, &reply, NULL);
+            transport_call(transport_of(pull), pull->above, &request, pull_ask_ms(pull), &reply, NULL);
         const struct data_reply *told = &reply.data_reply;
         for (uint32_t r = 0; status == ESP_OK && r < told->n; r++)
             if (strcmp(told->items[r].server, pull->server->name) != 0)

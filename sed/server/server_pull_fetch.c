@@ -53,10 +53,26 @@ static enum esp_status reserve(struct pull *pull, const struct store_new *fresh,
     return status;
 }
 
+/* For as long as those who wait are ready to wait for room. */
+static enum esp_status wait_for_room(struct pull *pull, const struct store_new *fresh,
+                                     struct esp_error *error)
+{
+    struct server *server = pull->server;
+    const int64_t since_ns = clock_now_ns(&clock_system);
+    for (;;) {
+        endpoint_enter(server->endpoint);
+        enum esp_status status = reserve(pull, fresh, error);
+        endpoint_leave(server->endpoint);
+        const int64_t waited_ns = clock_now_ns(&clock_system) - since_ns;
+        if (status != ESP_BUSY || atomic_load(&pull->stop) || waited_ns > atomic_load(&pull->room_ns))
+            return status;
+        pull_nap();
+    }
+}
+
 /* Room in the store, as the source describes the datum. */
 static enum esp_status begin(struct pull *pull, const struct datum_info *record, struct esp_error *error)
 {
-    struct server *server = pull->server;
     struct store_new fresh = describe(pull, record);
     enum esp_status status = server_data_shape(record, &fresh.shape, error);
     if (status == ESP_OK)
@@ -66,16 +82,9 @@ static enum esp_status begin(struct pull *pull, const struct datum_info *record,
             datum_may_leave((enum datum_mode)record->mode, record->flags, pull->kind == PULL_MOVED, error);
     if (status == ESP_OK)
         status = pull_lay(pull, &fresh.shape, error);
-    if (status != ESP_OK || pull->begun)
-        return status;
-    status = ESP_BUSY;
-    for (unsigned i = 0; status == ESP_BUSY && i < PULL_BUSY_MOST && !atomic_load(&pull->stop); i++) {
-        if (i > 0)
-            pull_nap();
-        endpoint_enter(server->endpoint);
-        status = reserve(pull, &fresh, error);
-        endpoint_leave(server->endpoint);
-    }
+    if (status == ESP_OK && !pull->begun)
+        status = wait_for_room(pull, &fresh, error);
+    pull_note_life(pull);
     return status;
 }
 
@@ -104,12 +113,18 @@ static void moved(void *arg, uint64_t bytes)
 {
     struct pull *pull = arg;
     atomic_fetch_add(&pull->arrived, bytes);
+    pull_note_life(pull);
 }
 
 static bool is_stopped(void *arg)
 {
     struct pull *pull = arg;
     return atomic_load(&pull->stop);
+}
+
+static bool is_late(void *arg)
+{
+    return pull_is_over(arg);
 }
 
 static enum esp_status move(struct pull *pull, const char *address, uint64_t ticket, uint64_t bytes,
@@ -121,11 +136,12 @@ static enum esp_status move(struct pull *pull, const char *address, uint64_t tic
                                              .key = pull->id.key,
                                              .ticket = ticket,
                                              .bytes = bytes,
-                                             .timeout_ms = PULL_CHUNK_MS,
+                                             .timeout_ms = pull_chunk_ms(pull),
                                              .area = area,
                                              .area_done = area_done,
                                              .moved = moved,
                                              .cancelled = is_stopped,
+                                             .is_late = is_late,
                                              .arg = pull,
                                              .helpers = errands ? errands->helpers : NULL};
     return transfer_run(&options, &pull->done, error);
@@ -220,6 +236,7 @@ static enum esp_status fetch(struct pull *pull, struct esp_error *error)
         while (next < pull->n_addresses && !atomic_load(&pull->stop)) {
             struct esp_error why = {0};
             const char *address = pull->addresses[next++];
+            pull_note_life(pull);
             enum esp_status tried = fetch_from(pull, address, &why);
             if (tried == ESP_OK || pull->stuck)
                 return tried == ESP_OK ? ESP_OK : error_set(error, tried, "%s", why.text);
@@ -249,19 +266,32 @@ static enum esp_status commit(struct pull *pull, struct esp_error *error)
     return status;
 }
 
+/* To where it stays; a move ends where it was. */
+static enum esp_status get(struct pull *pull, struct esp_error *error)
+{
+    enum esp_status status = fetch(pull, error);
+    if (status == ESP_OK)
+        status = pull->promotes ? pull_promote(pull, error) : commit(pull, error);
+    if (*pull->giver && status == ESP_OK)
+        status = pull_take_over(pull, error);
+    else if (*pull->giver)
+        pull_close(pull, pull->giver, pull->ticket);
+    return status;
+}
+
 void pull_run(void *arg)
 {
     struct pull *pull = arg;
     struct server *server = pull->server;
     struct esp_error error = {0};
     char text[DATUM_TEXT], bytes[DATUM_BYTES_TEXT];
-    enum esp_status status = fetch(pull, &error);
+    bool is_here;
+    pull_note_life(pull);
+    endpoint_enter(server->endpoint);
+    enum esp_status status = pull_find_original(pull, &is_here, &error);
+    endpoint_leave(server->endpoint);
     if (status == ESP_OK)
-        status = pull->promotes ? pull_promote(pull, &error) : commit(pull, &error);
-    if (*pull->giver && status == ESP_OK)
-        status = pull_take_over(pull, &error);
-    else if (*pull->giver)
-        pull_close(pull, pull->giver, pull->ticket);
+        status = is_here ? pull_settle(pull, &error) : get(pull, &error);
     endpoint_enter(server->endpoint);
     if (status != ESP_OK && pull->forbidden)
         status = error_set(&error, ESP_NOT_FOUND, "datum %s was deleted while it was fetched",
@@ -270,9 +300,9 @@ void pull_run(void *arg)
         store_abort(server->data.store, &pull->asker.is, pull->as.key, NULL);
     if (status == ESP_OK && (pull->stays || pull->asked_for))
         store_stay(server->data.store, pull->as.key);
-    if (status == ESP_OK)
+    if (status == ESP_OK && !is_here)
         log_notice("%s: fetched, %s", datum_id_short(&pull->as, text), datum_bytes_text(pull->bytes, bytes));
-    else
+    else if (status != ESP_OK)
         log_warning("%s: cannot be fetched: %s", datum_id_short(&pull->id, text), error.text);
     HASH_DEL(server->data.pulls, pull);
     pull_tell(pull, status, &error);

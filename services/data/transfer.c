@@ -134,7 +134,8 @@ static enum esp_status move_piece(const struct transfer_options *options, const 
         if (attempt > 0)
             pause_ms((int64_t)PAUSE_MS << (2 * (attempt - 1)));
         status = move_once(options, piece, part.memory, error);
-        if (!may_be_tried_again(status) || (options->cancelled && options->cancelled(options->arg)))
+        if (!may_be_tried_again(status) || (options->cancelled && options->cancelled(options->arg)) ||
+            (options->is_late && options->is_late(options->arg)))
             break;
     }
     if (options->memory)

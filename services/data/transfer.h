@@ -36,6 +36,8 @@ struct transfer_options {
     void (*moved)(void *arg, uint64_t bytes);
     /* Looked at between chunks: true ends it with ESP_CANCELLED. May be NULL. */
     bool (*cancelled)(void *arg);
+    /* Whether a chunk that failed is not tried again. May be NULL. */
+    bool (*is_late)(void *arg);
     void *arg;
     struct thread_pool *helpers; /* a thread of it takes every other chunk; NULL: this one does all */
 };

@@ -44,6 +44,7 @@ vector() { # vector N SEED: as a matrix file
 }
 vector 190000 1 >x.mtx # 1.52 MB
 vector 190000 2 >y.mtx
+vector 190000 4 >w.mtx
 vector 1000 3 >z.mtx
 for name in x y z; do
     espalier matrix convert $name.mtx $name.npy
@@ -97,10 +98,20 @@ check_says "ends with its deadline" 'deadline'
 check "one that has waits for it" espalier call fill m=190000 "x=data:$(cat z.mtx.id)" -o y=data: -s A
 check "and leaves its result" espalier data rm "$(sed -n 's/^y = data://p' "$log")"
 check "the datum in most of the memory again" put x.mtx A volatile
-start holder_2 espalier call hold us=700000 "x=data:$(cat x.mtx.id)" -s A
+check "another one on another server" put w.mtx B volatile
+start holder_2 espalier call hold us=2500000 "x=data:$(cat x.mtx.id)" -s A
 check "which a call is using again" wait_until in_use
 check_fails any "another one that does not wait long" espalier data put y.mtx -s A --timeout 100ms
 check_says "hears what is in the way" 'no memory for a datum of 1.52 MB now: .*used by running sessions'
+for how in "cp" "mv"; do
+    check_fails any "nor does a $how wait longer than it is told to" espalier data $how "$(cat w.mtx.id)" A --timeout 100ms
+    check_says "and hears the same" 'no memory for a datum of 1.52 MB now'
+done
+check_fails any "nor does a call whose datum would have to come here" \
+    espalier call hold us=1 "x=data:$(cat w.mtx.id)" -s A --timeout 300ms
+check_says "it ends with its deadline" 'deadline'
+# shellcheck disable=SC2154
+check "while the first call still computes" kill -0 "$pid_holder_2"
 check "one that does waits for room" put y.mtx A volatile
 ends_well() {
     # shellcheck disable=SC2154

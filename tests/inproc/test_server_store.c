@@ -569,6 +569,116 @@ static void a_source_that_does_not_have_it_leaves_no_half_datum(void **state)
     rig_close(&other);
 }
 
+/* ---- a source that dies in the middle ---- */
+
+enum { LARGE = 4 << 17, CHUNKS = 4 }; /* doubles: 4 MiB, in chunks of one (core/message/chunk.h) */
+
+static double large[LARGE];
+static struct transport_ops dying; /* the transport's own, but: */
+static const struct transport_ops *living;
+static unsigned left;     /* chunks that "far" still gives before it dies */
+static unsigned given[2]; /* by "far", by "near" */
+
+static enum esp_status get_from_dying(struct transport *transport, const char *address,
+                                      const struct message *header, void *data, uint64_t *moved,
+                                      int64_t timeout_ms, struct esp_error *error)
+{
+    const bool is_far = strcmp(address, "far") == 0;
+    if (is_far && left == 0)
+        inproc_kill(transport, "far");
+    enum esp_status status = living->get(transport, address, header, data, moved, timeout_ms, error);
+    given[is_far ? 0 : 1] += status == ESP_OK;
+    left -= is_far && left > 0;
+    return status;
+}
+
+static struct datum_id put_large(const char *address)
+{
+    struct datum_id id = draw(address);
+    struct message reply = {0};
+    struct esp_error error;
+    for (int i = 0; i < LARGE; i++)
+        large[i] = i;
+    assert_int_equal(offer(&id, address, LARGE, &reply, &error), ESP_OK);
+    assert_int_equal(move(&id, address, reply.offer_reply.ticket, true, large, LARGE, &error), ESP_OK);
+    assert_int_equal(finish(&id, address, reply.offer_reply.ticket, &error), ESP_OK);
+    message_clear(&reply);
+    return id;
+}
+
+static struct answered fetch(struct rig *to, const struct datum_id *id, const char **sources,
+                             uint32_t n_sources)
+{
+    char text[DATUM_TEXT];
+    struct answered answered = {0};
+    struct message request = {.kind = MESSAGE_PULL};
+    request.pull = (struct pull_request){.datum = datum_id_text(id, text),
+                                         .sources = sources,
+                                         .n_sources = n_sources,
+                                         .flags = DATUM_REPLICA,
+                                         .patience_ms = 5000};
+    rig_send(to, &request, 10, &answered);
+    rig_run(to, 8);
+    assert_true(answered.done);
+    return answered;
+}
+
+static void far_dies_after(unsigned chunks)
+{
+    living = rig.transport->ops;
+    dying = *living;
+    dying.get = get_from_dying;
+    rig.transport->ops = &dying;
+    left = chunks;
+    given[0] = given[1] = 0;
+}
+
+static void a_transfer_whose_source_dies_goes_on_with_another_holder(void **state)
+{
+    (void)state;
+    static struct rig far, near;
+    const char *sources[] = {"far", "near"};
+    struct message reply = {0};
+    char text[DATUM_TEXT];
+    double *back = calloc(LARGE, sizeof *back);
+    rig_open(&far, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
+    rig_open(&near, &(struct rig_options){.store_memory = 64u << 20, .name = "near", .beside = &rig});
+    struct datum_id id = put_large("far");
+    assert_int_equal(fetch(&near, &id, sources, 1).status, ESP_OK);
+    far_dies_after(2);
+    assert_int_equal(fetch(&rig, &id, sources, 2).status, ESP_OK);
+    rig.transport->ops = living;
+    assert_int_equal(given[0], 2);
+    assert_int_equal(given[1], CHUNKS - 2); /* what had come did not come again */
+    struct message request = {.kind = MESSAGE_OPEN, .open = {.datum = datum_id_text(&id, text)}};
+    assert_int_equal(ask(&rig, "sed", &request, &reply, NULL), ESP_OK);
+    assert_int_equal(move(&id, "sed", reply.open_reply.ticket, false, back, LARGE, NULL), ESP_OK);
+    assert_memory_equal(back, large, sizeof large);
+    message_clear(&reply);
+    free(back);
+    rig_close(&near);
+    rig_close(&far);
+}
+
+static void without_another_holder_it_ends_and_leaves_no_half_datum(void **state)
+{
+    (void)state;
+    static struct rig far;
+    const char *sources[] = {"far"};
+    rig_open(&far, &(struct rig_options){.store_memory = 64u << 20, .name = "far", .beside = &rig});
+    struct datum_id id = put_large("far");
+    far_dies_after(2);
+    struct answered answered = fetch(&rig, &id, sources, 1);
+    rig.transport->ops = living;
+    assert_int_equal(given[0], 2);
+    assert_int_equal(answered.status, ESP_UNREACHABLE);
+    assert_non_null(strstr(answered.text, "from far"));
+    assert_int_equal(rig_counts(&rig).store.data, 0);
+    assert_int_equal(rig_counts(&rig).store.unfinished, 0);
+    assert_int_equal(rig_counts(&rig).store.memory_bytes, 0);
+    rig_close(&far);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -592,6 +702,8 @@ int main(void)
         TEST(copies_for_calls_go_unless_their_server_keeps_asking),
         TEST(a_server_is_told_to_fetch),
         TEST(a_source_that_does_not_have_it_leaves_no_half_datum),
+        TEST(a_transfer_whose_source_dies_goes_on_with_another_holder),
+        TEST(without_another_holder_it_ends_and_leaves_no_half_datum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
