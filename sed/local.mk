@@ -263,11 +263,12 @@ sed_mpi_espalier_prd_SOURCES = \
 	sed/mpi/prd_far.c \
 	sed/mpi/prd_far_call.c \
 	sed/mpi/prd_grid.c \
+	sed/mpi/prd_kernels.c \
 	sed/mpi/prd_measure.c \
 	sed/mpi/prd_parts.c \
 	sed/mpi/prd_wait.c
 sed_mpi_espalier_prd_CFLAGS = $(AM_CFLAGS) $(MPI_CFLAGS)
-sed_mpi_espalier_prd_LDADD = util/libown.la sed/libporter.la sed/libworkers.la sed/libinvoke.la core/libcore.la util/libutil.la \
+sed_mpi_espalier_prd_LDADD = util/libown.la sed/libporter.la sed/libworkers.la sed/libinvoke.la services/libfit.la core/libcore.la util/libutil.la \
 	$(SCALAPACK_LIBS) $(OPENBLAS_LIBS) $(MPI_LIBS) -ldl
 sed_mpi_espalier_prd_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 endif

@@ -90,7 +90,7 @@ static enum esp_status read_problem(const char *routine, const struct values *va
 
 /* Where nobody has measured: a core of these years, and links between processes of one machine. */
 static const struct parallel_profile guess = {
-    .flops = 1e10, .latency_s = 5e-6, .byte_s = 1e-9, .update_s = 1e-9};
+    .speed = {.flops = 1e10, .latency_s = 5e-6, .byte_s = 1e-9, .update_s = 1e-9}};
 
 static enum esp_status read_machine(const struct command_line *command, struct parallel_profile *profile,
                                     struct esp_error *error)
@@ -178,8 +178,9 @@ static enum exit_code print(const struct command_line *command, const struct par
     if (svg && strcmp(svg, "-") == 0)
         return command_flush();
     printf("%s, seconds on rows x columns of ranks of %.3g Gflop/s, %.3g us and %.3g GB/s between two%s:\n",
-           command->operands[0], profile->flops / 1e9, profile->latency_s * 1e6,
-           profile->byte_s > 0 ? 1e-9 / profile->byte_s : 0, profile->ranks ? "" : " (not measured)");
+           command->operands[0], profile->speed.flops / 1e9, profile->speed.latency_s * 1e6,
+           profile->speed.byte_s > 0 ? 1e-9 / profile->speed.byte_s : 0,
+           profile->ranks ? "" : " (not measured)");
     return show("-", &table, &error) == ESP_OK ? command_flush() : command_fail(command, &error);
 }
 

@@ -25,6 +25,7 @@ core_libcore_la_SOURCES += \
 	core/forecast/parallel_model.h \
 	core/forecast/parallel_profile.c \
 	core/forecast/parallel_profile.h \
+	core/forecast/parallel_profile_text.c \
 	core/forecast/parallel_trsm.c \
 	core/forecast/path.c \
 	core/forecast/path.h \

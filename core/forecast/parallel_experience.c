@@ -12,6 +12,8 @@
 #define OTHER_BLOCKS 0.3
 #define OTHER_GRIDS  0.05
 #define MOST_CHANGE  1.3862943611198906 /* ln 4 */
+/* A sample with so many later ones counts half: the machine is as it was lately. */
+#define AGING 16.0
 /* Samples this near to each other are of one size, of which so many are enough. */
 #define NEAR   0.2
 #define ENOUGH 3
@@ -43,7 +45,8 @@ static void add_grid(struct sums *sums, const struct experience_grid *of, double
                      const struct line *line)
 {
     for (uint32_t i = 0; i < of->n; i++) {
-        const double x = of->samples[i].size - size, y = of->samples[i].ratio, w = weight(line, x, y);
+        const double x = of->samples[i].size - size, y = of->samples[i].ratio,
+                     w = weight(line, x, y) / (1 + (double)(of->n - 1 - i) / AGING);
         sums->w += w;
         sums->x += w * x;
         sums->y += w * y;

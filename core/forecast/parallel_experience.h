@@ -16,7 +16,7 @@
 #define EXPERIENCE_SAMPLES    24
 #define EXPERIENCE_NAME       64
 /* Calls that take less tell nothing of longer ones. */
-#define EXPERIENCE_LEAST_S  1e-3
+#define EXPERIENCE_LEAST_S  3e-4
 #define EXPERIENCE_MOST_LOG 4.0 /* of a correction: a factor of 55 */
 
 /* Natural logarithms: of the seconds that the model said, and of what the call took over them. */

@@ -47,15 +47,27 @@ static double kernel(const struct factor *factor, enum parallel_kernel which, do
 
 /* ---- LU ---- */
 
-/* B.4.1.2: PDGETF2 of the panel that has i blocks of rows left. */
+/* What the ranks of a column say to each other for each column of a panel: DGAMX2D, the pivot's row, and the
+ * one for which it is swapped. */
+static double column_s(const struct factor *factor)
+{
+    const double doublings = ceil(log2(factor->p));
+    if (factor->p <= 1)
+        return 0;
+    if (factor->machine->column_s > 0)
+        return doublings * factor->machine->column_s;
+    return doublings * send(factor, 1) + parallel_broadcast_s(factor->machine, factor->p, factor->block) +
+           send(factor, factor->block);
+}
+
+/* B.4.1.2: PDGETF2 of the panel that has i blocks of rows left; as a whole where that was measured. */
 static double panel_s(const struct factor *factor, double i)
 {
     double rows = share(factor, i, factor->p), block = factor->block, seconds = 0;
+    if (parallel_kernel_is_known(factor->machine, PARALLEL_GETF2))
+        return kernel(factor, PARALLEL_GETF2, rows, block, 0) + block * column_s(factor);
     double each = kernel(factor, PARALLEL_AMAX, rows, 0, 0) + kernel(factor, PARALLEL_SCAL, rows, 0, 0) +
-                  2 * kernel(factor, PARALLEL_COPY, block, 0, 0);
-    if (factor->p > 1)
-        each += ceil(log2(factor->p)) * send(factor, 1) /* DGAMX2D */ +
-                parallel_broadcast_s(factor->machine, factor->p, block) + send(factor, block);
+                  2 * kernel(factor, PARALLEL_COPY, block, 0, 0) + column_s(factor);
     /* Updates of 1, 2, ..., block - 1 columns: half of block is their mean, and GER linear in them. */
     if (block > 1)
         seconds += (block - 1) * kernel(factor, PARALLEL_GER, rows, block / 2, 0);
@@ -120,12 +132,12 @@ static void add(struct laurent *sum, double factor, double c0, double c1, double
 /* The terms of PDGETF2. With H = sum over panels of S i = (M^2 / S + M) / 2. */
 static void add_panels(struct laurent *sum, const struct parallel_machine *machine, double m, double p)
 {
-    const double(*c)[8] = machine->polynomials.of;
-    double linear = c[PARALLEL_AMAX][0] + c[PARALLEL_SCAL][0], volume = machine->broadcast->volume_terms(p);
+    const double(*c)[PARALLEL_TERMS] = machine->polynomials.of;
+    double linear = c[PARALLEL_AMAX][0] + c[PARALLEL_SCAL][0];
     add(sum, linear / p, 0, m * m / 2, m / 2, 0); /* S H */
     add(sum, 2 * c[PARALLEL_COPY][0], 0, 0, m, 0);
     if (p > 1)
-        add(sum, (volume + 1) * machine->element_s, 0, 0, m, 0);
+        add(sum, parallel_broadcast_element_s(machine, p) + machine->element_s, 0, 0, m, 0);
     const double *ger = c[PARALLEL_GER];
     /* H S (S - 1) / 2, M / S S (S - 1) / 2, H (S - 1), M / S (S - 1) */
     add(sum, ger[0] / p, 0, -m * m / 4, m * m / 4 - m / 4, m / 4);
@@ -139,20 +151,19 @@ static void add_panels(struct laurent *sum, const struct parallel_machine *machi
 static void add_updates(struct laurent *sum, const struct parallel_machine *machine, double m, double p,
                         double q)
 {
-    const struct parallel_broadcast *broadcast = machine->broadcast;
     const double *trsm = machine->polynomials.of[PARALLEL_TRSM],
                  *gemm = machine->polynomials.of[PARALLEL_GEMM],
                  *copy = machine->polynomials.of[PARALLEL_COPY];
     if (q > 1) {
-        double column = broadcast->volume_terms(q) * machine->element_s + copy[0],
-               begin = broadcast->latency_terms(q) * machine->latency_s + copy[1];
+        double column = parallel_broadcast_element_s(machine, q) + copy[0],
+               begin = parallel_broadcast_begin_s(machine, q);
         add(sum, column / p, 0, m * m / 2, m / 2, -1);
-        add(sum, begin, m, -1, 0, 0);
-        add(sum, broadcast->latency_terms(q) * machine->latency_s, m, 0, 0, 0); /* pivots */
+        add(sum, begin + copy[1], m, -1, 0, 0);
+        add(sum, begin, m, 0, 0, 0); /* pivots */
     }
     if (p > 1) {
-        double row = broadcast->volume_terms(p) * machine->element_s + copy[0],
-               begin = broadcast->latency_terms(p) * machine->latency_s + copy[1];
+        double row = parallel_broadcast_element_s(machine, p) + copy[0],
+               begin = parallel_broadcast_begin_s(machine, p) + copy[1];
         add(sum, row / q, 0, m * m / 2, -m / 2, 0);
         add(sum, begin, m, -1, 0, 0);
     }

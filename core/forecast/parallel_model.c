@@ -8,6 +8,9 @@
 
 /* ---- kernels ---- */
 
+const char *const parallel_kernel_names[PARALLEL_KERNELS] = {"gemm", "trsm", "ger",  "add",   "copy",
+                                                             "swap", "scal", "amax", "potf2", "getf2"};
+
 double parallel_polynomial(const struct parallel_polynomials *polynomials, enum parallel_kernel kernel,
                            double m, double n, double k)
 {
@@ -22,15 +25,28 @@ double parallel_polynomial(const struct parallel_polynomials *polynomials, enum 
         return (c[0] * m + c[1]) * n + (c[2] * m + c[3]);
     case PARALLEL_POTF2:
         return ((c[0] * m + c[1]) * m + c[2]) * m + c[3];
+    case PARALLEL_GETF2:
+        return (c[0] * m + c[1]) * n * n + (c[2] * m + c[3]) * n + c[4];
     default:
         return c[0] * m + c[1];
     }
 }
 
+int parallel_terms(enum parallel_kernel kernel, double m, double n, double k, double *terms)
+{
+    static const int counts[PARALLEL_KERNELS] = {8, 6, 4, 4, 2, 2, 2, 2, 4, 5};
+    for (int i = 0; i < counts[kernel]; i++) {
+        struct parallel_polynomials unit = {{{0}}};
+        unit.of[kernel][i] = 1;
+        terms[i] = parallel_polynomial(&unit, kernel, m, n, k);
+    }
+    return counts[kernel];
+}
+
 struct parallel_polynomials parallel_polynomials_from_rates(double fast, double slow, double call_s)
 {
     struct parallel_polynomials made = {{{0}}};
-    double(*c)[8] = made.of;
+    double(*c)[PARALLEL_TERMS] = made.of;
     c[PARALLEL_GEMM][0] = 2 / fast;
     c[PARALLEL_GEMM][7] = call_s;
     c[PARALLEL_TRSM][0] = 1 / fast;
@@ -56,6 +72,14 @@ double parallel_kernel_s(const struct parallel_machine *machine, enum parallel_k
         return 0;
     return machine->kernel ? machine->kernel(kernel, m, n, k, machine->arg)
                            : parallel_polynomial(&machine->polynomials, kernel, m, n, k);
+}
+
+bool parallel_kernel_is_known(const struct parallel_machine *machine, enum parallel_kernel kernel)
+{
+    bool known = false;
+    for (size_t i = 0; i < PARALLEL_TERMS; i++)
+        known |= machine->polynomials.of[kernel][i] > 0;
+    return known && !machine->kernel;
 }
 
 /* ---- broadcasts ---- */
@@ -86,7 +110,7 @@ static double split_volume(double p)
     return p > 2 ? 2 * (p - 1) / p : p - 1;
 }
 
-static const struct parallel_broadcast broadcasts[] = {
+static const struct parallel_broadcast broadcasts[PARALLEL_BROADCASTS] = {
     {"tree", tree_terms, tree_terms},
     {"ring", ring_terms, ring_terms},
     {"pipeline", ring_terms, pipeline_volume},
@@ -95,16 +119,38 @@ static const struct parallel_broadcast broadcasts[] = {
 
 const struct parallel_broadcast *parallel_broadcast_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof broadcasts / sizeof *broadcasts; i++)
+    for (size_t i = 0; i < PARALLEL_BROADCASTS; i++)
         if (strcmp(broadcasts[i].name, name) == 0)
             return &broadcasts[i];
     return NULL;
 }
 
+const struct parallel_broadcast *parallel_broadcast_at(size_t i)
+{
+    return &broadcasts[i];
+}
+
+static bool has_own_figures(const struct parallel_machine *machine)
+{
+    return machine->broadcast_latency_s > 0 || machine->broadcast_element_s > 0;
+}
+
+double parallel_broadcast_begin_s(const struct parallel_machine *machine, double ranks)
+{
+    return machine->broadcast->latency_terms(ranks) *
+           (has_own_figures(machine) ? machine->broadcast_latency_s : machine->latency_s);
+}
+
+double parallel_broadcast_element_s(const struct parallel_machine *machine, double ranks)
+{
+    return machine->broadcast->volume_terms(ranks) *
+           (has_own_figures(machine) ? machine->broadcast_element_s : machine->element_s);
+}
+
 double parallel_broadcast_s(const struct parallel_machine *machine, double ranks, double elements)
 {
-    return machine->broadcast->latency_terms(ranks) * machine->latency_s +
-           machine->broadcast->volume_terms(ranks) * elements * machine->element_s;
+    return parallel_broadcast_begin_s(machine, ranks) +
+           elements * parallel_broadcast_element_s(machine, ranks);
 }
 
 double parallel_share(double n, double block, double ranks)
@@ -121,15 +167,14 @@ double parallel_share(double n, double block, double ranks)
 double parallel_gemm_s(const struct parallel_machine *machine, struct parallel_grid grid, int64_t block,
                        int64_t m, int64_t n, int64_t k)
 {
-    const struct parallel_broadcast *broadcast = machine->broadcast;
     double p = (double)grid.p, q = (double)grid.q, rows = (double)m, cols = (double)n, depth = (double)k;
     double steps = ceil(depth / (double)block), whole = floor(depth / (double)block);
     double own_rows = ceil(rows / p), own_cols = ceil(cols / q);
     double compute =
         whole * parallel_kernel_s(machine, PARALLEL_GEMM, own_rows, own_cols, (double)block) +
         parallel_kernel_s(machine, PARALLEL_GEMM, own_rows, own_cols, depth - whole * (double)block);
-    double volume =
-        rows * depth * broadcast->volume_terms(q) / p + depth * cols * broadcast->volume_terms(p) / q;
-    double latencies = steps * (broadcast->latency_terms(q) + broadcast->latency_terms(p));
-    return compute + volume * machine->element_s + latencies * machine->latency_s;
+    double volume_s = rows * depth * parallel_broadcast_element_s(machine, q) / p +
+                      depth * cols * parallel_broadcast_element_s(machine, p) / q;
+    return compute + volume_s +
+           steps * (parallel_broadcast_begin_s(machine, q) + parallel_broadcast_begin_s(machine, p));
 }

@@ -27,20 +27,28 @@ enum parallel_kernel {
     PARALLEL_SCAL,  /* m elements */
     PARALLEL_AMAX,  /* the largest of m */
     PARALLEL_POTF2, /* Cholesky of m x m, unblocked */
+    PARALLEL_GETF2, /* LU of a panel of m x n on one rank, unblocked; nothing known of it: composed of others
+                     */
     PARALLEL_KERNELS
 };
+extern const char *const parallel_kernel_names[PARALLEL_KERNELS]; /* "gemm", "trsm", ... */
+
+#define PARALLEL_TERMS 8
 
 /* Coefficients of the polynomials of B.4.1.2 and B.4.1.3; unused ones are 0.
  *   GEMM: (c0 mn + c1 m + c2 n + c3) k + (c4 mn + c5 m + c6 n + c7)
  *   TRSM: (c0 n + c1) m^2 + (c2 n + c3) m + (c4 n + c5)
  *   GER, ADD: (c0 m + c1) n + (c2 m + c3)
  *   COPY, SWAP, SCAL, AMAX: c0 m + c1
- *   POTF2: c0 m^3 + c1 m^2 + c2 m + c3 */
+ *   POTF2: c0 m^3 + c1 m^2 + c2 m + c3
+ *   GETF2: (c0 m + c1) n^2 + (c2 m + c3) n + c4 */
 struct parallel_polynomials {
-    double of[PARALLEL_KERNELS][8];
+    double of[PARALLEL_KERNELS][PARALLEL_TERMS];
 };
 double parallel_polynomial(const struct parallel_polynomials *polynomials, enum parallel_kernel kernel,
                            double m, double n, double k);
+/* What its coefficients are multiplied by: PARALLEL_TERMS at most. Returns how many there are. */
+int parallel_terms(enum parallel_kernel kernel, double m, double n, double k, double *terms);
 
 /* Where nothing was measured: level 3 kernels at `fast` floating-point operations a second, level 1 and 2 at
  * `slow`, each call `call_s`. */
@@ -57,6 +65,9 @@ struct parallel_broadcast {
  * "pipeline": the ring with long messages cut, p - 1 latencies and the volume twice, once for two ranks;
  * "split": scatter and allgather, as MPI libraries send long messages. NULL: no such name. */
 const struct parallel_broadcast *parallel_broadcast_find(const char *name);
+#define PARALLEL_BROADCASTS 4
+/* Number i of them. */
+const struct parallel_broadcast *parallel_broadcast_at(size_t i);
 
 struct parallel_machine {
     struct parallel_polynomials polynomials;
@@ -66,12 +77,22 @@ struct parallel_machine {
     const void *arg;
     double latency_s, element_s;                /* of a message between two ranks: lambda, tau */
     const struct parallel_broadcast *broadcast; /* never NULL */
-    double memory_elements;                     /* of a rank; 0: not considered */
+    /* Of a broadcast's messages, where those were measured; both 0: as of others. */
+    double broadcast_latency_s, broadcast_element_s;
+    /* What the ranks of a column say to each other for each column of a panel of an LU, for each time that
+     * their number doubles; 0: composed of messages. */
+    double column_s;
+    double memory_elements; /* of a rank; 0: not considered */
 };
 
 double parallel_kernel_s(const struct parallel_machine *machine, enum parallel_kernel kernel, double m,
                          double n, double k);
 double parallel_broadcast_s(const struct parallel_machine *machine, double ranks, double elements);
+/* Its two parts: to begin it, and for each element. */
+double parallel_broadcast_begin_s(const struct parallel_machine *machine, double ranks);
+double parallel_broadcast_element_s(const struct parallel_machine *machine, double ranks);
+/* Whether something was measured of that kernel. */
+bool parallel_kernel_is_known(const struct parallel_machine *machine, enum parallel_kernel kernel);
 
 struct parallel_grid {
     int64_t p, q; /* rows and columns of ranks, >= 1 */

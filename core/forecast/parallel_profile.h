@@ -4,16 +4,21 @@
  * the models said (core/forecast/parallel_experience.h). Kept as a text, so that a server that is started
  * again goes on where it was, and that forecasts for grids can be shown without it:
  *
- *     espalier-ranks 1
+ *     espalier-ranks 2
  *     ranks 4
  *     flops 1.62e+10                 of a product of matrices, each rank while all compute
  *     update_s 1.1e-09               of each element of the result besides, in each product
  *     latency_s 3.1e-06              of a message between two
  *     byte_s 3.2e-10                 and of each byte of a long one
+ *     fill_byte_s 4.1e-10            of each byte of an argument that a rank copies into memory of its own
+ *     column_s 2.2e-05               struct parallel_machine
+ *     broadcast tree 2.9e-06 1.5e-10 the form that fits best, with its latency and a byte of it
+ *     kernel gemm 1.2e-10 0 ...      the polynomial of each kernel (struct parallel_polynomials), in seconds
  *     took pdgemm_ 1 2 64 -2.31:0.12 -1.04:0.08
- *                                    routine, rows, columns and block of its grid; logarithms of what the
- * model said in seconds, and of what the call took over that end 89abcdef                   CRC32C of all
- * above
+ *     end 89abcdef
+ *
+ * `took`: routine, rows, columns and block of its grid; logarithms of what the model said in seconds, and of
+ * what the call took over that. `end`: CRC32C of all above. What was not measured has no line.
  *
  * Plain values; no function has another effect than on its arguments.
  */
@@ -24,22 +29,33 @@
 
 #define PROFILE_MOST_TEXT (128 << 10)
 
+/* What ranks have measured of themselves, all at the same time; 0: not known. Of several ranks the slowest.
+ */
+struct parallel_speed {
+    double flops, update_s, latency_s, byte_s, fill_byte_s, column_s; /* as above */
+    uint32_t broadcast; /* 1 + its number (parallel_broadcast_at) */
+    double broadcast_latency_s, broadcast_byte_s;
+    struct parallel_polynomials kernels;
+};
+
 struct parallel_profile {
     uint32_t ranks;
-    double flops, update_s, latency_s, byte_s; /* 0: not known */
+    struct parallel_speed speed;
     struct parallel_experience experience;
 };
 
-/* As equations want it: products as measured (short ones, as those of small blocks, are slower by what the
- * result takes), level 1 and 2 kernels as much slower as they are on machines whose processors share their
- * memory. */
+/* As equations want it: kernels and broadcasts as measured. Where they were not: products by flops and
+ * update_s (short ones, as those of small blocks, are slower by what the result takes), level 1 and 2 kernels
+ * as much slower as they are on machines whose processors share their memory, and a tree of messages. */
 struct parallel_machine parallel_profile_machine(const struct parallel_profile *profile);
+/* What it takes to copy arguments of so many bytes in all to the parts that `ranks` ranks have of them, and
+ * back. */
+double parallel_speed_fill_s(const struct parallel_speed *speed, double bytes, double ranks);
 
 /* A job of MPI has measured: what is known counts as much as the new, or nothing where nothing is known.
  * Where calls have told how far off the models are nothing changes: what they told is of the models as they
  * were. */
-void parallel_profile_measured(struct parallel_profile *profile, double flops, double update_s,
-                               double latency_s, double byte_s);
+void parallel_profile_measured(struct parallel_profile *profile, const struct parallel_speed *fresh);
 
 /* Takes over what `other` knows besides, or all of it where its models have other coefficients and it knows
  * of more calls. Returns of how many grids. */

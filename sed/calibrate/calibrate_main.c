@@ -119,8 +119,8 @@ static enum esp_status open_all(struct calibrating *command, struct esp_error *e
     options.problems = command->problems;
     if (status == ESP_OK)
         status = processes_create(&options, &command->workers, error);
-    /* In the background there may soon be calls, and the server's own ranks are beside it. */
-    if (status == ESP_OK && settings->ranks > 0 && !command->background)
+    /* In the background nothing tells whether other hosts are idle too. The server's own ranks sleep. */
+    if (status == ESP_OK && settings->ranks > 0 && !(command->background && settings->hostfile))
         calibrate_open_ranks(command);
     return status;
 }

@@ -11,8 +11,8 @@
 
 #define START_NS    (90 * NS_PER_S)
 #define FIRST_ORDER 48
-#define GROWTH      1.5 /* of orders: of a time, some 3 */
-#define LEAST_S     1.5e-3
+#define GROWTH      1.35 /* of orders: of a time, some 2.5 */
+#define LEAST_S     5e-4
 #define REPETITIONS 3
 #define MOST_SIZES  32
 /* Grids that are forecast to take so many times as long as the fastest are left out: at first, and when they

@@ -82,8 +82,9 @@ static bool be_set_up(struct link *link)
     }
     if (!link->post.board)
         return false;
+    const bool known = setup.known;
     setup = (struct rank_message){.kind = RANK_READY};
-    rank_measure(&setup.speed);
+    rank_measure(&setup.speed, known);
     return rank_link_send(link->socket, &setup, NULL, 0, 0);
 }
 

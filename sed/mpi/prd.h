@@ -57,10 +57,13 @@ void parts_end(const struct ring_job *job, const struct rank_grid *grid,
 /* The argument beside one of whose small parts something was written; -1: none. Areas have guards. */
 int64_t parts_find_damage(const struct ring_job *job, const struct rank_part *parts);
 
-/* ---- how fast it is (prd_measure.c) ---- */
+/* ---- how fast it is (prd_measure.c, prd_kernels.c) ---- */
 
-/* Called by all ranks at the same time; some tens of milliseconds. What cannot be measured is 0. */
-void rank_measure(struct rank_speed *speed);
+/* Called by all ranks at the same time; some tens of milliseconds. All find the same: a grid is as fast as
+ * its slowest rank. What cannot be measured is 0: all of it where each says that it is `known`. */
+void rank_measure(struct parallel_speed *speed, bool known);
+/* The kernels of it (services/fast/fit.h makes polynomials of what each takes), and column_s. */
+void rank_measure_kernels(struct parallel_speed *speed);
 
 /* ---- a call (prd_call.c) ---- */
 
@@ -113,6 +116,8 @@ struct rank_post {
     uint32_t last_request; /* that it was */
     bool in_stream;        /* the last call came soon after the one before */
     unsigned shy;          /* calls to go without looking for them */
+    unsigned shyness;      /* how many those were last time */
+    unsigned found;        /* calls found by looking since then */
 };
 
 /* Waits for the next call: the number of its ring. */

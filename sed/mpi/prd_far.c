@@ -173,7 +173,7 @@ static bool take_job(const struct far *far)
 static bool say_ready(int socket)
 {
     struct far_message ready = {.kind = FAR_READY};
-    rank_measure(&ready.speed);
+    rank_measure(&ready.speed, false);
     return porter_say(socket, &ready, sizeof ready, &nobody, NULL) == ESP_OK;
 }
 

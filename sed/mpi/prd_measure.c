@@ -1,56 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The coefficients of the models of parallel routines, measured while all ranks are at work, as they will be.
+ * The coefficients of the models of parallel routines, measured while all ranks are at work, as they will be:
+ * messages and broadcasts here, kernels in prd_kernels.c.
  */
 #include "sed/mpi/prd.h"
 
+#include "services/fast/fit.h"
+
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
-#define ORDER      256
-#define SHORT      16
-#define PRODUCTS   5
-#define ROUNDS     50
+#define BATCHES    5
+#define ROUNDS     20
 #define LONG_BYTES (1 << 20)
-#define LONG_TIMES 4
+#define LONG_TIMES 2
+#define FILLS      4
 
-void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
-            const int *, const double *, const int *, const double *, double *, const int *, size_t, size_t);
-
-/* Seconds of C (n x n) += A (n x k) B (k x n): the best of some, the first of which warms up. */
-static double product_s(int n, int k, const double *a, const double *b, double *c)
+/* The slowest rank's: all find the same. */
+static double slowest(double seconds)
 {
-    const double one = 1;
-    double best = 0;
-    MPI_Barrier(MPI_COMM_WORLD);
-    for (int i = 0; i <= PRODUCTS; i++) {
-        double begun = MPI_Wtime();
-        dgemm_("N", "N", &n, &n, &k, &one, a, &n, b, &k, &one, c, &n, 1, 1);
-        double seconds = MPI_Wtime() - begun;
-        best = i == 1 || (i > 1 && seconds < best) ? seconds : best;
-    }
-    return best;
+    double most = seconds;
+    MPI_Allreduce(&seconds, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return most;
 }
 
-/* Long sums tell what an operation takes, short ones what it takes to read and write the result. */
-static void measure_products(struct rank_speed *speed)
-{
-    const double elements = (double)ORDER * ORDER;
-    double *matrices = calloc(3 * ORDER * ORDER, sizeof *matrices);
-    int all, mine = matrices != NULL;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all) {
-        double *a = matrices, *b = a + ORDER * ORDER, *c = b + ORDER * ORDER;
-        double longer = product_s(ORDER, ORDER, a, b, c), shorter = product_s(ORDER, SHORT, a, b, c);
-        double multiply_s = (longer - shorter) / (elements * (ORDER - SHORT));
-        speed->flops = multiply_s > 0 ? 2 / multiply_s : 2 * elements * ORDER / longer;
-        double update_s = shorter / elements - SHORT * 2 / speed->flops;
-        speed->update_s = update_s > 0 ? update_s : 0;
-    }
-    free(matrices);
-}
-
-/* Everybody sends to the next rank, and receives from the one before. Seconds of one such message. */
-static double message_s(char *out, char *in, int bytes, int times)
+static double batch_s(char *out, char *in, int bytes, int times)
 {
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -60,21 +36,144 @@ static double message_s(char *out, char *in, int bytes, int times)
     for (int i = 0; i < times; i++)
         MPI_Sendrecv(out, bytes, MPI_CHAR, (rank + 1) % size, 0, in, bytes, MPI_CHAR,
                      (rank + size - 1) % size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    return (MPI_Wtime() - begun) / times;
+    return slowest((MPI_Wtime() - begun) / times);
 }
 
-void rank_measure(struct rank_speed *speed)
+/* Everybody sends to the next rank, and receives from the one before. Seconds of one such message, of the
+ * batch in which the fewest others got in the way. */
+static double message_s(char *out, char *in, int bytes, int times)
 {
-    *speed = (struct rank_speed){0};
-    measure_products(speed);
+    double best = INFINITY;
+    for (int i = 0; i <= BATCHES; i++) {
+        const double seconds = batch_s(out, in, bytes, times);
+        best = i > 0 ? fmin(best, seconds) : best;
+    }
+    return best;
+}
+
+static void measure_messages(struct parallel_speed *speed, char *out, char *in)
+{
+    speed->latency_s = message_s(out, in, 8, ROUNDS);
+    double long_s = message_s(out, in, LONG_BYTES, LONG_TIMES) - speed->latency_s;
+    speed->byte_s = long_s > 0 ? long_s / LONG_BYTES : 0;
+}
+
+/* ---- arguments ---- */
+
+/* Into memory that was never touched, as a call's parts are. */
+static void measure_filling(struct parallel_speed *speed, const char *from)
+{
+    double best = INFINITY;
+    for (int i = 0; i < FILLS; i++) {
+        char *fresh = mmap(NULL, LONG_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begun = MPI_Wtime();
+        if (fresh != MAP_FAILED) {
+            memcpy(fresh, from, LONG_BYTES);
+            munmap(fresh, LONG_BYTES);
+            best = fmin(best, MPI_Wtime() - begun);
+        }
+    }
+    double seconds = slowest(best);
+    speed->fill_byte_s = isfinite(seconds) ? seconds / LONG_BYTES : 0;
+}
+
+/* ---- broadcasts ---- */
+
+enum { LENGTHS = 4, SIZES_MOST = 10, TRIES = 6 };
+
+struct broadcast_sample {
+    double ranks, bytes, seconds;
+};
+
+/* Of the first `ranks` ranks of the job: from one to the other end, where it comes last. */
+static double broadcast_s(char *data, int bytes, MPI_Comm communicator)
+{
+    double best = INFINITY;
+    for (int i = 0; i <= TRIES; i++) {
+        MPI_Barrier(communicator);
+        double begun = MPI_Wtime(), mine, last;
+        MPI_Bcast(data, bytes, MPI_CHAR, 0, communicator);
+        mine = MPI_Wtime() - begun;
+        MPI_Allreduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, communicator);
+        best = i > 0 ? fmin(best, last) : best;
+    }
+    return best;
+}
+
+/* Among 2, 4, 8, ... ranks, and all. The others wait. */
+static int sample_broadcasts(char *data, struct broadcast_sample *samples)
+{
+    static const int lengths[LENGTHS] = {8, 4 << 10, 64 << 10, LONG_BYTES};
+    int rank, size, n = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (int ranks = 2; ranks / 2 < size; ranks *= 2) {
+        MPI_Comm some;
+        const int of = ranks < size ? ranks : size;
+        MPI_Comm_split(MPI_COMM_WORLD, rank < of ? 0 : MPI_UNDEFINED, rank, &some);
+        for (int i = 0; i < LENGTHS && n < SIZES_MOST * LENGTHS; i++)
+            samples[n++] = (struct broadcast_sample){
+                of, lengths[i], slowest(some != MPI_COMM_NULL ? broadcast_s(data, lengths[i], some) : 0)};
+        if (some != MPI_COMM_NULL)
+            MPI_Comm_free(&some);
+    }
+    return n;
+}
+
+/* Latency and seconds of a byte for one of the forms. Returns its mean error, relative. */
+static double fit_broadcast(const struct parallel_broadcast *form, const struct broadcast_sample *samples,
+                            int n, double *c)
+{
+    double A[2 * SIZES_MOST * LENGTHS], b[SIZES_MOST * LENGTHS], weights[SIZES_MOST * LENGTHS], errors = 0;
+    for (int i = 0; i < n; i++) {
+        A[i] = form->latency_terms(samples[i].ranks);
+        A[n + i] = form->volume_terms(samples[i].ranks) * samples[i].bytes;
+        b[i] = samples[i].seconds;
+        weights[i] = 1 / samples[i].seconds;
+    }
+    if (!fit_least_squares(A, b, weights, n, 2, false, c))
+        return INFINITY;
+    for (int i = 0; i < n; i++)
+        errors += fabs(c[0] * A[i] + c[1] * A[n + i] - b[i]) * weights[i] / n;
+    return errors;
+}
+
+/* The form that tells best how this MPI does it. */
+static void measure_broadcasts(struct parallel_speed *speed, char *data)
+{
+    struct broadcast_sample samples[SIZES_MOST * LENGTHS];
+    double least = INFINITY, c[2];
+    const int n = sample_broadcasts(data, samples);
+    for (uint32_t i = 0; i < PARALLEL_BROADCASTS && n > 0; i++) {
+        const double error = fit_broadcast(parallel_broadcast_at(i), samples, n, c);
+        if (error >= least)
+            continue;
+        least = error;
+        speed->broadcast = i + 1;
+        speed->broadcast_latency_s = c[0];
+        speed->broadcast_byte_s = c[1];
+    }
+}
+
+static bool all_of_us(bool mine)
+{
+    int all, one = mine;
+    MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    return all != 0;
+}
+
+void rank_measure(struct parallel_speed *speed, bool known)
+{
+    *speed = (struct parallel_speed){0};
+    if (all_of_us(known))
+        return;
+    rank_measure_kernels(speed);
     char *out = calloc(2, LONG_BYTES), *in = out ? out + LONG_BYTES : NULL;
-    int all, mine = out != NULL;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (all) {
-        message_s(out, in, LONG_BYTES, 1);
-        speed->latency_s = message_s(out, in, 8, ROUNDS);
-        double long_s = message_s(out, in, LONG_BYTES, LONG_TIMES) - speed->latency_s;
-        speed->byte_s = long_s > 0 ? long_s / LONG_BYTES : 0;
+    if (all_of_us(out != NULL)) {
+        measure_messages(speed, out, in);
+        measure_filling(speed, out);
+        measure_broadcasts(speed, in);
     }
     free(out);
 }

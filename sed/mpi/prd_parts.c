@@ -6,14 +6,32 @@
 
 #include <string.h>
 
-static void place(const struct ring_part *from, const struct rank_grid *grid, struct rank_part *part)
+/* From so many rows on columns begin with a line of the cache, and not all with the same of its sets: what
+ * routines take is not a matter of luck with the size of a matrix then. */
+#define ROWS_LINED 128
+#define LINE_BYTES 64
+#define SET_BYTES  2048
+
+/* Pieces of data have no gaps, and few rows or a vector would pay more than they gain. */
+static int64_t leading_of(const struct ring_part *from, int64_t rows)
+{
+    const int64_t line = LINE_BYTES / from->element_bytes;
+    if (rows < ROWS_LINED || from->vector || line == 0 || from->from.there || from->to.there)
+        return rows > 0 ? rows : 1;
+    rows = (rows + line - 1) / line * line;
+    return rows * from->element_bytes % SET_BYTES == 0 ? rows + line : rows;
+}
+
+/* `lined`: its columns may have gaps between them. */
+static void place(const struct ring_part *from, const struct rank_grid *grid, bool lined,
+                  struct rank_part *part)
 {
     const struct block_cyclic_matrix *layout = &from->layout;
     /* A vector along the rows has one column of ranks: the same elements on each of the grid's. */
     part->row = layout->rows.ranks > 1 ? grid->row : 0;
     part->col = layout->cols.ranks > 1 ? grid->col : 0;
     int64_t rows = block_cyclic_count(&layout->rows, part->row);
-    part->leading = rows > 0 ? rows : 1;
+    part->leading = lined ? leading_of(from, rows) : rows > 0 ? rows : 1;
     int descriptor[9] = {1,
                          grid->context,
                          (int)layout->rows.n,
@@ -170,7 +188,7 @@ enum esp_status parts_begin(const struct ring_job *job, const struct rank_grid *
         parts[i] = (struct rank_part){0};
         if (!files_came(from, n_files))
             return error_set(error, ESP_INTERNAL, "a datum's memory did not come with the call");
-        place(from, grid, &parts[i]);
+        place(from, grid, true, &parts[i]);
         parts[i].bytes = part_bytes(from, &parts[i]);
         bool gathers = from->goes_in && !from->from.there;
         enum esp_status status =
@@ -188,7 +206,7 @@ enum esp_status parts_make(const struct ring_job *job, const struct rank_grid *g
     small_used = 0;
     for (uint32_t i = 0; i < job->n_parts && status == ESP_OK; i++) {
         parts[i] = (struct rank_part){0};
-        place(&job->parts[i], grid, &parts[i]);
+        place(&job->parts[i], grid, false, &parts[i]);
         parts[i].bytes = part_bytes(&job->parts[i], &parts[i]);
         status = give_memory(&job->parts[i], parts[i].bytes, areas, &parts[i].data, error);
         if (status == ESP_OK && job->parts[i].into)

@@ -11,7 +11,11 @@
 #define LOOK_NS      200000
 #define LOOKS        8      /* between two looks at the clock */
 #define PREEMPTED_NS 250000 /* that many looks take so long only where a program computes */
-#define SHY_CALLS    200    /* that many calls without looking for them after it was in somebody's way */
+/* So many calls without looking for them after it was in somebody's way, twice as many when it soon is again;
+ * half as many for each CALM calls that it found by looking. */
+#define SHY_LEAST 12
+#define SHY_MOST  200
+#define CALM      64
 
 static int64_t now_ns(void)
 {
@@ -35,6 +39,22 @@ static void see_the_others_through(const struct rank_post *post)
     }
 }
 
+static void be_shy(struct rank_post *post)
+{
+    post->shyness = post->shyness < SHY_LEAST      ? SHY_LEAST
+                    : post->shyness * 2 < SHY_MOST ? post->shyness * 2
+                                                   : SHY_MOST;
+    post->shy = post->shyness;
+    post->found = 0;
+}
+
+static bool note_found(struct rank_post *post)
+{
+    if (++post->found % CALM == 0)
+        post->shyness /= 2;
+    return true;
+}
+
 /* Looks for the next call, at most for LOOK_NS. Ranks share processors with each other and with the daemon,
  * so that each look lets everybody else pass. */
 static bool look_for_call(struct rank_post *post, int64_t begun)
@@ -42,10 +62,10 @@ static bool look_for_call(struct rank_post *post, int64_t begun)
     for (int64_t now = begun, before = begun; now < begun + LOOK_NS; before = now) {
         for (int i = 0; i < LOOKS; i++, sched_yield())
             if (has_call(post))
-                return true;
+                return note_found(post);
         now = now_ns();
         if (now - before > PREEMPTED_NS) {
-            post->shy = SHY_CALLS;
+            be_shy(post);
             return false;
         }
     }

@@ -63,11 +63,11 @@ enum far_kind { FAR_WELCOME = 1, FAR_READY, FAR_CALL, FAR_WANTS, FAR_CANNOT, FAR
 
 struct far_message {
     uint32_t kind;
-    uint32_t returned;       /* FAR_DONE: the routine has; else no values follow */
-    uint32_t unable;         /* FAR_DONE: because this rank could not make the call, for the reason `text` */
-    int32_t strayed;         /* FAR_DONE: the argument beside whose part was written; -1: none */
-    uint64_t compute_ns;     /* FAR_DONE */
-    struct rank_speed speed; /* FAR_READY */
+    uint32_t returned;   /* FAR_DONE: the routine has; else no values follow */
+    uint32_t unable;     /* FAR_DONE: because this rank could not make the call, for the reason `text` */
+    int32_t strayed;     /* FAR_DONE: the argument beside whose part was written; -1: none */
+    uint64_t compute_ns; /* FAR_DONE */
+    struct parallel_speed speed; /* FAR_READY */
     char text[RING_ANSWER_TEXT];
 };
 

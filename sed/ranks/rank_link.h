@@ -9,12 +9,13 @@
 #ifndef SED_RANK_LINK_H
 #define SED_RANK_LINK_H
 
+#include "core/forecast/parallel_profile.h"
 #include "sed/pool/ring.h"
 
 #define RANK_LINK_VARIABLE "ESPALIER_RANKS" /* of the environment: the path of the daemon's socket */
 #define RANK_HOST_VARIABLE                                                                                   \
     "ESPALIER_PORTERS" /* the host on which the rank's porter listens; "": all interfaces */
-#define RANK_LINK_VERSION 4u
+#define RANK_LINK_VERSION 5u
 #define RANKS_MOST        256 /* of one server */
 #define RANK_RINGS_MOST   16  /* calls at a time */
 #define RANK_CALLS_KEPT                                                                                      \
@@ -32,23 +33,16 @@ enum rank_message_kind {
     RANK_FILES /* daemon to rank: the descriptors of the call that is posted next; to an envoy: that call */
 };
 
-/* What a rank has measured while all others measured too. */
-struct rank_speed {
-    double flops;     /* of a product of matrices */
-    double update_s;  /* and of each element of the result besides, in each product */
-    double latency_s; /* of a message to the next rank */
-    double byte_s;    /* and of each byte of a long one */
-};
-
 struct rank_message {
     uint32_t kind, version;
     uint32_t ring_bytes; /* RANK_HELLO: sizeof(struct ring), which both must mean */
     uint32_t rank, size; /* RANK_HELLO */
     uint32_t n_descriptors;
-    uint32_t ring; /* RANK_FILES to an envoy */
+    uint32_t ring;  /* RANK_FILES to an envoy */
+    uint32_t known; /* RANK_SETUP: how fast ranks are is known, and need not be measured */
     int32_t pid;
-    char host[64];           /* RANK_HELLO */
-    struct rank_speed speed; /* RANK_READY */
+    char host[64];               /* RANK_HELLO */
+    struct parallel_speed speed; /* RANK_READY: all ranks tell the same */
 };
 
 /* Where the rank's porter (sed/porter/porter.h) takes orders: beside the daemon's socket. `path` has

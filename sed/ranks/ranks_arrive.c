@@ -27,7 +27,8 @@ void ranks_on_connection(struct rank_pool *pool)
 
 static bool set_up(struct rank_pool *pool, int socket)
 {
-    const struct rank_message setup = {.kind = RANK_SETUP};
+    /* What calls told counts for more than what ranks would find now. */
+    const struct rank_message setup = {.kind = RANK_SETUP, .known = pool->profile.experience.n > 0};
     int descriptors[2 + RANK_RINGS_MOST] = {pool->bell, pool->board_fd};
     for (uint32_t i = 0; i < pool->n_gangs; i++)
         descriptors[2 + i] = pool->gangs[i].ring_fd;
@@ -79,30 +80,18 @@ bool ranks_on_arrival(void *arg, const struct far_hello *hello, int socket)
     return wanted;
 }
 
-/* A grid is as fast as its slowest rank. */
-static void note_speed(struct rank_pool *pool, const struct rank_speed *of)
+void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct parallel_speed *speed)
 {
-    struct rank_speed *all = &pool->speed;
-    if (pool->n_ready == 0)
-        *all = *of;
-    all->flops = of->flops < all->flops ? of->flops : all->flops;
-    all->update_s = of->update_s > all->update_s ? of->update_s : all->update_s;
-    all->latency_s = of->latency_s > all->latency_s ? of->latency_s : all->latency_s;
-    all->byte_s = of->byte_s > all->byte_s ? of->byte_s : all->byte_s;
-}
-
-void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct rank_speed *speed)
-{
-    note_speed(pool, speed);
     pool->n_ready += !rank->ready;
     rank->ready = true;
     if (pool->state != JOB_STARTING || pool->n_ready < pool->options.ranks)
         return;
     ranks_enter(pool, JOB_UP);
-    ranks_profile_measured(pool);
+    ranks_profile_measured(pool, speed); /* all have found the same */
+    const struct parallel_speed *is = &pool->profile.speed;
     log_notice("%u ranks are ready: %.3g Gflop/s each, %.3g us and %.3g GB/s between two",
-               pool->options.ranks, pool->speed.flops / 1e9, pool->speed.latency_s * 1e6,
-               pool->speed.byte_s > 0 ? 1e-9 / pool->speed.byte_s : 0);
+               pool->options.ranks, is->flops / 1e9, is->latency_s * 1e6,
+               is->byte_s > 0 ? 1e-9 / is->byte_s : 0);
     pool->failed = false;
     pool->trouble[0] = 0;
 }

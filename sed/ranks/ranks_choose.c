@@ -57,7 +57,7 @@ static struct parallel_problem as_modelled(const struct problem *problem,
     as.k = value_of(problem, scope, "k", as.m);
     if (strcmp(as.routine, "pdtrsm") == 0)
         model_trsm(problem, scope, &as);
-    if (strcmp(as.routine, "pdgetrf") == 0)
+    if (strcmp(as.routine, "pdgetrf") == 0 && work_flop > 0)
         as.n = (int64_t)cbrt(1.5 * work_flop);
     return as;
 }
@@ -103,7 +103,7 @@ struct choice {
     struct parallel_machine machine;
     struct parallel_problem as;
     struct extents least;
-    double byte_s;
+    struct parallel_speed speed;
     uint32_t ranks, n, capacity;
     struct parallel_proposal *proposals;
 };
@@ -133,8 +133,8 @@ static void add(struct choice *choice, struct process_grid grid)
         return;
     const uint64_t stays = is_alike(grid, question->lies) ? question->lying_bytes : 0;
     const double moved = (double)(question->bytes > stays ? question->bytes - stays : 0);
-    const double seconds =
-        forecast.seconds * type_factor(symbol[0] == 'p' ? symbol[1] : 'd') + moved * choice->byte_s + CALL_S;
+    const double seconds = forecast.seconds * type_factor(symbol[0] == 'p' ? symbol[1] : 'd') + CALL_S +
+                           parallel_speed_fill_s(&choice->speed, moved, (double)grid.rows * grid.cols);
     choice->proposals[choice->n++] = (struct parallel_proposal){grid, seconds, seconds};
 }
 
@@ -177,7 +177,7 @@ static bool take_machine(struct rank_pool *pool, struct choice *choice)
     pthread_mutex_lock(&pool->lock);
     bool there = pool->state == JOB_UP;
     choice->machine = parallel_profile_machine(&pool->profile);
-    choice->byte_s = pool->profile.byte_s;
+    choice->speed = pool->profile.speed;
     pthread_mutex_unlock(&pool->lock);
     return there;
 }

@@ -64,7 +64,6 @@ struct rank_pool {
     int board_fd;
     struct gang gangs[RANK_RINGS_MOST];
     uint32_t n_gangs, n_ready, n_gone;
-    struct rank_speed speed; /* the slowest of each */
     struct parallel_profile profile;
     int64_t profile_saved_ns;        /* of who saves it alone, as is: */
     struct timespec profile_written; /* when the file was last changed, as far as it was read */
@@ -145,7 +144,7 @@ void ranks_on_hello(struct rank_pool *pool, int socket);
 /* A rank on another host has come to its envoy, at the other end of the socket. Takes the lock itself. */
 bool ranks_on_arrival(void *pool, const struct far_hello *hello, int socket);
 /* It has measured. */
-void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct rank_speed *speed);
+void ranks_on_ready(struct rank_pool *pool, struct rank *rank, const struct parallel_speed *speed);
 
 /* ---- ranks_job.c: with the lock ---- */
 
@@ -166,7 +165,7 @@ bool ranks_watch(struct rank_pool *pool, int fd, uint64_t what);
 
 void ranks_profile_load(struct rank_pool *pool);
 /* With the lock: all ranks have measured; a call has ended well. */
-void ranks_profile_measured(struct rank_pool *pool);
+void ranks_profile_measured(struct rank_pool *pool, const struct parallel_speed *speed);
 void ranks_profile_learn(struct rank_pool *pool, const struct gang *gang, int64_t now_ns);
 /* Without the lock, one thread at a time: takes over what a calibration has written to the file, and writes
  * what is new, `now` or once a minute. */

@@ -62,10 +62,9 @@ void ranks_profile_load(struct rank_pool *pool)
     }
 }
 
-void ranks_profile_measured(struct rank_pool *pool)
+void ranks_profile_measured(struct rank_pool *pool, const struct parallel_speed *speed)
 {
-    const struct rank_speed *is = &pool->speed;
-    parallel_profile_measured(&pool->profile, is->flops, is->update_s, is->latency_s, is->byte_s);
+    parallel_profile_measured(&pool->profile, speed);
     pool->profile_changed = pool->proposes_other = true;
 }
 

@@ -140,7 +140,8 @@ check "a zoom that is none is an error" no_such
 # A server that chooses by itself. What it knows of its ranks is that they are very fast, so that the choice does
 # not hang on what else this machine does.
 mkdir -p state
-printf '%s\n' 'espalier-ranks 1' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' 'end a927eb61' >state/ranks
+printf '%s\n' 'espalier-ranks 2' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' \
+    'kernel gemm 1e-15 0 0 0 0 0 0 1e-09' 'end c957e704' >state/ranks
 mkdir both
 cat >both/mul.esp <<END
 problem mul "C := A B"
@@ -184,6 +185,6 @@ check "which a server without the file begins with" grep -q "forecasts for 2 ran
 wait_until returns
 check "a persistent datum in pieces is still that when its server comes back" returns
 damaged() { echo rubbish >state/ranks && ! espalier forecast pdgemm n=2000 --grids 2 --ranks state/ranks 2>error &&
-    grep -q "espalier-ranks 1" error; }
+    grep -q "espalier-ranks 2" error; }
 check "a file that is none is an error" damaged
 finish

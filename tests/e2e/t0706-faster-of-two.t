@@ -41,9 +41,9 @@ $2
 END
     start "$1" espalier-sed --foreground "$work/$1.conf"
 }
-# What it knows of its ranks is that they are very fast, so that the choice does not hang on what else this
-# machine does.
-printf '%s\n' 'espalier-ranks 1' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' 'end a927eb61' >state/ranks
+# What it knows of its ranks is that they are very fast, and by calls, so that the choice does not hang on what they
+# measure, nor on what else this machine does.
+printf '%s\n' 'espalier-ranks 1' 'ranks 2' 'flops 1e+12' 'latency_s 1e-07' 'byte_s 1e-12' 'took pdother_ 1 2 64 0:0' 'end df425132' >state/ranks
 server alone ""
 server both "ranks = 2
 state_dir = \"$work/state\""
@@ -106,4 +106,13 @@ kept() {
     took | comm -13 - before >lost && [ ! -s lost ] && grep -q 'state/ranks: what calls take .* was measured by others' both.log
 }
 check "the server takes it over, and keeps it when it ends" kept
+rm -r state && mkdir state
+server both "ranks = 2
+state_dir = \"$work/state\"
+calibrate = yes
+calibrate_after = \"1 s\"
+calibrate_budget = \"1 s\"
+calibrate_longest = \"10 ms\""
+idle_too() { grep -q '^mul  *on ranks: .* [1-9][0-9]* new calls' state/calibrate.log; }
+check "a server that calibrates while it is idle includes its ranks" wait_until idle_too
 finish
