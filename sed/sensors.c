@@ -11,6 +11,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -56,14 +57,14 @@ static double free_disk(const char *folder)
     return folder && statvfs(folder, &disk) == 0 ? (double)disk.f_bavail * (double)disk.f_frsize : 0;
 }
 
-/* What people are shown. */
+/* What people are shown; what is not known is NAN. */
 static void note(struct sensors *sensors, double available, double current, double memory, double disk)
 {
     const double values[GAUGES] = {available, current, memory / 1e6, disk / 1e6};
     const int64_t now_s = time(NULL);
     pthread_mutex_lock(&sensors->lock);
     for (int i = 0; i < GAUGES; i++)
-        if (values[i] > 0)
+        if (isfinite(values[i]))
             gauge_add(sensors->gauges[i], values[i], now_s);
     pthread_mutex_unlock(&sensors->lock);
 }
@@ -100,7 +101,8 @@ static void read_all(struct sensors *sensors, unsigned turn)
     series_add(sensors->series, &(struct link_measurement){.bandwidth = available, .time_s = time(NULL)});
     const uint64_t left = memory_available(NULL);
     const double memory = left < UINT64_MAX ? (double)left : 0, disk = free_disk(sensors->folder);
-    note(sensors, available, reading.current_cpu, memory, disk);
+    note(sensors, available, reading.current_cpu, memory > 0 ? memory : NAN,
+         sensors->folder ? disk : NAN); /* a full disk has 0 */
     server_sense_memory(sensors->server, left, reading.below_bytes);
     server_sense(sensors->server, available, memory, disk);
 }
@@ -118,7 +120,7 @@ static void recall(struct sensors *sensors)
     double readings[SERIES_RECORDS];
     const size_t n = series_history(sensors->series, readings, SERIES_RECORDS);
     for (size_t i = 0; i < n; i++) {
-        note(sensors, readings[i], 0, 0, 0);
+        note(sensors, readings[i], NAN, NAN, NAN);
         server_sense(sensors->server, readings[i], free_memory(), free_disk(sensors->folder));
     }
     if (n > 0)
