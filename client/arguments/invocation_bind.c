@@ -170,6 +170,10 @@ enum esp_status invocation_bind(struct invocation *invocation, struct binding *b
             status = take_home(invocation, value, invocation_argument(invocation, value), error);
         invocation->memory_bytes += is_array_or_number(value) ? 0 : value->bytes;
     }
+    for (uint32_t i = 0; status == ESP_OK && i < invocation->n_values; i++) {
+        struct value *value = &invocation->values[i];
+        status = hold_check_result(value, problem, binding->scope, &binding->shapes[value->index], error);
+    }
     for (uint32_t i = 0; status == ESP_OK && i < problem->n_arguments; i++)
         invocation->memory_bytes += binding->shapes[i].bytes + binding->shapes[i].whole_bytes;
     uint64_t extra = 0;

@@ -71,21 +71,49 @@ static enum esp_status check_data(const struct value *value, const struct argume
                      datum_shape_text(&value->grid->shape, text, sizeof text));
 }
 
-enum esp_status hold_check(struct value *value, const struct problem *problem, const struct number *scope,
-                           const struct shape *shape, struct esp_error *error)
+static bool may_be_of_sequence(const struct value *value, const struct argument *argument)
+{
+    return sequence_is_open() && argument->n_dims > 0 &&
+           (value->form == VALUE_MEMORY || value->form == VALUE_SECTION);
+}
+
+static uint64_t span_of(const struct shape *shape)
+{
+    return shape->whole_bytes > shape->bytes ? shape->whole_bytes : shape->bytes;
+}
+
+static enum esp_status take_shape(struct value *value, const struct problem *problem,
+                                  const struct number *scope, const struct shape *shape,
+                                  struct esp_error *error)
 {
     const struct argument *argument = &problem->arguments[value->index];
-    uint64_t span = shape->whole_bytes > shape->bytes ? shape->whole_bytes : shape->bytes;
-    enum esp_status status = check_data(value, argument, shape, error);
-    if (status == ESP_OK && sequence_is_open() && argument->n_dims > 0 &&
-        (value->form == VALUE_MEMORY || value->form == VALUE_SECTION))
-        status = sequence_take(value, argument, problem->abstract != NULL, span, error);
-    if (status != ESP_OK || !(value->grid || value->held || value->result || value->is_kept))
-        return status;
+    if (value->shape || !(value->grid || value->held || value->result || value->is_kept))
+        return ESP_OK;
     value->shape = malloc(sizeof *value->shape);
     if (!value->shape)
         return error_no_memory(error, argument->name);
     return datum_shape_of_argument(problem, value->index, scope, shape, value->shape, error);
+}
+
+enum esp_status hold_check(struct value *value, const struct problem *problem, const struct number *scope,
+                           const struct shape *shape, struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[value->index];
+    enum esp_status status = check_data(value, argument, shape, error);
+    if (status == ESP_OK && may_be_of_sequence(value, argument))
+        status = sequence_take_input(value, argument, problem->abstract != NULL, span_of(shape), error);
+    return status == ESP_OK ? take_shape(value, problem, scope, shape, error) : status;
+}
+
+enum esp_status hold_check_result(struct value *value, const struct problem *problem,
+                                  const struct number *scope, const struct shape *shape,
+                                  struct esp_error *error)
+{
+    const struct argument *argument = &problem->arguments[value->index];
+    enum esp_status status = ESP_OK;
+    if (may_be_of_sequence(value, argument))
+        status = sequence_take_result(value, argument, problem->abstract != NULL, span_of(shape), error);
+    return status == ESP_OK ? take_shape(value, problem, scope, shape, error) : status;
 }
 
 /* What is sent of memory, for a section. */

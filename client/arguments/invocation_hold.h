@@ -13,9 +13,14 @@
  * what goes in, and to which what comes out goes. ESP_INVALID: it does not fit the argument. */
 enum esp_status hold_take_data(struct value *value, const struct argument *argument, void *given,
                                bool *is_data, struct esp_error *error);
-/* When its bytes are known: whether data fit, and what of it belongs to the thread's sequence. May block. */
+/* When its bytes are known: whether data fit, and what goes in of it belongs to the thread's sequence. May
+ * block. */
 enum esp_status hold_check(struct value *value, const struct problem *problem, const struct number *scope,
                            const struct shape *shape, struct esp_error *error);
+/* The same of what comes out, behind that of all values: a result may take the place of what goes in. */
+enum esp_status hold_check_result(struct value *value, const struct problem *problem,
+                                  const struct number *scope, const struct shape *shape,
+                                  struct esp_error *error);
 /* The call is to be a job, whose results somebody else takes. ESP_INVALID: data cannot stay so. */
 enum esp_status hold_for_job(struct invocation *invocation, struct esp_error *error);
 /* Before the call: values of data that nobody has looked for yet. May block. */

@@ -194,23 +194,25 @@ static enum esp_status take_output(struct value *value, const struct argument *a
     return ESP_OK;
 }
 
-enum esp_status sequence_take(struct value *value, const struct argument *argument, bool is_abstract,
-                              uint64_t span, struct esp_error *error)
+enum esp_status sequence_take_input(struct value *value, const struct argument *argument, bool is_abstract,
+                                    uint64_t span, struct esp_error *error)
 {
-    bool holds = may_hold(value, argument, is_abstract), in = argument_is_input(argument);
-    enum esp_status status = ESP_OK;
-    if (value->grid || value->datum || value->result)
+    if (value->grid || value->datum || !argument_is_input(argument) || !value->in)
         return ESP_OK;
-    if (in && value->in && holds)
-        status = take_input(value, argument, error);
-    else if (in && value->in)
-        status = sequence_sync(value->in, span, error);
-    if (status != ESP_OK || !argument_is_output(argument) || !value->out)
-        return status;
-    if (holds)
+    return may_hold(value, argument, is_abstract) ? take_input(value, argument, error)
+                                                  : sequence_sync(value->in, span, error);
+}
+
+enum esp_status sequence_take_result(struct value *value, const struct argument *argument, bool is_abstract,
+                                     uint64_t span, struct esp_error *error)
+{
+    const bool is_named = value->datum && !value->held; /* by the program, as what goes in */
+    if (value->grid || is_named || value->result || !argument_is_output(argument) || !value->out)
+        return ESP_OK;
+    if (may_hold(value, argument, is_abstract))
         return take_output(value, argument, error);
     /* Of a section, what is not written stays as it is. */
-    status = sequence_sync(value->out, span, error);
+    enum esp_status status = sequence_sync(value->out, span, error);
     return status == ESP_OK ? make_way(value->out, span, error) : status;
 }
 

@@ -21,9 +21,12 @@
 bool sequence_is_open(void);
 
 /* An argument of a call, its bytes known (`span`: of the memory that it may lie in, at least those): what it
- * takes or gives becomes part of the sequence where it can be; else memory is made good first. May block. */
-enum esp_status sequence_take(struct value *value, const struct argument *argument, bool is_abstract,
-                              uint64_t span, struct esp_error *error);
+ * takes, and then, when all have been looked at so, what it gives, becomes part of the sequence where it can
+ * be; else memory is made good first. May block. */
+enum esp_status sequence_take_input(struct value *value, const struct argument *argument, bool is_abstract,
+                                    uint64_t span, struct esp_error *error);
+enum esp_status sequence_take_result(struct value *value, const struct argument *argument, bool is_abstract,
+                                     uint64_t span, struct esp_error *error);
 /* The program is about to have that memory read otherwise: results that belong there come. */
 enum esp_status sequence_sync(const void *memory, uint64_t bytes, struct esp_error *error);
 

@@ -355,6 +355,17 @@ static int sequence(void)
 
     /* Asynchronous calls, and jobs beside them. */
     grpc_sessionid_t ids[2];
+    /* An array that is a result and an input of the same call, whichever its description has first. */
+    grpc_function_handle_t replace;
+    MUST(grpc_function_handle_default(&replace, (char *)"replace"));
+    multiply(a, b, c);
+    multiply(c, b, expected);
+    MUST(esp_sequence_begin());
+    MUST(grpc_call(&mul, N, a, b, c));
+    MUST(grpc_call(&replace, N, c, c, b)); /* what goes in is on a server only */
+    MUST(esp_sequence_end());
+    HOLDS(near(c, expected));
+
     MUST(esp_sequence_begin());
     MUST(grpc_call_async(&mul, &ids[0], N, a, b, c));
     MUST(grpc_call_async(&mul, &ids[1], N, b, a, d));
