@@ -88,7 +88,8 @@ bool links_know(struct engine *engine, const char *address)
         sounded_s = remembered && remembered->sounded ? remembered->used_s : 0;
     }
     pthread_mutex_unlock(&engine->links_lock);
-    return known && (sounded_s == 0 || time(NULL) - sounded_s < LINK_MEMORY_SOUNDED_S);
+    const int64_t age_s = time(NULL) - sounded_s; /* below 0: the clock was set back */
+    return known && (sounded_s == 0 || (age_s >= 0 && age_s < LINK_MEMORY_SOUNDED_S));
 }
 
 struct telling {
