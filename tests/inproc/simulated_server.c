@@ -10,6 +10,7 @@
 #include "util/random.h"
 #include "util/timer.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,11 +137,37 @@ static uint64_t incoming_bytes(const struct simulated_server *s)
                                                   : 0;
 }
 
+/* A model that tells nothing but what the routine takes. */
+static void tell_model(const struct simulated_server *s, struct arena *arena, struct node_record *record)
+{
+    struct cost_term time = {1e-3, {0}}, memory = {s->options.routine_bytes, {0}};
+    struct cost_piece pieces[] = {{.until = HUGE_VAL, .n_terms = 1, .terms = &time},
+                                  {.until = HUGE_VAL, .n_terms = 1, .terms = &memory}};
+    const struct cost_model model = {
+        .digest = simulated_digest(s->options.problems[0], s->options.signature),
+        .threads = 1,
+        .n_variables = 1,
+        .variables = {{.argument = COST_BYTES, .name = "bytes", .most = 1e18}},
+        .time = {.n_pieces = 1, .pieces = &pieces[0], .least = 1e-3, .most = 1e-3},
+        .memory = {.n_pieces = 1, .pieces = &pieces[1], .most = s->options.routine_bytes},
+        .factor = 1};
+    struct cost_set set = {0};
+    uint32_t length = 0;
+    cost_set_add(&set, &model, false, NULL);
+    const uint8_t *data = cost_encode(&set, arena, &length);
+    extension_add(&record->extensions, EXTENSION_COST_MODELS, data, length, arena);
+    cost_set_clear(&set);
+}
+
 static void tell_terms(struct simulated_server *s, struct arena *arena, struct node_record *record)
 {
     const uint64_t incoming = incoming_bytes(s);
     if (incoming)
         terms_add_integer(&record->extensions, EXTENSION_INCOMING, incoming, arena);
+    if (s->options.memory_held)
+        terms_add_integer(&record->extensions, EXTENSION_MEMORY_HELD, s->options.memory_held, arena);
+    if (s->options.routine_bytes > 0)
+        tell_model(s, arena, record);
     if (s->options.price > 0)
         terms_add_real(&record->extensions, EXTENSION_PRICE, s->options.price, arena);
     if (s->options.n_properties)

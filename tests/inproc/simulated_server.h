@@ -23,6 +23,8 @@ struct simulated_options {
     uint32_t slots;
     uint64_t memory;
     uint64_t memory_taken; /* of it, by others all the time */
+    uint64_t memory_held;  /* told beside it: by others on its machine */
+    double routine_bytes;  /* what its model of the first problem says; 0: it has none */
     struct path link;      /* from its parent: large arguments and results take their time on it */
     double price;          /* of an hour of a slot */
     const char *const *properties;

@@ -605,68 +605,6 @@ static void calls_of_unknown_length_do_not_queue_beside_an_idle_server(void **st
     }
 }
 
-static const char *first_of(struct platform *p, const struct request *request, char *name)
-{
-    struct message reply;
-    struct esp_error error;
-    assert_int_equal(platform_submit(p, "ma", request, &reply, &error), ESP_OK);
-    snprintf(name, PLATFORM_NAME, "%s", reply.submit_reply.candidates[0].server);
-    message_clear(&reply);
-    return name;
-}
-
-/* "fast" and "slow" with two slots and 1000 bytes each. */
-static void open_pair(struct platform *p, bool asking, uint64_t taken)
-{
-    platform_open(p, 32);
-    p->server_options.slots = 2;
-    p->server_options.memory = 1000;
-    if (asking)
-        p->agent_options.freshness_ms = -1;
-    size_t master = platform_agent(p, "ma", "");
-    p->server_options.memory_taken = taken;
-    platform_server(p, "fast", "ma");
-    p->server_options.memory_taken = 0;
-    p->server_options.speed_flops = 0.7e9;
-    platform_server(p, "slow", "ma");
-    assert_true(platform_settle(p, master, 2, 30000));
-}
-
-static void what_does_not_fit_now_goes_where_it_does(void **state)
-{
-    (void)state;
-    for (int asking = 0; asking < 2; asking++) {
-        struct platform pair;
-        char name[PLATFORM_NAME];
-        open_pair(&pair, asking, 700);
-        struct request big = platform_request("job", 1e9), small = big;
-        big.memory_bytes = 600;
-        assert_string_equal(first_of(&pair, &big, name), "slow");
-        small.memory_bytes = 300;
-        small.session.sequence = 2;
-        assert_string_equal(first_of(&pair, &small, name), "fast");
-        platform_close(&pair);
-    }
-}
-
-/* The fast server has a slot free, but what was placed there a moment ago takes most of its memory. */
-static void memory_is_promised_once(void **state)
-{
-    (void)state;
-    struct platform pair;
-    char name[PLATFORM_NAME];
-    open_pair(&pair, false, 0);
-    struct request big = platform_request("job", 1e9), small = big;
-    big.memory_bytes = 600;
-    small.memory_bytes = 300;
-    assert_string_equal(first_of(&pair, &big, name), "fast");
-    big.session.sequence = 2;
-    assert_string_equal(first_of(&pair, &big, name), "slow");
-    small.session.sequence = 3;
-    assert_string_equal(first_of(&pair, &small, name), "fast");
-    platform_close(&pair);
-}
-
 static void ten_thousand_servers_are_one_tree(void **state)
 {
     (void)state;
@@ -780,8 +718,6 @@ int main(void)
         TEST(a_burst_spreads_in_both_modes),
         cmocka_unit_test(endless_calls_without_a_forecast_spread),
         cmocka_unit_test(calls_of_unknown_length_do_not_queue_beside_an_idle_server),
-        cmocka_unit_test(what_does_not_fit_now_goes_where_it_does),
-        cmocka_unit_test(memory_is_promised_once),
         TEST(ten_thousand_servers_are_one_tree),
         TEST(who_asks_for_a_description_on_its_way_gets_it),
         TEST(what_one_that_has_just_joined_solves_is_waited_for),
