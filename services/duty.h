@@ -97,9 +97,10 @@ struct duty {
     char *target;
     struct esp_error kept; /* of the move: how writing it down ended */
     const char *remark;
-    char *wanted;      /* the address of the preferred parent; NULL: not known yet */
-    bool returning;    /* what is under way is the return to the preferred parent */
-    int64_t return_ns; /* when that is tried next; 0: it is where it should be */
+    char *wanted;                 /* the address of the preferred parent; NULL: not known yet */
+    char sought[CAP_ADDRESS + 1]; /* where those above said that it is, as tried; "": they have not */
+    bool returning;               /* what is under way is the return to the preferred parent */
+    int64_t return_ns;            /* when that is tried next; 0: it is where it should be */
     int64_t pause_ns;
     unsigned looks; /* for the preferred parent, since it was lost: the log hears of the first one */
 };

@@ -76,20 +76,25 @@ static bool is_away(const struct duty *duty)
            strcmp(membership_parent_name(tie), home(duty)) != 0;
 }
 
-/* Where that parent may be: where those above say, and at its address, in turn. */
-static const char *preferred_parent(const struct duty *duty)
+/* Where that parent may be: where those above say (news at once), and at its address, in turn. */
+static const char *preferred_parent(struct duty *duty, bool *news)
 {
     const char *told = refuges_find(membership_refuges(*duty->options.tie), home(duty));
-    return told && duty->looks % 2 == 0 ? told : duty->wanted;
+    *news = told && strcmp(told, duty->sought) != 0;
+    if (*news)
+        strcpy(duty->sought, told);
+    return told && (*news || duty->looks % 2 == 0) ? told : duty->wanted;
 }
 
 static void look_for_preferred(struct duty *duty)
 {
     const struct duty_options *options = &duty->options;
     const int64_t now_ns = clock_now_ns(options->membership.clock);
+    bool news;
     if (options->membership.role == ROLE_MASTER || !is_away(duty)) {
         duty->return_ns = 0;
         duty->looks = 0;
+        duty->sought[0] = 0;
         return;
     }
     if (*home(duty) && (!duty->return_ns || now_ns >= duty->return_ns))
@@ -98,11 +103,13 @@ static void look_for_preferred(struct duty *duty)
         duty->pause_ns = RETURN_FIRST_NS;
         duty->return_ns = now_ns + duty->pause_ns;
     }
-    if (now_ns < duty->return_ns)
+    const char *preferred = preferred_parent(duty, &news);
+    if (now_ns < duty->return_ns && !news)
         return;
-    duty->pause_ns = duty->pause_ns < RETURN_MOST_NS / 2 ? 2 * duty->pause_ns : RETURN_MOST_NS;
-    duty->return_ns = now_ns + duty->pause_ns;
-    const char *preferred = preferred_parent(duty);
+    if (now_ns >= duty->return_ns) {
+        duty->pause_ns = duty->pause_ns < RETURN_MOST_NS / 2 ? 2 * duty->pause_ns : RETURN_MOST_NS;
+        duty->return_ns = now_ns + duty->pause_ns;
+    }
     struct membership_options tie = options->membership;
     tie.quiet = duty->looks++ > 0;
     duty->returning =
@@ -148,16 +155,33 @@ static bool note_home(struct duty *duty)
            place_set_home(&duty->place, address, name, NULL) == ESP_OK;
 }
 
-/* For the next start, should the parent be gone then. Without a folder, or on a full disk, it is not known
- * then. */
+/* Where to go at the next start, should the preferred parent be gone: to the one that was found in its place,
+ * and where that one said. */
+static void refuges_now(const struct duty *duty, struct refuges *now)
+{
+    const struct membership *tie = *duty->options.tie;
+    const char *address = membership_parent_address(tie);
+    const struct refuges *told = membership_refuges(tie);
+    *now = (struct refuges){.n = 0};
+    if (duty->wanted && strcmp(address, duty->wanted) != 0)
+        refuges_add(now, address, "");
+    for (size_t i = 0; i < told->n; i++)
+        refuges_add(now, told->addresses[i], "");
+}
+
+/* For the next start. Without a folder, or on a full disk, it is not known then. */
 static void keep_whereabouts(struct duty *duty)
 {
     const struct membership *tie = *duty->options.tie;
     struct esp_error error;
     bool news = note_home(duty);
-    if (membership_joined(tie) && !refuges_equal(&duty->place.refuges, membership_refuges(tie))) {
-        duty->place.refuges = *membership_refuges(tie);
-        news = true;
+    struct refuges now;
+    if (membership_joined(tie)) {
+        refuges_now(duty, &now);
+        if (!refuges_equal(&duty->place.refuges, &now)) {
+            duty->place.refuges = now;
+            news = true;
+        }
     }
     if (news && duty->state_dir &&
         place_save(duty->state_dir, duty->options.name, &duty->place, &error) != ESP_OK)

@@ -78,6 +78,10 @@ start again espalier-sed --foreground "$folder/S.conf"
 check "a server that starts when its parent is gone goes there" wait_until below S LA1
 stop again
 wait_until gone S
+start again espalier-sed --foreground "$folder/S.conf"
+check "and there again, as long as its parent is gone" wait_until below S LA1
+stop again
+wait_until gone S
 check "all is as the file says again" espalier admin apply small.conf
 check "below its parent" wait_until below S LA3
 
