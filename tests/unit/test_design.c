@@ -94,6 +94,28 @@ static void square_and_rectangular_ones_are_measured_at_all_times(void **state)
             fail_msg("%u of 16 are square, %u thin", square[third], thin[third]);
 }
 
+/* Where they may be rectangular, those that happen to be square are like the others. */
+static void check_diagonal(const struct problem *problem, const int64_t sizes[2], bool dominant)
+{
+    struct random random;
+    random_seed(&random, 6);
+    const uint32_t a = (uint32_t)problem_argument_index(problem, "A");
+    assert_true(design_at(&design, 0, sizes, &points[0]));
+    double *elements = calloc(1, points[0].shapes[a].bytes);
+    design_fill(&points[0], problem, a, &random, elements);
+    for (int i = 0; i < 30; i++)
+        assert_true(dominant ? elements[31 * i] == 30 : fabs(elements[31 * i]) < 1);
+    free(elements);
+}
+
+static void square_matrices_are_dominant_by_description_only(void **state)
+{
+    (void)state;
+    check_diagonal(begin("lapack/linear-systems/general.esp", "dgesv"), (const int64_t[]){30, 1}, true);
+    tear_down(NULL);
+    check_diagonal(begin("lapack/singular-values.esp", "dgesvd"), (const int64_t[]){30, 30}, false);
+}
+
 /* The diagonal of d and its neighbours in e, which are complex where they have two parts. */
 static void check_dominant(const struct problem *problem, bool single, unsigned parts)
 {
@@ -144,6 +166,7 @@ int main(void)
         TEST(one_right_hand_side_is_measured),
         TEST(products_have_no_side_that_is_one_of_many),
         TEST(square_and_rectangular_ones_are_measured_at_all_times),
+        TEST(square_matrices_are_dominant_by_description_only),
         TEST(tridiagonal_matrices_are_positive_definite),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
