@@ -49,6 +49,16 @@ static void a_product_is_the_same_on_every_grid_and_block(void **state)
     }
 }
 
+/* Parts of so many rows have gaps between their columns, of another width where rows are a power of 2. */
+static void parts_with_gaps_between_their_columns_come_back_whole(void **state)
+{
+    (void)state;
+    static const struct process_grid grids[] = {{1, 1, 64}, {1, 2, 32}, {2, 2, 16}};
+    static const int rows[] = {128, 131, 256, 300};
+    for (size_t i = 0; i < 12; i++)
+        multiplies(&rig, grids[i / 4], rows[i % 4], 21, 260, true);
+}
+
 /* Who is through first must not leave others waiting for its last message, and who sleeps must not miss the
  * next call: tiny and large ones, on grids that share some of their ranks. */
 static void calls_follow_each_other_on_changing_grids(void **state)
@@ -303,6 +313,25 @@ static void triangular_solves_have_a_model_of_their_own(void **state)
     assert_true(forecast_of_trsm('R', 10, 4000, &grid) > 2 * flat);
 }
 
+/* Nothing declares what it takes: its order tells. */
+static double forecast_of_getrf(int n)
+{
+    const struct problem *problem = problem_find(rig.problems, "dgetrf");
+    const struct number size = {.kind = NUMBER_INTEGER, .integer = n},
+                        scope[] = {size, size, {.kind = NUMBER_UNKNOWN}, {.kind = NUMBER_UNKNOWN}};
+    const struct parallel_question question = {
+        .problem = problem, .implementation = problem->implementations, .scope = scope};
+    struct parallel_proposal proposal;
+    assert_true(rig.workers->ops->propose(rig.workers, &question, &proposal));
+    return proposal.seconds;
+}
+
+static void an_lu_without_declared_work_is_weighed_by_its_order(void **state)
+{
+    (void)state;
+    assert_true(forecast_of_getrf(4000) > 10 * forecast_of_getrf(1000));
+}
+
 /* Blocks have 16 rows and columns or more: ten columns are one column of ranks, and ten rows one row. */
 static void no_row_or_column_of_the_chosen_grid_is_idle(void **state)
 {
@@ -494,6 +523,7 @@ int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_is_the_same_on_every_grid_and_block),
+        cmocka_unit_test(parts_with_gaps_between_their_columns_come_back_whole),
         cmocka_unit_test(calls_follow_each_other_on_changing_grids),
         cmocka_unit_test(pivots_of_all_ranks_come_back),
         cmocka_unit_test(no_rank_sees_results_of_the_call_that_it_makes),
@@ -508,6 +538,7 @@ int main(void)
         cmocka_unit_test(without_mpirun_calls_are_refused_with_the_reason),
         cmocka_unit_test(an_mpirun_that_refuses_is_told_with_its_words),
         cmocka_unit_test(triangular_solves_have_a_model_of_their_own),
+        cmocka_unit_test(an_lu_without_declared_work_is_weighed_by_its_order),
         cmocka_unit_test(no_row_or_column_of_the_chosen_grid_is_idle),
         cmocka_unit_test(idle_ranks_take_no_processor_time),
         cmocka_unit_test(a_rank_without_memory_fails_the_call_and_not_the_job),
