@@ -214,7 +214,7 @@ static void visit(struct visits *visits, struct visited *visited)
         visited->forecast_s[visited->n] = cost.compute_s;
         visited->taken_s[visited->n] = visits->sensor ? seconds[k] : cpu_s[k];
         if (visits->sensor && seconds[k] >= 0.1)
-            processor_sensor_learn(visits->sensor, cpu_s[k] / seconds[k]);
+            processor_sensor_learn(visits->sensor, cpu_s[k] / seconds[k], seconds[k]);
     }
 }
 
@@ -322,7 +322,7 @@ static void beside_competitor(struct visits *visits)
         nanosleep(&second, NULL);
         available_now(visits);
         if (i == 4)
-            processor_sensor_learn(visits->sensor, processor_active_test(30000000));
+            processor_sensor_learn(visits->sensor, processor_active_test(30000000), 0.03);
     }
     visit_all(visits);
     kill(competitor, SIGKILL);

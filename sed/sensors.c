@@ -23,7 +23,7 @@
 /* Readings, and active tests: 30 ms of a processor every two minutes are 0.025 % of it. A test is several
  * turns of the scheduler long: a shorter one would be let through at once and see no competitor. */
 #define READ_NS       NS_PER_S
-#define TEST_EVERY    120
+#define TEST_EVERY    15
 #define TEST_NS       (30 * NS_PER_MS)
 #define SAVE_EVERY    60  /* what calls have taught is saved: a server that is killed forgets a minute */
 #define WORTH_TESTING 0.2 /* processors that others take: without any there is nothing to correct */
@@ -87,13 +87,14 @@ void sensors_tell(struct sensors *sensors, const char *node, struct outlook_page
 static void read_all(struct sensors *sensors, unsigned turn)
 {
     struct processor_reading reading;
-    const double got = server_processor_got(sensors->server);
+    double session_s;
+    const double got = server_processor_got(sensors->server, &session_s);
     if (got > 0)
-        processor_sensor_learn(sensors->processor, got);
+        processor_sensor_learn(sensors->processor, got, session_s);
     if (!processor_sensor_read(sensors->processor, &reading))
         return;
     if (turn % TEST_EVERY == 1 && reading.own < 0.05 && reading.competing > WORTH_TESTING)
-        processor_sensor_learn(sensors->processor, processor_active_test(TEST_NS));
+        processor_sensor_learn(sensors->processor, processor_active_test(TEST_NS), TEST_NS / 1e9);
     if (sensors->folder && turn % SAVE_EVERY == SAVE_EVERY - 1)
         corrections_file_save(sensors->server, sensors->folder);
     /* What computes beside the server ends when work comes. */

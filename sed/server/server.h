@@ -173,9 +173,9 @@ bool server_has_beside(struct server *server);
 /* The link from that server, as data that came from there tell: agents forecast transfers by it. Takes the
  * endpoint's lock. */
 void server_from_peer(struct server *server, const char *peer, const struct path *path);
-/* What sessions with a processor of their own really got of it since this was last asked: the mean, 0 when
- * none has ended. Takes the endpoint's lock. */
-double server_processor_got(struct server *server);
+/* Which part of a processor sessions that had one of their own really got since this was last asked, and for
+ * how many seconds of the clock in all; both 0 when none has ended. Takes the endpoint's lock. */
+double server_processor_got(struct server *server, double *seconds);
 
 /* For tests, logs and draining: what there is now. Takes the endpoint's lock. */
 struct server_counts {

@@ -183,7 +183,10 @@ struct server {
     struct history {
         double sum;
         unsigned n;
-    } history, got;               /* readings since the last value of the history; what sessions got */
+    } history; /* readings since the last value of the history */
+    struct processor_got {
+        double cpu_s, wall_s;
+    } got;                        /* of a processor, by sessions since this was last asked */
     bool corrected;               /* something was learned since corrections were last asked for */
     struct weather weather;       /* as told to it last; all zero: by nobody */
     struct path link;             /* from its parent, as measured last */

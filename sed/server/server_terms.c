@@ -167,15 +167,16 @@ void server_note_processor(struct server *server, const struct session *session,
 {
     if (!(cpu_s > 0) || !(session->compute_s >= 10 * WORTH_TIMING_S) || server->options.threads > 1)
         return;
-    server->got.sum += fmin(cpu_s / session->compute_s, 1);
-    server->got.n++;
+    server->got.cpu_s += fmin(cpu_s, session->compute_s);
+    server->got.wall_s += session->compute_s;
 }
 
-double server_processor_got(struct server *server)
+double server_processor_got(struct server *server, double *seconds)
 {
     endpoint_enter(server->endpoint);
-    const double got = server->got.n ? server->got.sum / server->got.n : 0;
-    server->got = (struct history){0};
+    const double got = server->got.wall_s > 0 ? server->got.cpu_s / server->got.wall_s : 0;
+    *seconds = server->got.wall_s;
+    server->got = (struct processor_got){0};
     endpoint_leave(server->endpoint);
     return got;
 }

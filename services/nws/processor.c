@@ -14,8 +14,14 @@
 #define MOST_PROCESSORS (16 * 64)
 #define MOST_OWN        4096 /* processes below this one that are looked at */
 #define LEAST_TICKS     10   /* of a processor: the counters are no finer than a hundredth of a second */
-/* A correction halves its distance from 1 in this many readings. */
+/* What was learnt counts less with each reading: half after some 70. */
 #define FADE 0.99
+/* Readings are believed as much as so many seconds of evidence that they are right. */
+#define BELIEVED_S 0.1
+#define MOST_S     2 /* of evidence in one piece: a long session is one */
+
+/* Processors that others must take for a correction to count in full. */
+#define COMPETING 0.2
 
 /* Processor time, in clock ticks. */
 struct counters {
@@ -31,8 +37,9 @@ struct processor_sensor {
     uint64_t mask[16];
     double (*quota)(void);
     struct counters last;
-    double passive; /* of the last reading, before its correction */
-    double correction;
+    double passive;                       /* of the last reading, before its correction */
+    double competing;                     /* of the last reading */
+    double got_s, expected_s, evidence_s; /* processor time got, and expected by readings; their wall time */
 };
 
 static bool counts(const struct processor_sensor *sensor, unsigned processor)
@@ -177,7 +184,6 @@ enum esp_status processor_sensor_create(const struct processor_options *options,
         return error_no_memory(error, "the sensor of the processor");
     snprintf(sensor->proc, sizeof sensor->proc, "%s", options->proc ? options->proc : "/proc");
     sensor->pid = options->pid ? options->pid : getpid();
-    sensor->correction = 1;
     sensor->quota = options->quota;
     memcpy(sensor->mask, options->mask, sizeof sensor->mask);
     if (memcmp(sensor->mask, none, sizeof none) == 0)
@@ -217,10 +223,21 @@ static double quota_of(const struct processor_sensor *sensor)
     return quota > 0 ? quota : HUGE_VAL;
 }
 
+/* What was got by what was expected, as if BELIEVED_S more had been got as it was expected. It tells of
+ * competitors: where they have gone, there is nothing to correct. */
+static double correction(const struct processor_sensor *sensor)
+{
+    if (!(sensor->evidence_s > 0))
+        return 1;
+    const double believed_s = BELIEVED_S * sensor->expected_s / sensor->evidence_s;
+    const double full = within((sensor->got_s + believed_s) / (sensor->expected_s + believed_s), 0.25, 4);
+    return 1 + (full - 1) * within(sensor->competing / COMPETING, 0, 1);
+}
+
 /* What competitors leave of a processor, and no more than control groups let it have. */
 static double corrected(const struct processor_sensor *sensor, double passive, double quota)
 {
-    return within(fmin(passive * sensor->correction, quota), 0.01, 1);
+    return within(fmin(passive * correction(sensor), quota), 0.01, 1);
 }
 
 bool processor_sensor_read(struct processor_sensor *sensor, struct processor_reading *reading)
@@ -253,7 +270,10 @@ bool processor_sensor_read(struct processor_sensor *sensor, struct processor_rea
     const double others = fmax(reading->waiting, ceil(reading->competing - 0.05));
     const double running = now.own_running;
     sensor->passive = share(now.processors, reading->competing, others, running + 1);
-    sensor->correction = 1 + FADE * (sensor->correction - 1);
+    sensor->competing = reading->competing;
+    sensor->got_s *= FADE;
+    sensor->expected_s *= FADE;
+    sensor->evidence_s *= FADE;
     const double quota = quota_of(sensor);
     reading->alone_cpu = corrected(sensor, share(now.processors, reading->competing, others, 1), quota);
     reading->available_cpu = corrected(sensor, sensor->passive, quota / (running + 1));
@@ -263,11 +283,14 @@ bool processor_sensor_read(struct processor_sensor *sensor, struct processor_rea
     return true;
 }
 
-void processor_sensor_learn(struct processor_sensor *sensor, double got)
+void processor_sensor_learn(struct processor_sensor *sensor, double got, double seconds)
 {
-    if (!(got > 0) || got > 1.05 || !(sensor->passive > 0))
+    if (!(got > 0) || got > 1.05 || !(seconds > 0) || !(sensor->passive > 0))
         return;
-    sensor->correction = within(fmin(got, 1) / sensor->passive, 0.25, 4);
+    const double evidence_s = fmin(seconds, MOST_S);
+    sensor->got_s += evidence_s * fmin(got, 1);
+    sensor->expected_s += evidence_s * sensor->passive;
+    sensor->evidence_s += evidence_s;
 }
 
 static int64_t nanoseconds(clockid_t clock)

@@ -47,10 +47,12 @@ void processor_sensor_destroy(struct processor_sensor *sensor); /* NULL is nothi
 /* Reads. False: nothing can be said yet, or this time: counters went back, or too little time has passed. */
 bool processor_sensor_read(struct processor_sensor *sensor, struct processor_reading *reading);
 
-/* What a process really got when it wanted all of a processor (processor time over wall time): of an active
- * test, or of a session. It corrects the readings from now on, by a factor between 1/4 and 4 that fades
- * within some minutes. What is not in (0, 1] is passed over. */
-void processor_sensor_learn(struct processor_sensor *sensor, double got);
+/* What a process really got when it wanted all of a processor (processor time over wall time) for so many
+ * seconds: of an active test, or of a session. It corrects the readings from now on, by a factor between 1/4
+ * and 4: what was got by what readings had expected, of all that was learnt, older evidence counting less and
+ * the readings themselves as much as a tenth of a second of it. So one short test that met a busy moment
+ * moves little, and the correction fades within some minutes. `got` beyond (0, 1] is passed over. */
+void processor_sensor_learn(struct processor_sensor *sensor, double got, double seconds);
 
 /* Wants all of a processor for so long, in this thread. Returns what it got. */
 double processor_active_test(int64_t duration_ns);

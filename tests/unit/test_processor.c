@@ -185,16 +185,60 @@ static void what_a_session_got_corrects_the_reading(void **state)
         set(&machine);
         assert_true(processor_sensor_read(sensor, &reading));
         if (i == 1)
-            processor_sensor_learn(sensor, 0.8); /* the competitor is nice */
+            processor_sensor_learn(sensor, 0.8, 20); /* the competitor is nice */
     }
-    assert_float_equal(reading.available_cpu, 0.8, 0.01);
-    processor_sensor_learn(sensor, -3);
-    processor_sensor_learn(sensor, 0.0 / 0.0);
-    processor_sensor_learn(sensor, 7);
+    assert_float_equal(reading.available_cpu, 0.8, 0.02);
+    processor_sensor_learn(sensor, -3, 1);
+    processor_sensor_learn(sensor, 0.0 / 0.0, 1);
+    processor_sensor_learn(sensor, 7, 1);
+    processor_sensor_learn(sensor, 0.1, 0);
     machine.busy[0] = machine.idle[1] = 400;
     set(&machine);
     assert_true(processor_sensor_read(sensor, &reading));
     assert_float_equal(reading.available_cpu, 0.8, 0.02);
+    processor_sensor_destroy(sensor);
+}
+
+/* A competitor is there half of the time: short tests meet it or not, and the reading is the middle. */
+static void one_short_test_moves_little_and_many_settle(void **state)
+{
+    (void)state;
+    struct machine machine = {.running = 2, .state = 'S'};
+    struct processor_reading reading;
+    set(&machine);
+    struct processor_sensor *sensor = sensor_of(1);
+    for (int i = 1; i <= 241; i++) {
+        machine.busy[0] = machine.idle[1] = 100 * (unsigned long)i;
+        set(&machine);
+        assert_true(processor_sensor_read(sensor, &reading));
+        if (i == 1)
+            processor_sensor_learn(sensor, 0.05, 0.03);
+        else if (i == 2)
+            assert_float_equal(reading.available_cpu, 0.4,
+                               0.02); /* of 0.5 without; 0.125 if it were believed */
+        else if (i % 15 == 0)
+            processor_sensor_learn(sensor, i % 2 ? 1 : 0.6, 0.03);
+    }
+    assert_float_equal(reading.available_cpu, 0.7, 0.04); /* of 0.8 */
+    processor_sensor_destroy(sensor);
+}
+
+static void who_has_gone_corrects_nothing(void **state)
+{
+    (void)state;
+    struct machine machine = {.running = 2, .state = 'S'};
+    struct processor_reading reading;
+    set(&machine);
+    struct processor_sensor *sensor = sensor_of(1);
+    machine.busy[0] = machine.idle[1] = 100;
+    set(&machine);
+    assert_true(processor_sensor_read(sensor, &reading));
+    processor_sensor_learn(sensor, 0.1, 20);
+    machine.running = 1;
+    machine.idle[0] = machine.idle[1] = 200;
+    set(&machine);
+    assert_true(processor_sensor_read(sensor, &reading));
+    assert_float_equal(reading.available_cpu, 1, 1e-9);
     processor_sensor_destroy(sensor);
 }
 
@@ -247,6 +291,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_competitor_takes_half_of_the_only_processor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(several_competitors_leave_a_turn, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_a_session_got_corrects_the_reading, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(one_short_test_moves_little_and_many_settle, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_has_gone_corrects_nothing, set_up, tear_down),
         cmocka_unit_test_setup_teardown(counters_that_go_back_are_passed_over, set_up, tear_down),
         cmocka_unit_test(the_kernel_s_own_counters_can_be_read),
     };
