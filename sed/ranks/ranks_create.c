@@ -16,6 +16,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#define SHARED_MEMORY "/dev/shm"
+
 static enum esp_status take_options(struct rank_pool *pool, const struct ranks_options *options,
                                     struct esp_error *error)
 {
@@ -64,6 +66,20 @@ static enum esp_status open_listener(struct rank_pool *pool, struct esp_error *e
         listen(pool->listener, RANKS_MOST) != 0)
         return error_errno(error, "cannot listen for ranks at %s", pool->path);
     return ESP_OK;
+}
+
+/* MPI keeps in files there what ranks of one host share, and leaves them when it is killed: so they are in a
+ * folder that goes with the pool. Ranks of other hosts have no such folder. */
+static enum esp_status open_shared_folder(struct rank_pool *pool, struct esp_error *error)
+{
+    char folder[100];
+    if (pool->hostfile || access(SHARED_MEMORY, W_OK | X_OK) != 0)
+        return ESP_OK;
+    enum esp_status status =
+        folder_make(SHARED_MEMORY, "ranks", folder, sizeof folder, &pool->shared_lock, error);
+    if (status == ESP_OK && !(pool->shared = strdup(folder)))
+        status = error_no_memory(error, "the ranks' shared memory");
+    return status;
 }
 
 static enum esp_status open_events(struct rank_pool *pool, struct esp_error *error)
@@ -129,11 +145,13 @@ enum esp_status ranks_create(const struct ranks_options *options, struct workers
         return error_no_memory(error, "the pool of ranks");
     pool->workers.ops = &ranks_ops;
     pool->listener = pool->bell = pool->wake = pool->epoll = pool->output = pool->mpirun_process = -1;
-    pool->checker_in = pool->checker_out = pool->board_fd = pool->folder_lock = -1;
+    pool->checker_in = pool->checker_out = pool->board_fd = pool->folder_lock = pool->shared_lock = -1;
     pthread_mutex_init(&pool->lock, NULL);
     enum esp_status status = take_options(pool, options, error);
     if (status == ESP_OK)
         status = open_listener(pool, error);
+    if (status == ESP_OK)
+        status = open_shared_folder(pool, error);
     if (status == ESP_OK)
         status = open_events(pool, error);
     if (status == ESP_OK)
@@ -188,11 +206,15 @@ void ranks_destroy(struct workers *workers)
     if (pool->folder)
         folder_remove(pool->folder);
     close_if_open(pool->folder_lock);
+    if (pool->shared)
+        folder_remove(pool->shared);
+    close_if_open(pool->shared_lock);
     pthread_mutex_destroy(&pool->lock);
     free(pool->mpirun);
     free(pool->program);
     free(pool->hostfile);
     free(pool->folder);
+    free(pool->shared);
     free(pool->path);
     free(pool->profile_path);
     free(pool->ranks);

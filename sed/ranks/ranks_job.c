@@ -144,6 +144,7 @@ void ranks_on_mpirun_end(struct rank_pool *pool)
     pool->mpirun_process = -1;
     ranks_kill_session(pool->mpirun_pid);
     pool->mpirun_pid = 0;
+    ranks_remove_files(pool);
     ranks_end_job(pool, text);
 }
 

@@ -4,6 +4,7 @@
  */
 #include "sed/ranks/ranks_pool.h"
 
+#include "sed/pool/folder.h"
 #include "sed/pool/signature.h"
 
 #include <ctype.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/pidfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,11 +97,31 @@ static void name_hosts(const struct rank_pool *pool, const char **words)
     words[at] = pool->program;
 }
 
+/* Beside the lock, which tells whether the folder is in use. */
+#define OF_JOB "job"
+
+void ranks_remove_files(const struct rank_pool *pool)
+{
+    const char *const folders[] = {pool->folder, pool->shared};
+    char path[200];
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (folders[i] && snprintf(path, sizeof path, "%s/" OF_JOB, folders[i]) < (int)sizeof path)
+            folder_remove(path);
+}
+
+/* "NAME=FOLDER/job", of a fresh folder. Returns an errno. */
+static int give_folder(const char *name, const char *folder, char *variable, size_t size)
+{
+    if (snprintf(variable, size, "%s=%s/" OF_JOB, name, folder) >= (int)size)
+        return ENAMETOOLONG;
+    return mkdir(variable + strlen(name) + 1, 0700) == 0 ? 0 : errno;
+}
+
 /* Ranks wait for each other in MPI by looking again and again: where they share processors, one that waits
  * must let the others compute. */
 static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int null)
 {
-    char number[16], path[256], host[300], at[400], proof[100];
+    char number[16], path[256], host[300], at[400], proof[100], files[200], shared[200];
     snprintf(number, sizeof number, "%u", pool->options.ranks);
     snprintf(path, sizeof path, RANK_LINK_VARIABLE "=%s", pool->path);
     snprintf(host, sizeof host, RANK_HOST_VARIABLE "=%s", pool->options.host ? pool->options.host : "");
@@ -112,14 +134,22 @@ static int run_mpirun(struct rank_pool *pool, const char *secret, int out, int n
                     (char *)(uintptr_t) "OPENBLAS_NUM_THREADS=1",
                     (char *)(uintptr_t) "OMP_NUM_THREADS=1",
                     (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT=1",
-                    (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
+                    (char *)(uintptr_t) "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+                    files,
+                    shared};
+    /* mpirun carries these variables to other hosts, which do not have the folders. */
+    const size_t n = sizeof more / sizeof *more - (pool->shared ? 0 : 2);
     const char *words[ARGUMENTS] = {pool->mpirun, "--oversubscribe",     "--bind-to", "none", "--quiet",
                                     "--mca",      "mpi_yield_when_idle", "1",         "-n",   number};
     name_hosts(pool, words);
-    char **environment = with_environment(more, sizeof more / sizeof *more);
+    ranks_remove_files(pool);
+    int why = pool->shared ? give_folder("OMPI_MCA_orte_tmpdir_base", pool->folder, files, sizeof files) : 0;
+    if (why == 0 && pool->shared)
+        why = give_folder("OMPI_MCA_btl_vader_backing_directory", pool->shared, shared, sizeof shared);
+    char **environment = why == 0 ? with_environment(more, n) : NULL;
     if (!environment)
-        return ENOMEM;
-    int why = spawn((char **)(uintptr_t)words, environment, null, out, &pool->mpirun_pid);
+        return why != 0 ? why : ENOMEM;
+    why = spawn((char **)(uintptr_t)words, environment, null, out, &pool->mpirun_pid);
     if (why != 0)
         pool->mpirun_pid = 0;
     free(environment);

@@ -52,8 +52,10 @@ struct rank_pool {
     struct ranks_options options;
     char *mpirun, *program, *hostfile, *folder, *path; /* path: of the socket */
     int folder_lock;                                   /* that says it is in use */
-    struct envoys *envoys;                             /* NULL: all ranks are on this host */
-    char *profile_path;                                /* or NULL */
+    char *shared;          /* folder of what ranks of this host share in memory; NULL: MPI's own */
+    int shared_lock;       /* as folder_lock */
+    struct envoys *envoys; /* NULL: all ranks are on this host */
+    char *profile_path;    /* or NULL */
     pthread_mutex_t lock;
     /* under the lock */
     enum job_state state;
@@ -176,6 +178,8 @@ void ranks_profile_save(struct rank_pool *pool, bool now);
 enum esp_status ranks_launch(struct rank_pool *pool, struct esp_error *error);
 /* Ends mpirun and waits for it: at most a second, then it is killed. */
 void ranks_stop_mpirun(struct rank_pool *pool);
+/* What a job that is no more has left in the folders that MPI was given. */
+void ranks_remove_files(const struct rank_pool *pool);
 /* Kills what mpirun, which has ended, has left in its session: an ssh that waits for a host that is silent.
  */
 void ranks_kill_session(pid_t session);

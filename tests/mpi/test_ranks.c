@@ -6,6 +6,7 @@
 
 #include "util/clock.h"
 
+#include <dirent.h>
 #include <limits.h>
 #include <math.h>
 #include <signal.h>
@@ -406,6 +407,52 @@ static void how_a_rank_ended_is_told(void **state)
     works_again(before);
 }
 
+/* The folder of the segments that the process has mapped of MPI's, "" if there are none. */
+static void folder_of_segments(pid_t pid, char folder[256])
+{
+    char path[64], line[1024];
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    folder[0] = 0;
+    while (!folder[0] && fgets(line, sizeof line, file)) {
+        const char *begin = strchr(line, '/'), *end = begin ? strstr(begin, "/vader_segment") : NULL;
+        if (end)
+            snprintf(folder, 256, "%.*s", (int)(end - begin), begin);
+    }
+    fclose(file);
+}
+
+static unsigned files_in(const char *folder)
+{
+    unsigned n = 0;
+    DIR *files = opendir(folder);
+    assert_non_null(files);
+    for (const struct dirent *entry = readdir(files); entry; entry = readdir(files))
+        n += entry->d_name[0] != '.';
+    closedir(files);
+    return n;
+}
+
+static void what_a_killed_job_shared_goes_with_it(void **state)
+{
+    (void)state;
+    char folder[256];
+    uint64_t before = jobs_started();
+    pid_t ranks[4], mpirun = parent_of(ranks_pid(rig.workers, 0));
+    for (uint32_t i = 0; i < 4; i++)
+        ranks[i] = ranks_pid(rig.workers, i);
+    folder_of_segments(ranks[0], folder);
+    assert_ptr_equal(strstr(folder, "/dev/shm/espalier-ranks-"), folder);
+    const unsigned files = files_in(folder);
+    assert_true(files > 0);
+    kill(mpirun, SIGKILL);
+    for (int i = 0; i < 4; i++)
+        kill(ranks[i], SIGKILL);
+    works_again(before);
+    assert_int_equal(files_in(folder), files);
+}
+
 static void a_rank_killed_between_calls_is_replaced(void **state)
 {
     (void)state;
@@ -545,6 +592,7 @@ int main(void)
         cmocka_unit_test(a_rank_killed_during_a_call_fails_it_at_once),
         cmocka_unit_test(how_a_rank_ended_is_told),
         cmocka_unit_test(a_rank_killed_between_calls_is_replaced),
+        cmocka_unit_test(what_a_killed_job_shared_goes_with_it),
         cmocka_unit_test(a_rank_that_is_stopped_and_killed_takes_no_call_with_it_later),
         cmocka_unit_test(a_rank_killed_beside_an_answered_call_changes_nothing_of_it),
         cmocka_unit_test(a_cancelled_call_waits_for_the_one_beside_it),
