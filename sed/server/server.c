@@ -311,7 +311,6 @@ enum esp_status server_create(const struct server_options *options, struct serve
         server_destroy(server);
         return status;
     }
-    server_checkpoints_open(server);
     *result = server;
     return ESP_OK;
 }
@@ -323,6 +322,7 @@ void server_start(struct server *server, struct endpoint *endpoint)
         flops = speed_of_plain_loop(PLAIN_LOOP_S) * server_cpu_quota(server); /* until dgemm has told */
     server->endpoint = endpoint;
     endpoint_enter(endpoint);
+    server_checkpoints_open(server);
     server->idle_since_ns = server_now(server);
     speed_measured(&server->speed, flops);
     membership_start(server->membership, endpoint_address(endpoint));

@@ -24,36 +24,6 @@
 
 #define FOLDER "checkpoints"
 
-/* What its client has not come back for within the time that a job's result would wait. Wall clock, as the
- * files outlive the server. */
-static void remove_old(const char *folder, int64_t lease_ns)
-{
-    char path[PATH_MAX];
-    DIR *stream = opendir(folder);
-    for (struct dirent *entry; stream && (entry = readdir(stream));) {
-        struct stat is;
-        if (*entry->d_name == '.' || snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= PATH_MAX)
-            continue;
-        if (stat(path, &is) == 0 && S_ISREG(is.st_mode) &&
-            (double)(time(NULL) - is.st_mtime) * NS_PER_S > (double)lease_ns)
-            unlink(path);
-    }
-    if (stream)
-        closedir(stream);
-}
-
-void server_checkpoints_open(struct server *server)
-{
-    char folder[PATH_MAX];
-    const char *state_dir = server->duty.state_dir;
-    if (!state_dir || snprintf(folder, sizeof folder, "%s/" FOLDER, state_dir) >= PATH_MAX)
-        return;
-    mkdir(state_dir, 0700); /* what is wrong with it is told by who uses it */
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-        log_warning("no checkpoints are kept: cannot make %s: %s", folder, strerror(errno));
-    remove_old(folder, server->options.job_lease_ns);
-}
-
 /* One call's state, and its copies. Outlives the session while a thread is at work for it. */
 struct mirror {
     struct thread_job job;
@@ -70,6 +40,67 @@ struct mirror {
     bool renewing;
     bool over; /* the call has its answer, and nobody goes on with it */
 };
+
+/* ---- the folder ---- */
+
+#define CLEAN_LEAST_NS (1 * NS_PER_S)
+#define CLEAN_MOST_NS  (600 * NS_PER_S)
+
+static bool is_in_use(const struct server *server, const char *path)
+{
+    const struct session *session;
+    DL_FOREACH2(server->active, session, next_active)
+    {
+        if (session->mirror && !strncmp(path, session->mirror->path, strlen(session->mirror->path)))
+            return true; /* itself, or what is becoming it */
+    }
+    return false;
+}
+
+/* What its client has not come back for within the time that a job's result would wait. Wall clock, as the
+ * files outlive the server. */
+static void remove_old(const struct server *server, const char *folder)
+{
+    char path[PATH_MAX];
+    DIR *stream = opendir(folder);
+    for (struct dirent *entry; stream && (entry = readdir(stream));) {
+        struct stat is;
+        if (*entry->d_name == '.' || snprintf(path, sizeof path, "%s/%s", folder, entry->d_name) >= PATH_MAX)
+            continue;
+        if (stat(path, &is) == 0 && S_ISREG(is.st_mode) && !is_in_use(server, path) &&
+            (double)(time(NULL) - is.st_mtime) * NS_PER_S > (double)server->options.job_lease_ns)
+            unlink(path);
+    }
+    if (stream)
+        closedir(stream);
+}
+
+/* Also of calls that ended elsewhere when this server was away. */
+static void clean(struct timer *timer, int64_t now_ns, void *context)
+{
+    struct server *server = context;
+    char folder[PATH_MAX];
+    int64_t after_ns = server->options.job_lease_ns / 4;
+    if (after_ns < CLEAN_LEAST_NS || after_ns > CLEAN_MOST_NS)
+        after_ns = after_ns < CLEAN_LEAST_NS ? CLEAN_LEAST_NS : CLEAN_MOST_NS;
+    snprintf(folder, sizeof folder, "%s/" FOLDER, server->duty.state_dir);
+    remove_old(server, folder);
+    timers_set(&server->timers, timer, now_ns + after_ns, NULL);
+}
+
+void server_checkpoints_open(struct server *server)
+{
+    char folder[PATH_MAX];
+    const char *state_dir = server->duty.state_dir;
+    if (!state_dir || snprintf(folder, sizeof folder, "%s/" FOLDER, state_dir) >= PATH_MAX)
+        return;
+    mkdir(state_dir, 0700); /* what is wrong with it is told by who uses it */
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        log_warning("no checkpoints are kept: cannot make %s: %s", folder, strerror(errno));
+    server->cleaning.fire = clean;
+    server->cleaning.context = server;
+    clean(&server->cleaning, server_now(server), server);
+}
 
 /* ---- beside the state machine ---- */
 

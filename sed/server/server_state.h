@@ -197,6 +197,7 @@ struct server {
     double told_available;       /* the forecast that agents have */
     struct predictor *memory;    /* NULL: nobody has told it what its machine has */
     uint64_t told_memory;        /* what agents know that calls may take */
+    struct timer cleaning;       /* when checkpoints are looked at that nobody comes for */
     struct timer mirroring; /* when running sessions are looked at for new states; set while there are such */
     void (*on_work)(void *arg); /* NULL: nobody wants to know */
     void *on_work_arg;
@@ -341,8 +342,8 @@ struct message *server_follow_answer(struct server *server, const struct waiter 
 void server_printed(struct server *server, struct session *session, const char *line);
 
 /* ---- server_checkpoint.c ---- */
-/* Once, at the start: the folder is there, and what nobody has come for is not. Without a state_dir there are
- * no checkpoints. */
+/* Once, when the server starts, under the lock: the folder is there, and what nobody comes for is not, from
+ * now on. Without a state_dir there are no checkpoints. */
 void server_checkpoints_open(struct server *server);
 /* The call of a problem with checkpoints has come: what it is known by, and who keeps copies. */
 void server_checkpoint_begin(struct server *server, struct session *session, const struct call_request *call);

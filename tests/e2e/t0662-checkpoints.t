@@ -95,10 +95,14 @@ check "nor a folder of workers by the servers that were killed" wait_until pools
 # ---- nobody comes back ----
 stop $last
 for name in S T; do
-    printf 'data_lease = "1 s"\norphan_lease = "1 s"\n' >>$name.conf
+    printf 'data_lease = "1 s"\norphan_lease = "1 s"\njob_lease = "1 s"\n' >>$name.conf
     start_server $name
 done
 check "both servers" wait_until two_servers
+left=state-S/checkpoints/00000000000000010000000000000002-3-0000000000000004
+touch -d '1 hour ago' $left $left.new # of a call that went on elsewhere while S was away
+no_left() { ! ls state-S/checkpoints/000000000000000* >/dev/null 2>&1; }
+check "what nobody comes for goes while the server runs" wait_until no_left
 : >S.log
 : >T.log
 espalier call poisson n=$n f=@f.mtx every=0.03 -o u=nobody.npy >nobody.out 2>&1 &
@@ -110,6 +114,7 @@ has_copy() { [ -n "$(espalier data ls --server $last --json | tr -d '[] \n')" ];
 kill -STOP "$worker" "$call" # neither says anything from now on
 sleep 2.5 # the lease of data is 1 s
 check "where it stays also while the routine saves nothing new" has_copy
+check "and so does the state, beyond the lease of what nobody comes for" saved $first
 stop $first KILL
 kill -9 $call
 check "but not when server and client are lost" wait_until nothing_kept
