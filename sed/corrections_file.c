@@ -2,6 +2,7 @@
 #include "sed/corrections_file.h"
 
 #include "util/log.h"
+#include "util/regular_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +27,9 @@ void corrections_file_load(struct server *server, const char *state_dir)
     char path[4100];
     struct esp_error error = {0};
     snprintf(path, sizeof path, "%s/" NAME, state_dir);
-    FILE *file = fopen(path, "re");
+    FILE *file = regular_file_open(path, "r", &error);
+    if (!file && error.status == ESP_INVALID)
+        set_aside(path, &error);
     if (!file)
         return;
     char *text = malloc(MOST_BYTES);

@@ -34,11 +34,11 @@ static enum esp_status load_both(const struct config_strings *own, const char *f
     return status;
 }
 
-enum esp_status kept_problems_load(const struct config_strings *own, const char *folder,
-                                   struct problem_set **problems, struct esp_error *error)
+enum esp_status kept_problems_load(const struct settings_sed *settings, const struct config_strings *own,
+                                   const char *folder, struct problem_set **problems, struct esp_error *error)
 {
     struct problem_set *all = NULL;
-    enum esp_status status = problem_load_all((const char *const *)own->items, own->n, problems, error);
+    enum esp_status status = settings_load_problems(settings, own, problems, error);
     if (status != ESP_OK || !folder || access(folder, R_OK) != 0)
         return status;
     status = load_both(own, folder, &all, error); /* its own ones are good */

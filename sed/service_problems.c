@@ -58,6 +58,11 @@ enum esp_status service_keep_callable(const struct service *service, struct prob
         if (problems->problems[i]->abstract || choose_implementation(service, problems->problems[i]))
             problems->problems[n++] = problems->problems[i];
     problems->n_problems = n;
+    if (all == 0)
+        return error_set(
+            error, ESP_INVALID,
+            "there is no problem: the folders of the key \"problems\" are empty, and the directory "
+            "has no description (or has not been read yet)");
     if (n == 0)
         return error_set(error, ESP_INVALID, "none of the %zu problems can be called on this machine", all);
     log_notice("%zu of %zu problems can be called", n, all);
@@ -89,7 +94,7 @@ enum esp_status service_load_problems(struct service *service, const struct conf
     place_heed_file(&place, settings->parent);
     service->place = place;
     const char *folder = service->directory ? directory_watch_problems(service->directory) : NULL;
-    status = kept_problems_load(own, folder, problems, error);
+    status = kept_problems_load(settings, own, folder, problems, error);
     if (status == ESP_OK && service->directory)
         directory_watch_check(service->directory, *problems);
     if (status == ESP_OK)

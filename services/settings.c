@@ -333,14 +333,23 @@ enum esp_status settings_check_certificates(const struct settings_tls *tls, stru
     return tls->ca ? certificates_check(tls->ca, tls->certificate, tls->key, error) : ESP_OK;
 }
 
-/* What comes with Espalier is there once it is installed: not the file's fault. */
-static enum esp_status check_problems(const struct config_strings *problems, struct esp_error *error)
+enum esp_status settings_load_problems(const struct settings_sed *settings, const struct config_strings *own,
+                                       struct problem_set **problems, struct esp_error *error)
 {
+    const char *const *paths = (const char *const *)own->items;
+    return settings->directory.url ? problem_load_even_none(paths, own->n, problems, error)
+                                   : problem_load_all(paths, own->n, problems, error);
+}
+
+/* What comes with Espalier is there once it is installed: not the file's fault. */
+static enum esp_status check_problems(const struct settings_sed *sed, struct esp_error *error)
+{
+    const struct config_strings *problems = &sed->problems;
     struct problem_set *set = NULL;
     if (problems->n == 1 && strcmp(problems->items[0], ESP_PROBLEMDIR) == 0 &&
         access(ESP_PROBLEMDIR, F_OK) != 0)
         return ESP_OK;
-    enum esp_status status = problem_load_all((const char *const *)problems->items, problems->n, &set, error);
+    enum esp_status status = settings_load_problems(sed, problems, &set, error);
     problem_set_destroy(set);
     return status;
 }
@@ -350,7 +359,7 @@ static enum esp_status check_server_files(const struct settings_sed *sed, struct
     enum esp_status status = settings_check_certificates(&sed->node.tls, error);
     if (status == ESP_OK && sed->hostfile)
         status = hostfile_check(sed->hostfile, sed->ranks, error);
-    return status == ESP_OK ? check_problems(&sed->problems, error) : status;
+    return status == ESP_OK ? check_problems(sed, error) : status;
 }
 
 static enum esp_status check_platform_files(const struct settings_platform *platform, struct esp_error *error)

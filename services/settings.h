@@ -225,6 +225,12 @@ void settings_destroy(struct arena *arena);
 enum esp_status settings_save(enum settings_kind kind, const void *settings, const char *heading,
                               const char *path, struct esp_error *error);
 
+struct problem_set;
+/* The problems of these files and folders. Where the settings name a directory, which has others, folders may
+ * be empty, and so the set. Else as problem_load_all() has it. */
+enum esp_status settings_load_problems(const struct settings_sed *settings, const struct config_strings *own,
+                                       struct problem_set **problems, struct esp_error *error);
+
 /* Whether the files are there and fit each other, if they are named: ESP_CONFIG. */
 enum esp_status settings_check_certificates(const struct settings_tls *tls, struct esp_error *error);
 

@@ -269,7 +269,9 @@ static const struct config_key sed_keys[] = {
      .type = CONFIG_STRINGS,
      AT(settings_sed, problems),
      .live = true,
-     .text = "problem descriptions: files, and folders of them (else: the installed ones)"},
+     .text = "problem descriptions: files, and folders of them (else: the installed ones); with a directory, "
+             "which "
+             "has others, a folder may be empty"},
     {.name = "threads",
      .type = CONFIG_INTEGER,
      AT(settings_sed, threads),

@@ -35,6 +35,8 @@ util_libutil_la_SOURCES = \
 	util/random.h \
 	util/ranges.c \
 	util/ranges.h \
+	util/regular_file.c \
+	util/regular_file.h \
 	util/scratch.c \
 	util/scratch.h \
 	util/segment.c \

@@ -165,8 +165,7 @@ static enum esp_status gather_sed(struct directory_command *command, const char 
     enum esp_status status = settings_load_sed(path, &settings, error);
     if (status != ESP_OK)
         return status;
-    status =
-        problem_load_all((const char *const *)settings.problems.items, settings.problems.n, &problems, error);
+    status = settings_load_problems(&settings, &settings.problems, &problems, error);
     if (status == ESP_OK)
         status = gather_machine(&command->tree, &settings, error);
     if (status == ESP_OK)

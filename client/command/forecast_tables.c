@@ -156,7 +156,11 @@ static enum exit_code print_steps_json(const struct fast_step *steps, size_t n)
 enum exit_code forecast_show_servers(const struct command_line *command, const struct fast_server *servers,
                                      size_t n)
 {
-    return command->json ? print_json(servers, n) : print_servers(servers, n);
+    const enum exit_code code = command->json ? print_json(servers, n) : print_servers(servers, n);
+    for (size_t i = 0; i < n; i++)
+        if (!servers[i].excluded)
+            return code;
+    return code == EXIT_DONE ? EXIT_UNREACHABLE : code;
 }
 
 enum exit_code forecast_show_steps(const struct command_line *command, const struct fast_step *steps,

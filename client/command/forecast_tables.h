@@ -8,6 +8,7 @@
 #include "client/command/command.h"
 #include "fast.h"
 
+/* EXIT_UNREACHABLE when all of them are excluded, as a call would end. */
 enum exit_code forecast_show_servers(const struct command_line *command, const struct fast_server *servers,
                                      size_t n);
 /* Of abstract problems: a row for each step. */

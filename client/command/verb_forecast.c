@@ -37,6 +37,9 @@ static enum esp_status read_word(const char *word, struct words *words, struct e
     memcpy(name, word, (size_t)(equals - word));
     name[equals - word] = 0;
     value->name = name;
+    for (size_t i = 0; i < words->n; i++)
+        if (strcmp(words->names[i], name) == 0)
+            return error_set(error, ESP_INVALID, "%s is given twice", name);
     value->value = strtod(equals + 1, &end);
     bool letter = equals[1] && !equals[2] && (equals[1] < '0' || equals[1] > '9');
     if (letter)

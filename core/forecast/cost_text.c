@@ -5,6 +5,7 @@
  */
 #include "core/forecast/cost_model.h"
 #include "util/crc32c.h"
+#include "util/regular_file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -423,10 +424,11 @@ enum esp_status cost_parse(const char *text, size_t length, const char *path, st
 enum esp_status cost_load(const char *path, struct arena *arena, struct cost_model *model,
                           struct esp_error *error)
 {
-    FILE *file = fopen(path, "re");
+    struct esp_error own;
+    error = error ? error : &own;
+    FILE *file = regular_file_open(path, "r", error);
     if (!file)
-        return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "there is no file %s", path)
-                               : error_errno(error, "%s cannot be read", path);
+        return error->status;
     char *text = malloc(MOST_FILE + 1);
     size_t length = text ? fread(text, 1, MOST_FILE, file) : 0;
     bool failed = ferror(file), more = !feof(file) && length == MOST_FILE;

@@ -5,6 +5,7 @@
 #include "core/forecast/parallel_profile.h"
 
 #include "util/crc32c.h"
+#include "util/regular_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -215,10 +216,11 @@ enum esp_status parallel_profile_read(const char *text, size_t length, struct pa
 enum esp_status parallel_profile_load(const char *path, struct parallel_profile *profile,
                                       struct esp_error *error)
 {
-    FILE *file = fopen(path, "re");
+    struct esp_error own;
+    error = error ? error : &own;
+    FILE *file = regular_file_open(path, "r", error);
     if (!file)
-        return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "%s: no such file", path)
-                               : error_errno(error, "%s cannot be read", path);
+        return error->status;
     char *text = malloc(PROFILE_MOST_TEXT);
     size_t length = text ? fread(text, 1, PROFILE_MOST_TEXT, file) : 0;
     bool failed = ferror(file);

@@ -245,8 +245,12 @@ enum esp_status problem_load(const char *path, struct problem_set **problem_set,
 /* The problems of several paths as one set. */
 enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,
                                  struct esp_error *error);
-/* The same, going on behind a problem or a file that is wrong, or a problem that is there already: `wrong` is
- * told of each. The set is what remains, and may be empty. Only being out of memory ends it. */
+/* The same, where folders may be empty, and so the set: others come from elsewhere. */
+enum esp_status problem_load_even_none(const char *const *paths, size_t n_paths,
+                                       struct problem_set **problem_set, struct esp_error *error);
+/* The same as problem_load_all(), going on behind a problem or a file that is wrong, or a problem that is
+ * there already: `wrong` is told of each. The set is what remains, and may be empty. Only being out of memory
+ * ends it. */
 enum esp_status problem_load_good(const char *const *paths, size_t n_paths,
                                   void (*wrong)(void *arg, const struct esp_error *error), void *arg,
                                   struct problem_set **problem_set, struct esp_error *error);

@@ -24,6 +24,7 @@ struct loader {
     struct esp_error *error;
     void (*wrong)(void *arg, const struct esp_error *error); /* NULL: the first mistake ends it */
     void *arg;
+    bool even_none; /* a folder may be empty */
 };
 
 static bool load_path(struct loader *loader, const char *path, const char *root, unsigned depth);
@@ -247,7 +248,7 @@ static bool load_path(struct loader *loader, const char *path, const char *root,
     size_t before = loader->parser->n_problems;
     bool loaded = load_folder(loader, path, resolved, depth);
     free(resolved);
-    if (loaded && loader->parser->n_problems == before)
+    if (loaded && loader->parser->n_problems == before && !loader->even_none)
         return refuse(loader, ESP_NOT_FOUND, path, "there is no problem description (*.esp) in this folder");
     return loaded;
 }
@@ -292,6 +293,7 @@ static bool open_loader(struct loader *loader, struct esp_error *error)
 {
     loader->error = error;
     loader->wrong = NULL;
+    loader->even_none = false;
     loader->set = calloc(1, sizeof *loader->set);
     loader->parser = calloc(1, sizeof *loader->parser);
     if (loader->set && loader->parser) {
@@ -327,18 +329,34 @@ enum esp_status problem_parse(const char *text, size_t length, const char *file,
     return close_loader(&loader, loaded, problem_set);
 }
 
+static enum esp_status load_paths(struct loader *loader, bool loaded, const char *const *paths,
+                                  size_t n_paths, struct problem_set **problem_set)
+{
+    for (size_t i = 0; loaded && i < n_paths; i++)
+        loaded = load_path(loader, paths[i], NULL, 0) || go_on(loader);
+    return close_loader(loader, loaded, problem_set);
+}
+
 enum esp_status problem_load_good(const char *const *paths, size_t n_paths,
                                   void (*wrong)(void *arg, const struct esp_error *error), void *arg,
                                   struct problem_set **problem_set, struct esp_error *error)
 {
     struct loader loader;
     struct esp_error own;
-    bool loaded = open_loader(&loader, error ? error : &own);
+    const bool loaded = open_loader(&loader, error ? error : &own);
     loader.wrong = wrong;
     loader.arg = arg;
-    for (size_t i = 0; loaded && i < n_paths; i++)
-        loaded = load_path(&loader, paths[i], NULL, 0) || go_on(&loader);
-    return close_loader(&loader, loaded, problem_set);
+    return load_paths(&loader, loaded, paths, n_paths, problem_set);
+}
+
+enum esp_status problem_load_even_none(const char *const *paths, size_t n_paths,
+                                       struct problem_set **problem_set, struct esp_error *error)
+{
+    struct loader loader;
+    struct esp_error own;
+    const bool loaded = open_loader(&loader, error ? error : &own);
+    loader.even_none = true;
+    return load_paths(&loader, loaded, paths, n_paths, problem_set);
 }
 
 enum esp_status problem_load_all(const char *const *paths, size_t n_paths, struct problem_set **problem_set,

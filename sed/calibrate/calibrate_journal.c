@@ -3,6 +3,8 @@
  * The journal of a calibration: a line for each size that was measured, beside the model to be made.
  */
 #include "sed/calibrate/calibrate_run.h"
+#include "util/log.h"
+#include "util/regular_file.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -13,9 +15,11 @@
 /* A line ends in its point, so that one that was cut shows. */
 enum esp_status journal_note(struct class_run *run, const struct cost_measurement *m, struct esp_error *error)
 {
-    FILE *file = fopen(run->journal, "ae");
+    struct esp_error own;
+    error = error ? error : &own;
+    FILE *file = regular_file_open(run->journal, "a", error);
     if (!file)
-        return error_errno(error, "%s cannot be written", run->journal);
+        return error->status;
     fprintf(file, "%016" PRIx64 " %.17g %.17g %.17g %" PRIu32, run->model.digest, m->seconds, m->spread,
             m->bytes, m->repetitions);
     for (uint32_t i = 0; i < run->model.n_variables; i++)
@@ -81,20 +85,36 @@ static void end_last_line(FILE *file)
         fputc('\n', file);
 }
 
+static void tell_damaged(const struct class_run *run, unsigned n, unsigned first)
+{
+    if (n > 0)
+        log_warning("%s:%u: expected a measurement of this problem, whole, found another line; "
+                    "%u of its lines %s passed over and those sizes are measured again",
+                    run->journal, first, n, n == 1 ? "is" : "are");
+}
+
 void journal_read(struct class_run *run)
 {
     char line[1024];
-    FILE *file = fopen(run->journal, "r+e");
-    if (!file)
+    struct esp_error error;
+    unsigned number = 0, n_damaged = 0, first = 0;
+    FILE *file = regular_file_open(run->journal, "r+", &error);
+    if (!file) {
+        if (error.status != ESP_NOT_FOUND)
+            log_warning("%s; all is measured anew", error.text);
         return;
+    }
     while (fgets(line, sizeof line, file)) {
         struct cost_measurement m = {.seconds = 0};
-        if (!parse_note(run, line, &m))
-            continue;
-        if (!take(run, &m))
-            continue;
-        journal_learn(run, &m);
+        number++;
+        if (parse_note(run, line, &m)) {
+            if (take(run, &m))
+                journal_learn(run, &m);
+        } else if (n_damaged++ == 0) {
+            first = number;
+        }
     }
+    tell_damaged(run, n_damaged, first);
     end_last_line(file);
     fclose(file);
 }

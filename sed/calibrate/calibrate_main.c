@@ -102,7 +102,8 @@ static enum esp_status load_problems(struct calibrating *command, struct esp_err
     const struct settings_sed *settings = &command->settings;
     char folder[4096];
     const bool keeps = kept_problems_path(settings, folder, sizeof folder);
-    return kept_problems_load(&settings->problems, keeps ? folder : NULL, &command->problems, error);
+    return kept_problems_load(settings, &settings->problems, keeps ? folder : NULL, &command->problems,
+                              error);
 }
 
 static enum esp_status open_all(struct calibrating *command, struct esp_error *error)

@@ -2,6 +2,7 @@
 #include "sed/calibrate/calibrate_order.h"
 
 #include "sed/server/accuracy.h"
+#include "util/regular_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static void add_file(const char *path, struct used *all, size_t n)
     char line[512], name[PROBLEM_MAX_NAME + 1];
     double actual_s;
     unsigned together; /* short ones of one line */
-    FILE *file = fopen(path, "re");
+    FILE *file = regular_file_open(path, "r", NULL);
     while (file && fgets(line, sizeof line, file)) {
         struct problem named = {.name = name};
         const struct used key = {.problem = &named};

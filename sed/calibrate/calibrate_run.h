@@ -31,7 +31,7 @@ enum esp_status calibration_measure(struct calibration *calibration, const struc
 /* ---- sed/calibrate/calibrate_journal.c ---- */
 
 /* What an interrupted calibration has left: of a size that was measured twice, the quicker. What is damaged
- * is passed over. */
+ * is passed over, and told in the log. */
 void journal_read(struct class_run *run);
 /* Adds a line. ESP_SYSTEM. */
 enum esp_status journal_note(struct class_run *run, const struct cost_measurement *m,

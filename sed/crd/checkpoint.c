@@ -3,6 +3,7 @@
 
 #include "sed/crd/checkpoint.h"
 #include "util/crc32c.h"
+#include "util/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +122,7 @@ int checkpoint_save(const char *path, uint64_t number, const void *state, uint64
 static int open_good(const char *path, unsigned char *header, uint64_t *number, uint64_t *bytes)
 {
     struct stat is;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = regular_file_descriptor(path, O_RDONLY, NULL);
     if (fd < 0)
         return -1;
     if (fstat(fd, &is) == 0 && read_all(fd, header, CHECKPOINT_HEADER_BYTES) &&

@@ -2,6 +2,7 @@
 #include "sed/server/accuracy.h"
 
 #include "util/log.h"
+#include "util/regular_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -78,7 +79,7 @@ static void remember_former(struct accuracy *accuracy)
 {
     char line[512], problem[64], more;
     double forecast_s, actual_s;
-    FILE *file = fopen(accuracy->path, "re");
+    FILE *file = regular_file_open(accuracy->path, "r", NULL);
     while (file && fgets(line, sizeof line, file))
         if (sscanf(line, "%*s\t%63s\t%lf\t%lf%c", problem, &forecast_s, &actual_s, &more) == 4 &&
             more == '\n' && actual_s > 0)
@@ -130,9 +131,10 @@ const char *accuracy_tell(const struct accuracy *accuracy, struct arena *arena)
 
 static FILE *open_file(const char *path, long *bytes)
 {
-    FILE *file = fopen(path, "ae");
+    struct esp_error error;
+    FILE *file = regular_file_open(path, "a", &error);
     if (!file) {
-        log_warning("forecasts are not noted: %s: %s", path, strerror(errno));
+        log_warning("forecasts are not noted: %s", error.text);
         return NULL;
     }
     setvbuf(file, NULL, _IOLBF, 4096);

@@ -5,6 +5,7 @@
 #include "sed/crd/checkpoint.h"
 #include "services/data/transfer.h"
 #include "util/fingerprint.h"
+#include "util/regular_file.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -183,9 +184,11 @@ enum esp_status mirror_fetch(struct transport *transport, const struct keeper *k
 static void *read_file(const char *path, uint64_t *bytes, struct esp_error *error)
 {
     struct stat is;
-    FILE *file = fopen(path, "re");
+    FILE *file = regular_file_open(path, "r", error);
     void *memory = NULL;
-    if (!file || fstat(fileno(file), &is) != 0) {
+    if (!file)
+        return NULL;
+    if (fstat(fileno(file), &is) != 0) {
         error_errno(error, "cannot read %s", path);
     } else if ((uint64_t)is.st_size > MIRROR_MOST_BYTES) {
         error_set(error, ESP_LIMIT, "a checkpoint of %lld bytes is too large to be copied to another server",
@@ -201,8 +204,7 @@ static void *read_file(const char *path, uint64_t *bytes, struct esp_error *erro
             memory = NULL;
         }
     }
-    if (file)
-        fclose(file);
+    fclose(file);
     return memory;
 }
 

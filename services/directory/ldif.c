@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "services/directory/ldif.h"
+#include "util/regular_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -177,10 +178,11 @@ enum esp_status ldif_load(const char *path, struct directory_tree *tree, const c
     char *text = NULL;
     size_t length = 0;
     const bool standard = strcmp(path, "-") == 0;
-    FILE *file = standard ? stdin : fopen(path, "re");
+    struct esp_error own;
+    error = error ? error : &own;
+    FILE *file = standard ? stdin : regular_file_open(path, "r", error);
     if (!file)
-        return errno == ENOENT ? error_set(error, ESP_NOT_FOUND, "there is no file %s", path)
-                               : error_errno(error, "%s cannot be read", path);
+        return error->status;
     enum esp_status status = read_file(file, path, &text, &length, error);
     if (!standard)
         fclose(file);

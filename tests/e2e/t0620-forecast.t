@@ -60,9 +60,10 @@ noted() {
 start sed espalier-sed --foreground "$work/sed.conf"
 check "a server is forecast by work over speed" wait_until serves
 check "the table says so" shows 'not measured: work over speed' espalier forecast dgemm m=500 n=500 k=500
-check "what would not fit is excluded, with the reason" shows 'excluded: needs' \
+check "what would not fit is excluded, with the reason, and the exit code says that nobody can" fails 3 'excluded: needs' \
     espalier forecast dgemm m=400000 n=400000 k=400000
 check "programs get JSON" shows '"compute_s"' espalier forecast --json ddot n=1000
+check "a value that is given twice is told" fails 2 'n is given twice' espalier forecast ddot n=10 n=20
 check "a size that is missing is told" fails 2 'n' espalier forecast ddot
 check "a word that is no value is told" fails 2 "expected NAME=VALUE, such as n=1000, found 'n'" espalier forecast ddot n
 check "an argument that is not there is told" fails 2 'ddot has no argument q' espalier forecast ddot n=3 q=4
@@ -107,13 +108,13 @@ check "sessions below a millisecond, too" short_ones_count
 check "a client's next program knows its link" knows_its_link
 check "unless its file says that nothing is kept" forgets_by_wish
 check "a damaged file of links is set aside" nonsense_is_set_aside
-check "a constraint excludes a server: its name" shows 'excluded: only server "there" is wanted' \
+check "a constraint excludes a server: its name" fails 3 'excluded: only server "there" is wanted' \
     espalier forecast ddot n=1000 --server there
-check "a property" shows 'excluded: it has not the property "gpu"' espalier forecast ddot n=1000 --property gpu
-check "the time" shows 'wanted within 1e-06 s' espalier forecast dgemm m=900 n=900 k=900 --deadline 1us
-check "the memory" shows 'of memory, at most 1 MB are wanted' espalier forecast dgemm m=900 n=900 k=900 --memory '1 MB'
+check "a property" fails 3 'excluded: it has not the property "gpu"' espalier forecast ddot n=1000 --property gpu
+check "the time" fails 3 'wanted within 1e-06 s' espalier forecast dgemm m=900 n=900 k=900 --deadline 1us
+check "the memory" fails 3 'of memory, at most 1 MB are wanted' espalier forecast dgemm m=900 n=900 k=900 --memory '1 MB'
 drained_is_excluded() {
-    espalier admin drain here >/dev/null && shows 'here  excluded: it is draining: it takes no new sessions' espalier forecast ddot n=1000 &&
+    espalier admin drain here >/dev/null && fails 3 'here  excluded: it is draining: it takes no new sessions' espalier forecast ddot n=1000 &&
         espalier admin undrain here >/dev/null && wait_until serves
 }
 check "that it is draining" drained_is_excluded

@@ -159,7 +159,6 @@ check "and is shown as the other one" says 0 '^cn=MA,ou=entries +Entry +Role=mas
 
 # ---- a server that stands on it: its parent, its problem and its models are there, its file has none ----
 mkdir empty
-cp "$top_srcdir/problems/blas/level1.esp" empty/
 printf 'dn: cn=node8,ou=machines,%s\nobjectClass: espalierMachine\ncn: node8\nespalierParent: %s\n' "$base" "$agent" >node8.ldif
 sed -n '/^dn: cn=scaled-blas-1-0,/,/^$/p' site.ldif | sed "s/cn=node7,ou=machines,ou=espalier/cn=node8,ou=machines,$base/" >>node8.model
 { cat node8.ldif; echo; cat node8.model; } |

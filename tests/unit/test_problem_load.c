@@ -133,6 +133,11 @@ static void what_cannot_be_read_is_told(void **state)
     char message[400];
     snprintf(message, sizeof message, "5 %s: there is no problem description (*.esp) in this folder", folder);
     assert_string_equal(loaded(folder), message);
+    const char *paths[] = {folder};
+    struct problem_set *none;
+    assert_int_equal(problem_load_even_none(paths, 1, &none, NULL), ESP_OK);
+    assert_int_equal(none->n_problems, 0);
+    problem_set_destroy(none);
     snprintf(message, sizeof message,
              "5 cannot read problem descriptions from %s/absent: No such file or directory", folder);
     assert_string_equal(loaded(path_of("absent")), message);

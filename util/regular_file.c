@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "util/regular_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode) ? "a folder" : S_ISFIFO(mode) ? "a FIFO" : S_ISSOCK(mode) ? "a socket" : "a device";
+}
+
+static enum esp_status refuse(const char *path, mode_t mode, struct esp_error *error)
+{
+    return error_set(error, ESP_INVALID, "%s: expected a regular file, found %s", path, kind_of(mode));
+}
+
+/* Sockets, folders to write and FIFOs that nobody reads are not even opened. */
+static enum esp_status not_opened(const char *path, struct esp_error *error)
+{
+    const int why = errno;
+    struct stat is;
+    if (why == ENOENT)
+        return error_set(error, ESP_NOT_FOUND, "there is no file %s", path);
+    if (stat(path, &is) == 0 && !S_ISREG(is.st_mode))
+        return refuse(path, is.st_mode, error);
+    errno = why;
+    return error_errno(error, "%s cannot be opened", path);
+}
+
+int regular_file_descriptor(const char *path, int flags, struct esp_error *error)
+{
+    struct stat is;
+    const int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0666);
+    if (fd < 0) {
+        not_opened(path, error);
+        return -1;
+    }
+    if (fstat(fd, &is) != 0)
+        error_errno(error, "%s cannot be looked at", path);
+    else if (S_ISREG(is.st_mode))
+        return fd;
+    else
+        refuse(path, is.st_mode, error);
+    close(fd);
+    return -1;
+}
+
+FILE *regular_file_open(const char *path, const char *mode, struct esp_error *error)
+{
+    const int flags = *mode == 'a' ? O_WRONLY | O_APPEND | O_CREAT : mode[1] == '+' ? O_RDWR : O_RDONLY;
+    const int fd = regular_file_descriptor(path, flags, error);
+    FILE *file = fd < 0 ? NULL : fdopen(fd, mode);
+    if (fd >= 0 && !file) {
+        error_errno(error, "%s cannot be opened", path);
+        close(fd);
+    }
+    return file;
+}
