@@ -112,6 +112,7 @@ client_command_libcommand_la_SOURCES = \
 	client/command/apply_plan.c \
 	client/command/apply_plan.h \
 	client/command/apply_redirectors.c \
+	client/command/apply_return.c \
 	client/command/apply_start.c \
 	client/command/way_in.c \
 	client/command/way_in.h \

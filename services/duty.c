@@ -38,7 +38,7 @@ void duty_release(struct duty *duty)
 
 bool duty_is_question(const char *verb)
 {
-    static const char *const questions[] = {"look", "trace", "accuracy", "weather"};
+    static const char *const questions[] = {"look", "home", "trace", "accuracy", "weather"};
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         if (strcmp(verb, questions[i]) == 0)
             return true;
@@ -228,6 +228,8 @@ static enum esp_status execute(struct duty *duty, const char *verb, const char *
     *text = "";
     if (strcmp(verb, "look") == 0)
         return ESP_OK;
+    if (strcmp(verb, "home") == 0 && n <= 1)
+        return duty_home(duty, n ? words[0] : NULL, text, error);
     if (strcmp(verb, "drain") == 0 && n == 1 && strcmp(words[0], "briefly") == 0)
         return drain_briefly(duty, text, error);
     if (strcmp(verb, "drain") == 0 || strcmp(verb, "undrain") == 0)

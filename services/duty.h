@@ -5,16 +5,19 @@
  * it; how orders find their way down the tree is the agents' affair (agent/administer.c). Under the owner's
  * lock; a state machine but for the file that keeps what was changed (services/place.h), which is small.
  *
- *     verb      words             what it does
- *     look                        nothing: tells the generation
- *     move      NAME ADDRESS      changes the parent, answered when that is done
- *     drain [briefly], undrain    takes no new sessions; takes them again. Briefly: until it is started
- * again, which its files have to allow disable, enable PROBLEM...  does not solve them (any more, or again)
- *     reload                      as SIGHUP
- *     stop                        as SIGTERM
- *     restart                     ends as by stop, and runs again at the same address: as SIGUSR2
- *     trace     SESSION           lines of core/hierarchy/trace.h
- *     weather   [NUMBER]          lines of core/forecast/outlook.h, from that number on
+ *     look                nothing: tells the generation
+ *     home [ADDRESS]      tells the name of the parent that it goes back to by itself; "": it is there, or
+ *                         does not know it. Told where that one is now, it goes there at once
+ *     move NAME ADDRESS   changes the parent, answered when that is done
+ *     drain, undrain      takes no new sessions; takes them again
+ *     drain briefly       until it is started again, which its files have to allow
+ *     disable PROBLEM...  does not solve them any more
+ *     enable PROBLEM...   does so again
+ *     reload              as SIGHUP
+ *     stop                as SIGTERM
+ *     restart             ends as by stop, and runs again at the same address: as SIGUSR2
+ *     trace SESSION       lines of core/hierarchy/trace.h
+ *     weather [NUMBER]    lines of core/forecast/outlook.h, from that number on
  *
  * By itself a node that has found another parent, because the preferred one was gone, goes back when that one
  * is there again, in the same way: without being gone for a moment. It knows it by its name: where that one

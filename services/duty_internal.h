@@ -22,5 +22,8 @@ enum esp_status duty_keep(struct duty *duty, const char **text, struct esp_error
 /* The order "move": words are the new parent's name and address. It is answered when it is done. */
 enum esp_status duty_begin_move(struct duty *duty, const char *const *words, size_t n,
                                 struct esp_error *error);
+/* "home": *text as services/duty.h has it. `address`: where that parent is now, NULL: not told. ESP_INVALID,
+ * ESP_BUSY as handover_begin() has them. */
+enum esp_status duty_home(struct duty *duty, const char *address, const char **text, struct esp_error *error);
 
 #endif

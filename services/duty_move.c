@@ -86,6 +86,27 @@ static const char *preferred_parent(struct duty *duty, bool *news)
     return told && (*news || duty->looks % 2 == 0) ? told : duty->wanted;
 }
 
+static enum esp_status begin_return(struct duty *duty, const char *address, bool quiet,
+                                    struct esp_error *error)
+{
+    const struct duty_options *options = &duty->options;
+    struct membership_options tie = options->membership;
+    tie.quiet = quiet;
+    enum esp_status status =
+        handover_begin(&duty->handover, *options->tie, &tie, options->membership_ops, options->self,
+                       duty->ops->own_address(options->self), address, MOVE_MS, error);
+    if (status == ESP_OK)
+        duty->returning = true;
+    return status;
+}
+
+enum esp_status duty_home(struct duty *duty, const char *address, const char **text, struct esp_error *error)
+{
+    const bool tied = duty->options.tie && *duty->options.tie && duty->options.membership.role != ROLE_MASTER;
+    *text = tied && is_away(duty) ? home(duty) : "";
+    return **text && address ? begin_return(duty, address, true, error) : ESP_OK;
+}
+
 static void look_for_preferred(struct duty *duty)
 {
     const struct duty_options *options = &duty->options;
@@ -110,11 +131,7 @@ static void look_for_preferred(struct duty *duty)
         duty->pause_ns = duty->pause_ns < RETURN_MOST_NS / 2 ? 2 * duty->pause_ns : RETURN_MOST_NS;
         duty->return_ns = now_ns + duty->pause_ns;
     }
-    struct membership_options tie = options->membership;
-    tie.quiet = duty->looks++ > 0;
-    duty->returning =
-        handover_begin(&duty->handover, *options->tie, &tie, options->membership_ops, options->self,
-                       duty->ops->own_address(options->self), preferred, MOVE_MS, NULL) == ESP_OK;
+    begin_return(duty, preferred, duty->looks++ > 0, NULL);
 }
 
 static void want(struct duty *duty, const char *address)

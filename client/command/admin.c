@@ -55,6 +55,12 @@ const struct esp_node *view_find(const struct command_line *command, const struc
     return NULL;
 }
 
+const struct esp_node *view_there(const struct view *view, const char *name)
+{
+    const struct esp_node *node = find(view, name);
+    return node && !node->unreachable ? node : NULL;
+}
+
 const struct esp_node *view_parent(const struct view *view, const struct esp_node *node)
 {
     return *node->parent ? find(view, node->parent) : NULL;

@@ -22,6 +22,8 @@ void view_close(struct view *view);
 /* NULL, with a message that names the nearest one, when there is none of that name. */
 const struct esp_node *view_find(const struct command_line *command, const struct view *view,
                                  const char *name);
+/* NULL: none of that name, or it is not reached. */
+const struct esp_node *view_there(const struct view *view, const char *name);
 const struct esp_node *view_parent(const struct view *view, const struct esp_node *node);
 /* The agent at the top of the tree that the node is in, to whom orders go; NULL for a redirector. */
 const struct esp_node *view_top(const struct view *view, const struct esp_node *node);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Inside `espalier admin apply`: verb_admin_apply.c (the plan and its steps) and apply_redirectors.c
- * (redirectors, and whom they have to become known to).
+ * Inside `espalier admin apply`: verb_admin_apply.c (the plan and its steps), apply_redirectors.c
+ * (redirectors, and whom they have to become known to) and apply_return.c (nodes that come back by
+ * themselves).
  */
 #ifndef CLIENT_COMMAND_APPLY_H
 #define CLIENT_COMMAND_APPLY_H
@@ -16,11 +17,32 @@ struct apply {
     struct plan plan;
     struct orders *orders;
     uint64_t *generations; /* of the tree below each node of the view that is a top, as it was looked at */
-    double patience_s;
+    double patience_s;     /* with one daemon that starts */
+    double told_s;         /* by --timeout; 0: nothing */
     bool dry;
     struct config_strings
         redirectors; /* addresses of the file's redirectors that run, in the platform's arena */
 };
+
+/* What the tree does not show of the nodes of the file. */
+struct whereabouts {
+    char **homes; /* plan_options.homes, for the view as it was asked with */
+    size_t n_homes;
+    struct platform_record *records;
+    size_t n_records;
+    const char **running; /* names in the records */
+    size_t n_running;
+};
+
+/* ---- apply_return.c ---- */
+
+/* Asks nodes that are not where the file has them where they belong, and lists what runs here. To be
+ * released, whatever came of it; a failure was printed. */
+enum exit_code apply_whereabouts(const struct apply *apply, struct whereabouts *there);
+void apply_whereabouts_release(struct whereabouts *there);
+/* When nodes are to return: starts what can be started without them, and waits for them. *waited: the rest
+ * is to be planned anew. Who has not returned in time (--timeout, else 75 s) was said. */
+enum exit_code apply_bring_back(struct apply *apply, bool *waited);
 
 /* ---- apply_start.c ---- */
 

@@ -75,16 +75,16 @@ static unsigned depth_in_tree(const struct view *view, const struct esp_node *no
 
 /* ---- the difference ---- */
 
-static void add(struct plan *plan, enum step_kind kind, const char *name, const char *parent,
-                const struct platform_agent *agent, const struct platform_server *server,
-                const struct esp_node *node)
+/* What is compared, and what is known beside it. */
+struct comparison {
+    const struct settings_platform *platform;
+    const struct view *view;
+    const struct plan_options *options;
+};
+
+static void add(struct plan *plan, struct step step)
 {
-    plan->steps[plan->n++] = (struct step){.kind = kind,
-                                           .name = name,
-                                           .parent = parent ? parent : "",
-                                           .agent = agent,
-                                           .server = server,
-                                           .node = node};
+    plan->steps[plan->n++] = step;
 }
 
 static enum esp_status check_role(const struct esp_node *node, enum esp_role role, struct esp_error *error)
@@ -97,63 +97,113 @@ static enum esp_status check_role(const struct esp_node *node, enum esp_role rol
                      node->name, esp_role_name(node->role), esp_role_name(role));
 }
 
-/* Orders go down from the top of a tree, so nothing moves from one tree to another. */
-static enum esp_status check_tree(const struct settings_platform *platform, const struct view *view,
-                                  const struct esp_node *node, const char *parent, struct esp_error *error)
+/* The parent that the node goes back to by itself, else the one that it has. */
+static const char *home_of(const struct comparison *comparison, const struct esp_node *node)
 {
-    const struct esp_node *top = view_top(view, node);
-    const char *master = master_of(platform, parent);
-    if (top && strcmp(top->name, master) == 0)
-        return ESP_OK;
-    return error_set(error, ESP_REFUSED,
-                     "'%s' is below the master agent '%s' and would be below '%s': nodes do not move between "
-                     "trees; remove it there, then apply the file again",
-                     node->name, top ? top->name : "", master);
+    char *const *homes = comparison->options->homes;
+    const char *home = homes ? homes[node - comparison->view->nodes] : NULL;
+    return home && *home ? home : node->parent;
 }
 
-static enum esp_status compare(const struct settings_platform *platform, const struct view *view,
-                               const char *name, const char *parent, enum esp_role role,
-                               const struct platform_agent *agent, const struct platform_server *server,
+/* The master agent of the tree that the node belongs to, also while it, or one above it, is at a refuge in
+ * another one. */
+static const char *tree_of(const struct comparison *comparison, const struct esp_node *node)
+{
+    for (size_t i = 0; i <= comparison->view->n && node->role != ESP_ROLE_MASTER; i++) {
+        const char *home = home_of(comparison, node);
+        const struct esp_node *above = find_node(comparison->view, home);
+        if (!above || above->unreachable)
+            return *home ? master_of(comparison->platform, home) : node->name;
+        if (above->role == ESP_ROLE_REDIRECTOR)
+            break;
+        node = above;
+    }
+    return node->name;
+}
+
+/* Orders go down from the top of a tree, so nothing moves from one tree to another. */
+static enum esp_status check_tree(const struct comparison *comparison, const struct esp_node *node,
+                                  const char *parent, struct esp_error *error)
+{
+    const char *tree = tree_of(comparison, node), *master = master_of(comparison->platform, parent);
+    if (strcmp(tree, master) == 0)
+        return ESP_OK;
+    return error_set(error, ESP_REFUSED,
+                     "'%s' belongs below the master agent '%s', and the file has it below '%s': nodes do not "
+                     "move between trees (the file may give the one below '%s' another name)",
+                     node->name, tree, master, master);
+}
+
+/* Whether it comes to that parent by itself, and nobody can move it there: it is in another tree. */
+static bool returns(const struct comparison *comparison, const struct esp_node *node, const char *parent)
+{
+    const struct esp_node *top = view_top(comparison->view, node);
+    return strcmp(home_of(comparison, node), parent) == 0 &&
+           !(top && strcmp(top->name, master_of(comparison->platform, parent)) == 0);
+}
+
+static bool runs(const struct plan_options *options, const char *name)
+{
+    for (size_t i = 0; i < options->n_running; i++)
+        if (strcmp(options->running[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* `step` with its kind unset, and its node. */
+static enum esp_status compare(const struct comparison *comparison, struct step step, enum esp_role role,
                                struct plan *plan, struct esp_error *error)
 {
-    const struct esp_node *node = find_node(view, name);
+    const struct esp_node *node = step.node = find_node(comparison->view, step.name);
     enum esp_status status = ESP_OK;
     if (node)
         status = check_role(node, role, error);
     if (status != ESP_OK)
         return status;
     if (!node || node->unreachable) {
-        add(plan, STEP_START, name, parent, agent, server, node);
+        step.kind = runs(comparison->options, step.name) ? STEP_RETURN : STEP_START;
+        add(plan, step);
         return ESP_OK;
     }
-    if (!parent || strcmp(node->parent, parent) == 0)
+    if (!*step.parent || strcmp(node->parent, step.parent) == 0)
         return ESP_OK;
-    status = check_tree(platform, view, node, parent, error);
+    status = check_tree(comparison, node, step.parent, error);
+    step.kind = returns(comparison, node, step.parent) ? STEP_RETURN : STEP_MOVE;
     if (status == ESP_OK)
-        add(plan, STEP_MOVE, name, parent, agent, server, node);
+        add(plan, step);
     return status;
 }
 
-/* Agents, level by level, then servers. */
-static enum esp_status compare_all(const struct settings_platform *platform, const struct view *view,
-                                   struct plan *plan, struct esp_error *error)
+static enum esp_status compare_agent(const struct comparison *comparison, const struct platform_agent *agent,
+                                     struct plan *plan, struct esp_error *error)
 {
+    const struct step step = {
+        .name = agent->agent.node.name, .parent = agent->parent ? agent->parent : "", .agent = agent};
+    return compare(comparison, step, agent->parent ? ESP_ROLE_LEADER : ESP_ROLE_MASTER, plan, error);
+}
+
+static enum esp_status compare_server(const struct comparison *comparison,
+                                      const struct platform_server *server, struct plan *plan,
+                                      struct esp_error *error)
+{
+    const struct step step = {.name = server->sed.node.name, .parent = server->parent, .server = server};
+    return compare(comparison, step, ESP_ROLE_SERVER, plan, error);
+}
+
+/* Agents, level by level, then servers. */
+static enum esp_status compare_all(const struct comparison *comparison, struct plan *plan,
+                                   struct esp_error *error)
+{
+    const struct settings_platform *platform = comparison->platform;
     enum esp_status status = ESP_OK;
     for (size_t i = 0; i < platform->n_masters && status == ESP_OK; i++)
-        status = compare(platform, view, platform->masters[i].agent.node.name, NULL, ESP_ROLE_MASTER,
-                         &platform->masters[i], NULL, plan, error);
+        status = compare_agent(comparison, &platform->masters[i], plan, error);
     for (unsigned depth = 1; depth <= platform->n_leaders && status == ESP_OK; depth++)
-        for (size_t i = 0; i < platform->n_leaders && status == ESP_OK; i++) {
-            const struct platform_agent *leader = &platform->leaders[i];
-            if (depth_of(platform, leader->parent) == depth)
-                status = compare(platform, view, leader->agent.node.name, leader->parent, ESP_ROLE_LEADER,
-                                 leader, NULL, plan, error);
-        }
-    for (size_t i = 0; i < platform->n_servers && status == ESP_OK; i++) {
-        const struct platform_server *server = &platform->servers[i];
-        status = compare(platform, view, server->sed.node.name, server->parent, ESP_ROLE_SERVER, NULL, server,
-                         plan, error);
-    }
+        for (size_t i = 0; i < platform->n_leaders && status == ESP_OK; i++)
+            if (depth_of(platform, platform->leaders[i].parent) == depth)
+                status = compare_agent(comparison, &platform->leaders[i], plan, error);
+    for (size_t i = 0; i < platform->n_servers && status == ESP_OK; i++)
+        status = compare_server(comparison, &platform->servers[i], plan, error);
     return status;
 }
 
@@ -176,7 +226,8 @@ static void find_surplus(const struct settings_platform *platform, const struct 
             if (depth_in_tree(view, node) != depth || !is_surplus(platform, node))
                 continue;
             if (remove)
-                add(plan, STEP_REMOVE, node->name, node->parent, NULL, NULL, node);
+                add(plan, (struct step){
+                              .kind = STEP_REMOVE, .name = node->name, .parent = node->parent, .node = node});
             else
                 plan->alone[plan->n_alone++] = node;
         }
@@ -215,8 +266,9 @@ static enum esp_status compare_redirectors(const struct settings_platform *platf
                 "the file has the redirector '%s', and a tree that is asked for with --agent does "
                 "not show whether it runs: leave --agent out",
                 redirector->node.name);
-        add(plan, STEP_START, redirector->node.name, NULL, NULL, NULL, NULL);
-        plan->steps[plan->n - 1].redirector = redirector;
+        add(plan,
+            (struct step){
+                .kind = STEP_START, .name = redirector->node.name, .parent = "", .redirector = redirector});
     }
     return ESP_OK;
 }
@@ -234,12 +286,31 @@ enum esp_status plan_make(const struct settings_platform *platform, const struct
     if (status == ESP_OK)
         status = compare_redirectors(platform, view, options->by_agent, plan, error);
     if (status == ESP_OK)
-        status = compare_all(platform, view, plan, error);
+        status = compare_all(&(struct comparison){platform, view, options}, plan, error);
     if (status == ESP_OK)
         find_surplus(platform, view, options->remove, plan);
     else
         plan_release(plan);
     return status;
+}
+
+static const struct step *find_step(const struct plan *plan, const char *name)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (strcmp(plan->steps[i].name, name) == 0)
+            return &plan->steps[i];
+    return NULL;
+}
+
+bool plan_waits(const struct plan *plan, const struct step *step)
+{
+    /* As many steps as there are in the plan: the file has no circles. */
+    for (size_t i = 0; step && i < plan->n; i++) {
+        step = find_step(plan, step->parent);
+        if (step && step->kind == STEP_RETURN)
+            return true;
+    }
+    return false;
 }
 
 void plan_release(struct plan *plan)

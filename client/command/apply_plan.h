@@ -9,7 +9,9 @@
 #include "client/command/admin.h"
 #include "services/settings.h"
 
-enum step_kind { STEP_START, STEP_MOVE, STEP_REMOVE };
+/* STEP_RETURN: nothing is to be done, but waited for until the node is where it belongs: it is at a refuge,
+ * or in no tree, and goes back by itself. */
+enum step_kind { STEP_START, STEP_RETURN, STEP_MOVE, STEP_REMOVE };
 
 struct step {
     enum step_kind kind;
@@ -21,7 +23,8 @@ struct step {
 };
 
 /* In the order in which they are to be done: redirectors, then parents before those below them, as no move
- * can close a circle then, and removals last, from below. What lives and has its place is in none. */
+ * can close a circle then, and removals last, from below. What lives and has its place is in none. Moves and
+ * removals count on what returns having returned: then the plan is to be made anew. */
 struct plan {
     struct step *steps;
     size_t n;
@@ -32,6 +35,11 @@ struct plan {
 struct plan_options {
     bool remove;   /* what the file does not name goes */
     bool by_agent; /* the view is what an agent told, which does not show redirectors */
+    /* Of each node of the view: the name of the parent that it goes back to by itself; NULL or "": it is
+     * where it belongs, or was not asked. The array may be NULL. */
+    char *const *homes;
+    const char *const *running; /* names of nodes whose processes run on this machine */
+    size_t n_running;
 };
 
 /* What the texts of the plan point to must outlive it.
@@ -39,6 +47,8 @@ struct plan_options {
  * would change its role or its tree, or nodes would be cut off. ESP_NO_MEMORY. */
 enum esp_status plan_make(const struct settings_platform *platform, const struct view *view,
                           const struct plan_options *options, struct plan *plan, struct esp_error *error);
+/* Whether the step waits for the return of its parent, or of one above: it can be done behind that only. */
+bool plan_waits(const struct plan *plan, const struct step *step);
 /* The file's node of that name into step->agent or step->server, and its parent's name. False: none. */
 bool plan_find(const struct settings_platform *platform, const char *name, struct step *step);
 void plan_release(struct plan *plan);

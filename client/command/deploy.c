@@ -90,10 +90,7 @@ enum esp_status deploy_here(const struct deploy *deploy, struct deploy_daemon *d
                             struct esp_error *error)
 {
     enum esp_status status = deploy_write(deploy, daemon, launch, error);
-    if (status != ESP_OK)
-        return status;
-    unlink(launch->log); /* of an earlier daemon of this name */
-    return launch_start(&deploy->state, launch, error);
+    return status == ESP_OK ? launch_start(&deploy->state, launch, error) : status;
 }
 
 enum esp_status deploy_wait(struct launch *launch, int64_t patience_ns, struct esp_error *error)

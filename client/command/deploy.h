@@ -28,8 +28,9 @@ struct deploy_daemon {
 /* "espalier-sed" */
 const char *deploy_program(enum settings_kind kind);
 
-/* Writes the daemon's file into the folder, and starts it there; `launch` is to be waited for. An earlier log
- * of that name goes. ESP_CONFIG: the name cannot name files; others as launch_start() has them. */
+/* Writes the daemon's file into the folder, and starts it there; `launch` is to be waited for. Its log
+ * goes on behind that of an earlier daemon of that name, which tells how that one ended. ESP_CONFIG: the name
+ * cannot name files; others as launch_start() has them. */
 enum esp_status deploy_here(const struct deploy *deploy, struct deploy_daemon *daemon, struct launch *launch,
                             struct esp_error *error);
 /* The daemon's file alone, as deploy_here() writes it. */

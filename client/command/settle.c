@@ -9,14 +9,6 @@
 
 #define POLL_NS (50 * NS_PER_MS)
 
-static const struct esp_node *find_there(const struct view *view, const char *name)
-{
-    for (size_t i = 0; i < view->n; i++)
-        if (strcmp(view->nodes[i].name, name) == 0 && !view->nodes[i].unreachable)
-            return &view->nodes[i];
-    return NULL;
-}
-
 static enum exit_code undrain(const struct command_line *command, const struct view *view,
                               const struct esp_node *node, const char **remark)
 {
@@ -35,7 +27,7 @@ enum exit_code settle_in_tree(const struct command_line *command, const char *na
     for (;;) {
         struct view view = {0};
         const bool seen = esp_tree(NULL, &view.nodes, &view.n) == ESP_OK;
-        const struct esp_node *node = seen ? find_there(&view, name) : NULL;
+        const struct esp_node *node = seen ? view_there(&view, name) : NULL;
         enum exit_code code = node ? undrain(command, &view, node, remark) : EXIT_DONE;
         view_close(&view);
         if (node)

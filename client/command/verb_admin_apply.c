@@ -126,6 +126,7 @@ static enum exit_code renew(struct apply *apply, const struct view *view, const 
 static void say_plan(const struct apply *apply)
 {
     static const char *const verbs[] = {[STEP_START] = "would be started",
+                                        [STEP_RETURN] = "would be waited for until it has returned",
                                         [STEP_MOVE] = "would be moved",
                                         [STEP_REMOVE] = "would be removed"};
     for (size_t i = 0; i < apply->plan.n; i++) {
@@ -190,21 +191,33 @@ static enum exit_code change(struct apply *apply)
     return code;
 }
 
-static enum exit_code plan(struct apply *apply)
+/* With what was looked at. */
+static enum exit_code compare(struct apply *apply)
 {
     const struct command_line *command = apply->orders->command;
-    const struct plan_options options = {.remove = command_option_value(command, "remove") != NULL,
-                                         .by_agent = command_option_value(command, "agent") != NULL};
+    struct whereabouts there;
     struct esp_error error;
+    enum exit_code code = apply_whereabouts(apply, &there);
+    const struct plan_options options = {.remove = command_option_value(command, "remove") != NULL,
+                                         .by_agent = command_option_value(command, "agent") != NULL,
+                                         .homes = there.homes,
+                                         .running = there.running,
+                                         .n_running = there.n_running};
+    if (code == EXIT_DONE &&
+        (plan_make(&apply->platform, &apply->orders->view, &options, &apply->plan, &error) != ESP_OK ||
+         apply_find_redirectors(apply, &apply->orders->view, &error) != ESP_OK))
+        code = command_fail(command, &error);
+    apply_whereabouts_release(&there);
+    return code;
+}
+
+static enum exit_code plan(struct apply *apply)
+{
     plan_release(&apply->plan);
     free(apply->generations);
     apply->generations = NULL;
     const enum exit_code code = look(apply);
-    if (code == EXIT_DONE &&
-        (plan_make(&apply->platform, &apply->orders->view, &options, &apply->plan, &error) != ESP_OK ||
-         apply_find_redirectors(apply, &apply->orders->view, &error) != ESP_OK))
-        return command_fail(command, &error);
-    return code;
+    return code == EXIT_DONE ? compare(apply) : code;
 }
 
 /* Master agents start again to register with a new redirector, so what is left to do is planned anew behind
@@ -221,6 +234,14 @@ static enum exit_code add_redirectors(struct apply *apply)
     return code == EXIT_DONE ? plan(apply) : code;
 }
 
+/* What returns by itself is waited for, and what is left to do is planned anew behind it. */
+static enum exit_code bring_back(struct apply *apply)
+{
+    bool waited;
+    const enum exit_code code = apply_bring_back(apply, &waited);
+    return code == EXIT_DONE && waited ? plan(apply) : code;
+}
+
 static enum exit_code give(struct orders *orders, const void *arg)
 {
     struct apply *apply = (struct apply *)arg;
@@ -228,6 +249,8 @@ static enum exit_code give(struct orders *orders, const void *arg)
     enum exit_code code = plan(apply);
     if (code == EXIT_DONE && !apply->dry)
         code = add_redirectors(apply);
+    if (code == EXIT_DONE && !apply->dry)
+        code = bring_back(apply);
     if (code == EXIT_DONE && apply->dry) {
         say_plan(apply);
         say_alone(apply);
@@ -278,10 +301,9 @@ enum exit_code verb_admin_apply(const struct command_line *command)
     struct apply apply = {.deploy = {.state = {.lock = -1}},
                           .dry = command_option_value(command, "dry-run") != NULL};
     struct esp_error error;
-    if (session_timeout(command, &apply.patience_s, &error) != ESP_OK)
+    if (session_timeout(command, &apply.told_s, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
-    if (apply.patience_s <= 0)
-        apply.patience_s = PATIENCE_S;
+    apply.patience_s = apply.told_s > 0 ? apply.told_s : PATIENCE_S;
     enum exit_code code =
         prepare(command, &apply, &error) == ESP_OK ? EXIT_DONE : command_fail(command, &error);
     if (code == EXIT_DONE)

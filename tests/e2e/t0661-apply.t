@@ -66,8 +66,10 @@ check_says "for programs too" '^\[\]$'
 pid=$(awk '$4 == "S" && $1 == "server" { print $2 }' "$folder/processes" | tail -n 1)
 kill -9 "$pid"
 wait_until gone S
+cp "$folder/S.log" died.log
 check "a server that has died is started by the file" espalier admin apply small.conf
 check_says "at its place" '^S: started below LA3'
+check "why it died can be read" sh -c 'head -c "$(wc -c <died.log)" "'"$folder"'/S.log" | cmp - died.log'
 check "calls are served" call
 
 # ---- where to go is known over restarts ----
@@ -125,6 +127,34 @@ check "each came to the peer once" test "$(pages MC | awk '/^espalier_agent_pass
 check_fails 2 "what nobody solves is told" espalier call --agent "$second" nosuchproblem x=1
 check_fails 1 "a server to the other tree" espalier admin move S --to MC
 check_says "is refused" 'nodes do not move between trees'
+
+# ---- one of two master agents dies: what was below it is at a refuge, and belongs where it was ----
+kill -9 "$(process_of master MA)" "$(process_of leader LA1)"
+check "what was below it goes to the other one" wait_until below LA2 MC
+check "servers too" wait_until below U MC
+check "from further below, too" wait_until below LA3 LA2
+kill -9 "$(process_of leader LA2)"
+wait_until gone LA2
+check "and from there again" wait_until below LA3 MC
+for life in first second; do
+    start again espalier-agent --foreground "$folder/LA2.conf"
+    check "an agent finds its refuge again in its $life life there" wait_until below LA2 MC
+    stop again
+    wait_until gone LA2
+done
+check "it would be brought back" espalier admin apply small.conf --dry-run --remove
+check_says "by starting what is dead" '^MA: would be started$' '^LA2: would be started below MA$' '^LA1: would be started below LA2$'
+check_says "and waiting for the others" '^U: would be waited for until it has returned below MA$' \
+    '^LA3: would be waited for until it has returned below LA1$'
+sed 's/"S" { parent = "LA3"/"S" { parent = "MC"/' small.conf >bad.conf
+check_fails 1 "the tree where it is now is not the one where it belongs" espalier admin apply bad.conf --platform small
+check_says "so much is told" "'S' belongs below the master agent 'MA', and the file has it below 'MC'"
+check "and nothing was done" gone MA
+check "it is brought back" espalier admin apply small.conf
+check_says "by both" '^MA: started$' '^LA1: started below LA2$' '^U: has returned below MA, was below MC$' \
+    '^LA3: has returned below LA1'
+check "to where it was" below LA2 MA
+check "all of it" below LA3 LA1
 check "it is removed again" espalier admin apply one.conf --platform small --remove
 cp one.conf small.conf
 
