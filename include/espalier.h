@@ -71,6 +71,8 @@ struct esp_options {
     const char *redirector; /* "host:port", in place of what the file says; NULL: as the file says */
     const char *agent;      /* "host:port" of a master agent: no redirector is asked; NULL: none */
     double call_timeout_s;  /* for each single remote call, at most; 0: as the file says */
+    int call_timeout_wins;  /* not 0: call_timeout_s also where the file says less, for who moves data and is
+                             * ready to wait for room, or for a slow link */
     int servers_only; /* without redirector and agents, whatever the file says: for who asks servers whose
                        * addresses are known, as jobs know theirs; what needs an agent is ESP_CONFIG */
 };

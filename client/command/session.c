@@ -68,13 +68,19 @@ enum esp_status session_check_network(struct esp_error *error)
 #endif
 }
 
-/* `servers_only`: where no platform is known, servers are asked that are known by their addresses. */
-static enum exit_code open_session(const struct command_line *command, bool servers_only)
+enum manner {
+    USUAL,
+    SERVERS_ONLY, /* where no platform is known, servers are asked that are known by their addresses */
+    PATIENT,      /* --timeout is what an answer may take, also where the file says less */
+};
+
+static enum exit_code open_session(const struct command_line *command, enum manner manner)
 {
     struct esp_error error = {0};
     char path[PATH_MAX];
     struct esp_options options = {.redirector = command_option_value(command, "redirector"),
-                                  .agent = command_option_value(command, "agent")};
+                                  .agent = command_option_value(command, "agent"),
+                                  .call_timeout_wins = manner == PATIENT};
     if (session_timeout(command, &options.call_timeout_s, &error) != ESP_OK)
         return command_usage(command, "%s", error.text);
     if (options.redirector && options.agent)
@@ -84,8 +90,8 @@ static enum exit_code open_session(const struct command_line *command, bool serv
     else if (choose_config(command, path, sizeof path, &options.config, &error) != ESP_OK)
         return command_fail(command, &error);
     const bool nothing = nothing_names_a_platform(&options);
-    options.servers_only = nothing && servers_only;
-    if (nothing && !servers_only) {
+    options.servers_only = nothing && manner == SERVERS_ONLY;
+    if (nothing && manner != SERVERS_ONLY) {
         if (session_check_network(&error) != ESP_OK)
             return command_fail(command, &error);
         error_set(&error, ESP_UNREACHABLE,
@@ -101,12 +107,17 @@ static enum exit_code open_session(const struct command_line *command, bool serv
 
 enum exit_code session_open(const struct command_line *command)
 {
-    return open_session(command, false);
+    return open_session(command, USUAL);
 }
 
 enum exit_code session_open_for_jobs(const struct command_line *command)
 {
-    return open_session(command, true);
+    return open_session(command, SERVERS_ONLY);
+}
+
+enum exit_code session_open_for_data(const struct command_line *command)
+{
+    return open_session(command, PATIENT);
 }
 
 enum exit_code session_fail(const struct command_line *command)

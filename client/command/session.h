@@ -16,6 +16,9 @@ enum exit_code session_open(const struct command_line *command);
 /* The same for verbs of jobs, whose records name their servers: where no platform is known, these are asked.
  */
 enum exit_code session_open_for_jobs(const struct command_line *command);
+/* The same for verbs that move data: --timeout is what is waited for room and for a slow link, also where the
+ * client's file says less. */
+enum exit_code session_open_for_data(const struct command_line *command);
 
 /* ESP_UNREACHABLE, with what to install, in a build that has no network. */
 enum esp_status session_check_network(struct esp_error *error);

@@ -242,7 +242,7 @@ static enum exit_code get_meant(const struct command_line *command, const struct
     bool is_folder = stat(command->operands[1], &there) == 0 && S_ISDIR(there.st_mode);
     enum exit_code code = check_place(command, meant, format);
     if (code == EXIT_DONE)
-        code = session_open(command);
+        code = session_open_for_data(command);
     if (code != EXIT_DONE)
         return code;
     json_t *told = json_array();

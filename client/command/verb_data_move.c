@@ -26,7 +26,7 @@ static enum exit_code remove_meant(const struct command_line *command, const str
 
 enum exit_code verb_data_rm(const struct command_line *command)
 {
-    enum exit_code code = session_open(command), worst = code;
+    enum exit_code code = session_open_for_data(command), worst = code;
     for (int i = 0; code == EXIT_DONE && i < command->n_operands; i++) {
         struct meant meant;
         enum exit_code one = data_meant(command, command->operands[i], &meant);
@@ -152,7 +152,7 @@ static enum exit_code copy(const struct command_line *command, bool move)
         return command_usage(command, "%s", error.text);
     if (in_pieces && (from || command->n_operands != 2))
         return command_usage(command, "expected one ID and a server with --grid and --block");
-    enum exit_code code = session_open(command);
+    enum exit_code code = session_open_for_data(command);
     if (code != EXIT_DONE)
         return code;
     const char *to = command->operands[command->n_operands - 1];

@@ -245,7 +245,7 @@ enum exit_code verb_data_put(const struct command_line *command)
         return command_fail(command, &error);
     snprintf(what, sizeof what, "%.*s %s %s", CAP_NAME, put.server, word ? word : "", type ? type : "");
     put_note_find(&put.note, command->operands[0], what);
-    enum exit_code code = session_open(command);
+    enum exit_code code = session_open_for_data(command);
     if (code != EXIT_DONE)
         return code;
     code = put_file(&put);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/unit.h"
 #include "core/message/batch.h"
+#include "core/message/chunk.h"
 #include "core/reply.h"
 #include "tests/unit/generated.h"
 
@@ -380,6 +381,29 @@ static void a_post_with_one_bad_message_is_refused_as_a_whole(void **state)
     batch_release(&batch);
 }
 
+/* Two streams share a link: what is waited for, ten seconds by default, is far from what a chunk takes, and
+ * the delay of a fast link is bridged. */
+static void chunks_go_by_the_rate_of_the_link(void **state)
+{
+    (void)state;
+    for (double bytes_per_s = 60e3; bytes_per_s < 1e10; bytes_per_s *= 1.3) {
+        uint64_t length = chunk_length(0, 0);
+        double seconds = 2 * (double)length / bytes_per_s;
+        assert_true(seconds < 9);
+        for (int i = 0; i < 10; i++) {
+            length = chunk_length(length, (int64_t)(1e9 * seconds));
+            seconds = 2 * (double)length / bytes_per_s;
+            assert_true(i == 0 || seconds <= 0.26 || length == CHUNK_LEAST);
+            assert_int_equal(length & (length - 1), 0);
+        }
+        if (bytes_per_s > 40e6 && bytes_per_s < 150e6)
+            assert_int_equal(length, CHUNK_LONG);
+        if (bytes_per_s > 250e6)
+            assert_int_equal(length, CHUNK_SHORT);
+    }
+    assert_int_equal(chunk_length(1, 0), CHUNK_SHORT); /* too quick to be measured */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -396,6 +420,7 @@ int main(void)
         cmocka_unit_test(a_batch_carries_messages_in_order),
         cmocka_unit_test(a_message_that_does_not_fit_leaves_the_batch_as_it_was),
         cmocka_unit_test(a_post_with_one_bad_message_is_refused_as_a_whole),
+        cmocka_unit_test(chunks_go_by_the_rate_of_the_link),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
