@@ -151,7 +151,7 @@ void esp_problem_free(struct esp_problem *problem)
     package_destroy(description);
 }
 
-enum esp_status esp_problem_describe(const char *name, struct esp_problem **problem)
+static enum esp_status describe_named(const char *name, bool soon, struct esp_problem **problem)
 {
     struct esp_error *error = library_error();
     struct function *function;
@@ -160,11 +160,23 @@ enum esp_status esp_problem_describe(const char *name, struct esp_problem **prob
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
-    enum esp_status status = functions_get(library->engine->functions, name, NULL, &function, error);
+    struct functions *functions = library->engine->functions;
+    enum esp_status status = soon ? functions_get_soon(functions, name, &function, error)
+                                  : functions_get(functions, name, NULL, &function, error);
     if (status == ESP_OK)
         status = describe_function(function, problem, error);
     library_leave(status == ESP_OK);
     return status;
+}
+
+enum esp_status esp_problem_describe(const char *name, struct esp_problem **problem)
+{
+    return describe_named(name, false, problem);
+}
+
+enum esp_status problem_describe_soon(const char *name, struct esp_problem **problem)
+{
+    return describe_named(name, true, problem);
 }
 
 enum esp_status esp_arguments_complete(const struct esp_problem *problem, struct esp_argument *arguments,

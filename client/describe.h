@@ -11,4 +11,8 @@
 enum esp_status describe_function(struct function *function, struct esp_problem **problem,
                                   struct esp_error *error);
 
+/* As esp_problem_describe(), but who may know the problem and cannot be reached is not waited for: for one of
+ * several ways to a result. */
+enum esp_status problem_describe_soon(const char *name, struct esp_problem **problem);
+
 #endif

@@ -104,7 +104,7 @@ enum esp_status fast_need(enum fast_resource resource, const struct fast_call *c
     struct arena arena = {0};
     if (check_call(call, error) != ESP_OK || !(library = library_enter(error)))
         return error->status;
-    enum esp_status status = functions_get(library->engine->functions, call->problem, NULL, &function, error);
+    enum esp_status status = functions_get_soon(library->engine->functions, call->problem, &function, error);
     if (status == ESP_OK)
         status = make_request(function, call, &arena, &request, error);
     *amount = 0;
@@ -139,7 +139,7 @@ enum esp_status forecast_of_sizes(const struct fast_call *call, const struct esp
     struct message message = {.kind = MESSAGE_SUBMIT};
     if (check_call(call, error) != ESP_OK || !(library = library_enter(error)))
         return error->status;
-    enum esp_status status = functions_get(library->engine->functions, call->problem, NULL, &function, error);
+    enum esp_status status = functions_get_soon(library->engine->functions, call->problem, &function, error);
     if (status == ESP_OK)
         status = make_request(function, call, &message.arena, &message.submit.request, error);
     if (status == ESP_OK)
@@ -155,7 +155,7 @@ static enum esp_status bind_arguments(struct library *library, const char *probl
                                       struct function **function, struct invocation *invocation,
                                       struct esp_error *error)
 {
-    enum esp_status status = functions_get(library->engine->functions, problem, NULL, function, error);
+    enum esp_status status = functions_get_soon(library->engine->functions, problem, function, error);
     if (status == ESP_OK && (*function)->problem->abstract)
         status =
             error_set(error, ESP_INVALID, "%s is abstract: ask for the problems that it leads to", problem);

@@ -37,7 +37,7 @@ enum esp_status fast_forecast_rules(const struct fast_call *call, const struct e
         return error_set(error, ESP_INVALID, "expected a call and places for the steps, found NULL");
     if (!(library = library_enter(error)))
         return error->status;
-    enum esp_status status = functions_get(library->engine->functions, call->problem, NULL, &function, &why);
+    enum esp_status status = functions_get_soon(library->engine->functions, call->problem, &function, &why);
     if (status == ESP_OK)
         status = tell_rules(call, options, function->problem, steps, n, &why);
     function_release(function);

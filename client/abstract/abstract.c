@@ -4,6 +4,7 @@
  */
 #include "client/abstract/abstract.h"
 #include "client/abstract/abstract_steps.h"
+#include "client/describe.h"
 
 #include "util/text.h"
 
@@ -44,7 +45,8 @@ static void end_states(struct abstract_run *run, const struct rule *rule, uint32
         struct esp_problem *problem = NULL;
         struct esp_error unimportant;
         abstract_step_name(&rule->steps[i], first, name, sizeof name);
-        if (esp_problem_describe(name, &problem) == ESP_OK && only_ends_states(run, &rule->steps[i], problem))
+        if (problem_describe_soon(name, &problem) == ESP_OK &&
+            only_ends_states(run, &rule->steps[i], problem))
             abstract_do_step(run, rule, &rule->steps[i], name, &unimportant);
         esp_problem_free(problem);
     }

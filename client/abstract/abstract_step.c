@@ -6,6 +6,7 @@
 #include "client/arguments/signature.h"
 #include "client/session/start.h"
 #include "client/arguments/values_storage.h"
+#include "client/describe.h"
 #include "util/clock.h"
 
 #include <math.h>
@@ -309,7 +310,7 @@ enum esp_status abstract_prepare_step(const struct abstract_run *run, const stru
                                       const struct step *step, const char *name, struct esp_problem **problem,
                                       struct values *values, struct esp_error *error)
 {
-    if (esp_problem_describe(name, problem) != ESP_OK)
+    if (problem_describe_soon(name, problem) != ESP_OK)
         return abstract_last_error(error);
     enum esp_status status = values_init(values, *problem, error);
     if (status == ESP_OK && values->described->problems[0]->abstract)

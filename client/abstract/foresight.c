@@ -71,7 +71,7 @@ static bool tell_step(struct foresight *foresight, struct library *library, uint
     *told = (struct fast_step){.rule = rule, .rival = foresight->problem->abstract->rules[rule].rivals};
     told->problem = package_text(foresight->steps, name);
     told->text = package_text(foresight->steps, text);
-    enum esp_status status = functions_get(library->engine->functions, name, NULL, &function, &error);
+    enum esp_status status = functions_get_soon(library->engine->functions, name, &function, &error);
     if (status == ESP_OK)
         status = foresight_step(foresight, step, function->problem, told, &error);
     function_release(function);

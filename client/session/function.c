@@ -80,32 +80,46 @@ void function_release(struct function *function)
 /* What is started again is gone for less than this; what is not there at all is to be told soon. */
 #define GONE_NS NS_PER_S
 
-/* A redirector that was just restarted knows no agents for a moment, and one that is being restarted, or the
- * only master agent, is not there for a moment. */
-static enum esp_status ask_agents(struct functions *functions, const struct message *request,
+#define FIRST_WAIT_MS   50
+#define LONGEST_WAIT_MS 400
+
+/* Whether those who may know the problem may still answer. A redirector that was just restarted knows no
+ * agents for a moment, and one that is being restarted, or the only master agent, is not there for a moment.
+ * For `patient`, also a master that was not reached, and nodes that one has lost, which come back or find
+ * another parent. */
+static bool may_be_told(const struct functions *functions, enum esp_status status, int64_t passed_ns,
+                        bool patient)
+{
+    if (status == ESP_UNREACHABLE)
+        return passed_ns < GONE_NS;
+    return status == ESP_NO_SERVER && (patient || route_is_deserted(functions->route));
+}
+
+static enum esp_status ask_agents(struct functions *functions, const struct message *request, bool patient,
                                   struct message *reply, struct esp_error *error)
 {
     const struct clock *clock = transport_clock(functions->transport);
     const int64_t begun_ns = clock_now_ns(clock), patience_ns = functions->agent_patience_ms * NS_PER_MS;
+    int64_t wait_ms = FIRST_WAIT_MS;
     for (;;) {
         enum esp_status status =
             route_ask(functions->route, request, functions->call_timeout_ms, reply, error);
         const int64_t passed_ns = clock_now_ns(clock) - begun_ns;
-        const bool gone = status == ESP_UNREACHABLE && passed_ns < GONE_NS;
-        const bool deserted = status == ESP_NO_SERVER && route_is_deserted(functions->route);
-        if (!(gone || deserted) || passed_ns >= patience_ns || atomic_load(functions->closing))
+        if (!may_be_told(functions, status, passed_ns, patient) || passed_ns >= patience_ns ||
+            atomic_load(functions->closing))
             return status;
         message_clear(reply);
-        engine_pause(functions->closing, 50);
+        engine_pause(functions->closing, wait_ms);
+        wait_ms = 2 * wait_ms < LONGEST_WAIT_MS ? 2 * wait_ms : LONGEST_WAIT_MS;
     }
 }
 
-static enum esp_status ask(struct functions *functions, const char *name, const char *address,
+static enum esp_status ask(struct functions *functions, const char *name, const char *address, bool patient,
                            struct message *reply, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_DESCRIBE, .describe = {.problem = name}};
     if (!address)
-        return ask_agents(functions, &request, reply, error);
+        return ask_agents(functions, &request, patient, reply, error);
     enum esp_status status =
         transport_call(functions->transport, address, &request, functions->call_timeout_ms, reply, error);
     if (status != ESP_OK && status != ESP_UNKNOWN_PROBLEM)
@@ -162,8 +176,8 @@ static void keep(struct functions *functions, const char *key, struct function *
     }
 }
 
-enum esp_status functions_get(struct functions *functions, const char *name, const char *address,
-                              struct function **result, struct esp_error *error)
+static enum esp_status get(struct functions *functions, const char *name, const char *address, bool patient,
+                           struct function **result, struct esp_error *error)
 {
     if (!*name || strlen(name) > PROBLEM_MAX_NAME)
         return error_set(error, ESP_UNKNOWN_PROBLEM, "a problem's name has 1 to %d characters, found %zu",
@@ -178,13 +192,25 @@ enum esp_status functions_get(struct functions *functions, const char *name, con
     if (*result)
         return ESP_OK;
     struct message reply = {0};
-    enum esp_status status = ask(functions, name, address, &reply, error);
+    enum esp_status status = ask(functions, name, address, patient, &reply, error);
     if (status == ESP_OK)
         status = function_create(name, &reply.describe_reply, result, error);
     if (status == ESP_OK)
         keep(functions, key, *result);
     message_clear(&reply);
     return status;
+}
+
+enum esp_status functions_get(struct functions *functions, const char *name, const char *address,
+                              struct function **result, struct esp_error *error)
+{
+    return get(functions, name, address, true, result, error);
+}
+
+enum esp_status functions_get_soon(struct functions *functions, const char *name, struct function **result,
+                                   struct esp_error *error)
+{
+    return get(functions, name, NULL, false, result, error);
 }
 
 void functions_forget(struct functions *functions, const struct function *function)

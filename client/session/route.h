@@ -61,8 +61,8 @@ enum esp_status route_known(struct route *route, struct message *reply, struct e
 /* Whether the redirectors, when last asked, knew no master agent: it was restarted, and they will join it. */
 bool route_is_deserted(struct route *route);
 
-/* Whether a problem, when a master was last asked for one that it does not know, was unknown to those masters
- * only that could be reached (ESP_NO_SERVER, then). */
+/* Whether, when a master was last asked for a problem or a server, those only that could be reached had none
+ * (ESP_NO_SERVER, then). */
 bool route_is_partial(struct route *route);
 
 /* Whether any master agent is known, or was named by the file. */

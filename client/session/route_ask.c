@@ -78,20 +78,32 @@ enum esp_status route_ask_master(struct route *route, const char *address, const
     return ask_master(route, address, request, until_ns, false, &silent, reply, error);
 }
 
+static const char *problem_of(const struct message *request)
+{
+    return request->kind == MESSAGE_SUBMIT     ? request->submit.request.problem
+           : request->kind == MESSAGE_DESCRIBE ? request->describe.problem
+                                               : NULL;
+}
+
 /* With the lock held. Whether a master that the redirector has lost may solve what is asked for. */
 static bool may_be_lost(const struct route *route, const struct message *request)
 {
-    const char *problem = request->kind == MESSAGE_SUBMIT     ? request->submit.request.problem
-                          : request->kind == MESSAGE_DESCRIBE ? request->describe.problem
-                                                              : NULL;
+    const char *problem = problem_of(request);
     if (!*route->missing || !problem || !route->lost.value)
         return *route->missing != 0;
     struct extension lost = route->lost;
     return lost_problems_told(&(struct extensions){&lost, 1}, lost_problem(problem));
 }
 
+/* Whether another master could say more than that. */
+static bool is_open(const struct message *request, enum esp_status status)
+{
+    return status == ESP_UNKNOWN_PROBLEM || (status == ESP_NO_SERVER && problem_of(request));
+}
+
 /* What those that answered cannot do: the first one's words, but before "unknown" those of one that is not
- * sure. A problem that nobody knows may be known to a master that was not reached. */
+ * sure. A problem that nobody knows, and servers that fit where none does, may be known to a master that was
+ * not reached. */
 static enum esp_status conclude(struct route *route, const struct message *request,
                                 const struct esp_error *cannot, const struct esp_error *down,
                                 struct esp_error *error)
@@ -100,7 +112,7 @@ static enum esp_status conclude(struct route *route, const struct message *reque
     pthread_mutex_lock(&route->lock);
     strcpy(missing, route->missing);
     route->is_partial =
-        cannot->status == ESP_UNKNOWN_PROBLEM && (down->status != ESP_OK || may_be_lost(route, request));
+        is_open(request, cannot->status) && (down->status != ESP_OK || may_be_lost(route, request));
     const bool partial = route->is_partial;
     pthread_mutex_unlock(&route->lock);
     *error = *cannot;

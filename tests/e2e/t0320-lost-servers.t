@@ -11,7 +11,7 @@ mkdir problems
     printf 'problem nap "wait"\n    in int ms\n    out int slept\nimplementation c\n    c nap(ms, slept) in %s\n' "$library"
 } >problems/test.esp
 agent_for_clients 'heartbeat = "200 ms"'
-printf 'agent_patience = "1500 ms"\n' >>client.conf
+printf 'agent_patience = "800 ms"\n' >>client.conf
 server_below_agent sed S "problems = { \"$work/problems\" }"
 
 # Right behind the server's start: its parent may not know yet what it solves.

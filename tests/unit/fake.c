@@ -97,9 +97,17 @@ static enum esp_status dispatch(struct fake *fake, int at, const struct message 
             fake->faults[at].lost--;
             return fake_fail(error, ESP_UNKNOWN_PROBLEM, "no server below solves that");
         }
+        if (fake->faults[at].unfit > 0) {
+            fake->faults[at].unfit--;
+            return fake_fail(error, ESP_NO_SERVER, "the servers are too small");
+        }
         return fake->faults[at].refuse ? fake_fail(error, ESP_REFUSED, "draining")
                                        : fake_on_submit(fake, request, reply, error);
     case MESSAGE_DESCRIBE:
+        if (fake->faults[at].strange > 0) {
+            fake->faults[at].strange--;
+            return fake_fail(error, ESP_UNKNOWN_PROBLEM, "no server below solves that");
+        }
         return fake_on_describe(fake, request, reply, error);
     case MESSAGE_LIST:
         fake_on_list(fake, request, reply);

@@ -29,6 +29,8 @@ struct fake_faults {
     unsigned most_sessions; /* not acknowledged, that a server takes; 0: no limit */
     bool full;              /* calls: ESP_LIMIT, because of others */
     unsigned lost;          /* a master: so many submits find nobody below; a redirector: so many locates */
+    unsigned strange;       /* a master: so many descriptions it does not know */
+    unsigned unfit;         /* a master: so many submits find servers below that do not fit */
     unsigned far_ms;        /* so long does a greeting take */
     bool silent;            /* takes calls, never reports an end */
     bool hangs_up;          /* whatever is asked: ESP_MAYBE, as what is no node of a hierarchy */

@@ -181,7 +181,7 @@ static void what_a_master_out_of_reach_may_know_is_not_unknown(void **state)
         set(i ? "ma1:1" : "ma2:1", (struct fake_faults){0});
     }
     grpc_finalize();
-    initialize_patiently();
+    initialize();
     set("ma2:1", (struct fake_faults){.missing = true}); /* the redirector knows */
     assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_SERVER_NOT_FOUND);
     assert_told("lost touch with master agent \"ma2\" at ma2:1, which may know of a server");
@@ -194,6 +194,40 @@ static void what_a_master_out_of_reach_may_know_is_not_unknown(void **state)
     call_add(&add); /* what was known before is waited for as ever */
     set("ma2:1", (struct fake_faults){0});
     assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_FUNCTION_NOT_FOUND);
+}
+
+/* The master that answers knows nothing until what was below the one that died has come to it. */
+static void a_problem_that_a_dead_master_may_know_is_waited_for(void **state)
+{
+    (void)state;
+    grpc_function_handle_t add, typo;
+    grpc_initialize(write_config("agents = {\"ma1:1\", \"ma2:1\"}\nagent_patience = \"10 min\"\n"));
+    set("ma1:1", (struct fake_faults){.dead = true});
+    set("ma2:1", (struct fake_faults){.strange = 5});
+    assert_int_equal(grpc_function_handle_default(&add, "add"), GRPC_NO_ERROR);
+    call_add(&add);
+    grpc_finalize();
+    initialize_patiently();
+    set("ma1:1", (struct fake_faults){.missing = true, .solved = "add"});
+    assert_int_equal(grpc_function_handle_default(&typo, "frobnicate"), GRPC_FUNCTION_NOT_FOUND);
+    set("ma2:1", (struct fake_faults){.strange = 5});
+    assert_int_equal(grpc_function_handle_default(&add, "add"), GRPC_NO_ERROR);
+    call_add(&add);
+    set("ma1:1", (struct fake_faults){0}); /* both are there, and sure */
+    set("ma2:1", (struct fake_faults){0});
+    assert_int_equal(grpc_function_handle_default(&typo, "frobnicate"), GRPC_FUNCTION_NOT_FOUND);
+}
+
+/* The servers of the other master are full or too small; those of the dead one may fit. */
+static void servers_that_a_dead_master_may_know_are_waited_for(void **state)
+{
+    (void)state;
+    grpc_initialize(write_config("agents = {\"ma1:1\", \"ma2:1\"}\nagent_patience = \"10 min\"\n"));
+    grpc_function_handle_t add = make_handle("add");
+    set("ma1:1", (struct fake_faults){.dead = true});
+    set("ma2:1", (struct fake_faults){.unfit = 5});
+    call_add(&add);
+    assert_int_equal(fake_counters(fake).executions, 1);
 }
 
 static void a_hierarchy_that_does_not_come_back_has_no_server(void **state)
@@ -705,6 +739,8 @@ int main(void)
         in_library(a_hierarchy_that_lost_its_servers_is_waited_for),
         in_library(what_one_master_does_not_know_another_one_does),
         in_library(what_a_master_out_of_reach_may_know_is_not_unknown),
+        in_library(a_problem_that_a_dead_master_may_know_is_waited_for),
+        in_library(servers_that_a_dead_master_may_know_are_waited_for),
         in_library(a_hierarchy_that_does_not_come_back_has_no_server),
         in_library(an_empty_redirector_is_waited_for),
         in_library(a_master_that_is_restarted_is_waited_for),
