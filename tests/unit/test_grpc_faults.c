@@ -567,8 +567,8 @@ static void large_values_travel_in_chunks(void **state)
     assert_memory_equal(x, y, LARGE * sizeof *x);
     assert_true(sum == expected);
     struct fake_counters counters = fake_counters(fake);
-    assert_in_range(counters.puts, 6, 24); /* of 4 MiB to 1, as the link lets them */
-    assert_in_range(counters.gets, 6, 24);
+    assert_in_range(counters.puts, 6, 40); /* of 4 MiB to 1, as the link lets them, and some short ones */
+    assert_in_range(counters.gets, 6, 40);
     assert_int_equal(counters.executions, 1);
     assert_int_equal(counters.sessions, 0); /* acknowledged at once */
     free(x);
