@@ -12,8 +12,8 @@
  * Places are URIs:
  *   memory:KEY          memory of this program, named by grpc_data_memory_mapping_set()
  *   file:PATH           a file with the bytes of the array as they lie in memory, and nothing else
- *   server:NAME         the store of that server (outputs only); "server:" alone: where the value is, or is
- * made data:IDENTITY       a datum that lives on servers already (inputs only), as esp_data_put() names it
+ *   server:NAME         the store of that server (outputs only); "server:" alone: where it is, or is made
+ *   data:IDENTITY       a datum that lives on servers already (inputs only), as esp_data_put() names it
  * "memory://HOST/KEY" and "file://HOST/PATH" are taken too when HOST is empty, "localhost" or this host.
  *
  * Threads: every function may be called from any thread; one grpc_data_t is not for two threads at once, but

@@ -6,6 +6,7 @@
 #include "client/arguments/values.h"
 #include "client/arguments/values_storage.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,18 +30,25 @@ const void *put_view_elements(const struct put_view *view)
     return kind ? matrix_view_elements(view->view, kind, (unsigned)esp_type_size(view->type)) : NULL;
 }
 
+static enum esp_status refuse(const struct put_view *view, const struct matrix *part, uint64_t i,
+                              uint64_t number, struct esp_error *error)
+{
+    char value[64];
+    if (part->is_complex)
+        snprintf(value, sizeof value, "%g%+gi", part->values[2 * i], part->values[2 * i + 1]);
+    else
+        snprintf(value, sizeof value, "%g", part->values[i]);
+    return error_set(error, ESP_INVALID, "element (%lld, %lld), %s, does not fit type %s",
+                     (long long)(number % (uint64_t)view->rows + 1),
+                     (long long)(number / (uint64_t)view->rows + 1), value, esp_type_name(view->type));
+}
+
 static enum esp_status store(const struct put_view *view, const struct matrix *part, uint64_t first, void *to,
                              struct esp_error *error)
 {
-    for (size_t i = 0; i < (size_t)part->rows; i++) {
-        uint64_t number = first + i;
+    for (size_t i = 0; i < (size_t)part->rows; i++)
         if (!value_store_element(view->type, to, i, part, i))
-            return error_set(error, ESP_INVALID, "element (%lld, %lld), %g%+gi, does not fit type %s",
-                             (long long)(number % (uint64_t)view->rows + 1),
-                             (long long)(number / (uint64_t)view->rows + 1),
-                             part->values[part->is_complex ? 2 * i : i],
-                             part->is_complex ? part->values[2 * i + 1] : 0, esp_type_name(view->type));
-    }
+            return refuse(view, part, i, first + i, error);
     return ESP_OK;
 }
 

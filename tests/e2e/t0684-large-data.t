@@ -140,6 +140,9 @@ if limit_holds && within espalier --version >version; then
     }
     check "numbers become others on their way" put_floats
     check "of the same value" cmp back.mtx x.mtx
+    printf '%%%%MatrixMarket matrix array real general\n2 1\n1\n-1e177\n' >beyond.mtx
+    check_fails 2 "but not where they do not fit" espalier data put beyond.mtx -s A -t float
+    check_says "which is told with the element as it is" 'element \(2, 1\), -1e\+177, does not fit type float'
 else
     echo "# this build needs more memory than that before it does anything"
 fi
