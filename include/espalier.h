@@ -274,7 +274,8 @@ enum esp_status esp_data_get_piece(const char *id, unsigned piece, void *memory,
 /* Where a datum is, and what: one entry for each server that has it, its maker's first. ESP_NOT_FOUND: none.
  */
 enum esp_status esp_data_look(const char *id, struct esp_data_info **infos, size_t *n);
-/* All data of a server (NULL: of all servers) that the caller may use. */
+/* All data of a server (NULL: of all servers) that the caller may use. ESP_UNREACHABLE, ESP_TIMEOUT: a server
+ * did not answer, which the text names; *infos has what the others told then, and else NULL. */
 enum esp_status esp_data_list(const char *server, struct esp_data_info **infos, size_t *n);
 void esp_data_free(struct esp_data_info *infos);
 /* Deletes it, with its replicas, also those that are on their way; who reads it at this moment reads on.

@@ -90,10 +90,10 @@ void completion_offer_data(const struct completion *completion, size_t prefix)
     size_t n = 0;
     if (!open_platform(completion))
         return;
-    if (esp_data_list(NULL, &infos, &n) == ESP_OK)
-        for (size_t i = 0; i < n; i++)
-            if (!infos[i].replica)
-                offer_behind(completion, prefix, infos[i].id);
+    esp_data_list(NULL, &infos, &n); /* of those that answer */
+    for (size_t i = 0; i < n; i++)
+        if (!infos[i].replica)
+            offer_behind(completion, prefix, infos[i].id);
     esp_data_free(infos);
     grpc_finalize();
 }

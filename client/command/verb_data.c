@@ -89,7 +89,7 @@ static json_t *list_json(const struct esp_data_info *infos, size_t n)
     return list;
 }
 
-static void print_list(const struct esp_data_info *infos, size_t n)
+static enum exit_code print_list(const struct esp_data_info *infos, size_t n)
 {
     static const char *const headings[] = {"DATUM", "WHAT", ">SIZE", "MODE", "SERVER", "WHERE", ">IDLE"};
     char shape[DATUM_SHAPE_TEXT], bytes[QUANTITY_TEXT], idle[QUANTITY_TEXT];
@@ -106,6 +106,7 @@ static void print_list(const struct esp_data_info *infos, size_t n)
         table_cell(&table, "%s", quantity_seconds(infos[i].idle_s, idle));
     }
     table_print(&table, 0, stdout);
+    return command_flush();
 }
 
 static void print_info(const struct esp_data_info *info)
@@ -130,6 +131,7 @@ static void print_info(const struct esp_data_info *info)
 
 /* ---- ls, info ---- */
 
+/* Also where a server did not answer: what the others have, and that it is not all. */
 enum exit_code verb_data_ls(const struct command_line *command)
 {
     struct esp_data_info *infos;
@@ -137,18 +139,13 @@ enum exit_code verb_data_ls(const struct command_line *command)
     enum exit_code code = session_open(command);
     if (code != EXIT_DONE)
         return code;
-    if (esp_data_list(command_option_value(command, "server"), &infos, &n) != ESP_OK) {
-        code = session_fail(command);
-    } else if (command->json) {
-        code = command_json(list_json(infos, n));
-        esp_data_free(infos);
-    } else {
-        print_list(infos, n);
-        esp_data_free(infos);
-        code = command_flush();
-    }
+    const enum esp_status status = esp_data_list(command_option_value(command, "server"), &infos, &n);
+    const enum exit_code listed = status == ESP_OK ? EXIT_DONE : session_fail(command);
+    if (infos)
+        code = command->json ? command_json(list_json(infos, n)) : print_list(infos, n);
+    esp_data_free(infos);
     grpc_finalize();
-    return code;
+    return listed != EXIT_DONE ? listed : code;
 }
 
 /* One paragraph for each server that has it. */

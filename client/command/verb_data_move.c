@@ -72,9 +72,7 @@ static enum exit_code copy_all(const struct command_line *command, const char *f
 {
     struct esp_data_info *infos;
     size_t n;
-    if (esp_data_list(from, &infos, &n) != ESP_OK)
-        return session_fail(command);
-    enum exit_code worst = EXIT_DONE;
+    enum exit_code worst = esp_data_list(from, &infos, &n) == ESP_OK ? EXIT_DONE : session_fail(command);
     for (size_t i = 0; i < n; i++) {
         enum exit_code code = infos[i].replica && move ? EXIT_DONE : copy_one(command, infos[i].id, to, move);
         worst = code != EXIT_DONE ? code : worst;

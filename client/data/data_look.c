@@ -6,6 +6,7 @@
 #include "client/library.h"
 #include "client/session/package.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,8 @@ struct answers {
     struct message *items;
     size_t n;
     uint64_t entries;
+    size_t silent;          /* servers that did not answer, */
+    struct esp_error first; /* and what is known of the first of them */
 };
 
 static enum esp_status ask(struct answers *answers, const char *address, const struct data *data,
@@ -102,7 +105,16 @@ static enum esp_status pack(const struct answers *answers, struct esp_data_info 
     return error_no_memory(error, "a list of data");
 }
 
-/* One that keeps no data, or cannot be reached, has none to show. */
+static void note_silence(struct answers *answers, const struct data_holder *server,
+                         const struct esp_error *error)
+{
+    if (answers->silent++ > 0)
+        return;
+    answers->first = *error;
+    error_prefix_at(&answers->first, server->server, server->address);
+}
+
+/* One that keeps no data has none to show; one that does not answer may have some. */
 static enum esp_status list_server(void *arg, const struct data_holder *server, struct esp_error *error)
 {
     struct answers *answers = arg;
@@ -113,6 +125,8 @@ static enum esp_status list_server(void *arg, const struct data_holder *server, 
         enum esp_status status = ask(answers, server->address, &data, &reply, error);
         if (status == ESP_NO_MEMORY)
             return status;
+        if (status == ESP_UNREACHABLE || status == ESP_TIMEOUT)
+            note_silence(answers, server, error);
         more = status == ESP_OK && reply->data_reply.more && reply->data_reply.n > 0;
         if (more)
             data.after = reply->data_reply.items[reply->data_reply.n - 1].datum;
@@ -133,9 +147,21 @@ static enum esp_status look(struct answers *answers, const char *id, struct esp_
     return status;
 }
 
+static enum esp_status tell_silence(const struct answers *answers, struct esp_error *error)
+{
+    char others[64] = "";
+    if (answers->silent == 0)
+        return ESP_OK;
+    if (answers->silent > 1)
+        snprintf(others, sizeof others, "; %zu more did not answer", answers->silent - 1);
+    return error_set(error, answers->first.status, "%s%s", answers->first.text, others);
+}
+
 static enum esp_status answer(const char *id, const char *server, struct esp_data_info **infos, size_t *n)
 {
     struct esp_error *error = library_error();
+    *infos = NULL;
+    *n = 0;
     struct library *library = library_enter(error);
     if (!library)
         return error->status;
@@ -144,6 +170,8 @@ static enum esp_status answer(const char *id, const char *server, struct esp_dat
                                 : data_each_server(library->engine, server, list_server, &answers, error);
     if (status == ESP_OK)
         status = pack(&answers, infos, n, error);
+    if (status == ESP_OK)
+        status = tell_silence(&answers, error);
     clear(&answers);
     library_leave(status == ESP_OK);
     return status;
