@@ -24,11 +24,12 @@ struct extensions data_tell_client(const struct engine *engine, uint64_t bytes[2
 }
 
 /* Looks at it until it is there. How long the server waits, for room and for others, is what an answer may
- * take here (call_timeout); one that could not even begin with it is asked again for as long. */
+ * take here (call_timeout); one that could not even begin with it, or that ends an earlier transfer of it, is
+ * asked again for as long. */
 static enum esp_status watch(struct engine *engine, const char *address, const struct message *request,
                              struct data_told told, struct esp_error *error)
 {
-    const int64_t until_ns = clock_now_ns(&clock_system) + engine->call_timeout_ms * NS_PER_MS;
+    int64_t until_ns = clock_now_ns(&clock_system) + engine->call_timeout_ms * NS_PER_MS;
     for (;;) {
         struct message reply = {0};
         enum esp_status status =
@@ -38,6 +39,8 @@ static enum esp_status watch(struct engine *engine, const char *address, const s
         if (status == ESP_OK && told.tell && (complete || told_us->bytes > 0))
             told.tell(told.arg, complete ? 1 : (double)told_us->arrived / (double)told_us->bytes);
         message_clear(&reply);
+        if (status == ESP_OK) /* it is on its way */
+            until_ns = clock_now_ns(&clock_system) + engine->call_timeout_ms * NS_PER_MS;
         if (status == ESP_BUSY && clock_now_ns(&clock_system) < until_ns && !atomic_load(&engine->closing))
             engine_pause(&engine->closing, BUSY_MS);
         else if (status != ESP_OK || complete || atomic_load(&engine->closing))
@@ -69,13 +72,16 @@ static enum esp_status pull(struct engine *engine, const char *id, const char *a
     return watch(engine, address, &request, told, error);
 }
 
-/* As it is kept where it is: a move takes that along. */
+/* As it is kept where it is: a move takes that along. `flags`: DATUM_... of it, or NULL. */
 static enum esp_status mode_at(struct engine *engine, const char *id, const struct data_holder *holder,
-                               uint32_t *mode, struct esp_error *error)
+                               uint32_t *mode, uint32_t *flags, struct esp_error *error)
 {
     struct message request = {.kind = MESSAGE_DATA, .data = {.datum = id, .after = ""}}, reply = {0};
     enum esp_status status = data_ask(engine, holder->address, &request, &reply, error);
-    *mode = status == ESP_OK && reply.data_reply.n > 0 ? reply.data_reply.items[0].mode : 0;
+    const bool is_there = status == ESP_OK && reply.data_reply.n > 0;
+    *mode = is_there ? reply.data_reply.items[0].mode : 0;
+    if (flags)
+        *flags = is_there ? reply.data_reply.items[0].flags : DATUM_REPLICA;
     message_clear(&reply);
     return status;
 }
@@ -86,7 +92,29 @@ static enum esp_status mode_of(struct engine *engine, const char *id, const stru
 {
     enum esp_status status = ESP_NOT_FOUND;
     for (size_t i = 0; status == ESP_NOT_FOUND && i < n; i++)
-        status = mode_at(engine, id, &holders[i], mode, error);
+        status = mode_at(engine, id, &holders[i], mode, NULL, error);
+    return status;
+}
+
+/* The others let go of their replicas. `again`: one has an original, too, as after a death at the end of a
+ * move: it leaves with the same move once more. */
+static enum esp_status drop_others(struct engine *engine, const char *id, const char *server,
+                                   const struct data_holder *holders, size_t n, bool *again,
+                                   struct esp_error *error)
+{
+    enum esp_status status = ESP_OK;
+    *again = false;
+    for (size_t i = 0; status == ESP_OK && i < n; i++) {
+        uint32_t mode, flags = DATUM_REPLICA;
+        if (strcmp(holders[i].server, server) == 0)
+            continue;
+        status = data_drop_at(engine, id, &holders[i], server, error);
+        if (status == ESP_OK)
+            status = mode_at(engine, id, &holders[i], &mode, &flags, error);
+        *again |= status == ESP_OK && !(flags & DATUM_REPLICA);
+        if (status == ESP_NOT_FOUND) /* it has left, with the original or before */
+            status = ESP_OK;
+    }
     return status;
 }
 
@@ -108,13 +136,10 @@ static enum esp_status copy_once(struct engine *engine, const char *id, const ch
         status = mode_of(engine, id, holders, n, &wish.mode, error);
     if (status == ESP_OK)
         status = pull(engine, id, address, holders, n, &wish, told, error);
-    for (size_t i = 0; status == ESP_OK && move && i < n; i++) {
-        if (strcmp(holders[i].server, server) != 0)
-            status = data_drop_at(engine, id, &holders[i], server, error);
-        if (status == ESP_NOT_FOUND) /* it has left, with the original or before */
-            status = ESP_OK;
-    }
-    return status;
+    bool again = false;
+    if (status == ESP_OK && move)
+        status = drop_others(engine, id, server, holders, n, &again, error);
+    return status == ESP_OK && again ? pull(engine, id, address, holders, n, &wish, told, error) : status;
 }
 
 /* Where it was deleted meanwhile, that is what matters, and not on which way that was noticed. */

@@ -333,6 +333,23 @@ check "makes one place of it" wait_until places 1
 spoil() {
     printf 'X' | dd of="$(find state-B -name "${large#A:}.datum")" bs=1 seek=1000000 conv=notrunc 2>/dev/null
 }
+check "on two once more" twice true
+server_below_agent C C "state_dir = \"$work/state-C\"" 'store_memory = "64 MiB"' "problems = { \"$top_srcdir/problems/blas\" }"
+c_is_there() {
+    espalier data ls -s C
+}
+check "a third server" wait_until c_is_there
+check "a move to it" espalier data mv "$large" C
+check "takes it from both" wait_until places 1
+check "whole" got_back "$large" large.npy
+check "and back" espalier data mv "$large" A
+kill -STOP "$pid_C"
+check_fails 3 "a list beside a server that stands still" espalier data ls --timeout 500ms
+check_says "has what the others have, and tells its name" "^$large " 'data ls: C: .*no answer'
+check_fails 3 "a list of that server alone" espalier data ls -s C --timeout 500ms
+check_says "tells it, too" 'data ls: C: .*no answer'
+kill -CONT "$pid_C"
+stop C
 check "on two with a damaged file" twice spoil
 check "nobody lets go of it for that one: it is brought anew" espalier data mv "$large" B
 check "to one place" wait_until places 1
