@@ -346,6 +346,7 @@ e2e_tests += tests/e2e/t0683-one-host.t
 e2e_tests += tests/e2e/t0684-large-data.t
 e2e_tests += tests/e2e/t0685-data-of-users.t
 e2e_tests += tests/e2e/t0686-data-faults.t
+e2e_tests += tests/e2e/t0687-data-slow-link.t
 e2e_tests += tests/e2e/t0690-cities.t
 if WITH_OMNIORB
 check_PROGRAMS += tests/e2e/data_steps tests/e2e/stay_steps tests/e2e/city_steps tests/e2e/slow_link

@@ -140,7 +140,13 @@ enum exit_code verb_data_ls(const struct command_line *command)
     if (code != EXIT_DONE)
         return code;
     const enum esp_status status = esp_data_list(command_option_value(command, "server"), &infos, &n);
-    const enum exit_code listed = status == ESP_OK ? EXIT_DONE : session_fail(command);
+    enum exit_code listed = EXIT_DONE;
+    if (status != ESP_OK && infos && command->json) { /* one document only */
+        command_complain(command->verb->name, esp_last_error()->text);
+        listed = command_exit_code(status);
+    } else if (status != ESP_OK) {
+        listed = session_fail(command);
+    }
     if (infos)
         code = command->json ? command_json(list_json(infos, n)) : print_list(infos, n);
     esp_data_free(infos);

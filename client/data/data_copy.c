@@ -30,6 +30,7 @@ static enum esp_status watch(struct engine *engine, const char *address, const s
                              struct data_told told, struct esp_error *error)
 {
     int64_t until_ns = clock_now_ns(&clock_system) + engine->call_timeout_ms * NS_PER_MS;
+    uint64_t arrived = 0;
     for (;;) {
         struct message reply = {0};
         enum esp_status status =
@@ -38,9 +39,11 @@ static enum esp_status watch(struct engine *engine, const char *address, const s
         bool complete = told_us->complete;
         if (status == ESP_OK && told.tell && (complete || told_us->bytes > 0))
             told.tell(told.arg, complete ? 1 : (double)told_us->arrived / (double)told_us->bytes);
-        message_clear(&reply);
-        if (status == ESP_OK) /* it is on its way */
+        if (status == ESP_OK && told_us->arrived > arrived) { /* it is on its way, not waiting for room */
+            arrived = told_us->arrived;
             until_ns = clock_now_ns(&clock_system) + engine->call_timeout_ms * NS_PER_MS;
+        }
+        message_clear(&reply);
         if (status == ESP_BUSY && clock_now_ns(&clock_system) < until_ns && !atomic_load(&engine->closing))
             engine_pause(&engine->closing, BUSY_MS);
         else if (status != ESP_OK || complete || atomic_load(&engine->closing))

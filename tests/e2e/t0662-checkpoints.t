@@ -99,8 +99,8 @@ for name in S T; do
     start_server $name
 done
 check "both servers" wait_until two_servers
-left=state-S/checkpoints/00000000000000010000000000000002-3-0000000000000004
-touch -d '1 hour ago' $left $left.new # of a call that went on elsewhere while S was away
+left="state-S/checkpoints/00000000000000010000000000000002-3-0000000000000004"
+touch -d "1 hour ago" "$left" "$left.new" # of a call that went on elsewhere while S was away
 no_left() { ! ls state-S/checkpoints/000000000000000* >/dev/null 2>&1; }
 check "what nobody comes for goes while the server runs" wait_until no_left
 : >S.log
