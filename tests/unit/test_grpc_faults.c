@@ -189,6 +189,8 @@ static void what_a_master_out_of_reach_may_know_is_not_unknown(void **state)
     assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_SERVER_NOT_FOUND);
     set("ma2:1", (struct fake_faults){.missing = true, .solved = "something else"});
     assert_int_equal(grpc_function_handle_default(&handle, "frobnicate"), GRPC_FUNCTION_NOT_FOUND);
+    grpc_finalize();
+    initialize_patiently();
     add = make_handle("add");
     set("ma1:1", (struct fake_faults){.lost = 4});
     call_add(&add); /* what was known before is waited for as ever */
